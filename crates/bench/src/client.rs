@@ -1,0 +1,162 @@
+//! A client: a thread with a session and a folder of its own. It waits for orders, measures, and removes
+//! what it made, also after a failure, with a new session if the old one is over.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender};
+use std::thread;
+use std::time::Instant;
+
+use crate::meter::{Measured, Meter};
+use crate::pattern::{Pattern, Random};
+use crate::plan::{Cell, Plan};
+use crate::session::Connector;
+use crate::workload::{Made, Worker};
+use crate::{Error, Result, machine};
+
+/// Orders to a client.
+pub(crate) struct Go {
+    pub(crate) at: Instant,
+    pub(crate) deadline: Instant,
+}
+
+/// What a client says.
+pub(crate) enum Said {
+    Ready(String),
+    Done(Box<Done>),
+    Failed(Error),
+    /// What it could not remove. The last that it says.
+    Left(Vec<String>),
+}
+
+/// What a client measured.
+pub(crate) struct Done {
+    pub(crate) ended: Instant,
+    pub(crate) measured: Measured,
+    pub(crate) cpu: f64,
+    pub(crate) wire: u64,
+}
+
+/// A client's thread.
+pub(crate) struct Client<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) pattern: &'a Pattern,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) cell: Cell,
+    pub(crate) connector: &'a Connector,
+    pub(crate) client: usize,
+    pub(crate) folder: String,
+}
+
+impl Client<'_> {
+    pub(crate) fn work(&self, say: &Sender<Said>, ordered: &Receiver<Go>) {
+        // The coordinator listens until all clients are gone: a send does not fail.
+        let mut worker = match self.worker() {
+            Ok(worker) => worker,
+            Err(error) => {
+                let _ = say.send(Said::Failed(error));
+                return;
+            }
+        };
+        match self.prepare(&mut worker) {
+            Ok(agreed) => drop(say.send(Said::Ready(agreed))),
+            Err(error) => {
+                abandon(&mut worker, &error);
+                drop(say.send(Said::Failed(error)));
+            }
+        }
+        let prepared = worker.made.len();
+        for go in ordered {
+            let measured = self.measure(&mut worker, &go);
+            let is_over = measured.is_err();
+            if let Err(error) = &measured {
+                abandon(&mut worker, error);
+            }
+            let cleaned = if is_over { Ok(()) } else { clean_to(&mut worker, prepared) };
+            let _ = say.send(match (measured, cleaned) {
+                (Ok(done), Ok(())) => Said::Done(Box::new(done)),
+                (Err(error), _) | (_, Err(error)) => Said::Failed(error),
+            });
+            if is_over {
+                break;
+            }
+        }
+        let _ = say.send(Said::Left(self.clean(worker)));
+    }
+
+    fn worker(&self) -> Result<Worker<'_>> {
+        let plan = self.plan;
+        Ok(Worker {
+            session: self.connector.connect(self.client)?,
+            folder: self.folder.clone(),
+            client: self.client,
+            clients: self.cell.clients,
+            scale: plan.scale,
+            depth: plan.depth,
+            durability: self.cell.durability,
+            pattern: self.pattern,
+            random: Random::new(plan.seed ^ self.client as u64),
+            bytes: 0,
+            images: &plan.images,
+            made: Vec::new(),
+        })
+    }
+
+    fn prepare(&self, worker: &mut Worker<'_>) -> Result<String> {
+        if let Some(lacking) = self.cell.workload.lacks(worker.session.abilities()) {
+            return Err(Error::Unsupported(lacking));
+        }
+        if worker.session.abilities().files {
+            worker.session.make_folder(&self.folder)?;
+            worker.made.push(Made::Folder(self.folder.clone()));
+        }
+        self.cell.workload.prepare(worker)?;
+        Ok(worker.session.agreed())
+    }
+
+    fn measure(&self, worker: &mut Worker<'_>, go: &Go) -> Result<Done> {
+        worker.random = Random::new(self.plan.seed ^ worker.client as u64);
+        if let Some(wait) = go.at.checked_duration_since(Instant::now()) {
+            thread::sleep(wait);
+        }
+        let traffic = |worker: &Worker<'_>| {
+            let traffic = worker.session.traffic();
+            traffic.sent + traffic.received
+        };
+        let (cpu, wire) = (machine::thread_cpu(), traffic(worker));
+        let mut meter = Meter::new(go.deadline, self.stop);
+        self.cell.workload.run(worker, &mut meter)?;
+        let ended = Instant::now();
+        let cpu = machine::thread_cpu() - cpu;
+        Ok(Done { ended, measured: meter.end(), cpu, wire: traffic(worker) - wire })
+    }
+
+    /// Removes what the client made. Returns what is left.
+    fn clean(&self, mut worker: Worker<'_>) -> Vec<String> {
+        if worker.clean().is_err() {
+            // The session may be over, or have transfers in flight.
+            if let Ok(session) = self.connector.connect(self.client) {
+                worker.session = session;
+                let _ = worker.clean();
+            }
+        }
+        let name = |made: Made| match made {
+            Made::Folder(path) | Made::File(path) => path,
+        };
+        worker.made.into_iter().map(name).collect()
+    }
+}
+
+/// Closes all files after a failure, if the session lives.
+fn abandon(worker: &mut Worker<'_>, error: &Error) {
+    if !error.ends_session() {
+        worker.session.abandon();
+    }
+}
+
+/// Removes what was made after the preparation.
+fn clean_to(worker: &mut Worker<'_>, prepared: usize) -> Result<()> {
+    let kept: Vec<Made> = worker.made.drain(..prepared).collect();
+    let cleaned = worker.clean();
+    worker.made.splice(0..0, kept);
+    cleaned
+}

@@ -1,0 +1,206 @@
+//! What the host says of itself, its processes and its connections.
+
+use std::fs;
+use std::net::{IpAddr, TcpStream, ToSocketAddrs};
+use std::path::Path;
+
+use crate::record::Machine;
+use crate::{Protocol, Target};
+
+/// Ticks per second of times in `/proc`.
+const TICKS: f64 = 100.0;
+/// The most processes that are looked at.
+const MAX_PROCESSES: usize = 100_000;
+
+/// Describes this machine, and the file system of a folder.
+pub(crate) fn machine(folder: Option<&Path>) -> Machine {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let value = |text: &str, key: &str| {
+        let line = text.lines().find(|line| line.starts_with(key));
+        let value = line.and_then(|line| line.split_once([':', '='])).map(|(_, value)| value.trim());
+        value.unwrap_or_default().trim_matches('"').to_owned()
+    };
+    let memory = value(&read("/proc/meminfo"), "MemTotal");
+    Machine {
+        system: value(&read("/etc/os-release"), "PRETTY_NAME="),
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        processor: value(&read("/proc/cpuinfo"), "model name"),
+        processors: processors(),
+        memory_bytes: memory.trim_end_matches(" kB").parse::<u64>().unwrap_or(0) << 10,
+        file_system: folder.and_then(file_system),
+    }
+}
+
+pub(crate) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// The type and the options of the mount that holds a folder.
+fn file_system(folder: &Path) -> Option<String> {
+    let folder = folder.canonicalize().ok()?;
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let of = |line: &str| -> Option<(usize, String)> {
+        let mut words = line.split(' ').skip(1);
+        let (at, kind, options) = (words.next()?, words.next()?, words.next()?);
+        folder.starts_with(at).then(|| (at.len(), format!("{kind} ({options})")))
+    };
+    mounts.lines().filter_map(of).max_by_key(|(length, _)| *length).map(|(_, text)| text)
+}
+
+/// Processor seconds of this thread.
+pub(crate) fn thread_cpu() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|word| word.parse::<u64>().ok());
+    nanoseconds.unwrap_or(0) as f64 / 1e9
+}
+
+/// The most memory that this process had.
+pub(crate) fn peak_memory() -> u64 {
+    let text = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok()).unwrap_or(0) << 10
+}
+
+/// Busy and all ticks of this machine's processors.
+pub(crate) fn busy() -> (u64, u64) {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let words = text.lines().next().unwrap_or_default().split_whitespace().skip(1);
+    let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    let idle = ticks.iter().skip(3).take(2).sum::<u64>();
+    let all = ticks.iter().take(8).sum::<u64>();
+    (all.saturating_sub(idle), all)
+}
+
+/// The server's processes on this machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Server(Vec<u32>);
+
+impl Server {
+    /// The processes that listen on the target's port, if it is on this machine; or this one.
+    pub(crate) fn find(target: &Target, pid: Option<u32>) -> Self {
+        match pid {
+            Some(pid) => Self(vec![pid]),
+            None if target.protocol == Protocol::File || !is_here(target) => Self::default(),
+            None => Self(listeners(target.port)),
+        }
+    }
+
+    /// Processor seconds of the processes and their descendants. `None` if they are not known.
+    pub(crate) fn cpu(&self) -> Option<f64> {
+        if self.0.is_empty() {
+            return None;
+        }
+        let processes: Vec<(u32, u32, f64)> = pids().into_iter().filter_map(process).collect();
+        let mut family = self.0.clone();
+        let mut at = 0;
+        while at < family.len() {
+            let children =
+                processes.iter().filter(|(pid, parent, _)| *parent == family[at] && *pid != *parent);
+            let children: Vec<u32> =
+                children.map(|(pid, ..)| *pid).filter(|pid| !family.contains(pid)).collect();
+            family.extend(children);
+            at += 1;
+        }
+        Some(processes.iter().filter(|(pid, ..)| family.contains(pid)).map(|(.., cpu)| cpu).sum())
+    }
+}
+
+/// Whether the target's host is this machine.
+pub(crate) fn is_here(target: &Target) -> bool {
+    let Ok(addresses) = target.address().to_socket_addrs() else { return false };
+    addresses.map(|address| address.ip()).any(is_own)
+}
+
+/// Whether an interface of this machine has the address.
+pub(crate) fn is_own(address: IpAddr) -> bool {
+    let own = || if_addrs::get_if_addrs().unwrap_or_default();
+    address.is_loopback() || own().iter().any(|interface| interface.ip() == address)
+}
+
+fn pids() -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten().take(MAX_PROCESSES);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// A process, its parent, and the processor seconds of both it and its children that have ended.
+fn process(pid: u32) -> Option<(u32, u32, f64)> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let words: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+    let ticks = |at: usize| words.get(at).and_then(|word| word.parse::<f64>().ok());
+    Some((pid, words.get(1)?.parse().ok()?, (11..15).filter_map(ticks).sum::<f64>() / TICKS))
+}
+
+/// Sockets that listen on a port: their addresses as the kernel writes them, and their inodes.
+fn listening(port: u16) -> Vec<(String, String)> {
+    const LISTEN: &str = "0A";
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
+    let wanted = format!(":{port:04X}");
+    let socket = |line: &str| -> Option<(String, String)> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let address = words.get(1)?.strip_suffix(&wanted)?;
+        (words.get(3)? == &LISTEN).then(|| Some((address.to_owned(), (*words.get(9)?).to_owned())))?
+    };
+    tables.iter().flat_map(|table| table.lines().filter_map(socket)).collect()
+}
+
+/// Whether each socket that listens on this port has all addresses of the machine.
+pub(crate) fn listens_everywhere(port: u16) -> bool {
+    let sockets = listening(port);
+    !sockets.is_empty() && sockets.iter().all(|(address, _)| address.bytes().all(|digit| digit == b'0'))
+}
+
+/// The processes that have a socket that listens on this port.
+fn listeners(port: u16) -> Vec<u32> {
+    let sockets: Vec<String> =
+        listening(port).into_iter().map(|(_, inode)| format!("socket:[{inode}]")).collect();
+    if sockets.is_empty() {
+        return Vec::new();
+    }
+    let has = |pid: &u32| {
+        let files = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        files
+            .filter_map(|file| fs::read_link(file.path()).ok())
+            .any(|link| link.to_str().is_some_and(|link| sockets.iter().any(|socket| socket == link)))
+    };
+    pids().into_iter().filter(has).collect()
+}
+
+/// The speed of the interface to a target in bytes per second, and its MTU, if it is a real one.
+pub(crate) fn interface(stream: &TcpStream) -> Option<(Option<f64>, u64)> {
+    let own = stream.local_addr().ok()?.ip();
+    let interfaces = if_addrs::get_if_addrs().ok()?;
+    let name = interfaces.into_iter().find(|interface| interface.ip() == own)?.name;
+    let read = |what: &str| fs::read_to_string(format!("/sys/class/net/{name}/{what}")).ok();
+    let megabits = read("speed").and_then(|speed| speed.trim().parse::<f64>().ok());
+    let mtu = read("mtu")?.trim().parse().ok()?;
+    Some((megabits.filter(|speed| *speed > 0.0).map(|speed| speed * 1e6 / 8.0), mtu))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_process_that_listens_is_found_by_its_port() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        assert_eq!(listeners(port), [std::process::id()]);
+        assert!(!listens_everywhere(port));
+        let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
+        assert!(listens_everywhere(listener.local_addr().unwrap().port()));
+        let target = Target::parse(&format!("smb://127.0.0.1:{port}/s")).unwrap();
+        assert!(is_here(&target));
+        assert!(Server::find(&target, None).cpu().is_some());
+        assert_eq!(Server::find(&Target::parse("file:///tmp").unwrap(), None).cpu(), None);
+    }
+
+    #[test]
+    fn the_machine_has_a_kernel_memory_and_processor_time() {
+        let machine = machine(Some(Path::new("/proc")));
+        assert!(!machine.kernel.is_empty() && machine.memory_bytes > 1 << 20 && machine.processors > 0);
+        assert!(machine.file_system.unwrap().starts_with("proc"));
+        let (busy, all) = busy();
+        assert!(busy <= all && all > 0);
+        assert!(peak_memory() > 1 << 20);
+    }
+}

@@ -1,0 +1,198 @@
+//! Reports from records.
+
+mod chart;
+mod html;
+mod text;
+
+use std::collections::BTreeMap;
+
+pub use html::html;
+pub use text::text;
+
+use crate::record::{Baseline, BaselineUnit, End, Failure, Record, Run, Start};
+use crate::stats::Summary;
+use crate::suite::Figure;
+use crate::sweep::Sweep;
+use crate::verdict::{self, Verdict};
+use crate::{Suite, Unit};
+
+/// A measurement with its repeats.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// The target's URL.
+    pub target: String,
+    /// What was measured.
+    pub cell: String,
+    /// The repeat with the median rate.
+    pub run: Run,
+    /// The rates of the repeats.
+    pub rates: Vec<f64>,
+    /// They, summarized.
+    pub summary: Summary,
+    /// What limits.
+    pub verdict: Verdict,
+}
+
+/// What a load curve is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Loaded<'a> {
+    workload: &'a str,
+    /// Empty for the link as it is.
+    link: &'a str,
+}
+
+impl std::fmt::Display for Loaded<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { workload, link } = self;
+        match link.is_empty() {
+            true => f.write_str(workload),
+            false => write!(f, "{workload}, link {link}"),
+        }
+    }
+}
+
+/// A target, and its speeds by the number of clients.
+type Curve<'a> = (&'a str, Vec<(usize, f64)>);
+
+/// The records, sorted.
+#[derive(Debug, Clone)]
+pub struct Report {
+    /// What was measured where.
+    pub start: Option<Start>,
+    /// Bounds.
+    pub baselines: Vec<Baseline>,
+    /// Measurements, in the order of their first repeats.
+    pub rows: Vec<Row>,
+    /// What failed.
+    pub failures: Vec<Failure>,
+    /// What the options of mounts bring.
+    pub sweeps: Vec<Sweep>,
+    /// How it ended; nothing if it was killed.
+    pub end: Option<End>,
+}
+
+impl Report {
+    /// Of these records.
+    #[must_use]
+    pub fn of(records: &[Record]) -> Self {
+        let mut report = Self {
+            start: None,
+            baselines: Vec::new(),
+            rows: Vec::new(),
+            failures: Vec::new(),
+            sweeps: Vec::new(),
+            end: None,
+        };
+        let mut groups: Vec<((String, String), Vec<&Run>)> = Vec::new();
+        for record in records {
+            match record {
+                Record::Start(start) => report.start = Some((**start).clone()),
+                Record::Baseline(baseline) => report.baselines.push(baseline.clone()),
+                Record::Failure(failure) => report.failures.push(failure.clone()),
+                Record::Sweep(sweep) => report.sweeps.push((**sweep).clone()),
+                Record::End(end) => report.end = Some(end.clone()),
+                Record::Run(run) => {
+                    let key = (run.target.clone(), run.cell());
+                    match groups.iter_mut().find(|(known, _)| *known == key) {
+                        Some((_, runs)) => runs.push(run),
+                        None => groups.push((key, vec![run])),
+                    }
+                }
+            }
+        }
+        report.rows = groups
+            .into_iter()
+            .map(|((target, cell), mut runs)| {
+                let rates: Vec<f64> = runs.iter().map(|run| run.rate()).collect();
+                runs.sort_by(|a, b| a.rate().total_cmp(&b.rate()));
+                let run = runs[runs.len() / 2].clone();
+                let verdict = verdict::judge(&verdict::evidence(records, &run));
+                Row { target, cell, run, summary: Summary::of(&rates), rates, verdict }
+            })
+            .collect();
+        report
+    }
+
+    /// The rows by what was measured, in order: the targets side by side.
+    fn by_cell(&self) -> Vec<(&str, Vec<&Row>)> {
+        let mut cells: Vec<(&str, Vec<&Row>)> = Vec::new();
+        for row in &self.rows {
+            match cells.iter_mut().find(|(cell, _)| *cell == row.cell) {
+                Some((_, rows)) => rows.push(row),
+                None => cells.push((&row.cell, vec![row])),
+            }
+        }
+        cells
+    }
+
+    /// The published figures of what a row measured.
+    fn published(&self, row: &Row) -> Vec<&'static Figure> {
+        let suite = self.start.as_ref().and_then(|start| start.suite.as_deref()).and_then(Suite::of);
+        suite.map_or_else(Vec::new, |suite| suite.figures(&row.run.workload, row.run.clients).collect())
+    }
+
+    /// Load curves: for each workload and link the targets with their speeds by the number of clients.
+    fn curves(&self) -> BTreeMap<Loaded<'_>, Vec<Curve<'_>>> {
+        let mut curves: BTreeMap<Loaded<'_>, Vec<Curve<'_>>> = BTreeMap::new();
+        for row in &self.rows {
+            let link = row.run.link.map_or("", |link| link.name());
+            let of = curves.entry(Loaded { workload: &row.run.workload, link }).or_default();
+            let point = (row.run.clients, row.summary.median);
+            match of.iter_mut().find(|(target, _)| *target == row.target) {
+                Some((_, points)) if points.iter().all(|(clients, _)| *clients != point.0) => {
+                    points.push(point)
+                }
+                Some(_) => {} // another cache state or durability: the curve is that of the first
+                None => of.push((&row.target, vec![point])),
+            }
+        }
+        for of in curves.values_mut() {
+            of.iter_mut().for_each(|(_, points)| points.sort_by_key(|point| point.0));
+            of.retain(|(_, points)| points.len() > 1);
+        }
+        curves.retain(|_, of| !of.is_empty());
+        curves
+    }
+}
+
+/// A rate with its unit.
+fn rate(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes if value < 10e6 => format!("{:.2} MB/s", value / 1e6),
+        Unit::Bytes if value < 100e6 => format!("{:.1} MB/s", value / 1e6),
+        Unit::Bytes => format!("{:.0} MB/s", value / 1e6),
+        Unit::Operations => format!("{value:.0} op/s"),
+    }
+}
+
+/// A time in nanoseconds.
+fn time(nanoseconds: u64) -> String {
+    let value = nanoseconds as f64;
+    match nanoseconds {
+        0..1_000_000 => format!("{:.0} us", value / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} ms", value / 1e6),
+        _ => format!("{:.2} s", value / 1e9),
+    }
+}
+
+fn bound(baseline: &Baseline) -> String {
+    match baseline.unit {
+        BaselineUnit::BytesPerSecond => rate(baseline.value, Unit::Bytes),
+        BaselineUnit::Seconds => time((baseline.value * 1e9) as u64),
+        BaselineUnit::Bytes => format!("{:.0} bytes", baseline.value),
+    }
+}
+
+/// What a client could move with all of one processor, if it was counted.
+fn ceiling(row: &Row) -> Option<String> {
+    let run = &row.run;
+    let used = run.client_cpu / run.seconds.max(1e-9);
+    (used > 0.01).then(|| rate(run.rate() / used, run.unit()))
+}
+
+/// A target's short name where all targets are known: its protocol, or its URL if two have the same.
+fn short<'a>(target: &'a str, targets: &[&str]) -> &'a str {
+    let scheme = target.split(':').next().unwrap_or(target);
+    let same = targets.iter().filter(|other| other.starts_with(&format!("{scheme}:"))).count();
+    if same > 1 { target } else { scheme }
+}

@@ -1,0 +1,236 @@
+//! A client's session with a server: the operations that workloads need, the same for each protocol.
+//! Calls block. Reads and writes may be in flight at the same time: they are started, then finished.
+//!
+//! The clients have no cache: each operation goes to the server. Paths are relative to the folder of
+//! the [`Target`], with slashes.
+
+mod afp;
+pub(crate) mod file;
+mod iscsi;
+mod nfs;
+mod reach;
+mod smb;
+mod socket;
+
+use crate::target::{Protocol, Target};
+use crate::{Error, Result};
+
+pub(crate) use iscsi::{chap, is_empty, said as iscsi_failed};
+pub(crate) use reach::Reach;
+pub(crate) use socket::Socket;
+
+/// A file that is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct FileId(pub(crate) usize);
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum How {
+    /// A new file, for reading and writing; the name must be free.
+    Create,
+    /// An existing file, for reading.
+    Read,
+    /// An existing file, for reading and writing.
+    Write,
+}
+
+/// A read or a write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Transfer<'a> {
+    Read {
+        offset: u64,
+        length: usize,
+    },
+    Write {
+        offset: u64,
+        data: &'a [u8],
+        /// The answer comes after the data are on the disk.
+        stable: bool,
+    },
+}
+
+/// The number of a transfer in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Ticket(pub(crate) u64);
+
+/// The longest beginning of read data that is compared.
+pub(crate) const HEAD: usize = 8;
+
+/// A finished transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) ticket: Ticket,
+    /// Bytes read or written.
+    pub(crate) length: usize,
+    /// The first bytes read.
+    pub(crate) head: [u8; HEAD],
+}
+
+impl Finished {
+    fn wrote(ticket: u64, length: usize) -> Self {
+        Self { ticket: Ticket(ticket), length, head: [0; HEAD] }
+    }
+
+    fn read(ticket: u64, data: &[u8]) -> Self {
+        let mut head = [0; HEAD];
+        let known = data.len().min(HEAD);
+        head[..known].copy_from_slice(&data[..known]);
+        Self { ticket: Ticket(ticket), length: data.len(), head }
+    }
+}
+
+/// What a session can do besides reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Abilities {
+    /// Names, folders, listings: all but disks have them.
+    pub(crate) files: bool,
+    /// Locks of byte ranges.
+    pub(crate) locks: bool,
+    /// Extended attributes.
+    pub(crate) attributes: bool,
+    /// Resource forks.
+    pub(crate) forks: bool,
+    /// Transfers in flight at the same time.
+    pub(crate) pipelined: bool,
+}
+
+/// Bytes on the wire, with the protocol's own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Traffic {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+}
+
+/// A client's session.
+pub(crate) trait Session: Send {
+    fn abilities(&self) -> Abilities;
+
+    /// The most bytes of one read or write.
+    fn largest(&self) -> usize;
+
+    /// What was agreed on, for the report.
+    fn agreed(&self) -> String;
+
+    fn traffic(&self) -> Traffic;
+
+    /// Makes a folder; the name must be free.
+    fn make_folder(&mut self, path: &str) -> Result<()>;
+
+    /// Removes an empty folder.
+    fn remove_folder(&mut self, path: &str) -> Result<()>;
+
+    fn open(&mut self, path: &str, how: How) -> Result<FileId>;
+
+    fn close(&mut self, file: FileId) -> Result<()>;
+
+    /// Sends a read or a write.
+    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket>;
+
+    /// Waits for the next transfer to finish, in any order.
+    fn finish(&mut self) -> Result<Finished>;
+
+    /// Waits for the transfers in flight and closes all files, after a failure: files that are open cannot be
+    /// removed everywhere.
+    fn abandon(&mut self) {}
+
+    /// Brings written data to the disk.
+    fn flush(&mut self, file: FileId) -> Result<()>;
+
+    /// Lists a folder with the attributes that a file browser shows; returns the number of entries.
+    fn list(&mut self, folder: &str) -> Result<usize>;
+
+    /// The length of a file.
+    fn stat(&mut self, path: &str) -> Result<u64>;
+
+    fn remove(&mut self, path: &str) -> Result<()>;
+
+    /// Locks a range of a file for this session alone, or unlocks it.
+    fn lock(&mut self, _: FileId, _offset: u64, _length: u64, _take: bool) -> Result<()> {
+        Err(Error::Unsupported("locking"))
+    }
+
+    /// Sets an extended attribute.
+    fn set_attribute(&mut self, _path: &str, _name: &str, _value: &[u8]) -> Result<()> {
+        Err(Error::Unsupported("setting extended attributes"))
+    }
+
+    /// The length of an extended attribute, read with its value.
+    fn attribute(&mut self, _path: &str, _name: &str) -> Result<usize> {
+        Err(Error::Unsupported("setting extended attributes"))
+    }
+
+    /// Opens the resource fork of an existing file.
+    fn open_fork(&mut self, _path: &str, _how: How) -> Result<FileId> {
+        Err(Error::Unsupported("a resource fork"))
+    }
+}
+
+/// Opens sessions with one target.
+pub(crate) struct Connector {
+    target: Target,
+    reach: Reach,
+    regions: iscsi::Regions,
+}
+
+impl Connector {
+    /// Makes no connection yet. `slots` is the most clients at the same time, and `room` the bytes that
+    /// each of them needs: what disks are divided by.
+    pub(crate) fn new(target: Target, reach: Reach, slots: usize, room: u64) -> Self {
+        Self { target, reach, regions: iscsi::Regions { slots, room } }
+    }
+
+    /// A new session, of the client with this number.
+    pub(crate) fn connect(&self, client: usize) -> Result<Box<dyn Session>> {
+        let (target, reach) = (&self.target, &self.reach);
+        Ok(match target.protocol {
+            Protocol::File => Box::new(file::Local::open(&target.share)?),
+            Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
+            Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
+            Protocol::Nfs => Box::new(nfs::Nfs::connect(target, reach)?),
+            Protocol::Iscsi => Box::new(iscsi::Disk::connect(target, reach, self.regions, client)?),
+        })
+    }
+
+    pub(crate) fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+/// Runs the decoders of the clients here on any bytes: what fuzz targets call.
+pub fn decode_answers(bytes: &[u8]) {
+    smb::decode_answer(bytes);
+    nfs::decode_answer(bytes);
+}
+
+/// Things with numbers that are given again.
+struct Slots<T>(Vec<Option<T>>);
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Slots<T> {
+    fn put(&mut self, thing: T) -> FileId {
+        let free = self.0.iter().position(Option::is_none);
+        let at = free.unwrap_or_else(|| (self.0.push(None), self.0.len() - 1).1);
+        self.0[at] = Some(thing);
+        FileId(at)
+    }
+
+    /// The numbers that are used.
+    fn used(&self) -> Vec<FileId> {
+        let used = |(at, slot): (usize, &Option<T>)| slot.as_ref().map(|_| FileId(at));
+        self.0.iter().enumerate().filter_map(used).collect()
+    }
+
+    fn get(&self, file: FileId) -> Result<&T> {
+        self.0.get(file.0).and_then(Option::as_ref).ok_or_else(|| Error::Other("a closed file".into()))
+    }
+
+    fn take(&mut self, file: FileId) -> Result<T> {
+        let slot = self.0.get_mut(file.0).and_then(Option::take);
+        slot.ok_or_else(|| Error::Other("a closed file".into()))
+    }
+}

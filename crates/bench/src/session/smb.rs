@@ -1,0 +1,510 @@
+//! SMB 2.0.2 to 3.1.1, with the client of the crate `smb`. It takes no leases and no oplocks.
+
+mod answers;
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use ::smb::client::{Answer, Client, Credentials, How as Protection, Link, Offer, Request, SetUp};
+use ::smb::client::{open_request, read_request};
+use ::smb::wire::create::{self, Disposition, Options};
+use ::smb::wire::fscc::directory::{self, Form};
+use ::smb::wire::fscc::{FileClass, ea};
+use ::smb::wire::negotiate_context::{Cipher, Signing};
+use ::smb::wire::query_directory::{self, Flags as ListFlags};
+use ::smb::wire::security::AccessMask;
+use ::smb::wire::session_setup::SessionFlags;
+use ::smb::wire::tree_connect::{self, RequestFlags, ShareFlags};
+use ::smb::wire::{
+    Capabilities, Command, Dialect, FileKey, InfoType, SecurityMode, Status, close, flush, frame, lock,
+    query_info, set_info, write,
+};
+use wire::Writer;
+
+use answers::{malformed, read_answer, refused};
+
+pub(super) use answers::decode_answer;
+
+use super::socket::Socket;
+use super::{Abilities, FileId, Finished, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use crate::{Error, Result, Target};
+
+/// The longest message of a server.
+const MAX_FRAME: usize = 16 << 20;
+/// Bytes that one credit pays for, MS-SMB2 3.2.4.1.5.
+const CREDIT: usize = 64 << 10;
+/// The most bytes of one answer to a listing.
+const LIST_BYTES: u32 = 64 << 10;
+/// The length of a WRITE's data in its body, MS-SMB2 2.2.21.
+const WRITE_LENGTH_AT: usize = 4;
+
+/// The blocking socket as the client's link. Its futures are ready at once.
+struct Blocking(Socket);
+
+impl Link for Blocking {
+    async fn send(&mut self, frame: &[u8]) -> io::Result<()> {
+        self.0.put(&[frame])
+    }
+
+    async fn receive(&mut self) -> io::Result<Vec<u8>> {
+        let prefix = self.0.fetch(frame::PREFIX_LEN, frame::PREFIX_LEN)?;
+        let prefix = prefix.first_chunk().copied().unwrap_or_default();
+        let length = frame::decode(prefix).map_err(|error| io::Error::other(error.to_string()))?;
+        self.0.fetch(length, MAX_FRAME)
+    }
+}
+
+/// The result of a future that is ready at once.
+fn ready<T>(future: impl Future<Output = T>) -> T {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => unreachable!("the link blocks"),
+    }
+}
+
+struct Flight {
+    message: u64,
+    /// The length of the data that are written.
+    written: Option<usize>,
+}
+
+pub(super) struct Smb {
+    client: Client<Blocking>,
+    session: Arc<::smb::client::Session>,
+    tree: u32,
+    sealed: bool,
+    signed: bool,
+    /// The folder, with a backslash behind it, unless it is the share itself.
+    base: String,
+    credits: i64,
+    largest: usize,
+    files: Slots<FileKey>,
+    flights: Vec<Flight>,
+}
+
+impl Smb {
+    pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Self> {
+        let mut client = Client::new(Blocking(Socket::connect(&target.address(), reach)?));
+        let agreed = match ready(client.negotiate(&offer()?)) {
+            Ok(agreed) => agreed.clone(),
+            Err(error) => return Err(said(&client, error)),
+        };
+        let credentials = Credentials::new(&target.user, &target.password);
+        let session = match ready(client.log_in(&credentials, SetUp::New { previous: 0 })) {
+            Ok(session) => session,
+            Err(::smb::client::Error::Refused(status)) => return Err(Error::Login(format!("{status:?}"))),
+            Err(error) => return Err(said(&client, error)),
+        };
+        let is_user = !session.flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
+        let base = target.path.replace('/', "\\");
+        let mut smb = Self {
+            signed: is_user && agreed.security_mode.contains(SecurityMode::SIGNING_REQUIRED),
+            sealed: session.flags.contains(SessionFlags::ENCRYPT_DATA),
+            client,
+            session,
+            tree: 0,
+            base: if base.is_empty() { base } else { base + "\\" },
+            credits: 64,
+            largest: (agreed.max_read_size.min(agreed.max_write_size) as usize).clamp(CREDIT, 1 << 20),
+            files: Slots::default(),
+            flights: Vec::new(),
+        };
+        smb.connect_tree(target, is_user)?;
+        Ok(smb)
+    }
+
+    /// TREE_CONNECT. A 3.1.1 client signs it always, MS-SMB2 3.3.5.7.
+    fn connect_tree(&mut self, target: &Target, is_user: bool) -> Result<()> {
+        let path = format!(r"\\{}\{}", target.host, target.share).encode_utf16().collect();
+        let request = tree_connect::Request { flags: RequestFlags::NONE, path };
+        let signed = std::mem::replace(&mut self.signed, is_user);
+        let answer = self.call(Command::TREE_CONNECT, |w| request.encode(w));
+        self.signed = signed;
+        let answer = match answer {
+            Err(Error::Missing(_)) => return Err(Error::Missing(format!("the share {}", target.share))),
+            other => other?,
+        };
+        let share = tree_connect::Response::decode(&answer.message).map_err(malformed)?;
+        self.sealed |= share.share_flags.contains(ShareFlags::ENCRYPT_DATA);
+        self.tree = answer.header.tree_id();
+        Ok(())
+    }
+
+    fn request(&self, command: Command, encode: impl FnOnce(&mut Writer)) -> Request {
+        Request::new(command, encode).on(self.session.id, self.tree)
+    }
+
+    /// Sends a request; returns its message id. `tail` follows the request's bytes.
+    fn send(&mut self, request: Request, tail: &[u8]) -> Result<u64> {
+        self.credits -= i64::from(request.header.credit_charge.max(1));
+        let session = self.session.clone();
+        let how = match (self.sealed, self.signed) {
+            (true, _) => Protection::Sealed(&session),
+            (_, true) => Protection::Signed(&session),
+            _ => Protection::Plain,
+        };
+        let mut request = request;
+        let plain = matches!(how, Protection::Plain);
+        if !plain {
+            request.body.extend_from_slice(tail);
+        }
+        let (ids, mut frame) = self.client.prepare(vec![request], how);
+        let tail = if plain { tail } else { &[] };
+        let length = (frame.len() - frame::PREFIX_LEN + tail.len()) as u32;
+        frame[..frame::PREFIX_LEN].copy_from_slice(&length.to_be_bytes());
+        let socket = &mut self.client.link.0;
+        socket.put(&[&frame, tail]).map_err(|error| socket.failed(&error))?;
+        Ok(ids[0])
+    }
+
+    /// The final answer to one of these messages, or to any transfer in flight.
+    fn answer(&mut self, message: Option<u64>) -> Result<Answer> {
+        let flights: Vec<u64> = self.flights.iter().map(|flight| flight.message).collect();
+        let wanted = |answer: &Answer| {
+            let id = answer.header.message_id;
+            let is_it = message.map_or_else(|| flights.contains(&id), |message| message == id);
+            is_it && answer.header.status != Status::PENDING
+        };
+        let answer = match ready(self.client.wait_for(wanted)) {
+            Ok(answer) => answer,
+            Err(error) => return Err(said(&self.client, error)),
+        };
+        self.credits += i64::from(answer.header.credits);
+        Ok(answer)
+    }
+
+    fn call(&mut self, command: Command, encode: impl FnOnce(&mut Writer)) -> Result<Answer> {
+        let id = self.send(self.request(command, encode), &[])?;
+        let answer = self.answer(Some(id))?;
+        match answer.status() {
+            Status::SUCCESS => Ok(answer),
+            status => Err(refused(status, "")),
+        }
+    }
+
+    fn create(&mut self, path: &str, change: impl FnOnce(&mut create::Request<'_>)) -> Result<FileKey> {
+        let name = format!("{}{}", self.base, path.replace('/', "\\"));
+        let mut request = open_request(name.trim_end_matches('\\'));
+        change(&mut request);
+        let id = self.send(self.request(Command::CREATE, |w| request.encode(w)), &[])?;
+        let answer = self.answer(Some(id))?;
+        match answer.status() {
+            Status::SUCCESS => Ok(create::Response::decode(&answer.message).map_err(malformed)?.file),
+            status => Err(refused(status, path)),
+        }
+    }
+
+    fn close_key(&mut self, file: FileKey) -> Result<()> {
+        let request = close::Request { flags: close::Flags::NONE, file };
+        self.call(Command::CLOSE, |w| request.encode(w)).map(drop)
+    }
+
+    /// Opens, does something, and closes.
+    fn with<T>(
+        &mut self,
+        path: &str,
+        change: impl FnOnce(&mut create::Request<'_>),
+        act: impl FnOnce(&mut Self, FileKey) -> Result<T>,
+    ) -> Result<T> {
+        let file = self.create(path, change)?;
+        let done = act(self, file);
+        self.close_key(file)?;
+        done
+    }
+
+    fn next_page(&mut self, file: FileKey, flags: ListFlags) -> Result<Option<Vec<u8>>> {
+        let request = query_directory::Request {
+            information_class: FileClass::ID_BOTH_DIRECTORY.0,
+            flags,
+            file_index: 0,
+            file,
+            output_buffer_length: LIST_BYTES,
+            pattern: vec![u16::from(b'*')],
+        };
+        let id = self.send(self.request(Command::QUERY_DIRECTORY, |w| request.encode(w)), &[])?;
+        let answer = self.answer(Some(id))?;
+        match answer.status() {
+            Status::SUCCESS => {
+                Ok(Some(query_directory::Response::decode(&answer.message).map_err(malformed)?.data))
+            }
+            Status::NO_MORE_FILES => Ok(None),
+            status => Err(refused(status, "the listing")),
+        }
+    }
+
+    fn query(&mut self, file: FileKey, class: FileClass, input: &[u8]) -> Result<Vec<u8>> {
+        let request = query_info::Request {
+            info_type: InfoType::FILE,
+            information_class: class.0,
+            output_buffer_length: LIST_BYTES,
+            additional_information: 0,
+            flags: query_info::Flags::NONE,
+            file,
+            input,
+        };
+        let answer = self.call(Command::QUERY_INFO, |w| request.encode(w))?;
+        Ok(query_info::Response::decode(&answer.message).map_err(malformed)?.data)
+    }
+}
+
+impl Session for Smb {
+    fn abilities(&self) -> Abilities {
+        Abilities { files: true, locks: true, attributes: true, forks: true, pipelined: true }
+    }
+
+    fn largest(&self) -> usize {
+        self.largest
+    }
+
+    fn agreed(&self) -> String {
+        let dialect = self.client.dialect().0;
+        let protection = match (self.sealed, self.signed) {
+            (true, _) => "encrypted",
+            (_, true) => "signed",
+            _ => "neither signed nor encrypted",
+        };
+        format!("SMB dialect {dialect:#06x}, {protection}, no leases, up to {} KiB", self.largest >> 10)
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.client.link.0.traffic()
+    }
+
+    fn make_folder(&mut self, path: &str) -> Result<()> {
+        let change = |request: &mut create::Request<'_>| {
+            (request.disposition, request.options) = (Disposition::CREATE, Options::DIRECTORY_FILE);
+        };
+        self.with(path, change, |_, _| Ok(()))
+    }
+
+    fn remove_folder(&mut self, path: &str) -> Result<()> {
+        let change = |request: &mut create::Request<'_>| {
+            request.disposition = Disposition::OPEN;
+            request.options = Options::DIRECTORY_FILE | Options::DELETE_ON_CLOSE;
+        };
+        self.with(path, change, |_, _| Ok(()))?;
+        // CLOSE does not say that the folder was not empty.
+        match self.stat(path) {
+            Err(Error::Missing(_)) => Ok(()),
+            _ => Err(Error::Other(format!("{path} is not empty"))),
+        }
+    }
+
+    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+        let change = |request: &mut create::Request<'_>| {
+            request.disposition = if how == How::Create { Disposition::CREATE } else { Disposition::OPEN };
+            request.options = Options::NON_DIRECTORY_FILE;
+            if how == How::Read {
+                request.desired_access = AccessMask::FILE_READ.0;
+            }
+        };
+        let key = self.create(path, change)?;
+        Ok(self.files.put(key))
+    }
+
+    fn close(&mut self, file: FileId) -> Result<()> {
+        let key = self.files.take(file)?;
+        self.close_key(key)
+    }
+
+    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+        let key = *self.files.get(file)?;
+        let (length, written) = match transfer {
+            Transfer::Read { length, .. } => (length, None),
+            Transfer::Write { data, .. } => (data.len(), Some(data.len())),
+        };
+        let dialect = self.client.dialect();
+        let charge = if dialect == Dialect::SMB_2_0_2 { 0 } else { length.div_ceil(CREDIT).max(1) as u16 };
+        if self.credits < charge.into() && self.flights.is_empty() {
+            return Err(Error::Other("the server grants too few credits for this length".into()));
+        }
+        let message = match transfer {
+            Transfer::Read { offset, length } => {
+                let request = read_request(key, offset, length as u32);
+                let request = self.request(Command::READ, |w| request.encode(w)).charge(charge);
+                self.send(request, &[])?
+            }
+            Transfer::Write { offset, data, stable } => {
+                let flags = if stable { write::Flags::WRITE_THROUGH } else { write::Flags::NONE };
+                let request =
+                    write::Request { data: 0..0, offset, file: key, channel: 0, remaining_bytes: 0, flags };
+                let mut request = self.request(Command::WRITE, |w| request.encode(&[], w)).charge(charge);
+                request.body[WRITE_LENGTH_AT..][..4].copy_from_slice(&(data.len() as u32).to_le_bytes());
+                self.send(request, data)?
+            }
+        };
+        self.flights.push(Flight { message, written });
+        Ok(Ticket(message))
+    }
+
+    fn finish(&mut self) -> Result<Finished> {
+        let answer = self.answer(None)?;
+        let id = answer.header.message_id;
+        let at = self.flights.iter().position(|flight| flight.message == id);
+        let flight = self.flights.swap_remove(at.unwrap_or_default());
+        match (answer.status(), flight.written) {
+            (Status::SUCCESS, Some(_)) => {
+                let count = write::Response::decode(&answer.message).map_err(malformed)?.count;
+                Ok(Finished::wrote(id, count as usize))
+            }
+            (Status::SUCCESS, None) => read_answer(id, &answer.message),
+            (Status::END_OF_FILE, None) => Ok(Finished::read(id, &[])),
+            (status, _) => Err(refused(status, "a transfer")),
+        }
+    }
+
+    fn abandon(&mut self) {
+        for _ in 0..self.flights.len() {
+            match self.finish() {
+                Err(error) if error.ends_session() => return,
+                _ => {}
+            }
+        }
+        for file in self.files.used() {
+            let _ = self.close(file); // the removal of the file says what is wrong
+        }
+    }
+
+    fn flush(&mut self, file: FileId) -> Result<()> {
+        let file = *self.files.get(file)?;
+        self.call(Command::FLUSH, |w| flush::Request { reserved: 0, file }.encode(w)).map(drop)
+    }
+
+    fn list(&mut self, folder: &str) -> Result<usize> {
+        let change = |request: &mut create::Request<'_>| {
+            (request.disposition, request.options) = (Disposition::OPEN, Options::DIRECTORY_FILE);
+            request.desired_access = AccessMask::FILE_READ.0;
+        };
+        self.with(folder, change, |smb, file| {
+            let (mut count, mut flags) = (0, ListFlags::RESTART_SCANS);
+            while let Some(page) = smb.next_page(file, flags)? {
+                let entries = directory::decode(Form::IdBoth, &page).map_err(malformed)?;
+                let is_own = |name: &[u16]| name.iter().all(|unit| *unit == u16::from(b'.'));
+                count += entries.iter().filter(|entry| !is_own(&entry.name)).count();
+                flags = ListFlags::NONE;
+            }
+            Ok(count)
+        })
+    }
+
+    fn stat(&mut self, path: &str) -> Result<u64> {
+        let change = |request: &mut create::Request<'_>| {
+            request.disposition = Disposition::OPEN;
+            request.desired_access = AccessMask::READ_ATTRIBUTES.0;
+        };
+        self.with(path, change, |smb, file| {
+            let standard = smb.query(file, FileClass::STANDARD, &[])?;
+            // FileStandardInformation, MS-FSCC 2.4.41: the allocation size, then the end of the file.
+            let length = standard.get(8..16).and_then(|bytes| bytes.first_chunk().copied());
+            length.map(u64::from_le_bytes).ok_or_else(|| Error::Other("a short answer".into()))
+        })
+    }
+
+    fn remove(&mut self, path: &str) -> Result<()> {
+        let change = |request: &mut create::Request<'_>| {
+            request.disposition = Disposition::OPEN;
+            request.options = Options::NON_DIRECTORY_FILE | Options::DELETE_ON_CLOSE;
+            request.desired_access = AccessMask::DELETE.0;
+        };
+        self.with(path, change, |_, _| Ok(()))
+    }
+
+    fn lock(&mut self, file: FileId, offset: u64, length: u64, take: bool) -> Result<()> {
+        let flags = match take {
+            true => lock::Flags::EXCLUSIVE | lock::Flags::FAIL_IMMEDIATELY,
+            false => lock::Flags::UNLOCK,
+        };
+        let locks = vec![lock::Element { offset, length, flags }];
+        let file = *self.files.get(file)?;
+        let request = lock::Request { sequence_number: 0, sequence_index: 0, file, locks };
+        self.call(Command::LOCK, |w| request.encode(w)).map(drop)
+    }
+
+    fn set_attribute(&mut self, path: &str, name: &str, value: &[u8]) -> Result<()> {
+        let mut w = Writer::new();
+        let attribute =
+            ea::FullEa { flags: ea::EaFlags::NONE, name: name.as_bytes().to_vec(), value: value.to_vec() };
+        ea::encode(&[attribute], &mut w);
+        let change = |request: &mut create::Request<'_>| request.disposition = Disposition::OPEN;
+        self.with(path, change, |smb, file| {
+            let request = set_info::Request {
+                info_type: InfoType::FILE,
+                information_class: FileClass::FULL_EA.0,
+                additional_information: 0,
+                file,
+                data: w.as_bytes(),
+            };
+            smb.call(Command::SET_INFO, |w| request.encode(w)).map(drop)
+        })
+    }
+
+    fn attribute(&mut self, path: &str, name: &str) -> Result<usize> {
+        let mut w = Writer::new();
+        query_info::put_ea_names(&[name.as_bytes()], &mut w);
+        let change = |request: &mut create::Request<'_>| request.disposition = Disposition::OPEN;
+        let bytes = self.with(path, change, |smb, file| smb.query(file, FileClass::FULL_EA, w.as_bytes()))?;
+        let attributes = ea::decode(&mut wire::Reader::new(&bytes)).map_err(malformed)?;
+        Ok(attributes.first().map_or(0, |attribute| attribute.value.len()))
+    }
+
+    /// The stream that Macs keep the resource fork in.
+    fn open_fork(&mut self, path: &str, how: How) -> Result<FileId> {
+        let change = |request: &mut create::Request<'_>| {
+            request.disposition = if how == How::Read { Disposition::OPEN } else { Disposition::OPEN_IF };
+        };
+        let key = self.create(&format!("{path}:AFP_Resource"), change)?;
+        Ok(self.files.put(key))
+    }
+}
+
+/// All dialects, and the algorithms that servers of today have.
+fn offer() -> Result<Offer> {
+    let mut guid = [0; 16];
+    getrandom::fill(&mut guid).map_err(|error| Error::Other(error.to_string()))?;
+    Ok(Offer {
+        dialects: vec![
+            Dialect::SMB_2_0_2,
+            Dialect::SMB_2_1,
+            Dialect::SMB_3_0,
+            Dialect::SMB_3_0_2,
+            Dialect::SMB_3_1_1,
+        ],
+        guid,
+        capabilities: Capabilities::LARGE_MTU | Capabilities::ENCRYPTION,
+        ciphers: vec![Cipher::AES_128_GCM, Cipher::AES_128_CCM],
+        signing: vec![Signing::AES_GMAC, Signing::AES_CMAC],
+        ..Offer::default()
+    })
+}
+
+fn said(client: &Client<Blocking>, error: ::smb::client::Error) -> Error {
+    match error {
+        ::smb::client::Error::Connection(error) => client.link.0.failed(&error),
+        ::smb::client::Error::Refused(status) => refused(status, ""),
+        other => Error::Other(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_write_is_where_the_specification_has_it() {
+        // MS-SMB2 2.2.21: StructureSize, DataOffset, Length.
+        let file = FileKey { persistent: 1, volatile: 2 };
+        let request = write::Request {
+            data: 0..0,
+            offset: 7,
+            file,
+            channel: 0,
+            remaining_bytes: 0,
+            flags: write::Flags::NONE,
+        };
+        let mut w = Writer::new();
+        request.encode(&[9; 5], &mut w);
+        assert_eq!(w.as_bytes()[WRITE_LENGTH_AT..][..4], [5, 0, 0, 0]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Connections with a timeout, which count their bytes.
+
+use std::io::{self, BufRead, BufReader, IoSlice, Read, Write};
+use std::net::TcpStream;
+
+use super::{Reach, Traffic};
+use crate::{Error, Result};
+
+/// Bytes that one system call may fetch ahead: several small answers.
+const AHEAD: usize = 16 << 10;
+
+/// A TCP connection.
+pub(crate) struct Socket {
+    reader: BufReader<TcpStream>,
+    traffic: Traffic,
+    seconds: u64,
+}
+
+impl Socket {
+    pub(crate) fn connect(address: &str, reach: &Reach) -> Result<Self> {
+        let stream = reach.connect(address)?;
+        let prepare = || -> io::Result<()> {
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(reach.timeout))?;
+            stream.set_write_timeout(Some(reach.timeout))
+        };
+        prepare().map_err(|error| Error::Unreachable(address.to_owned(), error))?;
+        let reader = BufReader::with_capacity(AHEAD, stream);
+        Ok(Self { reader, traffic: Traffic::default(), seconds: reach.seconds() })
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// An error of this connection.
+    pub(crate) fn failed(&self, error: &io::Error) -> Error {
+        Error::of_io(error, self.seconds)
+    }
+
+    /// Exactly `length` bytes, at most `limit`.
+    pub(crate) fn fetch(&mut self, length: usize, limit: usize) -> io::Result<Vec<u8>> {
+        if length > limit {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer that is too long"));
+        }
+        let mut bytes = Vec::with_capacity(length);
+        match Read::by_ref(self).take(length as u64).read_to_end(&mut bytes)? == length {
+            true => Ok(bytes),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+
+    /// Sends all parts, without copying them together.
+    pub(crate) fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+        let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+        let mut slices = &mut slices[..];
+        let stream = self.reader.get_mut();
+        IoSlice::advance_slices(&mut slices, 0);
+        while !slices.is_empty() {
+            match stream.write_vectored(slices) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    self.traffic.sent += count as u64;
+                    IoSlice::advance_slices(&mut slices, count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.reader.read(buffer)?;
+        self.traffic.received += count as u64;
+        Ok(count)
+    }
+}
+
+impl BufRead for Socket {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.reader.fill_buf()
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.traffic.received += count as u64;
+        self.reader.consume(count);
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.reader.get_mut().write(bytes)?;
+        self.traffic.sent += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.reader.get_mut().flush()
+    }
+}

@@ -1,0 +1,141 @@
+//! Published measurements, to be repeated: their workloads, numbers of clients and figures.
+
+/// A published measurement.
+#[derive(Debug)]
+pub struct Suite {
+    /// Its name.
+    pub name: &'static str,
+    /// What it was.
+    pub about: &'static str,
+    /// Its workloads.
+    pub workloads: &'static [&'static str],
+    /// Its numbers of clients.
+    pub clients: &'static [usize],
+    /// Its figures.
+    pub published: &'static [Figure],
+}
+
+/// A published figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Figure {
+    /// What was done.
+    pub workload: &'static str,
+    /// By how many clients.
+    pub clients: usize,
+    /// With what.
+    pub system: &'static str,
+    /// The lowest and the highest in MB/s, of all clients together.
+    pub range: (f64, f64),
+}
+
+const fn one(workload: &'static str, system: &'static str, low: f64, high: f64) -> Figure {
+    Figure { workload, clients: 1, system, range: (low, high) }
+}
+
+/// All suites.
+pub const SUITES: &[Suite] = &[
+    Suite {
+        name: "ballstate",
+        about: "NetApp TR-3472, 2006: Macs at a filer, by DAVE, CIFS and NFS",
+        workloads: &["seq-read", "seq-write"],
+        clients: &[1, 5, 10],
+        published: &[
+            one("seq-read", "DAVE", 31.0, 34.0),
+            one("seq-read", "CIFS", 13.0, 17.0),
+            one("seq-read", "NFS", 11.0, 12.0),
+            one("seq-write", "DAVE", 25.0, 26.5),
+            one("seq-write", "CIFS", 20.0, 24.0),
+            one("seq-write", "NFS", 13.4, 13.4),
+        ],
+    },
+    Suite {
+        name: "readynas",
+        about: "A comparison of AFP, CIFS and NFS of a ReadyNAS NV, 2007",
+        workloads: &["seq-write", "small-write-1K", "small-read-1K", "seq-read", "open-155-images"],
+        clients: &[1],
+        published: &[
+            one("seq-write", "AFP", 7.2, 7.2),
+            one("seq-write", "CIFS", 6.8, 6.8),
+            one("seq-write", "NFS", 7.8, 7.8),
+            one("small-write-1K", "AFP", 9.6, 9.6),
+            one("small-write-1K", "CIFS", 1.4, 1.4),
+            one("small-write-1K", "NFS", 8.4, 8.4),
+            one("small-read-1K", "AFP", 13.7, 13.7),
+            one("small-read-1K", "CIFS", 1.6, 1.6),
+            one("small-read-1K", "NFS", 14.0, 14.0),
+            one("seq-read", "AFP", 14.0, 14.0),
+            one("seq-read", "CIFS", 13.6, 13.6),
+            one("seq-read", "NFS", 12.0, 12.0),
+        ],
+    },
+    Suite {
+        name: "macbook",
+        about: "NFS and CIFS of a Linux server with a MacBook Air and a PowerBook, 2011 to 2013",
+        workloads: &["lmdd-512B", "tar-tree", "disk-image"],
+        clients: &[1],
+        published: &[
+            one("lmdd-512B", "NFS", 6.6, 10.7),
+            one("lmdd-512B", "CIFS", 0.6, 5.6),
+            one("lmdd-512B", "disk", 30.0, 200.0),
+        ],
+    },
+    Suite {
+        name: "aws95",
+        about: "Apple Workgroup Server 95 with AppleShare Pro beside AppleShare 3.0, 1993",
+        workloads: &["seq-read", "enumerate", "read-write-25-1"],
+        clients: &[1, 5, 50],
+        published: &[
+            one("seq-read", "AS Pro", 0.585, 0.585),
+            Figure { workload: "seq-read", clients: 5, system: "AS Pro", range: (0.85, 0.85) },
+            Figure { workload: "seq-read", clients: 50, system: "AS Pro", range: (0.85, 0.85) },
+            one("seq-read", "AS 3.0", 0.4, 0.4),
+            Figure { workload: "seq-read", clients: 50, system: "AS 3.0", range: (0.21, 0.21) },
+        ],
+    },
+    Suite {
+        name: "zfs-iscsi",
+        about: "ZFS volumes over iSCSI for Windows and Macs, 2007 and 2008",
+        workloads: &["seq-read", "seq-write", "video", "block-mix"],
+        clients: &[1],
+        published: &[
+            one("seq-read", "before", 8.0, 10.0), // with delayed acknowledgements
+            one("seq-read", "after", 90.0, 100.0),
+        ],
+    },
+];
+
+impl Suite {
+    /// The suite of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<&'static Self> {
+        SUITES.iter().find(|suite| suite.name == name)
+    }
+
+    /// The figures of a workload with so many clients.
+    pub fn figures(&self, workload: &str, clients: usize) -> impl Iterator<Item = &'static Figure> {
+        let is_it = move |figure: &&Figure| figure.workload == workload && figure.clients == clients;
+        let wanted: Vec<&'static Figure> = self.published.iter().filter(is_it).collect();
+        wanted.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Unit, Workload};
+
+    #[test]
+    fn suites_have_workloads_and_their_figures_are_of_them() {
+        for suite in SUITES {
+            assert!(suite.workloads.iter().all(|name| Workload::of(name).is_some()), "{}", suite.name);
+            for figure in suite.published {
+                assert!(suite.workloads.contains(&figure.workload), "{figure:?}");
+                assert!(suite.clients.contains(&figure.clients), "{figure:?}");
+                assert_eq!(Workload::of(figure.workload).map(|w| w.unit), Some(Unit::Bytes));
+                assert!(figure.range.0 <= figure.range.1);
+            }
+        }
+        assert_eq!(Suite::of("readynas").unwrap().figures("seq-read", 1).count(), 3);
+        assert!(Suite::of("other").is_none());
+    }
+}

@@ -1,0 +1,211 @@
+//! What is measured: a protocol, a server, and a place on it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::{Error, Result};
+
+/// The protocol of a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "named in full")]
+pub enum Protocol {
+    File,
+    Afp,
+    Smb,
+    Nfs,
+    Iscsi,
+}
+
+impl Protocol {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::File, Self::Afp, Self::Smb, Self::Nfs, Self::Iscsi];
+
+    /// The scheme of its URLs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::File => "file",
+            Self::Afp => "afp",
+            Self::Smb => "smb",
+            Self::Nfs => "nfs",
+            Self::Iscsi => "iscsi",
+        }
+    }
+
+    pub(crate) fn port(self) -> u16 {
+        match self {
+            Self::File => 0,
+            Self::Afp => 548,
+            Self::Smb => 445,
+            Self::Nfs => 2049,
+            Self::Iscsi => 3260,
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A place on a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The protocol.
+    pub protocol: Protocol,
+    /// The server's name or address; empty for a local folder.
+    pub host: String,
+    /// The server's port.
+    pub port: u16,
+    /// The account; empty for a guest.
+    pub user: String,
+    /// Its password, or its CHAP secret.
+    pub password: String,
+    /// The share, the export, the target's name, or the local folder.
+    pub share: String,
+    /// A folder of the share, without slashes around it; the LUN's number of iSCSI.
+    pub path: String,
+    /// What follows a question mark, such as `mountport=12049`.
+    pub options: BTreeMap<String, String>,
+}
+
+/// The forms of URLs.
+pub const FORMS: &str = "afp://USER@HOST/SHARE, smb://USER@HOST/SHARE, nfs://HOST/EXPORT, \
+                         iscsi://HOST/TARGET/LUN or file:///FOLDER";
+
+impl Target {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`Error::Address`].
+    pub fn parse(text: &str) -> Result<Self> {
+        let wrong = |why: &str| Error::Address(format!("{text}: {why}. Write {FORMS}"));
+        let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+        let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.name() == url.scheme());
+        let protocol = protocol.ok_or_else(|| wrong("this protocol cannot be measured"))?;
+        let decode = |text: &str| decoded(text).ok_or_else(|| wrong("a name that is not UTF-8"));
+        let mut target = Self {
+            protocol,
+            host: url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned(),
+            port: url.port().unwrap_or_else(|| protocol.port()),
+            user: decode(url.username())?,
+            password: decode(url.password().unwrap_or_default())?,
+            share: String::new(),
+            path: String::new(),
+            options: url.query_pairs().into_owned().collect(),
+        };
+        let path = decode(url.path())?;
+        if protocol == Protocol::File {
+            target.share = path;
+            return if target.share.len() > 1 { Ok(target) } else { Err(wrong("no folder")) };
+        }
+        let (share, path) = path.trim_matches('/').split_once('/').unwrap_or((path.trim_matches('/'), ""));
+        (target.share, target.path) = (share.to_owned(), path.trim_matches('/').to_owned());
+        match (target.host.is_empty(), target.share.is_empty()) {
+            (true, _) => Err(wrong("no host")),
+            (_, true) => Err(wrong("no share")),
+            _ if target.path.split('/').any(|part| part == "..") => Err(wrong("a path with ..")),
+            _ => Ok(target),
+        }
+    }
+
+    /// The file protocols of a host and its share, at their standard ports.
+    ///
+    /// # Errors
+    /// [`Error::Address`].
+    pub fn all(host_and_share: &str) -> Result<Vec<Self>> {
+        if !host_and_share.contains('/') {
+            let text = format!("{host_and_share}: which share? Write --all HOST/SHARE");
+            return Err(Error::Address(text));
+        }
+        let protocols = [Protocol::Afp, Protocol::Smb, Protocol::Nfs];
+        protocols.iter().map(|protocol| Self::parse(&format!("{protocol}://{host_and_share}"))).collect()
+    }
+
+    /// The server's name and port.
+    #[must_use]
+    pub fn address(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        format!("{host}:{}", self.port)
+    }
+
+    /// A number of its options.
+    pub(crate) fn number<T: std::str::FromStr>(&self, option: &str) -> Result<Option<T>> {
+        let wrong = |value: &String| Error::Address(format!("{option}={value} is not a number"));
+        self.options.get(option).map(|value| value.parse().map_err(|_| wrong(value))).transpose()
+    }
+}
+
+/// Options that make a measurement another one.
+const MOUNTED: [&str; 3] = ["proto", "rsize", "wsize"];
+
+/// The URL without the password, with the options of a mount.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.protocol == Protocol::File {
+            return write!(f, "file://{}", self.share);
+        }
+        let at = if self.user.is_empty() { "" } else { "@" };
+        let slash = if self.path.is_empty() { "" } else { "/" };
+        let address = self.address();
+        write!(f, "{}://{}{at}{address}/{}{slash}{}", self.protocol, self.user, self.share, self.path)?;
+        let options = MOUNTED.iter().filter_map(|name| Some((name, self.options.get(*name)?)));
+        options.enumerate().try_for_each(|(number, (name, value))| {
+            write!(f, "{}{name}={value}", if number == 0 { '?' } else { '&' })
+        })
+    }
+}
+
+/// Percent-decoded.
+fn decoded(text: &str) -> Option<String> {
+    percent_encoding::percent_decode_str(text).decode_utf8().ok().map(Into::into)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_has_protocol_server_account_share_and_folder() {
+        let target = Target::parse("smb://ada:se%3Acret@server:10445/My%20Share/a/b?x=1").unwrap();
+        assert_eq!((target.protocol, target.host.as_str(), target.port), (Protocol::Smb, "server", 10445));
+        assert_eq!((target.user.as_str(), target.password.as_str()), ("ada", "se:cret"));
+        assert_eq!((target.share.as_str(), target.path.as_str()), ("My Share", "a/b"));
+        assert_eq!(target.options["x"], "1");
+        assert_eq!(target.to_string(), "smb://ada@server:10445/My Share/a/b");
+    }
+
+    #[test]
+    fn transfer_sizes_are_a_part_of_the_name() {
+        let target = Target::parse("nfs://h/s?uid=1&wsize=8192&rsize=4096&proto=udp").unwrap();
+        assert_eq!(target.to_string(), "nfs://h:2049/s?proto=udp&rsize=4096&wsize=8192");
+    }
+
+    #[test]
+    fn each_protocol_has_its_registered_port() {
+        // The service names registry of IANA: afpovertcp, microsoft-ds, nfs, iscsi-target.
+        for (url, port) in
+            [("afp://h/s", 548), ("smb://h/s", 445), ("nfs://h/s", 2049), ("iscsi://h/t/0", 3260)]
+        {
+            assert_eq!(Target::parse(url).unwrap().port, port, "{url}");
+        }
+        assert_eq!(Target::parse("nfs://[::1]/s").unwrap().address(), "[::1]:2049");
+    }
+
+    #[test]
+    fn what_is_no_target_is_refused_with_the_forms() {
+        for url in ["http://h/s", "smb://h", "smb:///s", "server/share", "file:///", "nfs://h/s/a%2F..%2Fb"] {
+            match Target::parse(url) {
+                Err(Error::Address(why)) => assert!(why.contains("smb://USER@HOST/SHARE"), "{why}"),
+                other => panic!("{url}: {other:?}"),
+            }
+        }
+        assert!(Target::all("host").is_err());
+        assert_eq!(Target::all("host/share").unwrap().len(), 3);
+    }
+}

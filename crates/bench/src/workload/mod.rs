@@ -1,0 +1,339 @@
+//! The workloads, by name. Each imitates what people did in a published measurement, or what a program
+//! does all day.
+
+mod blocks;
+mod copying;
+mod media;
+mod metadata;
+mod streams;
+mod worker;
+
+pub(crate) use worker::{Made, Worker};
+
+use crate::Result;
+use crate::meter::Meter;
+use crate::session::Abilities;
+
+/// What a workload's speed is counted in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Megabytes (10^6 bytes) per second.
+    Bytes,
+    /// Operations per second.
+    Operations,
+}
+
+/// A workload.
+pub struct Workload {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub about: &'static str,
+    /// Where it comes from.
+    pub origin: &'static str,
+    /// What is counted.
+    pub unit: Unit,
+    /// Whether it reads what was written before, so that a cold run differs from a warm one.
+    pub reads: bool,
+    /// Whether durability changes it.
+    pub writes: bool,
+    /// Bytes that all clients together need on the server, at full scale.
+    bytes: u64,
+    needs: Abilities,
+    prepare: fn(&mut Worker<'_>) -> Result<()>,
+    run: fn(&mut Worker<'_>, &mut Meter<'_>) -> Result<()>,
+}
+
+const DISK: Abilities =
+    Abilities { files: false, locks: false, attributes: false, forks: false, pipelined: false };
+const FILES: Abilities = Abilities { files: true, ..DISK };
+
+/// A workload that only reads and writes.
+const STREAM: Workload = Workload {
+    name: "",
+    about: "",
+    origin: "",
+    unit: Unit::Bytes,
+    reads: false,
+    writes: false,
+    bytes: 0,
+    needs: DISK,
+    prepare: |_| Ok(()),
+    run: |_, _| Ok(()),
+};
+
+/// All workloads, in the order in which they run.
+pub const WORKLOADS: &[Workload] = &[
+    Workload {
+        name: "seq-read",
+        about: "reads a file from its beginning to its end, 1 MiB at a time, several in flight",
+        origin: "NetApp TR-3472, section 7.3: Macs read files of 500 MB to 10 GB",
+        reads: true,
+        bytes: 512 << 20,
+        prepare: streams::prepare_large,
+        run: streams::read_large,
+        ..STREAM
+    },
+    Workload {
+        name: "seq-write",
+        about: "writes a new file, 1 MiB at a time, several in flight",
+        origin: "NetApp TR-3472, section 7.3: Macs write files of 500 MB to 10 GB",
+        writes: true,
+        bytes: 512 << 20,
+        run: streams::write_large,
+        ..STREAM
+    },
+    Workload {
+        name: "small-read-1K",
+        about: "reads a file 1 KiB at a time, one after another",
+        origin: "the ReadyNAS comparison of 2007: 100 MB in records of 1 KiB",
+        reads: true,
+        bytes: 100 << 20,
+        prepare: streams::prepare_small,
+        run: streams::read_small,
+        ..STREAM
+    },
+    Workload {
+        name: "small-write-1K",
+        about: "writes a new file 1 KiB at a time, one after another",
+        origin: "the ReadyNAS comparison of 2007: 10 MB in records of 1 KiB",
+        writes: true,
+        bytes: 10 << 20,
+        run: streams::write_small,
+        ..STREAM
+    },
+    Workload {
+        name: "lmdd-512B",
+        about: "writes a file in records of 512 bytes, then reads it back the same way",
+        origin: "the MacBook Air tuning of 2011: lmdd with 512-byte records",
+        writes: true,
+        bytes: 16 << 20,
+        run: streams::lmdd,
+        ..STREAM
+    },
+    Workload {
+        name: "open-155-images",
+        about: "lists a folder of 155 images of 2.7 MB, then reads the beginning and the whole of each",
+        origin: "the ReadyNAS comparison of 2007: Preview opens 155 JPEG files, 415 MB",
+        reads: true,
+        bytes: 415 << 20,
+        needs: FILES,
+        prepare: media::prepare_images,
+        run: media::open_images,
+        ..STREAM
+    },
+    Workload {
+        name: "enumerate",
+        about: "lists a folder of 10,000 files with the attributes that a file browser shows",
+        origin: "Apple Workgroup Server 95, 1993: enumeration is a benchmark of its own",
+        unit: Unit::Operations,
+        needs: FILES,
+        prepare: metadata::prepare_listing,
+        run: metadata::enumerate,
+        ..STREAM
+    },
+    Workload {
+        name: "create-stat-delete",
+        about: "makes files of 4 KiB, asks for their attributes, deletes them",
+        origin: "NetApp TR-3472 and every benchmark of mail and source trees since",
+        unit: Unit::Operations,
+        writes: true,
+        bytes: 8 << 20,
+        needs: FILES,
+        run: metadata::create_stat_delete,
+        ..STREAM
+    },
+    Workload {
+        name: "copy-tree",
+        about: "copies a tree to the server as the Finder does, then as the Explorer does",
+        origin: "NetApp TR-3472, section 7.3.4: copies by the Finder and by a terminal differ",
+        unit: Unit::Operations,
+        writes: true,
+        bytes: 20 << 20,
+        needs: FILES,
+        run: copying::copy_tree,
+        ..STREAM
+    },
+    Workload {
+        name: "lock-unlock",
+        about: "locks and unlocks ranges of one file",
+        origin: "LanTest's lock test; databases on shares",
+        unit: Unit::Operations,
+        needs: Abilities { locks: true, ..FILES },
+        prepare: metadata::prepare_locks,
+        run: metadata::lock_unlock,
+        bytes: 1 << 20,
+        ..STREAM
+    },
+    Workload {
+        name: "xattr-and-fork",
+        about: "sets and reads an extended attribute, and where the protocol has it the resource fork",
+        origin: "NetApp TR-3472, section 2.2: both forks and the Finder's metadata",
+        unit: Unit::Operations,
+        bytes: 4 << 20,
+        needs: Abilities { attributes: true, ..FILES },
+        prepare: metadata::prepare_attributes,
+        run: metadata::attributes_and_forks,
+        ..STREAM
+    },
+    Workload {
+        name: "lantest",
+        about: "makes 300 files, opens and closes them, removes them; writes and reads 100 MB; locks; lists",
+        origin: "the steps of HELIOS LanTest",
+        unit: Unit::Operations,
+        writes: true,
+        bytes: 100 << 20,
+        needs: FILES,
+        run: metadata::lantest,
+        ..STREAM
+    },
+    Workload {
+        name: "video",
+        about: "reads a stream at 30 MB/s (25 pictures a second), and counts pictures that come late",
+        origin: "Aperture and video over ZFS and iSCSI, 2007: uncompressed PAL needs 30 MB/s",
+        reads: true,
+        bytes: 120 << 20,
+        prepare: streams::prepare_large,
+        run: media::video,
+        ..STREAM
+    },
+    Workload {
+        name: "video-hd",
+        about: "reads a stream at 104 MB/s (uncompressed 1080p, 25 pictures a second), and counts late pictures",
+        origin: "the question after the PAL streams of 2007: which formats does this server sustain?",
+        reads: true,
+        bytes: 415 << 20,
+        prepare: streams::prepare_large,
+        run: media::video_hd,
+        ..STREAM
+    },
+    Workload {
+        name: "video-4k",
+        about: "reads a stream at 415 MB/s (uncompressed 2160p, 25 pictures a second), and counts late pictures",
+        origin: "the question after the PAL streams of 2007: which formats does this server sustain?",
+        reads: true,
+        bytes: 1 << 30,
+        prepare: streams::prepare_large,
+        run: media::video_4k,
+        ..STREAM
+    },
+    Workload {
+        name: "backup-bands",
+        about: "writes the bands of a sparse bundle, 8 MiB each, and a token and a property list after each",
+        origin: "Time Machine to a share; the MacBook Air's backups of 2011",
+        writes: true,
+        bytes: 256 << 20,
+        needs: FILES,
+        run: copying::backup_bands,
+        ..STREAM
+    },
+    Workload {
+        name: "tar-tree",
+        about: "writes one archive of many small files as a stream of 64 KiB records",
+        origin: "the MacBook Air tuning of 2011: tar, 49.8 s",
+        writes: true,
+        bytes: 64 << 20,
+        run: copying::tar_tree,
+        ..STREAM
+    },
+    Workload {
+        name: "disk-image",
+        about: "writes the same files into a disk image: 4 KiB blocks, metadata in between, flushes",
+        origin: "the MacBook Air tuning of 2011: hdiutil, 195 s",
+        writes: true,
+        bytes: 64 << 20,
+        run: copying::disk_image,
+        ..STREAM
+    },
+    Workload {
+        name: "block-mix",
+        about: "reads (70 %) and writes (30 %) 4 to 64 KiB at random places of a file or disk",
+        origin: "ZFS volumes over iSCSI, 2007 and 2008: what a file system on a LUN sends",
+        reads: true,
+        bytes: 128 << 20,
+        prepare: streams::prepare_large,
+        run: blocks::block_mix,
+        ..STREAM
+    },
+    Workload {
+        name: "read-write-25-1",
+        about: "reads 25 times as often as it writes, 16 KiB at random places",
+        origin: "Apple Workgroup Server 95, 1993: real sites read up to 25 times as often",
+        reads: true,
+        bytes: 128 << 20,
+        prepare: streams::prepare_large,
+        run: blocks::read_write_25_1,
+        ..STREAM
+    },
+];
+
+/// What runs if no workload is named: the six that answer most questions.
+pub const DEFAULT: &[&str] =
+    &["seq-read", "seq-write", "small-read-1K", "small-write-1K", "enumerate", "create-stat-delete"];
+
+impl Workload {
+    /// The workload of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<&'static Self> {
+        WORKLOADS.iter().find(|workload| workload.name == name)
+    }
+
+    /// What is missing in a session, if the workload cannot run there.
+    pub(crate) fn lacks(&self, has: Abilities) -> Option<&'static str> {
+        let Abilities { files, locks, attributes, forks, pipelined: _ } = self.needs;
+        let missing = [
+            (files && !has.files, "a workload with files on a disk"),
+            (locks && !has.locks, "locking"),
+            (attributes && !has.attributes, "setting extended attributes"),
+            (forks && !has.forks, "a resource fork"),
+        ];
+        missing.into_iter().find_map(|(lacks, what)| lacks.then_some(what))
+    }
+
+    /// Bytes that one of so many clients writes at most.
+    pub(crate) fn room(&self, scale: f64, clients: usize) -> u64 {
+        let whole = (self.bytes as f64 * scale) as u64;
+        (whole / clients.max(1) as u64).max(worker::LEAST) + worker::LEAST
+    }
+
+    /// Bytes that all clients write at most.
+    #[must_use]
+    pub fn bytes(&self, scale: f64) -> u64 {
+        (self.bytes as f64 * scale) as u64
+    }
+
+    pub(crate) fn prepare(&self, worker: &mut Worker<'_>) -> Result<()> {
+        worker.bytes = (self.bytes as f64 * worker.scale) as u64 / worker.clients as u64;
+        (self.prepare)(worker)
+    }
+
+    pub(crate) fn run(&self, worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+        (self.run)(worker, meter)
+    }
+}
+
+impl std::fmt::Debug for Workload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_every_workload_says_what_it_does_and_where_it_comes_from() {
+        for (at, workload) in WORKLOADS.iter().enumerate() {
+            assert!(!workload.about.is_empty() && !workload.origin.is_empty(), "{workload:?}");
+            assert!(WORKLOADS[..at].iter().all(|other| other.name != workload.name), "{workload:?}");
+        }
+        assert!(DEFAULT.iter().all(|name| Workload::of(name).is_some()));
+    }
+
+    #[test]
+    fn a_disk_runs_what_needs_no_files() {
+        let runs: Vec<_> = WORKLOADS.iter().filter(|w| w.lacks(DISK).is_none()).map(|w| w.name).collect();
+        assert!(runs.contains(&"seq-read") && runs.contains(&"block-mix") && !runs.contains(&"enumerate"));
+    }
+}

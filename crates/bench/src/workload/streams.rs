@@ -1,0 +1,64 @@
+//! Files from their beginning to their end.
+
+use super::Worker;
+use crate::Result;
+use crate::meter::Meter;
+use crate::session::How;
+
+const LARGE: &str = "large";
+const MIB: u64 = 1 << 20;
+const KIB: u64 = 1 << 10;
+
+pub(super) fn prepare_large(worker: &mut Worker<'_>) -> Result<()> {
+    let length = worker.length();
+    worker.write_file(LARGE, length)
+}
+
+pub(super) fn prepare_small(worker: &mut Worker<'_>) -> Result<()> {
+    prepare_large(worker)
+}
+
+pub(super) fn read_large(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    let block = MIB.min(worker.session.largest() as u64);
+    let length = worker.length();
+    let file = worker.open(LARGE, How::Read)?;
+    worker.stream(meter, file, (0, length), block, false)?;
+    worker.session.close(file)
+}
+
+pub(super) fn write_large(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    let block = MIB.min(worker.session.largest() as u64);
+    write(worker, meter, block)
+}
+
+pub(super) fn read_small(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    let length = worker.length();
+    let file = worker.open(LARGE, How::Read)?;
+    worker.stream(meter, file, (0, length), KIB, false)?;
+    worker.session.close(file)
+}
+
+pub(super) fn write_small(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    write(worker, meter, KIB)
+}
+
+fn write(worker: &mut Worker<'_>, meter: &mut Meter<'_>, block: u64) -> Result<()> {
+    let length = worker.length();
+    let file = worker.create(LARGE)?;
+    worker.stream(meter, file, (0, length), block, true)?;
+    worker.settle(file)
+}
+
+/// Writes, then reads what was written.
+pub(super) fn lmdd(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    const RECORD: u64 = 512;
+    let length = worker.length();
+    let file = worker.create(LARGE)?;
+    let before = meter.bytes();
+    worker.stream(meter, file, (0, length), RECORD, true)?;
+    let written = meter.bytes() - before;
+    worker.settle(file)?;
+    let file = worker.open(LARGE, How::Read)?;
+    worker.stream(meter, file, (0, written), RECORD, false)?;
+    worker.session.close(file)
+}
