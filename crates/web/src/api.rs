@@ -1,0 +1,352 @@
+//! The requests of the API, version 1, and `/metrics`.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+
+use admin::control::{
+    CachesAnswer, CachesRequest, CachesStatus, Disconnect, LeaseStatus, LockStatus, LunAnswer, LunRequest,
+    LunStatus, OpenStatus, SessionStatus, ShareStatus, Status,
+};
+use axum::extract::{ConnectInfo, Query, Request, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use axum::{Json, Router, extract::DefaultBodyLimit};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::guard::Admission;
+use crate::metrics::MEDIA_TYPE;
+use crate::{Api, Scope};
+
+/// The longest body of a request in bytes.
+const LONGEST_BODY: usize = 64 * 1024;
+/// The rows of a page, unless the client wants fewer or more.
+const PAGE: usize = 1000;
+/// The most rows of a page.
+const LONGEST_PAGE: usize = 10_000;
+/// The longest message to users in bytes.
+const LONGEST_MESSAGE: usize = 1024;
+
+/// All requests.
+pub(crate) fn router(api: Api) -> Router {
+    let metrics = Router::new().route("/metrics", get(metrics));
+    let read = Router::new()
+        .route("/v1/status", get(status))
+        .route("/v1/shares", get(shares))
+        .route("/v1/sessions", get(sessions))
+        .route("/v1/opens", get(opens))
+        .route("/v1/locks", get(locks))
+        .route("/v1/leases", get(leases))
+        .route("/v1/luns", get(luns))
+        .route("/v1/caches", get(caches))
+        .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }));
+    let write = Router::new()
+        .route("/v1/reload", post(reload))
+        .route("/v1/messages", post(say))
+        .route("/v1/disconnect", post(disconnect))
+        .route("/v1/caches", post(limit_caches));
+    let guarded = |router: Router<Api>, scope: Scope| {
+        let api = api.clone();
+        let guard = move |request, next| admitted(api.clone(), scope, request, next);
+        router.route_layer(middleware::from_fn(guard))
+    };
+    Router::new()
+        .route("/", get(|| async { "Fourfold\n" }))
+        .merge(guarded(metrics, Scope::Metrics))
+        .merge(guarded(read, Scope::Read))
+        .merge(guarded(write, Scope::Write))
+        .fallback(|| async { Failure::new(StatusCode::NOT_FOUND, "there is nothing at this path") })
+        .method_not_allowed_fallback(|| async {
+            Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
+        })
+        .layer(DefaultBodyLimit::max(LONGEST_BODY))
+        .layer(middleware::from_fn(harmless))
+        .with_state(api)
+}
+
+/// A request that was not executed.
+#[derive(Debug, Serialize, PartialEq, Eq, ToSchema)]
+pub(crate) struct Failure {
+    #[serde(skip)]
+    status: StatusCode,
+    /// What is wrong, and what to do.
+    errors: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
+        Self { status, errors: vec![error.into()] }
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(&self)).into_response();
+        if self.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
+    }
+}
+
+/// Browsers keep nothing, embed nothing and guess no types.
+async fn harmless(request: Request, next: Next) -> Response {
+    let mut response = next.run(request).await;
+    let headers = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    for (name, value) in headers {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Lets a request pass whose token permits it.
+async fn admitted(api: Api, scope: Scope, request: Request, next: Next) -> Response {
+    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
+    let secret = bearer(request.headers()).map(str::to_owned);
+    match api.guard.admit(peer, secret.as_deref(), scope).await {
+        Admission::Admitted => next.run(request).await,
+        Admission::Unknown => {
+            let hint =
+                "send the header `Authorization: Bearer TOKEN`; `fourfold token create NAME` makes a token";
+            Failure::new(StatusCode::UNAUTHORIZED, hint).into_response()
+        }
+        Admission::NotPermitted => {
+            let hint = format!("the token's scopes do not include `{}`", scope.word());
+            Failure::new(StatusCode::FORBIDDEN, hint).into_response()
+        }
+        Admission::TooMany => {
+            let hint = "too many requests with unknown tokens; try again later";
+            Failure::new(StatusCode::TOO_MANY_REQUESTS, hint).into_response()
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Executes what blocks on a thread for that.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    let failed = |_| {
+        Failure::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the server failed to execute the request; its log says why",
+        )
+    };
+    tokio::task::spawn_blocking(work).await.map_err(failed)
+}
+
+/// The metrics, for Prometheus.
+#[utoipa::path(get, path = "/metrics", security(("token" = ["metrics"])), responses((status = 200, description = "OpenMetrics", body = String, content_type = "application/openmetrics-text"), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn metrics(State(api): State<Api>) -> Result<Response, Failure> {
+    let text = blocking(move || api.metrics.text((api.figures)())).await?;
+    let text = text
+        .map_err(|error| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, format!("the metrics: {error}")))?;
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+}
+
+/// All that `fourfold status` shows.
+#[utoipa::path(get, path = "/v1/status", security(("token" = ["read"])), responses((status = 200, description = "The state", body = Status), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn status(State(api): State<Api>) -> Result<Response, Failure> {
+    Ok(Json(blocking(move || api.report.status()).await?).into_response())
+}
+
+/// The shares, and how clients mount them.
+#[utoipa::path(get, path = "/v1/shares", security(("token" = ["read"])), responses((status = 200, description = "The shares", body = Vec<ShareStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn shares(State(api): State<Api>) -> Result<Response, Failure> {
+    Ok(Json(blocking(move || api.report.status().shares).await?).into_response())
+}
+
+/// The part of a list that is wanted.
+#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Page {
+    /// The first row.
+    #[serde(default)]
+    offset: usize,
+    /// The most rows: at most 10,000.
+    #[serde(default = "Page::usual")]
+    #[param(default = 1000)]
+    limit: usize,
+}
+
+impl Page {
+    fn usual() -> usize {
+        PAGE
+    }
+
+    fn of<T>(self, rows: Vec<T>) -> Rows<T> {
+        let total = rows.len();
+        let rows = rows.into_iter().skip(self.offset).take(self.limit.min(LONGEST_PAGE)).collect();
+        Rows { total, rows }
+    }
+}
+
+/// A part of a list.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Rows<T> {
+    /// The rows of the whole list.
+    total: usize,
+    /// The part that was asked for.
+    rows: Vec<T>,
+}
+
+type Asked = Result<Query<Page>, axum::extract::rejection::QueryRejection>;
+
+fn page(asked: Asked) -> Result<Page, Failure> {
+    asked.map(|Query(page)| page).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))
+}
+
+/// Connections, and clients of protocols without them.
+#[utoipa::path(get, path = "/v1/sessions", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<SessionStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn sessions(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
+    let page = page(asked)?;
+    Ok(Json(blocking(move || page.of(api.report.status().sessions)).await?).into_response())
+}
+
+/// Open files.
+#[utoipa::path(get, path = "/v1/opens", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<OpenStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn opens(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
+    let page = page(asked)?;
+    Ok(Json(blocking(move || page.of(api.report.status().opens)).await?).into_response())
+}
+
+/// Locked ranges.
+#[utoipa::path(get, path = "/v1/locks", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<LockStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn locks(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
+    let page = page(asked)?;
+    Ok(Json(blocking(move || page.of(api.report.status().locks)).await?).into_response())
+}
+
+/// Leases of clients.
+#[utoipa::path(get, path = "/v1/leases", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<LeaseStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn leases(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
+    let page = page(asked)?;
+    Ok(Json(blocking(move || page.of(api.report.status().leases)).await?).into_response())
+}
+
+/// The LUNs of all shares.
+#[utoipa::path(get, path = "/v1/luns", security(("token" = ["read"])), responses((status = 200, description = "The LUNs", body = Vec<LunStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn luns(State(api): State<Api>) -> Result<Response, Failure> {
+    match blocking(move || api.report.lun(LunRequest::List, &|_| true)).await? {
+        Ok(LunAnswer::Luns(luns)) => Ok(Json(luns).into_response()),
+        Ok(LunAnswer::Done(_)) => Ok(Json(Vec::<()>::new()).into_response()),
+        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+    }
+}
+
+/// The caches, and the memory of the host.
+#[utoipa::path(get, path = "/v1/caches", security(("token" = ["read"])), responses((status = 200, description = "The caches", body = CachesStatus), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn caches(State(api): State<Api>) -> Result<Response, Failure> {
+    match blocking(move || api.report.caches(CachesRequest::Show)).await? {
+        Ok(CachesAnswer::Shown(status)) => Ok(Json(status).into_response()),
+        Ok(_) => Ok(Json(CachesStatus::default()).into_response()),
+        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+    }
+}
+
+/// Limits caches until the server stops.
+#[utoipa::path(post, path = "/v1/caches", request_body = Limits, security(("token" = ["write"])), responses((status = 200, description = "The limits, and what they were", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn limit_caches(State(api): State<Api>, limits: Body<Limits>) -> Result<Response, Failure> {
+    let Limits { limits } = body(limits)?;
+    let request = CachesRequest::Set { limits: limits.into_iter().collect() };
+    done(blocking(move || api.report.caches(request)).await?.map(|answer| match answer {
+        CachesAnswer::Done(lines) => lines,
+        _ => Vec::new(),
+    }))
+}
+
+/// What was done, for people.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Done {
+    /// Lines.
+    lines: Vec<String>,
+}
+
+fn done(result: Result<Vec<String>, Vec<String>>) -> Result<Response, Failure> {
+    match result {
+        Ok(lines) => Ok(Json(Done { lines }).into_response()),
+        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+    }
+}
+
+/// Limits by the names of caches.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Limits {
+    /// As in `fourfold caches set`: `{"directory": "64M"}`.
+    limits: BTreeMap<String, String>,
+}
+
+type Body<T> = Result<Json<T>, axum::extract::rejection::JsonRejection>;
+
+/// The body, or what is wrong with it.
+fn body<T: DeserializeOwned>(body: Body<T>) -> Result<T, Failure> {
+    body.map(|Json(value)| value).map_err(|error| Failure::new(error.status(), error.body_text()))
+}
+
+/// Reads the settings and accounts again.
+#[utoipa::path(post, path = "/v1/reload", security(("token" = ["write"])), responses((status = 200, description = "What was applied, and what waits for a restart", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn reload(State(api): State<Api>) -> Result<Response, Failure> {
+    done(blocking(move || api.report.reload()).await?)
+}
+
+/// A message.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Message {
+    /// At most 1024 bytes.
+    text: String,
+}
+
+/// Shows a message to users who are logged in.
+#[utoipa::path(post, path = "/v1/messages", request_body = Message, security(("token" = ["write"])), responses((status = 200, description = "The users that were told", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn say(State(api): State<Api>, message: Body<Message>) -> Result<Response, Failure> {
+    let Message { text } = body(message)?;
+    if text.is_empty() || text.len() > LONGEST_MESSAGE {
+        let hint = format!("`text` has 1 to {LONGEST_MESSAGE} bytes");
+        return Err(Failure::new(StatusCode::BAD_REQUEST, hint));
+    }
+    done(blocking(move || Ok(api.report.say(&text))).await?)
+}
+
+/// The sessions that match all fields. As [`Disconnect`], but a field with a wrong name is refused: fewer conditions would end more sessions.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ending {
+    /// The account, in any case of letters.
+    user: Option<String>,
+    /// The client's address.
+    #[schema(value_type = Option<String>)]
+    client: Option<IpAddr>,
+    /// One of its connections.
+    #[schema(value_type = Option<String>)]
+    connection: Option<SocketAddr>,
+    /// The sessions continue, but close this file, which is a path on the server.
+    #[schema(value_type = Option<String>)]
+    file: Option<PathBuf>,
+}
+
+/// Ends sessions, or closes a file in them.
+#[utoipa::path(post, path = "/v1/disconnect", request_body = Ending, security(("token" = ["write"])), responses((status = 200, description = "What was ended", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn disconnect(State(api): State<Api>, ending: Body<Ending>) -> Result<Response, Failure> {
+    let Ending { user, client, connection, file } = body(ending)?;
+    let what = Disconnect { user, client, connection, file };
+    if what == Disconnect::default() {
+        let hint = "name the sessions by at least one of `user`, `client`, `connection` and `file`";
+        return Err(Failure::new(StatusCode::BAD_REQUEST, hint));
+    }
+    done(blocking(move || api.report.disconnect(&what)).await?)
+}

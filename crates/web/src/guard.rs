@@ -1,0 +1,98 @@
+//! Who may ask: tokens, and a limit of guesses.
+
+use std::fs::Metadata;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use auth::LoginGuard;
+use lock::{Mutex, rank};
+
+use crate::tokens::{self, Scope, Token};
+
+/// The account under which guesses of tokens are limited. No account has a colon in its name.
+const GUESSED: &str = "api:token";
+
+/// Whether a request may be executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Admitted,
+    /// No token, or one that does not exist.
+    Unknown,
+    /// The token has other scopes.
+    NotPermitted,
+    /// There were too many unknown tokens from there.
+    TooMany,
+}
+
+/// Checks tokens.
+pub(crate) struct Guard {
+    state: PathBuf,
+    logins: Arc<LoginGuard>,
+    known: Mutex<Known, rank::ApiTokens>,
+}
+
+/// The tokens of the file as it was.
+#[derive(Default)]
+struct Known {
+    seen: Option<(u64, u64, i64, i64)>,
+    tokens: Arc<[Token]>,
+}
+
+impl Guard {
+    pub(crate) fn new(state: PathBuf, logins: Arc<LoginGuard>) -> Self {
+        Self { state, logins, known: Mutex::default() }
+    }
+
+    pub(crate) async fn admit(
+        self: &Arc<Self>,
+        peer: Option<SocketAddr>,
+        secret: Option<&str>,
+        wanted: Scope,
+    ) -> Admission {
+        let Some(secret) = secret else { return Admission::Unknown };
+        let tokens = {
+            let this = self.clone();
+            tokio::task::spawn_blocking(move || this.tokens()).await.unwrap_or_default()
+        };
+        let place = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
+        match tokens::find(&tokens, secret) {
+            Some(token) if token.permits(wanted) => Admission::Admitted,
+            Some(_) => Admission::NotPermitted,
+            None => self.guessed(place).await,
+        }
+    }
+
+    /// A token that does not exist: the answer takes longer each time. A right token is never delayed.
+    async fn guessed(&self, place: IpAddr) -> Admission {
+        let Some(attempt) = self.logins.limiter.admit(place, GUESSED, Instant::now()) else {
+            return Admission::TooMany;
+        };
+        tokio::time::sleep(attempt.wait).await;
+        let delay = self.logins.limiter.failed(&attempt, Instant::now());
+        tokio::time::sleep(delay).await;
+        Admission::Unknown
+    }
+
+    /// The tokens of the file, which is read again when it was changed.
+    fn tokens(&self) -> Arc<[Token]> {
+        let seen = std::fs::metadata(self.state.join("tokens.toml")).ok().as_ref().map(stamp);
+        let mut known = self.known.lock();
+        if known.seen != seen {
+            match tokens::read(&self.state) {
+                Ok(tokens) => *known = Known { seen, tokens: tokens.into() },
+                Err(error) => {
+                    tracing::error!(%error, "no token is accepted");
+                    *known = Known { seen, tokens: Arc::default() };
+                }
+            }
+        }
+        known.tokens.clone()
+    }
+}
+
+fn stamp(found: &Metadata) -> (u64, u64, i64, i64) {
+    (found.ino(), found.size(), found.mtime(), found.mtime_nsec())
+}

@@ -1,0 +1,39 @@
+//! The OpenAPI document, generated from the requests of the API and their types.
+
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi};
+
+use crate::api;
+
+#[derive(OpenApi)]
+#[openapi(
+    info(
+        title = "Fourfold",
+        version = "1",
+        description = "The administration of a running server. Tokens are made by `fourfold token create`.",
+        license(name = "MIT OR Apache-2.0"),
+    ),
+    paths(
+        api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases, api::luns,
+        api::reload, api::say, api::disconnect,
+        api::caches,
+        api::limit_caches
+    ),
+    modifiers(&Tokens)
+)]
+struct Document;
+
+struct Tokens;
+
+impl Modify for Tokens {
+    fn modify(&self, document: &mut utoipa::openapi::OpenApi) {
+        let bearer = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("token", SecurityScheme::Http(bearer));
+    }
+}
+
+/// The document of version 1.
+pub(crate) fn document() -> utoipa::openapi::OpenApi {
+    Document::openapi()
+}

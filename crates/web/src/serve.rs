@@ -1,0 +1,173 @@
+//! Connections of the API, and their limits.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use lock::{Mutex, rank};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tower::Service;
+
+use crate::tls::{self, Certificate};
+use crate::{Api, api};
+
+/// Connections at the same time. Further ones wait to be accepted.
+const MOST_CONNECTIONS: usize = 256;
+/// Connections of one address. Further ones are closed.
+const MOST_OF_ADDRESS: usize = 64;
+/// How long a TLS handshake may take, or the headers of a request; an idle connection is closed after it, too.
+const PATIENCE: Duration = Duration::from_secs(15);
+/// The longest life of a connection. A client opens another one.
+const LONGEST_LIFE: Duration = Duration::from_secs(600);
+/// The most bytes of a request's headers.
+const MOST_HEADERS: usize = 16 * 1024;
+/// Requests of one HTTP/2 connection at the same time.
+const MOST_STREAMS: u32 = 16;
+/// Bytes that HTTP/2 clients may send ahead.
+const WINDOW: u32 = 64 * 1024;
+
+/// Serves the API at these listeners until told to stop. Needs a tokio runtime.
+///
+/// # Errors
+/// The certificate cannot be used. Without one, nothing is encrypted.
+pub fn serve(
+    listeners: Vec<TcpListener>,
+    certificate: Option<&Certificate>,
+    api: Api,
+    stopping: &watch::Receiver<bool>,
+) -> io::Result<()> {
+    let tls = certificate.map(tls::acceptor).transpose()?;
+    let door = Arc::new(Door {
+        router: api::router(api),
+        tls,
+        permits: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+        places: Mutex::default(),
+    });
+    for listener in listeners {
+        tokio::spawn(accept(listener, door.clone(), stopping.clone()));
+    }
+    Ok(())
+}
+
+struct Door {
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    permits: Arc<Semaphore>,
+    /// The addresses of the connections.
+    places: Mutex<Vec<IpAddr>, rank::ApiConnections>,
+}
+
+/// A connection that counts.
+struct Entered {
+    door: Arc<Door>,
+    place: IpAddr,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let mut places = self.door.places.lock();
+        if let Some(at) = places.iter().position(|place| *place == self.place) {
+            places.swap_remove(at);
+        }
+    }
+}
+
+impl Door {
+    fn enter(self: &Arc<Self>, place: IpAddr, permit: OwnedSemaphorePermit) -> Option<Entered> {
+        let mut places = self.places.lock();
+        if places.iter().filter(|other| **other == place).count() >= MOST_OF_ADDRESS {
+            return None;
+        }
+        places.push(place);
+        drop(places);
+        Some(Entered { door: self.clone(), place, _permit: permit })
+    }
+}
+
+async fn accept(listener: TcpListener, door: Arc<Door>, mut stopping: watch::Receiver<bool>) {
+    loop {
+        let Ok(permit) = door.permits.clone().acquire_owned().await else { return };
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stopping.wait_for(|stop| *stop) => return,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "the API cannot accept");
+                tokio::time::sleep(Duration::from_millis(100)).await; // out of descriptors
+                continue;
+            }
+        };
+        let Some(entered) = door.enter(peer.ip(), permit) else {
+            tracing::debug!(%peer, "too many connections of one address to the API");
+            continue;
+        };
+        let mut stopping = stopping.clone();
+        tokio::spawn(async move {
+            tokio::select! {
+                () = converse(&entered, stream, peer) => {}
+                () = tokio::time::sleep(LONGEST_LIFE) => {}
+                _ = stopping.wait_for(|stop| *stop) => {}
+            }
+        });
+    }
+}
+
+async fn converse(entered: &Entered, stream: TcpStream, peer: SocketAddr) {
+    let router = &entered.door.router;
+    let ended = match &entered.door.tls {
+        None => answer(stream, peer, router).await,
+        Some(tls) => match tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
+            Ok(Ok(stream)) => answer(stream, peer, router).await,
+            Ok(Err(error)) => Err(error.into()),
+            Err(late) => Err(late.into()),
+        },
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, %peer, "a connection to the API ended");
+    }
+}
+
+type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+
+async fn answer(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: SocketAddr,
+    router: &Router,
+) -> Ended {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(MOST_HEADERS);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PATIENCE)
+        .keep_alive_timeout(PATIENCE)
+        .max_header_list_size(MOST_HEADERS as u32)
+        .max_concurrent_streams(MOST_STREAMS)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW);
+    let router = router.clone();
+    let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
+        let mut router = router.clone();
+        async move {
+            let mut request = request.map(Body::new);
+            request.extensions_mut().insert(ConnectInfo(peer));
+            let response: Result<Response<Body>, Infallible> = router.call(request).await;
+            response
+        }
+    });
+    builder.serve_connection(TokioIo::new(stream), service).await
+}

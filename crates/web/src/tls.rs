@@ -1,0 +1,107 @@
+//! The certificate of the API: a given one, or one that the server makes for itself.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use auth::durable;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+/// The files of the certificate that the server has made, in the state folder.
+const OWN: (&str, &str) = ("api-certificate.pem", "api-key.pem");
+
+/// The files of a certificate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// The certificate and those of its issuers, PEM.
+    pub chain: PathBuf,
+    /// Its private key, PEM.
+    pub key: PathBuf,
+}
+
+/// The certificate of the state folder. It is made if there is none yet: for this host's names and addresses.
+///
+/// # Errors
+/// It cannot be made or written.
+pub fn own(state: &Path, addresses: &[IpAddr]) -> io::Result<Certificate> {
+    let certificate = Certificate { chain: state.join(OWN.0), key: state.join(OWN.1) };
+    if certificate.chain.exists() && certificate.key.exists() {
+        return Ok(certificate);
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let names = ["localhost".to_owned(), format!("{host}.local"), host];
+    let addresses = addresses.iter().filter(|address| !address.is_unspecified()).map(ToString::to_string);
+    let loopback = ["127.0.0.1".to_owned(), "::1".to_owned()];
+    let mut names: Vec<String> = names.into_iter().chain(loopback).chain(addresses).collect();
+    names.sort();
+    names.dedup();
+    let made = rcgen::generate_simple_self_signed(names).map_err(io::Error::other)?;
+    durable::replace(&certificate.key, made.signing_key.serialize_pem().as_bytes())?;
+    durable::replace(&certificate.chain, made.cert.pem().as_bytes())?;
+    Ok(certificate)
+}
+
+/// TLS 1.2 and 1.3 with this certificate.
+///
+/// # Errors
+/// A file cannot be read, or the two do not belong together; the error has the path and says what is wrong.
+pub(crate) fn acceptor(certificate: &Certificate) -> io::Result<TlsAcceptor> {
+    let Certificate { chain, key } = certificate;
+    let bad = |path: &Path, why: String| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
+    };
+    let text = |path: &Path| fs::read(path).map_err(|error| bad(path, error.to_string()));
+    let chain_der: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text(chain)?).collect();
+    let chain_der = chain_der.map_err(|error| bad(chain, format!("not a certificate in PEM: {error}")))?;
+    if chain_der.is_empty() {
+        return Err(bad(chain, "there is no certificate in it".into()));
+    }
+    let key_der = PrivateKeyDer::from_pem_slice(&text(key)?)
+        .map_err(|error| bad(key, format!("not a private key in PEM: {error}")))?;
+    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain_der, key_der))
+        .map_err(|error| bad(chain, format!("it cannot be used with {}: {error}", key.display())))?;
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_own_certificate_is_made_once_and_used() {
+        let state = tempfile::tempdir().unwrap();
+        let made = own(state.path(), &["192.0.2.7".parse().unwrap()]).unwrap();
+        let text = fs::read(&made.chain).unwrap();
+        assert_eq!(own(state.path(), &[]).unwrap(), made);
+        assert_eq!(fs::read(&made.chain).unwrap(), text);
+        assert!(acceptor(&made).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_certificate_is_refused_with_its_path() {
+        let state = tempfile::tempdir().unwrap();
+        let (one, two) = (own(state.path(), &[]).unwrap(), tempfile::tempdir().unwrap());
+        let other = own(two.path(), &[]).unwrap();
+        let refusal = |chain: &Path, key: &Path| {
+            let given = Certificate { chain: chain.into(), key: key.into() };
+            acceptor(&given).err().unwrap().to_string()
+        };
+        let mixed = refusal(&one.chain, &other.key);
+        assert!(mixed.contains("cannot be used with"), "{mixed}");
+        let swapped = refusal(&one.key, &one.key);
+        assert!(swapped.contains("there is no certificate in it"), "{swapped}");
+        let no_key = refusal(&one.chain, &one.chain);
+        assert!(no_key.contains("not a private key"), "{no_key}");
+        let absent = refusal(Path::new("/nowhere/c.pem"), &one.key);
+        assert!(absent.starts_with("/nowhere/c.pem: "), "{absent}");
+    }
+}
