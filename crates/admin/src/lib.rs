@@ -1,6 +1,7 @@
 //! The parts around the server: the table of settings, the state folder, the control socket and the
 //! mount lines for clients.
 
+pub mod best_mount;
 pub mod control;
 pub mod luns;
 pub mod recipe;
@@ -8,7 +9,8 @@ pub mod settings;
 mod state;
 
 pub use settings::{
-    Access, AfpLogin, Arguments, Bonjour, ClientMatch, ClientRule, Diagnostic, Encryption, LogFormat, Port,
-    Ports, Protocol, ServerSettings, Settings, ShareSettings, Squash, UserSettings,
+    Access, AfpLogin, ApiSettings, Arguments, Bonjour, ClientMatch, ClientRule, DenyModes, Diagnostic,
+    Encryption, LogFormat, Port, Ports, Protocol, ServerSettings, Settings, ShareSettings, SnapshotFolder,
+    Squash, UserSettings,
 };
 pub use state::{State, StateError};

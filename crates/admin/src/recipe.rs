@@ -62,8 +62,8 @@ pub fn shares(shares: &[ShareSettings], reach: Reachable) -> Vec<ShareStatus> {
             let smb = reach.smb.filter(|_| shown(share, Protocol::Smb));
             let nfs = reach.nfs.filter(|_| shown(share, Protocol::Nfs));
             let afp = reach.afp.filter(|_| shown(share, Protocol::Afp));
-            let smb = smb.map(|(host, port)| smb_lines(&share.name, host, port));
-            let afp = afp.map(|(host, port)| afp_lines(&share.name, host, port));
+            let smb = smb.map(|(host, port)| smb_lines(&share.flat_name(), host, port));
+            let afp = afp.map(|(host, port)| afp_lines(&share.flat_name(), host, port));
             let nfs = nfs.map(|reach| lines(share, reach));
             ShareStatus {
                 name: share.name.clone(),
@@ -128,7 +128,7 @@ fn afp_lines(share: &str, host: IpAddr, port: u16) -> Vec<MountLine> {
 }
 
 /// The address of a share, with its port unless that is the standard one.
-fn url(scheme: &str, share: &str, host: IpAddr, (port, standard): (u16, u16)) -> String {
+pub(crate) fn url(scheme: &str, share: &str, host: IpAddr, (port, standard): (u16, u16)) -> String {
     let at = match host {
         IpAddr::V4(v4) => v4.to_string(),
         IpAddr::V6(v6) => format!("[{v6}]"),
@@ -140,7 +140,7 @@ fn url(scheme: &str, share: &str, host: IpAddr, (port, standard): (u16, u16)) ->
 
 /// An IPv6 address has colons, which are not allowed in a UNC path: it is written as a name of
 /// `ipv6-literal.net`, which Windows decodes itself.
-fn unc_host(host: IpAddr) -> String {
+pub(crate) fn unc_host(host: IpAddr) -> String {
     match host {
         IpAddr::V4(v4) => v4.to_string(),
         IpAddr::V6(v6) => format!("{}.ipv6-literal.net", v6.to_string().replace(':', "-")),
@@ -254,7 +254,8 @@ pub fn nfs(client: Client, share: &str, reach: Reach) -> Line {
         Client::Linux => ("/mnt", "sudo mount -t nfs -o"),
         Client::Mac => ("/Volumes", "sudo mount -t nfs -o"),
     };
-    let (from, to) = (quote(&format!("{host}:/{share}")), quote(&format!("{folder}/{share}")));
+    let target = format!("{folder}/{}", share.replace('/', "_"));
+    let (from, to) = (quote(&format!("{host}:/{share}")), quote(&target));
     Line { command: format!("{proto} {options} {from} {to}"), why }
 }
 
@@ -286,7 +287,7 @@ pub fn quote(word: &str) -> String {
 
 /// A word of a command for PowerShell and cmd, quoted if they would split it. Only PowerShell has
 /// quotes in which `$`, a backtick and typographic quotation marks are literal.
-fn windows_quote(word: &str) -> String {
+pub(crate) fn windows_quote(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || r"\/.-_:".contains(c);
     let expands = |c: char| "$`\u{201c}\u{201d}\u{201e}".contains(c);
     if word.chars().all(plain) {

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use admin::control::{
-    self, AskError, Disconnect, LunAnswer, LunRequest, LunStatus, Progress, Report, Status,
+    self, AskError, CachesAnswer, CachesRequest, CachesStatus, Disconnect, LunAnswer, LunRequest, LunStatus,
+    Progress, Report, RestoreReport, RestoreRequest, Status,
 };
 
 struct Server;
@@ -47,6 +48,78 @@ impl Report for Server {
             other => Err(vec![format!("{other:?}")]),
         }
     }
+
+    fn restore(
+        &self,
+        request: RestoreRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<RestoreReport, Vec<String>> {
+        assert!(progress(Progress { done: 7, total: 0 }));
+        let unchanged = request.path.len() as u64;
+        Ok(RestoreReport { unchanged, dry_run: request.dry_run, ..RestoreReport::default() })
+    }
+
+    fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
+        Ok(vec!["looked".into()])
+    }
+
+    fn caches(&self, request: CachesRequest) -> Result<CachesAnswer, Vec<String>> {
+        match request {
+            CachesRequest::Show => Ok(CachesAnswer::Shown(Box::new(CachesStatus {
+                budget: 5,
+                part: 0.5,
+                ..CachesStatus::default()
+            }))),
+            CachesRequest::Set { limits } => Err(vec![format!("{limits:?}")]),
+            CachesRequest::Mounts => Ok(CachesAnswer::Mounts(Vec::new())),
+        }
+    }
+}
+
+#[test]
+fn a_change_of_snapshots_is_passed_on() {
+    let state = tempfile::tempdir().unwrap();
+    let lines = with_server(state.path(), |path| control::snapshots(path).unwrap());
+    assert_eq!(lines, ["looked"]);
+    assert!(matches!(control::snapshots(&state.path().join("none")), Err(AskError::NoServer(_))));
+}
+
+#[test]
+fn caches_are_shown_and_a_limit_is_refused_with_its_reason() {
+    let state = tempfile::tempdir().unwrap();
+    let (shown, set, mounts) = with_server(state.path(), |state| {
+        let set = CachesRequest::Set { limits: vec![("directory".into(), "64M".into())] };
+        (
+            control::caches(state, CachesRequest::Show),
+            control::caches(state, set),
+            control::caches(state, CachesRequest::Mounts),
+        )
+    });
+    let CachesAnswer::Shown(shown) = shown.unwrap() else { panic!("not shown") };
+    assert_eq!((shown.budget, shown.part), (5, 0.5));
+    assert_eq!(set.unwrap_err().to_string(), "[(\"directory\", \"64M\")]");
+    assert_eq!(mounts.unwrap(), CachesAnswer::Mounts(Vec::new()));
+}
+
+#[test]
+fn a_restore_is_asked_for_and_reports() {
+    let state = tempfile::tempdir().unwrap();
+    let long = vec![0xff; 4095];
+    let request = RestoreRequest {
+        share: "studio".into(),
+        snapshot: "monday".into(),
+        path: long.clone(),
+        to: long,
+        keep: false,
+        delete: true,
+        dry_run: true,
+    };
+    let (asked, bytes) = with_server(state.path(), move |state| {
+        let mut bytes = 0;
+        (control::restore(state, request, &mut |now| bytes = now.done.max(bytes)), bytes)
+    });
+    let report = asked.unwrap();
+    assert_eq!((report.unchanged, report.dry_run, bytes), (4095, true, 7));
 }
 
 /// Runs `ask` on a thread while a server answers in `state`.
@@ -104,7 +177,7 @@ fn a_refused_reload_says_why() {
 }
 
 #[test]
-fn who_waits_hears_that_it_goes_on_and_how_far_it_is() {
+fn waiting_callers_are_told_the_progress() {
     let state = tempfile::tempdir().unwrap();
     let request = LunRequest::Clone { share: "A".into(), name: "b".into(), new: "c".into(), copy: false };
     let (answer, heard) = with_server(state.path(), |path| {
@@ -124,7 +197,7 @@ fn who_waits_hears_that_it_goes_on_and_how_far_it_is() {
 #[test]
 fn nonsense_and_endless_requests_are_refused() {
     let state = tempfile::tempdir().unwrap();
-    for request in [&b"hello\n"[..], b"{\"ask\":\"shutdown\"}\n", b"\n", &[b'x'; 16384]] {
+    for request in [&b"hello\n"[..], b"{\"ask\":\"shutdown\"}\n", b"\n", &[b'x'; 65536]] {
         let request = request.to_vec();
         let shown = String::from_utf8_lossy(&request[..8.min(request.len())]).into_owned();
         let answer = with_server(state.path(), move |path| raw(path, &request));

@@ -118,23 +118,39 @@ fn a_server_without_a_protocol_is_refused_and_a_share_without_one_is_said() {
         ]
     );
     let text =
-        format!("[server]\nafp-port = \"off\"\nsmb-port = \"off\"\n{SHARE}protocols = [\"smb\", \"afp\"]\n");
+        format!("[server]\nafp-port = \"off\"\nsmb-port = \"off\"\n{SHARE}nfs = false\niscsi = false\n");
     let folder = folder(&text);
     assert_eq!(
         notes(folder.path(), &Arguments::new(false, folder.path().into())),
         [
             "fourfold.toml:5:1: note: no client can reach the share \"A\": it is shown over SMB and AFP only, which are \
-             turned off; name a protocol that is on in its `protocols`"
+             turned off; set `nfs`, `smb`, `afp` or `iscsi` of the share to true, and leave its port on"
         ]
     );
 }
 
 #[test]
-fn the_admin_port_is_no_setting_while_there_is_no_console() {
+fn an_api_without_tls_stays_on_this_machine() {
+    let of_server = |server: &str| of_file(&format!("[server]\n{server}{SHARE}"));
     assert_eq!(
-        of_file(&format!("[server]\nadmin-port = 8049\n{SHARE}")),
+        of_server("admin-port = 8443\nadmin-tls = false\nadmin-listen = [\"::1\", \"192.0.2.1\"]\n"),
         [
-            "fourfold.toml:2:1: error: [server] has no setting `admin-port`; remove it: there is no admin console yet"
+            "fourfold.toml:3:1: error: without TLS, tokens would cross the network to 192.0.2.1 readable by others; \
+             leave `admin-tls` on, or write `admin-listen = [\"127.0.0.1\"]`"
+        ]
+    );
+    assert_eq!(
+        of_server("admin-key = \"key.pem\"\n"),
+        [
+            "fourfold.toml:2:1: error: `admin-key` is set, and `admin-certificate` is not; write `admin-certificate`, \
+             too, or leave both out for a certificate that the server makes"
+        ]
+    );
+    assert_eq!(
+        of_server("nfs-port = 8443\nadmin-port = 8443\n"),
+        [
+            "fourfold.toml:3:1: error: `admin-port` is 8443, which `nfs-port` has already; write another port, 0 for \
+             any free one, or \"off\""
         ]
     );
 }

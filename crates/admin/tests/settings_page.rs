@@ -31,7 +31,7 @@ fn the_example_of_the_page_is_accepted() {
     let page = admin::settings::page();
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir(folder.path().join("projects")).unwrap();
+    std::fs::create_dir_all(folder.path().join("projects/Films")).unwrap();
     std::fs::write(folder.path().join("fourfold.toml"), example.replace("/srv/projects", "projects"))
         .unwrap();
     let settings = admin::Settings::load(&admin::Arguments::new(false, folder.path().into())).unwrap();

@@ -16,7 +16,7 @@ use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
 use crate::bind::Bound;
-use crate::running::{self, Current, OpenFile, View, all_ended};
+use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{accounts, here};
 
@@ -156,6 +156,9 @@ impl Told {
         let root = volume.root().context("the folder cannot be looked at")?.object.key();
         let catalogue = Catalogue::open(self.volumes.index(), self.volumes.identity(share)?, root)
             .context("the index in the state folder failed")?;
+        catalogue
+            .take_earlier_ids(|key| volume.lasting_key(key).ok())
+            .context("the index in the state folder failed")?;
         let uuid = self.volumes.mac_id(share)?;
         let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
         let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
@@ -168,7 +171,7 @@ impl Told {
             hide: share.hide.clone(),
             show: share.show.clone(),
         };
-        Ok(Share::new(&share.name, (volume, catalogue), uuid, created, options))
+        Ok(Share::new(share.flat_name(), (volume, catalogue), uuid, created, options))
     }
 }
 
@@ -243,6 +246,10 @@ impl View for AfpView {
             Some(file) => (self.service.close_file(&file.volume, file.id, which), "AFP fork"),
         };
         running::counted(count, of)
+    }
+
+    fn count(&self, held: &mut Held) {
+        held.connections.push(("afp", self.connections.peers().len()));
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

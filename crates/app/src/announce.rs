@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_no_account_yet_is_told_how_to_get_one() {
+    fn a_server_without_accounts_gives_a_hint() {
         let over = |over: &str| format!("{}\nready\n", nobody(over));
         assert_eq!(text(&settings(&[]), NOBODY, &[], &[]), over("SMB or AFP"));
         assert_eq!(text(&settings(&[]), SOMEBODY, &[], &[]), "ready\n");
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_luns_but_no_secret_yet_is_told_how_to_get_one() {
+    fn luns_without_a_secret_get_a_hint() {
         let mut settings = settings(&[("smb-port", "off"), ("afp-port", "off")]);
         let at = ("127.0.0.1".parse().unwrap(), 3260);
         let mounts = vec![admin::recipe::lun_url("video", "iqn.2026-11.test:a.video", 0, at)];

@@ -52,12 +52,18 @@ pub(crate) fn open(
         }
     }
     let Some((at, error)) = refused else { return Ok(None) };
-    Err(complaint(protocol, at, error))
+    Err(complaint(protocol.title(), protocol.word(), at, error))
 }
 
-/// The error of a protocol that cannot listen at this address, with a hint.
-fn complaint(protocol: Protocol, at: SocketAddr, error: io::Error) -> anyhow::Error {
-    let (title, word, address, port) = (protocol.title(), protocol.word(), at.ip(), at.port());
+/// Opens the listeners of a service over TCP; its setting is `WORD-port`. Needs a tokio runtime.
+pub(crate) fn tcp(title: &str, word: &str, addresses: &[IpAddr], port: u16) -> anyhow::Result<Bound> {
+    bind(addresses, port, false)
+        .map_err(|(address, error)| complaint(title, word, SocketAddr::new(address, port), error))
+}
+
+/// The error of a service that cannot listen at this address, with a hint.
+fn complaint(title: &str, word: &str, at: SocketAddr, error: io::Error) -> anyhow::Error {
+    let (address, port) = (at.ip(), at.port());
     let another = format!("choose another port with --{word}-port, or turn {title} off: --{word}-port off");
     match error.kind() {
         io::ErrorKind::AddrNotAvailable => {
@@ -99,7 +105,7 @@ fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io
 /// Whether the machine has no IPv6: then the default `::` is ignored.
 fn without_ipv6(address: IpAddr, error: &io::Error) -> bool {
     let unsupported = rustix::io::Errno::AFNOSUPPORT.raw_os_error();
-    address == IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED)
+    matches!(address, IpAddr::V6(std::net::Ipv6Addr::UNSPECIFIED | std::net::Ipv6Addr::LOCALHOST))
         && (error.kind() == io::ErrorKind::AddrNotAvailable || error.raw_os_error() == Some(unsupported))
 }
 
@@ -153,7 +159,7 @@ mod tests {
     #[test]
     fn a_port_that_needs_a_privilege_is_explained() {
         let at = "0.0.0.0:445".parse().unwrap();
-        let error = complaint(Protocol::Smb, at, io::ErrorKind::PermissionDenied.into()).to_string();
+        let error = complaint("SMB", "smb", at, io::ErrorKind::PermissionDenied.into()).to_string();
         assert_eq!(
             error,
             "SMB cannot listen on port 445: ports below 1024 need root or CAP_NET_BIND_SERVICE; choose another port \

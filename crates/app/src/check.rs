@@ -17,7 +17,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(exit::REFUSED));
     }
     let arguments = Arguments { may_make_folders: true, ..arguments };
-    let (settings, text) = match Settings::load_explained(&arguments) {
+    let (settings, explained) = match Settings::load_explained(&arguments) {
         Ok(loaded) => loaded,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
@@ -25,7 +25,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let notes = settings.notes.iter().chain(&unknown);
     if check.print {
         notes.for_each(out::error_line); // standard output is a settings file
-        out::print(text)?;
+        out::print(explained.text)?;
         return Ok(ExitCode::SUCCESS);
     }
     out::lines(notes)?;

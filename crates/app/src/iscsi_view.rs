@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::bind::Bound;
 use crate::luns::{Desk, Units, Work};
-use crate::running::{self, Current, OpenFile, View, all_ended};
+use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 
 /// The most connections at a time.
@@ -187,6 +187,10 @@ impl View for IscsiView {
                 bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
             }
         }));
+    }
+
+    fn count(&self, held: &mut Held) {
+        held.connections.push(("iscsi", self.connections.peers().len()));
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

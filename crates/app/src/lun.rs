@@ -1,10 +1,7 @@
 //! `fourfold lun`: LUNs. A running server does the work; without one the command does it.
 
-use std::cell::Cell;
-use std::io::{BufRead, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use admin::control::{self, AskError, LunAnswer, LunRequest, LunStatus, NewLunRequest, Progress};
 use admin::luns::split;
@@ -15,15 +12,14 @@ use anyhow::{Context, bail};
 use vfs::index::Index;
 
 use crate::asking::patiently;
-use crate::cli::{Create, Lun, Where};
+use crate::cli::{Create, Lun, LunSnapshot, Where};
 use crate::luns::{self, Desk, Work};
+use crate::progress::Shown;
 use crate::volumes::Volumes;
-use crate::{exit, here, out};
+use crate::{exit, here, out, quotas};
 
+mod snapshot;
 mod table;
-
-/// How often the progress is shown.
-const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 /// Makes, changes, removes and lists LUNs, with or without a running server.
 pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
@@ -44,7 +40,7 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
             let (share, name) = names(&named.lun)?;
             let size = bytes(size)?;
             if *shrink && !*yes {
-                confirm(&format!(
+                out::confirm(&format!(
                     "What is behind {} of {} is lost. Shrink it?",
                     format_size(size),
                     named.lun
@@ -60,17 +56,18 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
                 Err(code) => return Ok(code),
             };
             if !*yes {
-                confirm(&question(&there, *keep_file))?;
+                out::confirm(&question(&there, *keep_file))?;
             }
             let (share, name) = (share.into(), name.into());
             let request = LunRequest::Remove { share, name, keep_file: *keep_file, force: *force };
             ask(request)?.map(|answer| say(&answer))
         }
         Lun::Clone { named, new, copy } => {
-            let (share, name) = names(&named.lun)?;
-            let (share, name, new) = (share.into(), name.into(), new.clone());
+            let (share, name) = any_names(&named.lun)?;
+            let (share, name, new) = (share.into(), name, new.clone());
             ask(LunRequest::Clone { share, name, new, copy: *copy })?.map(|answer| say(&answer))
         }
+        Lun::Snapshot(command) => snapshot::run(command, ask)?,
     };
     match done {
         Ok(said) => said.map(|()| ExitCode::SUCCESS),
@@ -81,7 +78,8 @@ pub(crate) fn run(command: &Lun) -> anyhow::Result<ExitCode> {
 fn place(command: &Lun) -> &Where {
     match command {
         Lun::Create(create) => &create.named.state,
-        Lun::List { state, .. } => state,
+        Lun::List { state, .. } | Lun::Snapshot(LunSnapshot::List { state, .. }) => state,
+        Lun::Snapshot(LunSnapshot::Create { named, .. } | LunSnapshot::Remove { named, .. }) => &named.state,
         Lun::Show { named, .. }
         | Lun::Resize { named, .. }
         | Lun::Remove { named, .. }
@@ -128,6 +126,7 @@ fn without_settings(state: &Path, request: &LunRequest) -> anyhow::Result<LunAns
         LunRequest::List => return Ok(LunAnswer::Luns(luns::remembered(&State::open(state)?)?)),
         LunRequest::Create(new) => &new.share,
         LunRequest::Resize { share, .. }
+        | LunRequest::Snapshot { share, .. }
         | LunRequest::Remove { share, .. }
         | LunRequest::Clone { share, .. } => share,
     };
@@ -145,7 +144,8 @@ fn alone(
 ) -> anyhow::Result<LunAnswer> {
     let state = State::open(&settings.server.state)?;
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
-    let volumes = Volumes::new(index, state.path(), settings.server.cache_size);
+    quotas::forget(state.path())?;
+    let volumes = Volumes::new(index, state.path());
     let port =
         candidates(settings.server.ports.iscsi, Protocol::Iscsi, here::privileged()).into_iter().next();
     let at = port.filter(|port| *port != 0).map(|port| (recipe::address(&settings.server.listen), port));
@@ -162,6 +162,14 @@ fn names(lun: &str) -> anyhow::Result<(&str, &str)> {
             "{lun:?} is no LUN: write SHARE/NAME, the name of 1 to 64 letters and digits of ASCII, `-`, `_` and `.`"
         )
     })
+}
+
+/// The share and the LUN of SHARE/NAME, or of a snapshot SHARE/NAME@SNAPSHOT.
+fn any_names(lun: &str) -> anyhow::Result<(&str, String)> {
+    match lun.split_once('@') {
+        Some(_) => snapshot::names(lun).map(|(share, name, of)| (share, snapshot::lun_name(name, of))),
+        None => names(lun).map(|(share, name)| (share, name.to_owned())),
+    }
 }
 
 fn bytes(size: &str) -> anyhow::Result<u64> {
@@ -226,43 +234,4 @@ fn question(lun: &LunStatus, keep_file: bool) -> String {
         false => format!("its file {} stays", lun.file.display()),
     };
     format!("{name} is removed, and {fate}. Remove it?")
-}
-
-/// Asks the user; any answer but yes is an error.
-fn confirm(question: &str) -> anyhow::Result<()> {
-    let input = std::io::stdin();
-    if !input.is_terminal() {
-        bail!("{question} There is no terminal to ask at; add --yes");
-    }
-    out::error(format_args!("{question} [y/N] "));
-    let mut line = String::new();
-    input.lock().read_line(&mut line)?;
-    match line.trim().to_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => bail!("nothing was changed"),
-    }
-}
-
-/// The progress on the terminal.
-#[derive(Default)]
-struct Shown {
-    last: Cell<Option<Instant>>,
-}
-
-impl Shown {
-    fn show(&self, now: Progress) {
-        let due = self.last.get().is_none_or(|last| last.elapsed() >= SHOW_EVERY);
-        if due && now.total > 0 && std::io::stderr().is_terminal() {
-            let percent = u128::from(now.done) * 100 / u128::from(now.total.max(1));
-            let (done, total) = (format_size(now.done), format_size(now.total));
-            out::error(format_args!("\r\x1b[K{percent} %: {done} of {total} copied"));
-            self.last.set(Some(Instant::now()));
-        }
-    }
-
-    fn end(&self) {
-        if self.last.take().is_some() {
-            out::error("\r\x1b[K");
-        }
-    }
 }

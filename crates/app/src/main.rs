@@ -2,21 +2,29 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // they panic if the reader has gone: see `out`
 
 mod accounts;
+mod advise;
 mod afp_view;
 mod announce;
+mod api;
 mod asking;
 mod availability;
+mod bench;
 mod bind;
 mod bonjour;
+mod caches;
 mod check;
 mod cli;
+mod dataset;
 mod disconnect;
+mod doctor;
 mod exit;
 mod exports;
 mod folders;
+mod gates;
 mod heartbeat;
 mod here;
 mod iscsi_view;
+mod keeper;
 mod log;
 mod lun;
 mod luns;
@@ -24,13 +32,21 @@ mod memory;
 mod nfs_view;
 mod out;
 mod password;
+mod pool;
 mod privileges;
+mod progress;
+mod quotas;
+mod replicate;
+mod restoring;
 mod rights;
 mod running;
 mod say;
 mod serve;
 mod smb_view;
+mod snapshot;
+mod snapshots;
 mod status;
+mod token;
 mod user;
 mod volumes;
 mod who;
@@ -45,6 +61,7 @@ use clap::FromArgMatches;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    ::snapshots::after_copy(snapshots::put_keys_right);
     let matches = cli::command().try_get_matches();
     match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
         Ok(cli) => exit::code(run(cli.command)),
@@ -56,9 +73,24 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
     match command {
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
+        cli::Command::Doctor(arguments) => doctor::run(&arguments),
+        cli::Command::Create(arguments) => dataset::create(&arguments),
+        cli::Command::Destroy(arguments) => dataset::destroy(&arguments),
+        cli::Command::Rename(arguments) => dataset::rename(&arguments),
+        cli::Command::Set(arguments) => dataset::set(&arguments),
+        cli::Command::Get(arguments) => dataset::get(&arguments),
+        cli::Command::Inherit(arguments) => dataset::inherit(&arguments),
+        cli::Command::List(arguments) => dataset::list(&arguments),
+        cli::Command::Pool(arguments) => pool::run(&arguments),
+        cli::Command::Snapshot(arguments) => snapshot::run(&arguments),
+        cli::Command::Replicate(arguments) => replicate::run(&arguments),
         cli::Command::User(arguments) => user::run(&arguments),
+        cli::Command::Token(arguments) => token::run(&arguments),
         cli::Command::Lun(arguments) => lun::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
+        cli::Command::Caches(arguments) => caches::run(&arguments),
+        cli::Command::Advise(arguments) => advise::run(&arguments),
+        cli::Command::Bench(arguments) => bench::run(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
         cli::Command::Disconnect(arguments) => disconnect::run(&arguments),
     }

@@ -14,7 +14,7 @@ use nfs::server::{Company, Export, HandleSecret, InIndex, Places, Portmap, Servi
 use tokio::sync::watch;
 
 use crate::bind::Bound;
-use crate::running::{Current, View, all_ended};
+use crate::running::{Current, Held, View, all_ended};
 use crate::volumes::Volumes;
 use crate::{bind, exports, here};
 
@@ -177,6 +177,10 @@ impl View for NfsView {
             bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
             bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
         }));
+    }
+
+    fn count(&self, held: &mut Held) {
+        held.connections.push(("nfs", self.connections.peers().len()));
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

@@ -2,7 +2,7 @@
 //! disk is an error and never a panic.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 
 /// The output could not be written to standard output.
 #[derive(Debug)]
@@ -37,6 +37,33 @@ pub(crate) fn line(text: impl fmt::Display) -> Result<(), Failed> {
 /// Prints lines.
 pub(crate) fn lines<T: fmt::Display>(lines: impl IntoIterator<Item = T>) -> Result<(), Failed> {
     lines.into_iter().try_for_each(line)
+}
+
+/// Rows in columns, the headings first.
+pub(crate) fn table<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let rows: Vec<[String; N]> = rows.into_iter().collect();
+    let widths: [usize; N] =
+        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let line = |row: &[String; N]| {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Asks a question at the terminal. An error unless the answer is yes.
+pub(crate) fn confirm(question: &str) -> anyhow::Result<()> {
+    let input = io::stdin();
+    if !input.is_terminal() {
+        anyhow::bail!("{question} There is no terminal to ask at; add --yes");
+    }
+    error(format_args!("{question} [y/N] "));
+    let mut line = String::new();
+    input.lock().read_line(&mut line)?;
+    match line.trim().to_lowercase().as_str() {
+        "y" | "yes" => Ok(()),
+        _ => anyhow::bail!("nothing was changed"),
+    }
 }
 
 /// Prints a value as JSON, for scripts.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, Disconnect, ListenerStatus, LunAnswer, LunRequest, Progress, Report, ShareStatus,
-    Status,
+    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
+    Progress, Report, RestoreReport, RestoreRequest, ShareStatus, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -31,10 +31,25 @@ pub(crate) struct OpenFile {
     pub(crate) id: FileId,
 }
 
+/// How much clients hold now.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    /// Of each protocol.
+    pub(crate) connections: Vec<(&'static str, usize)>,
+    pub(crate) opens: usize,
+    pub(crate) locks: usize,
+    pub(crate) leases: usize,
+    /// The caches.
+    pub(crate) caches: Vec<vfs::caches::Entry>,
+}
+
 /// A protocol's part in status and reload.
 pub(crate) trait View: Send + Sync {
     /// Adds its sessions, opens, locks and leases.
     fn report(&self, status: &mut Status);
+
+    /// Adds how much its clients hold.
+    fn count(&self, _held: &mut Held) {}
 
     /// Applies new settings without disconnecting clients; returns lines about it.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;
@@ -67,6 +82,24 @@ pub(crate) trait View: Send + Sync {
         _request: &LunRequest,
         _progress: &dyn Fn(Progress) -> bool,
     ) -> Option<anyhow::Result<LunAnswer>> {
+        None
+    }
+
+    /// Restores files of a snapshot, if this knows the shares' folders.
+    fn restore(
+        &self,
+        _current: &Arc<Current>,
+        _request: &RestoreRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Option<anyhow::Result<RestoreReport>> {
+        None
+    }
+
+    /// Looks which snapshots the shares have now, if this shows them.
+    fn look_at_snapshots(&self) {}
+
+    /// Shows or limits the caches, if this knows them.
+    fn caches(&self, _request: &CachesRequest) -> Option<Result<CachesAnswer, Vec<String>>> {
         None
     }
 }
@@ -128,6 +161,13 @@ impl Running {
     /// The state in force.
     pub(crate) fn current(&self) -> Arc<Current> {
         Arc::clone(&self.current.read())
+    }
+
+    /// How much clients hold now.
+    pub(crate) fn held(&self) -> Held {
+        let mut held = Held::default();
+        self.views.iter().for_each(|view| view.count(&mut held));
+        held
     }
 
     /// The shares with their mount lines.
@@ -222,6 +262,31 @@ impl Report for Running {
             Ok(None) => Err(vec!["this server has no LUNs".into()]),
             Err(error) => Err(vec![error.to_string()]),
         }
+    }
+
+    fn restore(
+        &self,
+        request: RestoreRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<RestoreReport, Vec<String>> {
+        let current = self.current();
+        let ask = |view: &Arc<dyn View>| view.restore(&current, &request, progress);
+        match as_ourselves(|| self.views.iter().find_map(ask)) {
+            Ok(Some(report)) => report.map_err(|error| vec![format!("{error:#}")]),
+            Ok(None) => Err(vec!["this server has no shares".into()]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
+    fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>> {
+        as_ourselves(|| self.views.iter().for_each(|view| view.look_at_snapshots()))
+            .map(|()| Vec::new())
+            .map_err(|error| vec![error.to_string()])
+    }
+
+    fn caches(&self, request: CachesRequest) -> Result<CachesAnswer, Vec<String>> {
+        let answered = self.views.iter().find_map(|view| view.caches(&request));
+        answered.unwrap_or_else(|| Err(vec!["this server has no caches".into()]))
     }
 
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {

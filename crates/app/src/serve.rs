@@ -17,16 +17,19 @@ use vfs::index::Index;
 use crate::afp_view::AfpView;
 use crate::bind::Bound;
 use crate::bonjour::BonjourView;
+use crate::caches::CachesView;
 use crate::cli::Serve;
 use crate::iscsi_view::IscsiView;
+use crate::keeper::{self, Keeper};
+use crate::memory::Machine;
 use crate::nfs_view::{Found, NfsView};
 use crate::running::{Current, Running, View};
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
 use crate::{
-    accounts, announce, availability, bind, exit, folders, heartbeat, here, log, memory, privileges, rights,
-    who,
+    accounts, announce, api, availability, bind, exit, folders, heartbeat, here, log, memory, privileges,
+    rights, who,
 };
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -36,6 +39,8 @@ const BACKGROUND_THREADS: usize = 14;
 const DISK_THREADS: usize = 128;
 /// How often listings and open files are checked.
 const TEND_EVERY: Duration = Duration::from_secs(5);
+/// How often the host's memory is looked at.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// How long pending answers may take after the signal to stop.
 const STOP_WITHIN: Duration = Duration::from_secs(5);
 
@@ -51,8 +56,10 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     conn::observe::follow_log();
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     let state = admin::State::open(&settings.server.state)?;
+    keeper::mount_pools(&settings);
     accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
+    let keeper = Keeper::start(&settings)?.map(Arc::new);
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
     memory::give_back(); // its thread must not have more privileges than others
@@ -62,7 +69,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         .on_thread_start(conn::begin_thread)
         .enable_all()
         .build()?;
-    let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, index));
+    let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper)));
     runtime.shutdown_timeout(STOP_WITHIN);
     stopped.map(|()| ExitCode::SUCCESS)
 }
@@ -71,30 +78,31 @@ async fn serve_until_stopped(
     arguments: Arguments,
     settings: Settings,
     state: &admin::State,
-    index: Index,
+    (index, keeper): (Index, Option<Arc<Keeper>>),
 ) -> anyhow::Result<()> {
     let (stop, stopping) = watch::channel(false);
     let accounts_changed = Arc::new(Notify::new());
     let mut orders = Orders::new(accounts_changed.clone())?;
     let bound = Bounds::open(&settings.server)?;
-    let listeners = bound.listeners();
+    let api = api::open(&settings.server)?;
+    let listeners = bound.listeners().into_iter().chain(api::listeners(api.as_ref())).collect();
     let accounts = accounts::read(state.path(), &settings)?;
-    let mut said = folders::make(&settings, &accounts, here::privileged())?;
-    said.extend(who::surprising(&accounts, &settings));
+    let made = folders::make(&settings, &accounts, here::privileged())?;
+    let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = Arc::new(Current { settings, accounts });
 
-    let volumes = Volumes::new(index, state.path(), current.settings.server.cache_size);
+    let volumes = Volumes::of_server(index, state.path(), &current.settings);
     let ports = bound.ports();
     let login_guard = Arc::new(auth::LoginGuard::default());
-    let budget = memory::budget(&current.settings.server);
-    let loops = start_loops(&current.settings.server)?;
+    let (machine, (loops, count)) = (Machine::here(), start_loops(&current.settings.server)?);
+    let budget = memory::budget(&current.settings.server, &machine);
     let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let smb = SmbView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
     let people = (accounts_changed, login_guard.clone());
     let afp = AfpView::new(&current, state, volumes.clone(), ports.afp, people, (budget.clone(), &loops))?;
     let at = ports.iscsi.map(|port| (recipe::address(&current.settings.server.listen), port));
-    let iscsi =
-        IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), (budget, &loops)).await?;
+    let held = (budget.clone(), &loops);
+    let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), held).await?;
     let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
     smb.serve(bound.smb, &stopping);
     afp.serve(bound.afp, &stopping);
@@ -102,30 +110,26 @@ async fn serve_until_stopped(
     let reach = ports.reachable(&current.settings.server.listen, found);
     let bonjour = BonjourView::start(&current, volumes.clone(), ports);
     let wsd = WsdView::start(&current, *state.server_id(), ports);
-    let views: Vec<Arc<dyn View>> = vec![
-        volumes.clone(),
-        nfs.clone(),
-        smb.clone(),
-        afp.clone(),
-        iscsi.clone(),
-        bonjour.clone(),
-        wsd.clone(),
-    ];
+    let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
+    tokio::spawn(look_at_memory(caches.clone()));
+    let views: [Arc<dyn View>; 7] =
+        [volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone(), wsd.clone()];
+    let views = views
+        .into_iter()
+        .chain([caches as Arc<dyn View>])
+        .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
+        .collect();
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    let shared = volumes.clone();
-    tokio::spawn(tend(volumes, afp.clone(), iscsi.clone(), login_guard));
+    api::serve(api, &running.current().settings.server, &running, login_guard.clone(), &stopping)?;
+    tokio::spawn(tend(volumes.clone(), afp.clone(), iscsi.clone(), login_guard));
     tokio::spawn(availability::watch(running.clone()));
 
-    say_ready(&running, shared, said).await;
+    say_ready(&running, volumes.clone(), said).await;
     heartbeat::start()?;
     notify(&[sd_notify::NotifyState::Ready]);
-    while let Ordered::Reload = orders.next().await {
-        reload(running.clone()).await;
-    }
-    tracing::info!("stopping");
-    notify(&[sd_notify::NotifyState::Stopping]);
+    orders.obey_until_stop(&running).await;
     control.abort();
     control::remove(state.path());
     tokio::join!(bonjour.stopped(), wsd.stopped());
@@ -135,14 +139,25 @@ async fn serve_until_stopped(
     iscsi.stopped().await;
     smb.stopped().await;
     nfs.stopped().await;
+    volumes.quotas().stop();
     Ok(())
 }
 
-/// Starts the threads that serve connections.
-fn start_loops(settings: &ServerSettings) -> anyhow::Result<Arc<Loops>> {
+/// Starts the threads that serve connections; returns their number, too.
+fn start_loops(settings: &ServerSettings) -> anyhow::Result<(Arc<Loops>, usize)> {
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let count = settings.threads.unwrap_or(processors);
-    Loops::start(count).context("the threads for connections cannot be started")
+    Ok((Loops::start(count).context("the threads for connections cannot be started")?, count))
+}
+
+async fn look_at_memory(caches: Arc<CachesView>) {
+    let mut every = tokio::time::interval(LOOK_EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    loop {
+        every.tick().await;
+        let caches = caches.clone();
+        let _ = tokio::task::spawn_blocking(move || caches.look()).await; // a panic there was logged
+    }
 }
 
 /// Prints the mount lines of the shares, the earlier lines `said`, and the users' access to the
@@ -289,6 +304,15 @@ impl Orders {
             interrupt: signal(SignalKind::interrupt())?,
             accounts_changed,
         })
+    }
+
+    /// Reloads the settings as often as ordered, until the order to stop.
+    async fn obey_until_stop(&mut self, running: &Arc<Running>) {
+        while let Ordered::Reload = self.next().await {
+            reload(running.clone()).await;
+        }
+        tracing::info!("stopping");
+        notify(&[sd_notify::NotifyState::Stopping]);
     }
 
     async fn next(&mut self) -> Ordered {

@@ -14,7 +14,7 @@ use smb::server::{
 use tokio::sync::watch;
 
 use crate::bind::Bound;
-use crate::running::{self, Current, OpenFile, View, all_ended};
+use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{accounts, here};
 
@@ -107,7 +107,7 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
     let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
     let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
     Ok(Arc::new(Share {
-        name: share.name.clone(),
+        name: share.flat_name(),
         comment: share.comment.clone(),
         kind: ShareKind::Disk {
             volume: volumes.open(share, settings)?,
@@ -157,6 +157,10 @@ impl View for SmbView {
             Some(file) => (self.service.close_file(&file.volume, file.id, which), "SMB open"),
         };
         running::counted(count, of)
+    }
+
+    fn count(&self, held: &mut Held) {
+        held.connections.push(("smb", self.connections.peers().len()));
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {

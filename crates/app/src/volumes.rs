@@ -8,21 +8,28 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use admin::control::{LeaseStatus, LockStatus, OpenStatus, Status};
-use admin::{Settings, ShareSettings};
+use admin::control::{LeaseStatus, LockStatus, OpenStatus, Progress, RestoreReport, RestoreRequest, Status};
+use admin::{DenyModes, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use lock::{Mutex, rank};
-use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::forest::{Forest, Gate, Offer};
+use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
+use vfs::caches::Cache;
 use vfs::index::{self, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
-use vfs::{CacheBudget, FileId, Site, Untrusted, Volume, VolumeOptions};
+use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Untrusted, Volume, VolumeOptions};
 
-use crate::privileges;
-use crate::running::{Current, OpenFile, View};
+use crate::quotas::Quotas;
+use crate::running::{Current, Held, OpenFile, View};
+use crate::snapshots::Shown;
+use crate::{gates, privileges, restoring};
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
+/// Bytes for listings of commands that work without a server.
+const LISTINGS: usize = 64 << 20;
 
 /// The volumes of the shares. They survive reloads, with their caches. Opens and locks of one
 /// volume bind all volumes, because they are in one site.
@@ -32,15 +39,22 @@ pub(crate) struct Volumes {
     index: Index,
     /// Memory for listings, which all volumes share.
     cache: Arc<CacheBudget>,
+    /// The files that all volumes keep open.
+    files: Arc<KeptFiles>,
     /// The opens, locks and leases of all volumes.
     site: Arc<Site>,
+    quotas: Arc<Quotas>,
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
+    /// A restore is going on: one at a time uses the server's own folder for copies.
+    restoring: AtomicBool,
 }
 
 #[derive(Clone)]
 struct Known {
     folder: Folder,
     volume: Arc<Volume>,
+    forest: Arc<Forest>,
+    snapshots: Option<Arc<Shown>>,
 }
 
 /// The identity of a volume: equal values are one volume.
@@ -58,6 +72,8 @@ struct Folder {
     no_changes: bool,
     sidecars: bool,
     cross_mounts: bool,
+    denials: Denials,
+    snapshots: SnapshotFolder,
 }
 
 impl Folder {
@@ -78,15 +94,65 @@ impl Folder {
             no_changes: share.read_only && all().filter(overlaps).all(|other| other.read_only),
             sidecars: share.mac_sidecars,
             cross_mounts: share.cross_mounts,
+            denials: denials(share.deny_modes),
+            snapshots: share.snapshot_folder,
         })
     }
 }
 
+fn denials(modes: DenyModes) -> Denials {
+    match modes {
+        DenyModes::Strict => Denials::Strict,
+        DenyModes::SillyRename => Denials::SillyRename,
+        DenyModes::DataOnly => Denials::DataOnly,
+    }
+}
+
 impl Volumes {
-    /// Without volumes. The listings of all volumes may use `cache_bytes`.
-    pub(crate) fn new(index: Index, state: &Path, cache_bytes: u64) -> Arc<Self> {
-        let cache = CacheBudget::new(usize::try_from(cache_bytes).unwrap_or(usize::MAX));
-        Arc::new(Self { state: state.into(), index, cache, site: Arc::default(), known: Mutex::default() })
+    /// Without volumes. The quotas of the settings are in force.
+    pub(crate) fn of_server(index: Index, state: &Path, settings: &Settings) -> Arc<Self> {
+        let volumes = Self::new(index, state);
+        volumes.quotas.apply(settings);
+        volumes
+    }
+
+    /// Without volumes and quotas. The caches have small limits until others are set.
+    pub(crate) fn new(index: Index, state: &Path) -> Arc<Self> {
+        let cache = CacheBudget::new(LISTINGS);
+        let files = KeptFiles::new(privileges::files_to_keep_open());
+        let (site, quotas, known) = (Arc::default(), Arc::new(Quotas::new(state)), Mutex::default());
+        let restoring = AtomicBool::new(false);
+        Arc::new(Self { state: state.into(), index, cache, files, site, quotas, known, restoring })
+    }
+
+    /// The cache of listings, of all volumes.
+    pub(crate) fn listings(&self) -> &Arc<CacheBudget> {
+        &self.cache
+    }
+
+    /// The files that all volumes keep open.
+    pub(crate) fn files(&self) -> &Arc<KeptFiles> {
+        &self.files
+    }
+
+    /// The cache of stored ACLs.
+    pub(crate) fn acls(&self) -> Arc<dyn Cache> {
+        self.site.acl_cache()
+    }
+
+    /// What clients have read and written.
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.site.traffic()
+    }
+
+    /// The limit of listings has changed. They took `used` bytes before.
+    pub(crate) fn limit_listings(&self, used: usize) {
+        self.all().iter().for_each(|(_, volume)| volume.limit_listings(used));
+    }
+
+    /// The quotas of the shares.
+    pub(crate) fn quotas(&self) -> &Arc<Quotas> {
+        &self.quotas
     }
 
     /// The index, which stores volumes and hosts.
@@ -120,20 +186,27 @@ impl Volumes {
             volumes.insert(share.name.clone(), known);
             return Ok(volume);
         }
-        let many = settings.shares.len().max(1);
         let options = HostOptions {
-            open_files: privileges::files_to_keep_open() / many,
+            open_files: self.files.clone(),
             read_only: folder.no_changes,
             private: Some(self.state.clone()),
             cross_mounts: folder.cross_mounts,
+            snapshot_of: None,
+            meter: self.quotas.meter((folder.device, folder.inode)),
         };
         let host = Host::open(&share.path, &options).with_context(refused)?;
         share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let options = VolumeOptions { read_only, cache, sidecars };
-        let volume = Arc::new(Volume::in_site(Arc::new(host), options, self.site.clone()));
+        let options = VolumeOptions { read_only, cache, sidecars, denials: folder.denials };
+        let snapshots = Shown::new(&host, &share.path, folder.snapshots).map(Arc::new);
+        let forest = match &snapshots {
+            Some(snapshots) => snapshots.tree(),
+            None => Arc::new(Forest::new(Arc::new(host), Offer::default()).with_context(refused)?),
+        };
+        forest.set_gates(gates(share, settings));
+        let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
         warn_of_misplaced(share, &volume);
-        volumes.insert(share.name.clone(), Known { folder, volume: volume.clone() });
+        volumes.insert(share.name.clone(), Known { folder, volume: volume.clone(), forest, snapshots });
         Ok(volume)
     }
 
@@ -153,9 +226,44 @@ impl Volumes {
         joined.collect()
     }
 
+    /// The volumes whose snapshots clients see.
+    fn shown(&self) -> Vec<Arc<Shown>> {
+        self.known.lock().values().filter_map(|known| known.snapshots.clone()).collect()
+    }
+
     /// Called regularly: trims caches.
     pub(crate) fn tend(&self) {
+        self.shown().iter().for_each(|shown| shown.look());
         self.all().iter().for_each(|(_, volume)| volume.tend());
+        let _ = as_ourselves(|| self.quotas.tend());
+    }
+}
+
+/// The rules of the shares below `share` that clients of it are bound by, too.
+fn gates(share: &ShareSettings, settings: &Settings) -> Vec<Gate> {
+    gates::of(share, settings, |inner| match Folder::of(inner, settings) {
+        Ok(folder) => folder.read_only,
+        Err(_) => inner.read_only, // its folder is not there now
+    })
+}
+
+/// Sets the rules of the shares inside others anew. Shares of one folder have one forest.
+fn set_gates(known: &HashMap<String, Known>, settings: &Settings) {
+    for Known { forest, .. } in known.values() {
+        let shows = |share: &&ShareSettings| {
+            known.get(&share.name).is_some_and(|known| Arc::ptr_eq(&known.forest, forest))
+        };
+        let shares = settings.shares.iter().filter(shows);
+        forest.set_gates(shares.flat_map(|share| gates(share, settings)).collect());
+    }
+}
+
+/// A restore that is going on, until dropped.
+struct Restoring<'a>(&'a AtomicBool);
+
+impl Drop for Restoring<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -198,6 +306,13 @@ impl View for Volumes {
         held(&self.site, &names, status);
     }
 
+    fn count(&self, held: &mut Held) {
+        let state = self.site.state();
+        held.opens += state.opens(None, usize::MAX).len();
+        held.locks += state.ranges(None, usize::MAX).len();
+        held.leases += state.leases(usize::MAX).len();
+    }
+
     fn is_in_use(&self, share: &str) -> bool {
         let Some(view) = self.known.lock().get(share).map(|known| known.volume.view()) else { return false };
         self.site.state().opens(None, usize::MAX).iter().any(|open| open.view == view)
@@ -219,11 +334,32 @@ impl View for Volumes {
         Some(Ok(OpenFile { volume, id: FileId::new(FileId::device_of(major, minor), found.ino()) }))
     }
 
+    fn restore(
+        &self,
+        current: &Arc<Current>,
+        request: &RestoreRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Option<anyhow::Result<RestoreReport>> {
+        if self.restoring.swap(true, Ordering::AcqRel) {
+            return Some(Err(anyhow::anyhow!("another restore is going on; wait for its end")));
+        }
+        let _ends = Restoring(&self.restoring);
+        Some(restoring::restore(&current.settings, self, request, progress))
+    }
+
+    fn look_at_snapshots(&self) {
+        self.shown().iter().for_each(|shown| shown.look_now());
+    }
+
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         // The protocols open the volumes that they show. A volume that no share shows any more is
         // closed with its last session.
         let is_shown = |name: &String| current.settings.shares.iter().any(|share| share.name == *name);
-        self.known.lock().retain(|name, _| is_shown(name));
+        let mut known = self.known.lock();
+        known.retain(|name, _| is_shown(name));
+        set_gates(&known, &current.settings);
+        drop(known);
+        self.quotas.apply(&current.settings);
         Vec::new()
     }
 }

@@ -151,7 +151,7 @@ mod tests {
         for (server, share, ports) in [
             ("bonjour = \"off\"", "", PORTS),
             (here, "", PORTS),
-            ("", "protocols = [\"nfs\", \"afp\"]", PORTS),
+            ("", "smb = false", PORTS),
             ("", "", Ports { smb: None, ..PORTS }),
             ("", "", Ports { smb: Some(10_445), ..PORTS }),
         ] {

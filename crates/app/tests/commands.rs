@@ -356,7 +356,7 @@ fn check_prints_every_setting_with_its_source_as_a_settings_file_that_is_accepte
         "smb-port = \"off\" # fourfold.toml:3:1",
         "grace-period = 45 # default",
         "# afp-greeting: none # default",
-        "cache-size = \"256 MiB\" # default",
+        "# cache-size: half of `cache-memory` # default",
         "path = \"TMP/a\" # fourfold.toml:6:1",
         "read-only = true # command line: --read-only",
         "afp-password = \"…\" # fourfold.toml:7:1",

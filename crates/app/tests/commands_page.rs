@@ -4,44 +4,40 @@
 use std::path::Path;
 use std::process::Command;
 
-const COMMANDS: [&[&str]; 18] = [
-    &[],
-    &["serve"],
-    &["check"],
-    &["user"],
-    &["user", "add"],
-    &["user", "passwd"],
-    &["user", "remove"],
-    &["user", "list"],
-    &["lun"],
-    &["lun", "create"],
-    &["lun", "list"],
-    &["lun", "show"],
-    &["lun", "resize"],
-    &["lun", "remove"],
-    &["lun", "clone"],
-    &["status"],
-    &["say"],
-    &["disconnect"],
-];
+/// What `--help` says of a command.
+fn help(words: &[String]) -> Vec<String> {
+    let command = Command::new(env!("CARGO_BIN_EXE_fourfold"))
+        .args(words)
+        .arg("--help")
+        .env_remove("COLUMNS")
+        .output()
+        .unwrap();
+    assert!(command.status.success(), "{words:?}");
+    let help = String::from_utf8(command.stdout).unwrap();
+    help.trim_end().lines().map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Adds a command and those below it, in the order in which `--help` lists them.
+fn describe(words: &[String], page: &mut String) {
+    let help = help(words);
+    let name =
+        std::iter::once("fourfold").chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n")));
+    let below =
+        help.iter().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    // A description that is continued on the next line begins further right.
+    let names = below.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    for name in names.filter_map(|line| line.split(' ').next()).filter(|name| *name != "help") {
+        describe(&[words, &[name.to_owned()]].concat(), page);
+    }
+}
 
 fn page() -> String {
     let mut page = String::from(
         "# Commands\n\nThis page is what `--help` says. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p fourfold \
          --test commands_page`.\n",
     );
-    for words in COMMANDS {
-        let command = Command::new(env!("CARGO_BIN_EXE_fourfold"))
-            .args(words)
-            .arg("--help")
-            .env_remove("COLUMNS")
-            .output()
-            .unwrap();
-        let help = String::from_utf8(command.stdout).unwrap();
-        let help: Vec<&str> = help.trim_end().lines().map(str::trim_end).collect();
-        let name = ["fourfold"].iter().chain(words).copied().collect::<Vec<_>>().join(" ");
-        page.push_str(&format!("\n## `{name}`\n\n```text\n{}\n```\n", help.join("\n")));
-    }
+    describe(&[], &mut page);
     page
 }
 

@@ -8,7 +8,10 @@ use std::time::Duration;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket_with};
 
-use super::{Disconnect, LunAnswer, LunRequest, Progress, Request, Response, Status, at_socket};
+use super::{
+    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
+    RestoreReport, RestoreRequest, Status, at_socket,
+};
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -102,6 +105,44 @@ pub fn lun(
     match ask_for(state, Request::Lun(request), progress)? {
         Response::Luns(luns) => Ok(LunAnswer::Luns(luns)),
         Response::Done(lines) => Ok(LunAnswer::Done(lines)),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Restores files of a snapshot; `progress` is called with the bytes that were compared or copied.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn restore(
+    state: &Path,
+    request: RestoreRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RestoreReport, AskError> {
+    match ask_for(state, Request::Restore(request), progress)? {
+        Response::Restored(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Tells the server that another process has taken, renamed or removed snapshots. Clients see it when this returns.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn snapshots(state: &Path) -> Result<Vec<String>, AskError> {
+    done(ask(state, Request::Snapshots)?)
+}
+
+/// Executes a request about caches.
+///
+/// # Errors
+/// See [`AskError`]. `Refused` also if a limit makes no sense.
+pub fn caches(state: &Path, request: CachesRequest) -> Result<CachesAnswer, AskError> {
+    match ask(state, Request::Caches(request))? {
+        Response::Caches(status) => Ok(CachesAnswer::Shown(status)),
+        Response::Mounts(mounts) => Ok(CachesAnswer::Mounts(mounts)),
+        Response::Done(lines) => Ok(CachesAnswer::Done(lines)),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

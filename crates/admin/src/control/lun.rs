@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use super::status::MountLine;
 
@@ -39,6 +40,18 @@ pub enum LunRequest {
         /// Also while initiators are logged in.
         #[serde(default)]
         force: bool,
+    },
+    /// Makes a read-only LUN with the contents of this moment.
+    Snapshot {
+        /// The share of the LUN.
+        share: String,
+        /// Its name there.
+        name: String,
+        /// The name of the snapshot.
+        new: String,
+        /// All data are copied, even if the file system could share blocks.
+        #[serde(default)]
+        copy: bool,
     },
     /// Makes another LUN with the same contents.
     Clone {
@@ -80,7 +93,7 @@ pub struct NewLunRequest {
 }
 
 /// A LUN.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LunStatus {
     /// Its share.
     pub share: String,
@@ -101,6 +114,7 @@ pub struct LunStatus {
     /// All writes are refused.
     pub read_only: bool,
     /// Its file.
+    #[schema(value_type = String)]
     pub file: PathBuf,
     /// The file is the server's own, and is removed with the LUN.
     pub own_file: bool,
@@ -108,6 +122,9 @@ pub struct LunStatus {
     pub initiators: Vec<String>,
     /// Patterns of the names of initiators that may only read.
     pub readers: Vec<String>,
+    /// It is a snapshot of the LUN with this name in the same share.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot_of: Option<String>,
     /// The settings file names it.
     pub from_settings: bool,
     /// Seconds since 1970.
@@ -124,13 +141,14 @@ pub struct LunStatus {
 }
 
 /// An initiator that is logged in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct LunSession {
     /// Its name.
     pub initiator: String,
     /// The authenticated account.
     pub user: Option<String>,
     /// Its addresses.
+    #[schema(value_type = Vec<String>)]
     pub peers: Vec<std::net::SocketAddr>,
 }
 

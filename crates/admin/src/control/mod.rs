@@ -9,19 +9,29 @@
 //! {"ask":"disconnect","user":"ada"}   {"done":["what was ended"]}; others: see `Disconnect`
 //! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer to this and to
 //!                             "reload" there may be {"progress":{…}}, every second
+//! {"ask":"restore",…}         {"restored":{…}}; see `RestoreRequest`; progress as above
+//! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
+//! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
 //! anything else               {"refused":["…"]}
 //! ```
 
+mod caches;
 mod client;
 mod disconnect;
 mod lun;
+mod restore;
 mod server;
 mod status;
 mod table;
 
-pub use client::{AskError, ask, disconnect, lun, reload, say, status};
+pub use caches::{
+    BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
+    ShareMounts, TrafficStatus,
+};
+pub use client::{AskError, ask, caches, disconnect, lun, reload, restore, say, snapshots, status};
 pub use disconnect::Disconnect;
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
+pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
     AbsentShareStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
@@ -55,6 +65,12 @@ pub enum Request {
     Disconnect(Disconnect),
     /// A request about LUNs.
     Lun(LunRequest),
+    /// Restores files of a snapshot.
+    Restore(RestoreRequest),
+    /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
+    Snapshots,
+    /// A request about caches.
+    Caches(CachesRequest),
 }
 
 /// A response.
@@ -65,6 +81,12 @@ pub enum Response {
     Status(Box<Status>),
     /// The answer to [`LunRequest::List`].
     Luns(Vec<LunStatus>),
+    /// The answer to [`Request::Restore`].
+    Restored(Box<RestoreReport>),
+    /// The answer to [`CachesRequest::Show`].
+    Caches(Box<CachesStatus>),
+    /// The answer to [`CachesRequest::Mounts`].
+    Mounts(Vec<ShareMounts>),
     /// The request is being executed; another line follows.
     Progress(Progress),
     /// The request was executed; lines about it.

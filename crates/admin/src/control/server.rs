@@ -11,10 +11,13 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::time::timeout;
 
-use super::{Disconnect, LunAnswer, LunRequest, Progress, Request, Response, SOCKET, Status, at_socket};
+use super::{
+    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
+    RestoreReport, RestoreRequest, SOCKET, Status, at_socket,
+};
 
-/// The longest request in bytes.
-const LONGEST_REQUEST: u64 = 16384;
+/// The longest request in bytes: one with two of the longest paths as lists of numbers.
+const LONGEST_REQUEST: u64 = 65536;
 /// Lines of progress that may wait for a client.
 const PROGRESS_AHEAD: usize = 8;
 /// How often a client gets a sign of life during a long operation.
@@ -52,6 +55,28 @@ pub trait Report: Send + Sync + 'static {
     /// The request was not executed; the lines have the reasons.
     fn lun(&self, request: LunRequest, progress: &dyn Fn(Progress) -> bool)
     -> Result<LunAnswer, Vec<String>>;
+
+    /// Restores files of a snapshot. `progress` as for LUNs; the restore ends early if the client has gone.
+    ///
+    /// # Errors
+    /// Nothing was restored, or the disk failed; the lines have the reasons.
+    fn restore(
+        &self,
+        request: RestoreRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<RestoreReport, Vec<String>>;
+
+    /// Shows clients the snapshots that the shares have now.
+    ///
+    /// # Errors
+    /// The lines have the reasons.
+    fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>>;
+
+    /// Shows or limits the caches.
+    ///
+    /// # Errors
+    /// Nothing was changed; the lines have the reasons.
+    fn caches(&self, request: CachesRequest) -> Result<CachesAnswer, Vec<String>>;
 }
 
 /// Opens the socket in the state folder. The socket of a killed server is replaced: the caller
@@ -149,7 +174,7 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
         }
     };
     let (say, responses) = mpsc::channel(PROGRESS_AHEAD);
-    let long = matches!(request, Request::Lun(_) | Request::Reload);
+    let long = !matches!(request, Request::Status | Request::Say { .. } | Request::Disconnect(_));
     let progress = long.then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
         let meanwhile = say.clone();
@@ -162,23 +187,32 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
 }
 
 fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> Response {
+    // A client that reads slowly misses some progress.
+    let progress = |now| {
+        let _ = say.try_send(Response::Progress(now));
+        !say.is_closed()
+    };
     match request {
         Request::Status => Response::Status(Box::new(report.status())),
         Request::Reload => report.reload().map_or_else(Response::Refused, Response::Done),
         Request::Say { text } => Response::Done(report.say(&text)),
         Request::Disconnect(what) => report.disconnect(&what).map_or_else(Response::Refused, Response::Done),
-        Request::Lun(request) => {
-            // A client that reads slowly misses some progress.
-            let progress = |now| {
-                let _ = say.try_send(Response::Progress(now));
-                !say.is_closed()
-            };
-            match report.lun(request, &progress) {
-                Ok(LunAnswer::Luns(luns)) => Response::Luns(luns),
-                Ok(LunAnswer::Done(lines)) => Response::Done(lines),
-                Err(lines) => Response::Refused(lines),
-            }
-        }
+        Request::Lun(request) => match report.lun(request, &progress) {
+            Ok(LunAnswer::Luns(luns)) => Response::Luns(luns),
+            Ok(LunAnswer::Done(lines)) => Response::Done(lines),
+            Err(lines) => Response::Refused(lines),
+        },
+        Request::Restore(request) => match report.restore(request, &progress) {
+            Ok(report) => Response::Restored(Box::new(report)),
+            Err(lines) => Response::Refused(lines),
+        },
+        Request::Snapshots => report.look_at_snapshots().map_or_else(Response::Refused, Response::Done),
+        Request::Caches(request) => match report.caches(request) {
+            Ok(CachesAnswer::Shown(status)) => Response::Caches(status),
+            Ok(CachesAnswer::Mounts(mounts)) => Response::Mounts(mounts),
+            Ok(CachesAnswer::Done(lines)) => Response::Done(lines),
+            Err(lines) => Response::Refused(lines),
+        },
     }
 }
 

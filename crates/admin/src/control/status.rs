@@ -4,11 +4,12 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 use crate::settings::Protocol;
 
 /// A running server.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default)]
 pub struct Status {
     /// The program's version.
@@ -18,8 +19,10 @@ pub struct Status {
     /// Seconds since it started.
     pub uptime_s: u64,
     /// Its state folder.
+    #[schema(value_type = String)]
     pub state: PathBuf,
     /// The settings file that it reads, if there is one.
+    #[schema(value_type = Option<String>)]
     pub settings: Option<PathBuf>,
     /// Its sockets.
     pub listeners: Vec<ListenerStatus>,
@@ -38,24 +41,27 @@ pub struct Status {
 }
 
 /// A socket.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ListenerStatus {
     /// The protocol or service that answers there.
     pub protocol: Listener,
     /// `tcp` or `udp`.
     pub transport: String,
     /// The address.
+    #[schema(value_type = String, example = "192.0.2.7:51515")]
     pub address: SocketAddr,
 }
 
 /// The protocol or service that answers at a socket.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Listener {
     /// Multicast DNS.
     Bonjour,
     /// WS-Discovery.
     Wsd,
+    /// The API over HTTP.
+    Api,
     /// A protocol with its own port.
     #[serde(untagged)]
     Protocol(Protocol),
@@ -68,17 +74,19 @@ impl Listener {
         match self {
             Self::Bonjour => "Bonjour",
             Self::Wsd => "WS-Discovery",
+            Self::Api => "API",
             Self::Protocol(protocol) => protocol.title(),
         }
     }
 }
 
 /// A share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ShareStatus {
     /// Its name.
     pub name: String,
     /// Its folder.
+    #[schema(value_type = String)]
     pub path: PathBuf,
     /// All changes are refused.
     pub read_only: bool,
@@ -87,18 +95,19 @@ pub struct ShareStatus {
 }
 
 /// A share that is not served now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AbsentShareStatus {
     /// Its name.
     pub name: String,
     /// Its folder.
+    #[schema(value_type = String)]
     pub path: PathBuf,
     /// Why it is not served.
     pub why: String,
 }
 
 /// How clients reach a share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct MountLine {
     /// The protocol.
     pub protocol: Protocol,
@@ -112,11 +121,12 @@ pub struct MountLine {
 }
 
 /// A connection, or a client of a protocol without them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SessionStatus {
     /// The protocol.
     pub protocol: Protocol,
     /// The client's address.
+    #[schema(value_type = String, example = "192.0.2.7:51515")]
     pub peer: SocketAddr,
     /// The account or, without one, the Unix user.
     pub user: Option<String>,
@@ -131,7 +141,7 @@ pub struct SessionStatus {
 }
 
 /// An open file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct OpenStatus {
     /// The share.
     pub share: String,
@@ -148,7 +158,7 @@ pub struct OpenStatus {
 }
 
 /// A locked range.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LockStatus {
     /// The share.
     pub share: String,
@@ -167,7 +177,7 @@ pub struct LockStatus {
 }
 
 /// A lease.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LeaseStatus {
     /// The share.
     pub share: String,

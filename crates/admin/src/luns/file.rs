@@ -123,6 +123,8 @@ struct WrittenLun {
     #[serde(default)]
     readers: Vec<String>,
     created: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    snapshot_of: Option<String>,
     #[serde(default)]
     from_settings: bool,
     made: bool,
@@ -145,6 +147,8 @@ pub struct NewLun<'a> {
     pub options: LunOptions,
     /// See [`LunRecord::from_settings`].
     pub from_settings: bool,
+    /// See [`LunRecord::snapshot_of`].
+    pub snapshot_of: Option<String>,
     /// The current time, in seconds since 1970.
     pub created: u64,
 }
@@ -206,7 +210,7 @@ impl LunFile {
     /// # Errors
     /// Another LUN has the name, the number or the file; or one of them is not allowed.
     pub fn add(&mut self, new: NewLun<'_>) -> Result<&LunRecord, LunError> {
-        let NewLun { share, name, file, target, number, options, from_settings, created } = new;
+        let NewLun { share, name, file, target, number, options, from_settings, snapshot_of, created } = new;
         if !is_lun_name(name) {
             return Err(LunError::BadName(name.into()));
         }
@@ -234,6 +238,7 @@ impl LunFile {
             created,
             from_settings,
             made,
+            snapshot_of,
             options,
         };
         self.luns.push(record);
@@ -337,6 +342,7 @@ impl From<&LunRecord> for WrittenLun {
             initiators: options.initiators,
             readers: options.readers,
             created: lun.created,
+            snapshot_of: lun.snapshot_of.clone(),
             from_settings: lun.from_settings,
             made: lun.made,
         }
@@ -370,6 +376,7 @@ impl WrittenLun {
             target_suffix: self.target_suffix,
             number: self.number,
             created: self.created,
+            snapshot_of: self.snapshot_of,
             from_settings: self.from_settings,
             made: self.made,
             options: LunOptions {
@@ -426,6 +433,7 @@ mod tests {
             number: None,
             options,
             from_settings: false,
+            snapshot_of: None,
             created: 7,
         }
     }

@@ -8,7 +8,7 @@ const LONGEST_SUFFIX: usize = 110;
 /// The share and the LUN of `studio/video`.
 #[must_use]
 pub fn split(name: &str) -> Option<(&str, &str)> {
-    let (share, lun) = name.split_once('/')?;
+    let (share, lun) = name.rsplit_once('/')?;
     (!share.is_empty() && crate::settings::is_lun_name(lun)).then_some((share, lun))
 }
 
@@ -41,7 +41,8 @@ mod tests {
     #[test]
     fn a_lun_is_named_behind_its_share() {
         assert_eq!(split("My Work/video"), Some(("My Work", "video")));
-        for wrong in ["video", "/video", "a/", "a/b/c", "a/.b", "a/b c", "a/ö"] {
+        assert_eq!(split("studio/raw/video"), Some(("studio/raw", "video")));
+        for wrong in ["video", "/video", "a/", "a/.b", "a/b c", "a/ö"] {
             assert_eq!(split(wrong), None, "{wrong}");
         }
     }

@@ -26,6 +26,8 @@ pub struct LunRecord {
     /// Its file has existed: if it does not exist now, the disk is missing, and an empty one must
     /// not replace it.
     pub made: bool,
+    /// It is a snapshot of the LUN with this name in the same share.
+    pub snapshot_of: Option<String>,
     /// The options.
     pub options: LunOptions,
 }

@@ -150,6 +150,7 @@ fn note(file: &mut LunFile, share: &ShareSettings, set: &LunSettings) -> Result<
             number: set.number,
             options: options(set),
             from_settings: true,
+            snapshot_of: None,
             created: now(),
         };
         return file.add(new).map(drop).map_err(failed);
@@ -236,10 +237,20 @@ mod tests {
 
         fn create(&self, share: &str, name: &str) -> Result<u64, LunError> {
             LunFile::edit(&self.state(), |file| {
-                let (file_of, target, number) = (None, None, None);
+                let (target, number) = (None, None);
                 let (options, from_settings, created) = (LunOptions::default(), false, 7);
-                let new =
-                    NewLun { share, name, file: file_of, target, number, options, from_settings, created };
+                let snapshot_of = None;
+                let new = NewLun {
+                    share,
+                    name,
+                    file: None,
+                    target,
+                    number,
+                    options,
+                    from_settings,
+                    snapshot_of,
+                    created,
+                };
                 Ok(file.add(new)?.naa)
             })
         }
@@ -284,7 +295,7 @@ mod tests {
         assert_eq!((made.record.naa, made.record.naa >> 60, made.size), (naa, 3, None));
         assert_eq!(made.target, "iqn.2026-11.local.fourfold-abababab:c.video-1");
         assert_eq!(made.file(), Path::new(".fourfold-luns/Video_1.img"));
-        assert!(scene.resolve("protocols = [\"nfs\"]\n").luns.iter().all(|lun| lun.record.share == "C"));
+        assert!(scene.resolve("iscsi = false\n").luns.iter().all(|lun| lun.record.share == "C"));
     }
 
     #[test]

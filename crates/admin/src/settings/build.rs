@@ -4,21 +4,31 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::accounts;
+use super::api;
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
-use super::effective::{self, Written};
+use super::effective::{self, Property, Written};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::kind::Port;
 use super::lun;
 use super::mentions;
 use super::model::{
-    Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
-    ShareSettings, Squash,
+    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, Ports, Protocol, ServerSettings,
+    Settings, ShareSettings, SnapshotFolder, Squash,
 };
 use super::section::Section;
+use super::setting::Table;
 use super::share;
-use super::table::Table;
+
+/// The effective settings with their sources.
+#[derive(Debug, Clone)]
+pub struct Explanation {
+    /// A settings file with the same effect, except for passwords; comments name the sources.
+    pub text: String,
+    /// The settings of each share, by its name, in their order.
+    pub properties: Vec<(String, Vec<Property>)>,
+}
 
 impl Settings {
     /// Reads the settings file, applies the command line and checks the whole.
@@ -29,20 +39,32 @@ impl Settings {
         Ok(Self::load_explained(arguments)?.0)
     }
 
-    /// Like [`Self::load`], with a text of all effective settings and their sources.
+    /// Like [`Self::load`], with all effective settings and their sources.
     ///
     /// # Errors
     /// All errors, not only the first.
-    pub fn load_explained(arguments: &Arguments) -> Result<(Self, String), Vec<Diagnostic>> {
+    pub fn load_explained(arguments: &Arguments) -> Result<(Self, Explanation), Vec<Diagnostic>> {
         let mut findings = Findings::default();
         let file = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
-        let sections = read(arguments, file.as_deref(), &mut findings);
+        let source = file.as_ref().and_then(|file| Source::open(&arguments.folder, file, &mut findings));
+        Self::explained(arguments, file, source, findings)
+    }
+
+    /// The settings with this text as the settings file.
+    pub(super) fn explained(
+        arguments: &Arguments,
+        file: Option<PathBuf>,
+        source: Option<Source>,
+        mut findings: Findings,
+    ) -> Result<(Self, Explanation), Vec<Diagnostic>> {
+        let sections = source.map(|source| file::read(&source, &mut findings)).unwrap_or_default();
         let (settings, written) = build(arguments, file, sections, &mut findings);
         if findings.refused() {
             return Err(findings.sorted());
         }
         let text = effective::text(&settings, &written, arguments.privileged);
-        Ok((Self { notes: findings.sorted(), ..settings }.divided(), text))
+        let explanation = Explanation { text, properties: effective::properties(&settings, &written) };
+        Ok((Self { notes: findings.sorted(), ..settings }.divided(), explanation))
     }
 
     /// Only the state folder, for commands that talk to a running server: other settings may be
@@ -65,11 +87,6 @@ impl Settings {
     }
 }
 
-fn read(arguments: &Arguments, file: Option<&Path>, findings: &mut Findings) -> Sections {
-    let source = file.and_then(|f| Source::open(&arguments.folder, f, findings));
-    source.map(|s| file::read(&s, findings)).unwrap_or_default()
-}
-
 fn build(
     arguments: &Arguments,
     file: Option<PathBuf>,
@@ -85,6 +102,7 @@ fn build(
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
     let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
+    api::check(&server, &settings.api, findings);
     check_afp_logins(&server, &settings, findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
@@ -119,6 +137,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         listen: server.addresses("listen"),
         state: state(arguments, file, server),
         ports: ports(server),
+        api: api::read(server, &arguments.folder, file),
         smb_signing_required: server.text("smb-signing").as_deref() == Some("required"),
         smb_encryption: match server.text("smb-encryption").as_deref() {
             Some("off") => Encryption::Off,
@@ -144,7 +163,10 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             _ => LogFormat::Text,
         },
         log_level: server.text("log-level").unwrap_or_default(),
-        cache_size: server.number("cache-size").unwrap_or_default(),
+        cache_memory: server.number("cache-memory"),
+        cache_size: server.number("cache-size"),
+        cache_files: server.number("cache-files"),
+        cache_buffers: server.number("cache-buffers"),
         transfer_memory: server.number("transfer-memory"),
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
         grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
@@ -198,13 +220,16 @@ fn note_earlier_state(arguments: &Arguments, set: Option<&Place>, state: &Path, 
 
 fn check_ports(server: &Section, findings: &mut Findings) {
     let ports = ports(server);
-    let fixed: Vec<(Protocol, u16)> = Protocol::ALL
-        .into_iter()
-        .filter_map(|p| if let Port::Number(n) = ports.of(p) { (n != 0).then_some((p, n)) } else { None })
+    let words = Protocol::ALL.into_iter().map(|protocol| (protocol.word(), ports.of(protocol)));
+    let fixed: Vec<(&str, u16)> = words
+        .chain([("admin", server.port("admin-port"))])
+        .filter_map(
+            |(word, port)| if let Port::Number(n) = port { (n != 0).then_some((word, n)) } else { None },
+        )
         .collect();
-    for (index, (protocol, number)) in fixed.iter().enumerate() {
+    for (index, (word, number)) in fixed.iter().enumerate() {
         if let Some((other, _)) = fixed[..index].iter().find(|(_, n)| n == number) {
-            let (key, other) = (format!("{}-port", protocol.word()), other.word());
+            let key = format!("{word}-port");
             let what = format!("`{key}` is {number}, which `{other}-port` has already");
             findings.error(server.place_of(&key), what, "write another port, 0 for any free one, or \"off\"");
         }
@@ -268,12 +293,16 @@ fn check_reachable(server: &Section, ports: &Ports, shares: &[share::Placed], fi
     {
         let titles: Vec<&str> = share.protocols.iter().map(|protocol| protocol.title()).collect();
         let why = match titles.as_slice() {
-            [] => "its `protocols` are empty".to_owned(),
+            [] => "all protocols are off for it".to_owned(),
             [one] => format!("it is shown over {one} only, which is turned off"),
             _ => format!("it is shown over {} only, which are turned off", titles.join(" and ")),
         };
         let what = format!("no client can reach the share {:?}: {why}", share.name);
-        findings.note(place, what, "name a protocol that is on in its `protocols`");
+        findings.note(
+            place,
+            what,
+            "set `nfs`, `smb`, `afp` or `iscsi` of the share to true, and leave its port on",
+        );
     }
 }
 
@@ -301,8 +330,9 @@ pub(super) fn rule(section: &Section) -> ClientRule {
 
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
-    let words = section.texts("protocols");
     let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
+    // Only the source changes a replica, until it is promoted.
+    let read_only = section.bool("read-only") || path.ancestors().any(snapshots::is_replica);
     ShareSettings {
         name,
         path,
@@ -311,22 +341,46 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         absence: None,
         is_missing: false,
         comment: section.text("comment").unwrap_or_default(),
-        protocols: Protocol::ALL.into_iter().filter(|p| words.iter().any(|w| w == p.word())).collect(),
-        read_only: section.bool("read-only"),
+        protocols: Protocol::ALL.into_iter().filter(|one| section.bool(one.word())).collect(),
+        read_only,
         guests: section.bool("guests"),
         users: section.texts("users"),
         groups: section.texts("groups"),
         encryption_required: section.text("encryption").as_deref() == Some("required"),
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
+        time_machine_snapshots: section
+            .number("time-machine-snapshots")
+            .and_then(|n| usize::try_from(n).ok())
+            .unwrap_or(0),
         volume_id: section.identity("volume-id"),
         afp_password: section.text("afp-password").and_then(|text| super::kind::volume_password(&text)),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
+        deny_modes: match section.text("deny-modes").as_deref() {
+            Some("silly-rename") => DenyModes::SillyRename,
+            Some("data-only") => DenyModes::DataOnly,
+            _ => DenyModes::Strict,
+        },
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
+        snapshot_folder: match section.text("snapshot-folder").as_deref() {
+            Some("visible") => SnapshotFolder::Visible,
+            Some("off") => SnapshotFolder::Off,
+            _ => SnapshotFolder::Hidden,
+        },
+        snapshot_schedule: section
+            .text("snapshot-schedule")
+            .and_then(|text| text.parse().ok())
+            .unwrap_or_default(),
+        snapshot_floor: section.number("snapshot-floor"),
+        replicate_from: section.text("replicate-from").filter(|from| !from.is_empty()),
+        replicate_schedule: section
+            .text("replicate-schedule")
+            .and_then(|text| snapshots::Period::named(&text)),
+        quota: section.number("quota").filter(|limit| *limit > 0),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
         clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
     }

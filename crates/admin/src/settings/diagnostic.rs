@@ -39,6 +39,8 @@ pub enum Place {
     },
     /// On the command line: the flag or argument.
     CommandLine(String),
+    /// On the command line: a property with its value, as in `fourfold set`.
+    Property(String),
     /// In the environment: the variable.
     Environment(&'static str),
     /// No place: a default.
@@ -49,7 +51,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { path, line, column } => write!(f, "{}:{line}:{column}", path.display()),
-            Self::CommandLine(word) => write!(f, "command line: {word}"),
+            Self::CommandLine(word) | Self::Property(word) => write!(f, "command line: {word}"),
             Self::Environment(variable) => write!(f, "environment: {variable}"),
             Self::Default => write!(f, "settings"),
         }

@@ -4,9 +4,10 @@
 use super::defaults::candidates;
 use super::diagnostic::Place;
 use super::kind::{ClientMatch, Kind, Port, Value};
-use super::model::{Protocol, Settings};
+use super::model::{Protocol, Settings, ShareSettings};
 use super::section::Section;
-use super::table::{SETTINGS, Setting, Table};
+use super::setting::{Setting, Table};
+use super::table::SETTINGS;
 use super::units::as_written;
 
 /// The tables of the file, overridden by the command line.
@@ -15,6 +16,74 @@ pub(super) struct Written {
     /// One section for each share, in their order.
     pub(super) shares: Vec<Section>,
     pub(super) users: Vec<Section>,
+}
+
+/// A setting of a share as it counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Property {
+    /// The key in the settings file.
+    pub name: &'static str,
+    /// The value as in the settings file. `None`: it is not set and has no default.
+    pub value: Option<String>,
+    /// Where the value comes from.
+    pub source: Source,
+}
+
+impl Property {
+    /// The value without quotes; the elements of a list have commas between them.
+    #[must_use]
+    pub fn shown(&self) -> Option<String> {
+        let plain = |value: &toml_edit::Value| match value.as_str() {
+            Some(text) => text.to_owned(),
+            None => value.to_string().trim().to_owned(),
+        };
+        let value: toml_edit::Value = self.value.as_ref()?.parse().ok()?;
+        Some(match value.as_array() {
+            Some(list) => list.iter().map(plain).collect::<Vec<_>>().join(","),
+            None => plain(&value),
+        })
+    }
+}
+
+/// Where a share has a setting from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    /// The share sets it, at this place.
+    Local(Place),
+    /// The share with this name sets it, at this place.
+    Inherited(String, Place),
+    /// It is not set.
+    Default,
+}
+
+/// The settings of each share as they count, in the order of the shares.
+pub(super) fn properties(settings: &Settings, written: &Written) -> Vec<(String, Vec<Property>)> {
+    let shares = written.shares.iter().zip(&settings.shares);
+    let of_share = |(section, share): (&Section, &ShareSettings)| {
+        let settings = SETTINGS.iter().filter(|setting| setting.table == Table::Share);
+        let property = |setting: &'static Setting| Property {
+            name: setting.key,
+            value: of_share(share, setting).or_else(|| value(section, setting)),
+            source: match (section.is_set(setting.key), section.inherited_from(setting.key)) {
+                (false, _) => Source::Default,
+                (true, None) => Source::Local(section.place_of(setting.key).clone()),
+                (true, Some(above)) => {
+                    Source::Inherited(above.to_owned(), section.place_of(setting.key).clone())
+                }
+            },
+        };
+        (share.name.clone(), settings.map(property).collect())
+    };
+    shares.map(of_share).collect()
+}
+
+/// What does not follow from the section alone.
+fn of_share(share: &ShareSettings, setting: &Setting) -> Option<String> {
+    (setting.key == "path").then(|| quoted(&share.path.display().to_string()))
+}
+
+fn value(section: &Section, setting: &Setting) -> Option<String> {
+    Some(toml(setting, &section.value(setting.key)?))
 }
 
 /// Lines, each with its comment.
@@ -30,10 +99,7 @@ pub(super) fn text(settings: &Settings, written: &Written, privileged: bool) -> 
         _ => None,
     });
     for (section, share) in written.shares.iter().zip(&settings.shares) {
-        lines.table(Table::Share, section, |setting| match setting.key {
-            "path" => Some(quoted(&share.path.display().to_string())),
-            _ => None,
-        });
+        lines.table(Table::Share, section, |setting| of_share(share, setting));
         section.clients.iter().for_each(|client| lines.table(Table::Client, client, |_| None));
         section.luns.iter().for_each(|lun| lines.table(Table::Lun, lun, |_| None));
     }
@@ -68,12 +134,16 @@ impl Lines {
         for setting in SETTINGS.iter().filter(|setting| setting.table == table) {
             let place =
                 if section.is_set(setting.key) { section.place_of(setting.key) } else { &Place::Default };
-            let value = instead(setting).or_else(|| Some(toml(setting, &section.value(setting.key)?)));
+            let value = instead(setting).or_else(|| value(section, setting));
             let line = match value {
                 Some(value) => format!("{} = {value}", setting.key),
                 None => format!("# {}: {}", setting.key, setting.unset),
             };
-            self.0.push((line, source(place)));
+            let comment = match section.inherited_from(setting.key) {
+                Some(above) => format!("inherited from {above}, {}", source(place)),
+                None => source(place),
+            };
+            self.0.push((line, comment));
         }
     }
 

@@ -8,8 +8,9 @@ use toml_edit::{Array, Document, InlineTable, Item, TableLike};
 use super::diagnostic::{Findings, Place};
 use super::kind::Raw;
 use super::section::Section;
+use super::setting::Table;
 use super::suggest;
-use super::table::{SETTINGS, Table, setting};
+use super::table::{SETTINGS, setting};
 
 /// The text of a settings file, and its name for diagnostics.
 pub(super) struct Source {
@@ -185,10 +186,6 @@ impl File<'_> {
 
     fn unknown(&mut self, table: Table, key: &str, place: &Place) {
         let what = format!("{} has no setting `{key}`", table.header());
-        if (table, key) == (Table::Server, "admin-port") {
-            self.findings.error(place, what, "remove it: there is no admin console yet");
-            return;
-        }
         let known = SETTINGS.iter().filter(|s| s.table == table).map(|s| s.key);
         let elsewhere = SETTINGS.iter().find(|s| s.key == key).map(|s| s.table.header());
         let instead = match (suggest::nearest(key, known.clone()), elsewhere, suggest::elsewhere(key)) {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::diagnostic::{Findings, Place};
 use super::kind::{Kind, Raw};
 use super::section::Section;
-use super::table::{SETTINGS, Setting, Table};
+use super::setting::{Setting, Table};
+use super::table::SETTINGS;
 
 /// The typed arguments, and their environment.
 #[derive(Debug, Clone, Default)]

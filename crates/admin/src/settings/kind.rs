@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::table::Setting;
+use super::setting::Setting;
 use super::{suggest, units};
 
 /// Longest name of an iSCSI target or initiator in bytes, RFC 7143 4.2.7.1.
@@ -13,6 +13,9 @@ pub const LONGEST_ISCSI_NAME: usize = 223;
 const LONGEST_PREFIX: usize = 100;
 /// The highest number of a LUN in its target that every initiator supports, SAM-5 4.7.7.2.
 pub const MOST_NUMBER: u16 = 255;
+
+/// The most parts of a share's name.
+const MOST_PARTS: usize = 16;
 
 /// The kind of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub enum Kind {
     SomeOf(&'static [&'static str]),
     /// One line of text, or an empty one.
     Text,
+    /// Periods, each with the number of snapshots to keep.
+    Schedule,
     /// A list of texts.
     Texts,
     /// Sixteen bytes as hexadecimal digits, with or without hyphens.
@@ -147,8 +152,13 @@ impl Kind {
     pub fn expects(self) -> String {
         match self {
             Self::Bool => "true or false".into(),
+            Self::Schedule => {
+                "periods with the number of snapshots to keep, of hourly, daily, nightly, weekly and monthly".into()
+            }
             Self::ShareName => {
-                "a name of 1 to 80 characters with none of / \\ : * ? \" < > | + = ; , [ ] and no spaces at its ends".into()
+                "a name of 1 to 80 characters with none of \\ : * ? \" < > | + = ; , [ ] and no spaces at its ends, or up to 16 such \
+                 names with / between them"
+                    .into()
             }
             Self::AccountName => {
                 "a name of 1 to 64 characters with none of / \\ : or spaces at its ends".into()
@@ -262,6 +272,9 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::Path | Kind::File, Raw::Text(t)) if !t.is_empty() && !t.contains('\0') => {
             Ok(Value::Text(t.clone()))
         }
+        (Kind::Schedule, Raw::Text(t)) if t.parse::<snapshots::Schedule>().is_ok() => {
+            Ok(Value::Text(t.clone()))
+        }
         (Kind::Text, Raw::Text(t)) if is_line(t) => Ok(Value::Text(t.clone())),
         (Kind::VolumePassword, Raw::Text(t)) if volume_password(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::Identity, Raw::Text(t)) if identity(t).is_some() => Ok(Value::Text(t.clone())),
@@ -271,7 +284,7 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
     }
 }
 
-fn truth(text: &str) -> Option<String> {
+pub(super) fn truth(text: &str) -> Option<String> {
     match text.to_lowercase().as_str() {
         "true" | "yes" | "on" | "1" => Some("true".into()),
         "false" | "no" | "off" | "0" => Some("false".into()),
@@ -389,20 +402,23 @@ pub(super) fn identity(text: &str) -> Option<[u8; 16]> {
     auth::hex::decode(&text.replace('-', ""))
 }
 
-/// A name that is one component of a path in every protocol, and has no special meaning for SMB
-/// clients.
+/// Parts with slashes between them. Each is one component of a path in every protocol. With `_` for `/` it has no special
+/// meaning for SMB clients.
 fn is_share_name(name: &str) -> bool {
-    let plain = |c: char| !c.is_control() && !"/\\:*?\"<>|+=;,[]".contains(c);
+    let plain = |c: char| !c.is_control() && !"\\:*?\"<>|+=;,[]".contains(c);
     (1..=80).contains(&name.chars().count())
         && name.chars().all(plain)
-        && name.trim() == name
+        && name.split('/').count() <= MOST_PARTS
+        && name.split('/').all(|part| !part.is_empty() && part.trim() == part)
         && reserved(name).is_none()
 }
 
 /// Why a name with allowed characters is not allowed for a share.
 pub(super) fn reserved(name: &str) -> Option<&'static str> {
+    if name.split('/').any(|part| matches!(part, "." | "..")) {
+        return Some("it means a folder");
+    }
     match name.to_ascii_uppercase().as_str() {
-        "." | ".." => Some("it means a folder"),
         "IPC$" | "ADMIN$" | "PRINT$" => Some("SMB reserves this name for a share of its own"),
         _ => None,
     }

@@ -9,9 +9,11 @@
 //! ```
 
 mod accounts;
+mod api;
 mod build;
 mod defaults;
 mod diagnostic;
+mod edit;
 mod effective;
 mod file;
 mod flags;
@@ -23,22 +25,28 @@ mod model;
 mod page;
 mod reload;
 mod section;
+mod setting;
 mod share;
 mod suggest;
 mod table;
 pub mod units;
 
 pub use accounts::USER_VARIABLE;
+pub use api::ApiSettings;
+pub use build::Explanation;
 pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
+pub use edit::{Edit, EditError};
+pub use effective::{Property, Source};
 pub use flags::Arguments;
 pub use folder::{Absence, FolderPlace};
 pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_name};
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mentions::{Mention, Role};
 pub use model::{
-    Access, AfpLogin, Bonjour, ClientRule, Encryption, LogFormat, Ports, Protocol, ServerSettings, Settings,
-    ShareSettings, Squash, UserSettings,
+    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, Ports, Protocol, ServerSettings,
+    Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
 };
 pub use page::{PAGE_TITLE, page};
-pub use table::{Live, SETTINGS, Setting, Table, setting};
+pub use setting::{Live, Setting, Table};
+pub use table::{SETTINGS, setting};

@@ -1,5 +1,6 @@
 //! The settings as plain data for the rest of the program.
 
+use snapshots::Schedule;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,6 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::api::ApiSettings;
 use super::diagnostic::Diagnostic;
 use super::folder::Absence;
 use super::kind::{ClientMatch, Port};
@@ -41,6 +43,8 @@ pub struct ServerSettings {
     pub state: PathBuf,
     /// One port per protocol.
     pub ports: Ports,
+    /// The API over HTTP.
+    pub api: ApiSettings,
     /// SMB clients must sign.
     pub smb_signing_required: bool,
     /// Whether SMB clients encrypt.
@@ -69,8 +73,14 @@ pub struct ServerSettings {
     pub log_format: LogFormat,
     /// The least severe level that is logged: `error`, `warn`, `info`, `debug` or `trace`.
     pub log_level: String,
-    /// The budget of the cache, in bytes.
-    pub cache_size: u64,
+    /// The budget of all caches, in bytes; `None`: it depends on the machine's memory.
+    pub cache_memory: Option<u64>,
+    /// The limit of the cache of listings, in bytes; `None`: a part of the budget.
+    pub cache_size: Option<u64>,
+    /// The limit of files that are kept open; `None`: a part of the budget.
+    pub cache_files: Option<u64>,
+    /// The limit of kept buffers, in bytes; `None`: a part of the budget.
+    pub cache_buffers: Option<u64>,
     /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
     /// machine's memory.
     pub transfer_memory: Option<u64>,
@@ -110,7 +120,9 @@ impl Ports {
 }
 
 /// A service that listens on a port.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, utoipa::ToSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// NFSv3 with MOUNT, NLM and NSM.
@@ -240,7 +252,7 @@ pub enum LogFormat {
 /// `[[share]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShareSettings {
-    /// The NFS export `/NAME`, the SMB share and the AFP volume NAME.
+    /// The NFS export `/NAME`; its parts have slashes between them.
     pub name: String,
     /// The folder: absolute, links resolved as far as it is there.
     pub path: PathBuf,
@@ -270,6 +282,8 @@ pub struct ShareSettings {
     pub time_machine: bool,
     /// The size that is reported to Macs for backups, in bytes; `None`: the real size.
     pub time_machine_size: Option<u64>,
+    /// Snapshots to keep that are taken after sessions of Time Machine.
+    pub time_machine_snapshots: usize,
     /// The id by which Time Machine recognizes it; `None`: the id in the state folder.
     pub volume_id: Option<[u8; 16]>,
     /// The password that AFP clients need to open it.
@@ -278,6 +292,8 @@ pub struct ShareSettings {
     pub case_sensitive: bool,
     /// `._name` is read from, and written to, the file's own Mac metadata.
     pub mac_sidecars: bool,
+    /// What deny modes stand against besides reading and writing.
+    pub deny_modes: DenyModes,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
     /// Patterns of names that listings leave out.
@@ -286,10 +302,52 @@ pub struct ShareSettings {
     pub show: Vec<String>,
     /// Clients may make device nodes.
     pub device_nodes: bool,
+    /// Where clients see the snapshots.
+    pub snapshot_folder: SnapshotFolder,
+    /// The snapshots that the server takes by itself.
+    pub snapshot_schedule: Schedule,
+    /// With less free space than this, in bytes, snapshots are removed.
+    pub snapshot_floor: Option<u64>,
+    /// The dataset of which the share is a replica.
+    pub replicate_from: Option<String>,
+    /// How often it follows that one by itself.
+    pub replicate_schedule: Option<snapshots::Period>,
+    /// The most bytes that the files below the folder may take.
+    pub quota: Option<u64>,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
     /// Rules for NFS clients; the first matching rule decides, and a client without one is refused.
     pub clients: Vec<ClientRule>,
+}
+
+impl ShareSettings {
+    /// The SMB share and the AFP volume: the name, whose parts have `_` between them.
+    #[must_use]
+    pub fn flat_name(&self) -> String {
+        self.name.replace('/', "_")
+    }
+}
+
+/// What the deny modes of an open stand against besides reading and writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DenyModes {
+    /// Removing and renaming by clients of other protocols.
+    Strict,
+    /// The same, except by the names that NFS clients give open files.
+    SillyRename,
+    /// Nothing, for those of AFP.
+    DataOnly,
+}
+
+/// Where clients see the snapshots of a share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotFolder {
+    /// In `.snapshot` and `~snapshot` of each folder, which no listing shows.
+    Hidden,
+    /// Also in `Snapshots` of the share's folder, which listings show.
+    Visible,
+    /// Nowhere.
+    Off,
 }
 
 /// `[[share.client]]`: the rights of one NFS client, or of a network.

@@ -2,7 +2,8 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Live, SETTINGS, Setting, Table};
+use super::setting::{Live, Setting, Table};
+use super::table::SETTINGS;
 
 /// The page's title.
 pub const PAGE_TITLE: &str = "# Settings";
@@ -17,7 +18,9 @@ in the current folder, else, for root, `/etc/fourfold/fourfold.toml`. Without an
 those of the file; one with the same name replaces the folder of that share.
 
 `fourfold check` says everything that is wrong, with file, line and column, and what to write instead. SIGHUP makes a
-running server read its settings again; it keeps the old ones if the new ones are refused.
+running server read its settings again; it keeps the old ones if the new ones are refused. `fourfold set`, `get`,
+`inherit`, `create`, `rename`, `destroy` and `list` change and show the settings of shares in this file, whose comments
+stay, and have a running server apply them.
 
 ```toml
 [server]
@@ -35,6 +38,10 @@ match = [\"192.168.1.0/24\", \"fd00::/8\"]
 match = \"*\"
 access = \"ro\"
 squash = \"all\"
+
+[[share]]
+name = \"Projects/Films\"          # below `Projects`: it has its folder in it, and inherits its settings
+read-only = true
 
 [[user]]
 name = \"ada\"                     # the password: fourfold user passwd ada
@@ -89,6 +96,10 @@ fn entry(setting: &Setting) -> String {
     if let Some((flag, value)) = setting.flag {
         let space = if value.is_empty() { "" } else { " " };
         let _ = write!(entry, "\n* Flag: `--{flag}{space}{value}`");
+    }
+    if setting.table == Table::Share {
+        let inherits = if setting.inherits { "yes, by shares below it" } else { "no" };
+        let _ = write!(entry, "\n* Inherited: {inherits}");
     }
     let reloads = match setting.live {
         Live::Reload => "yes",

@@ -6,7 +6,7 @@ impl Settings {
     /// The settings that differ in `newer` but apply only from the next start, for the log of a
     /// reload.
     ///
-    /// These are all settings of `[server]`; `[[share]]` and `[[user]]` are applied at once.
+    /// They are settings of `[server]`; `[[share]]` and `[[user]]` are applied at once.
     #[must_use]
     pub fn needs_restart(&self, newer: &Self) -> Vec<&'static str> {
         self.server.differing(&newer.server)
@@ -21,9 +21,10 @@ impl Settings {
             listen: old.listen.clone(),
             state: old.state.clone(),
             ports: old.ports,
+            api: old.api.clone(),
             log_format: old.log_format,
             log_level: old.log_level.clone(),
-            cache_size: old.cache_size,
+            cache_memory: old.cache_memory,
             transfer_memory: old.transfer_memory,
             threads: old.threads,
             grace_period: old.grace_period,
@@ -43,9 +44,14 @@ impl ServerSettings {
             ("server.afp-port", self.ports.afp != newer.ports.afp),
             ("server.iscsi-port", self.ports.iscsi != newer.ports.iscsi),
             ("server.portmap-port", self.ports.portmap != newer.ports.portmap),
+            ("server.admin-port", self.api.port != newer.api.port),
+            ("server.admin-listen", self.api.listen != newer.api.listen),
+            ("server.admin-tls", self.api.tls != newer.api.tls),
+            ("server.admin-certificate", self.api.certificate != newer.api.certificate),
+            ("server.admin-key", self.api.certificate != newer.api.certificate),
             ("server.log-format", self.log_format != newer.log_format),
             ("server.log-level", self.log_level != newer.log_level),
-            ("server.cache-size", self.cache_size != newer.cache_size),
+            ("server.cache-memory", self.cache_memory != newer.cache_memory),
             ("server.transfer-memory", self.transfer_memory != newer.transfer_memory),
             ("server.threads", self.threads != newer.threads),
             ("server.grace-period", self.grace_period != newer.grace_period),
@@ -69,7 +75,7 @@ mod tests {
     #[test]
     fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
-                   portmap-port = 0\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-size = 1\n\
+                   portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\ngrace-period = 1";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);

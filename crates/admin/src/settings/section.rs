@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Kind, Port, Raw, Value, Wrong, accept, identity};
-use super::table::{SETTINGS, Setting, Table, setting};
+use super::setting::{Setting, Table};
+use super::table::{SETTINGS, setting};
 
 /// One `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` or `[[user]]`.
 #[derive(Debug, Clone)]
@@ -24,6 +25,8 @@ struct Set {
     place: Place,
     /// The places of a list's elements.
     elements: Vec<Place>,
+    /// The share that has set it, if it is not this one.
+    inherited: Option<String>,
 }
 
 impl Section {
@@ -51,24 +54,57 @@ impl Section {
                 complain(setting, &wrong, place, findings);
             }
         });
-        let set = Set { value: value.ok(), place: whole.clone(), elements: elements.to_vec() };
+        let set =
+            Set { value: value.ok(), place: whole.clone(), elements: elements.to_vec(), inherited: None };
         self.values.insert(setting.key, set);
     }
 
     /// Keeps a text that is already checked.
     pub(super) fn put(&mut self, key: &'static str, text: String, place: &Place) {
-        let set = Set { value: Some(Value::Text(text)), place: place.clone(), elements: Vec::new() };
+        let set = Set {
+            value: Some(Value::Text(text)),
+            place: place.clone(),
+            elements: Vec::new(),
+            inherited: None,
+        };
         self.values.insert(key, set);
+    }
+
+    /// Keeps a text that follows from a setting of the share above, whose name this is.
+    pub(super) fn derive(&mut self, key: &'static str, text: String, above: &str, place: &Place) {
+        self.put(key, text, place);
+        if let Some(set) = self.values.get_mut(key) {
+            set.inherited = Some(above.to_owned());
+        }
     }
 
     /// Reports missing keys.
     pub(super) fn require(&self, findings: &mut Findings) {
+        let is_below = self.text("name").is_some_and(|name| name.contains('/')); // it has a folder without `path`
         for setting in SETTINGS.iter().filter(|s| s.table == self.table && s.required()) {
-            if !self.values.contains_key(setting.key) {
+            if !(self.is_set(setting.key) || is_below && setting.key == "path") {
                 let what = format!("{} has no `{}`", self.table.header(), setting.key);
                 findings.error(&self.place, what, format!("add `{} = {}`", setting.key, setting.example));
             }
         }
+    }
+
+    /// Takes over what it does not set itself from the share above, whose name this is.
+    pub(super) fn inherit(&mut self, above: &Self, name: &str) {
+        for setting in SETTINGS.iter().filter(|setting| setting.inherits) {
+            if let (false, Some(set)) = (self.is_set(setting.key), above.values.get(setting.key)) {
+                let inherited = set.inherited.clone().or_else(|| Some(name.to_owned()));
+                self.values.insert(setting.key, Set { inherited, ..set.clone() });
+            }
+        }
+        if self.clients.is_empty() {
+            self.clients.clone_from(&above.clients);
+        }
+    }
+
+    /// The share from which it has this setting, if it has not set it itself.
+    pub(super) fn inherited_from(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.inherited.as_deref()
     }
 
     pub(super) fn place_of(&self, key: &str) -> &Place {

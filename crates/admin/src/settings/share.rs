@@ -10,7 +10,8 @@ use super::flags::{self, Arguments};
 use super::kind::{Kind, Raw, accept, reserved};
 use super::model::ShareSettings;
 use super::section::Section;
-use super::table::{Table, setting};
+use super::setting::Table;
+use super::table::setting;
 use crate::recipe::quote;
 
 /// A share, with the places of its name and path.
@@ -24,14 +25,42 @@ pub(super) fn all(
     findings: &mut Findings,
 ) -> Vec<Placed> {
     let mut shares = Vec::new();
+    sections.iter_mut().for_each(|section| flags::every_share(arguments, section, findings));
+    inherit(sections, findings);
     for section in &mut *sections {
-        flags::every_share(arguments, section, findings);
         shares.extend(from_section(section, beside, findings));
     }
     check_names(&shares, findings);
     from_command_line(arguments, &mut shares, sections, findings);
     check_nesting(&shares, findings);
     shares
+}
+
+/// Gives each share what it inherits from the share above it, and its folder there.
+fn inherit(sections: &mut [Section], findings: &mut Findings) {
+    let mut below: Vec<(usize, String)> = sections
+        .iter()
+        .enumerate()
+        .filter_map(|(index, section)| Some((index, section.text("name").filter(|name| name.contains('/'))?)))
+        .collect();
+    below.sort_by_key(|(_, name)| name.matches('/').count()); // what is above comes first
+    for (index, name) in below {
+        let Some((above, last)) = name.rsplit_once('/') else { continue };
+        let place = sections[index].place_of("name").clone();
+        let parent =
+            sections.iter().find(|other| other.text("name").is_some_and(|name| name == above)).cloned();
+        let Some(parent) = parent else {
+            let what = format!("there is no share {above:?}, below which {name:?} would be");
+            findings.error(&place, what, format!("add a `[[share]]` with `name = {above:?}`"));
+            continue;
+        };
+        let section = &mut sections[index];
+        section.inherit(&parent, above);
+        if let (false, Some(folder)) = (section.is_set("path"), parent.text("path")) {
+            let path = Path::new(&folder).join(last).to_string_lossy().into_owned();
+            section.derive("path", path, above, &place);
+        }
+    }
 }
 
 fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Option<Placed> {
@@ -180,6 +209,7 @@ pub(super) fn find_folders(shares: &mut [Placed], findings: &mut Findings) {
 
 /// Names that fold alike would be one share to an SMB or AFP client.
 fn alike(a: &str, b: &str) -> bool {
+    let [a, b] = [a, b].map(|name| name.replace('/', "_"));
     folds_alike(a.as_bytes(), b.as_bytes(), Folding::default())
 }
 
@@ -212,7 +242,8 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
         for (other_index, (_, other)) in shares.iter().enumerate() {
             let unknown = share.path.as_os_str().is_empty() || other.path.as_os_str().is_empty();
             let same = share.path == other.path && other_index < index;
-            let inside = share.path != other.path && share.path.starts_with(&other.path);
+            let is_below = share.name.strip_prefix(&other.name).is_some_and(|rest| rest.starts_with('/'));
+            let inside = !is_below && share.path != other.path && share.path.starts_with(&other.path);
             if index == other_index || unknown || !(same || inside) {
                 continue;
             }

@@ -38,6 +38,7 @@ pub(super) fn elsewhere(word: &str) -> Option<&'static str> {
         "valid users" | "user" => "users = [\"name\"]",
         "valid groups" | "group" => "groups = [\"name\"]",
         "directory" | "folder" | "dir" => "path = \"/a/folder\"",
+        "protocols" | "protocol" => "afp = false",
         "veto files" => "hide = [\"*.tmp\"]",
         "backing store" | "backstore" | "image" => "file = \"images/disk.img\"",
         "initiator address" | "initiator name" | "acl" | "acls" => {
@@ -66,7 +67,7 @@ mod tests {
         assert_eq!(nearest("pahts", ["path", "name"]), Some("path"));
         assert_eq!(nearest("paht", ["path", "name"]), Some("path"));
         assert_eq!(nearest("read_only", ["path", "read-only"]), Some("read-only"));
-        assert_eq!(nearest("protocol", ["protocols"]), Some("protocols"));
+        assert_eq!(nearest("guest", ["guests"]), Some("guests"));
         assert_eq!(nearest("zzz", ["path", "name"]), None);
     }
 }

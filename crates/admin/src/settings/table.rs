@@ -1,95 +1,7 @@
 //! The table of all settings.
 
 use super::kind::{Kind, MOST_NUMBER};
-
-/// The table of the settings file that has a setting.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Table {
-    /// `[server]`.
-    Server,
-    /// `[[share]]`.
-    Share,
-    /// `[[share.client]]`.
-    Client,
-    /// `[[share.lun]]`.
-    Lun,
-    /// `[[user]]`.
-    User,
-}
-
-impl Table {
-    /// All tables, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Server, Self::Share, Self::Client, Self::Lun, Self::User];
-
-    /// The dotted name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Share => "share",
-            Self::Client => "share.client",
-            Self::Lun => "share.lun",
-            Self::User => "user",
-        }
-    }
-
-    /// The header as it is written in the file.
-    #[must_use]
-    pub fn header(self) -> String {
-        match self {
-            Self::Server => "[server]".into(),
-            other => format!("[[{}]]", other.name()),
-        }
-    }
-}
-
-/// Whether a running server applies a changed setting on SIGHUP or `reload`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Live {
-    /// It is applied, without disconnecting clients.
-    Reload,
-    /// It applies from the next start.
-    Restart,
-}
-
-/// One setting.
-#[derive(Debug, Clone, Copy)]
-pub struct Setting {
-    /// Its table.
-    pub table: Table,
-    /// Its key there.
-    pub key: &'static str,
-    /// Its kind of value.
-    pub kind: Kind,
-    /// The default as TOML; `None`: it must be set, or `unset` describes the default.
-    pub default: Option<&'static str>,
-    /// The effect if it is not set and has no default; empty: it must be set.
-    pub unset: &'static str,
-    /// A value as TOML, for the documentation and for "write … instead".
-    pub example: &'static str,
-    /// One line.
-    pub brief: &'static str,
-    /// The rest of the description, or empty.
-    pub detail: &'static str,
-    /// Whether a reload applies it.
-    pub live: Live,
-    /// Its flag of `fourfold serve`: the name without dashes, and the word for its value.
-    pub flag: Option<(&'static str, &'static str)>,
-}
-
-impl Setting {
-    /// `server.nfs-port`.
-    #[must_use]
-    pub fn path(&self) -> String {
-        format!("{}.{}", self.table.name(), self.key)
-    }
-
-    /// Whether the setting must be present.
-    #[must_use]
-    pub fn required(&self) -> bool {
-        self.default.is_none() && self.unset.is_empty()
-    }
-}
+use super::setting::{Setting, Table, new, port};
 
 /// The setting `key` of `table`.
 #[must_use]
@@ -97,57 +9,8 @@ pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|s| s.table == table && s.key == key)
 }
 
-/// A setting with a default.
-const fn new(table: Table, key: &'static str, kind: Kind, default: &'static str) -> Setting {
-    let (brief, detail, live, flag) = ("", "", Live::Reload, None);
-    Setting {
-        table,
-        key,
-        kind,
-        default: Some(default),
-        unset: "",
-        example: default,
-        brief,
-        detail,
-        live,
-        flag,
-    }
-}
-
-impl Setting {
-    const fn without_default(mut self, unset: &'static str) -> Self {
-        self.default = None;
-        self.unset = unset;
-        self
-    }
-    const fn example(mut self, example: &'static str) -> Self {
-        self.example = example;
-        self
-    }
-    const fn says(mut self, brief: &'static str, detail: &'static str) -> Self {
-        self.brief = brief;
-        self.detail = detail;
-        self
-    }
-    const fn restart(mut self) -> Self {
-        self.live = Live::Restart;
-        self
-    }
-    const fn flag(mut self, name: &'static str, value: &'static str) -> Self {
-        self.flag = Some((name, value));
-        self
-    }
-}
-
-const fn port(key: &'static str, standard: &'static str, unset: &'static str) -> Setting {
-    new(Table::Server, key, Kind::Port, standard).without_default(unset).restart().flag(key, "PORT")
-}
-
 /// The values of `afp-logins`.
 pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
-
-/// The values of `protocols`.
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi"];
 
 use Kind::{Addresses, Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
 use Table::{Client, Lun, Server, Share, User};
@@ -183,6 +46,26 @@ pub static SETTINGS: &[Setting] = &[
         "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \
          instead. Kernel clients ask port 111 and no other for the lock service.",
     ),
+    new(Server, "admin-port", Kind::Port, "8443").without_default("off").restart().flag("admin-port", "PORT").says(
+        "Port for the API over HTTPS and for metrics; 0 picks a free one.",
+        "Programs identify themselves by tokens: `fourfold token create NAME`. docs/api.md describes the requests.",
+    ),
+    new(Server, "admin-listen", Addresses, "[\"127.0.0.1\", \"::1\"]").restart().says(
+        "The addresses of the API. The default is this machine only.",
+        "",
+    ),
+    new(Server, "admin-tls", Bool, "true").restart().says(
+        "The API is encrypted.",
+        "It can be turned off for clients on this machine only.",
+    ),
+    new(Server, "admin-certificate", Kind::File, "\"/etc/ssl/storage.pem\"")
+        .without_default("one that the server makes for itself, `api-certificate.pem` in the state folder")
+        .restart()
+        .says("A file with the certificate of the API and those of its issuers, in PEM.", "A relative path counts from the folder of the settings file."),
+    new(Server, "admin-key", Kind::File, "\"/etc/ssl/private/storage.pem\"")
+        .without_default("that of the server's own certificate")
+        .restart()
+        .says("A file with the private key of `admin-certificate`, in PEM.", ""),
     new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must sign what they send.",
         "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \
@@ -256,12 +139,37 @@ pub static SETTINGS: &[Setting] = &[
         "The environment variable FOURFOLD_LOG overrides it, and can name parts of the program: \
          `FOURFOLD_LOG=warn,nfs=debug`.",
     ),
-    new(Server, "cache-size", Size, "\"256 MiB\"")
+    new(Server, "cache-memory", Size, "\"512 MiB\"")
+        .without_default(
+            "an eighth of the memory that the server may use, at least 64 MiB and at most 16 GiB. The memory is that of the \
+             machine, or of the control group",
+        )
         .restart()
+        .says(
+            "How much memory all caches of the server may take together.",
+            "`fourfold caches` shows them, and docs/caches.md explains them. While the host is short of memory, the caches \
+             take less.",
+        ),
+    new(Server, "cache-size", Size, "\"256 MiB\"")
+        .without_default("half of `cache-memory`")
         .says(
             "How much memory the cache of folders' listings may take, of all shares together.",
             "A folder takes some 230 bytes for each file while it is listed, and some 50 where only its names are kept, \
-             which is done for folders that do not fit. The default holds a folder of 1,000,000 files whole.",
+             which is done for folders that do not fit. 256 MiB hold a folder of 1,000,000 files whole. `fourfold caches set \
+             directory=SIZE` changes it in the running server.",
+        ),
+    new(Server, "cache-files", Number(16, 1_000_000), "20000")
+        .without_default("as many as an eighth of `cache-memory` and a sixth of the limit of descriptors allow, at most 100,000")
+        .says(
+            "How many files are kept open between requests of clients that name files by handles and ids.",
+            "A file takes one or two descriptors and some 1,500 bytes, most of them in the host. `fourfold caches set \
+             files=COUNT` changes it in the running server.",
+        ),
+    new(Server, "cache-buffers", Size, "\"48 MiB\"")
+        .without_default("a quarter of `cache-memory`, at most 24 MiB for each event loop")
+        .says(
+            "How much memory buffers for messages may take while they are not in use.",
+            "They are freed after a second without use. `fourfold caches set buffers=SIZE` changes it in the running server.",
         ),
     new(Server, "transfer-memory", Size, "\"256 MiB\"")
         .without_default("an eighth of the memory that the server may use, at least 32 MiB and at most 256 MiB")
@@ -281,29 +189,33 @@ pub static SETTINGS: &[Setting] = &[
         "Seconds after a start in which clients may only take back locks they had before.",
         "Only counts where a client held locks when the server last stopped.",
     ),
-    new(Share, "name", Kind::ShareName, "\"Share\"").without_default("").says(
+    new(Share, "name", Kind::ShareName, "\"Share\"").without_default("").own().says(
         "The name clients see: the NFS export /NAME, the SMB share and the AFP volume NAME.",
-        "Two names that differ only in upper and lower case count as the same.",
+        "Two names that differ only in upper and lower case count as the same. Names with slashes make a tree: \
+         `studio/video` lies below the share `studio`, which must be there. It inherits the settings that it does not set \
+         itself, and the `[[share.client]]` rules if it has none. SMB and AFP clients see it as `studio_video`.",
     ),
-    new(Share, "path", Path, "\"/srv/share\"").without_default("").says(
+    new(Share, "path", Path, "\"/srv/share\"").without_default("").own().says(
         "The folder to share.",
-        "A relative path counts from the folder of the settings file. While the folder is missing or cannot be read, the \
+        "A share below another one is by default the folder of the last part of its name, in the folder of the other share. \
+         A relative path counts from the folder of the settings file. While the folder is missing or cannot be read, the \
          share is not served; the other shares are. The server looks for it every 2 seconds. When the folder of a share \
          that is served is removed, the share ends as soon as no file of it is open.",
     ),
-    new(Share, "must-be-mounted", Bool, "false").says(
+    new(Share, "must-be-mounted", Bool, "false").own().says(
         "The folder must be the root of a mounted file system.",
         "While no file system is mounted there, the share is not served, and nothing is written to the folder below. Set \
          it for shares on disks that are mounted late or can be removed. When the disk is unmounted, the share ends for \
          connected clients within 2 seconds; it comes back when the disk is mounted.",
     ),
     new(Share, "comment", Kind::Text, "\"\"")
+        .own()
         .example("\"Plans and photographs\"")
         .says("What clients show beside the name (SMB).", ""),
-    new(Share, "protocols", SomeOf(PROTOCOLS), "[\"nfs\", \"smb\", \"afp\", \"iscsi\"]").says(
-        "The protocols that show the share.",
-        "iSCSI shows its LUNs, the other protocols its files.",
-    ),
+    new(Share, "nfs", Bool, "true").says("The share is an NFS export.", ""),
+    new(Share, "smb", Bool, "true").says("SMB clients see the share.", ""),
+    new(Share, "afp", Bool, "true").says("AFP clients see the share as a volume.", ""),
+    new(Share, "iscsi", Bool, "true").says("The LUNs of the share are iSCSI targets.", ""),
     new(Share, "read-only", Bool, "false")
         .flag("read-only", "")
         .says("Clients cannot change anything in the share.", "As a flag it counts for every share."),
@@ -329,9 +241,16 @@ pub static SETTINGS: &[Setting] = &[
     ),
     new(Share, "time-machine-size", Size, "\"2 TiB\"")
         .without_default("all of the disk")
+        .own()
         .says("How large the share is said to be to Macs that back up to it.", ""),
+    new(Share, "time-machine-snapshots", Number(0, 1000), "0").says(
+        "How many snapshots are kept that are taken after sessions of Time Machine; 0: none is taken.",
+        "A session is over when no client has a file of the backup open for writing. The snapshots have names such as \
+         `time-machine-20261123T013400Z`; held ones are never removed. It needs a file system that makes snapshots.",
+    ),
     new(Share, "volume-id", Kind::Identity, "\"00112233-4455-6677-8899-AABBCCDDEEFF\"")
         .without_default("the share's own, made once and kept in the state folder")
+        .own()
         .says(
             "The id by which Time Machine remembers the share.",
             "Set it only to take over from another server: Netatalk keeps its own in `afp_voluuid.conf`.",
@@ -350,6 +269,13 @@ pub static SETTINGS: &[Setting] = &[
         "They are not listed; looking one up answers the file's Finder info and resource fork, and writing one \
          changes them. When it is false they are plain files.",
     ),
+    new(Share, "deny-modes", OneOf(&["strict", "silly-rename", "data-only"]), "\"strict\"").says(
+        "What a client that denies others an access to an open file denies besides reading and writing.",
+        "\"strict\": a Mac over AFP that denies writing also denies removing and renaming the file to clients of SMB and NFS; \
+         another Mac may still rename it. \"silly-rename\": an NFS client may give an open file a name of the form `.nfs*`, \
+         whoever has it open, and remove it by such a name: Linux does so with files that it has open itself. \"data-only\": \
+         a Mac's deny modes concern reading and writing only.",
+    ),
     new(Share, "cross-mounts", Bool, "true").says(
         "File systems that are mounted inside the share's folder are part of the share.",
         "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \
@@ -363,6 +289,43 @@ pub static SETTINGS: &[Setting] = &[
         "Names that listings show although `hide` or the server would leave them out.",
         "Without `hide`, SMB and AFP leave out `.AppleDB`, `.AppleDesktop` and `.AppleDouble`, in which Netatalk keeps its own \
          data. NFS lists them, because UNIX programs copy and remove whole trees.",
+    ),
+    new(Share, "snapshot-folder", OneOf(&["hidden", "visible", "off"]), "\"hidden\"").says(
+        "Where clients see the snapshots of the share.",
+        "Each folder has them in `.snapshot` and `~snapshot`, which no listing shows: `cd .snapshot` works. With \"visible\" \
+         the share's folder lists `Snapshots`, too, for Macs. Windows shows them as Previous Versions unless it is \"off\". Real \
+         entries with these names are hidden. It needs a file system that makes snapshots: see `fourfold snapshot --help`.",
+    ),
+    new(Share, "snapshot-schedule", Kind::Schedule, "\"\"").example("\"hourly:24 nightly:7 weekly:4\"").says(
+        "Which snapshots the server takes by itself, and how many of each period it keeps.",
+        "The newest of each period is `hourly.0`, the one before it `hourly.1`. Periods begin at full hours and at midnight of \
+         the host's time zone; what was missed while the server did not run is taken once. Held snapshots are never removed.",
+    ),
+    new(Share, "snapshot-floor", Size, "\"50 GiB\"").without_default("none").says(
+        "How much space must stay free: with less, the oldest snapshot that is not held is removed.",
+        "The newest snapshot stays. The log says which ones were removed.",
+    ),
+    new(Share, "replicate-from", Kind::Text, "\"\"").example("\"ssh://studio/studio/video\"").own().says(
+        "The share of which this one is a replica: the server fetches it regularly.",
+        "It is written as for `fourfold replicate`, which tells more. The share's folder must be empty before the first time. \
+         Clients can only read it until `fourfold replicate --promote`.",
+    ),
+    new(
+        Share,
+        "replicate-schedule",
+        OneOf(&["hourly", "daily", "nightly", "weekly", "monthly"]),
+        "\"hourly\"",
+    )
+    .says(
+        "How often `replicate-from` is fetched.",
+        "At full hours, at midnight, before Monday or before the first day of a month, in the host's time zone; what was \
+         missed while the server did not run is done once.",
+    ),
+    new(Share, "quota", Size, "\"200 GiB\"").without_default("none").own().says(
+        "How much space the files below the share's folder may take together.",
+        "Clients see it as the size of the disk. It is not inherited: it binds the shares below it, too, and each can have a \
+         smaller one. Snapshots do not count, except on ZFS. On btrfs subvolumes and ZFS datasets the host keeps it, if the \
+         server was started as root; elsewhere the server counts. See docs/snapshots.md.",
     ),
     new(Share, "device-nodes", OneOf(&["allow", "deny"]), "\"deny\"").says(
         "Whether NFS clients may make block and character devices.",

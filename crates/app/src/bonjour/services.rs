@@ -127,7 +127,7 @@ fn time_machine(
         let smb = if over(Protocol::Smb, ports.smb) { SMB } else { 0 };
         let Some(id) = id(share).filter(|_| afp | smb != 0) else { continue };
         let flags = TIME_MACHINE | afp | smb;
-        let value = format!("adVN={},adVF=0x{flags:02x},adVU={}", share.name, uuid(&id));
+        let value = format!("adVN={},adVF=0x{flags:02x},adVU={}", share.flat_name(), uuid(&id));
         let with = service.clone().with(format!("dk{}", service.text.len() - 1), value);
         if fits(&with) {
             service = with;
@@ -192,7 +192,7 @@ mod tests {
         let expected =
             ["Studio _afpovertcp._tcp 548", "Studio _smb._tcp 445", "Studio _nfs._tcp 2049 path=/A", device];
         assert_eq!(both, expected);
-        let smb_only = settings("", &[("A", "protocols = [\"smb\"]")]);
+        let smb_only = settings("", &[("A", "nfs = false\nafp = false")]);
         assert_eq!(announced(&smb_only, PORTS), ["Studio _smb._tcp 445", device]);
         assert!(announced(&smb_only, Ports { smb: None, ..PORTS }).is_empty());
     }
@@ -209,8 +209,8 @@ mod tests {
 
     #[test]
     fn time_machine_shares_say_over_which_protocols_and_who_they_are() {
-        let machine = |protocols: &str| {
-            let share = format!("time-machine = true\nprotocols = [{protocols}]");
+        let machine = |off: &str| {
+            let share = format!("time-machine = true\n{off}");
             let lines = announced(&settings("", &[("Backups", &share), ("Other", "")]), PORTS);
             lines.into_iter().find(|line| line.contains("_adisk"))
         };
@@ -219,10 +219,10 @@ mod tests {
                 "Studio _adisk._tcp 9 sys=waMA=0,adVF=0x100 dk0=adVN=Backups,adVF={flags},adVU={UUID}"
             ))
         };
-        assert_eq!(machine("\"afp\""), expected("0x81"));
-        assert_eq!(machine("\"smb\""), expected("0x82"));
-        assert_eq!(machine("\"smb\", \"afp\", \"nfs\""), expected("0x83"));
-        assert_eq!(machine("\"nfs\""), None);
+        assert_eq!(machine("smb = false"), expected("0x81"));
+        assert_eq!(machine("afp = false\nnfs = false"), expected("0x82"));
+        assert_eq!(machine(""), expected("0x83"));
+        assert_eq!(machine("afp = false\nsmb = false"), None);
     }
 
     #[test]

@@ -84,10 +84,14 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[arg(long)]
         yes: bool,
     },
+    /// Take, list and remove snapshots of LUNs
+    #[command(subcommand)]
+    Snapshot(LunSnapshot),
     /// Make another LUN with the same contents
     #[command(after_help = "Examples:
   fourfold lun clone Studio/video before-update              takes no time and no room on btrfs and XFS
   fourfold lun clone Studio/video apart --copy               shares no blocks
+  fourfold lun clone Studio/video@monday trial               of a snapshot; the clone can be written to
 
 Where the file system cannot share blocks everything is copied, and no initiator may be logged in meanwhile. Else the LUN may
 be in use: the clone is what a power cut would have left.
@@ -101,6 +105,65 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[arg(long)]
         copy: bool,
     },
+}
+
+/// `fourfold lun snapshot …`
+#[derive(Debug, Subcommand)]
+pub(crate) enum LunSnapshot {
+    /// Keep a LUN as it is now, as a read-only LUN
+    #[command(after_help = "Examples:
+  fourfold lun snapshot create Studio/video@monday           takes no time and no room on btrfs and XFS
+  fourfold lun snapshot create Studio/video@monday --copy    where the file system cannot share blocks
+
+What the initiator has synchronized (SYNCHRONIZE CACHE) is in it. The LUN may be in use: the snapshot is what a power cut would
+have left. Initiators see it as the LUN Studio/video.monday.
+Exit codes: 0 done, 1 not done, 2 the settings were refused")]
+    Create {
+        #[command(flatten)]
+        named: NamedLunSnapshot,
+        /// Copy everything, even where the file system could share blocks; no initiator may be logged in
+        #[arg(long)]
+        copy: bool,
+    },
+    /// List the snapshots of LUNs
+    #[command(after_help = "Examples:
+  fourfold lun snapshot list                                 of every LUN
+  fourfold lun snapshot list Studio/video --json             of one LUN, for scripts
+
+Exit codes: 0 done, 1 not done, 2 the settings were refused")]
+    List {
+        /// Share and name of a LUN; by default all of them
+        #[arg(value_name = "SHARE/NAME")]
+        lun: Option<String>,
+        /// One JSON array, for scripts
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        state: Where,
+    },
+    /// Remove a snapshot of a LUN
+    #[command(after_help = "Examples:
+  fourfold lun snapshot remove Studio/video@monday
+
+Clones of it stay: they have their own blocks.
+Exit codes: 0 done, 1 not done, 2 the settings were refused")]
+    Remove {
+        #[command(flatten)]
+        named: NamedLunSnapshot,
+        /// Even while an initiator is logged in
+        #[arg(long)]
+        force: bool,
+    },
+}
+
+/// A snapshot of a LUN.
+#[derive(Debug, Args)]
+pub(crate) struct NamedLunSnapshot {
+    /// Share and name of the LUN, and the name of the snapshot
+    #[arg(value_name = "SHARE/NAME@SNAPSHOT")]
+    pub(crate) snapshot: String,
+    #[command(flatten)]
+    pub(crate) state: Where,
 }
 
 /// A LUN of a share.

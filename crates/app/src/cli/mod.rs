@@ -1,7 +1,16 @@
 //! The command line. The flags of `serve` that are settings take their help from the table of settings.
 
+mod advise;
+mod bench;
+mod caches;
+mod dataset;
+mod doctor;
 mod lun;
+mod pool;
+mod replicate;
 mod serve;
+mod snapshot;
+mod token;
 mod user;
 
 use std::path::PathBuf;
@@ -11,23 +20,40 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::here;
 
-pub(crate) use lun::{Create, Lun};
+pub(crate) use advise::Advise;
+pub(crate) use bench::{Bench, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
+pub(crate) use caches::{Caches, CachesCommand, SetCaches};
+pub(crate) use dataset::{
+    CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
+};
+pub(crate) use doctor::Doctor;
+pub(crate) use lun::{Create, Lun, LunSnapshot};
+pub(crate) use pool::Pool;
+pub(crate) use replicate::Replicate;
 pub(crate) use serve::Serve;
+pub(crate) use snapshot::{List as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
+pub(crate) use token::Token;
 pub(crate) use user::{Named, User};
 
 const EXAMPLES: &str = "Examples:
   fourfold serve ~/Share                     share one folder with every client of every protocol
   fourfold serve Music=/srv/music --read-only
   fourfold check --config fourfold.toml      are the settings right?
+  fourfold doctor                            what on this machine will hurt?
+  fourfold create studio/video               make a share below another one
+  fourfold set read-only=on studio           change a property of a share
+  fourfold snapshot create studio@monday     keep a share as it is now
   fourfold user add ada                      make an account; asks for the password
   fourfold lun create Share/disk 100G        make a disk for iSCSI
   fourfold status                            what is the running server doing?
+  fourfold bench smb://ada@server/share      how fast is a server, and what limits it?
+  fourfold advise                            what would make the running server faster?
 
 Exit codes:
   0  done
   1  it could not be done; the message says why and what to do
   2  the settings or the command line were refused
-  3  no running server was found (status, say)";
+  3  no running server was found (status, say, caches, advise)";
 
 /// One file tree, served over AFP, SMB, NFS and iSCSI.
 #[derive(Debug, Parser)]
@@ -53,9 +79,45 @@ Exit codes:
   0  the settings are accepted
   2  they are refused; every line says where, what is wrong, and what to write instead")]
     Check(Box<Check>),
+    /// Say what on this machine will hurt, and what mends it
+    #[command(after_help = doctor::EXAMPLES)]
+    Doctor(Box<Doctor>),
+    /// Make a share, by itself or below another one
+    #[command(after_help = dataset::CREATE)]
+    Create(CreateShare),
+    /// Remove a share
+    #[command(after_help = dataset::DESTROY)]
+    Destroy(DestroyShare),
+    /// Give a share another name
+    #[command(after_help = dataset::RENAME)]
+    Rename(RenameShare),
+    /// Set properties of a share
+    #[command(after_help = dataset::SET)]
+    Set(SetProperties),
+    /// Show properties of shares, and where they come from
+    #[command(after_help = dataset::GET)]
+    Get(GetProperties),
+    /// Let a share have a property from the share above it
+    #[command(after_help = dataset::INHERIT)]
+    Inherit(InheritProperty),
+    /// List the shares
+    #[command(after_help = dataset::LIST)]
+    List(ListShares),
+    /// Make, list and destroy pools: file systems with snapshots, in files
+    #[command(subcommand)]
+    Pool(Pool),
+    /// Take, list, compare, restore, rename, hold and remove snapshots of shares
+    #[command(subcommand)]
+    Snapshot(SnapshotCommand),
+    /// Have a share follow another one, with its snapshots, here or on another host
+    #[command(after_help = replicate::EXAMPLES)]
+    Replicate(Box<Replicate>),
     /// Make, change, remove and list accounts
     #[command(subcommand)]
     User(User),
+    /// Make, remove and list tokens for programs that use the API
+    #[command(subcommand)]
+    Token(Token),
     /// Make, change, remove, clone and list LUNs: disks for iSCSI
     #[command(subcommand)]
     Lun(Lun),
@@ -70,6 +132,15 @@ Exit codes:
   1  it runs but did not answer
   3  no server runs with this state folder")]
     Status(Status),
+    /// Show the caches of a running server, and change their limits
+    #[command(after_help = caches::EXAMPLES)]
+    Caches(Caches),
+    /// Say what would make a running server faster, and how many users it carries
+    #[command(after_help = advise::EXAMPLES)]
+    Advise(Advise),
+    /// Measure file servers, and say what limits them
+    #[command(after_help = bench::EXAMPLES)]
+    Bench(Box<Bench>),
     /// Show a message to users who are logged in
     #[command(after_help = "Macs show it over AFP; the other protocols have no way to.
 
@@ -121,6 +192,12 @@ pub(crate) struct Where {
 }
 
 impl Where {
+    /// The flags again, for another program.
+    pub(crate) fn words(&self) -> Vec<std::ffi::OsString> {
+        let state = self.state.iter().flat_map(|state| ["--state".into(), state.into()]);
+        state.chain(self.config.iter().flat_map(|config| ["--config".into(), config.into()])).collect()
+    }
+
     /// What was typed, for [`admin::Settings::state_folder`].
     pub(crate) fn arguments(&self, privileged: bool, folder: PathBuf) -> Arguments {
         let flags = self.state.iter().map(|state| ("state".to_owned(), state.clone())).collect();
@@ -168,7 +245,8 @@ pub(crate) struct Disconnect {
 /// The whole command line, with the help of the settings filled in from their table.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command().mut_subcommand("serve", serve::with_help_from_table);
-    command.mut_subcommand("check", serve::with_help_from_table)
+    let command = command.mut_subcommand("check", serve::with_help_from_table);
+    command.mut_subcommand("doctor", serve::with_help_from_table)
 }
 
 #[cfg(test)]
@@ -248,9 +326,11 @@ mod tests {
     fn every_command_has_examples() {
         let mut command = command();
         let of = |command: &mut clap::Command, name| command.find_subcommand_mut(name).unwrap().clone();
-        let (users, luns) = (of(&mut command, "user"), of(&mut command, "lun"));
+        let mut groups =
+            ["user", "lun", "pool", "snapshot", "caches"].map(|name| of(&mut command, name)).to_vec();
+        groups.push(of(&mut of(&mut command, "lun"), "snapshot"));
         let mut commands: Vec<clap::Command> = command.get_subcommands().cloned().collect();
-        commands.extend(users.get_subcommands().chain(luns.get_subcommands()).cloned());
+        commands.extend(groups.iter().flat_map(clap::Command::get_subcommands).cloned());
         for mut command in commands {
             let help = command.render_help().to_string();
             assert!(help.contains("Examples:") || command.has_subcommands(), "{help}");

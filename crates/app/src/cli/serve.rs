@@ -51,6 +51,8 @@ pub(crate) struct Serve {
     #[arg(long)]
     portmap_port: Option<String>,
     #[arg(long)]
+    admin_port: Option<String>,
+    #[arg(long)]
     bonjour: Option<String>,
     #[arg(long)]
     log_format: Option<String>,
@@ -79,6 +81,7 @@ impl Serve {
             ("afp-port", &self.afp_port),
             ("iscsi-port", &self.iscsi_port),
             ("portmap-port", &self.portmap_port),
+            ("admin-port", &self.admin_port),
             ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
             ("as", &self.default_user),

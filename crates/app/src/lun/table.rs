@@ -6,19 +6,12 @@ use admin::control::LunStatus;
 use admin::settings::units::format_size;
 use jiff::Timestamp;
 
+use crate::out;
+
 /// A row for each LUN.
 pub(super) fn list(luns: &[LunStatus]) -> String {
     let headings = ["LUN", "size", "used", "target", "number", "who"].map(str::to_owned);
-    let rows: Vec<[String; 6]> = std::iter::once(headings).chain(luns.iter().map(row)).collect();
-    let widths: [usize; 6] =
-        std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
-    let mut text = String::new();
-    for row in rows {
-        let cells: Vec<String> =
-            row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end()); // writing to a String cannot fail
-    }
-    text
+    out::table(std::iter::once(headings).chain(luns.iter().map(row)))
 }
 
 fn row(lun: &LunStatus) -> [String; 6] {
@@ -52,6 +45,9 @@ pub(super) fn one(lun: &LunStatus) -> String {
     line("number", lun.number.to_string());
     line("NAA", lun.naa.clone());
     line("made", made(lun.created));
+    if let Some(of) = &lun.snapshot_of {
+        line("snapshot of", of.clone());
+    }
     if lun.read_only {
         line("access", "read only".into());
     }

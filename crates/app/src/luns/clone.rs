@@ -1,4 +1,5 @@
-//! Clones of LUNs: by sharing blocks if the file system can, otherwise by copying.
+//! Clones and snapshots of LUNs: by sharing blocks if the file system can, otherwise by copying. A snapshot is a read-only
+//! LUN whose record names the LUN that it was taken of.
 
 use std::sync::Arc;
 
@@ -20,6 +21,15 @@ const PIECE: u64 = 1 << 20;
 /// The most ranges of data in one request.
 const MOST_RANGES: usize = 1024;
 
+/// The LUN to make.
+pub(super) struct Wanted<'a> {
+    pub(super) new: &'a str,
+    /// Everything is copied.
+    pub(super) copy: bool,
+    /// It is a snapshot: read-only, and not copied unless the request says so.
+    pub(super) snapshot: bool,
+}
+
 /// How the contents were cloned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
@@ -32,22 +42,25 @@ impl Desk<'_> {
     pub(super) async fn clone_lun(
         &self,
         (share_name, name): (&str, &str),
-        new: &str,
-        copy: bool,
+        wanted: Wanted<'_>,
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<Vec<String>> {
+        let (new, copy) = (wanted.new, wanted.copy);
         let (lun, share) = (self.record(share_name, name)?, self.share(share_name)?);
+        if let Some(of) = lun.snapshot_of.as_ref().filter(|_| wanted.snapshot) {
+            bail!("{} is a snapshot of {of}; `fourfold lun clone` makes a LUN of it", lun.full_name());
+        }
         self.may_be(share, new)?;
         let volume = self.volume(share_name)?;
         let source = file::find(&volume, &lun).context("its file cannot be found")?;
         let full_name = format!("{share_name}/{new}").to_lowercase();
         self.begin(&volume, &full_name, new).await?;
-        let filled = self.fill(&volume, &lun, &source, new, copy, progress).await;
+        let filled = self.fill(&volume, &lun, &source, &wanted, progress).await;
         let ended = match filled {
             Ok(done) => {
                 let mut making = self.work.0.lock().await;
                 making.remove(&full_name);
-                self.finish(&volume, &lun, new).map(|made| (done, made))
+                self.finish(&volume, &lun, &wanted).map(|made| (done, made))
             }
             Err(error) => {
                 self.work.0.lock().await.remove(&full_name);
@@ -96,10 +109,10 @@ impl Desk<'_> {
         volume: &Arc<Volume>,
         lun: &LunRecord,
         found: &Found,
-        new: &str,
-        copy: bool,
+        wanted: &Wanted<'_>,
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<Done> {
+        let new = wanted.new;
         let made =
             disks::make(volume, unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
         let from = file::open(volume, found, Modes::READ, Modes::NONE).await?;
@@ -109,7 +122,7 @@ impl Desk<'_> {
         from.sync().await?;
         let size = from.size().await?;
         to.resize(size).await?;
-        if !copy {
+        if !wanted.copy {
             match to.clone_from(&from, 0, 0, size).await {
                 Ok(()) => {
                     to.sync().await?;
@@ -118,6 +131,12 @@ impl Desk<'_> {
                 Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+        if wanted.snapshot && !wanted.copy {
+            bail!(
+                "the file system cannot share blocks; add --copy to have up to {} copied, while no initiator is logged in",
+                format_size(size)
+            );
         }
         self.nobody(lun, "have it copied: what is written meanwhile would be in it by halves")?;
         let before = found.object.attributes()?;
@@ -131,7 +150,9 @@ impl Desk<'_> {
     }
 
     /// Gives it its final name and its identity.
-    fn finish(&self, volume: &Volume, lun: &LunRecord, new: &str) -> anyhow::Result<LunRecord> {
+    fn finish(&self, volume: &Volume, lun: &LunRecord, wanted: &Wanted<'_>) -> anyhow::Result<LunRecord> {
+        let (new, mut options) = (wanted.new, lun.options.clone());
+        options.read_only = wanted.snapshot || (options.read_only && lun.snapshot_of.is_none());
         disks::rename(volume, unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;
         let added = LunFile::edit(self.state, |luns| {
             luns.add(NewLun {
@@ -140,8 +161,9 @@ impl Desk<'_> {
                 file: None,
                 target: None,
                 number: None,
-                options: lun.options.clone(),
+                options: options.clone(),
                 from_settings: false,
+                snapshot_of: wanted.snapshot.then(|| lun.name.clone()),
                 created: now(),
             })
             .cloned()

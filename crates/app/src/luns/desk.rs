@@ -15,6 +15,7 @@ use iscsi::disks;
 use vfs::Volume;
 use vfs::state::Modes;
 
+use super::clone::Wanted;
 use super::file::{self, READ_WRITE};
 use super::kept::Kept;
 use super::units::Units;
@@ -64,7 +65,12 @@ impl Desk<'_> {
                 self.remove((&share, &name), keep_file, force).await?
             }
             LunRequest::Clone { share, name, new, copy } => {
-                self.clone_lun((&share, &name), &new, copy, progress).await?
+                let wanted = Wanted { new: &new, copy, snapshot: false };
+                self.clone_lun((&share, &name), wanted, progress).await?
+            }
+            LunRequest::Snapshot { share, name, new, copy } => {
+                let wanted = Wanted { new: &new, copy, snapshot: true };
+                self.clone_lun((&share, &name), wanted, progress).await?
             }
         };
         Ok(LunAnswer::Done(lines))
@@ -78,6 +84,11 @@ impl Desk<'_> {
     ) -> anyhow::Result<Vec<String>> {
         let lun = self.record(share, name)?;
         let (full_name, volume) = (lun.full_name(), self.volume(share)?);
+        if let Some(of) = &lun.snapshot_of {
+            bail!(
+                "{full_name} is a snapshot of {of} and keeps its size; `fourfold lun clone` makes a LUN of it"
+            );
+        }
         if let Some(set) = self.set(&lun).filter(|set| set.size.is_some()) {
             let place = &set.places.size;
             bail!("the size of {full_name} stands in the settings; change it at {place}, then reload");

@@ -30,6 +30,7 @@ fn remembered_one(lun: &LunRecord, prefix: &str) -> LunStatus {
         initiators: lun.options.initiators.clone(),
         readers: lun.options.readers.clone(),
         from_settings: lun.from_settings,
+        snapshot_of: lun.snapshot_of.clone(),
         created: lun.created,
         problem: Some("no server runs, and no settings file says where its share is".into()),
         ..LunStatus::default()
@@ -75,6 +76,7 @@ impl Desk<'_> {
             initiators: lun.options.initiators.clone(),
             readers: lun.options.readers.clone(),
             from_settings: lun.from_settings,
+            snapshot_of: lun.snapshot_of.clone(),
             created: lun.created,
             served: self.unit(lun).is_some(),
             problem: self.problem(lun, share),
@@ -93,7 +95,7 @@ impl Desk<'_> {
             return Some("the settings no longer name it".into());
         }
         if !share.protocols.contains(&Protocol::Iscsi) {
-            return Some("the share is not shown over iSCSI: see its `protocols`".into());
+            return Some("the share is not shown over iSCSI: see its setting `iscsi`".into());
         }
         self.served.and_then(|(units, _)| units.problem(&lun.full_name()))
     }

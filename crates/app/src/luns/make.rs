@@ -105,14 +105,27 @@ impl Desk<'_> {
         };
         let (target, number) = (new.target.as_deref(), new.number);
         let (share, name, created) = (&*new.share, &*new.name, now());
-        let new = NewLun { share, name, file, target, number, options, from_settings: false, created };
+        let new = NewLun {
+            share,
+            name,
+            file,
+            target,
+            number,
+            options,
+            from_settings: false,
+            snapshot_of: None,
+            created,
+        };
         LunFile::edit(self.state, |luns| luns.add(new).cloned())
     }
 
     /// The mount lines of a new LUN, or why initiators cannot reach it.
     pub(super) fn reached_how(&self, lun: &LunRecord, share: &ShareSettings) -> Vec<String> {
         if !share.protocols.contains(&Protocol::Iscsi) {
-            return vec![format!("the share {:?} is not shown over iSCSI: see its `protocols`", share.name)];
+            return vec![format!(
+                "the share {:?} is not shown over iSCSI: see its setting `iscsi`",
+                share.name
+            )];
         }
         if self.served.is_none() {
             return vec!["no server runs; `fourfold serve` serves it".into()];

@@ -241,7 +241,7 @@ mod tests {
             let state = folder.path().join("state");
             ["a", "state"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
             std::fs::write(folder.path().join("a/x.img"), vec![7; 1 << 20]).unwrap();
-            let volumes = Volumes::new(Index::open(&state).unwrap(), &state, 1 << 20);
+            let volumes = Volumes::new(Index::open(&state).unwrap(), &state);
             let units = Units::new(&state);
             Self { folder, volumes, units }
         }

@@ -9,8 +9,8 @@ use nfs::wire::v3::create::CreateHow;
 use nfs::wire::v3::types::{DirOpArgs, Fattr3, Sattr3, Status, Verifier};
 use nfs::wire::v3::write::StableHow;
 use nfs::wire::v3::{
-    PROGRAM, Procedure, VERSION, commit, create, getattr, lookup, mkdir, read, readdir, readdirplus, remove,
-    rename, setattr, write,
+    PROGRAM, Procedure, VERSION, commit, create, fsstat, getattr, lookup, mkdir, read, readdir, readdirplus,
+    remove, rename, setattr, write,
 };
 use nfs::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
 use nfs::wire::{mount, nlm};
@@ -171,6 +171,11 @@ impl Client {
 
     pub(crate) fn null(&mut self) -> io::Result<()> {
         self.try_call(Procedure::NULL, &()).map(drop)
+    }
+
+    pub(crate) fn fsstat(&mut self, root: &[u8]) -> Result<fsstat::ResOk, Status> {
+        let results = self.call(Procedure::FSSTAT, &fsstat::Request { root: Opaque(root) });
+        results.value::<fsstat::Res>().map_err(|fail| fail.status)
     }
 
     pub(crate) fn getattr(&mut self, object: &[u8]) -> Result<Fattr3, Status> {

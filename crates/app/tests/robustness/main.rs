@@ -6,6 +6,7 @@
 mod absent;
 mod acting;
 mod afp;
+mod caches;
 mod client;
 mod connections;
 mod datagrams;
@@ -18,6 +19,7 @@ mod listed_and_written;
 mod logins;
 mod memory;
 mod neighbour;
+mod quota;
 mod random;
 mod records;
 mod replaced;

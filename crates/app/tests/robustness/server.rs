@@ -160,6 +160,13 @@ impl Server {
         Self::run_program(program, top, &[&format!("share={}", share.display()), "--nfs-port", "0"])
     }
 
+    /// As [`Server::run`], with this file of the pressure on the host's memory.
+    pub(crate) fn run_under_pressure(file: &Path, top: &Path, words: &[&str]) -> Self {
+        let mut program = Command::new(PROGRAM);
+        program.env("FOURFOLD_PRESSURE_FILE", file);
+        Self::run_program(program, top, words)
+    }
+
     fn run_program(mut program: Command, top: &Path, words: &[&str]) -> Self {
         let log = File::options().create(true).append(true).open(top.join("log")).unwrap();
         let mut child = program

@@ -143,6 +143,37 @@ fn a_deny_mode_of_afp_binds_smb_and_nfs_and_the_other_way_round() {
     afp.client.open_fork(of, false, AccessMode::READ).unwrap();
 }
 
+/// MS-FSA 2.1.5.1.2.2: an open for removal needs that the other opens share it. AFP knows no such
+/// share, so a Mac that denies writing denies removal (`deny-modes = "strict"`).
+#[test]
+fn a_mac_that_denies_writing_denies_removing_and_renaming_to_smb_and_nfs() {
+    let Scene { mut afp, mut smb, mut nfs, root, server, top: _top, .. } = scene();
+    let of = (afp.volume, ROOT, "notes");
+    let other = smb.make("other", b"");
+    smb.close(other).unwrap();
+    let deny = AccessMode(AccessMode::READ.0 | AccessMode::DENY_WRITE.0);
+    let fork = afp.client.open_fork(of, false, deny).unwrap();
+    assert_eq!(smb.remove("notes"), Err(Status::SHARING_VIOLATION));
+    assert_eq!(nfs.remove(&root, "notes"), Err(NfsStatus::ACCES));
+    assert_eq!(nfs.rename(&root, "notes", "elsewhere"), Err(NfsStatus::ACCES));
+    assert_eq!(nfs.rename(&root, "notes", ".nfs0001"), Err(NfsStatus::ACCES));
+    assert_eq!(nfs.rename(&root, "other", "notes"), Err(NfsStatus::ACCES), "it would replace the file");
+    // Macs rename open files, also those of other Macs: the Apple Filing Protocol Reference has no
+    // error for an open file in FPRename. It has kFPFileBusy in FPDelete.
+    let mut another = Afp::enter(server.afp_port);
+    another.client.rename(another.volume, ROOT, "notes", "renamed").unwrap();
+    let refused = another.client.delete(another.volume, ROOT, "renamed").unwrap_err();
+    assert_eq!(refused.code(), Some(ResultCode::FILE_BUSY));
+    afp.client.rename(afp.volume, ROOT, "renamed", "notes").unwrap();
+    // A Mac that denies reading only, or nothing, denies no removal.
+    afp.client.close(fork).unwrap();
+    let fork = afp.client.open_fork(of, false, AccessMode::READ).unwrap();
+    nfs.rename(&root, "notes", "elsewhere").unwrap();
+    nfs.remove(&root, "elsewhere").unwrap();
+    assert_eq!(afp.client.read(fork, 0, 4).unwrap(), b"data");
+    afp.client.close(fork).unwrap();
+}
+
 #[test]
 fn a_range_locked_over_afp_is_locked_over_smb_and_nfs() {
     let Scene { mut afp, mut smb, mut nfs, root, server: _server, top: _top, .. } = scene();

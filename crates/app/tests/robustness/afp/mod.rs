@@ -8,6 +8,8 @@ mod frames;
 mod greedy;
 mod idle;
 mod killed;
+mod mac_facts;
+mod mac_twins;
 mod people;
 mod requests;
 mod signals;

@@ -14,6 +14,7 @@ mod killed;
 mod limits;
 mod people;
 mod requests;
+mod restoring;
 mod same_folder;
 mod signals;
 mod stalled;

@@ -1,0 +1,58 @@
+//! The settings of the API over HTTP.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use super::diagnostic::{Findings, Place};
+use super::kind::Port;
+use super::section::Section;
+
+/// The API.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ApiSettings {
+    /// [`Port::Standard`] counts as off.
+    pub port: Port,
+    /// The addresses to listen on.
+    pub listen: Vec<IpAddr>,
+    /// Connections are encrypted.
+    pub tls: bool,
+    /// The files of a certificate and its key; `None`: one that the server makes.
+    pub certificate: Option<(PathBuf, PathBuf)>,
+}
+
+/// The settings of a section; relative paths count from `folder`, or from the settings file's folder.
+pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> ApiSettings {
+    let path = |key: &str| {
+        let beside = match server.place_of(key) {
+            Place::File { .. } => {
+                file.and_then(Path::parent).map_or(folder.to_owned(), |beside| folder.join(beside))
+            }
+            _ => folder.to_owned(),
+        };
+        server.text(key).map(|path| beside.join(path))
+    };
+    ApiSettings {
+        port: server.port("admin-port"),
+        listen: server.addresses("admin-listen"),
+        tls: server.bool("admin-tls"),
+        certificate: path("admin-certificate").zip(path("admin-key")),
+    }
+}
+
+/// What belongs together is there, and tokens do not cross a network in the clear.
+pub(super) fn check(server: &Section, settings: &ApiSettings, findings: &mut Findings) {
+    for (key, other) in [("admin-certificate", "admin-key"), ("admin-key", "admin-certificate")] {
+        if server.is_set(key) && !server.is_set(other) {
+            let what = format!("`{key}` is set, and `{other}` is not");
+            let instead =
+                format!("write `{other}`, too, or leave both out for a certificate that the server makes");
+            findings.error(server.place_of(key), what, instead);
+        }
+    }
+    let open = settings.listen.iter().find(|address| !address.is_loopback());
+    if let (false, Some(address)) = (settings.tls, open) {
+        let what = format!("without TLS, tokens would cross the network to {address} readable by others");
+        let instead = "leave `admin-tls` on, or write `admin-listen = [\"127.0.0.1\"]`";
+        findings.error(server.place_of("admin-tls"), what, instead);
+    }
+}

@@ -1,0 +1,163 @@
+//! The flags of the commands on shares as a tree.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::Where;
+
+pub(super) const CREATE: &str = "The share above it must be there. The folder is made with the owner and the mode of the folder above.
+
+Examples:
+  fourfold create studio --path /srv/studio            a share with a folder of its own
+  fourfold create studio/video                         the folder `video` in it, with the properties of `studio`
+  fourfold create studio/video/raw -o read-only=on -o users=ada,grace
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+pub(super) const DESTROY: &str = "Without --keep-files and --delete-files the folder must be empty. It is removed if the server chose its place,
+which it did if the share has no `path` in the settings file.
+
+Examples:
+  fourfold destroy studio/video/raw                    an empty one
+  fourfold destroy studio/video --keep-files           the share goes, its folder stays
+  fourfold destroy studio --recursive --delete-files   with all shares below it and all files; asks before
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+pub(super) const RENAME: &str =
+    "Shares below it are renamed, too. A folder whose place follows from the name is moved.
+
+Examples:
+  fourfold rename studio/video studio/film
+  fourfold rename studio/video archive/video           below another share, whose properties it inherits then
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+pub(super) const SET: &str = "Every setting of a share (docs/settings.md) is a property. The settings file is changed, its comments stay, and a
+running server applies it at once. Lists have commas between their elements.
+
+Examples:
+  fourfold set read-only=on studio
+  fourfold set users=ada,grace smb=off studio/video
+  fourfold set 'comment=Plans and photographs' studio
+  fourfold set quota=200G studio/video                 none removes it
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+pub(super) const GET: &str = "Examples:
+  fourfold get all studio/video                        each property, its value, and where it comes from
+  fourfold get read-only,users                         two properties of every share
+  fourfold get all studio --json                       for scripts
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+pub(super) const INHERIT: &str = "Examples:
+  fourfold inherit read-only studio/video              from now on that of `studio`
+  fourfold inherit read-only studio --recursive        of `studio`, and of every share below it
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+pub(super) const LIST: &str = "USED is what a share takes with its snapshots and the shares below it, REFER what its files take as they are now, QUOTA
+what they may take. They are known where the host accounts for them (ZFS, btrfs with a quota), or the server counts for a
+quota; ~ marks an estimate until all files are counted. AVAIL is what files in it may still take.
+
+Examples:
+  fourfold list                                        every share
+  fourfold list studio                                 this share and those below it
+  fourfold list --json | jq '.[].name'                 for scripts
+
+Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateShare {
+    /// Name of the share, with a slash before its last part if it is to lie below another share
+    pub(crate) name: String,
+    /// Folder of the share; by default the last part of its name, in the folder of the share above
+    #[arg(long, value_name = "DIR")]
+    pub(crate) path: Option<PathBuf>,
+    /// A property with its value; can be given several times
+    #[arg(short = 'o', long = "set", value_name = "PROPERTY=VALUE")]
+    pub(crate) properties: Vec<String>,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DestroyShare {
+    /// Name of the share
+    pub(crate) name: String,
+    /// Also the shares below it
+    #[arg(long, short)]
+    pub(crate) recursive: bool,
+    /// Leave the folder and its files as they are
+    #[arg(long)]
+    pub(crate) keep_files: bool,
+    /// Delete the folder and all files in it
+    #[arg(long, conflicts_with = "keep_files")]
+    pub(crate) delete_files: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RenameShare {
+    /// Name of the share
+    pub(crate) name: String,
+    /// Its new name
+    pub(crate) new: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetProperties {
+    /// Properties with their values
+    #[arg(required = true, value_name = "PROPERTY=VALUE")]
+    pub(crate) properties: Vec<String>,
+    /// Name of the share
+    #[arg(required = true)]
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GetProperties {
+    /// Properties, with commas between them, or `all`
+    pub(crate) properties: String,
+    /// Names of shares; by default all of them
+    pub(crate) names: Vec<String>,
+    /// One JSON array, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InheritProperty {
+    /// The property
+    pub(crate) property: String,
+    /// Name of the share
+    pub(crate) name: String,
+    /// Also of the shares below it
+    #[arg(long, short)]
+    pub(crate) recursive: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListShares {
+    /// A share, which is listed with those below it; by default all shares
+    pub(crate) name: Option<String>,
+    /// One JSON array, for scripts
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
+}

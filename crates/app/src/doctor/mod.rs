@@ -1,0 +1,152 @@
+//! `fourfold doctor`: what on this host will hurt, and what mends it.
+
+mod host;
+mod network;
+mod shares;
+
+use std::process::ExitCode;
+
+use admin::{Arguments, Settings};
+use serde::Serialize;
+
+use crate::cli::Doctor;
+use crate::{here, out};
+
+/// How much something hurts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Level {
+    /// Something does not work.
+    Problem,
+    /// It works, but worse than it could, or not for long.
+    Warning,
+    /// It is as it should be.
+    Fine,
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Problem => "problem",
+            Self::Warning => "warning",
+            Self::Fine => "fine",
+        }
+    }
+}
+
+/// What was found about one thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Finding {
+    level: Level,
+    /// The thing: `clock`, `share Music`.
+    about: String,
+    /// What was found.
+    found: String,
+    /// What mends it; empty if nothing needs to be.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    mend: String,
+}
+
+impl Finding {
+    fn new(
+        level: Level,
+        about: impl Into<String>,
+        found: impl Into<String>,
+        mend: impl Into<String>,
+    ) -> Self {
+        Self { level, about: about.into(), found: found.into(), mend: mend.into() }
+    }
+
+    fn fine(about: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::new(Level::Fine, about, found, "")
+    }
+
+    fn warning(about: impl Into<String>, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self::new(Level::Warning, about, found, mend)
+    }
+
+    fn problem(about: impl Into<String>, found: impl Into<String>, mend: impl Into<String>) -> Self {
+        Self::new(Level::Problem, about, found, mend)
+    }
+}
+
+/// Looks at the host, and at what the settings name if there are any. Changes nothing.
+pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
+    let arguments = doctor.serve.arguments(here::privileged(), here::folder()?);
+    let mut findings = host::look();
+    let settings = settings(&arguments, &mut findings);
+    findings.extend(network::look(settings.as_ref()));
+    findings.extend(settings.iter().flat_map(shares::look));
+    findings.sort_by_key(|finding| finding.level); // stable: the order within a level stays
+    let has_problem = findings.iter().any(|finding| finding.level == Level::Problem);
+    if doctor.json {
+        out::json(&findings)?;
+    } else {
+        out::print(text(&findings, doctor.all))?;
+    }
+    Ok(if has_problem { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The settings that `fourfold serve` would have; what is wrong with them is a finding.
+fn settings(arguments: &Arguments, findings: &mut Vec<Finding>) -> Option<Settings> {
+    match Settings::load(&Arguments { may_make_folders: true, is_running: true, ..arguments.clone() }) {
+        Ok(settings) => {
+            let count = settings.shares.len() + settings.absent.len();
+            findings.push(Finding::fine("settings", format!("accepted; shares: {count}")));
+            Some(settings)
+        }
+        Err(diagnostics) => {
+            let named = arguments.config.is_some() || !arguments.shares.is_empty();
+            for diagnostic in diagnostics {
+                let level = if named { Level::Problem } else { Level::Warning };
+                let mend = "`fourfold check` says all that is wrong with the settings";
+                findings.push(Finding::new(level, "settings", diagnostic.to_string(), mend));
+            }
+            None
+        }
+    }
+}
+
+fn text(findings: &[Finding], all: bool) -> String {
+    let shown: Vec<&Finding> =
+        findings.iter().filter(|finding| all || finding.level != Level::Fine).collect();
+    let width = shown.iter().map(|finding| finding.about.chars().count()).max().unwrap_or(0);
+    let mut text = String::new();
+    for finding in &shown {
+        let Finding { level, about, found, mend } = finding;
+        text.push_str(&format!("{:<7}  {about:<width$}  {found}\n", level.word()));
+        if !mend.is_empty() {
+            text.push_str(&format!("{:<7}  {:<width$}  → {mend}\n", "", ""));
+        }
+    }
+    let count = |level| findings.iter().filter(|finding| finding.level == level).count();
+    let (problems, warnings, fine) = (count(Level::Problem), count(Level::Warning), count(Level::Fine));
+    let rest = if all || fine == 0 { "" } else { "; --all shows them all" };
+    text.push_str(&format!(
+        "{problems} problems, {warnings} warnings, {fine} things as they should be{rest}\n"
+    ));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worst_is_shown_first_with_what_mends_it() {
+        let findings = [
+            Finding::problem("SMB port 445", "smbd (process 7) listens there", "stop it"),
+            Finding::warning("clock", "not synchronized", "timedatectl set-ntp true"),
+            Finding::fine("kernel", "6.1"),
+        ];
+        assert_eq!(
+            text(&findings, false),
+            "problem  SMB port 445  smbd (process 7) listens there\n\
+             \u{20}                      → stop it\n\
+             warning  clock         not synchronized\n\
+             \u{20}                      → timedatectl set-ntp true\n\
+             1 problems, 1 warnings, 1 things as they should be; --all shows them all\n"
+        );
+        assert!(text(&findings, true).contains("fine     kernel        6.1\n"));
+    }
+}

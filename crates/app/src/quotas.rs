@@ -1,0 +1,381 @@
+//! The quotas of shares: those that the host keeps, and those that the server counts.
+//!
+//! ```text
+//! btrfs subvolume ─► the keeper sets the limit of a quota group; the kernel refuses, and says how much is used
+//! ZFS dataset     ─► the keeper sets `quota`; the host's own numbers of the disk are right
+//! anything else   ─► `vfs::quota` counts. The sums are in quotas.json, and are exact if the last stop was clean
+//! ```
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use admin::Settings;
+use lock::{Mutex, rank};
+use serde::{Deserialize, Serialize};
+use snapshots::{Dataset, EngineKind};
+use vfs::FileId;
+use vfs::backend::host;
+use vfs::quota::{Charges, Inside, Meter, Quota};
+
+/// The file in the state folder.
+const FILE: &str = "quotas.json";
+/// How long the host may take to keep a limit. Afterwards the server counts.
+const HOST_WITHIN: Duration = Duration::from_secs(30);
+/// How often the host is asked meanwhile.
+const ASK_EVERY: Duration = Duration::from_millis(200);
+/// Programs of the host change files, too: all files are counted again after this time.
+const COUNTED_FOR: Duration = Duration::from_secs(24 * 3600);
+/// After a recount that was not exact, or failed.
+const AGAIN_AFTER: Duration = Duration::from_secs(60);
+
+/// A folder by its device and inode number.
+type Place = (u64, u64);
+
+/// The quotas of all shares.
+pub(crate) struct Quotas {
+    state: PathBuf,
+    charges: Arc<Charges>,
+    table: Mutex<Table, rank::ShareQuotas>,
+    /// Whether a thread counts.
+    is_counting: AtomicBool,
+    /// Whether a thread waits for the host to keep a limit.
+    is_asking: AtomicBool,
+}
+
+#[derive(Default)]
+struct Table {
+    meters: HashMap<Place, Arc<Meter>>,
+    kept: BTreeMap<PathBuf, Kept>,
+    /// The share folders that quotas may count for.
+    folders: Vec<(PathBuf, Place)>,
+    stored: Option<Stored>,
+    written: Option<Stored>,
+}
+
+/// The quota of one share.
+struct Kept {
+    place: Place,
+    quota: Arc<Quota>,
+    limit: u64,
+    way: Way,
+    counted: Arc<Mutex<Counted, rank::QuotaCounted>>,
+}
+
+/// Who keeps it.
+enum Way {
+    Counted,
+    /// The host is to keep it, since then.
+    Asked(Dataset, Instant),
+    Host,
+}
+
+/// When all files were counted last, and when that was tried last.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    done: Option<SystemTime>,
+    tried: Option<Instant>,
+}
+
+/// The sums, as they are in the state folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Stored {
+    /// The server has stopped, and nothing was counted afterwards.
+    clean: bool,
+    folders: BTreeMap<PathBuf, Sum>,
+}
+
+/// What one folder takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    pub(crate) used: u64,
+    pub(crate) exact: bool,
+    /// When all files were counted, in seconds since 1970.
+    counted: u64,
+}
+
+/// The sums that a running server wrote some seconds ago, or the last one before it stopped.
+pub(crate) fn sums(state: &Path) -> BTreeMap<PathBuf, Sum> {
+    Stored::read(state).folders
+}
+
+/// Files are changed without a server: the next one counts all of them.
+pub(crate) fn forget(state: &Path) -> io::Result<()> {
+    let stored = Stored::read(state);
+    if stored.clean { Stored { clean: false, ..stored }.write(state) } else { Ok(()) }
+}
+
+impl Stored {
+    fn read(state: &Path) -> Self {
+        let text = fs::read(state.join(FILE)).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+
+    fn write(&self, state: &Path) -> io::Result<()> {
+        let (file, new) = (state.join(FILE), state.join(format!("{FILE}.new")));
+        fs::write(&new, serde_json::to_vec(self)?)?;
+        if self.clean {
+            File::open(&new)?.sync_all()?;
+        }
+        fs::rename(&new, &file)?;
+        if self.clean { File::open(state)?.sync_all() } else { Ok(()) }
+    }
+}
+
+impl Quotas {
+    /// Without quotas. `state` is the state folder.
+    pub(crate) fn new(state: &Path) -> Self {
+        let (charges, table) = (Arc::default(), Mutex::default());
+        Self {
+            state: state.into(),
+            charges,
+            table,
+            is_counting: AtomicBool::new(false),
+            is_asking: AtomicBool::new(false),
+        }
+    }
+
+    /// What counts for the files of a share's folder.
+    pub(crate) fn meter(&self, place: Place) -> Arc<Meter> {
+        self.table.lock().meter(place, &self.charges)
+    }
+
+    /// Puts the quotas of the settings in force.
+    pub(crate) fn apply(self: &Arc<Self>, settings: &Settings) {
+        let mut table = self.table.lock();
+        if table.stored.is_none() {
+            table.stored = Some(Stored::read(&self.state));
+            table.written = table.stored.clone();
+        }
+        let place = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+        let shares = settings.shares.iter();
+        let folders = shares.filter_map(|share| Some((share.path.canonicalize().ok()?, place(&share.path)?)));
+        table.folders = folders.collect();
+        let mut wanted: BTreeMap<PathBuf, (Place, u64)> = BTreeMap::new();
+        for share in &settings.shares {
+            let (Some(limit), Ok(path)) = (share.quota, share.path.canonicalize()) else { continue };
+            let Some(place) = place(&path) else { continue };
+            let known = wanted.entry(path).or_insert((place, limit));
+            known.1 = known.1.min(limit); // two shares of one folder
+        }
+        table.kept.retain(|path, kept| wanted.get(path).is_some_and(|(place, _)| *place == kept.place));
+        for (path, (place, limit)) in wanted {
+            table.keep(path, place, limit);
+        }
+        table.arrange(&self.charges);
+        self.write(&mut table, false);
+        let is_asked = table.is_asked();
+        drop(table);
+        self.tend();
+        if is_asked && !self.is_asking.swap(true, Ordering::AcqRel) {
+            let quotas = self.clone();
+            let ask = move || {
+                // Clients see a new limit at once, and not with the next call of `tend`.
+                while quotas.table.lock().is_asked() {
+                    std::thread::sleep(ASK_EVERY);
+                    quotas.take_over();
+                }
+                quotas.is_asking.store(false, Ordering::Release);
+            };
+            if let Err(error) = std::thread::Builder::new().name("quotas".into()).spawn(ask) {
+                self.is_asking.store(false, Ordering::Release);
+                tracing::warn!(%error, "the host's quotas are looked at some seconds later");
+            }
+        }
+    }
+
+    /// Takes over what the host keeps by now.
+    fn take_over(&self) {
+        let mut table = self.table.lock();
+        if table.settle() {
+            table.arrange(&self.charges);
+        }
+    }
+
+    /// Called regularly: counts what is due, and stores the sums.
+    pub(crate) fn tend(self: &Arc<Self>) {
+        self.take_over();
+        let mut table = self.table.lock();
+        self.write(&mut table, false);
+        let due = table.kept.iter().find(|(_, kept)| kept.is_due());
+        let due = due.map(|(path, kept)| (path.clone(), kept.quota.clone(), kept.counted.clone()));
+        drop(table);
+        let Some((path, quota, counted)) = due else { return };
+        if self.is_counting.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let quotas = self.clone();
+        let count = move || {
+            let result = host::recount(&path, Some(&quotas.state), &quota);
+            let mut counted = counted.lock();
+            counted.tried = Some(Instant::now());
+            let folder = path.display();
+            match result {
+                Ok(true) => {
+                    counted.done = Some(SystemTime::now());
+                    tracing::info!(%folder, used = quota.used(), "the files were counted for the quota");
+                }
+                Ok(false) => {
+                    tracing::info!(%folder, "too much changed while the files were counted: again later")
+                }
+                Err(error) => tracing::warn!(%folder, %error, "the files cannot be counted for the quota"),
+            }
+            drop(counted);
+            quotas.is_counting.store(false, Ordering::Release);
+            quotas.tend(); // the next one
+        };
+        if let Err(error) = std::thread::Builder::new().name("recount".into()).spawn(count) {
+            self.is_counting.store(false, Ordering::Release);
+            tracing::warn!(%error, "the files cannot be counted for the quota");
+        }
+    }
+
+    /// The server stops, and no file is changed any more: the sums stay exact.
+    pub(crate) fn stop(&self) {
+        self.write(&mut self.table.lock(), true);
+    }
+
+    fn write(&self, table: &mut Table, clean: bool) {
+        let folders: BTreeMap<PathBuf, Sum> = table.kept.iter().filter_map(Kept::sum).collect();
+        let now = Stored { clean: clean && !self.is_counting.load(Ordering::Acquire), folders };
+        let is_new = table.written.as_ref() != Some(&now);
+        if !is_new || (now.folders.is_empty() && !self.state.join(FILE).exists()) {
+            return;
+        }
+        match now.write(&self.state) {
+            Ok(()) => table.written = Some(now),
+            Err(error) => tracing::warn!(%error, "the sums of the quotas cannot be stored"),
+        }
+    }
+}
+
+impl Kept {
+    fn sum((path, kept): (&PathBuf, &Self)) -> Option<(PathBuf, Sum)> {
+        let counted = kept.counted.lock().done.and_then(|done| done.duration_since(UNIX_EPOCH).ok());
+        let counted = counted.map_or(0, |since| since.as_secs());
+        let is_counted = matches!(kept.way, Way::Counted);
+        let sum = Sum { used: kept.quota.used()?, exact: kept.quota.is_exact(), counted };
+        is_counted.then(|| (path.clone(), sum))
+    }
+
+    fn is_due(&self) -> bool {
+        let counted = *self.counted.lock();
+        let is_old = counted.done.is_none_or(|done| done.elapsed().is_ok_and(|since| since > COUNTED_FOR));
+        let is_soon = counted.tried.is_some_and(|tried| tried.elapsed() < AGAIN_AFTER);
+        matches!(self.way, Way::Counted) && (is_old || !self.quota.is_exact()) && !is_soon
+    }
+}
+
+impl Table {
+    fn is_asked(&self) -> bool {
+        self.kept.values().any(|kept| matches!(kept.way, Way::Asked(..)))
+    }
+
+    fn meter(&mut self, place: Place, charges: &Arc<Charges>) -> Arc<Meter> {
+        self.meters.entry(place).or_insert_with(|| Arc::new(Meter::new(charges))).clone()
+    }
+
+    fn keep(&mut self, path: PathBuf, place: Place, limit: u64) {
+        if let Some(kept) = self.kept.get_mut(&path)
+            && (kept.limit == limit || matches!(kept.way, Way::Counted))
+        {
+            kept.limit = limit;
+            kept.quota.set_limit(limit);
+            return;
+        }
+        let dataset = Dataset::find(&path).ok().filter(|dataset| dataset.has_quotas());
+        let dataset = dataset.filter(|_| rustix::process::geteuid().is_root());
+        let kept = match dataset {
+            Some(dataset) => Kept {
+                place,
+                quota: Arc::new(Quota::counted(u64::MAX, None)),
+                limit,
+                way: if dataset.engine() == EngineKind::Zfs {
+                    Way::Host
+                } else {
+                    Way::Asked(dataset, Instant::now())
+                },
+                counted: Arc::default(),
+            },
+            None => self.counted(&path, place, limit),
+        };
+        self.kept.insert(path, kept);
+    }
+
+    fn counted(&mut self, path: &Path, place: Place, limit: u64) -> Kept {
+        let stored = self.stored.as_mut();
+        let known = stored.and_then(|stored| Some((stored.folders.remove(path)?, stored.clean)));
+        let sum = known.map(|(sum, clean)| (sum.used, sum.exact && clean));
+        let done = known.map(|(sum, _)| UNIX_EPOCH + Duration::from_secs(sum.counted));
+        let quota = Arc::new(Quota::counted(limit, sum));
+        Kept {
+            place,
+            quota,
+            limit,
+            way: Way::Counted,
+            counted: Arc::new(Mutex::new(Counted { done, tried: None })),
+        }
+    }
+
+    /// Takes over the limits that the host keeps by now. Where it has not done so in time, the server counts.
+    fn settle(&mut self) -> bool {
+        let asked = |(path, kept): (&PathBuf, &Kept)| match &kept.way {
+            Way::Asked(dataset, since) => match dataset.quota_in_force(kept.limit) {
+                None if since.elapsed() < HOST_WITHIN => None,
+                used => Some((path.clone(), used)),
+            },
+            _ => None,
+        };
+        let settled: Vec<(PathBuf, Option<[PathBuf; 2]>)> = self.kept.iter().filter_map(asked).collect();
+        let changed = !settled.is_empty();
+        for (path, used) in settled {
+            let Some(kept) = self.kept.remove(&path) else { continue };
+            let kept = match used {
+                Some(used) => {
+                    Kept { quota: Arc::new(Quota::by_host(kept.limit, used)), way: Way::Host, ..kept }
+                }
+                None => {
+                    let folder = path.display();
+                    tracing::warn!(%folder, "the host does not keep the quota, so the server counts");
+                    self.counted(&path, kept.place, kept.limit)
+                }
+            };
+            self.kept.insert(path, kept);
+        }
+        changed
+    }
+
+    /// Gives each share's folder the quotas of the folders above it, as far as they are on its file system.
+    fn arrange(&mut self, charges: &Arc<Charges>) {
+        let known: Vec<Place> = self.meters.keys().copied().collect();
+        for place in known.iter().filter(|place| self.folders.iter().all(|(_, other)| other != *place)) {
+            self.meters[place].set(Vec::new());
+            self.meters[place].set_inside(Vec::new());
+        }
+        for (folder, place) in self.folders.clone() {
+            let counts = |(path, kept): &(&PathBuf, &Kept)| match kept.way {
+                Way::Counted => folder.starts_with(path) && kept.place.0 == place.0,
+                Way::Host => folder.starts_with(path) && !kept.quota.is_counted(),
+                Way::Asked(..) => false,
+            };
+            let quotas = self.kept.iter().filter(counts).map(|(_, kept)| kept.quota.clone()).collect();
+            self.meter(place, charges).set(quotas);
+        }
+        // Clients of a share come to the folders of shares inside of it.
+        for (folder, place) in self.folders.clone() {
+            let others = self.folders.clone().into_iter();
+            let inside = others.filter(|(other, _)| *other != folder && other.starts_with(&folder));
+            let inside = inside.map(|(path, place)| {
+                let device = FileId::device_of(rustix::fs::major(place.0), rustix::fs::minor(place.0));
+                Inside { path, device, meter: self.meter(place, charges) }
+            });
+            let inside = inside.collect();
+            self.meter(place, charges).set_inside(inside);
+        }
+    }
+}
