@@ -2,7 +2,13 @@
  * cost the server and everybody else, and one line of JSON.
  *
  *   load WORKLOAD [--pid SERVER] [--file PREFIX] [--clients N] [--depth N] [--block BYTES] [--size BYTES] [--passes N]
- *        [--seconds S] [--count N], and options of the protocol's own
+ *        [--seconds S] [--count N] [--idle N], and options of the protocol's own
+ *
+ * --idle runs the workload without, with, and again without N idle connections. `kept` is the part of the speed that
+ * remains beside them.
+ *
+ * The workload `beside` is the same in all programs: client 0 reads 4 KiB at random offsets, one at a time, and only its
+ * latency is reported; the other clients read their files by 1 MiB at the depth asked for.
  *
  * A program defines the four functions declared below. */
 #ifndef FOURFOLD_LOAD_H
@@ -11,6 +17,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -18,7 +25,7 @@
 
 #include "common.h"
 
-#define CLIENTS_MAX 64
+#define CLIENTS_MAX 256
 #define SAMPLES_MAX 400000
 #define PROCESSES_MAX 65536
 
@@ -26,7 +33,7 @@
 struct plan {
     const char *workload;
     const char *file;
-    int pid, clients, depth, passes, count;
+    int pid, clients, depth, passes, count, idle;
     unsigned block;
     uint64_t size;
     double seconds;
@@ -57,10 +64,28 @@ static void drive(void *prepared, int client, double deadline);
 /* One more connection that has said something once and is kept. */
 static void hold(const struct plan *p);
 
+/* Whether it writes blocks of a file: one that exists, or a new one. */
+static inline int is_write(const struct plan *p)
+{
+    return !strcmp(p->workload, "write") || !strcmp(p->workload, "new");
+}
+
 static inline int is_stream(const struct plan *p)
 {
     const char *w = p->workload;
-    return !strcmp(w, "read") || !strcmp(w, "write") || !strcmp(w, "small") || !strcmp(w, "random");
+    return is_write(p) || !strcmp(w, "read") || !strcmp(w, "small") || !strcmp(w, "random");
+}
+
+/* The plan of one client: in the workload `beside` they differ. */
+static struct plan plan_of(const struct plan *p, int client)
+{
+    struct plan own = *p;
+    if (!strcmp(p->workload, "beside")) {
+        own.workload = client == 0 ? "random" : "read";
+        own.block = client == 0 ? 4096 : 1 << 20;
+        own.depth = client == 0 ? 1 : p->depth;
+    }
+    return own;
 }
 
 /* Whether it goes to blocks in no order. */
@@ -68,6 +93,12 @@ static int is_random(const struct plan *p)
 {
     const char *w = p->workload;
     return !strcmp(w, "random") || !strcmp(w, "scatter") || !strcmp(w, "stable") || !strcmp(w, "flushed");
+}
+
+/* The number in the name of a client's file: there are 50. */
+static inline int file_number(int client)
+{
+    return client % 50;
 }
 
 static void sample(struct client *c, double seconds)
@@ -201,14 +232,19 @@ static double children_cpu(void)
     return r.ru_utime.tv_sec + r.ru_stime.tv_sec + (r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
 }
 
-/* What connections that do nothing take. */
-static void idle(const struct plan *p)
+static void allow_many_connections(void)
 {
     struct rlimit all = { 0 };
-    double cpu, start;
     getrlimit(RLIMIT_NOFILE, &all);
     all.rlim_cur = all.rlim_max;
     setrlimit(RLIMIT_NOFILE, &all);
+}
+
+/* What connections that do nothing take. */
+static void idle(const struct plan *p)
+{
+    double cpu, start;
+    allow_many_connections();
     hold(p);
     long before = server_memory(p->pid, "Pss:");
     for (int i = 0; i < p->count; i++)
@@ -238,16 +274,21 @@ static void stay_on_one_processor(void)
 static void run_client(const struct plan *p, struct shared *shared, int client, int go)
 {
     struct client *result = &shared->clients[client];
+    struct plan own = plan_of(p, client);
     char byte;
     if (p->clients == 1)
         stay_on_one_processor();
-    void *prepared = prepare(p, result, client);
+    void *prepared = prepare(&own, result, client);
     atomic_fetch_add(&shared->ready, 1);
     if (read(go, &byte, 1) != 0) /* the parent closes its end to let all go at once */
         die("start", "unexpected byte");
     result->start = now();
     drive(prepared, client, result->start + p->seconds);
     result->end = now();
+    if (client > 0 && !strcmp(p->workload, "beside")) {
+        result->beside = result->bytes;
+        result->bytes = result->ops = result->samples = 0;
+    }
     exit(0);
 }
 
@@ -257,13 +298,33 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void report(const struct plan *p, struct shared *shared, double cpu, double busy)
+/* What one go of all clients gave. */
+struct go {
+    struct shared *shared;
+    double cpu, busy, clients_cpu;
+    int failed;
+};
+
+/* The slowest client's speed as a part of the mean. */
+static double fairness(const struct plan *p, const struct shared *shared)
+{
+    double sum = 0, slowest = 1e300;
+    for (int i = 0; i < p->clients; i++) {
+        const struct client *c = &shared->clients[i];
+        double speed = c->bytes / (c->end - c->start);
+        sum += speed;
+        slowest = speed < slowest ? speed : slowest;
+    }
+    return sum > 0 ? slowest / (sum / p->clients) : 0;
+}
+
+static void report(const struct plan *p, const struct go *done, double kept)
 {
     uint64_t ops = 0, bytes = 0, errors = 0, samples = 0, beside = 0, gaps = 0;
     double start = 1e300, end = 0, longest_gap = 0;
     uint32_t *all = malloc(sizeof(uint32_t) * SAMPLES_MAX * p->clients + 1);
     for (int i = 0; i < p->clients; i++) {
-        struct client *c = &shared->clients[i];
+        const struct client *c = &done->shared->clients[i];
         ops += c->ops, bytes += c->bytes, errors += c->errors, beside += c->beside, gaps += c->gaps;
         longest_gap = c->longest_gap > longest_gap ? c->longest_gap : longest_gap;
         start = c->start < start ? c->start : start;
@@ -274,38 +335,105 @@ static void report(const struct plan *p, struct shared *shared, double cpu, doub
     qsort(all, samples, sizeof(uint32_t), by_value);
     printf("{\"workload\":\"%s\",\"ops\":%lu,\"bytes\":%lu,\"errors\":%lu,\"seconds\":%.6f,\"cpu\":%.6f,"
            "\"client_cpu\":%.6f,\"others_cpu\":%.3f,\"p50_us\":%.1f,\"p99_us\":%.1f,\"max_us\":%.1f,"
-           "\"beside\":%lu,\"gaps\":%lu,\"longest_gap_ms\":%.1f,\"pss_kib\":%ld}\n",
-           p->workload, ops, bytes, errors, end - start, cpu, children_cpu(), busy - cpu - children_cpu(),
+           "\"beside\":%lu,\"gaps\":%lu,\"longest_gap_ms\":%.1f,\"fairness\":%.3f,\"kept\":%.4f,\"pss_kib\":%ld}\n",
+           p->workload, ops, bytes, errors, end - start, done->cpu, done->clients_cpu,
+           done->busy - done->cpu - done->clients_cpu,
            samples ? all[samples / 2] / 1e3 : 0, samples ? all[samples * 99 / 100] / 1e3 : 0,
-           samples ? all[samples - 1] / 1e3 : 0, beside, gaps, longest_gap * 1e3, server_memory(p->pid, "Pss:"));
+           samples ? all[samples - 1] / 1e3 : 0, beside, gaps, longest_gap * 1e3,
+           fairness(p, done->shared), kept, server_memory(p->pid, "Pss:"));
 }
 
-static int run(const struct plan *p)
+static struct go run_once(const struct plan *p)
 {
-    int go[2], state, failed = 0;
+    int go[2], state;
+    struct go done = { .clients_cpu = -children_cpu() };
     struct shared *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED || pipe(go) != 0)
         die("start", "no memory or no pipe");
+    pid_t clients[CLIENTS_MAX];
     for (int i = 0; i < p->clients; i++) {
-        if (fork() == 0) {
+        clients[i] = fork();
+        if (clients[i] == 0) {
             close(go[1]);
             run_client(p, shared, i, go[0]);
         }
     }
     close(go[0]);
     while (atomic_load(&shared->ready) < p->clients) {
-        if (waitpid(-1, &state, WNOHANG) > 0)
-            return 2; /* a client failed before it began and has said why */
+        for (int i = 0; i < p->clients; i++)
+            if (waitpid(clients[i], &state, WNOHANG) > 0)
+                exit(2); /* a client failed before it began and has said why */
         usleep(1000);
     }
     usleep(20000); /* the last one is now waiting too */
     double cpu = server_cpu(p->pid), busy = machine_busy();
     close(go[1]);
-    while (wait(&state) > 0)
-        failed |= state;
+    for (int i = 0; i < p->clients; i++)
+        done.failed |= waitpid(clients[i], &state, 0) != clients[i] || state != 0;
     usleep(100000); /* a server's process for a client that has left takes a moment to end, and that counts, too */
-    report(p, shared, server_cpu(p->pid) - cpu, machine_busy() - busy);
-    return failed ? 2 : 0;
+    done.shared = shared;
+    done.cpu = server_cpu(p->pid) - cpu;
+    done.busy = machine_busy() - busy;
+    done.clients_cpu += children_cpu();
+    return done;
+}
+
+static double speed(const struct plan *p, const struct go *done)
+{
+    double sum = 0;
+    for (int i = 0; i < p->clients; i++) {
+        const struct client *c = &done->shared->clients[i];
+        sum += c->end > c->start ? c->ops / (c->end - c->start) : 0;
+    }
+    return sum;
+}
+
+/* A process that has `p->idle` connections. Returns when all are there. */
+static pid_t hold_all(const struct plan *p)
+{
+    int there[2];
+    char byte;
+    if (pipe(there) != 0)
+        die("start", "no pipe");
+    pid_t holder = fork();
+    if (holder == 0) {
+        close(there[0]);
+        allow_many_connections();
+        for (int i = 0; i < p->idle; i++)
+            hold(p);
+        if (write(there[1], "", 1) != 1)
+            _exit(2);
+        pause();
+        _exit(0);
+    }
+    close(there[1]);
+    if (holder < 0 || read(there[0], &byte, 1) != 1)
+        die("idle", "the connections cannot be made");
+    close(there[0]);
+    return holder;
+}
+
+static int run(const struct plan *p)
+{
+    double kept = 0;
+    struct go before = { 0 }, done;
+    if (p->idle == 0) {
+        done = run_once(p);
+    } else {
+        before = run_once(p);
+        pid_t holder = hold_all(p);
+        sleep(1); /* the logins' work ends */
+        done = run_once(p);
+        kill(holder, SIGKILL);
+        waitpid(holder, NULL, 0);
+        sleep(1); /* the server notices that they have gone */
+        struct go after = run_once(p);
+        double without = (speed(p, &before) + speed(p, &after)) / 2;
+        kept = without > 0 ? speed(p, &done) / without : 0;
+        done.failed |= before.failed | after.failed;
+    }
+    report(p, &done, kept);
+    return done.failed ? 2 : 0;
 }
 
 static void parse(struct plan *p, int argc, char **argv)
@@ -325,12 +453,13 @@ static void parse(struct plan *p, int argc, char **argv)
         else if (!strcmp(name, "--count")) p->count = atoi(value);
         else if (!strcmp(name, "--block")) p->block = atoi(value);
         else if (!strcmp(name, "--size")) p->size = atoll(value);
+        else if (!strcmp(name, "--idle")) p->idle = atoi(value);
         else if (!strcmp(name, "--seconds")) p->seconds = atof(value);
         else die("unknown option", name);
         i++;
     }
     if (p->clients < 1 || p->clients > CLIENTS_MAX || p->block == 0 || p->size < p->block)
-        die("load", "clients must be 1 to 64, block at least 1 and size at least one block");
+        die("load", "clients must be 1 to 256, block at least 1 and size at least one block");
 }
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
  *
  *   read      PREFIX.<client> from 0 to size, passes times (FPReadExt)    write    the same, overwriting (FPWriteExt)
  *   random    block bytes at random offsets below size, for seconds       small    as read, wrapping, for seconds
+ *   new       as write, to files that are made before the clock runs
  *   create    count files: FPCreateFile, FPOpenFork, FPWriteExt block bytes, FPCloseFork
  *   stat      FPGetFileDirParms with what a Finder asks for               remove   FPDelete
  *   missing   FPGetFileDirParms of count names that are not there         rename   FPRename of those files, there and back
@@ -279,7 +280,7 @@ static int send_next(struct work *w, const uint8_t *data, double *sent)
     const struct plan *p = w->plan;
     struct message m;
     uint64_t offset;
-    int writes = !strcmp(p->workload, "write");
+    int writes = is_write(p);
     if (!next_offset(p, &w->at, &offset))
         return 0;
     move_block(&m, w, writes ? WRITE_EXT : READ_EXT, offset);
@@ -294,7 +295,7 @@ static void stream(struct work *w, int client)
     const struct plan *p = w->plan;
     double sent[DEPTH_MAX];
     uint8_t *data = malloc(p->block);
-    int under_way = 0, writes = !strcmp(p->workload, "write");
+    int under_way = 0, writes = is_write(p);
     memset(data, 'a' + client % 26, p->block);
     while (under_way < p->depth && under_way < DEPTH_MAX && send_next(w, data, sent))
         under_way++;
@@ -452,11 +453,16 @@ static void hold(const struct plan *p)
 static void *prepare(const struct plan *p, struct client *result, int client)
 {
     struct work *w = connect_to_share(p, result);
+    struct message m;
+    size_t got;
     char name[256];
     w->at.seed = 88172645463325252ull + client;
     if (is_stream(p)) {
-        snprintf(name, sizeof name, "%s.%d", p->file, client);
-        if (open_fork(w, name, !strcmp(p->workload, "write") ? 3 : 1) != NO_ERROR)
+        snprintf(name, sizeof name, "%s.%d", p->file, file_number(client));
+        named(&m, w, CREATE_FILE, name);
+        if (!strcmp(p->workload, "new") && call(w, DSI_COMMAND, &m, NULL, 0, &got) != NO_ERROR)
+            die(name, "cannot be made");
+        if (open_fork(w, name, is_write(p) ? 3 : 1) != NO_ERROR)
             die(name, "cannot be opened");
     }
     return w;

@@ -27,6 +27,7 @@
 #define SECTOR 512
 #define GIB (1ull << 30)
 #define LUN_SIZE (3 * GIB)
+#define CROWD_PART (48ull << 20) /* of each of many clients */
 #define GAP 0.1 /* seconds */
 #define BEHIND_MAX 32 /* blocks that a player waits for at once */
 
@@ -254,6 +255,8 @@ static uint64_t part_of(const struct plan *p, int client)
 {
     if (!strncmp(p->file, "many", 4))
         return client * (GIB / 4);
+    if (!strncmp(p->file, "crowd", 5))
+        return client * CROWD_PART;
     if (!strncmp(p->file, "free", 4))
         return LUN_SIZE - GIB / 2;
     return !strncmp(p->file, "zero", 4) ? LUN_SIZE - GIB / 4 : 0;

@@ -188,6 +188,33 @@ survives() {
 	as_user $FILES try-lock /mnt/smb/survives/lock
 }
 
+# past NAME ROOT: in /mnt/NAME is a share with the snapshot `one`, which is found below ROOT in each folder, and listed in none.
+past() {
+	is "$(cat /mnt/$1/subdir/hardlink)" "as it is"
+	is "$(cat /mnt/$1/$2/one/subdir/hardlink)" "as it was"
+	is "$(cat /mnt/$1/subdir/$2/one/hardlink)" "as it was"
+	is "$(ls -A /mnt/$1)" subdir
+	is "$(ls -A /mnt/$1/subdir)" hardlink
+	is "$(ls /mnt/$1/$2)" one
+	is "$(find /mnt/$1/$2/one -type f)" /mnt/$1/$2/one/subdir/hardlink
+	refused as_user touch /mnt/$1/$2/one/subdir/new 2>/tmp/refused
+	cat /tmp/refused
+	grep -qE 'Read-only file system|Permission denied' /tmp/refused
+	refused as_user rm /mnt/$1/$2/one/subdir/hardlink
+	umount /mnt/$1/$2/one || true # Linux mounts another file system by itself
+	umount /mnt/$1
+}
+past_nfs() {
+	mkdir -p /mnt/past
+	mount -t nfs -o vers=3,proto=tcp,mountproto=tcp,hard $SERVER:/past /mnt/past
+	past past .snapshot
+}
+past_smb() {
+	mkdir -p /mnt/past
+	mount -t cifs -o "username=$USER,password=$PASSWORD,uid=1000,gid=1000,nosharesock,vers=3.1.1" //$SERVER/past /mnt/past
+	past past '~snapshot'
+}
+
 MOUNTS="smb21 smb30 sealed30 smb sealed multi"
 if [ "$PEER" = 0 ]; then
 	check "mounts, NFS with locks" mount_nfs
@@ -223,6 +250,10 @@ if [ "$PEER" = 0 ]; then
 		check "$mount, symbolic links" seen $mount
 	done
 	check "smb21, symbolic links" followed smb21
+	if [ "$(ask past)" = yes ]; then
+		check "nfs, a snapshot" past_nfs
+		check "smb, a snapshot" past_smb
+	fi
 	both_ways "names" same_names
 	check "nfs and smb, appending under locks" appended 0
 	check "nfs and smb, appending under locks, an open for each record" appended 1

@@ -4,6 +4,7 @@
  *
  *   read      PREFIX.<client> from 0 to size, passes times           write    the same, overwriting, UNSTABLE
  *   random    block bytes at random offsets below size, for seconds  small    as read, wrapping, for seconds
+ *   new       as write, to files that are made before the clock runs
  *   create    count files: CREATE, WRITE block bytes UNSTABLE        commit   the same and COMMIT
  *   stat      count times LOOKUP and GETATTR of those files          remove   REMOVE of those files
  *   missing   LOOKUP of count names that are not there               rename   RENAME of those files, there and back
@@ -60,7 +61,7 @@ static void on_block(struct rpc_context *rpc, int status, void *data, void *priv
     sample(w->result, now() - slot->sent);
     w->under_way--;
     w->result->ops++;
-    if (ok && strcmp(w->plan->workload, "write")) {
+    if (ok && !is_write(w->plan)) {
         READ3res *reply = data;
         w->result->bytes += reply->READ3res_u.resok.data.data_len;
         ok = reply->READ3res_u.resok.data.data_len == w->plan->block;
@@ -82,7 +83,7 @@ static void send_next(struct slot *slot)
     if (!next_offset(w->plan, &w->at, &offset))
         return;
     slot->sent = now();
-    if (!strcmp(w->plan->workload, "write")) {
+    if (is_write(w->plan)) {
         WRITE3args args = { .file = as_fh(&w->file), .offset = offset, .count = w->plan->block, .stable = UNSTABLE,
                             .data = { .data_len = w->plan->block, .data_val = w->data } };
         failed = rpc_nfs3_write_async(w->rpc, on_block, &args, slot);
@@ -204,11 +205,17 @@ static void list(struct work *w)
 static void hold(const struct plan *p)
 {
     static struct handle root;
+    uid_t own = geteuid();
+    /* For root, libnfs looks for a free port below 1024. It has too few for 10,000 connections. */
+    if (own == 0 && seteuid(to()->uid) != 0)
+        die("idle", "seteuid");
     struct rpc_context *rpc = root.len == 0 ? mount_export(to(), &root)
                                             : connect_program(to(), to()->nfs_port, NFS_PROGRAM, NFS_V3);
     (void)p;
     if (getattr(rpc, &root) != 0)
         die("idle", "GETATTR failed");
+    if (own == 0 && seteuid(0) != 0)
+        die("idle", "seteuid");
 }
 
 static void *prepare(const struct plan *p, struct client *result, int client)
@@ -223,11 +230,12 @@ static void *prepare(const struct plan *p, struct client *result, int client)
     w->at.seed = 88172645463325252ull + client;
     if (!is_stream(p) && strcmp(p->workload, "list"))
         return w;
-    snprintf(name, sizeof name, !strcmp(p->workload, "list") ? "%s" : "%s.%d", p->file, client);
+    snprintf(name, sizeof name, !strcmp(p->workload, "list") ? "%s" : "%s.%d", p->file, file_number(client));
     if (!strcmp(name, "."))
         w->file = w->root;
-    else if (lookup(w->rpc, &w->root, name, &w->file) != 0)
-        die("no such file in the export", name);
+    else if (!strcmp(p->workload, "new") ? create(w->rpc, &w->root, name, GUARDED, &w->file)
+                                         : lookup(w->rpc, &w->root, name, &w->file))
+        die("cannot be found or made in the export", name);
     return w;
 }
 

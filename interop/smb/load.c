@@ -4,6 +4,7 @@
  *
  *   read      PREFIX.<client> from 0 to size, passes times           write    the same, overwriting
  *   random    block bytes at random offsets below size, for seconds  small    as read, wrapping, for seconds
+ *   new       as write, to files that are made before the clock runs
  *   create    count files: CREATE, WRITE block bytes, CLOSE          stat     CREATE, QUERY_INFO, CLOSE in one compound
  *   remove    CREATE with delete-on-close and CLOSE in one compound
  *   list      QUERY_DIRECTORY of the folder PREFIX to its end, passes times, by block bytes, with ids and sizes
@@ -123,7 +124,7 @@ static void send_next(struct slot *slot)
     if (!next_offset(p, &w->at, &offset))
         return;
     slot->sent = now();
-    int failed = !strcmp(p->workload, "write")
+    int failed = is_write(p)
         ? smb2_pwrite_async(w->smb2, w->file, slot->data, p->block, offset, on_block, slot)
         : smb2_pread_async(w->smb2, w->file, slot->data, p->block, offset, on_block, slot);
     if (failed)
@@ -355,8 +356,9 @@ static void *prepare(const struct plan *p, struct client *result, int client)
     *w = (struct work){ .plan = p, .result = result, .smb2 = is_copy(p) ? NULL : connect_to_share() };
     w->at.seed = 88172645463325252ull + client;
     if (is_stream(p)) {
-        snprintf(name, sizeof name, "%s.%d", p->file, client);
-        w->file = smb2_open(w->smb2, name, !strcmp(p->workload, "write") ? O_RDWR : O_RDONLY);
+        snprintf(name, sizeof name, "%s.%d", p->file, file_number(client));
+        int makes = !strcmp(p->workload, "new") ? O_CREAT | O_EXCL : 0;
+        w->file = smb2_open(w->smb2, name, (is_write(p) ? O_RDWR : O_RDONLY) | makes);
         if (!w->file)
             die(name, smb2_get_error(w->smb2));
     }

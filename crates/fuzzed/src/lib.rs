@@ -15,6 +15,7 @@ pub mod afp_forks;
 pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
+pub mod bench;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -24,6 +25,7 @@ pub mod iscsi_reservations;
 pub mod mac;
 pub mod names;
 pub mod nfs;
+pub mod replicate;
 pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
@@ -44,6 +46,9 @@ pub const TARGETS: &[Target] = &[
     ("afp_login", afp_login::messages),
     ("afp_server_info", afp_session::server_info),
     ("afp_session", afp_session::messages),
+    ("bench_answers", bench::answers),
+    ("bench_records", bench::records),
+    ("bench_urls", bench::urls),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),
@@ -54,6 +59,7 @@ pub const TARGETS: &[Target] = &[
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),
+    ("mac_plist", mac::plist),
     ("mac_values", mac::values),
     ("names_sent", names::sent),
     ("names_stored", names::stored),
@@ -64,7 +70,10 @@ pub const TARGETS: &[Target] = &[
     ("nfs_rpc", nfs::rpc),
     ("nfs_v3_replies", nfs::v3_replies),
     ("nfs_v3_requests", nfs::v3_requests),
+    ("nfs_v4", nfs::v4),
     ("nfs_xdr", nfs::xdr),
+    ("replicate_btrfs", replicate::btrfs_stream),
+    ("replicate_stream", replicate::stream),
     ("smb_contexts", smb_messages::contexts),
     ("smb_fscc", smb_info::fscc),
     ("smb_fsctl", smb_info::fsctl),

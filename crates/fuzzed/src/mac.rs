@@ -7,7 +7,7 @@ use vfs::mac::binary::MacBinary;
 use vfs::mac::binhex::BinHex;
 use vfs::mac::info_stream::InfoStream;
 use vfs::mac::samba::{self, DosAttrib};
-use vfs::mac::{Metadata, Parts, layout, netatalk, resource, sidecar};
+use vfs::mac::{Metadata, Parts, layout, netatalk, plist, resource, sidecar, tags};
 
 /// Most bytes of both forks that are decoded of one BinHex text.
 const BINHEX_LIMIT: usize = 1 << 16;
@@ -66,12 +66,29 @@ pub fn values(data: &[u8]) {
     if let Ok(stream) = InfoStream::parse(data) {
         assert_eq!(InfoStream::parse(&stream.build()), Ok(stream));
     }
-    samba::stream_value(data, true);
+    samba::stream_data(data);
+    samba::are_terminated(data.split(|byte| *byte == 0xFF));
     samba::stream_name(data);
     resource::look(data, data.len() as u64);
     resource::is_blank(data);
     layout::classify_xattr(data);
     layout::sidecar_owner(data);
+}
+
+/// Property lists of tags and comments: mac/plist.rs, tags.rs. The first byte is a new label.
+pub fn plist(data: &[u8]) {
+    let Some((&new, list)) = data.split_first() else { return };
+    if let Some(text) = plist::read_text(list) {
+        assert!(text.len() <= 3 * list.len());
+        assert_eq!(plist::read_text(&plist::write_text(&text)), Some(text));
+    }
+    tags::read_comment(list);
+    tags::write_comment(list);
+    if let Some(all) = tags::read(list) {
+        assert!(all.len() <= plist::MAX_STRINGS);
+        assert!(all.iter().map(String::len).sum::<usize>() <= plist::MAX_LEN);
+        assert_eq!(tags::label(&tags::with_label(all, new & 7)), new & 7);
+    }
 }
 
 /// Archives of one file: MacBinary I to III and BinHex 4.0.

@@ -2,9 +2,9 @@
 //!
 //! Whatever decodes must encode to the same value again.
 
-use nfs::wire::v3;
 use nfs::wire::xdr::{self, Encode, Opaque, Words};
 use nfs::wire::{mount as mnt, nlm as lm, nsm as sm, portmap as pmap, rpc as onc};
+use nfs::wire::{v3, v4};
 use wire::{Reader, Writer};
 
 /// Decodes `bytes` as `$type`; when that works, encodes it and decodes it again.
@@ -121,6 +121,16 @@ pub fn v3_replies(data: &[u8]) {
         19 => v3::fsinfo::Res,
         20 => v3::pathconf::Res,
         21 => v3::commit::Res,
+    );
+}
+
+/// wire/v4: the first byte says which.
+pub fn v4(data: &[u8]) {
+    choose!(data,
+        1 => v4::Head<'_>,
+        2 => v4::ReplyHead<'_>,
+        3 => v4::Operation<'_>,
+        4 => v4::attributes::Values<'_>,
     );
 }
 

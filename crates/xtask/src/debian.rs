@@ -5,6 +5,7 @@ use anyhow::Result;
 use crate::process;
 
 /// A package, and a file that exists when it is installed.
+#[derive(Clone, Copy)]
 pub struct Package {
     pub name: &'static str,
     pub shows: &'static str,
@@ -35,6 +36,7 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "iptables", shows: "/usr/sbin/iptables" },
+    Package { name: "btrfs-progs", shows: "/usr/sbin/mkfs.btrfs" },
     Package { name: "wsdd", shows: "/usr/share/doc/wsdd/copyright" },
     Package { name: "python3-smbc", shows: "/usr/share/doc/python3-smbc/copyright" },
     Package { name: "python3-venv", shows: "/usr/share/doc/python3-venv/copyright" },

@@ -136,6 +136,12 @@ pub struct Measured {
     pub gaps: u64,
     #[serde(default)]
     pub longest_gap_ms: f64,
+    /// The slowest client's speed as a part of the mean.
+    #[serde(default)]
+    pub fairness: f64,
+    /// The part of the speed that remains beside idle connections.
+    #[serde(default)]
+    pub kept: f64,
     pub pss_kib: i64,
 }
 

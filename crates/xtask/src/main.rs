@@ -12,6 +12,7 @@ mod ganesha;
 mod interop;
 mod isolate;
 mod loader;
+mod past;
 mod process;
 mod samba;
 mod server;
@@ -33,7 +34,7 @@ enum Command {
     Test,
     /// Other people's clients against a freshly started server, compared with the committed list of outcomes
     Interop(interop::Args),
-    /// The peer from Debian's packages beside ours, driven by the same client in alternating runs
+    /// The peer from Debian's packages beside ours, driven by the same client in alternating runs; --all judges all four
     Compare(compare::Args),
     /// A short run of the fuzz targets
     Fuzz(fuzz::Args),

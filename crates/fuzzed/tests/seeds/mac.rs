@@ -3,12 +3,12 @@
 use vfs::mac::binary::{MacBinary, Variant};
 use vfs::mac::binhex::BinHex;
 use vfs::mac::samba::DosAttrib;
-use vfs::mac::{DosAttributes, FinderInfo, Metadata, Time, Times, resource, sidecar};
+use vfs::mac::{DosAttributes, FinderInfo, Metadata, Time, Times, resource, sidecar, tags};
 
 use super::Seed;
 
 pub fn seeds() -> Vec<Seed> {
-    [sidecars(), models(), values(), archives()].into_iter().flatten().collect()
+    [sidecars(), models(), values(), lists(), archives()].into_iter().flatten().collect()
 }
 
 fn seed(target: &'static str, name: &'static str, bytes: impl Into<Vec<u8>>) -> Seed {
@@ -67,6 +67,14 @@ fn values() -> Vec<Seed> {
         seed("mac_values", "info-stream", metadata().to_info_stream()),
         seed("mac_values", "blank-fork", resource::blank()),
         seed("mac_values", "stream-name", b"user.DosStream.AFP_Resource:$DATA"),
+    ]
+}
+
+fn lists() -> Vec<Seed> {
+    let all = ["Red\n6".to_owned(), "wichtig: größer\n4".to_owned(), "plain".to_owned()];
+    vec![
+        seed("mac_plist", "tags", [&[6][..], &tags::write(&all)].concat()),
+        seed("mac_plist", "comment", [&[0][..], &tags::write_comment(b"by hand, and long")].concat()),
     ]
 }
 

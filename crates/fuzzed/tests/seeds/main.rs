@@ -23,6 +23,7 @@ mod iscsi_pdu;
 mod iscsi_reservations;
 mod mac;
 mod names;
+mod replicate;
 mod smb_info;
 mod smb_login;
 mod smb_messages;
@@ -74,6 +75,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         mac::seeds(),
         names::seeds(),
         acl::seeds(),
+        replicate::seeds(),
     ]);
     for seed in all.flatten() {
         assert!(TARGETS.iter().any(|(target, _)| *target == seed.target), "{} is no target", seed.target);

@@ -20,7 +20,7 @@ const UID: u32 = 61002;
 /// allows no write of 1 MiB.
 const NETATALK: &[&str] = &["netatalk"];
 
-/// Makes the files that all rows use.
+/// Makes the folder.
 pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: afpd needs its accounts as Unix users");
@@ -36,8 +36,7 @@ pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
     let load = loader::compile_afp()?;
     samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
-    folder::prepare_mac(&folder, UID)?;
-    Ok(Place { load, folder, peer })
+    Ok(Place { load, folder, peer, host: None })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind. Ada logs in to
@@ -57,7 +56,7 @@ fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
     let state = process::fresh_folder(&format!("compare/state{apart}"))?;
     let settings = state.with_extension("toml");
     let text = format!(
-        "[server]\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n[[share]]\nname = \"share\"\npath = \"{}\"\nprotocols = [\"afp\"]\n",
+        "[server]\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n[[share]]\nname = \"share\"\npath = \"{}\"\nnfs = false\nsmb = false\niscsi = false\n",
         folder.display()
     );
     std::fs::write(&settings, text)?;
@@ -108,6 +107,7 @@ pub fn groups() -> Vec<Group> {
     for rows in [READS, WRITES, SMALL] {
         groups.extend(Group::singles(rows));
     }
+    groups.push(Group::new(vec![BUSY]));
     groups.push(Group::new(FILES.to_vec()));
     groups.extend(Group::singles(LISTS));
     groups.push(Group::last(DELETES));
@@ -145,6 +145,18 @@ const READS: &[Row] = &[
         ("many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
         STREAM,
     ),
+    row(
+        "read 50 clients q4",
+        Unit::Bytes,
+        ("crowd", "read --clients 50 --size 50331648 --seconds 3 --depth 4"),
+        STREAM,
+    ),
+    row(
+        "p99 of 4 KiB reads beside 10 streams",
+        Unit::Tail,
+        ("crowd", "beside --clients 11 --size 50331648 --seconds 3 --depth 4"),
+        Bar::AtMost(2.0),
+    ),
 ];
 
 const WRITES: &[Row] = &[
@@ -169,6 +181,7 @@ const WRITES: &[Row] = &[
         ("many", "write --clients 10 --size 268435456 --passes 2 --depth 4"),
         STREAM,
     ),
+    row("new file 1 GiB q4", Unit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), STREAM),
 ];
 
 const SMALL: &[Row] = &[
@@ -179,12 +192,35 @@ const SMALL: &[Row] = &[
         Bar::speed(1.0),
     ),
     row(
+        "write 1 KiB q1",
+        Unit::Ops,
+        ("one", "write --block 1024 --size 104857600 --seconds 1.5"),
+        Bar::speed(1.0),
+    ),
+    row(
+        "random read 4 KiB q1",
+        Unit::Ops,
+        ("one", "random --block 4096 --size 1073741824 --seconds 1.5"),
+        Bar::speed(1.0),
+    ),
+    row(
         "random read 4 KiB q32",
         Unit::Ops,
         ("one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
         Bar::speed(1.0),
     ),
 ];
+
+/// Measured on our server only: a process for each connection does not fit in memory.
+const BUSY: Row = Row {
+    peers: &[],
+    ..row(
+        "200 busy beside 10,000 idle",
+        Unit::Kept,
+        ("crowd", "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3"),
+        Bar::Keeps(95.0),
+    )
+};
 
 const FILES: &[Row] = &[
     row("create+write 4 KiB+close", Unit::Ops, ("new", "create --block 4096 --count 2000"), Bar::speed(2.0)),

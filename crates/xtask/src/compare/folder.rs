@@ -1,19 +1,23 @@
 //! The folder that all servers share.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Read, Write};
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use super::rows::Row;
 use crate::{isolate, process};
 
 const MIB: usize = 1 << 20;
 /// The number of files in a folder that is listed.
 const ENTRIES: usize = 10_000;
+/// The number of files for the rows of many clients.
+const CROWD: usize = 50;
 
-/// Makes the files that all rows read and write, unless they exist. They belong to `owner`.
+/// Makes the folder. It belongs to `owner`.
 pub fn prepare(owner: u32) -> Result<PathBuf> {
     let folder = process::root().join("target/compare/share");
     fs::create_dir_all(&folder)?;
@@ -22,12 +26,28 @@ pub fn prepare(owner: u32) -> Result<PathBuf> {
     }
     clean(&folder)?;
     own(&folder, owner)?;
-    file(&folder.join("one.0"), 1024, owner)?;
-    for client in 0..10 {
-        file(&folder.join(format!("many.{client}")), 256, owner)?;
-    }
-    entries(&folder.join("dir"), ENTRIES, owner)?;
     Ok(folder)
+}
+
+/// Makes the files that the rows read and write, unless they exist.
+pub fn fill<'a>(folder: &Path, rows: impl IntoIterator<Item = &'a Row>) -> Result<()> {
+    let owner = folder.metadata()?.uid();
+    let needed: BTreeSet<&str> = rows.into_iter().flat_map(Row::files).collect();
+    for prefix in needed {
+        match prefix {
+            "one" => file(&folder.join("one.0"), 1024, owner)?,
+            "many" => files(folder, "many", 10, 256, owner)?,
+            "crowd" => files(folder, "crowd", CROWD, 48, owner)?,
+            "dir" => entries(&folder.join("dir"), ENTRIES, owner)?,
+            "mac" => prepare_mac(folder, owner)?,
+            _ => {} // the load program makes it
+        }
+    }
+    Ok(())
+}
+
+fn files(folder: &Path, prefix: &str, count: usize, mib: usize, owner: u32) -> Result<()> {
+    (0..count).try_for_each(|client| file(&folder.join(format!("{prefix}.{client}")), mib, owner))
 }
 
 /// The folder without files.
@@ -62,7 +82,7 @@ pub fn entries(folder: &Path, count: usize, owner: u32) -> Result<()> {
 }
 
 /// The folder `mac`. Every second file has Finder info in the form of Netatalk and Samba.
-pub fn prepare_mac(folder: &Path, owner: u32) -> Result<()> {
+fn prepare_mac(folder: &Path, owner: u32) -> Result<()> {
     let folder = folder.join("mac");
     entries(&folder, ENTRIES, owner)?;
     let (name, value) = ("user.org.netatalk.Metadata", netatalk_metadata(*b"TEXTttxt"));
@@ -123,13 +143,14 @@ pub fn file(path: &Path, mib: usize, owner: u32) -> Result<()> {
     let mut file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut word = 0x9E37_79B9_7F4A_7C15_u64;
     let mut block = vec![0; MIB];
-    for _ in 0..mib {
-        for eight in block.chunks_exact_mut(8) {
-            word ^= word << 13;
-            word ^= word >> 7;
-            word ^= word << 17;
-            eight.copy_from_slice(&word.to_le_bytes());
-        }
+    for eight in block.chunks_exact_mut(8) {
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        eight.copy_from_slice(&word.to_le_bytes());
+    }
+    for number in 0..mib as u64 {
+        block[..8].copy_from_slice(&number.to_le_bytes()); // no two blocks are equal
         file.write_all(&block)?;
     }
     own(path, owner)
@@ -146,10 +167,13 @@ fn own(path: &Path, owner: u32) -> Result<()> {
 
 /// Removes the files of earlier runs.
 fn clean(folder: &Path) -> Result<()> {
+    ["new-", "kept-", "fresh-"].iter().try_for_each(|prefix| remove(folder, prefix))
+}
+
+/// Removes the files whose names begin so.
+pub fn remove(folder: &Path, prefix: &str) -> Result<()> {
     for entry in fs::read_dir(folder)?.flatten() {
-        if entry.file_name().to_string_lossy().starts_with("new-")
-            || entry.file_name().to_string_lossy().starts_with("kept-")
-        {
+        if entry.file_name().to_string_lossy().starts_with(prefix) {
             fs::remove_file(entry.path())?;
         }
     }
@@ -160,7 +184,7 @@ fn clean(folder: &Path) -> Result<()> {
 /// files into the page cache.
 pub fn warm(folder: &Path, prefix: &str) -> Result<()> {
     rustix::fs::sync();
-    for client in 0..10 {
+    for client in 0..CROWD {
         let Ok(file) = File::open(folder.join(format!("{prefix}.{client}"))) else { break };
         std::io::copy(&mut BufReader::with_capacity(MIB, file), &mut std::io::sink())?;
     }

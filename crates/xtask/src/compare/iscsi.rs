@@ -35,7 +35,7 @@ pub fn place() -> Result<Place> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: tgtd keeps its control socket in /run");
     }
-    Ok(Place { load: loader::compile_iscsi()?, folder: folder::prepare_empty()?, peer: None })
+    Ok(Place { load: loader::compile_iscsi()?, folder: folder::prepare_empty()?, peer: None, host: None })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind, and fills its
@@ -64,7 +64,7 @@ fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
     let settings = state.with_extension("toml");
     let text = format!(
         "[server]\niscsi-name = \"iqn.2026-01.invalid\"\nbonjour = \"off\"\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
-         protocols = [\"iscsi\"]\nguests = true\n\n[[share.lun]]\nname = \"video\"\nsize = \"{} GiB\"\n",
+         nfs = false\nsmb = false\nafp = false\nguests = true\n\n[[share.lun]]\nname = \"video\"\nsize = \"{} GiB\"\n",
         share.display(),
         LUN_BYTES >> 30
     );
@@ -117,7 +117,7 @@ pub fn warm(folder: &Path, part: &str, who: Who) -> Result<()> {
     };
     let bytes = match part {
         "one" => 1 << 30,
-        "many" => 10 << 28,
+        "many" | "crowd" => 10 << 28,
         _ => 0,
     };
     folder::warm_part(&folder.join(image), bytes)
@@ -128,6 +128,7 @@ pub fn groups() -> Vec<Group> {
     for rows in [READS, WRITES, SMALL, STABLE] {
         groups.extend(Group::singles(rows));
     }
+    groups.push(Group::new(vec![BUSY]));
     groups.push(Group::new(THIN.to_vec()));
     groups.extend(Group::singles(OTHERS));
     groups.push(Group::once(VIDEO));
@@ -155,6 +156,11 @@ const fn small(name: &'static str, args: &'static str) -> Row {
     row(name, Unit::Ops, ("one", args), Some(Bar::speed(3.0)))
 }
 
+/// The rows of holes need the same configurations as each other.
+const fn thin(name: &'static str, unit: Unit, args: &'static str, bar: Option<Bar>) -> Row {
+    Row { name, unit, file: "free", args, peers: WRITERS, bar }
+}
+
 const STREAM: Option<Bar> = Some(Bar::Times { speed: 1.3, cpu: Some(0.5) });
 
 const IDLE: &[Row] = &[
@@ -170,6 +176,13 @@ const READS: &[Row] = &[
     read("read 5 sessions q4", "many", "read --clients 5 --size 268435456 --passes 2 --depth 4"),
     read("read 10 sessions q1", "many", "read --clients 10 --size 268435456 --passes 2"),
     read("read 10 sessions q4", "many", "read --clients 10 --size 268435456 --passes 2 --depth 4"),
+    read("read 50 sessions q4", "crowd", "read --clients 50 --size 50331648 --seconds 3 --depth 4"),
+    row(
+        "p99 of 4 KiB reads beside 10 streams",
+        Unit::Tail,
+        ("crowd", "beside --clients 11 --size 50331648 --seconds 3 --depth 4"),
+        Some(Bar::AtMost(2.0)),
+    ),
 ];
 
 const WRITES: &[Row] = &[
@@ -210,9 +223,20 @@ const STABLE: &[Row] = &[
 
 /// Each round writes into the holes that the one before has left.
 const THIN: &[Row] = &[
-    row("write 256 MiB of holes q4", Unit::Bytes, ("free", "write --size 268435456 --depth 4"), None),
-    row("UNMAP 1 MiB each", Unit::Ops, ("free", "unmap --block 1048576 --size 268435456"), None),
+    thin("write 256 MiB of holes q4", Unit::Bytes, "write --size 268435456 --depth 4", STREAM),
+    thin("UNMAP 1 MiB each", Unit::Ops, "unmap --block 1048576 --size 268435456", None),
 ];
+
+/// Measured on our server only: a process for each connection does not fit in memory.
+const BUSY: Row = Row {
+    peers: &[],
+    ..row(
+        "200 busy beside 10,000 idle",
+        Unit::Kept,
+        ("one", "random --block 4096 --size 1073741824 --clients 200 --idle 10000 --seconds 3"),
+        Some(Bar::Keeps(95.0)),
+    )
+};
 
 const OTHERS: &[Row] = &[
     row(

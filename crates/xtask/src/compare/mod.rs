@@ -1,13 +1,18 @@
 //! `cargo xtask compare nfs | smb | afp | iscsi`: our server and the peer on the same folder and
 //! file system. The same load program drives both in alternating runs with a warm cache. `compare
 //! large`: a folder of 1,000,000 files and one of 10,000, on our server.
-//! `compare calls`: our server's system calls per operation.
+//! `compare calls`: our server's system calls per operation. `compare --all`: the four protocols,
+//! judged. `compare bench`: our benchmark's clients beside the load programs.
 
 pub mod afp;
+mod all;
 mod calls;
 mod folder;
-mod iscsi;
+pub mod iscsi;
+mod judge;
 mod large;
+mod link;
+mod loads;
 mod nfs;
 mod report;
 mod rows;
@@ -16,18 +21,30 @@ mod smb;
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 
 use crate::debian::Package;
 use crate::loader::{self, Measured};
 use crate::process::{self, Running};
-use crate::{debian, isolate};
+use crate::{debian, isolate, server};
 use rows::{Group, Row};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation
-    protocol: Protocol,
+    /// nfs, smb, afp or iscsi; large: a folder of 1,000,000 files beside one of 10,000; calls: system calls per operation; bench: the clients
+    /// of `fourfold bench` beside the load programs
+    #[arg(required_unless_present = "all")]
+    protocol: Option<Protocol>,
+    /// nfs, smb, afp and iscsi (or the named one) in one table with the bars; without --quick, --rows, --only and a
+    /// protocol also in docs/performance.md
+    #[arg(long)]
+    all: bool,
+    /// --all: compare our figures with those that an earlier --all --json wrote
+    #[arg(long, value_name = "FILE", requires = "all")]
+    against: Option<PathBuf>,
+    /// smb: streams over a network of this speed, made of two namespaces, beside smbd
+    #[arg(long, value_name = "RATE", conflicts_with = "all")]
+    link: Option<link::Rate>,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -55,12 +72,12 @@ pub struct Args {
     /// afp: Netatalk's afpd, version 4, with its libraries where it was installed (Debian has netatalk from 13 on)
     #[arg(long, value_name = "FILE")]
     afpd: Option<PathBuf>,
-    /// calls: this program of ours instead of the release build
+    /// This program of ours instead of the release build
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Protocol {
     Nfs,
     Smb,
@@ -68,6 +85,7 @@ enum Protocol {
     Iscsi,
     Large,
     Calls,
+    Bench,
 }
 
 /// The measured server.
@@ -99,6 +117,8 @@ pub struct Place {
     pub folder: PathBuf,
     /// The peer's program, if it is not installed in the system.
     pub peer: Option<PathBuf>,
+    /// Where the servers listen, if it is not the loopback device.
+    pub host: Option<&'static str>,
 }
 
 /// A running server.
@@ -109,6 +129,30 @@ pub struct Contestant {
 }
 
 impl Protocol {
+    /// Its name in tables.
+    fn title(self) -> &'static str {
+        match self {
+            Self::Nfs => "NFS",
+            Self::Smb => "SMB",
+            Self::Afp => "AFP",
+            Self::Iscsi => "iSCSI",
+            Self::Large => "large folders",
+            Self::Calls => "system calls",
+            Self::Bench => "fourfold bench",
+        }
+    }
+
+    /// The peer's server, if there is a peer.
+    fn peer_program(self) -> &'static str {
+        match self {
+            Self::Nfs => "ganesha.nfsd",
+            Self::Smb => "smbd",
+            Self::Afp => "afpd",
+            Self::Iscsi => "tgtd",
+            Self::Large | Self::Calls | Self::Bench => "",
+        }
+    }
+
     fn packages(self) -> &'static [&'static [Package]] {
         match self {
             Self::Nfs => nfs::PACKAGES,
@@ -117,6 +161,7 @@ impl Protocol {
             Self::Iscsi => iscsi::PACKAGES,
             Self::Large => large::PACKAGES,
             Self::Calls => calls::PACKAGES,
+            Self::Bench => loads::PACKAGES,
         }
     }
 
@@ -126,8 +171,13 @@ impl Protocol {
             Self::Smb => smb::groups(),
             Self::Afp => afp::groups(),
             Self::Iscsi => iscsi::groups(),
-            Self::Large | Self::Calls => Vec::new(),
+            Self::Large | Self::Calls | Self::Bench => Vec::new(),
         }
+    }
+
+    /// Whether clients use files of the shared folder.
+    fn has_files(self) -> bool {
+        matches!(self, Self::Nfs | Self::Smb | Self::Afp)
     }
 
     fn place(self, args: &Args) -> Result<Place> {
@@ -135,7 +185,7 @@ impl Protocol {
             Self::Nfs => nfs::place(),
             Self::Smb => smb::place(args.libsmb2.as_deref()),
             Self::Afp => afp::place(args.only == Some("ours".into()), args.afpd.as_deref()),
-            Self::Iscsi | Self::Large | Self::Calls => iscsi::place(),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench => iscsi::place(),
         }
     }
 
@@ -143,9 +193,9 @@ impl Protocol {
         let folder = &place.folder;
         match self {
             Self::Nfs => nfs::start(folder, who, apart),
-            Self::Smb => smb::start(folder, who, apart),
+            Self::Smb => smb::start(place, who, apart),
             Self::Afp => afp::start(place, who, apart),
-            Self::Iscsi | Self::Large | Self::Calls => iscsi::start(place, who, apart),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench => iscsi::start(place, who, apart),
         }
     }
 
@@ -153,7 +203,9 @@ impl Protocol {
     fn warm(self, place: &Place, row: &Row, who: Who) -> Result<()> {
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
-            Self::Iscsi | Self::Large | Self::Calls => iscsi::warm(&place.folder, row.file, who),
+            Self::Iscsi | Self::Large | Self::Calls | Self::Bench => {
+                iscsi::warm(&place.folder, row.file, who)
+            }
         }
     }
 }
@@ -168,46 +220,66 @@ pub struct Sample {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    prepare(args)?;
+    if args.all {
+        return all::run(args);
+    }
+    let protocol = args.protocol.context("name a protocol")?;
+    prepare(protocol, args)?;
     isolate::enter()?;
-    if matches!(args.protocol, Protocol::Large) {
-        return large::run(args.quick);
+    if let Some(program) = &args.program {
+        server::use_program(program);
     }
-    if matches!(args.protocol, Protocol::Calls) {
-        return calls::run(&args.rows, args.program.as_deref(), args.libsmb2.as_deref());
+    match protocol {
+        Protocol::Large => large::run(args.quick),
+        Protocol::Calls => calls::run(&args.rows, args.libsmb2.as_deref()),
+        Protocol::Bench => loads::run(args.rounds, args.libsmb2.as_deref()),
+        Protocol::Nfs | Protocol::Smb | Protocol::Afp | Protocol::Iscsi => compare(protocol, args),
     }
-    let bench = Bench {
-        protocol: args.protocol,
-        place: args.protocol.place(args)?,
-        only: only(args)?,
-        quick: args.quick,
-        retries: args.retries,
-    };
-    let groups = rows::chosen(args.protocol.groups(), &args.rows);
+}
+
+/// Measures our server and the peer, and prints the table.
+fn compare(protocol: Protocol, args: &Args) -> Result<()> {
+    let mut place = protocol.place(args)?;
+    if let Some(rate) = args.link {
+        ensure!(protocol == Protocol::Smb, "--link measures smb only");
+        link::set_up(rate, &mut place)?;
+    }
+    let bench = Bench { protocol, place, only: only(args)?, quick: args.quick, retries: args.retries };
+    let all = if args.link.is_some() { link::groups() } else { protocol.groups() };
+    let groups = rows::chosen(all, &args.rows);
     let mut samples = Vec::new();
     let outcome =
         bench.measure(&groups, if args.quick { args.rounds.min(2) } else { args.rounds }, &mut samples);
     // Results from before a failure are useful, too.
     print!("\n{}", report::table(&groups, &samples));
+    let report = serde_json::to_string_pretty(&report::json(&groups, &samples))?;
+    if let Some(rate) = args.link {
+        print!("\n{}", link::table(rate, &judge::lines(protocol, &groups, &report)?));
+    }
     if let Some(path) = &args.json {
-        let text = serde_json::to_string_pretty(&report::json(&groups, &samples))?;
-        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        std::fs::write(path, report).with_context(|| format!("cannot write {}", path.display()))?;
     }
     outcome
 }
 
 /// Installs and builds the programs. That needs the outside network, which is left afterwards.
-fn prepare(args: &Args) -> Result<()> {
+fn prepare(protocol: Protocol, args: &Args) -> Result<()> {
     if isolate::is_isolated() {
         return Ok(());
     }
-    for packages in args.protocol.packages() {
+    install(protocol)?;
+    if !args.no_build && args.program.is_none() && args.only.as_deref() != Some("peer") {
+        process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
+    }
+    Ok(())
+}
+
+/// Installs what the comparison needs, where that is possible.
+fn install(protocol: Protocol) -> Result<()> {
+    for packages in protocol.packages() {
         for missing in debian::ensure(packages, false)? {
             println!("missing Debian package: {missing}");
         }
-    }
-    if !args.no_build && args.program.is_none() && args.only.as_deref() != Some("peer") {
-        process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
     }
     Ok(())
 }
@@ -235,6 +307,9 @@ impl Bench {
     /// All servers run throughout. They take turns at each group of rows, and the server that
     /// begins changes with the round. Round 0 warms them up and is not kept.
     fn measure(&self, groups: &[Group], rounds: usize, samples: &mut Vec<Sample>) -> Result<()> {
+        if self.protocol.has_files() {
+            folder::fill(&self.place.folder, groups.iter().flat_map(|group| &group.rows))?;
+        }
         let servers = self.start_all(groups)?;
         for (last, round) in [false, true].into_iter().flat_map(|last| (0..=rounds).map(move |r| (last, r))) {
             for group in groups.iter().filter(|group| group.last == last) {
@@ -310,6 +385,9 @@ impl Bench {
         }
         if round > 0 {
             println!("{round} {who} {}: {}", row.name, report::one(row, &measured));
+        }
+        if row.makes_large_files() {
+            folder::remove(&self.place.folder, &own)?;
         }
         Ok(Sample { row: row.name, who, round, measured })
     }

@@ -13,9 +13,9 @@ pub const PACKAGES: &[&[debian::Package]] = &[debian::NFS_CLIENTS, debian::NFS_P
 
 const PEERS: &[&str] = &["ganesha"];
 
-/// Makes the files that all rows use.
+/// Makes the folder.
 pub fn place() -> Result<Place> {
-    Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)?, peer: None })
+    Ok(Place { load: loader::compile("load")?, folder: folder::prepare(UID)?, peer: None, host: None })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind.
@@ -37,6 +37,7 @@ pub fn groups() -> Vec<Group> {
     let mut groups = vec![Group::fresh(IDLE)];
     groups.extend(Group::singles(STREAMS));
     groups.extend(Group::singles(SMALL));
+    groups.push(Group::new(vec![BUSY]));
     groups.push(Group::new(FILES.to_vec()));
     groups.push(Group::new(vec![COMMITTED]));
     groups.extend(Group::singles(LISTS));
@@ -73,6 +74,20 @@ const STREAMS: &[Row] = &[
         "read --clients 10 --size 268435456 --passes 2 --depth 4",
         STREAM,
     ),
+    row(
+        "read 50 clients q4",
+        Unit::Bytes,
+        "crowd",
+        "read --clients 50 --size 50331648 --seconds 3 --depth 4",
+        STREAM,
+    ),
+    row(
+        "p99 of 4 KiB reads beside 10 streams",
+        Unit::Tail,
+        "crowd",
+        "beside --clients 11 --size 50331648 --seconds 3 --depth 4",
+        Bar::AtMost(2.0),
+    ),
     row("write 1 GiB 1 client q1", Unit::Bytes, "one", "write --size 1073741824", STREAM),
     row("write 1 GiB 1 client q4", Unit::Bytes, "one", "write --size 1073741824 --depth 4", STREAM),
     row("write 5 clients q1", Unit::Bytes, "many", "write --clients 5 --size 268435456 --passes 2", STREAM),
@@ -91,6 +106,7 @@ const STREAMS: &[Row] = &[
         "write --clients 10 --size 268435456 --passes 2 --depth 4",
         STREAM,
     ),
+    row("new file 1 GiB q4", Unit::Bytes, "fresh", "new --size 1073741824 --depth 4", STREAM),
 ];
 
 const SMALL: &[Row] = &[
@@ -109,6 +125,20 @@ const SMALL: &[Row] = &[
         Bar::speed(4.0),
     ),
     row(
+        "write 1 KiB q1",
+        Unit::Ops,
+        "one",
+        "write --block 1024 --size 104857600 --seconds 1.5",
+        Bar::speed(1.0),
+    ),
+    row(
+        "random read 4 KiB q1",
+        Unit::Ops,
+        "one",
+        "random --block 4096 --size 1073741824 --seconds 1.5",
+        Bar::speed(1.0),
+    ),
+    row(
         "random read 4 KiB q32",
         Unit::Ops,
         "one",
@@ -116,6 +146,18 @@ const SMALL: &[Row] = &[
         Bar::speed(3.0),
     ),
 ];
+
+/// Measured on our server only: a process for each connection does not fit in memory.
+const BUSY: Row = Row {
+    peers: &[],
+    ..row(
+        "200 busy beside 10,000 idle",
+        Unit::Kept,
+        "crowd",
+        "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3",
+        Bar::Keeps(95.0),
+    )
+};
 
 const FILES: &[Row] = &[
     row("create+write 4 KiB+close", Unit::Ops, "new", "create --block 4096 --count 2000", Bar::speed(4.0)),

@@ -19,6 +19,8 @@ fn speed(row: &Row, m: &Measured) -> f64 {
         Unit::Ops => m.ops as f64 / m.seconds,
         Unit::Memory => m.bytes as f64 / m.ops as f64,
         Unit::Gap => m.longest_gap_ms,
+        Unit::Tail => m.p99_us / 1e3,
+        Unit::Kept => m.kept * 100.0,
     }
 }
 
@@ -27,7 +29,7 @@ fn cpu(row: &Row, m: &Measured) -> f64 {
         Unit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
         Unit::Ops => m.cpu / m.ops as f64 * 1e6,
         Unit::Memory => m.cpu,
-        Unit::Gap => m.cpu / m.seconds,
+        Unit::Gap | Unit::Tail | Unit::Kept => m.cpu / m.seconds,
     }
 }
 
@@ -62,6 +64,7 @@ struct Column {
     p50: Spread,
     p99: Spread,
     pss_kib: i64,
+    fairness: f64,
     /// The additional results of a row of paced streams.
     streams: String,
 }
@@ -77,6 +80,7 @@ fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
         p50: of(&|m| m.p50_us)?,
         p99: of(&|m| m.p99_us)?,
         pss_kib: runs.iter().map(|m| m.pss_kib).max()?,
+        fairness: of(&|m| m.fairness)?.median,
         streams: runs.last().map(|m| streams(m))?,
     })
 }
@@ -112,6 +116,15 @@ impl Column {
             Unit::Gap => {
                 format!("longest {} ms; {}; cpu {}", self.speed.text(1), self.streams, self.cpu.text(2))
             }
+            Unit::Kept => format!("{} %; cpu {}", self.speed.text(1), self.cpu.text(2)),
+            Unit::Tail => {
+                format!(
+                    "p99 {} ms, p50 {:.2} ms; cpu {}",
+                    self.speed.text(2),
+                    self.p50.median / 1e3,
+                    self.cpu.text(2)
+                )
+            }
         }
     }
 }
@@ -132,8 +145,8 @@ impl Columns {
     fn best(&self, row: &Row) -> Option<&Column> {
         let by_speed = |a: &&Column, b: &&Column| a.speed.median.total_cmp(&b.speed.median);
         match row.unit {
-            Unit::Memory | Unit::Gap => self.peers.iter().min_by(by_speed),
-            Unit::Bytes | Unit::Ops => self.peers.iter().max_by(by_speed),
+            Unit::Memory | Unit::Gap | Unit::Tail => self.peers.iter().min_by(by_speed),
+            Unit::Bytes | Unit::Ops | Unit::Kept => self.peers.iter().max_by(by_speed),
         }
     }
 
@@ -170,7 +183,15 @@ fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
     let (speed, cpu) = match row.bar? {
         Bar::AtMost(limit) => {
             let met = if ours.speed.median <= limit { Met::Yes } else { Met::No };
-            return Some((met, format!("at most {:.0} KiB each", limit / 1024.0)));
+            let text = match row.unit {
+                Unit::Tail => format!("at most {limit:.0} ms"),
+                _ => format!("at most {:.0} KiB each", limit / 1024.0),
+            };
+            return Some((met, text));
+        }
+        Bar::Keeps(least) => {
+            let met = if ours.speed.median >= least { Met::Yes } else { Met::No };
+            return Some((met, format!("at least {least:.0} %")));
         }
         Bar::NoGap(limit) => {
             let met = if ours.speed.most <= limit { Met::Yes } else { Met::No };
@@ -200,6 +221,8 @@ fn ratios(row: &Row, columns: &Columns) -> Option<String> {
     match row.unit {
         Unit::Memory => return Some(format!("memory {speed}")),
         Unit::Gap => return Some(format!("longest gap {speed}")),
+        Unit::Kept => return None,
+        Unit::Tail => return Some(format!("p99 {speed}")),
         Unit::Bytes | Unit::Ops => {}
     }
     let also = columns
@@ -274,7 +297,7 @@ pub fn json(groups: &[Group], samples: &[Sample]) -> Value {
 fn side_json(column: &Column) -> Value {
     let spread = |s: Spread| json!({ "median": s.median, "min": s.least, "max": s.most });
     json!({ "speed": spread(column.speed), "cpu": spread(column.cpu), "p50_us": column.p50.median,
-            "p99_us": column.p99.median, "pss_kib": column.pss_kib })
+            "p99_us": column.p99.median, "pss_kib": column.pss_kib, "fairness": column.fairness })
 }
 
 fn unit(unit: Unit) -> &'static str {
@@ -283,6 +306,8 @@ fn unit(unit: Unit) -> &'static str {
         Unit::Ops => "op/s; CPU us/op",
         Unit::Memory => "bytes per connection; CPU s in 3 s",
         Unit::Gap => "longest gap in ms; CPU s per s",
+        Unit::Kept => "% kept; CPU s per s",
+        Unit::Tail => "p99 in ms; CPU s per s",
     }
 }
 
@@ -296,6 +321,11 @@ pub fn one(row: &Row, m: &Measured) -> String {
         }
         Unit::Memory => format!("{:.0} B each", speed(row, m)),
         Unit::Gap => format!("longest gap {:.1} ms, {}", m.longest_gap_ms, streams(m)),
+        Unit::Kept => format!("{:.1} % beside {:.0} op/s", speed(row, m), m.ops as f64 / m.seconds),
+        Unit::Tail => {
+            let streams = m.beside as f64 / m.seconds / 1e6;
+            format!("p50 {:.0} p99 {:.0} us beside {streams:.0} MB/s", m.p50_us, m.p99_us)
+        }
     }
 }
 
@@ -320,6 +350,8 @@ mod tests {
             beside: 0,
             gaps: 0,
             longest_gap_ms: 0.0,
+            fairness: 1.0,
+            kept: 0.0,
             pss_kib: 1024,
         };
         Sample { row: NAME, who, round: 1, measured }

@@ -11,6 +11,11 @@ pub enum Unit {
     Memory,
     /// The longest wait of a paced stream in milliseconds, and server CPU per second.
     Gap,
+    /// The 99th percentile of the operations' latency in milliseconds, and server CPU per second.
+    Tail,
+    /// The part of the speed that remains beside idle connections in percent, and server CPU per
+    /// second.
+    Kept,
 }
 
 /// The bar that our server must reach.
@@ -23,10 +28,12 @@ pub enum Bar {
         /// Server CPU at most this part of the peer's.
         cpu: Option<f64>,
     },
-    /// At most so many bytes, whatever the peer takes.
+    /// At most so many bytes or milliseconds, whatever the peer takes.
     AtMost(f64),
     /// No run may have a gap of more than so many milliseconds.
     NoGap(f64),
+    /// At least so many percent.
+    Keeps(f64),
 }
 
 impl Bar {
@@ -100,6 +107,12 @@ impl Group {
 }
 
 impl Row {
+    /// The prefixes of the files that it uses.
+    pub fn files(&self) -> impl Iterator<Item = &'static str> {
+        let copies = self.args.starts_with("put "); // it copies the file of another row
+        [self.file].into_iter().chain(copies.then_some("one"))
+    }
+
     /// Whether a second run finds the files that it needs.
     pub fn may_repeat(&self) -> bool {
         !self.makes_files()
@@ -107,7 +120,12 @@ impl Row {
 
     /// Whether it makes or removes files of its own. Each run then uses other files.
     pub fn makes_files(&self) -> bool {
-        matches!(self.file, "new" | "kept")
+        matches!(self.file, "new" | "kept") || self.makes_large_files()
+    }
+
+    /// Whether each run's files are removed after it, because they are large.
+    pub fn makes_large_files(&self) -> bool {
+        self.file == "fresh"
     }
 
     /// The load program's command line, on this file or prefix; shorter when `short`.
@@ -119,6 +137,7 @@ impl Row {
                     ("--size", "1073741824") => "536870912",
                     ("--passes", "2") => "1",
                     ("--seconds", "60") => "10",
+                    ("--seconds", "3") => "1.5",
                     ("--seconds", _) => "0.7",
                     ("--count", "2000") => "500",
                     ("--passes", "10") => "4",
@@ -158,6 +177,17 @@ mod tests {
         for group in nfs::groups().iter().chain(&smb::groups()).chain(&iscsi::groups()) {
             assert!(group.rows.iter().all(|row| row.peers == group.peers()), "{group:?}");
         }
+    }
+
+    #[test]
+    fn a_row_says_what_files_it_uses() {
+        let files = |name: &str| -> Vec<&str> {
+            let groups = chosen(smb::groups(), &[name.to_owned()]);
+            groups[0].rows[0].files().collect()
+        };
+        assert_eq!(files("read 50 clients"), ["crowd"]);
+        assert_eq!(files("get 1 GiB signed"), ["one"]);
+        assert_eq!(files("put 1 GiB signed"), ["put", "one"]);
     }
 
     #[test]

@@ -38,7 +38,7 @@ const ANY: &[&str] = &["default", "sendfile"];
 const DEFAULT: &[&str] = &["default"];
 const MAC: &[&str] = &["fruit"];
 
-/// Makes the files that all rows use, and the Unix user for smbd.
+/// Makes the folder, and the Unix user for smbd.
 pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: smbd needs its accounts as Unix users");
@@ -49,12 +49,12 @@ pub fn place(libsmb2: Option<&Path>) -> Result<Place> {
     };
     samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
-    folder::prepare_mac(&folder, UID)?;
-    Ok(Place { load, folder, peer: None })
+    Ok(Place { load, folder, peer: None, host: None })
 }
 
 /// Starts a server with its own files apart from those of other servers of its kind.
-pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
+pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
+    let folder = &place.folder;
     let port = process::free_port()?;
     let running = match who {
         Who::Ours => {
@@ -63,25 +63,32 @@ pub fn start(folder: &Path, who: Who, apart: &str) -> Result<Contestant> {
             let (name, path) = ("share", folder.display());
             std::fs::write(
                 &settings,
-                format!("[[share]]\nname = \"{name}\"\npath = \"{path}\"\nprotocols = [\"smb\"]\n"),
+                format!(
+                    "[[share]]\nname = \"{name}\"\npath = \"{path}\"\nnfs = false\nafp = false\niscsi = false\n"
+                ),
             )?;
             server::add_user(&state, ADA.name, ADA.password, UID)?;
-            server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?
+            let port = port.to_string();
+            let mut addresses = vec!["--smb-port", &port, "--listen", "127.0.0.1"];
+            addresses.extend(place.host.iter().flat_map(|host| ["--listen", host]));
+            server::ours_with_settings(&settings, &state, &addresses)?
         }
         Who::Peer(configuration) => {
             let Some((_, settings)) = CONFIGURATIONS.iter().find(|(name, _)| *name == configuration) else {
                 bail!("smbd has no configuration {configuration}");
             };
-            let share = Share { name: "share".into(), folder: folder.to_path_buf(), settings: "" };
-            let place = PathBuf::from(format!("target/compare/smbd-{configuration}{apart}"));
-            samba::start(&place, port, &[ADA], &[share], settings)?
+            let share = Share { name: "share".into(), folder: folder.clone(), settings: "" };
+            let also = place.host.map_or(String::new(), |host| format!("\n  interfaces = lo {host}/24"));
+            let at = PathBuf::from(format!("target/compare/smbd-{configuration}{apart}"));
+            samba::start(&at, port, &[ADA], &[share], &format!("{settings}{also}"))?
         }
     };
     let client = samba::client_configuration(&process::root().join("target/compare/client"))?;
     let (port, client) = (port.to_string(), client.display().to_string());
     let local = folder.join("one.0").display().to_string();
     let reach = ["--port", &port, "--share", "share", "--user", ADA.name, "--password", ADA.password];
-    let more = ["--configuration", &client, "--local", &local];
+    let host = place.host.unwrap_or("127.0.0.1");
+    let more = ["--host", host, "--configuration", &client, "--local", &local];
     Ok(Contestant { running, reach: reach.iter().chain(&more).map(|&text| text.to_owned()).collect() })
 }
 
@@ -90,6 +97,7 @@ pub fn groups() -> Vec<Group> {
     for rows in [READS, WRITES, COPIES, SMALL] {
         groups.extend(Group::singles(rows));
     }
+    groups.push(Group::new(vec![BUSY]));
     groups.push(Group::new(FILES.to_vec()));
     groups.extend(Group::singles(LISTS));
     groups.push(Group::last(DELETES));
@@ -146,6 +154,20 @@ const READS: &[Row] = &[
         READERS,
         STREAM,
     ),
+    row(
+        "read 50 clients q4",
+        Unit::Bytes,
+        ("crowd", "read --clients 50 --size 50331648 --seconds 3 --depth 4"),
+        READERS,
+        STREAM,
+    ),
+    row(
+        "p99 of 4 KiB reads beside 10 streams",
+        Unit::Tail,
+        ("crowd", "beside --clients 11 --size 50331648 --seconds 3 --depth 4"),
+        READERS,
+        Bar::AtMost(2.0),
+    ),
 ];
 
 const WRITES: &[Row] = &[
@@ -185,6 +207,7 @@ const WRITES: &[Row] = &[
         WRITERS,
         STREAM,
     ),
+    row("new file 1 GiB q4", Unit::Bytes, ("fresh", "new --size 1073741824 --depth 4"), WRITERS, STREAM),
 ];
 
 /// 1 GiB through smbclient. libsmb2 supports neither of the two: it signs with AES-CMAC and seals
@@ -224,6 +247,20 @@ const SMALL: &[Row] = &[
         Bar::speed(1.0),
     ),
     row(
+        "write 1 KiB q1",
+        Unit::Ops,
+        ("one", "write --block 1024 --size 104857600 --seconds 1.5"),
+        WRITERS,
+        Bar::speed(1.0),
+    ),
+    row(
+        "random read 4 KiB q1",
+        Unit::Ops,
+        ("one", "random --block 4096 --size 1073741824 --seconds 1.5"),
+        READERS,
+        Bar::speed(1.0),
+    ),
+    row(
         "random read 4 KiB q32",
         Unit::Ops,
         ("one", "random --block 4096 --size 1073741824 --depth 32 --seconds 1.5"),
@@ -231,6 +268,15 @@ const SMALL: &[Row] = &[
         Bar::speed(2.0),
     ),
 ];
+
+/// Measured on our server only: a process for each connection does not fit in memory.
+const BUSY: Row = row(
+    "200 busy beside 10,000 idle",
+    Unit::Kept,
+    ("crowd", "random --block 4096 --size 50331648 --clients 200 --idle 10000 --seconds 3"),
+    &[],
+    Bar::Keeps(95.0),
+);
 
 const FILES: &[Row] = &[
     row(

@@ -2,6 +2,7 @@
 //! outcome is compared with the committed list `interop/<protocol>/expected.toml`.
 
 mod afp;
+mod bench;
 mod cable;
 mod capture;
 mod expected;
@@ -22,11 +23,11 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "bench"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp, iscsi or linux
+    /// nfs, smb, afp, iscsi or linux; bench: `fourfold bench` against other projects' servers
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -62,7 +63,7 @@ pub struct Args {
     /// The folder of that share: it is emptied before each suite, and tests that look at it can
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
-    /// Netatalk's afpd, for --peer (afp)
+    /// Netatalk's afpd, for --peer (afp), or to be measured (bench)
     #[arg(long, value_name = "PATH")]
     afpd: Option<PathBuf>,
     /// The folder of another afp_spectest than Debian's (afp)
@@ -77,6 +78,7 @@ pub fn run(args: &Args) -> Result<()> {
         "afp" => afp::run(args),
         "iscsi" => iscsi::run(args),
         "linux" => linux::run(args),
+        "bench" => run_bench(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }
@@ -114,6 +116,18 @@ fn run_nfs(args: &Args) -> Result<()> {
         print!("{}", outcomes.as_toml());
     }
     let expected = Expected::read(&process::root().join("interop/nfs/expected.toml"))?;
+    conclude(args, &expected.compare(&outcomes, process::is_ci()))
+}
+
+fn run_bench(args: &Args) -> Result<()> {
+    let packages = [debian::SMB_PEER, debian::NFS_PEER, debian::ISCSI_PEER].concat();
+    prepare(args, &packages, false)?;
+    let mut outcomes = Outcomes::default();
+    bench::run(args.afpd.as_deref(), &mut outcomes)?;
+    if args.list {
+        print!("{}", outcomes.as_toml());
+    }
+    let expected = Expected::read(&process::root().join("interop/bench/expected.toml"))?;
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 

@@ -105,7 +105,7 @@ impl Place {
         for (name, read_only) in self.shares() {
             let path = self.folder.join(&name);
             text.push_str(&format!(
-                "\n[[share]]\nname = \"{name}\"\npath = \"{}\"\nprotocols = [\"afp\"]\nguests = true\nread-only = {read_only}\n",
+                "\n[[share]]\nname = \"{name}\"\npath = \"{}\"\nnfs = false\nsmb = false\niscsi = false\nguests = true\nread-only = {read_only}\n",
                 path.display()
             ));
         }

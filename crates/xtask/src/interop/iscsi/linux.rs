@@ -118,7 +118,9 @@ impl Host {
     fn settings_text(&self) -> String {
         let share = |name: &str, access: &str| {
             let path = text(&self.folder.join(name));
-            format!("\n[[share]]\nname = \"{name}\"\npath = \"{path}\"\nprotocols = [\"iscsi\"]\n{access}\n")
+            format!(
+                "\n[[share]]\nname = \"{name}\"\npath = \"{path}\"\nnfs = false\nsmb = false\nafp = false\n{access}\n"
+            )
         };
         let lun = |name: &str, size: &str, block_size: u32| {
             format!("\n[[share.lun]]\nname = \"{name}\"\nsize = \"{size}\"\nblock-size = {block_size}\n")

@@ -159,7 +159,7 @@ impl Place {
         {
             let path = self.folder.join(share);
             text.push_str(&format!(
-                "\n[[share]]\nname = \"{share}\"\npath = \"{}\"\nprotocols = [\"iscsi\"]\n{access}\n",
+                "\n[[share]]\nname = \"{share}\"\npath = \"{}\"\nnfs = false\nsmb = false\nafp = false\n{access}\n",
                 path.display()
             ));
             for lun in LUNS.iter().filter(|lun| lun.is_closed == (share == "closed")) {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
+use crate::past;
 use crate::process::{self, Running};
 use crate::samba::{self, Share, User};
 use crate::server;
@@ -28,12 +29,14 @@ const GRACE_S: u32 = 10;
 pub struct Place {
     folder: PathBuf,
     is_peer: bool,
+    /// The folder of a share with a snapshot, where this machine can have one.
+    past: Option<PathBuf>,
     running: Option<Running>,
 }
 
 impl Place {
     pub fn new(is_peer: bool) -> Result<Self> {
-        let mut place = Self { folder: process::fresh_folder(FOLDER)?, is_peer, running: None };
+        let mut place = Self { folder: process::fresh_folder(FOLDER)?, is_peer, past: None, running: None };
         fs::create_dir_all(place.share())?;
         chown(place.share(), Some(server::UID), Some(server::UID))?;
         for (device, address) in [("tap0", "10.0.2.2/24"), ("tap1", "10.0.3.2/24")] {
@@ -44,7 +47,9 @@ impl Place {
         if is_peer {
             samba::unix_users(&place.folder, &[(ADA, server::UID)])?;
         } else {
+            place.past = past::mount(&place.folder, server::UID)?;
             fs::write(place.settings(), place.settings_text())?;
+            place.past.iter().try_for_each(|folder| past::take(&place.settings(), folder).map(drop))?;
             server::add_user(&place.state(), USER, PASSWORD, server::UID)?;
         }
         place.start()?;
@@ -64,10 +69,18 @@ impl Place {
     }
 
     fn settings_text(&self) -> String {
+        let past = self.past.as_ref().map(|folder| {
+            let path = folder.display();
+            format!(
+                "\n[[share]]\nname = \"{}\"\npath = \"{path}\"\nafp = false\niscsi = false\n",
+                past::SHARE
+            )
+        });
         format!(
             "[server]\nbonjour = \"off\"\ngrace-period = {GRACE_S}\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
-             protocols = [\"nfs\", \"smb\"]\n",
-            self.share().display()
+             afp = false\niscsi = false\n{}",
+            self.share().display(),
+            past.unwrap_or_default()
         )
     }
 
@@ -88,6 +101,7 @@ impl Place {
         let (verb, path) = what.split_once(' ').unwrap_or((what, ""));
         let path = self.share().join(path);
         match verb {
+            "past" => Ok(if self.past.is_some() { "yes" } else { "no" }.into()),
             "names" => names(&path),
             "sum" => {
                 let text = process::stdout_of("md5sum", &["--", &path.to_string_lossy()], LIMIT)?;

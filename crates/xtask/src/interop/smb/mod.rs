@@ -66,8 +66,7 @@ fn smbtorture(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<Verdict
     if wanted.is_empty() {
         return Ok(Verdict::default());
     }
-    let (_server, port) = place.ours()?;
-    let target = place.our_target(port)?;
+    let (_server, target) = place.ours()?;
     let mut said = torture::run(&target, wanted, &logs(), |said| tell(said, args.keep_going))?;
     if args.ci {
         try_again(&target, &mut said)?;

@@ -10,7 +10,7 @@ use super::suites::Kind;
 use super::torture::{self, Slot, Target};
 use crate::process::{self, Running};
 use crate::samba::{self, Share, User};
-use crate::{isolate, server};
+use crate::{isolate, past, server};
 
 pub const ADA: User = User { name: "ada", password: "secret" };
 pub const BOB: User = User { name: "bob", password: "geheim" };
@@ -23,11 +23,13 @@ const SLOTS: usize = 5;
 #[derive(Debug)]
 pub struct Place {
     pub folder: PathBuf,
+    /// The folder of a share with a snapshot, where this machine can have one.
+    past: Option<PathBuf>,
 }
 
 impl Place {
     pub fn new() -> Result<Self> {
-        let place = Self { folder: process::fresh_folder("interop-smb")? };
+        let mut place = Self { folder: process::fresh_folder("interop-smb")?, past: None };
         let slots = (1..=SLOTS).flat_map(|slot| [format!("share{slot}"), format!("time{slot}")]);
         for name in slots.chain(["files".into(), "guests".into(), "sealed".into()]) {
             fs::create_dir_all(place.folder.join(&name))?;
@@ -38,6 +40,7 @@ impl Place {
         if isolate::is_isolated() {
             samba::unix_users(&place.folder, UIDS)?;
         }
+        place.past = past::mount(&place.folder, UIDS[0].1)?;
         Ok(place)
     }
 
@@ -84,8 +87,25 @@ impl Place {
     }
 
     /// `fourfold serve` for smbtorture, without guests: it must refuse users without an account.
-    pub fn ours(&self) -> Result<(Running, u16)> {
-        self.serve("fourfold", &self.shares_for_smbtorture())
+    pub fn ours(&self) -> Result<(Running, Target)> {
+        let settings = self.write_settings("fourfold", &self.shares_for_smbtorture())?;
+        let past = self.options_for_past(&settings)?;
+        let (running, port) = self.serve(&settings)?;
+        let target = self.target(port, "main", &[(Kind::Past, past::SHARE)])?;
+        Ok((running, Target { past, ..target }))
+    }
+
+    /// Takes the snapshot of [`Kind::Past`], and returns the options that lead smbtorture to it.
+    fn options_for_past(&self, settings: &Path) -> Result<Vec<String>> {
+        let Some(folder) = &self.past else { return Ok(Vec::new()) };
+        let label = past::take(settings, folder)?;
+        let (stream, length) = (past::STREAM, past::STREAM_LENGTH);
+        Ok(vec![
+            format!("twrp_snapshot={label}"),
+            "twrp_file=subdir\\hardlink".into(),
+            format!("twrp_stream={stream}"),
+            format!("twrp_stream_size={length}"),
+        ])
     }
 
     /// `fourfold serve` for other clients, with guests and a share that requires encryption.
@@ -95,17 +115,21 @@ impl Place {
             self.share("guests", "guests", "guests = true"),
             self.share("sealed", "sealed", "encryption = \"required\""),
         ];
-        self.serve("fourfold-clients", &shares.concat())
+        self.serve(&self.write_settings("fourfold-clients", &shares.concat())?)
     }
 
-    fn serve(&self, name: &str, text: &str) -> Result<(Running, u16)> {
-        let (port, state) = (process::free_port()?, self.folder.join(name));
-        let settings = state.with_extension("toml");
+    fn write_settings(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let settings = self.folder.join(name).with_extension("toml");
         fs::write(&settings, text)?;
+        Ok(settings)
+    }
+
+    fn serve(&self, settings: &Path) -> Result<(Running, u16)> {
+        let (port, state) = (process::free_port()?, settings.with_extension(""));
         for (user, uid) in UIDS {
             server::add_user(&state, user.name, user.password, *uid)?;
         }
-        let running = server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?;
+        let running = server::ours_with_settings(settings, &state, &["--smb-port", &port.to_string()])?;
         Ok((running, port))
     }
 
@@ -113,7 +137,7 @@ impl Place {
     fn share(&self, name: &str, folder: &str, more: &str) -> String {
         let path = self.folder.join(folder);
         format!(
-            "[[share]]\nname = \"{name}\"\npath = \"{}\"\nprotocols = [\"smb\"]\n{more}\n",
+            "[[share]]\nname = \"{name}\"\npath = \"{}\"\nnfs = false\nafp = false\niscsi = false\n{more}\n",
             path.display()
         )
     }
@@ -130,7 +154,11 @@ impl Place {
             ]
             .concat()
         };
-        (1..=SLOTS).map(slot).collect()
+        let past = self.past.as_ref().map(|folder| {
+            let path = folder.strip_prefix(&self.folder).unwrap_or(folder).to_string_lossy();
+            self.share(past::SHARE, &path, "")
+        });
+        (1..=SLOTS).map(slot).chain(past).collect()
     }
 
     /// smbd's address for smbtorture. `main` is the name of the ordinary shares, without the slot's
@@ -141,18 +169,13 @@ impl Place {
         self.target(port, main, &named)
     }
 
-    /// Our server's address for smbtorture.
-    pub fn our_target(&self, port: u16) -> Result<Target> {
-        self.target(port, "main", &[])
-    }
-
     fn target(&self, port: u16, main: &str, named: &[(Kind, &str)]) -> Result<Target> {
         let slot = |slot: usize| {
             let named = named.iter().chain(&[(Kind::TimeMachine, "time")]);
             Ok(Slot {
                 main: format!("{main}{slot}"),
                 plain: format!("plain{slot}"),
-                shares: named.map(|(kind, share)| (*kind, format!("{share}{slot}"))).collect(),
+                shares: named.map(|(kind, share)| (*kind, of_slot(*kind, share, slot))).collect(),
                 folder: Some(self.folder.join(format!("share{slot}"))),
                 iptables: self.iptables(slot)?,
             })
@@ -161,6 +184,7 @@ impl Place {
             host: "127.0.0.1".into(),
             port,
             slots: (1..=SLOTS).map(slot).collect::<Result<_>>()?,
+            past: Vec::new(),
             login: torture::login(),
             configuration: samba::client_configuration(&self.folder.join("client"))?,
         })
@@ -177,6 +201,11 @@ impl Place {
         fs::write(&script, format!("iptables -w $(echo \"$@\" | sed s/SMBTORTURE/SLOT{slot}/g)\n"))?;
         Ok(Some(script))
     }
+}
+
+/// The share of a slot. One share serves all slots if its suite runs once.
+fn of_slot(kind: Kind, share: &str, slot: usize) -> String {
+    if kind == Kind::Past { share.into() } else { format!("{share}{slot}") }
 }
 
 /// The peer's other configuration: it keeps security descriptors as they were set, and names of
@@ -213,6 +242,7 @@ pub fn elsewhere(text: &str, login: &str, folder: Option<&Path>) -> Result<Targe
         host: host.into(),
         port: port.parse().with_context(|| format!("{port:?} is no port"))?,
         slots: vec![slot],
+        past: Vec::new(),
         login: login.into(),
         configuration: samba::client_configuration(&process::root().join("target/interop-smb-client"))?,
     })

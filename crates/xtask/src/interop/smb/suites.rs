@@ -11,6 +11,8 @@ pub enum Kind {
     TimeMachine,
     /// A share without Mac metadata, with one that has it as the second.
     Conversion,
+    /// A share with a snapshot.
+    Past,
     /// Security twice; the entries of lists are in any order.
     NonCanonical,
 }
@@ -119,7 +121,7 @@ pub const SUITES: &[Suite] = &[
     Suite::new("smb2.sharemode"),
     Suite::new("smb2.tcon"),
     Suite::new("smb2.timestamp_resolution"),
-    Suite::new("smb2.twrp"),
+    Suite::on(Kind::Past, "smb2.twrp"),
     Suite::new("smb2.winattr"),
     Suite::told(&["filename=testfile", "offset=0", "beyond_final_zero=4096"], "smb2.zero-data-ioctl"),
     Suite::new("vfs.fruit"),

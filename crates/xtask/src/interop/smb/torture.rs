@@ -14,6 +14,9 @@ use super::suites::{Kind, Suite};
 use crate::interop::outcome::Outcome;
 use crate::process;
 
+/// The tests of the suite that needs a snapshot.
+const TWRP: &[&str] = &["smb2.twrp.write", "smb2.twrp.stream", "smb2.twrp.openroot", "smb2.twrp.listdir"];
+
 /// A server as smbtorture uses it.
 #[derive(Clone, Debug)]
 pub struct Target {
@@ -21,6 +24,8 @@ pub struct Target {
     pub port: u16,
     /// One slot for each suite that may run in parallel: suites use the same names for their files.
     pub slots: Vec<Slot>,
+    /// The options for the share of [`Kind::Past`]. Empty: there is no such share.
+    pub past: Vec<String>,
     pub login: String,
     /// smb.conf for the client.
     pub configuration: PathBuf,
@@ -110,12 +115,18 @@ fn run_suite(target: &Target, slot: &Slot, wanted: &Wanted, logs: &Path) -> Resu
         }
     }
     let (suite, start) = (wanted.suite, Instant::now());
+    if suite.kind == Kind::Past && target.past.is_empty() {
+        let skip = |name: &&str| ((*name).to_owned(), Outcome::Skip("no btrfs can be mounted".into()));
+        return Ok(Said { suite, tests: TWRP.iter().map(skip).collect(), seconds: 0.0, log: logs.into() });
+    }
     let (first, second) = slot.shares(suite.kind);
     let unc = format!("//{}/{first}", target.host);
     let (port, configuration) = (target.port.to_string(), target.configuration.to_string_lossy());
     let mut args = vec!["-s", &*configuration, &unc, "-p", &port, "-U", &target.login, "--fullname"];
     let options = options(slot, second, suite.options);
-    args.extend(options.iter().map(String::as_str));
+    let past = target.past.iter().filter(|_| suite.kind == Kind::Past);
+    let past: Vec<String> = past.map(|option| format!("--option=torture:{option}")).collect();
+    args.extend(options.iter().chain(&past).map(String::as_str));
     match wanted.tests.as_slice() {
         [] => args.push(suite.name),
         tests => args.extend(tests.iter().map(String::as_str)),

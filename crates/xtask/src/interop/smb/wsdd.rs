@@ -46,7 +46,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     outcomes.run(PROBE, &[], || Client::start(&place, "second")?.until(&found()?, 1));
     outcomes.run(RELOAD, &[], || {
         let server = server.as_ref().context("no server")?;
-        place.reload(server, "protocols = [\"nfs\"]")?;
+        place.reload(server, "smb = false\nafp = false\niscsi = false")?;
         client.until("\"Bye ", 1)?;
         place.reload(server, "")?;
         client.until(&found()?, 2)

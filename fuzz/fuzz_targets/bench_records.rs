@@ -1,0 +1,4 @@
+//! covers: bench/record
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::bench::records);

@@ -1,0 +1,4 @@
+//! covers: bench/target
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::bench::urls);

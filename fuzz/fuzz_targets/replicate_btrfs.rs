@@ -1,0 +1,4 @@
+//! covers: replicate/wire/btrfs
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::replicate::btrfs_stream);
