@@ -283,21 +283,23 @@ fn the_cache_keeps_within_its_bytes_and_stays_right() {
 #[test]
 fn creating_many_files_takes_no_longer_for_the_later_ones() {
     let disk = Disk::new();
-    // The host's own part, making the file, takes as long as its disk needs.
+    // The host's own part, making the file, takes as long as its disk needs. The median leaves out the look-ups during
+    // which another process had the processor.
     let create = |range: std::ops::Range<usize>| {
-        let mut looked = Duration::ZERO;
+        let mut looked = Vec::with_capacity(range.len());
         for at in range {
             let name = format!("Name {at:06}");
             let start = Instant::now();
             assert_eq!(disk.folded(&name), Err(Error::NotFound));
-            looked += start.elapsed();
+            looked.push(start.elapsed());
             disk.create(&name);
         }
-        looked
+        looked.sort_unstable();
+        looked[looked.len() / 2]
     };
     let (first, second) = (create(0..5_000), create(5_000..10_000));
-    println!("look-ups of the first 5,000 took {first:?}, of the second {second:?}");
-    assert!(second < first.max(Duration::from_millis(50)) * 3, "{first:?} then {second:?}");
+    println!("a look-up of the first 5,000 took {first:?}, one of the second {second:?}");
+    assert!(second < first.max(Duration::from_micros(10)) * 3, "{first:?} then {second:?}");
     assert_eq!(disk.folded("NAME 009999").unwrap(), "Name 009999");
 }
 
