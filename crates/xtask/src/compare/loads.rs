@@ -19,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// What verdicts say if the client is the limit, or shares the processors with the server.
 const OWN_LIMIT: [&str; 2] = ["Limited by the clients' processors", "which clients and server share here"];
 
-/// What the verdict says if other programs used the processors: then the figures say nothing.
+/// What the verdict says if other programs used the processors.
 const DISTURBED: &str = "Limited by other programs";
 
 /// The same work for both.
@@ -52,7 +52,7 @@ const PAIRS: &[Pair] = &[
 /// Measures the pairs of all protocols whose load program can be built.
 pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
     ensure!(isolate::is_isolated(), "as root only, and where namespaces may be made");
-    let mut too_slow = Vec::new();
+    let (mut too_slow, mut disturbed) = (Vec::new(), Vec::new());
     println!("| row | C program | fourfold bench | ratio | |\n|---|---|---|---|---|");
     for protocol in [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi] {
         let place = match protocol {
@@ -76,19 +76,62 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
         for pair in PAIRS.iter().filter(is_same) {
             let line = measured(protocol, &place, &servers, pair, rounds.min(5))?;
             println!("{}", line.text);
-            too_slow.extend((!line.is_ok).then_some(format!("{} {}", protocol.title(), pair.name)));
+            match line.judged {
+                Judged::Ok | Judged::ClientIsTheLimit => {}
+                Judged::Disturbed => disturbed.push(format!("{} {}", protocol.title(), pair.name)),
+                Judged::FallsShort => too_slow.push(format!("{} {}", protocol.title(), pair.name)),
+            }
         }
         if protocol.has_files() {
             folder::remove(&place.folder, "fresh")?;
         }
     }
     ensure!(too_slow.is_empty(), "fourfold bench is too slow a client: {}", too_slow.join(", "));
+    ensure!(
+        disturbed.is_empty(),
+        "other programs used the processors during {}: measure these rows again on an idle machine",
+        disturbed.join(", ")
+    );
     Ok(())
 }
 
 struct Line {
     text: String,
-    is_ok: bool,
+    judged: Judged,
+}
+
+/// What a pair of runs shows.
+#[derive(Clone, Copy)]
+enum Judged {
+    Ok,
+    /// The report of `fourfold bench` says so itself.
+    ClientIsTheLimit,
+    /// The figures say nothing.
+    Disturbed,
+    FallsShort,
+}
+
+impl Judged {
+    fn new(ratio: f64, verdict: &str) -> Self {
+        if ratio >= BAR {
+            Self::Ok
+        } else if OWN_LIMIT.iter().any(|text| verdict.contains(text)) {
+            Self::ClientIsTheLimit
+        } else if verdict.contains(DISTURBED) {
+            Self::Disturbed
+        } else {
+            Self::FallsShort
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::ClientIsTheLimit => "the report says that the client is the limit",
+            Self::Disturbed => "disturbed by other programs: measure again",
+            Self::FallsShort => "falls short",
+        }
+    }
 }
 
 fn measured(
@@ -111,18 +154,11 @@ fn measured(
     }
     let (load, bench) = (best(&loads), best(&benches));
     let ratio = bench / load.max(1.0);
-    let is_own_limit = OWN_LIMIT.iter().any(|text| verdict.contains(text));
-    let is_disturbed = verdict.contains(DISTURBED);
-    let judged = match (ratio >= BAR, is_own_limit, is_disturbed) {
-        (true, ..) => "ok",
-        (false, true, _) => "the report says that the client is the limit",
-        (false, false, true) => "disturbed by other programs: measure again",
-        (false, false, false) => "falls short",
-    };
+    let judged = Judged::new(ratio, &verdict);
     let (load, bench) = (load / 1e6, bench / 1e6);
     let name = format!("{} {}", protocol.title(), pair.name);
-    let text = format!("| {name} | {load:.1} MB/s | {bench:.1} MB/s | {ratio:.2} | {judged} |");
-    Ok(Line { text, is_ok: ratio >= BAR || is_own_limit || is_disturbed })
+    let text = format!("| {name} | {load:.1} MB/s | {bench:.1} MB/s | {ratio:.2} | {} |", judged.text());
+    Ok(Line { text, judged })
 }
 
 /// The best run: other programs only make runs slower.
