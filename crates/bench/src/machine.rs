@@ -184,7 +184,9 @@ mod tests {
     fn the_process_that_listens_is_found_by_its_port() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert_eq!(listeners(port), [std::process::id()]);
+        // A child of another test has the socket, too, until it runs its program.
+        assert!(listeners(port).contains(&std::process::id()));
+        assert!(!listeners(port).contains(&1));
         assert!(!listens_everywhere(port));
         let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();
         assert!(listens_everywhere(listener.local_addr().unwrap().port()));

@@ -78,7 +78,7 @@ pub fn add_steps(steps: &mut Steps, stress_seconds: &str) {
         let processors = std::thread::available_parallelism()?.get();
         let threads = (processors * TESTS_PER_PROCESSOR).to_string();
         let env = [("RUST_TEST_THREADS", threads.as_str()), ("FOURFOLD_STRESS_SECONDS", stress_seconds)];
-        process::run_with("cargo", &["test", "--workspace", "--quiet"], &env)
+        process::run_with("cargo", &["test", "--workspace", "--quiet", "--no-fail-fast"], &env)
     });
     steps.run("docs", || {
         let args = ["doc", "--workspace", "--no-deps", "--quiet"];
