@@ -1,5 +1,5 @@
 //! The caches of listings and of open files: what they count, and limits that change while they are in use.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 use std::sync::Arc;
 
@@ -46,6 +46,26 @@ impl Disk {
                 _ => return count,
             }
         }
+    }
+
+    /// Folders of 1,000 names each.
+    fn folders_of_links(&self, files: usize) -> Vec<String> {
+        const IN_A_FOLDER: usize = 1_000;
+        /// ext4 allows 65,000 links of a file.
+        const FOLDERS_OF_A_FILE: usize = 60;
+        let folder = |at: usize| {
+            let name = format!("{at:05}");
+            let folder = self.dir.path().join(&name);
+            let file = self.dir.path().join(format!("file-{}", at / FOLDERS_OF_A_FILE));
+            std::fs::create_dir(&folder).unwrap();
+            if at.is_multiple_of(FOLDERS_OF_A_FILE) {
+                std::fs::write(&file, b"data").unwrap();
+            }
+            let link = |number: usize| folder.join(format!("a-file-with-a-rather-long-name-{number:08}"));
+            (0..IN_A_FOLDER).for_each(|number| std::fs::hard_link(&file, link(number)).unwrap());
+            name
+        };
+        (0..files / IN_A_FOLDER).map(folder).collect()
     }
 
     /// The keys of the files of a folder.
@@ -155,4 +175,37 @@ async fn what_the_page_cache_has_of_open_files_is_known() {
     }
     let traffic = disk.volume.site().traffic();
     assert_eq!((traffic.reads, traffic.read_bytes, traffic.writes), (1, 100_000, 0));
+}
+
+/// The names are links of few files, so that a disk has room for 10,000,000 of them:
+/// `FOURFOLD_TEST_FILES=10000000 cargo test --release -p vfs --test caches any_size -- --nocapture`.
+#[test]
+fn listings_of_a_volume_of_any_size_keep_to_their_budget() {
+    const LIMIT: usize = 2 << 20;
+    let files: usize = std::env::var("FOURFOLD_TEST_FILES").map_or(20_000, |text| text.parse().unwrap());
+    let cache = CacheBudget::new(LIMIT);
+    let disk = Disk::new(&cache, &KeptFiles::new(100));
+    let folders = disk.folders_of_links(files);
+    let (before, mut count, mut most) = (resident(), 0, 0);
+    for (at, folder) in folders.iter().enumerate() {
+        // Each folder, and one that is asked for again and again.
+        for folder in [folder.as_str(), "00000"] {
+            count += disk.list(folder);
+        }
+        assert!(cache.used() <= LIMIT, "{} bytes after {at} folders", cache.used());
+        most = most.max(resident());
+    }
+    let (report, grown) = (cache.report(), most.saturating_sub(before) >> 10);
+    println!("{files} files: {} KiB of listings, {grown} KiB more memory; {report:?}", cache.used() >> 10);
+    assert_eq!(count, files * 2);
+    assert!(report.hits as usize >= folders.len() - 1, "{report:?}");
+    assert!(report.evictions as usize > folders.len() / 2, "{report:?}");
+    assert!(grown < 16 << 10, "{grown} KiB for {files} files");
+}
+
+/// Memory of this process, in bytes.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
+    line.trim_end_matches(" kB").trim().parse::<u64>().unwrap() << 10
 }

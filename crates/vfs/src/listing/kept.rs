@@ -24,6 +24,8 @@ const RETRY: u64 = 20;
 /// and a kept folder that no client has used is dropped for other volumes' folders when memory is
 /// short.
 const IDLE: u64 = 20;
+/// What a call of [`Listings::tend`] adds to the clock.
+const TENDED: u64 = 1 << 32;
 /// Folders that are remembered as too large.
 const MOST_REFUSED: usize = 256;
 
@@ -36,8 +38,8 @@ pub(crate) struct Listings {
     budget: Arc<CacheBudget>,
     /// Raised to forget all details at once.
     epoch: Arc<AtomicU64>,
-    /// How many times [`Listings::tend`] was called.
-    age: AtomicU64,
+    /// How many times [`Listings::tend`] was called, in the upper half, and how many listings and names were installed.
+    clock: AtomicU64,
     /// Folders that were too large, and the age at which that was found.
     refused: Mutex<HashMap<(FileId, What), u64>, rank::RefusedListings>,
     buildings: Buildings,
@@ -70,7 +72,7 @@ impl Listings {
             count: AtomicUsize::new(0),
             budget,
             epoch: details,
-            age: AtomicU64::new(0),
+            clock: AtomicU64::new(0),
             refused: Mutex::default(),
             buildings: Buildings::default(),
         }
@@ -141,7 +143,7 @@ impl Listings {
     ) -> Option<Vec<Name>> {
         let id = folder.object.id();
         let kept = self.folder(id)?;
-        kept.use_at(self.age());
+        kept.use_at(self.now());
         let mut state = kept.state.lock();
         if !state.explains(&folder.attributes) {
             drop(state);
@@ -197,12 +199,13 @@ impl Listings {
 
     /// Drops what is not used, when memory is short. Called every few seconds.
     pub(crate) fn tend(&self, backend: &dyn Backend) {
-        let age = self.age.fetch_add(1, Ordering::Relaxed) + 1;
+        let age = (self.clock.fetch_add(TENDED, Ordering::Relaxed) / TENDED) + 1;
         self.refused.lock().retain(|_, since| age - *since < RETRY);
         self.shrink(backend, self.budget.limit(), self.budget.used());
         if self.budget.free() < self.budget.limit() / 4 {
             let mut kept = self.kept.lock();
-            let is_idle = |folder: &Folder| age.saturating_sub(folder.used.load(Ordering::Relaxed)) > IDLE;
+            let is_idle =
+                |folder: &Folder| age.saturating_sub(folder.used.load(Ordering::Relaxed) / TENDED) > IDLE;
             self.budget.evicted(self.drop_from(&mut kept, backend, |_, folder| is_idle(folder)));
         }
     }
@@ -267,8 +270,8 @@ impl Listings {
         }
     }
 
-    fn age(&self) -> u64 {
-        self.age.load(Ordering::Relaxed)
+    fn now(&self) -> u64 {
+        self.clock.load(Ordering::Relaxed)
     }
 
     fn is_refused(&self, folder: FileId, what: What) -> bool {
@@ -278,7 +281,7 @@ impl Listings {
     fn refuse(&self, folder: FileId, what: What) {
         let mut refused = self.refused.lock();
         if refused.len() < MOST_REFUSED {
-            refused.insert((folder, what), self.age());
+            refused.insert((folder, what), self.now() / TENDED);
         }
     }
 
@@ -291,7 +294,7 @@ impl Listings {
 
     fn find(&self, folder: FileId, attributes: &Attributes) -> Option<Arc<Listing>> {
         let folder = self.folder(folder)?;
-        folder.use_at(self.age());
+        folder.use_at(self.now());
         folder.state.lock().current(attributes)
     }
 
@@ -401,7 +404,7 @@ impl Listings {
             }
             None => (Arc::new(Folder::new(building.watch, &self.budget, version)), Some(kept)),
         };
-        folder.use_at(self.age());
+        folder.use_at(self.clock.fetch_add(1, Ordering::Relaxed) + 1);
         let mut state = folder.state.lock();
         if state.is_gone() {
             return Err(gathered);

@@ -22,7 +22,7 @@ const EXPLAINS: u8 = 4;
 /// a [`super::building::Building`] are locked.
 pub(super) struct Folder {
     pub(super) watch: WatchId,
-    /// When it was last used: [`super::Listings`]' age.
+    /// When it was last used, by the clock of [`super::Listings`].
     pub(super) used: AtomicU64,
     pub(super) state: Mutex<State, rank::FolderListing>,
 }
@@ -42,8 +42,8 @@ impl Folder {
         Self { watch, used: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
-    pub(super) fn use_at(&self, age: u64) {
-        self.used.store(age, Ordering::Relaxed);
+    pub(super) fn use_at(&self, now: u64) {
+        self.used.store(now, Ordering::Relaxed);
     }
 }
 
