@@ -124,6 +124,8 @@ ranks! {
     SmbSessions Known,
     /// The clients of SMB by their GUIDs.
     SmbClients Known,
+    /// The breaks that a client is still to receive. Held until they are in the queue of a connection.
+    SmbNotices Known,
     /// The sessions of one client.
     SmbClientSessions Known,
     /// The sessions that a connection carries.
@@ -150,8 +152,6 @@ ranks! {
     SmbCaches Known,
     /// The caching rights of one key, and the opens that have them.
     SmbCache Known,
-    /// The breaks that a client is still to receive.
-    SmbNotices Known,
     /// The messages of a pipe.
     SmbPipe Known,
     /// The interim response of a request.

@@ -173,6 +173,11 @@ impl Chain {
             (Some(status), _) | (None, Some(status)) => Err(status.into()),
             (None, None) => observe::within(begun.as_ref(), finish(&context)).await,
         };
+        if may_change_folders(header.command)
+            && let Ok(session) = context.session()
+        {
+            session.client().deliver();
+        }
         self.facts = outcome.as_mut().ok().and_then(|reply| reply.facts.take());
         self.note(&header, related, &outcome);
         let (status, bytes_out) = self.respond(&context, charge, outcome);
@@ -315,6 +320,12 @@ fn needs_file(command: Command) -> bool {
             | Command::QUERY_INFO
             | Command::SET_INFO
     )
+}
+
+/// Commands that may end the lease of a folder. A client that has made a file and then lists the folder must know by then
+/// that it cannot take the listing from its cache.
+fn may_change_folders(command: Command) -> bool {
+    matches!(command, Command::CREATE | Command::CLOSE | Command::SET_INFO)
 }
 
 /// An error response, MS-SMB2 2.2.2.

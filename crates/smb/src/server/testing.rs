@@ -291,6 +291,11 @@ impl User {
         self.client.wait_for(|answer| answer.header.message_id == u64::MAX).await.unwrap()
     }
 
+    /// The next message.
+    pub(crate) async fn next(&mut self) -> Answer {
+        self.client.wait_for(|_| true).await.unwrap()
+    }
+
     /// The interim response to a message.
     pub(crate) async fn told_to_wait(&mut self, message_id: u64) -> Answer {
         let is_interim = |answer: &Answer| {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
@@ -100,18 +101,22 @@ impl Client {
 
 /// Passes on lease breaks from the tree until the client and all its caches are gone.
 async fn listen(client: Weak<Client>, notices: Arc<Notices>) {
-    while let Some(notice) = poll_fn(|context| notices.lock().poll_recv(context)).await {
-        let Some(client) = client.upgrade() else { return };
-        client.pass_on(notice);
-    }
+    let pass_on = |context: &mut Context<'_>| {
+        let Some(client) = client.upgrade() else { return Poll::Ready(None) };
+        let mut notices = notices.lock();
+        notices.poll_recv(context).map(|notice| notice.map(|notice| client.pass_on(notice)))
+    };
+    while poll_fn(pass_on).await.is_some() {}
 }
 
 impl Client {
-    /// Passes on all lease breaks that the tree has reported so far. Called before the next answer.
+    /// Passes on all lease breaks that the tree has reported so far. Called before the answer of an operation that may have
+    /// caused some, so that they arrive first. The lock is held until they are in the queue of the connection, here and in
+    /// [`listen`].
     pub(in crate::server) fn deliver(self: &Arc<Self>) {
         let Some((_, notices)) = self.notices.get() else { return };
-        let next = || notices.lock().try_recv().ok();
-        while let Some(notice) = next() {
+        let mut notices = notices.lock();
+        while let Ok(notice) = notices.try_recv() {
             self.pass_on(notice);
         }
     }

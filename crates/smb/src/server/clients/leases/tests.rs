@@ -139,3 +139,19 @@ async fn a_folder_gets_a_lease_only_where_directory_leasing_was_agreed_on() {
         assert_eq!(granted(&lease(&mut user, "notes", 1, RWH).await.unwrap()).state, RWH);
     }
 }
+
+// Linux 6.1 lists from its cache until the break arrives, also what it has made itself.
+#[tokio::test]
+async fn a_client_is_told_of_its_folder_before_it_has_the_answer_to_its_own_change() {
+    for _ in 0..20 {
+        let mut user = User::new(&service()).await;
+        lease_folder(&mut user).await;
+        let made = user.start(Command::CREATE, |w| open_request("folder\\new").encode(w)).await;
+        let notification = Notification::decode(&user.next().await.message).unwrap();
+        assert!(
+            matches!(notification, Notification::Lease(lease) if lease.key == key(3)),
+            "{notification:?}"
+        );
+        assert_eq!(user.answer(made).await.status(), Status::SUCCESS);
+    }
+}
