@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use crate::command::run;
 use crate::engine::mounts::Mount;
 use crate::engine::zfs::Zfs;
-use crate::{Dataset, EngineKind, Refusal};
+use crate::{Dataset, EngineKind, Refusal, Snapshot};
 
 /// The level of our quota groups. Others may use the low ones.
 const LEVEL: u32 = 44;
@@ -59,10 +59,7 @@ impl Dataset {
     pub fn snapshot_usage(&self) -> BTreeMap<String, u64> {
         let snapshots = self.list().unwrap_or_default();
         match (self.engine(), self.zfs()) {
-            (EngineKind::Btrfs, _) => {
-                let of = |path: &Path| number(&Group::of(path).ok()?.own().join("exclusive"));
-                snapshots.into_iter().filter_map(|one| Some((one.name, of(&one.path)?))).collect()
-            }
+            (EngineKind::Btrfs, _) => exclusive(self.folder(), snapshots),
             (EngineKind::Zfs, Some(zfs)) => {
                 let words = ["get", "-H", "-p", "-r", "-o", "name,value", "used", zfs];
                 let Ok(said) = run("zfs", &words) else { return BTreeMap::new() };
@@ -206,6 +203,35 @@ impl Group {
         btrfs(&["qgroup", "limit", &limit, &self.own_name()])?;
         btrfs(&["qgroup", "limit", &limit, &name])
     }
+}
+
+/// What each snapshot of a subvolume has alone.
+fn exclusive(folder: &Path, snapshots: Vec<Snapshot>) -> BTreeMap<String, u64> {
+    let group = file_system(folder).ok().flatten().map(|file_system| file_system.join("qgroups"));
+    let Some(groups) = group.filter(|groups| groups.is_dir()) else { return BTreeMap::new() };
+    let ids = ids(folder);
+    let of = |one: &Snapshot| {
+        let id = ids.get(&one.name).copied().or_else(|| Some(Group::of(&one.path).ok()?.id))?;
+        number(&groups.join(format!("0_{id}/exclusive")))
+    };
+    snapshots
+        .into_iter()
+        .filter_map(|one| Some((of(&one)?, one.name)))
+        .map(|(bytes, name)| (name, bytes))
+        .collect()
+}
+
+/// The numbers of the snapshots of a subvolume, by one command for all of them. Empty without root.
+fn ids(folder: &Path) -> BTreeMap<String, u64> {
+    let words = ["subvolume".as_ref(), "list".as_ref(), "-o".as_ref(), folder.as_os_str()];
+    let said = run("btrfs", &words).unwrap_or_default();
+    let row = |line: &str| {
+        let (id, path) = line.strip_prefix("ID ")?.split_once(" path ")?;
+        let (above, name) = path.rsplit_once('/')?;
+        let id = id.split(' ').next()?.parse().ok()?;
+        above.ends_with(crate::FOLDER).then(|| (name.to_owned(), id))
+    };
+    said.lines().filter_map(row).collect()
 }
 
 /// The folder of sysfs that describes the btrfs that a folder is on: that of the mounted device.
