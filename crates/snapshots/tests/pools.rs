@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use snapshots::{Dataset, EngineKind, Pools, Refusal, steps};
 
-use crate::scene::{run, text};
+use crate::scene::{run, text, unmount};
 
 mod scene;
 
@@ -42,7 +42,7 @@ impl Place {
     }
 
     fn umount(&self) -> bool {
-        run("umount", &[text(&self.path("pool"))])
+        unmount(&self.path("pool"))
     }
 }
 

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 
 use snapshots::{Dataset, Refusal, steps};
 
-use crate::scene::{Mounted, at, described, names, plant, run, text};
+use crate::scene::{Mounted, at, described, names, plant, run, text, unmount};
 
 mod scene;
 
@@ -40,7 +40,7 @@ fn cut(kind: &str, act: Act, number: u32) -> Option<bool> {
     steps::go_on();
     assert!(matches!(done, Ok(()) | Err(Refusal::Stopped)), "{done:?}");
 
-    assert!(run("umount", &[text(&mounted.root())]));
+    assert!(unmount(&mounted.root()));
     // XFS mounts no second file system of one identity, and may be ending the first one.
     let options = if kind == "xfs" { "loop,nouuid" } else { "loop" };
     assert!(run("mount", &["-o", options, text(&copy), text(&mounted.root())]), "{kind} {number}");
@@ -108,7 +108,7 @@ fn unstable_data_are_in_it(kind: &str) -> Option<()> {
     let copy = mounted.image().with_extension("copy");
     assert!(run("cp", &["--sparse=always", text(&mounted.image()), text(&copy)]));
     drop(file);
-    assert!(run("umount", &[text(&mounted.root())]));
+    assert!(unmount(&mounted.root()));
     let options = if kind == "xfs" { "loop,nouuid" } else { "loop" };
     assert!(run("mount", &["-o", options, text(&copy), text(&mounted.root())]), "{kind}");
     let mut want = vec![0; 6_000_000];

@@ -61,6 +61,17 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
+/// Unmounts. A child of another test has the open files until it runs its program, so a few tries may be needed.
+pub(crate) fn unmount(place: &Path) -> bool {
+    (0..50).any(|_| {
+        let is_done = run("umount", &[text(place)]);
+        if !is_done {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+        is_done
+    })
+}
+
 /// A time of the tests' clock.
 pub(crate) fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_700_000_000 + seconds)
