@@ -1,10 +1,11 @@
 //! Shares as a tree whose properties are inherited: `create`, `destroy`, `rename`, `set`, `get`, `inherit`, `list`. They
 //! change the settings file, and have a running server apply it.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use admin::control::{self, AskError};
-use admin::settings::{Edit, EditError, Explanation, Property, Source};
+use admin::settings::{Edit, EditError, Explanation, Property, Source, find_file};
 use admin::{Arguments, Settings, ShareSettings};
 use anyhow::Context;
 use serde::Serialize;
@@ -61,7 +62,10 @@ fn code(done: Done<()>) -> anyhow::Result<ExitCode> {
 
 impl Now {
     fn read(place: &Where) -> Done<Self> {
-        let arguments = place.arguments(here::privileged(), here::folder()?);
+        Self::of(place.arguments(here::privileged(), here::folder()?))
+    }
+
+    fn of(arguments: Arguments) -> Done<Self> {
         let (settings, explained) = Settings::load_explained(&arguments).map_err(Ended::Refused)?;
         Ok(Self { arguments, settings, explained })
     }
@@ -138,7 +142,10 @@ fn assignment(text: &str) -> anyhow::Result<(&str, &str)> {
 /// Makes a share and its folder.
 pub(crate) fn create(asked: &CreateShare) -> anyhow::Result<ExitCode> {
     code((|| {
-        let now = Now::read(&asked.place)?;
+        let mut arguments = asked.place.arguments(here::privileged(), here::folder()?);
+        arguments.may_share_nothing = true;
+        let first = FirstFile::make(&mut arguments)?;
+        let now = Now::of(arguments)?;
         if now.names().any(|name| name == asked.name) {
             return Err(anyhow::anyhow!("there is a share {:?} already", asked.name).into());
         }
@@ -163,8 +170,45 @@ pub(crate) fn create(asked: &CreateShare) -> anyhow::Result<ExitCode> {
             made.undo();
             return Err(error);
         }
+        first.keep()?;
         now.reload()
     })())
+}
+
+/// The settings file, if there was none. It is removed again unless it gets a share.
+struct FirstFile(Option<PathBuf>);
+
+impl FirstFile {
+    /// Makes an empty file where the server looks for it.
+    fn make(arguments: &mut Arguments) -> anyhow::Result<Self> {
+        let found = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
+        let usual = if arguments.privileged { "/etc/fourfold/fourfold.toml" } else { "fourfold.toml" };
+        let path = found.unwrap_or_else(|| usual.into());
+        let whole = arguments.folder.join(&path);
+        if whole.exists() {
+            return Ok(Self(None));
+        }
+        let cannot = || format!("cannot make the settings file {}", whole.display());
+        if let Some(above) = whole.parent() {
+            std::fs::create_dir_all(above).with_context(cannot)?;
+        }
+        std::fs::File::create_new(&whole).with_context(cannot)?;
+        arguments.config = Some(path);
+        Ok(Self(Some(whole)))
+    }
+
+    fn keep(mut self) -> anyhow::Result<()> {
+        let Some(path) = self.0.take() else { return Ok(()) };
+        Ok(out::line(&format!("made the settings file {}", path.display()))?)
+    }
+}
+
+impl Drop for FirstFile {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// Removes a share, and its folder if that is asked for.

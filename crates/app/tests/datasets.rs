@@ -104,6 +104,26 @@ fn a_share_below_another_one_is_made_with_its_folder_and_inherits() {
 }
 
 #[test]
+fn the_first_share_makes_the_settings_file() {
+    let scene = Scene(tempfile::tempdir().unwrap());
+    let words = ["--config", "new.toml", "--state", "state"];
+    let (error, code) = scene.fail(&[&["create", "studio"], &words[..]].concat());
+    assert!(error.contains("add --path DIR") && code == Some(1), "{error}");
+    assert!(!scene.at("new.toml").exists(), "a refusal leaves nothing");
+    let said = scene.run(&[&["create", "studio", "--path", "here"], &words[..]].concat());
+    let made = format!("made the settings file {}\n", scene.at("new.toml").display());
+    assert_eq!(said, made + NO_SERVER);
+    let text = std::fs::read_to_string(scene.at("new.toml")).unwrap();
+    assert!(text.contains("name = \"studio\"") && scene.at("here").is_dir(), "{text}");
+    let said = scene.run(&[&["create", "studio/video"], &words[..]].concat());
+    assert_eq!(said, NO_SERVER);
+    // A file without shares is enough, too.
+    std::fs::write(scene.at("new.toml"), "# nothing yet\n").unwrap();
+    scene.run(&[&["create", "other", "--path", "there"], &words[..]].concat());
+    assert!(std::fs::read_to_string(scene.at("new.toml")).unwrap().starts_with("# nothing yet\n"));
+}
+
+#[test]
 fn a_share_is_renamed_with_its_folder_and_those_below() {
     let scene = Scene::new();
     for name in ["studio/video", "studio/video/raw", "studio/archive"] {

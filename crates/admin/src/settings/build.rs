@@ -112,7 +112,7 @@ fn build(
     let set = server.is_set("state").then(|| server.place_of("state"));
     share::check_state(&settings.state, set, &shares, findings);
     note_earlier_state(arguments, set, &settings.state, findings);
-    if none_written && !findings.refused() {
+    if none_written && !arguments.may_share_nothing && !findings.refused() {
         findings.error(
             &file.as_ref().map_or(Place::Default, |path| Place::File {
                 path: path.clone(),

@@ -134,7 +134,13 @@ impl Edit {
         if let Some(path) = path {
             table.insert("path", path.display().to_string().into());
         }
-        table.decor_mut().set_prefix("\n");
+        // Comments of a file that has nothing else stay above its first share.
+        let comments =
+            self.document.is_empty().then(|| self.document.trailing().as_str().unwrap_or_default());
+        table.decor_mut().set_prefix(format!("{}\n", comments.unwrap_or_default()));
+        if self.document.is_empty() {
+            self.document.set_trailing("");
+        }
         self.shares()?.push(table);
         Ok(())
     }
