@@ -7,17 +7,15 @@ export HOME=/tmp LANG=C.UTF-8 GIT_CONFIG_NOSYSTEM=1
 is() { [ "$1" = "$2" ] || { echo "it is $1, not $2"; return 1; }; }
 refused() { if "$@"; then echo "it succeeds: $*"; return 1; fi; }
 
-# A local folder of files and folders, made once: the programs of a few packages, with their modes and times.
+# The local folder /tmp/tree: the programs of a few packages, with their modes and times.
 tree() {
-	[ ! -e /tmp/tree ] || return 0
-	mkdir /tmp/tree.$$ && cd /tmp/tree.$$
+	mkdir /tmp/tree && cd /tmp/tree
 	mkdir -p "a folder/below" bin etc empty
 	cp -p /usr/bin/{ls,cp,grep,sed} bin
 	cp -rp /usr/share/git-core/templates .
 	for i in $(seq 40); do echo "line $i of a file" >"a folder/file $i"; done
 	head -c 1000000 /dev/urandom >"a folder/below/größe.bin"
 	touch -d '2001-02-03 04:05:06' "a folder/file 7" empty
-	cd /tmp && mv /tmp/tree.$$ /tmp/tree
 }
 
 in_git() {
@@ -40,7 +38,6 @@ in_git() {
 }
 
 with_tar() {
-	tree
 	mkdir -p "$1" && cd "$1"
 	tar -C /tmp/tree -cf - . | (mkdir tar && tar -C tar -xf -)
 	diff -r /tmp/tree tar
@@ -51,7 +48,6 @@ with_tar() {
 
 # What rsync would do again is a change that the share did not keep. Over SMB all files have the mode of the mount.
 with_rsync() {
-	tree
 	mkdir -p "$1/rsync"
 	rsync -a --delete /tmp/tree/ "$1/rsync/"
 	rsync -ai --delete /tmp/tree/ "$1/rsync/" >/tmp/rsync-$2

@@ -233,6 +233,8 @@ check "mounts, SMB 3.1.1, with its locks here" mount_smb nobrl 3.1.1 nobrl
 for mount in $MOUNTS; do
 	check "$mount, basics" basics $mount
 done
+# Once, before the checks of both protocols use it at the same time.
+day tree
 both "tar" with_tar
 both "rsync -a --delete" with_rsync
 both "random reads, writes, maps and truncations" fsx
