@@ -358,11 +358,29 @@ fn mistakes_on_the_command_line_name_the_flag_or_argument() {
 }
 
 #[test]
-fn nothing_to_share_is_refused() {
+fn nothing_to_share_is_refused_without_a_settings_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = Settings::load(&Arguments::new(false, folder.path().into())).unwrap_err();
+    let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     assert_eq!(
-        errors(""),
-        ["fourfold.toml:1:1: error: nothing is shared; name a folder, `fourfold serve ~/Share`, or write a \
-          `[[share]]` with `name` and `path`"]
+        lines,
+        [
+            "settings: error: nothing is shared; name a folder, `fourfold serve ~/Share`, or write a `[[share]]` \
+          with `name` and `path`"
+        ]
+    );
+}
+
+#[test]
+fn a_settings_file_without_shares_is_accepted() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("fourfold.toml"), "[server]\n").unwrap();
+    let settings = Settings::load(&Arguments::new(false, folder.path().into())).unwrap();
+    let notes: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+    assert!(settings.shares.is_empty());
+    assert_eq!(
+        notes,
+        ["fourfold.toml:1:1: note: nothing is shared; make a share: `fourfold create NAME --path DIR`"]
     );
 }
 

@@ -9,9 +9,12 @@ use snapshots::Pools;
 use crate::cli::{Pool, Where};
 use crate::{exit, here, out};
 
-/// Makes, lists and destroys pools.
+/// Makes, lists, mounts and destroys pools.
 pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
-    let (Pool::Create { place, .. } | Pool::List { place } | Pool::Destroy { place, .. }) = command;
+    let (Pool::Create { place, .. }
+    | Pool::List { place }
+    | Pool::Mount { place }
+    | Pool::Destroy { place, .. }) = command;
     match command {
         Pool::Create { file, size, folder, .. } => {
             let bytes =
@@ -28,6 +31,14 @@ pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
                 [pool.image.display().to_string(), pool.folder.display().to_string(), mounted.into()]
             });
             out::print(out::table(std::iter::once(headings).chain(rows)))?;
+        }
+        Pool::Mount { .. } => {
+            let Some(pools) = pools(place, false)? else { return Ok(ExitCode::from(exit::REFUSED)) };
+            let failed = pools.mount_all()?;
+            for (pool, why) in &failed {
+                out::error_line(format_args!("fourfold: {} is not mounted: {why}", pool.image.display()));
+            }
+            return Ok(if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
         }
         Pool::Destroy { file, yes, .. } => {
             if !*yes {

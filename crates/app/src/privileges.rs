@@ -6,23 +6,29 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 
 /// Acting as the caller, opening files by handle, changing owners, making devices where a share
 /// allows them, and using the standard ports.
-const NEEDED: [CapabilitySet; 9] = [
-    CapabilitySet::CHOWN,
-    CapabilitySet::DAC_OVERRIDE,
-    CapabilitySet::DAC_READ_SEARCH,
-    CapabilitySet::FOWNER,
-    CapabilitySet::FSETID,
-    CapabilitySet::MKNOD,
-    CapabilitySet::NET_BIND_SERVICE,
-    CapabilitySet::SETGID,
-    CapabilitySet::SETUID,
+const NEEDED: [(CapabilitySet, &str); 9] = [
+    (CapabilitySet::CHOWN, "CAP_CHOWN"),
+    (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
+    (CapabilitySet::DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"),
+    (CapabilitySet::FOWNER, "CAP_FOWNER"),
+    (CapabilitySet::FSETID, "CAP_FSETID"),
+    (CapabilitySet::MKNOD, "CAP_MKNOD"),
+    (CapabilitySet::NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE"),
+    (CapabilitySet::SETGID, "CAP_SETGID"),
+    (CapabilitySet::SETUID, "CAP_SETUID"),
 ];
+
+/// The names of the needed capabilities that this process does not have.
+pub(crate) fn missing() -> Vec<&'static str> {
+    let have = rustix::thread::capabilities(None).map_or(CapabilitySet::empty(), |sets| sets.permitted);
+    NEEDED.into_iter().filter(|(needed, _)| !have.contains(*needed)).map(|(_, name)| name).collect()
+}
 
 /// Drops this thread's other capabilities, also for threads and programs that it starts later.
 pub(crate) fn keep_only_needed() -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let have = rustix::thread::capabilities(None)?;
-    let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), CapabilitySet::union);
+    let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), |all, (one, _)| all | one);
     let kept = have.permitted & needed;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)

@@ -113,15 +113,7 @@ fn build(
     share::check_state(&settings.state, set, &shares, findings);
     note_earlier_state(arguments, set, &settings.state, findings);
     if none_written && !arguments.may_share_nothing && !findings.refused() {
-        findings.error(
-            &file.as_ref().map_or(Place::Default, |path| Place::File {
-                path: path.clone(),
-                line: 1,
-                column: 1,
-            }),
-            "nothing is shared",
-            "name a folder, `fourfold serve ~/Share`, or write a `[[share]]` with `name` and `path`",
-        );
+        note_nothing_shared(file.as_deref(), findings);
     }
     let users = accounts::all(arguments, &sections_of_users, findings);
     let shares = shares.into_iter().enumerate();
@@ -130,6 +122,23 @@ fn build(
     let mentions = mentions::of(&written);
     let (absent, notes) = (Vec::new(), Vec::new());
     (Settings { file, server: settings, shares, absent, users, mentions, notes }, written)
+}
+
+/// A settings file without shares is accepted: shares are added to a server that runs. Without a file nothing says
+/// what the server is for.
+fn note_nothing_shared(file: Option<&Path>, findings: &mut Findings) {
+    let what = "nothing is shared";
+    match file {
+        Some(path) => {
+            let place = Place::File { path: path.to_owned(), line: 1, column: 1 };
+            findings.note(&place, what, "make a share: `fourfold create NAME --path DIR`");
+        }
+        None => {
+            let instead =
+                "name a folder, `fourfold serve ~/Share`, or write a `[[share]]` with `name` and `path`";
+            findings.error(&Place::Default, what, instead);
+        }
+    }
 }
 
 fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section) -> ServerSettings {

@@ -4,8 +4,8 @@ use clap::Args;
 
 use super::Serve;
 
-pub(super) const EXAMPLES: &str = "It looks at the kernel, limits, memory, clock, ports, firewall and interfaces, and at the folders of the shares. It
-changes nothing. Run it as root: other users do not see everything.
+pub(super) const EXAMPLES: &str = "It examines the kernel, capabilities, limits, memory, clock, ports, firewall and interfaces, and the folders of the
+shares. It changes nothing. Run it as root: other users cannot read the firewall, or see who holds a port.
 
 Examples:
   fourfold doctor                            this machine, and the settings file if there is one
@@ -15,16 +15,16 @@ Examples:
 
 Exit codes:
   0  no problem was found; there may be warnings
-  1  a problem was found; each has a line with what mends it
+  1  a problem was found; each has a line with the command that mends it
   2  the command line was refused";
 
 /// `fourfold doctor`.
 #[derive(Debug, Args)]
 pub(crate) struct Doctor {
-    /// Show what is as it should be, too
+    /// Show the checks without findings, too
     #[arg(long)]
     pub(crate) all: bool,
-    /// Output for scripts
+    /// A JSON array, for scripts: `level` is problem, warning or fine; `about`, `found`, and `mend` if something is wrong
     #[arg(long)]
     pub(crate) json: bool,
     /// What `fourfold serve` would be started with.

@@ -79,7 +79,7 @@ Exit codes:
   0  the settings are accepted
   2  they are refused; every line says where, what is wrong, and what to write instead")]
     Check(Box<Check>),
-    /// Say what on this machine will hurt, and what mends it
+    /// Find what on this machine will hurt, and say what mends it
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<Doctor>),
     /// Make a share, by itself or below another one
@@ -103,7 +103,7 @@ Exit codes:
     /// List the shares
     #[command(after_help = dataset::LIST)]
     List(ListShares),
-    /// Make, list and destroy pools: file systems with snapshots, in files
+    /// Make, list, mount and destroy pools: file systems with snapshots, in files
     #[command(subcommand)]
     Pool(Pool),
     /// Take, list, compare, restore, rename, hold and remove snapshots of shares

@@ -39,6 +39,20 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
         #[command(flatten)]
         place: Where,
     },
+    /// Mount the pools that are not mounted
+    #[command(
+        after_help = "The server does this when it starts. The service of systemd does it before: what a server with its own view of the
+file systems mounts, other programs do not see.
+
+Examples:
+  sudo fourfold pool mount
+
+Exit codes: 0 all are mounted, 1 some are not, 2 the settings or the command line were refused"
+    )]
+    Mount {
+        #[command(flatten)]
+        place: Where,
+    },
     /// Unmount a pool, and delete its file with all that is in it
     #[command(after_help = "Examples:
   fourfold pool destroy /var/pool.img                  asks before

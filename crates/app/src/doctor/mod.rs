@@ -1,11 +1,13 @@
 //! `fourfold doctor`: what on this host will hurt, and what mends it.
 
+mod firewall;
 mod host;
 mod network;
 mod shares;
 
 use std::process::ExitCode;
 
+use admin::settings::find_file;
 use admin::{Arguments, Settings};
 use serde::Serialize;
 
@@ -20,7 +22,7 @@ pub(crate) enum Level {
     Problem,
     /// It works, but worse than it could, or not for long.
     Warning,
-    /// It is as it should be.
+    /// Nothing is wrong.
     Fine,
 }
 
@@ -42,7 +44,7 @@ pub(crate) struct Finding {
     about: String,
     /// What was found.
     found: String,
-    /// What mends it; empty if nothing needs to be.
+    /// The command or the setting that mends it; empty if nothing is wrong.
     #[serde(skip_serializing_if = "String::is_empty")]
     mend: String,
 }
@@ -73,8 +75,10 @@ impl Finding {
 /// Looks at the host, and at what the settings name if there are any. Changes nothing.
 pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     let arguments = doctor.serve.arguments(here::privileged(), here::folder()?);
-    let mut findings = host::look();
+    let mut findings = Vec::new();
     let settings = settings(&arguments, &mut findings);
+    let shares = settings.as_ref().map_or(0, |settings| settings.shares.len() + settings.absent.len());
+    findings.extend(host::look(shares));
     findings.extend(network::look(settings.as_ref()));
     findings.extend(settings.iter().flat_map(shares::look));
     findings.sort_by_key(|finding| finding.level); // stable: the order within a level stays
@@ -92,16 +96,25 @@ fn settings(arguments: &Arguments, findings: &mut Vec<Finding>) -> Option<Settin
     match Settings::load(&Arguments { may_make_folders: true, is_running: true, ..arguments.clone() }) {
         Ok(settings) => {
             let count = settings.shares.len() + settings.absent.len();
-            findings.push(Finding::fine("settings", format!("accepted; shares: {count}")));
+            findings.push(match count {
+                0 => Finding::warning("settings", "nothing is shared", "`fourfold create NAME --path DIR`"),
+                _ => Finding::fine("settings", format!("accepted, {}", counted(count, "share"))),
+            });
             Some(settings)
         }
         Err(diagnostics) => {
-            let named = arguments.config.is_some() || !arguments.shares.is_empty();
-            for diagnostic in diagnostics {
-                let level = if named { Level::Problem } else { Level::Warning };
-                let mend = "`fourfold check` says all that is wrong with the settings";
-                findings.push(Finding::new(level, "settings", diagnostic.to_string(), mend));
+            let file =
+                arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
+            if file.is_none() && arguments.shares.is_empty() {
+                let found = "there are none here: only the machine and the default ports were examined";
+                let mend = "`fourfold doctor DIR`, or `fourfold doctor --config FILE`";
+                findings.push(Finding::warning("settings", found, mend));
+                return None;
             }
+            findings.extend(diagnostics.iter().map(|diagnostic| {
+                let mend = "correct it; `fourfold check` lists every error of the settings";
+                Finding::problem("settings", diagnostic.to_string(), mend)
+            }));
             None
         }
     }
@@ -121,11 +134,18 @@ fn text(findings: &[Finding], all: bool) -> String {
     }
     let count = |level| findings.iter().filter(|finding| finding.level == level).count();
     let (problems, warnings, fine) = (count(Level::Problem), count(Level::Warning), count(Level::Fine));
-    let rest = if all || fine == 0 { "" } else { "; --all shows them all" };
+    let rest = if all || fine == 0 { "" } else { "; --all shows them" };
     text.push_str(&format!(
-        "{problems} problems, {warnings} warnings, {fine} things as they should be{rest}\n"
+        "{}, {}, {} without findings{rest}\n",
+        counted(problems, "problem"),
+        counted(warnings, "warning"),
+        counted(fine, "check")
     ));
     text
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]
@@ -145,7 +165,7 @@ mod tests {
              \u{20}                      → stop it\n\
              warning  clock         not synchronized\n\
              \u{20}                      → timedatectl set-ntp true\n\
-             1 problems, 1 warnings, 1 things as they should be; --all shows them all\n"
+             1 problem, 1 warning, 1 check without findings; --all shows them\n"
         );
         assert!(text(&findings, true).contains("fine     kernel        6.1\n"));
     }

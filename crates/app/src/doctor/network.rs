@@ -1,13 +1,13 @@
-//! The network: ports that other programs have, firewalls, the sizes of packets.
+//! The network: ports that other programs have, and the sizes of packets.
 
-use std::net::{IpAddr, SocketAddr};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, UdpSocket};
 use std::path::Path;
-use std::process::Command;
 
 use admin::settings::candidates;
 use admin::{Port, Protocol, Settings};
 
-use super::Finding;
+use super::{Finding, firewall};
 use crate::here;
 
 /// Interfaces are named below it.
@@ -17,80 +17,125 @@ const USUAL_MTU: u32 = 1500;
 /// Processes whose sockets are looked at.
 const MOST_PROCESSES: usize = 20_000;
 
-/// Looks at the ports that these settings need, at the firewall and at the interfaces.
+/// Looks at the ports that these settings need, at the firewall and at the interfaces. Without settings it looks at the
+/// default ports.
 pub(super) fn look(settings: Option<&Settings>) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if let Some(settings) = settings {
-        let is_ours = is_running(&settings.server.state);
-        findings.extend(ports(settings, is_ours));
-        findings.extend(firewall(&wanted(settings), &rules()));
-    }
+    let services = services(settings);
+    let is_ours = settings.is_some_and(|settings| admin::control::status(&settings.server.state).is_ok());
+    let mut findings: Vec<Finding> = services.iter().map(|service| port(service, is_ours)).collect();
+    let ports: Vec<(Option<Protocol>, u16)> = services
+        .iter()
+        .filter(|service| !service.is_local())
+        .map(|service| (service.protocol, service.port))
+        .collect();
+    findings.push(firewall::judged(&ports, firewall::rules().as_deref()));
     findings.extend(packets(&interfaces(Path::new(INTERFACES))));
     findings
 }
 
-/// A server of this state folder runs, and has the ports.
-fn is_running(state: &Path) -> bool {
-    admin::control::status(state).is_ok()
+/// A service of the server and where it listens.
+struct Service {
+    /// `None`: the API.
+    protocol: Option<Protocol>,
+    port: u16,
+    /// The settings ask for this port and no other.
+    is_fixed: bool,
+    addresses: Vec<IpAddr>,
 }
 
-/// The protocols that are on, with the port that each takes first.
-fn wanted(settings: &Settings) -> Vec<(Protocol, u16)> {
-    let first = |protocol: Protocol| {
-        let port = settings.server.ports.of(protocol);
-        candidates(port, protocol, here::privileged()).into_iter().find(|port| *port != 0)
-    };
-    Protocol::ALL.into_iter().filter_map(|protocol| Some((protocol, first(protocol)?))).collect()
-}
-
-fn ports(settings: &Settings, is_ours: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for (protocol, port) in wanted(settings) {
-        let about = format!("{} port {port}", protocol.title());
-        if is_ours {
-            findings.push(Finding::fine(about, "the running server of this state folder has it"));
-            continue;
-        }
-        let taken = settings.server.listen.iter().find_map(|address| {
-            let refused = conn_refused(SocketAddr::new(*address, port))?;
-            Some((*address, refused))
-        });
-        findings.push(match taken {
-            None => Finding::fine(about, "free"),
-            Some((address, Refused::InUse)) => in_use(settings, about, (protocol, port), address),
-            Some((address, Refused::Other(why))) => {
-                let mend = format!("choose another port or address: --{}-port, --listen", protocol.word());
-                Finding::problem(about, format!("the server cannot listen on {address}: {why}"), mend)
-            }
-        });
+impl Service {
+    fn title(&self) -> &'static str {
+        self.protocol.map_or("API", Protocol::title)
     }
-    findings
+
+    fn word(&self) -> &'static str {
+        self.protocol.map_or("admin", Protocol::word)
+    }
+
+    /// Only programs of this machine reach it.
+    fn is_local(&self) -> bool {
+        self.addresses.iter().all(IpAddr::is_loopback)
+    }
+
+    fn has_udp(&self) -> bool {
+        matches!(self.protocol, Some(Protocol::Nfs | Protocol::Portmap))
+    }
+}
+
+/// The services that are on, each with the port that it tries first.
+fn services(settings: Option<&Settings>) -> Vec<Service> {
+    let everywhere = || vec![Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
+    let service = |protocol: Protocol| {
+        let set = settings.map_or(Port::Standard, |settings| settings.server.ports.of(protocol));
+        let port = candidates(set, protocol, here::privileged()).into_iter().find(|port| *port != 0)?;
+        let addresses = settings.map_or_else(everywhere, |settings| settings.server.listen.clone());
+        Some(Service { protocol: Some(protocol), port, is_fixed: set != Port::Standard, addresses })
+    };
+    let api = settings.and_then(|settings| match settings.server.api.port {
+        Port::Number(port) if port != 0 => Some(Service {
+            protocol: None,
+            port,
+            is_fixed: true,
+            addresses: settings.server.api.listen.clone(),
+        }),
+        _ => None,
+    });
+    Protocol::ALL.into_iter().filter_map(service).chain(api).collect()
+}
+
+fn port(service: &Service, is_ours: bool) -> Finding {
+    let about = format!("{} port {}", service.title(), service.port);
+    if is_ours {
+        return Finding::fine(about, "the running server of this state folder has it");
+    }
+    let refused =
+        |address: &IpAddr| Some((*address, refused(service, SocketAddr::new(*address, service.port))?));
+    match service.addresses.iter().find_map(refused) {
+        None => Finding::fine(about, "free"),
+        Some((address, Refused::InUse)) => in_use(service, about, address),
+        Some((address, Refused::Other(why))) => {
+            let mend = format!("choose another port or address: --{}-port, --listen", service.word());
+            Finding::problem(about, format!("the server cannot listen on {address}: {why}"), mend)
+        }
+    }
 }
 
 /// Another program has the port. It is a problem only if the settings ask for this very port.
-fn in_use(settings: &Settings, about: String, (protocol, port): (Protocol, u16), address: IpAddr) -> Finding {
-    let holder = holder(port)
-        .map_or_else(|| "another program".to_owned(), |(name, pid)| format!("{name} (process {pid})"));
-    let found = format!("{holder} listens on {address}");
-    let stop = service(&holder)
-        .map_or_else(|| "stop it".to_owned(), |unit| format!("systemctl disable --now {unit}"));
-    let mend = format!("{stop}, or choose another port: --{}-port", protocol.word());
-    if protocol == Protocol::Portmap {
+fn in_use(service: &Service, about: String, address: IpAddr) -> Finding {
+    let holder = holder(service.port);
+    let name = holder.as_ref().map(|(name, _)| name.as_str()).or_else(|| kernels(service));
+    let found = match (&holder, name) {
+        (Some((name, pid)), _) => format!("{name} (process {pid}) listens on {address}"),
+        (None, Some(_)) => format!("the kernel's NFS server listens on {address}"),
+        (None, None) => format!("another program listens on {address}"),
+    };
+    if service.protocol == Some(Protocol::Portmap) {
         return Finding::fine(about, format!("{found}; the server registers with it"));
     }
-    match settings.server.ports.of(protocol) {
-        Port::Number(_) => Finding::problem(about, found, mend),
-        _ => Finding::warning(
-            about,
-            format!("{found}: the server takes another port, which clients must be told"),
-            mend,
-        ),
+    let stop = match name.and_then(unit) {
+        Some(unit) => format!("`sudo systemctl disable --now {unit}`"),
+        None if holder.is_none() => {
+            format!("find it with `sudo ss -lntup 'sport = :{}'` and stop it", service.port)
+        }
+        None => "stop it".to_owned(),
+    };
+    let mend = format!("{stop}, or choose another port: --{}-port", service.word());
+    if service.is_fixed {
+        return Finding::problem(about, found, mend);
     }
+    let found = format!("{found}; the server will use another port, which clients must be told");
+    Finding::warning(about, found, mend)
+}
+
+/// The kernel's NFS server holds its port without a process. Other users cannot see the processes of root.
+fn kernels(service: &Service) -> Option<&'static str> {
+    (here::privileged() && service.protocol == Some(Protocol::Nfs)).then_some("nfsd")
 }
 
 /// The unit by which Debian starts a server.
-fn service(holder: &str) -> Option<&'static str> {
+fn unit(program: &str) -> Option<&'static str> {
     let units = [
+        ("fourfold", "fourfold"),
         ("smbd", "smbd"),
         ("afpd", "netatalk"),
         ("netatalk", "netatalk"),
@@ -99,7 +144,7 @@ fn service(holder: &str) -> Option<&'static str> {
         ("tgtd", "tgt"),
         ("rpcbind", "rpcbind"),
     ];
-    units.into_iter().find(|(program, _)| holder.starts_with(program)).map(|(_, unit)| unit)
+    units.into_iter().find(|(name, _)| program.starts_with(name)).map(|(_, unit)| unit)
 }
 
 enum Refused {
@@ -108,20 +153,24 @@ enum Refused {
 }
 
 /// Why the server could not listen there; `None`: it can, or the host has no such kind of address.
-fn conn_refused(at: SocketAddr) -> Option<Refused> {
-    match std::net::TcpListener::bind(at) {
-        Ok(_) => None,
-        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => Some(Refused::InUse),
+fn refused(service: &Service, at: SocketAddr) -> Option<Refused> {
+    let bound = TcpListener::bind(at).map(drop);
+    let bound = if service.has_udp() { bound.and_then(|()| UdpSocket::bind(at).map(drop)) } else { bound };
+    match bound {
+        Ok(()) => None,
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Some(Refused::InUse),
         Err(_) if at.ip().is_ipv6() && at.ip().is_unspecified() => None, // a host without IPv6
         Err(error) => Some(Refused::Other(error.to_string())),
     }
 }
 
-/// The program that listens on a port of TCP, and its process, if this user may see it.
+/// The program that listens on a port of TCP or UDP, and its process, if this user may see it.
 fn holder(port: u16) -> Option<(String, u32)> {
-    let tables =
-        ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| std::fs::read_to_string(path).unwrap_or_default());
-    let socket = tables.iter().find_map(|table| listening_inode(table, port))?;
+    let tables = [("tcp", LISTEN), ("tcp6", LISTEN), ("udp", UNCONNECTED), ("udp6", UNCONNECTED)];
+    let socket = tables.iter().find_map(|(table, state)| {
+        let table = std::fs::read_to_string(format!("/proc/net/{table}")).ok()?;
+        listening_inode(&table, port, state)
+    })?;
     let wanted = format!("socket:[{socket}]");
     let processes = std::fs::read_dir("/proc").ok()?.flatten().take(MOST_PROCESSES);
     let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -134,56 +183,17 @@ fn holder(port: u16) -> Option<(String, u32)> {
     Some((name.trim().to_owned(), pid))
 }
 
-/// The inode of the socket that listens on this port, in a table of `/proc/net`.
-fn listening_inode(table: &str, port: u16) -> Option<u64> {
-    const LISTEN: &str = "0A";
+/// States of sockets in the tables of `/proc/net`: a listening one of TCP, and one of UDP without a peer.
+const LISTEN: &str = "0A";
+const UNCONNECTED: &str = "07";
+
+/// The inode of the socket in this state on this port, in a table of `/proc/net`.
+fn listening_inode(table: &str, port: u16, state: &str) -> Option<u64> {
     let wanted = format!(":{port:04X}");
     table.lines().skip(1).find_map(|line| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let is_it = fields.get(1)?.ends_with(&wanted) && *fields.get(3)? == LISTEN;
+        let is_it = fields.get(1)?.ends_with(&wanted) && *fields.get(3)? == state;
         is_it.then(|| fields.get(9)?.parse().ok()).flatten()
-    })
-}
-
-/// The rules of the firewall, if this user may see them and there are any.
-fn rules() -> String {
-    let list = Command::new("nft").args(["list", "ruleset"]).output();
-    list.ok()
-        .filter(|list| list.status.success())
-        .map(|list| String::from_utf8_lossy(&list.stdout).into_owned())
-        .unwrap_or_default()
-}
-
-/// A chain that drops what arrives and does not name a port probably keeps clients out.
-fn firewall(wanted: &[(Protocol, u16)], rules: &str) -> Option<Finding> {
-    let drops = rules.lines().any(|line| {
-        line.contains("hook input") && (line.contains("policy drop") || line.contains("policy reject"))
-    });
-    if !drops {
-        return Some(Finding::fine("firewall", "no chain drops what arrives, as far as this user may see"));
-    }
-    let words: Vec<&str> = rules.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    let names = |protocol: Protocol| match protocol {
-        Protocol::Nfs => "nfs",
-        Protocol::Smb => "microsoft",
-        Protocol::Afp => "afpovertcp",
-        Protocol::Iscsi => "iscsi",
-        Protocol::Portmap => "sunrpc",
-    };
-    let closed: Vec<String> = wanted
-        .iter()
-        .filter(|(protocol, port)| !words.contains(&&*port.to_string()) && !words.contains(&names(*protocol)))
-        .map(|(_, port)| port.to_string())
-        .collect();
-    Some(if closed.is_empty() {
-        Finding::fine("firewall", "it drops what arrives, and names the ports of the server")
-    } else {
-        let found = format!("it drops what arrives, and has no rule for TCP ports {}", closed.join(", "));
-        let mend = format!(
-            "nft add rule inet filter input tcp dport {{ {} }} accept (or `ufw allow …`)",
-            closed.join(", ")
-        );
-        Finding::warning("firewall", found, mend)
     })
 }
 
@@ -205,20 +215,18 @@ fn packets(interfaces: &[(String, u32)]) -> Vec<Finding> {
         USUAL_MTU => Finding::fine(about(name), "packets of 1500 bytes"),
         larger if larger > USUAL_MTU => {
             let found = format!(
-                "packets of {larger} bytes: every switch and client of this network must have the same"
+                "packets of {larger} bytes: every switch and client of this network must have the same size"
             );
             let mend = format!(
-                "`fourfold bench` finds packets that vanish; `ip link set {name} mtu 1500` is the usual size"
+                "`fourfold bench` finds lost packets; `sudo ip link set {name} mtu 1500` sets the usual size"
             );
             Finding::warning(about(name), found, mend)
         }
         smaller => {
-            let found = format!("packets of {smaller} bytes only, as in tunnels: streams cost more");
-            Finding::warning(
-                about(name),
-                found,
-                format!("`ip link set {name} mtu 1500`, unless it is a tunnel"),
-            )
+            let found =
+                format!("packets of {smaller} bytes, as in tunnels: transfers cost more processor time");
+            let mend = format!("`sudo ip link set {name} mtu 1500`, unless it is a tunnel");
+            Finding::warning(about(name), found, mend)
         }
     };
     interfaces.iter().map(finding).collect()
@@ -236,8 +244,8 @@ mod tests {
 
     #[test]
     fn only_listening_sockets_hold_a_port() {
-        assert_eq!(listening_inode(TCP, 445), Some(24311));
-        assert_eq!(listening_inode(TCP, 2049), None, "a connection does not");
+        assert_eq!(listening_inode(TCP, 445, LISTEN), Some(24311));
+        assert_eq!(listening_inode(TCP, 2049, LISTEN), None, "a connection does not");
     }
 
     #[test]
@@ -247,17 +255,36 @@ mod tests {
         assert_eq!(pid, std::process::id());
     }
 
+    fn at(port: u16, is_fixed: bool) -> Service {
+        let addresses = vec![Ipv4Addr::LOCALHOST.into()];
+        Service { protocol: Some(Protocol::Nfs), port, is_fixed, addresses }
+    }
+
     #[test]
-    fn a_firewall_that_drops_must_name_the_ports() {
-        let wanted = [(Protocol::Smb, 445), (Protocol::Nfs, 2049)];
-        let level = |rules: &str| firewall(&wanted, rules).unwrap().level;
-        assert_eq!(level(""), Level::Fine);
-        let chain = "chain input { type filter hook input priority filter; policy drop;\n";
-        let closed = firewall(&wanted, &format!("{chain} tcp dport 445 accept }}")).unwrap();
-        assert_eq!(closed.level, Level::Warning);
-        assert!(closed.mend.contains("{ 2049 }"), "{}", closed.mend);
-        assert_eq!(level(&format!("{chain} tcp dport {{ 445, nfs }} accept }}")), Level::Fine);
-        assert_eq!(level("type filter hook input priority filter; policy accept;"), Level::Fine);
+    fn a_taken_port_is_a_problem_if_the_settings_ask_for_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let taken = listener.local_addr().unwrap().port();
+        let found = port(&at(taken, true), false);
+        assert_eq!(found.level, Level::Problem);
+        assert!(found.found.contains(&format!("(process {})", std::process::id())), "{found:?}");
+        assert_eq!(port(&at(taken, false), false).level, Level::Warning);
+        assert_eq!(port(&at(taken, true), true).level, Level::Fine, "our own server");
+        drop(listener);
+        assert_eq!(port(&at(taken, true), false).level, Level::Fine);
+    }
+
+    #[test]
+    fn nfs_needs_its_port_of_udp_too() {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let found = port(&at(socket.local_addr().unwrap().port(), true), false);
+        assert!(found.level == Level::Problem && found.found.contains("process"), "{found:?}");
+    }
+
+    #[test]
+    fn servers_of_debian_are_stopped_by_their_units() {
+        assert_eq!(unit("smbd"), Some("smbd"));
+        assert_eq!(unit("ganesha.nfsd"), Some("nfs-ganesha"));
+        assert_eq!(unit("my-server"), None);
     }
 
     #[test]
