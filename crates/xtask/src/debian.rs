@@ -80,6 +80,18 @@ pub const ISCSI_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// To pack the program, and to install it in a copy of this machine.
+pub const PACKAGING: &[Package] = &[
+    Package { name: "binutils", shows: "/usr/bin/strip" },
+    Package { name: "dpkg", shows: "/usr/bin/dpkg-deb" },
+    Package { name: "init-system-helpers", shows: "/usr/bin/deb-systemd-helper" },
+    Package { name: "systemd", shows: "/usr/bin/systemd-analyze" },
+    Package { name: "libnfs-utils", shows: "/usr/bin/nfs-ls" },
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
 /// A virtual machine with Linux's own iSCSI initiator.
 pub const LINUX_GUEST: &[Package] = &[
     Package { name: "qemu-system-x86", shows: "/usr/bin/qemu-system-x86_64" },

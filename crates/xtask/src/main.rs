@@ -1,4 +1,4 @@
-//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | fuzz`.
+//! The commands of developers and CI: `cargo xtask check | tidy | test | interop | compare | fuzz | package`.
 //!
 //! Every subcommand is one file (or folder) here; `process` starts and ends other programs for all of them.
 #![allow(clippy::print_stdout)] // a command-line tool: standard output is its product
@@ -12,6 +12,7 @@ mod ganesha;
 mod interop;
 mod isolate;
 mod loader;
+mod package;
 mod past;
 mod process;
 mod samba;
@@ -38,6 +39,8 @@ enum Command {
     Compare(compare::Args),
     /// A short run of the fuzz targets
     Fuzz(fuzz::Args),
+    /// A Debian package, a tarball and an OCI image of the program, in target/package
+    Package(package::Args),
 }
 
 fn main() -> ExitCode {
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
         Command::Interop(args) => interop::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Fuzz(args) => fuzz::run(&args),
+        Command::Package(args) => package::run(&args),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

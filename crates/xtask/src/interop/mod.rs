@@ -12,6 +12,7 @@ mod linux;
 mod nfs;
 mod nfs3_client;
 mod outcome;
+mod package;
 mod smb;
 
 use std::path::PathBuf;
@@ -23,11 +24,12 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "bench"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "bench", "package"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp, iscsi or linux; bench: `fourfold bench` against other projects' servers
+    /// nfs, smb, afp, iscsi or linux; bench: `fourfold bench` against other projects' servers;
+    /// package: our packages, installed and unpacked
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -79,6 +81,7 @@ pub fn run(args: &Args) -> Result<()> {
         "iscsi" => iscsi::run(args),
         "linux" => linux::run(args),
         "bench" => run_bench(args),
+        "package" => run_package(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }
@@ -128,6 +131,17 @@ fn run_bench(args: &Args) -> Result<()> {
         print!("{}", outcomes.as_toml());
     }
     let expected = Expected::read(&process::root().join("interop/bench/expected.toml"))?;
+    conclude(args, &expected.compare(&outcomes, process::is_ci()))
+}
+
+fn run_package(args: &Args) -> Result<()> {
+    prepare(args, debian::PACKAGING, false)?;
+    let mut outcomes = Outcomes::default();
+    package::run(&mut outcomes)?;
+    if args.list {
+        print!("{}", outcomes.as_toml());
+    }
+    let expected = Expected::read(&process::root().join("interop/package/expected.toml"))?;
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 

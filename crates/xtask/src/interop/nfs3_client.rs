@@ -48,6 +48,28 @@ fn within(seconds: u64, address: &Address, test: fn(Client) -> Test) -> Result<(
     })
 }
 
+/// Runs one call on a new connection.
+fn once<T>(address: &Address, call: impl AsyncFnOnce(Client) -> Result<T>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let call = async { call(Client::connect(address).await?).await };
+        tokio::time::timeout(Duration::from_secs(20), call).await.context("no answer in time")?
+    })
+}
+
+/// The handle of a file in the root of a share.
+pub fn handle_of(address: &Address, name: &str) -> Result<nfs_fh3> {
+    once(address, async |mut client| Ok(ok(client.lookup(name).await?)?.object))
+}
+
+/// The beginning of the file with this handle.
+pub fn read_by(address: &Address, file: nfs_fh3) -> Result<Vec<u8>> {
+    once(address, async |mut client| {
+        let args = nfs3::READ3args { file, offset: 0, count: 4096 };
+        Ok(ok(answered(client.connection.read(&args).await)?)?.data.as_ref().to_vec())
+    })
+}
+
 /// A mounted connection, and calls that most tests make.
 struct Client {
     connection: Connection,

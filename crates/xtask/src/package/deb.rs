@@ -1,0 +1,145 @@
+//! The Debian package: an `ar` archive with two compressed `tar` archives, as deb(5) says.
+
+use anyhow::Result;
+use jiff::Timestamp;
+use md5::{Digest, Md5};
+
+use super::contents::{self, SHELLS};
+use super::tree::{Tree, gzip};
+use super::{Parts, hex};
+
+/// What is particular to one package.
+pub struct About {
+    pub version: String,
+    pub maintainer: String,
+}
+
+const DOC: &str = "usr/share/doc/fourfold";
+/// Documents of this size and more are compressed, as Debian's policy 12.3 says.
+const LONG: usize = 4096;
+const SCRIPTS: &[&str] = &["postinst", "prerm", "postrm"];
+const DESCRIPTION: &str = "file server for AFP, SMB, NFS and iSCSI over one tree
+ Fourfold shares folders with old and new Macs, Windows, Linux and UNIX. It is
+ one process: what one client locks, renames or tags is locked, renamed and
+ tagged for the clients of all protocols. The data stays plain files.
+ .
+ The package has a service for systemd. After the installation nothing is
+ shared: /etc/fourfold/fourfold.toml says how to begin.";
+
+/// The name and the bytes of the package.
+pub fn make(parts: &Parts, about: &About) -> Result<(String, Vec<u8>)> {
+    let data = data(parts, about)?;
+    let control = control(parts, about, &data)?;
+    let architecture = parts.program.debian_architecture()?;
+    let members = [
+        ("debian-binary", b"2.0\n".to_vec()),
+        ("control.tar.gz", gzip(&control.tar("./", parts.time)?)?),
+        ("data.tar.gz", gzip(&data.tar("./", parts.time)?)?),
+    ];
+    let mut archive = ar::Builder::new(Vec::new());
+    for (name, bytes) in members {
+        let mut header = ar::Header::new(name.as_bytes().to_vec(), bytes.len() as u64);
+        header.set_mtime(parts.time);
+        header.set_mode(0o100_644);
+        archive.append(&header, bytes.as_slice())?;
+    }
+    Ok((format!("fourfold_{}_{architecture}.deb", about.version), archive.into_inner()?))
+}
+
+/// The files that are installed.
+fn data(parts: &Parts, about: &About) -> Result<Tree> {
+    let mut tree = Tree::default();
+    tree.program("usr/bin/fourfold", parts.program.bytes.clone());
+    tree.file("usr/lib/systemd/system/fourfold.service", contents::read("packaging/fourfold.service")?);
+    tree.file("usr/lib/sysusers.d/fourfold.conf", contents::read("packaging/sysusers.conf")?);
+    tree.file("etc/fourfold/fourfold.toml", contents::read("packaging/fourfold.toml")?);
+    tree.file(&format!("{DOC}/examples/unprivileged.conf"), contents::read("packaging/unprivileged.conf")?);
+    tree.file(&format!("{DOC}/copyright"), copyright()?);
+    tree.file(&format!("{DOC}/third-party.txt.gz"), gzip(parts.third_party.as_bytes())?);
+    tree.file(&format!("{DOC}/changelog.gz"), gzip(&contents::read("CHANGELOG.md")?)?);
+    tree.file(&format!("{DOC}/changelog.Debian.gz"), gzip(changelog(parts, about)?.as_bytes())?);
+    for (path, bytes) in contents::documents()?.into_iter().filter(|(path, _)| path != "CHANGELOG.md") {
+        if bytes.len() < LONG || path.ends_with(".svg") {
+            tree.file(&format!("{DOC}/{path}"), bytes);
+        } else {
+            tree.file(&format!("{DOC}/{path}.gz"), gzip(&bytes)?);
+        }
+    }
+    for (name, bytes) in parts.manual(parts.place())? {
+        tree.file(&format!("usr/share/man/man1/{name}.gz"), gzip(&bytes)?);
+    }
+    let folders = ["bash-completion/completions", "zsh/vendor-completions", "fish/vendor_completions.d"];
+    for ((shell, name), folder) in SHELLS.iter().zip(folders) {
+        if let Some(bytes) = parts.completions(shell)? {
+            tree.file(&format!("usr/share/{folder}/{name}"), bytes);
+        }
+    }
+    Ok(tree)
+}
+
+/// The description of the package, and the scripts of the maintainer.
+fn control(parts: &Parts, about: &About, data: &Tree) -> Result<Tree> {
+    let mut tree = Tree::default();
+    let sum = |(path, bytes): (&str, &[u8])| format!("{}  {path}\n", hex(&Md5::digest(bytes)));
+    let is_setting = |path: &str| path.starts_with("etc/");
+    tree.file("control", fields(parts, about, data)?);
+    tree.file("md5sums", data.files().filter(|(path, _)| !is_setting(path)).map(sum).collect::<String>());
+    let settings = data.files().filter(|(path, _)| is_setting(path));
+    tree.file("conffiles", settings.map(|(path, _)| format!("/{path}\n")).collect::<String>());
+    for script in SCRIPTS {
+        tree.program(script, contents::read(&format!("packaging/debian/{script}"))?);
+    }
+    Ok(tree)
+}
+
+fn fields(parts: &Parts, about: &About, data: &Tree) -> Result<String> {
+    let mut depends = vec!["systemd | systemd-standalone-sysusers | systemd-sysusers".to_owned()];
+    if let Some((major, minor)) = parts.program.glibc() {
+        depends.extend([format!("libc6 (>= {major}.{minor})"), "libgcc-s1".to_owned()]);
+    }
+    let fields = [
+        ("Package", "fourfold".to_owned()),
+        ("Version", about.version.clone()),
+        ("Architecture", parts.program.debian_architecture()?.to_owned()),
+        ("Maintainer", about.maintainer.clone()),
+        ("Installed-Size", data.kib().to_string()),
+        ("Depends", depends.join(", ")),
+        ("Suggests", "btrfs-progs, zfsutils-linux, openssh-client".to_owned()),
+        ("Section", "net".to_owned()),
+        ("Priority", "optional".to_owned()),
+        ("Description", DESCRIPTION.to_owned()),
+    ];
+    Ok(fields.iter().map(|(name, value)| format!("{name}: {value}\n")).collect())
+}
+
+/// The copyright file, with the text of the MIT licence as a field of it.
+fn copyright() -> Result<String> {
+    let template = String::from_utf8(contents::read("packaging/debian/copyright")?)?;
+    let licence = String::from_utf8(contents::read("LICENSE-MIT")?)?;
+    let line = |line: &str| if line.is_empty() { " .".to_owned() } else { format!(" {line}") };
+    let licence: Vec<String> = licence.trim().lines().map(line).collect();
+    Ok(template.replace("@MIT@", &licence.join("\n")))
+}
+
+/// Debian's own changelog has one entry: the changes are in that of the project.
+fn changelog(parts: &Parts, About { version, maintainer }: &About) -> Result<String> {
+    let date = Timestamp::from_second(parts.time.cast_signed())?.strftime("%a, %d %b %Y %H:%M:%S +0000");
+    Ok(format!(
+        "fourfold ({version}) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- {maintainer}  {date}\n"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copyright_is_a_file_of_fields() {
+        let text = copyright().unwrap();
+        assert!(text.contains("\nLicense: MIT\n MIT License\n .\n Copyright (c)"), "{text}");
+        assert!(
+            text.lines().all(|line| line.is_empty() || line.starts_with(' ') || line.contains(": ")),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,34 @@
+//! The tarball: the program with its documents, for any Linux that has what the program needs.
+
+use anyhow::Result;
+
+use super::Parts;
+use super::contents::{self, SHELLS};
+use super::tree::{Tree, gzip};
+
+/// The name and the bytes. The name says whether the program is static (`musl`) or needs glibc (`gnu`).
+pub fn make(parts: &Parts) -> Result<(String, Vec<u8>)> {
+    let kind = if parts.program.is_static() { "musl" } else { "gnu" };
+    let name = format!("fourfold-{}-{}-linux-{kind}", parts.version, parts.program.machine()?);
+    let mut tree = Tree::default();
+    tree.program(&format!("{name}/bin/fourfold"), parts.program.bytes.clone());
+    for (path, bytes) in contents::documents()? {
+        tree.file(&format!("{name}/{path}"), bytes);
+    }
+    for path in ["LICENSE-APACHE", "LICENSE-MIT"] {
+        tree.file(&format!("{name}/{path}"), contents::read(path)?);
+    }
+    for file in ["fourfold.service", "fourfold.toml", "sysusers.conf", "unprivileged.conf"] {
+        tree.file(&format!("{name}/packaging/{file}"), contents::read(&format!("packaging/{file}"))?);
+    }
+    tree.file(&format!("{name}/third-party.txt"), parts.third_party.as_bytes());
+    for (page, bytes) in parts.manual(parts.place())? {
+        tree.file(&format!("{name}/man/{page}"), bytes);
+    }
+    for (shell, file) in SHELLS {
+        if let Some(bytes) = parts.completions(shell)? {
+            tree.file(&format!("{name}/completions/{file}"), bytes);
+        }
+    }
+    Ok((format!("{name}.tar.gz"), gzip(&tree.tar("", parts.time)?)?))
+}
