@@ -132,8 +132,16 @@ fn compile(target: Option<&str>) -> Result<PathBuf> {
     let home = home.context("neither CARGO_HOME nor HOME is set")?;
     let flags = [(root.display().to_string(), "."), (home, "/cargo")];
     let flags = flags.map(|(from, to)| format!("--remap-path-prefix={from}={to}")).join("\u{1f}");
-    let mut args =
-        vec!["build", "--release", "--locked", "--package", "fourfold", "--target-dir", BUILD_FOLDER];
+    let mut args = vec![
+        "build",
+        "--release",
+        "--locked",
+        "--quiet",
+        "--package",
+        "fourfold",
+        "--target-dir",
+        BUILD_FOLDER,
+    ];
     args.extend(target.iter().flat_map(|target| ["--target", target]));
     process::run_with("cargo", &args, &[("CARGO_ENCODED_RUSTFLAGS", &flags)])?;
     Ok(root.join(BUILD_FOLDER).join(target.unwrap_or_default()).join("release/fourfold"))

@@ -1,5 +1,8 @@
 //! The Debian package on a machine: installed, started, used, upgraded, removed, purged.
 
+mod booted;
+
+use std::cell::OnceCell;
 use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixDatagram;
@@ -67,6 +70,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
         Ok(())
     });
     outcomes.run("deb: purge removes settings and state but no share", &["dpkg"], || machine.is_purged());
+    booted::run(outcomes, &machine, packages);
     Ok(())
 }
 
@@ -76,7 +80,11 @@ fn address() -> Address {
 }
 
 /// This machine's file system, as a copy that can be changed.
-struct Machine(PathBuf);
+struct Machine {
+    root: PathBuf,
+    /// The process of a systemd that runs there. Programs then run in its process namespace.
+    systemd: OnceCell<u32>,
+}
 
 impl Machine {
     fn new(place: &Path) -> Result<Self> {
@@ -90,7 +98,7 @@ impl Machine {
         fs::create_dir(&work)?;
         let options = format!("lowerdir=/,upperdir={},workdir={}", upper.display(), work.display());
         mount(&["-t", "overlay", "overlay", "-o", &options, &root.display().to_string()])?;
-        let machine = Self(root);
+        let machine = Self { root, systemd: OnceCell::new() };
         for (kind, folder) in [("tmpfs", "run"), ("tmpfs", "srv"), ("tmpfs", "var/tmp"), ("proc", "proc")] {
             mount(&["-t", kind, kind, &machine.path(folder).display().to_string()])?;
         }
@@ -103,13 +111,19 @@ impl Machine {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.0.join(path)
+        self.root.join(path)
+    }
+
+    fn root(&self) -> String {
+        self.root.display().to_string()
     }
 
     /// Runs a program there.
     fn run(&self, words: &[&str]) -> Result<String> {
-        let root = self.0.display().to_string();
-        process::stdout_of("chroot", &[&[&*root], words].concat(), LIMIT)
+        let (root, systemd) = (self.root(), self.systemd.get().map(u32::to_string));
+        let inside = systemd.iter().flat_map(|process| ["nsenter", "--target", process, "--pid", "--"]);
+        let all: Vec<&str> = inside.chain(["chroot", &root]).chain(words.iter().copied()).collect();
+        process::stdout_of(all[0], &all[1..], LIMIT)
     }
 
     fn dpkg(&self, words: &[&str]) -> Result<String> {
@@ -132,7 +146,7 @@ impl Machine {
     }
 
     fn unit_is_right(&self) -> Result<()> {
-        let root = self.0.display().to_string();
+        let root = self.root();
         let output = process::output(
             "chroot",
             &[&root, "systemd-analyze", "verify", "--man=no", &format!("/{UNIT}")],
@@ -209,7 +223,7 @@ impl Service {
         let _ = fs::remove_file(&path); // of the service before
         let socket = UnixDatagram::bind(&path)?;
         socket.set_read_timeout(Some(Duration::from_secs(1)))?;
-        let (root, line) = (machine.0.display().to_string(), machine.unit("ExecStart")?);
+        let (root, line) = (machine.root(), machine.unit("ExecStart")?);
         let capabilities = machine.unit("CapabilityBoundingSet")?.to_lowercase().replace("cap_", "+");
         let bounding = format!("-all,{}", capabilities.split_whitespace().collect::<Vec<_>>().join(","));
         let mut words = vec![&*root, "env", "NOTIFY_SOCKET=/run/notify", "WATCHDOG_USEC=2000000"];
