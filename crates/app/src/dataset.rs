@@ -143,7 +143,6 @@ fn assignment(text: &str) -> anyhow::Result<(&str, &str)> {
 pub(crate) fn create(asked: &CreateShare) -> anyhow::Result<ExitCode> {
     code((|| {
         let mut arguments = asked.place.arguments(here::privileged(), here::folder()?);
-        arguments.may_share_nothing = true;
         let first = FirstFile::make(&mut arguments)?;
         let now = Now::of(arguments)?;
         if now.names().any(|name| name == asked.name) {

@@ -112,7 +112,7 @@ fn build(
     let set = server.is_set("state").then(|| server.place_of("state"));
     share::check_state(&settings.state, set, &shares, findings);
     note_earlier_state(arguments, set, &settings.state, findings);
-    if none_written && !arguments.may_share_nothing && !findings.refused() {
+    if none_written && !findings.refused() {
         note_nothing_shared(file.as_deref(), findings);
     }
     let users = accounts::all(arguments, &sections_of_users, findings);

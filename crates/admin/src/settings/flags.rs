@@ -30,8 +30,6 @@ pub struct Arguments {
     pub privileged: bool,
     /// A folder of `shares` may be missing if its parent exists: the caller makes it.
     pub may_make_folders: bool,
-    /// Nothing may be shared yet: the caller adds the first share.
-    pub may_share_nothing: bool,
     /// The server runs, and reads its settings again: a folder of `shares` that is missing costs its share only.
     pub is_running: bool,
     /// The current folder: relative paths of the command line count from here.
