@@ -16,6 +16,9 @@ pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Director
     let mut directory = Directory::new(&file, host(settings.server.default_user.clone()));
     for user in &settings.users {
         directory.set(&user.name, user.ids, user.disabled, user.password.as_deref())?;
+        if user.admin {
+            directory.set_admin(&user.name);
+        }
     }
     Ok(directory)
 }

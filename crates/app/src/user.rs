@@ -19,11 +19,12 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add { named, uid, gid, password_stdin, password_file, legacy_password, chap_secret } => {
+        User::Add { named, uid, gid, password_stdin, password_file, legacy_password, chap_secret, admin } => {
             let from = Source::new(*password_stdin, password_file.as_deref());
             let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
-            add(&state, named, Ids { uid: *uid, gid: *gid }, typed)?;
+            add(&state, named, (Ids { uid: *uid, gid: *gid }, *admin), typed)?;
         }
+        User::Modify { named, admin } => modify(&state, named, admin == "on")?,
         User::Passwd { named, password_stdin, password_file, legacy_password, chap_secret } => {
             let from = Source::new(*password_stdin, password_file.as_deref());
             let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
@@ -56,13 +57,16 @@ impl Typed<'_> {
 
 fn place(command: &User) -> &Where {
     match command {
-        User::Add { named, .. } | User::Passwd { named, .. } | User::Remove { named } => &named.state,
+        User::Add { named, .. }
+        | User::Modify { named, .. }
+        | User::Passwd { named, .. }
+        | User::Remove { named } => &named.state,
         User::List { state, .. } => state,
     }
 }
 
 /// Reports all errors that do not need the password before it is typed.
-fn add(state: &Path, named: &Named, ids: Ids, typed: Typed<'_>) -> anyhow::Result<()> {
+fn add(state: &Path, named: &Named, (ids, admin): (Ids, bool), typed: Typed<'_>) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
     }
@@ -73,11 +77,19 @@ fn add(state: &Path, named: &Named, ids: Ids, typed: Typed<'_>) -> anyhow::Resul
     let password = password::read(&named.name, typed.from)?;
     AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
+        file.set_admin(&named.name, admin)?;
         typed.keep(file, &named.name, &password)
     })?;
     let acts_as = acts_as(&named.name, ids, &host(&named.state)?);
     tell_server(state);
     Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
+}
+
+fn modify(state: &Path, named: &Named, admin: bool) -> anyhow::Result<()> {
+    AccountFile::edit(state, |file| file.set_admin(&named.name, admin))?;
+    tell_server(state);
+    let may = if admin { "may" } else { "may not" };
+    Ok(out::line(format_args!("{}: {may} administer the server", named.name))?)
 }
 
 fn passwd(state: &Path, named: &Named, typed: Typed<'_>) -> anyhow::Result<()> {
@@ -111,8 +123,12 @@ fn list(state: &Path, place: &Where, json: bool) -> anyhow::Result<()> {
     let width = file.accounts.iter().map(|account| account.name.chars().count()).max().unwrap_or(0);
     for account in &file.accounts {
         let disabled = if account.disabled { ", disabled" } else { "" };
+        let admin = if account.admin { ", administrator" } else { "" };
         let (acts_as, kept) = (acts_as(&account.name, account.ids, &host), kept(account));
-        out::line(format_args!("{:<width$}  acts as {acts_as}{disabled}; kept: {kept}", account.name))?;
+        out::line(format_args!(
+            "{:<width$}  acts as {acts_as}{disabled}{admin}; kept: {kept}",
+            account.name
+        ))?;
     }
     Ok(())
 }
@@ -121,7 +137,8 @@ fn for_scripts(account: &Record) -> serde_json::Value {
     let secrets: Vec<&str> = account.secrets.iter().map(Secret::kind).collect();
     let Ids { uid, gid } = account.ids;
     serde_json::json!({
-        "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled, "secrets": secrets
+        "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled,
+        "admin": account.admin, "secrets": secrets
     })
 }
 

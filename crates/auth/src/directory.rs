@@ -1,6 +1,6 @@
 //! The accounts of a running server, each with its Unix user.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::file::{AccountFile, Error, Record};
 use crate::identity::{Basis, Host, Identity, Ids};
@@ -104,6 +104,16 @@ impl Account {
         self.secrets.iter().find_map(|s| if let Secret::Chap(bytes) = s { Some(&**bytes) } else { None })
     }
 
+    /// Whether two states of an account have one password. Other secrets than the NT hash are salted: for one password,
+    /// they differ after each start.
+    #[must_use]
+    pub fn has_same_password(&self, other: &Self) -> bool {
+        match (self.nt_hash(), other.nt_hash()) {
+            (Some(one), Some(other)) => is_same(one, other),
+            _ => self.secrets == other.secrets,
+        }
+    }
+
     /// Verifies by the NT hash if there is one, because that takes a microsecond and no memory. A
     /// slow hash protects an account only if a thief of the file finds no quicker one in it.
     /// `LoginLimiter` limits guesses over the network.
@@ -119,12 +129,7 @@ impl Account {
 /// and is enabled, acts as the same Unix user, and has the same password.
 pub fn may_go_on(name: &str, before: &dyn Accounts, now: &dyn Accounts) -> bool {
     let (Some(before), Some(now)) = (before.find(name), now.find(name)) else { return false };
-    // Other secrets are salted: for one password, they differ after each start.
-    let has_same_password = match (before.nt_hash(), now.nt_hash()) {
-        (Some(before), Some(now)) => is_same(before, now),
-        _ => before.secrets == now.secrets,
-    };
-    !now.disabled && before.identity == now.identity && has_same_password
+    !now.disabled && before.identity == now.identity && before.has_same_password(&now)
 }
 
 /// Compares in a time that does not depend on where the bytes differ.
@@ -138,6 +143,8 @@ pub struct Directory {
     accounts: Vec<Account>,
     /// By name: the ids that are set for an account, and the reason of its identity.
     origins: HashMap<String, (Ids, Basis)>,
+    /// The accounts that may administer the server.
+    admins: HashSet<String>,
     host: Host,
 }
 
@@ -148,7 +155,8 @@ impl Directory {
     /// The accounts of the file, with the identities that the host gives them.
     #[must_use]
     pub fn new(file: &AccountFile, host: Host) -> Self {
-        let mut directory = Self { accounts: Vec::new(), origins: HashMap::new(), host };
+        let (origins, admins) = (HashMap::new(), HashSet::new());
+        let mut directory = Self { accounts: Vec::new(), origins, admins, host };
         for record in &file.accounts {
             directory.put(record);
         }
@@ -173,8 +181,20 @@ impl Directory {
         let kept = self.origins.get(name).map(|(ids, _)| *ids).unwrap_or_default();
         let ids = Ids { uid: ids.uid.or(kept.uid), gid: ids.gid.or(kept.gid) };
         let disabled = disabled || (password.is_none() && known.is_some_and(|account| account.disabled));
-        self.put(&Record { name: name.into(), ids, disabled, secrets });
+        let admin = self.is_admin(name);
+        self.put(&Record { name: name.into(), ids, disabled, admin, secrets });
         Ok(())
+    }
+
+    /// Lets an account administer the server, as the settings say.
+    pub fn set_admin(&mut self, name: &str) {
+        self.admins.insert(name.to_owned());
+    }
+
+    /// Whether an account may administer the server.
+    #[must_use]
+    pub fn is_admin(&self, name: &str) -> bool {
+        self.admins.contains(name)
     }
 
     /// All accounts, for status and the console.
@@ -198,6 +218,9 @@ impl Directory {
     fn put(&mut self, record: &Record) {
         let (identity, basis) = self.host.identity(&record.name, record.ids);
         self.origins.insert(record.name.clone(), (record.ids, basis));
+        if record.admin {
+            self.admins.insert(record.name.clone());
+        }
         let account = Account {
             name: record.name.clone(),
             identity,
@@ -293,6 +316,18 @@ mod tests {
     }
 
     #[test]
+    fn the_file_and_the_settings_name_administrators() {
+        let mut directory = directory();
+        assert!(!directory.is_admin("ada"));
+        let record =
+            |admin| Record { name: "ada".into(), ids: UNSET, disabled: false, admin, secrets: vec![] };
+        directory.put(&record(true));
+        directory.set("ada", UNSET, false, Some("typed")).unwrap();
+        directory.set_admin("grace");
+        assert!(directory.is_admin("ada") && directory.is_admin("grace") && !directory.is_admin("Ada"));
+    }
+
+    #[test]
     fn settings_win_over_the_file_and_an_account_without_a_password_cannot_log_in() {
         let mut directory = directory();
         directory.set("grace", Ids { uid: Some(4242), gid: None }, false, None).unwrap();
@@ -331,7 +366,13 @@ mod tests {
         directory.set("new", UNSET, false, None).unwrap(); // without a password
         assert!(directory.all_have_verifiers());
         let old = Secret::slow("four").unwrap();
-        directory.put(&Record { name: "old".into(), ids: UNSET, disabled: false, secrets: vec![old] });
+        directory.put(&Record {
+            name: "old".into(),
+            ids: UNSET,
+            disabled: false,
+            admin: false,
+            secrets: vec![old],
+        });
         assert!(!directory.all_have_verifiers());
         directory.set("old", UNSET, true, None).unwrap();
         assert!(directory.all_have_verifiers());

@@ -31,6 +31,8 @@ pub struct Record {
     pub ids: Ids,
     /// The account may not log in.
     pub disabled: bool,
+    /// The account may administer the server over its API.
+    pub admin: bool,
     /// The stored secrets of its password.
     pub secrets: Vec<Secret>,
 }
@@ -118,6 +120,8 @@ struct WrittenRecord {
     gid: Option<u32>,
     #[serde(default)]
     disabled: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    admin: bool,
     #[serde(default)]
     secret: Vec<Stored>,
 }
@@ -171,7 +175,17 @@ impl AccountFile {
             return Err(Error::Exists(name.into()));
         }
         let secrets = secrets(name, password)?;
-        self.accounts.push(Record { name: name.into(), ids, disabled: false, secrets });
+        self.accounts.push(Record { name: name.into(), ids, disabled: false, admin: false, secrets });
+        Ok(())
+    }
+
+    /// Says whether an account may administer the server over its API.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub fn set_admin(&mut self, name: &str, admin: bool) -> Result<(), Error> {
+        let account = self.accounts.iter_mut().find(|a| a.name == name);
+        account.ok_or_else(|| Error::Missing(name.into()))?.admin = admin;
         Ok(())
     }
 
@@ -257,7 +271,7 @@ impl From<&Record> for WrittenRecord {
     fn from(record: &Record) -> Self {
         let secret = record.secrets.iter().map(Secret::store).collect();
         let Ids { uid, gid } = record.ids;
-        Self { name: record.name.clone(), uid, gid, disabled: record.disabled, secret }
+        Self { name: record.name.clone(), uid, gid, disabled: record.disabled, admin: record.admin, secret }
     }
 }
 
@@ -265,7 +279,7 @@ impl From<WrittenRecord> for Record {
     fn from(written: WrittenRecord) -> Self {
         let secrets = written.secret.into_iter().map(Secret::load).collect();
         let ids = Ids { uid: written.uid, gid: written.gid };
-        Self { name: written.name, ids, disabled: written.disabled, secrets }
+        Self { name: written.name, ids, disabled: written.disabled, admin: written.admin, secrets }
     }
 }
 
@@ -319,6 +333,28 @@ mod tests {
         let text = std::fs::read_to_string(state.path().join("accounts.toml")).unwrap();
         assert!(text.starts_with("format = 1\n"), "{text}");
         assert!(!text.contains("\"one\"") && !text.contains("\"two\""));
+    }
+
+    #[test]
+    fn an_administrator_stays_one_until_told_otherwise() {
+        let state = folder();
+        AccountFile::edit(state.path(), |file| {
+            file.add("ada", Ids::default(), "one")?;
+            file.add("grace", Ids::default(), "two")?;
+            file.set_admin("ada", true)
+        })
+        .unwrap();
+        let admins = || {
+            let file = AccountFile::read(state.path()).unwrap();
+            file.accounts.iter().map(|account| account.admin).collect::<Vec<_>>()
+        };
+        assert_eq!(admins(), [true, false]);
+        AccountFile::edit(state.path(), |file| file.set_password("ada", "three")).unwrap();
+        assert_eq!(admins(), [true, false]);
+        AccountFile::edit(state.path(), |file| file.set_admin("ada", false)).unwrap();
+        assert_eq!(admins(), [false, false]);
+        let missing = AccountFile::edit(state.path(), |file| file.set_admin("bob", true));
+        assert!(matches!(missing, Err(Error::Missing(_))));
     }
 
     #[test]

@@ -26,11 +26,12 @@ pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Fi
         }
         let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok());
         let ids = auth::Ids { uid: id("uid"), gid: id("gid") };
-        users.push(UserSettings { name, ids, disabled: section.bool("disabled"), password: None });
+        let (disabled, admin) = (section.bool("disabled"), section.bool("admin"));
+        users.push(UserSettings { name, ids, disabled, admin, password: None });
     }
     for (_, typed) in for_this_run(arguments, findings) {
         match users.iter_mut().find(|user| user.name == typed.name) {
-            Some(user) => *user = UserSettings { ids: user.ids, ..typed },
+            Some(user) => *user = UserSettings { ids: user.ids, admin: user.admin, ..typed },
             None => users.push(typed),
         }
     }
@@ -95,7 +96,10 @@ fn user(text: &str, place: &Place, before: &str, findings: &mut Findings) -> Opt
         return None;
     }
     let (name, password) = (name.into(), Some(password.into()));
-    Some((place.clone(), UserSettings { name, ids: auth::Ids::default(), disabled: false, password }))
+    Some((
+        place.clone(),
+        UserSettings { name, ids: auth::Ids::default(), disabled: false, admin: false, password },
+    ))
 }
 
 /// The lines of a file of accounts with their numbers, without empty lines and comments.

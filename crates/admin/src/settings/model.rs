@@ -398,6 +398,8 @@ pub struct UserSettings {
     pub ids: auth::Ids,
     /// The account may not log in.
     pub disabled: bool,
+    /// The account may administer the server over its API.
+    pub admin: bool,
     /// The password of `--user`, for this run of the server only. The settings file has no
     /// passwords.
     pub password: Option<String>,
@@ -406,11 +408,12 @@ pub struct UserSettings {
 impl std::fmt::Debug for UserSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let password = self.password.as_ref().map(|_| "…");
-        let Self { name, ids, disabled, .. } = self;
+        let Self { name, ids, disabled, admin, .. } = self;
         f.debug_struct("UserSettings")
             .field("name", name)
             .field("ids", ids)
             .field("disabled", disabled)
+            .field("admin", admin)
             .field("password", &password)
             .finish()
     }

@@ -397,4 +397,9 @@ pub static SETTINGS: &[Setting] = &[
         .without_default("the first group of that user; 65534 for a uid that no user of the host has")
         .says("The first group of the account, which the files it makes belong to.", ""),
     new(User, "disabled", Bool, "false").says("The account may not log in.", ""),
+    new(User, "admin", Bool, "false").says(
+        "The account may administer the server.",
+        "It can log in to the console of the API (`admin-port`). `fourfold user add --admin` and `fourfold user modify` say \
+         the same for accounts of the state folder.",
+    ),
 ];

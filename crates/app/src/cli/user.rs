@@ -16,6 +16,7 @@ pub(crate) enum User {
   fourfold user add ada --uid 5001 --gid 5000           acts as ids that no user of this machine has
   pass show ada | fourfold user add ada --password-stdin
   fourfold user add ada --chap-secret                   for iSCSI initiators, too
+  fourfold user add ada --admin                         may log in to the console
 
 Without --uid the account acts as the Unix user of the same name. If this machine has no such user, the account acts
 as `default-user` of the settings, or as nobody (uid 65534). A server that does not run as root acts as its own user.
@@ -41,6 +42,22 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
         #[arg(long)]
         chap_secret: bool,
+        /// The account may administer the server: it can log in to the console (`admin-port`)
+        #[arg(long)]
+        admin: bool,
+    },
+    /// Change what an account may do
+    #[command(after_help = "Examples:
+  fourfold user modify ada --admin on                   may log in to the console
+  fourfold user modify ada --admin off                  a running server ends the account's console sessions
+
+Exit codes: 0 done, 1 not done, 2 the settings were refused")]
+    Modify {
+        #[command(flatten)]
+        named: Named,
+        /// Whether the account may administer the server: on or off
+        #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+        admin: String,
     },
     /// Give an account another password
     #[command(after_help = "Examples:
