@@ -10,9 +10,10 @@ use anyhow::Context;
 use auth::LoginGuard;
 use tokio::sync::watch;
 use vfs::caches::Entry;
-use web::{Api, Certificate, Figures, Meaning, Metrics};
+use web::{Api, Certificate, Events, Figures, Manage, Meaning, Metrics};
 
 use crate::bind::{self, Bound};
+use crate::console::Console;
 use crate::memory;
 use crate::running::{Held, Running};
 
@@ -34,7 +35,7 @@ pub(crate) fn serve(
     bound: Option<Bound>,
     settings: &ServerSettings,
     running: &Arc<Running>,
-    logins: Arc<LoginGuard>,
+    guarded: (Arc<LoginGuard>, Events),
     stopping: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Some(bound) = bound else { return Ok(()) };
@@ -42,7 +43,8 @@ pub(crate) fn serve(
     let (started, counted) = (Instant::now(), running.clone());
     let figures = Arc::new(move || figures(&counted.held(), started));
     let metrics = (Metrics::of_process(), figures as Arc<dyn Fn() -> Figures + Send + Sync>);
-    let api = Api::new(settings.state.clone(), running.clone(), metrics, logins);
+    let manage: Arc<dyn Manage> = Arc::new(Console::new(running.clone()));
+    let api = Api::new(settings.state.clone(), (running.clone(), manage), metrics, guarded);
     web::serve(bound.tcp, certificate.as_ref(), api, stopping).context("the API cannot start")
 }
 

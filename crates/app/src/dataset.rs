@@ -20,6 +20,7 @@ use crate::{exit, here, out};
 mod folder;
 mod list;
 
+pub(crate) use folder::space;
 pub(crate) use list::list;
 
 /// The settings as they are, and the arguments that they were read with.
@@ -303,26 +304,32 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
         let mut edit = now.edit()?;
         for property in &asked.properties {
             let (key, value) = assignment(property)?;
-            if key == "name" {
-                return Err(anyhow::anyhow!(
-                    "`fourfold rename {} {value}` gives it another name",
-                    asked.name
-                )
-                .into());
-            }
-            match (key, value) {
-                // As ZFS writes it.
-                ("quota", "none") => _ = edit.unset(&asked.name, key)?,
-                ("snapshot-schedule", schedule) if !schedule.is_empty() => {
-                    edit.set(&asked.name, key, value)?;
-                    can_be_kept(now.share(&asked.name)?)?;
-                }
-                _ => edit.set(&asked.name, key, value)?,
-            }
+            assign(&mut edit, now.share(&asked.name)?, (key, value))?;
         }
         now.save(edit)?;
         now.reload()
     })())
+}
+
+/// Sets a property of a share to the value that was typed.
+pub(crate) fn assign(
+    edit: &mut Edit,
+    share: &ShareSettings,
+    (key, value): (&str, &str),
+) -> Result<(), EditError> {
+    let name = &share.name;
+    match (key, value) {
+        ("name", _) => {
+            return Err(EditError::Failed(format!("`fourfold rename {name} {value}` gives it another name")));
+        }
+        // As ZFS writes it.
+        ("quota", "none") => return edit.unset(name, key).map(drop),
+        _ => edit.set(name, key, value)?,
+    }
+    if key == "snapshot-schedule" && !value.is_empty() {
+        can_be_kept(share).map_err(|error| EditError::Failed(format!("{error:#}")))?;
+    }
+    Ok(())
 }
 
 /// Fails for a share of which no snapshots can be taken. A folder that is missing now may be one that can.

@@ -14,6 +14,7 @@ mod bonjour;
 mod caches;
 mod check;
 mod cli;
+mod console;
 mod dataset;
 mod disconnect;
 mod doctor;

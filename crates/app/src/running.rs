@@ -163,6 +163,16 @@ impl Running {
         Arc::clone(&self.current.read())
     }
 
+    /// What the settings are read with.
+    pub(crate) fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// The time since the start.
+    pub(crate) fn uptime(&self) -> Duration {
+        self.started.elapsed()
+    }
+
     /// How much clients hold now.
     pub(crate) fn held(&self) -> Held {
         let mut held = Held::default();

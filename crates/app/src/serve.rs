@@ -19,6 +19,7 @@ use crate::bind::Bound;
 use crate::bonjour::BonjourView;
 use crate::caches::CachesView;
 use crate::cli::Serve;
+use crate::console::Told;
 use crate::iscsi_view::IscsiView;
 use crate::keeper::{self, Keeper};
 use crate::memory::Machine;
@@ -112,17 +113,19 @@ async fn serve_until_stopped(
     let wsd = WsdView::start(&current, *state.server_id(), ports);
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
+    let events = web::Events::default();
     let views: [Arc<dyn View>; 7] =
         [volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone(), wsd.clone()];
     let views = views
         .into_iter()
-        .chain([caches as Arc<dyn View>])
+        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone()))])
         .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
         .collect();
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    api::serve(api, &running.current().settings.server, &running, login_guard.clone(), &stopping)?;
+    let guarded = (login_guard.clone(), events);
+    api::serve(api, &running.current().settings.server, &running, guarded, &stopping)?;
     tokio::spawn(tend(volumes.clone(), afp.clone(), iscsi.clone(), login_guard));
     tokio::spawn(availability::watch(running.clone()));
 

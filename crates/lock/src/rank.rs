@@ -45,6 +45,8 @@ macro_rules! ranks {
 
 ranks! {
     // The program.
+    /// Held while the console changes a setting: the changes that can be taken back.
+    SettingChanges Known,
     /// Held during a reload of the settings: one reload runs at a time.
     Reloading Known,
     /// The volumes of the shared folders.
@@ -423,6 +425,12 @@ ranks! {
     // The API, which has no other locks while it takes these; and metrics, counted while others may be held.
     /// The tokens of the API.
     ApiTokens Known,
+    /// The sessions of the console.
+    ApiLogins Known,
+    /// The listeners to changes.
+    ApiListeners Known,
+    /// The throughput of the last day.
+    ThroughputHistory Known,
     /// The addresses of the API's connections.
     ApiConnections Known,
     /// The threads that count operations.

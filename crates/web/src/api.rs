@@ -8,8 +8,8 @@ use admin::control::{
     CachesAnswer, CachesRequest, CachesStatus, Disconnect, LeaseStatus, LockStatus, LunAnswer, LunRequest,
     LunStatus, OpenStatus, SessionStatus, ShareStatus, Status,
 };
-use axum::extract::{ConnectInfo, Query, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{Query, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -18,9 +18,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::guard::Admission;
+use crate::admitted::admitted;
 use crate::metrics::MEDIA_TYPE;
-use crate::{Api, Scope};
+use crate::{Api, Scope, assets, console, login};
 
 /// The longest body of a request in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -43,29 +43,52 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/leases", get(leases))
         .route("/v1/luns", get(luns))
         .route("/v1/caches", get(caches))
+        .route("/v1/overview", get(console::overview))
+        .route("/v1/throughput", get(console::throughput))
+        .route("/v1/events", get(console::events))
+        .route("/v1/accounts", get(console::accounts))
+        .route("/v1/settings", get(console::settings))
+        .route("/v1/snapshots", get(console::snapshots))
         .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }));
     let write = Router::new()
         .route("/v1/reload", post(reload))
         .route("/v1/messages", post(say))
         .route("/v1/disconnect", post(disconnect))
-        .route("/v1/caches", post(limit_caches));
+        .route("/v1/caches", post(limit_caches))
+        .route("/v1/settings", post(console::change))
+        .route("/v1/settings/undo", post(console::undo))
+        .route("/v1/snapshots", post(console::take_snapshot))
+        .route("/v1/snapshots/remove", post(console::remove_snapshot))
+        .route("/v1/snapshots/restore", post(console::restore));
     let guarded = |router: Router<Api>, scope: Scope| {
         let api = api.clone();
         let guard = move |request, next| admitted(api.clone(), scope, request, next);
         router.route_layer(middleware::from_fn(guard))
     };
     Router::new()
-        .route("/", get(|| async { "Fourfold\n" }))
+        .route("/", get(asset))
+        .route("/page/{file}", get(asset))
+        .route("/v1/login", get(login::logged_in).post(login::login))
+        .route("/v1/logout", post(login::logout))
         .merge(guarded(metrics, Scope::Metrics))
         .merge(guarded(read, Scope::Read))
         .merge(guarded(write, Scope::Write))
-        .fallback(|| async { Failure::new(StatusCode::NOT_FOUND, "there is nothing at this path") })
+        .fallback(|| async { nothing() })
         .method_not_allowed_fallback(|| async {
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
         })
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(middleware::from_fn(harmless))
         .with_state(api)
+}
+
+/// The console.
+async fn asset(uri: Uri, headers: axum::http::HeaderMap) -> Result<Response, Failure> {
+    assets::serve(uri.path(), &headers).ok_or_else(nothing)
+}
+
+fn nothing() -> Failure {
+    Failure::new(StatusCode::NOT_FOUND, "there is nothing at this path")
 }
 
 /// A request that was not executed.
@@ -81,6 +104,10 @@ impl Failure {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
         Self { status, errors: vec![error.into()] }
     }
+
+    pub(crate) fn lines(status: StatusCode, errors: Vec<String>) -> Self {
+        Self { status, errors }
+    }
 }
 
 impl IntoResponse for Failure {
@@ -93,7 +120,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Browsers keep nothing, embed nothing and guess no types.
+/// Browsers keep nothing, embed nothing and guess no types, unless a handler says otherwise.
 async fn harmless(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     let headers = [
@@ -102,42 +129,19 @@ async fn harmless(request: Request, next: Next) -> Response {
         (header::X_FRAME_OPTIONS, "DENY"),
         (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
         (header::REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
     for (name, value) in headers {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
+        response.headers_mut().entry(name).or_insert(HeaderValue::from_static(value));
     }
     response
 }
 
-/// Lets a request pass whose token permits it.
-async fn admitted(api: Api, scope: Scope, request: Request, next: Next) -> Response {
-    let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
-    let secret = bearer(request.headers()).map(str::to_owned);
-    match api.guard.admit(peer, secret.as_deref(), scope).await {
-        Admission::Admitted => next.run(request).await,
-        Admission::Unknown => {
-            let hint =
-                "send the header `Authorization: Bearer TOKEN`; `fourfold token create NAME` makes a token";
-            Failure::new(StatusCode::UNAUTHORIZED, hint).into_response()
-        }
-        Admission::NotPermitted => {
-            let hint = format!("the token's scopes do not include `{}`", scope.word());
-            Failure::new(StatusCode::FORBIDDEN, hint).into_response()
-        }
-        Admission::TooMany => {
-            let hint = "too many requests with unknown tokens; try again later";
-            Failure::new(StatusCode::TOO_MANY_REQUESTS, hint).into_response()
-        }
-    }
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
 /// Executes what blocks on a thread for that.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Failure> {
     let failed = |_| {
         Failure::new(
             StatusCode::INTERNAL_SERVER_ERROR,
@@ -169,7 +173,7 @@ pub(crate) async fn shares(State(api): State<Api>) -> Result<Response, Failure> 
 }
 
 /// The part of a list that is wanted.
-#[derive(Debug, Clone, Copy, Deserialize, IntoParams)]
+#[derive(Debug, Clone, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct Page {
@@ -180,6 +184,9 @@ pub(crate) struct Page {
     #[serde(default = "Page::usual")]
     #[param(default = 1000)]
     limit: usize,
+    /// Only rows that have this in one of their fields, in any case of letters.
+    #[serde(default)]
+    search: String,
 }
 
 impl Page {
@@ -187,11 +194,26 @@ impl Page {
         PAGE
     }
 
-    fn of<T>(self, rows: Vec<T>) -> Rows<T> {
+    fn of<T: Serialize>(self, mut rows: Vec<T>) -> Rows<T> {
+        let wanted = self.search.to_lowercase();
+        if !wanted.is_empty() {
+            rows.retain(|row| has(row, &wanted));
+        }
         let total = rows.len();
         let rows = rows.into_iter().skip(self.offset).take(self.limit.min(LONGEST_PAGE)).collect();
         Rows { total, rows }
     }
+}
+
+/// Whether a field of a row has this text, in lower case.
+fn has(row: &impl Serialize, wanted: &str) -> bool {
+    let row = serde_json::to_value(row).unwrap_or_default();
+    row.as_object().is_some_and(|fields| {
+        fields.values().any(|value| match value.as_str() {
+            Some(text) => text.to_lowercase().contains(wanted),
+            None => value.to_string() == wanted,
+        })
+    })
 }
 
 /// A part of a list.
@@ -275,7 +297,7 @@ pub(crate) struct Done {
     lines: Vec<String>,
 }
 
-fn done(result: Result<Vec<String>, Vec<String>>) -> Result<Response, Failure> {
+pub(crate) fn done(result: Result<Vec<String>, Vec<String>>) -> Result<Response, Failure> {
     match result {
         Ok(lines) => Ok(Json(Done { lines }).into_response()),
         Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
@@ -290,10 +312,10 @@ pub(crate) struct Limits {
     limits: BTreeMap<String, String>,
 }
 
-type Body<T> = Result<Json<T>, axum::extract::rejection::JsonRejection>;
+pub(crate) type Body<T> = Result<Json<T>, axum::extract::rejection::JsonRejection>;
 
 /// The body, or what is wrong with it.
-fn body<T: DeserializeOwned>(body: Body<T>) -> Result<T, Failure> {
+pub(crate) fn body<T: DeserializeOwned>(body: Body<T>) -> Result<T, Failure> {
     body.map(|Json(value)| value).map_err(|error| Failure::new(error.status(), error.body_text()))
 }
 

@@ -16,10 +16,11 @@ use crate::tokens::{self, Scope, Token};
 const GUESSED: &str = "api:token";
 
 /// Whether a request may be executed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Admission {
-    Admitted,
-    /// No token, or one that does not exist.
+    /// The name of the token.
+    Admitted(String),
+    /// The token does not exist.
     Unknown,
     /// The token has other scopes.
     NotPermitted,
@@ -49,17 +50,16 @@ impl Guard {
     pub(crate) async fn admit(
         self: &Arc<Self>,
         peer: Option<SocketAddr>,
-        secret: Option<&str>,
+        secret: &str,
         wanted: Scope,
     ) -> Admission {
-        let Some(secret) = secret else { return Admission::Unknown };
         let tokens = {
             let this = self.clone();
             tokio::task::spawn_blocking(move || this.tokens()).await.unwrap_or_default()
         };
         let place = peer.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip());
         match tokens::find(&tokens, secret) {
-            Some(token) if token.permits(wanted) => Admission::Admitted,
+            Some(token) if token.permits(wanted) => Admission::Admitted(token.name.clone()),
             Some(_) => Admission::NotPermitted,
             None => self.guessed(place).await,
         }

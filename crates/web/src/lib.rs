@@ -1,12 +1,22 @@
-//! The administration of a running server over HTTP: the API `/v1` and the metrics.
+//! The administration of a running server over HTTP: the API `/v1`, the metrics, and the console, which is a page that
+//! uses the API.
 //!
-//! The surface is small on purpose: before a request has shown a token, nothing of it is kept but its headers, and its
-//! answer does not depend on what the server has. Connections, their headers, bodies and times have limits.
+//! The surface is small on purpose: before a request has shown a token or a session, nothing of it is kept but its headers
+//! (and 4 KiB of a login), and its answer does not depend on what the server has. Connections, their headers, bodies and times have limits.
 
+mod admitted;
 mod api;
+mod assets;
+mod console;
+mod events;
 mod guard;
+mod history;
+mod login;
+mod logins;
+pub mod manage;
 mod metrics;
 mod openapi;
+mod same_site;
 mod serve;
 mod tls;
 pub mod tokens;
@@ -16,7 +26,10 @@ use std::sync::Arc;
 
 use admin::control::Report;
 use auth::LoginGuard;
+use tokio::sync::Semaphore;
 
+pub use self::events::Events;
+pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
 pub use self::serve::serve;
 pub use self::tls::{Certificate, own as own_certificate};
@@ -29,6 +42,15 @@ pub struct Api {
     metrics: Metrics,
     figures: Arc<dyn Fn() -> Figures + Send + Sync>,
     guard: Arc<guard::Guard>,
+    manage: Arc<dyn Manage>,
+    events: Events,
+    history: Arc<history::History>,
+    logins: Arc<logins::Logins>,
+    login_guard: Arc<LoginGuard>,
+    /// Passwords are checked one at a time.
+    verifying: Arc<Semaphore>,
+    /// Connections are encrypted.
+    is_secure: bool,
 }
 
 impl Api {
@@ -36,10 +58,22 @@ impl Api {
     #[must_use]
     pub fn new(
         state: PathBuf,
-        report: Arc<dyn Report>,
+        (report, manage): (Arc<dyn Report>, Arc<dyn Manage>),
         (metrics, figures): (Metrics, Arc<dyn Fn() -> Figures + Send + Sync>),
-        logins: Arc<LoginGuard>,
+        (login_guard, events): (Arc<LoginGuard>, Events),
     ) -> Self {
-        Self { report, metrics, figures, guard: Arc::new(guard::Guard::new(state, logins)) }
+        Self {
+            report,
+            metrics,
+            figures,
+            guard: Arc::new(guard::Guard::new(state, login_guard.clone())),
+            manage,
+            events,
+            history: Arc::default(),
+            logins: Arc::default(),
+            login_guard,
+            verifying: Arc::new(Semaphore::new(1)),
+            is_secure: false,
+        }
     }
 }

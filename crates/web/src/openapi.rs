@@ -3,21 +3,25 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::api;
+use crate::{api, console, login};
 
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Fourfold",
         version = "1",
-        description = "The administration of a running server. Tokens are made by `fourfold token create`.",
+        description = "The administration of a running server. Tokens are made by `fourfold token create`. The console uses sessions, which a login begins.",
         license(name = "MIT OR Apache-2.0"),
     ),
     paths(
         api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases, api::luns,
         api::reload, api::say, api::disconnect,
         api::caches,
-        api::limit_caches
+        api::limit_caches,
+        login::logged_in, login::login, login::logout,
+        console::overview, console::throughput, console::events, console::accounts,
+        console::settings, console::change, console::undo,
+        console::snapshots, console::take_snapshot, console::remove_snapshot, console::restore
     ),
     modifiers(&Tokens)
 )]

@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
 use crate::tls::{self, Certificate};
-use crate::{Api, api};
+use crate::{Api, api, console};
 
 /// Connections at the same time. Further ones wait to be accepted.
 const MOST_CONNECTIONS: usize = 256;
@@ -48,6 +48,8 @@ pub fn serve(
     stopping: &watch::Receiver<bool>,
 ) -> io::Result<()> {
     let tls = certificate.map(tls::acceptor).transpose()?;
+    let api = Api { is_secure: tls.is_some(), ..api };
+    tokio::spawn(console::look(api.clone(), stopping.clone()));
     let door = Arc::new(Door {
         router: api::router(api),
         tls,

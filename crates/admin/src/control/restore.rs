@@ -2,6 +2,7 @@
 //! added, never renamed or removed.
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 
 /// The most files and folders that an answer names. The others are only counted.
 pub const MOST_NAMED: usize = 10_000;
@@ -30,7 +31,7 @@ pub struct RestoreRequest {
 }
 
 /// What a restore did, or in a dry run would do.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RestoreReport {
     /// Files and folders that are again what they were.
     pub restored: u64,
@@ -49,7 +50,7 @@ pub struct RestoreReport {
 }
 
 /// A file or folder in the answer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RestoredEntry {
     /// Its path in the share. Bytes that are not UTF-8 are replaced.
     pub path: String,

@@ -26,6 +26,8 @@ use super::share;
 pub struct Explanation {
     /// A settings file with the same effect, except for passwords; comments name the sources.
     pub text: String,
+    /// The settings of `[server]`.
+    pub server: Vec<Property>,
     /// The settings of each share, by its name, in their order.
     pub properties: Vec<(String, Vec<Property>)>,
 }
@@ -63,7 +65,9 @@ impl Settings {
             return Err(findings.sorted());
         }
         let text = effective::text(&settings, &written, arguments.privileged);
-        let explanation = Explanation { text, properties: effective::properties(&settings, &written) };
+        let server = effective::of_server(&settings, &written, arguments.privileged);
+        let explanation =
+            Explanation { text, server, properties: effective::properties(&settings, &written) };
         Ok((Self { notes: findings.sorted(), ..settings }.divided(), explanation))
     }
 

@@ -96,9 +96,7 @@ impl Edit {
     /// # Errors
     /// There is no such setting, or the value is wrong.
     pub fn set_server(&mut self, key: &str, text: &str) -> Result<()> {
-        let setting = setting(Table::Server, key)
-            .ok_or_else(|| failed(format!("there is no setting `{key}` of the server")))?;
-        let value = checked(setting, text)?;
+        let value = checked(server_setting(key)?, text)?;
         let shown = self.shown.display().to_string();
         let server = self.document.entry("server").or_insert_with(|| {
             let mut table = TomlTable::new();
@@ -107,6 +105,34 @@ impl Edit {
         });
         let wrong = || failed(format!("{shown} has its server in one line: write it as `[server]`"));
         put(server.as_table_mut().ok_or_else(wrong)?, key, value);
+        Ok(())
+    }
+
+    /// Removes a setting of `[server]`: it counts by default. False: it was not set.
+    ///
+    /// # Errors
+    /// There is no such setting, or the file writes its server in one line.
+    pub fn unset_server(&mut self, key: &str) -> Result<bool> {
+        server_setting(key)?;
+        let shown = self.shown.display().to_string();
+        let Some(server) = self.document.get_mut("server") else { return Ok(false) };
+        let wrong = || failed(format!("{shown} has its server in one line: write it as `[server]`"));
+        Ok(server.as_table_mut().ok_or_else(wrong)?.remove(key).is_some())
+    }
+
+    /// The text of the file before the changes, and after them.
+    #[must_use]
+    pub fn texts(&self) -> (String, String) {
+        (self.text.clone(), self.document.to_string())
+    }
+
+    /// Makes the whole text this one: an earlier text of the file.
+    ///
+    /// # Errors
+    /// It is not TOML.
+    pub fn replace_all(&mut self, text: &str) -> Result<()> {
+        self.document =
+            text.parse().map_err(|error| failed(format!("the earlier text is not TOML: {error}")))?;
         Ok(())
     }
 
@@ -241,6 +267,11 @@ fn failed(text: String) -> EditError {
 
 fn name(table: &TomlTable) -> &str {
     table.get("name").and_then(Item::as_str).unwrap_or_default()
+}
+
+/// The setting of `[server]` with this key.
+fn server_setting(key: &str) -> Result<&'static Setting> {
+    setting(Table::Server, key).ok_or_else(|| failed(format!("there is no setting `{key}` of the server")))
 }
 
 /// The setting of shares with this key.

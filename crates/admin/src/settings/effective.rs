@@ -18,7 +18,7 @@ pub(super) struct Written {
     pub(super) users: Vec<Section>,
 }
 
-/// A setting of a share as it counts.
+/// A setting of a share, or of the server, as it counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Property {
     /// The key in the settings file.
@@ -45,7 +45,7 @@ impl Property {
     }
 }
 
-/// Where a share has a setting from.
+/// Where a setting comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     /// The share sets it, at this place.
@@ -77,6 +77,34 @@ pub(super) fn properties(settings: &Settings, written: &Written) -> Vec<(String,
     shares.map(of_share).collect()
 }
 
+/// The settings of `[server]` as they count.
+pub(super) fn of_server(settings: &Settings, written: &Written, privileged: bool) -> Vec<Property> {
+    let section = &written.server;
+    let property = |setting: &'static Setting| Property {
+        name: setting.key,
+        value: beyond_server(settings, section, setting, privileged).or_else(|| value(section, setting)),
+        source: match section.is_set(setting.key) {
+            true => Source::Local(section.place_of(setting.key).clone()),
+            false => Source::Default,
+        },
+    };
+    SETTINGS.iter().filter(|setting| setting.table == Table::Server).map(property).collect()
+}
+
+/// What does not follow from the section of the server alone.
+fn beyond_server(
+    settings: &Settings,
+    section: &Section,
+    setting: &Setting,
+    privileged: bool,
+) -> Option<String> {
+    match setting.kind {
+        Kind::Port if section.port(setting.key) == Port::Standard => port(setting, privileged),
+        Kind::Path => Some(quoted(&settings.server.state.display().to_string())),
+        _ => None,
+    }
+}
+
 /// What does not follow from the section alone.
 fn of_share(share: &ShareSettings, setting: &Setting) -> Option<String> {
     (setting.key == "path").then(|| quoted(&share.path.display().to_string()))
@@ -93,11 +121,8 @@ struct Lines(Vec<(String, String)>);
 /// All settings.
 pub(super) fn text(settings: &Settings, written: &Written, privileged: bool) -> String {
     let mut lines = Lines::default();
-    lines.table(Table::Server, &written.server, |setting| match setting.kind {
-        Kind::Port if written.server.port(setting.key) == Port::Standard => port(setting, privileged),
-        Kind::Path => Some(quoted(&settings.server.state.display().to_string())),
-        _ => None,
-    });
+    let server = &written.server;
+    lines.table(Table::Server, server, |setting| beyond_server(settings, server, setting, privileged));
     for (section, share) in written.shares.iter().zip(&settings.shares) {
         lines.table(Table::Share, section, |setting| of_share(share, setting));
         section.clients.iter().for_each(|client| lines.table(Table::Client, client, |_| None));

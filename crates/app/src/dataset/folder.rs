@@ -106,7 +106,7 @@ pub(super) fn rename(from: &Path, to: &Path) -> anyhow::Result<()> {
 }
 
 /// The bytes that are available on the file system of a folder, and its size.
-pub(super) fn space(folder: &Path) -> io::Result<(u64, u64)> {
+pub(crate) fn space(folder: &Path) -> io::Result<(u64, u64)> {
     let found = rustix::fs::statvfs(folder)?;
     Ok((found.f_bavail.saturating_mul(found.f_frsize), found.f_blocks.saturating_mul(found.f_frsize)))
 }

@@ -1,7 +1,7 @@
 //! Counting of operations. Each thread counts for itself; a scrape adds the threads up.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,6 +42,20 @@ impl Series {
         self.nanoseconds = self.nanoseconds.saturating_add(nanoseconds);
         let at = BOUNDS_US.iter().position(|bound| nanoseconds <= bound * 1000).unwrap_or(BOUNDS_US.len());
         self.buckets[at] += 1;
+    }
+
+    /// What was counted after `earlier`, a state of the same counters.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let mut since = self.clone();
+        since.succeeded = since.succeeded.saturating_sub(earlier.succeeded);
+        since.failed = since.failed.saturating_sub(earlier.failed);
+        since.bytes_in = since.bytes_in.saturating_sub(earlier.bytes_in);
+        since.bytes_out = since.bytes_out.saturating_sub(earlier.bytes_out);
+        since.nanoseconds = since.nanoseconds.saturating_sub(earlier.nanoseconds);
+        for (now, before) in since.buckets.iter_mut().zip(earlier.buckets) {
+            *now = now.saturating_sub(before);
+        }
+        since
     }
 
     pub(crate) fn add(&mut self, other: &Self) {
@@ -167,6 +181,21 @@ impl Counts {
         let mut failures: Vec<_> = sum.failures.into_iter().collect();
         failures.sort();
         (series, failures)
+    }
+
+    /// The sums of each protocol.
+    pub(crate) fn by_protocol(&self) -> BTreeMap<&'static str, Series> {
+        let mut sums: BTreeMap<&'static str, Series> = BTreeMap::new();
+        let mut add = |counted: &Counted| {
+            for (key, series) in &counted.series {
+                sums.entry(key.protocol).or_default().add(series);
+            }
+        };
+        let shards = self.shards.lock();
+        shards.iter().for_each(|shard| add(&shard.lock()));
+        add(&self.ended.lock());
+        drop(shards);
+        sums
     }
 
     fn shard(self: &Arc<Self>) -> Mine {

@@ -6,6 +6,7 @@ mod text;
 
 use std::sync::Arc;
 
+pub(crate) use self::counting::{BOUNDS_US, Series};
 pub use self::figures::{Figures, Gauge, Labelled, Meaning};
 pub(crate) use self::text::MEDIA_TYPE;
 
@@ -24,6 +25,11 @@ impl Metrics {
             tracing::error!("something else observes operations; the metrics have none");
         }
         metrics
+    }
+
+    /// The operations of each protocol.
+    pub(crate) fn by_protocol(&self) -> std::collections::BTreeMap<&'static str, Series> {
+        self.counts.by_protocol()
     }
 
     /// The text of a scrape.

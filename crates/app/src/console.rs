@@ -1,0 +1,246 @@
+//! What the console administers of a running server: see [`web::Manage`].
+
+mod change;
+mod snapshots;
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
+
+use admin::ShareSettings;
+use admin::control::{CachesAnswer, CachesRequest, Report, Status};
+use admin::settings::units::format_size;
+use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
+use vfs::backend::host::as_ourselves;
+use web::manage::{
+    AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
+    SpaceStatus,
+};
+use web::{Events, Manage};
+
+use crate::dataset::space;
+use crate::running::{Current, Running, View};
+use crate::{here, memory, quotas, who};
+
+/// A disk with less than this part free is a warning,
+const LITTLE: f64 = 0.05;
+/// and with less than this a problem.
+const ALMOST_NONE: f64 = 0.01;
+
+/// Tells the console of changes.
+pub(crate) struct Told(pub(crate) Events);
+
+impl View for Told {
+    fn report(&self, _: &mut Status) {}
+
+    fn reload(&self, _: &Arc<Current>) -> Vec<String> {
+        self.0.tell("settings", &());
+        Vec::new()
+    }
+
+    fn look_at_snapshots(&self) {
+        self.0.tell("snapshots", &());
+    }
+}
+
+/// The server, as the console administers it.
+pub(crate) struct Console {
+    running: Arc<Running>,
+    changes: change::Changes,
+}
+
+impl Console {
+    pub(crate) fn new(running: Arc<Running>) -> Self {
+        Self { running, changes: change::Changes::default() }
+    }
+
+    /// The lines of an error, for an operation as the server itself.
+    fn as_server<T>(&self, work: impl FnOnce() -> Result<T, Vec<String>>) -> Result<T, Vec<String>> {
+        as_ourselves(work).map_err(|error| vec![error.to_string()])?
+    }
+}
+
+impl Manage for Console {
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
+        self.running.current().accounts.verify(name, password)
+    }
+
+    fn administrator(&self, name: &str) -> Option<Account> {
+        let current = self.running.current();
+        let account = current.accounts.find(name)?;
+        (!account.disabled && current.accounts.is_admin(name)).then_some(account)
+    }
+
+    fn overview(&self) -> Overview {
+        let current = self.running.current();
+        let shares = as_ourselves(|| spaces(&current)).unwrap_or_default();
+        let part = match self.running.caches(CachesRequest::Show) {
+            Ok(CachesAnswer::Shown(status)) => status.part,
+            _ => 1.0,
+        };
+        Overview {
+            name: here::server_name(&current.settings.server),
+            version: env!("CARGO_PKG_VERSION").into(),
+            uptime_s: self.running.uptime().as_secs(),
+            notes: notes(&current, &shares, part),
+            holdings: self.holdings(),
+            shares,
+            memory: memory::resident(),
+        }
+    }
+
+    fn holdings(&self) -> Holdings {
+        let held = self.running.held();
+        let connections =
+            held.connections.iter().map(|(protocol, count)| ((*protocol).to_owned(), *count)).collect();
+        Holdings { connections, opens: held.opens, locks: held.locks, leases: held.leases }
+    }
+
+    fn accounts(&self) -> Vec<AccountStatus> {
+        let current = self.running.current();
+        let all = current.accounts.accounts().iter();
+        let mut accounts: Vec<AccountStatus> =
+            all.map(|account| account_status(account, &current.accounts)).collect();
+        accounts.sort_by(|one, other| one.name.cmp(&other.name));
+        accounts
+    }
+
+    fn settings(&self) -> Result<SettingsStatus, Vec<String>> {
+        self.as_server(|| change::status(&self.running, &self.changes))
+    }
+
+    fn change(&self, change: &SettingChange) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| change::make(&self.running, &self.changes, change))
+    }
+
+    fn undo(&self) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| change::undo(&self.running, &self.changes))
+    }
+
+    fn snapshots(&self, share: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {
+        self.as_server(|| snapshots::status(&self.running, share))
+    }
+
+    fn take_snapshot(&self, share: &str, name: Option<&str>) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| snapshots::take(&self.running, share, name))
+    }
+
+    fn remove_snapshot(&self, share: &str, name: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| snapshots::remove(&self.running, share, name))
+    }
+}
+
+fn account_status(account: &Account, accounts: &Directory) -> AccountStatus {
+    let basis = accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
+    AccountStatus {
+        name: account.name.clone(),
+        uid: account.identity.uid,
+        gid: account.identity.gid,
+        acts_as: who::acts_as(&account.name, &account.identity, basis, accounts.unix()),
+        disabled: account.disabled,
+        admin: accounts.is_admin(&account.name),
+        secrets: account.secrets.iter().map(|secret: &Secret| secret.kind().to_owned()).collect(),
+    }
+}
+
+/// The space of each share that is served.
+fn spaces(current: &Current) -> Vec<SpaceStatus> {
+    let shares = &current.settings.shares;
+    let sums = match shares.iter().any(|share| share.quota.is_some()) {
+        true => quotas::sums(&current.settings.server.state),
+        false => BTreeMap::new(),
+    };
+    let of_share = |share: &ShareSettings| {
+        let (mut available, size) = space(&share.path).ok().unzip();
+        if let (Some(quota), Some(sum)) = (share.quota, sums.get(&share.path)) {
+            available = available.map(|bytes: u64| bytes.min(quota.saturating_sub(sum.used)));
+        }
+        SpaceStatus {
+            share: share.name.clone(),
+            path: share.path.clone(),
+            size,
+            available,
+            quota: share.quota,
+            disk: std::fs::metadata(&share.path).ok().map(|found| found.dev()),
+        }
+    };
+    shares.iter().map(of_share).collect()
+}
+
+/// What needs attention, the most important first. `part`: what of the limits of the caches applies.
+fn notes(current: &Current, spaces: &[SpaceStatus], part: f64) -> Vec<Note> {
+    let mut notes = Vec::new();
+    let mut note = |level, text: String, hint: &str| notes.push(Note { level, text, hint: hint.to_owned() });
+    for share in &current.settings.absent {
+        let why = share.absence.as_ref().map(|absence| absence.why.as_str()).unwrap_or_default();
+        let text = format!("The share {} is not served: {why}", share.name);
+        note(Level::Problem, text, "It comes back by itself when its folder does.");
+    }
+    let mut told = Vec::new();
+    for space in spaces {
+        let (Some(size), Some(available)) = (space.size.filter(|size| *size > 0), space.available) else {
+            continue;
+        };
+        let size = space.quota.map_or(size, |quota| quota.min(size)).max(1);
+        let free = available as f64 / size as f64;
+        let is_new = space.quota.is_some() || !told.contains(&space.disk);
+        if free >= LITTLE || !is_new {
+            continue;
+        }
+        told.push(space.disk);
+        let level = if free < ALMOST_NONE { Level::Problem } else { Level::Warning };
+        let text = format!("{} has {} free", space.share, format_size(available));
+        note(level, text, "Remove files or snapshots, or give the share more space.");
+    }
+    if part < 1.0 {
+        let text =
+            format!("Memory is short: the caches have given way to {:.0} % of their limits", part * 100.0);
+        note(Level::Warning, text, "Other programs take the memory, or `cache-memory` is too high.");
+    }
+    if current.settings.shares.is_empty() {
+        let text = "No folder is shared".to_owned();
+        note(Level::Hint, text, "`fourfold create NAME --path DIR` on the server shares one.");
+    }
+    notes.sort_by_key(|note| note.level);
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use admin::{Arguments, Settings};
+
+    use super::*;
+
+    #[test]
+    fn notes_tell_what_is_not_served_and_what_is_full_once_for_each_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("here")).unwrap();
+        let text = "[[share]]\nname = \"here\"\npath = \"here\"\n\
+                    [[share]]\nname = \"gone\"\npath = \"gone\"\nmust-be-mounted = true\n";
+        std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
+        let settings = Settings::load(&Arguments::new(false, folder.path().into())).unwrap();
+        let accounts = crate::accounts::read(folder.path(), &settings).unwrap();
+        let current = Current { settings, accounts };
+        let space = |share: &str, available, disk, quota| SpaceStatus {
+            share: share.into(),
+            size: Some(1_000_000),
+            available: Some(available),
+            disk: Some(disk),
+            quota,
+            ..SpaceStatus::default()
+        };
+        let spaces = [
+            space("a", 40_000, 1, None),
+            space("b", 40_000, 1, None),
+            space("c", 900_000, 2, None),
+            space("d", 500, 3, Some(100_000)),
+        ];
+        let notes = notes(&current, &spaces, 0.5);
+        let told: Vec<(Level, &str)> = notes.iter().map(|note| (note.level, note.text.as_str())).collect();
+        assert_eq!(told.len(), 4, "{told:?}");
+        assert!(told[0].0 == Level::Problem && told[0].1.starts_with("The share gone is not served: "));
+        assert!(told[1].0 == Level::Problem && told[1].1.starts_with("d has "), "{told:?}");
+        assert!(told[2].0 == Level::Warning && told[2].1.starts_with("a has "), "{told:?}");
+        assert!(told[3].1.contains("50 %"), "{told:?}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Changes of settings by the console, each of which can be taken back.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use admin::control::Report;
+use admin::settings::{Edit, EditError, Kind, Live, Place, Property, Setting, Source, Table, setting};
+use admin::{Diagnostic, Settings, ShareSettings};
+use lock::{Mutex, rank};
+use web::manage::{ChangeStatus, SettingChange, SettingStatus, SettingsStatus};
+
+use crate::dataset;
+use crate::running::Running;
+
+/// Changes that can be taken back.
+const MOST_CHANGES: usize = 20;
+/// The longest settings file in bytes whose changes can be taken back.
+const LONGEST_TEXT: usize = 64 * 1024;
+/// What is shown instead of a password.
+const HIDDEN: &str = "…";
+
+/// The newest changes. It is locked while a change is made: one at a time.
+#[derive(Default)]
+pub(super) struct Changes {
+    made: Mutex<VecDeque<Change>, rank::SettingChanges>,
+}
+
+/// A change, with the whole text of the settings file before and after it.
+struct Change {
+    status: ChangeStatus,
+    before: Arc<str>,
+    after: Arc<str>,
+}
+
+type Lines = Result<Vec<String>, Vec<String>>;
+
+/// The settings with their sources.
+pub(super) fn status(running: &Running, changes: &Changes) -> Result<SettingsStatus, Vec<String>> {
+    let (settings, explained) = Settings::load_explained(running.arguments()).map_err(lines_of)?;
+    let server = explained.server.iter().filter_map(|property| shown(None, property, Table::Server));
+    let of_shares = explained.properties.iter().flat_map(|(share, properties)| {
+        properties.iter().filter_map(move |property| shown(Some(share), property, Table::Share))
+    });
+    let changes = changes.made.lock();
+    Ok(SettingsStatus {
+        file: settings.file.as_ref().map(|file| running.arguments().folder.join(file)),
+        settings: server.chain(of_shares).collect(),
+        changes: changes.iter().rev().map(|change| change.status.clone()).collect(),
+    })
+}
+
+fn shown(share: Option<&String>, property: &Property, table: Table) -> Option<SettingStatus> {
+    let setting = setting(table, property.name)?;
+    let (source, inherited_from, place) = match &property.source {
+        Source::Local(place @ (Place::CommandLine(_) | Place::Environment(_))) => ("run", None, Some(place)),
+        Source::Local(place) => ("local", None, Some(place)),
+        Source::Inherited(from, place) => ("inherited", Some(from.clone()), Some(place)),
+        Source::Default => ("default", None, None),
+    };
+    Some(SettingStatus {
+        share: share.cloned(),
+        key: setting.key.into(),
+        value: property.shown(),
+        source,
+        inherited_from,
+        place: place.map(ToString::to_string),
+        live: setting.live == Live::Reload,
+        brief: setting.brief,
+        expects: setting.kind.expects(),
+        otherwise: setting.default.unwrap_or(setting.unset).to_owned(),
+        words: words(setting),
+    })
+}
+
+fn words(setting: &Setting) -> Vec<&'static str> {
+    match setting.kind {
+        Kind::Bool => vec!["true", "false"],
+        Kind::OneOf(words) => words.to_vec(),
+        _ => Vec::new(),
+    }
+}
+
+/// Changes a setting in the file, and has the server apply it.
+pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange) -> Lines {
+    let mut made = changes.made.lock();
+    let mut edit = Edit::open(running.arguments()).map_err(refusal)?;
+    apply(running, &mut edit, change)?;
+    let (before, after) = edit.texts();
+    if before == after {
+        return Ok(vec!["it is so already".into()]);
+    }
+    edit.save(running.arguments()).map_err(refusal)?;
+    tracing::info!(by = change.by, change = in_words(change), "setting changed");
+    if before.len().max(after.len()) <= LONGEST_TEXT {
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let status = ChangeStatus { at, by: change.by.clone(), what: in_words(change) };
+        if made.len() >= MOST_CHANGES {
+            made.pop_front();
+        }
+        // The text before this change is the one after the change before.
+        let before = match made.back() {
+            Some(last) if *last.after == *before => last.after.clone(),
+            _ => before.into(),
+        };
+        made.push_back(Change { status, before, after: after.into() });
+    } else {
+        made.clear();
+    }
+    running.reload()
+}
+
+/// Takes the newest change back: the file is, byte for byte, as it was.
+pub(super) fn undo(running: &Running, changes: &Changes) -> Lines {
+    let mut made = changes.made.lock();
+    let Some(last) = made.back() else {
+        return Err(vec![
+            "there is no change to take back; changes are forgotten when the server stops".into(),
+        ]);
+    };
+    let mut edit = Edit::open(running.arguments()).map_err(refusal)?;
+    if *edit.texts().0 != *last.after {
+        return Err(vec![
+            "the settings file was changed meanwhile by another program; change the setting itself".into(),
+        ]);
+    }
+    edit.replace_all(&last.before).map_err(refusal)?;
+    edit.save(running.arguments()).map_err(refusal)?;
+    tracing::info!(change = last.status.what, "change of a setting taken back");
+    made.pop_back();
+    running.reload()
+}
+
+fn apply(running: &Running, edit: &mut Edit, change: &SettingChange) -> Result<(), Vec<String>> {
+    let SettingChange { share, key, value, .. } = change;
+    if value.as_deref() == Some(HIDDEN) {
+        return Err(vec![format!("`{key}` is shown as {HIDDEN}: type the new one")]);
+    }
+    check_not_of_run(running, share.as_deref(), key)?;
+    match (share, value) {
+        (None, Some(value)) => edit.set_server(key, value),
+        (None, None) => edit.unset_server(key).map(drop),
+        (Some(share), None) => edit.unset(share, key).map(drop),
+        (Some(name), Some(value)) => {
+            let current = running.current();
+            let mut shares = current.settings.shares.iter().chain(&current.settings.absent);
+            let share: &ShareSettings = shares
+                .find(|share| share.name == *name)
+                .ok_or_else(|| vec![format!("there is no share {name:?}")])?;
+            dataset::assign(edit, share, (key, value))
+        }
+    }
+    .map_err(refusal)
+}
+
+/// A setting that the server's command line sets does not change with the file.
+fn check_not_of_run(running: &Running, share: Option<&str>, key: &str) -> Result<(), Vec<String>> {
+    let (_, explained) = Settings::load_explained(running.arguments()).map_err(lines_of)?;
+    let properties = match share {
+        None => Some(&explained.server),
+        Some(share) => explained.properties.iter().find(|(name, _)| name == share).map(|(_, all)| all),
+    };
+    let found = properties.and_then(|all| all.iter().find(|property| property.name == key));
+    match found.map(|property| &property.source) {
+        Some(Source::Local(place @ (Place::CommandLine(_) | Place::Environment(_)))) => {
+            Err(vec![format!("the server was started with `{key}` ({place}): change it there")])
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The change for the list of changes. Passwords are not shown.
+fn in_words(change: &SettingChange) -> String {
+    let of = change.share.as_deref().unwrap_or("server");
+    let is_secret =
+        setting(Table::Share, &change.key).is_some_and(|setting| setting.kind == Kind::VolumePassword);
+    match &change.value {
+        Some(_) if is_secret => format!("{of}: {} = {HIDDEN}", change.key),
+        Some(value) => format!("{of}: {} = {value}", change.key),
+        None => format!("{of}: {} removed", change.key),
+    }
+}
+
+fn refusal(error: EditError) -> Vec<String> {
+    match error {
+        EditError::Refused(diagnostics) => lines_of(diagnostics),
+        EditError::Failed(text) => vec![text],
+    }
+}
+
+fn lines_of(diagnostics: Vec<Diagnostic>) -> Vec<String> {
+    diagnostics.iter().map(ToString::to_string).collect()
+}

@@ -1,0 +1,54 @@
+// Requests to the server. Listeners of `state` learn whether it answers and whether the session goes on.
+
+export const state = new EventTarget();
+
+export class Refused extends Error {
+  constructor(status, lines) {
+    super(lines.join("\n"));
+    this.status = status;
+    this.lines = lines;
+  }
+}
+
+let answers = true;
+
+export function reachable(now) {
+  if (now !== answers) {
+    answers = now;
+    state.dispatchEvent(new Event(now ? "reachable" : "unreachable"));
+  }
+}
+
+async function ask(method, path, body, signal) {
+  const headers = method === "GET" ? {} : { "X-Fourfold-Console": "1", "Content-Type": "application/json" };
+  let response;
+  try {
+    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+  } catch (error) {
+    if (error.name !== "AbortError") reachable(false);
+    throw error.name === "AbortError" ? error : new Refused(0, ["The server does not answer."]);
+  }
+  reachable(true);
+  const answer = await response.json().catch(() => ({ errors: ["The answer was cut off."] }));
+  if (response.ok) return answer;
+  if (response.status === 401 && path !== "/v1/login") state.dispatchEvent(new Event("ended"));
+  throw new Refused(response.status, answer.errors ?? [response.statusText]);
+}
+
+export const get = (path, signal) => ask("GET", path, undefined, signal);
+export const post = (path, body) => ask("POST", path, body ?? {});
+
+// Calls `tell(name, data)` for each event until the signal aborts.
+export function listen(tell, signal) {
+  const source = new EventSource("/v1/events");
+  for (const name of ["holdings", "settings", "snapshots", "alerts", "missed"]) {
+    source.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
+  }
+  // The browser connects again by itself; after a refusal it does not, and a request finds out why.
+  source.addEventListener("error", () => {
+    if (source.readyState === EventSource.CLOSED && !signal.aborted) {
+      setTimeout(() => { if (!signal.aborted) get("/v1/overview").then(() => listen(tell, signal), () => {}); }, 5000);
+    }
+  });
+  signal.addEventListener("abort", () => source.close());
+}

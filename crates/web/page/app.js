@@ -1,0 +1,191 @@
+// The frame of the console: login, navigation, events, the banner.
+
+import { get, listen, post, reachable, state } from "./api.js";
+import { h, replace } from "./dom.js";
+import accounts from "./accounts.js";
+import caches from "./caches.js";
+import clients from "./clients.js";
+import luns from "./luns.js";
+import overview from "./overview.js";
+import settings from "./settings.js";
+import shares from "./shares.js";
+import snapshots from "./snapshots.js";
+
+const PAGES = { overview, shares, clients, luns, snapshots, caches, accounts, settings };
+const $ = (id) => document.getElementById(id);
+
+let session = null; // aborted when it ends
+let page = null; // aborted when another page is shown
+let told = []; // what the page listens to: [name, function]
+
+for (const [name, { title }] of Object.entries(PAGES)) {
+  $("nav").append(h("a", { href: `#/${name}` }, title));
+}
+
+function toast(text, kind = "good") {
+  const entry = h("div", { class: `toast ${kind}` }, text);
+  $("toasts").append(entry);
+  setTimeout(() => entry.remove(), kind === "good" ? 5000 : 12000);
+}
+
+function confirm(title, text, yes) {
+  $("confirm-title").textContent = title;
+  $("confirm-text").textContent = text;
+  $("confirm-yes").textContent = yes;
+  const dialog = $("confirm");
+  dialog.returnValue = "no";
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
+  });
+}
+
+// What pages use.
+function contextOf(signal) {
+  const failed = (error) => {
+    if (error.name !== "AbortError" && error.status !== 401 && error.status !== 0) toast(error.message, "bad");
+  };
+  return {
+    signal,
+    toast,
+    confirm,
+    on: (name, then) => told.push([name, then]),
+    // Runs at once and again and again, never twice at a time, and not while the page is hidden.
+    every: (ms, work) => {
+      const again = async () => {
+        if (signal.aborted) return;
+        try {
+          if (!document.hidden) await work();
+        } catch (error) {
+          failed(error);
+        }
+        if (!signal.aborted) setTimeout(again, ms);
+      };
+      return again();
+    },
+    // Runs something that a person asked for. The lines of the answer are shown.
+    doing: async (work) => {
+      try {
+        const answer = await work();
+        const lines = answer?.lines ?? [];
+        toast(lines.length ? lines.join("\n") : "Done");
+        return true;
+      } catch (error) {
+        failed(error);
+        return false;
+      }
+    },
+  };
+}
+
+async function show() {
+  page?.abort();
+  page = new AbortController();
+  told = [];
+  const name = location.hash.replace(/^#\/?/, "").split(/[/?]/)[0] || "overview";
+  const shown = PAGES[name] ?? PAGES.overview;
+  document.title = `${shown.title} – Fourfold`;
+  for (const link of $("nav").children) {
+    if (link.getAttribute("href") === `#/${PAGES[name] ? name : "overview"}`) {
+      link.setAttribute("aria-current", "page");
+      link.scrollIntoView({ block: "nearest", inline: "nearest" });
+    } else {
+      link.removeAttribute("aria-current");
+    }
+  }
+  const main = $("main");
+  main.dataset.page = name;
+  replace(main);
+  const { signal } = page;
+  try {
+    await shown.show(main, contextOf(signal));
+  } catch (error) {
+    if (signal.aborted || error.status === 401) return;
+    main.append(h("p", { class: "error", role: "alert" }, error.message));
+  }
+  if (!signal.aborted) main.dataset.ready = name;
+}
+
+function begin(user) {
+  session = new AbortController();
+  $("who").textContent = user;
+  $("login").hidden = true;
+  $("shell").hidden = false;
+  listen((name, data) => {
+    for (const [wanted, then] of told) {
+      if (wanted === name || name === "missed") Promise.resolve(then(name === "missed" ? null : data)).catch(() => {});
+    }
+  }, session.signal);
+  show().then(() => $("main").querySelector("h1")?.focus());
+}
+
+function askForLogin(hint) {
+  session?.abort();
+  page?.abort();
+  session = null;
+  replace($("main"));
+  delete $("main").dataset.ready;
+  $("shell").hidden = true;
+  $("login").hidden = false;
+  if (hint) $("login-error").textContent = hint;
+  $("login-password").value = "";
+  $($("login-user").value ? "login-password" : "login-user").focus();
+  document.title = "Log in – Fourfold";
+}
+
+$("login-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const button = $("login-form").querySelector("button");
+  button.disabled = true;
+  $("login-error").textContent = "";
+  try {
+    const { user } = await post("/v1/login", { user: $("login-user").value, password: $("login-password").value });
+    $("login-password").value = "";
+    begin(user);
+  } catch (error) {
+    $("login-error").textContent = error.message;
+    $("login-password").select();
+  } finally {
+    button.disabled = false;
+  }
+});
+
+$("logout").addEventListener("click", async () => {
+  await post("/v1/logout").catch(() => {});
+  askForLogin("");
+});
+
+window.addEventListener("hashchange", async () => {
+  if (!session) return;
+  await show();
+  $("main").querySelector("h1")?.focus();
+});
+
+state.addEventListener("ended", () => { if (session) askForLogin("The session has ended. Log in again."); });
+state.addEventListener("unreachable", () => {
+  const banner = $("banner");
+  banner.textContent = "The server does not answer. The page shows the last state, and tries again.";
+  banner.hidden = false;
+  const again = setInterval(async () => {
+    try {
+      await get("/v1/login");
+      clearInterval(again);
+    } catch { /* still not */ }
+  }, 2000);
+});
+state.addEventListener("reachable", () => {
+  $("banner").hidden = true;
+  if (session) show();
+});
+
+async function start() {
+  try {
+    const { user } = await get("/v1/login");
+    if (user) begin(user);
+    else askForLogin("");
+  } catch {
+    reachable(false);
+    setTimeout(start, 3000);
+  }
+}
+start();

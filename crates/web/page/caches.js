@@ -1,0 +1,116 @@
+// The caches: what they hold, how well they work, what other sizes would do.
+
+import { get, post } from "./api.js";
+import { bar, bytes, count, duration, h, heading, percent, replace, svg } from "./dom.js";
+
+const SIZES = [["half", "½"], ["same", "now"], ["double", "×2"], ["four_times", "×4"]];
+
+// The hit ratios that other sizes would have.
+function curve(predicted) {
+  const width = 240;
+  const height = 96;
+  const at = (index, part) => [24 + index * 64, 12 + (1 - part) * 56];
+  const points = SIZES.map(([key], index) => at(index, predicted[key]));
+  const words = SIZES.map(([key, text]) => `${text}: ${percent(predicted[key])}`).join(", ");
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, class: "curve", role: "img", "aria-label": `Predicted hit ratio by size. ${words}` },
+    svg("line", { x1: 12, x2: width - 12, y1: 68, y2: 68, class: "grid" }),
+    svg("polyline", { points: points.map((point) => point.join(",")).join(" "), class: "line" }),
+    SIZES.map(([key, text], index) => [
+      svg("circle", { cx: points[index][0], cy: points[index][1], r: index === 1 ? 4 : 3, class: "point" }),
+      svg("text", { x: points[index][0], y: 84, "text-anchor": "middle" }, text),
+      svg("text", { x: points[index][0], y: Math.max(9, points[index][1] - 7), "text-anchor": "middle" }, `${Math.round(predicted[key] * 100)}`),
+    ]));
+}
+
+function sizeOf(cache, limit) {
+  return cache.unit === "bytes" ? bytes(limit) : `${count(limit)} entries`;
+}
+
+// A slider over powers of two with four steps each. `now()` has the newest state of the cache.
+function slider(context, name, cache, load) {
+  const least = cache.unit === "bytes" ? 1 << 20 : 16;
+  const steps = (limit) => Math.round(4 * Math.log2(limit / least));
+  const most = Math.max(steps(cache.wanted) + 12, cache.unit === "bytes" ? 40 : 44);
+  const limitOf = (step) => Math.round(least * 2 ** (step / 4));
+  const before = [];
+  const shown = h("output", { for: `limit-${name}` });
+  const undo = h("button", { type: "button", class: "small", disabled: true, onclick: () => apply(before.pop(), true) }, "Undo");
+  const input = h("input", {
+    type: "range", id: `limit-${name}`, min: 0, max: most, value: steps(cache.wanted),
+    oninput: () => { shown.textContent = sizeOf(cache, limitOf(Number(input.value))); },
+    onchange: () => apply(limitOf(Number(input.value)), false),
+  });
+  let wanted = cache.wanted;
+  async function apply(limit, isUndo) {
+    const old = wanted;
+    const done = await context.doing(() => post("/v1/caches", { limits: { [name]: String(limit) } }));
+    if (done) {
+      if (!isUndo) before.push(old);
+      wanted = limit;
+    } else if (isUndo) before.push(limit);
+    undo.disabled = before.length === 0;
+    input.value = steps(wanted);
+    shown.textContent = sizeOf(cache, wanted);
+    await load();
+  }
+  shown.textContent = sizeOf(cache, cache.wanted);
+  const element = h("div", {}, h("label", { for: `limit-${name}` }, "Limit"), h("div", { class: "row" }, h("span", { class: "grow" }, input), shown, undo),
+    h("p", { class: "muted small" }, "It takes effect at once, until the server restarts. The setting in the settings file keeps it."));
+  return {
+    element,
+    update: (now) => {
+      if (now.wanted !== wanted && document.activeElement !== input) {
+        wanted = now.wanted;
+        input.value = steps(wanted);
+        shown.textContent = sizeOf(now, wanted);
+      }
+    },
+  };
+}
+
+export default {
+  title: "Caches",
+  async show(main, context) {
+    const summary = h("div", { class: "tiles" });
+    const list = h("div", { class: "cards" });
+    const cards = new Map();
+    main.append(heading("Caches"), summary, list);
+    const tile = (name, value, more) => h("div", { class: "tile card" }, h("span", { class: "muted" }, name), h("b", {}, value), h("span", { class: "muted more" }, more));
+
+    function card(cache) {
+      const state = h("div", {});
+      const limit = cache.fixed ? null : slider(context, cache.name, cache, load);
+      const element = h("article", { class: "card", "data-cache": cache.name },
+        h("h2", {}, cache.name), h("p", { class: "muted" }, cache.holds), state,
+        limit?.element ?? h("p", { class: "muted small" }, "Its limit is fixed."));
+      list.append(element);
+      return { state, limit };
+    }
+
+    async function load() {
+      const now = await get("/v1/caches", context.signal);
+      const host = now.host;
+      replace(summary,
+        tile("All caches", bytes(now.bytes), `of ${bytes(now.budget)}`),
+        tile("Data on its way", bytes(now.transfers), `of ${bytes(now.transfers_limit)}`),
+        tile("Memory of the host", bytes(host.available), `available of ${bytes(host.usable)}`),
+        tile("Given way", count(now.gave_way), now.part < 1 ? `limits are at ${percent(now.part)} now` : "times, for want of memory"));
+      for (const cache of now.caches) {
+        if (!cards.has(cache.name)) cards.set(cache.name, card(cache));
+        const { state, limit } = cards.get(cache.name);
+        const used = cache.unit === "bytes" ? cache.bytes : cache.entries;
+        limit?.update(cache);
+        replace(state,
+          h("div", { class: "row" }, h("span", { class: "grow" }, `${sizeOf(cache, used)} of ${sizeOf(cache, cache.limit)}`), h("span", { class: "muted" }, `${count(cache.entries)} entries`)),
+          bar(Math.min(0.95, cache.limit ? used / cache.limit : 0), `${sizeOf(cache, used)} of ${sizeOf(cache, cache.limit)}`),
+          h("dl", {},
+            h("dt", {}, "Hit ratio"), h("dd", {}, h("b", {}, percent(cache.hit_ratio))),
+            h("dt", {}, "Hits, misses"), h("dd", {}, `${count(cache.hits)}, ${count(cache.misses)}`),
+            h("dt", {}, "Dropped"), h("dd", {}, count(cache.evictions)),
+            cache.saved_ms ? [h("dt", {}, "Time saved"), h("dd", {}, duration(cache.saved_ms / 1000))] : null),
+          cache.predicted ? [h("h3", {}, "Hit ratio in % with other limits"), curve(cache.predicted)] : null);
+      }
+    }
+    await context.every(2000, load);
+  },
+};

@@ -1,0 +1,101 @@
+// The settings with their sources. A change is validated by the server, written to its file, applied, and can be taken back.
+
+import { get, post } from "./api.js";
+import { h, heading, replace, when } from "./dom.js";
+
+const SOURCES = { local: "set", inherited: "inherited", default: "default", run: "set at the start" };
+
+function source(setting) {
+  const text = setting.source === "inherited" ? `inherited from ${setting.inherited_from}` : SOURCES[setting.source];
+  return h("span", { class: `badge source-${setting.source}`, title: setting.place }, text);
+}
+
+export default {
+  title: "Settings",
+  async show(main, context) {
+    const asked = new URLSearchParams(location.hash.split("?")[1] ?? "").get("share");
+    let scope = asked ?? "";
+    let search = "";
+    let onlySet = false;
+    let all = { settings: [], changes: [], file: null };
+    const file = h("span", { class: "muted clip" });
+    const list = h("div", { class: "card settings" });
+    const changes = h("section", { class: "card" });
+    const choose = h("select", { id: "scope", onchange: () => { scope = choose.value; draw(); } });
+    const field = h("input", { type: "search", "aria-label": "Search settings", placeholder: "Search", oninput: () => { search = field.value.toLowerCase(); draw(); } });
+    const filter = h("input", { type: "checkbox", id: "only-set", onchange: () => { onlySet = filter.checked; draw(); } });
+    main.append(heading("Settings", file),
+      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Of"), choose, field, filter, h("label", { for: "only-set" }, "only those that are set"), h("span", { class: "grow" })),
+      list, changes);
+
+    function editor(setting, close) {
+      const id = `edit-${setting.key}`;
+      const field = setting.words.length
+        ? h("select", { id }, setting.words.map((word) => h("option", { value: word }, word)))
+        : h("input", { id, spellcheck: "false", autocapitalize: "none" });
+      field.value = setting.value ?? "";
+      const error = h("p", { class: "error", role: "alert" });
+      const send = async (value) => {
+        error.textContent = "";
+        try {
+          const { lines } = await post("/v1/settings", { share: setting.share, key: setting.key, value });
+          context.toast(lines.length ? lines.join("\n") : `${setting.key} is changed`);
+          close();
+          await load();
+        } catch (refused) {
+          error.textContent = refused.message;
+        }
+      };
+      return h("form", { class: "editor", onsubmit: (event) => { event.preventDefault(); send(field.value); }, onkeydown: (event) => { if (event.key === "Escape") close(); } },
+        h("label", { for: id }, `Expects ${setting.expects}${setting.words.length ? "" : "; a list has commas between its elements"}.`), field, error,
+        setting.live ? null : h("p", { class: "muted small" }, "It counts from the next start of the server."),
+        h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Save"),
+          setting.source === "local" ? h("button", { type: "button", onclick: () => send(null) }, `Remove it: ${setting.share ? "inherited, or " : ""}${setting.otherwise || "default"}`) : null,
+          h("button", { type: "button", class: "quiet", onclick: close }, "Cancel")));
+    }
+
+    function row(setting) {
+      const place = h("div", {});
+      const edit = h("button", { type: "button", class: "small", "aria-label": `Change ${setting.key}`, "aria-expanded": "false" }, "Change");
+      const close = () => { replace(place); edit.setAttribute("aria-expanded", "false"); edit.focus(); };
+      edit.addEventListener("click", () => {
+        if (place.firstChild) { close(); return; }
+        replace(place, editor(setting, close));
+        edit.setAttribute("aria-expanded", "true");
+        place.querySelector("input, select").focus();
+      });
+      return h("div", { class: "setting", "data-key": setting.key },
+        h("div", { class: "row" },
+          h("div", { class: "grow" }, h("b", {}, setting.key), " ", source(setting), setting.live ? null : h("span", { class: "badge" }, "restart"), h("p", { class: "muted small" }, setting.brief)),
+          h("code", { class: "value" }, setting.value === null || setting.value === "" ? (setting.value === null ? setting.otherwise || "–" : "(empty)") : setting.value),
+          setting.source === "run" || setting.key === "name" || !all.file ? null : edit),
+        place);
+    }
+
+    function draw() {
+      const scopes = ["", ...new Set(all.settings.filter((setting) => setting.share).map((setting) => setting.share))];
+      if (!scopes.includes(scope)) scope = "";
+      replace(choose, scopes.map((name) => h("option", { value: name }, name === "" ? "the server" : `the share ${name}`)));
+      choose.value = scope;
+      file.textContent = all.file ?? "The server was started without a settings file, so nothing can be changed here.";
+      const found = all.settings.filter((setting) => (setting.share ?? "") === scope
+        && (!onlySet || setting.source !== "default")
+        && (search === "" || `${setting.key} ${setting.value} ${setting.brief}`.toLowerCase().includes(search)));
+      replace(list, found.length ? found.map(row) : h("p", { class: "muted" }, "Nothing is found."));
+      replace(changes, h("h2", {}, "Changes that can be taken back"),
+        all.changes.length
+          ? [h("ol", { class: "changes" }, all.changes.map((change) => h("li", {}, h("code", {}, change.what), h("span", { class: "muted" }, ` ${change.by}, ${when(change.at)}`)))),
+            h("button", { type: "button", id: "undo", onclick: async () => { await context.doing(() => post("/v1/settings/undo")); await load(); } }, "Take the newest back")]
+          : h("p", { class: "muted" }, "None since the server started."));
+    }
+
+    async function load() {
+      const now = await get("/v1/settings", context.signal);
+      if (list.querySelector(".editor")) return; // not under a person's hands
+      all = now;
+      draw();
+    }
+    context.on("settings", load);
+    await load();
+  },
+};

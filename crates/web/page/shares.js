@@ -1,0 +1,56 @@
+// The shares: how clients mount them, and their properties.
+
+import { get } from "./api.js";
+import { badge, copyButton, h, heading, replace } from "./dom.js";
+import { table } from "./table.js";
+
+function mounts(share) {
+  return h("ul", { class: "mounts" }, share.mounts.map((mount) => h("li", {},
+    h("div", { class: "row" }, badge(mount.protocol), h("span", { class: "grow" }, mount.client), copyButton(mount.line, `the line for ${mount.client}`)),
+    h("code", { class: "line", tabindex: "0" }, mount.line),
+    mount.why ? h("p", { class: "muted small" }, mount.why) : null)));
+}
+
+function source(setting) {
+  if (setting.source === "inherited") return `inherited from ${setting.inherited_from}`;
+  return { local: setting.place ?? "settings file", run: setting.place, default: "default" }[setting.source];
+}
+
+const COLUMNS = [
+  { title: "Property", cell: (setting) => h("span", { title: setting.brief }, setting.key) },
+  { title: "Value", cell: (setting) => h("code", {}, setting.value || "–") },
+  { title: "Source", cell: (setting) => h("span", { class: "muted" }, source(setting)) },
+];
+
+function card(share, properties) {
+  const set = properties.filter((setting) => setting.source !== "default");
+  const all = h("div", {});
+  const more = h("details", { ontoggle: () => replace(all, more.open ? table(`All properties of ${share.name}`, COLUMNS, properties, "") : null) },
+    h("summary", {}, `All ${properties.length} properties`), all);
+  return h("article", { class: "card share" },
+    h("div", { class: "row" }, h("h2", { class: "grow clip" }, share.name), share.read_only ? h("span", { class: "badge" }, "read-only") : null,
+      h("a", { href: `#/settings?share=${encodeURIComponent(share.name)}`, class: "button small", "aria-label": `Change the settings of ${share.name}` }, "Settings")),
+    h("p", { class: "muted clip" }, share.path),
+    h("h3", {}, "How clients mount it"),
+    share.mounts.length ? mounts(share) : h("p", { class: "muted" }, "No protocol shows it."),
+    h("h3", {}, "Properties that are set"),
+    table(`Properties of ${share.name}`, COLUMNS, set.filter((setting) => setting.key !== "name"), "All have their defaults."),
+    more);
+}
+
+export default {
+  title: "Shares",
+  async show(main, context) {
+    const list = h("div", { class: "cards" });
+    main.append(heading("Shares"), list);
+    async function load() {
+      const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
+      const of = (share) => settings.settings.filter((setting) => setting.share === share.name);
+      replace(list, shares.length
+        ? shares.map((share) => card(share, of(share)))
+        : h("p", { class: "muted" }, "No folder is shared. ", h("code", {}, "fourfold create NAME --path DIR"), " on the server shares one."));
+    }
+    context.on("settings", load);
+    await load();
+  },
+};

@@ -1,0 +1,248 @@
+//! What the console asks: an overview, the throughput, events, accounts, settings and snapshots.
+
+use std::time::Instant;
+
+use admin::control::RestoreReport;
+use admin::control::RestoreRequest;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use crate::admitted::Actor;
+use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::history::{Span, Throughput};
+use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
+use crate::{Api, history};
+
+/// How the server is, in a few numbers and words.
+#[utoipa::path(get, path = "/v1/overview", security(("token" = ["read"])), responses((status = 200, description = "The overview", body = Overview), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn overview(State(api): State<Api>) -> Result<Response, Failure> {
+    Ok(Json(blocking(move || api.manage.overview()).await?).into_response())
+}
+
+/// The wanted part of the throughput.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Wanted {
+    /// `minutes`: ten minutes by the second; `day`: a day by the minute.
+    #[serde(default)]
+    #[param(inline)]
+    span: WantedSpan,
+    /// The number of a step: only later steps are sent.
+    #[serde(default)]
+    after: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+enum WantedSpan {
+    #[default]
+    Minutes,
+    Day,
+}
+
+/// The throughput and latency by protocol over time.
+#[utoipa::path(get, path = "/v1/throughput", params(Wanted), security(("token" = ["read"])), responses((status = 200, description = "The throughput", body = Throughput), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn throughput(
+    State(api): State<Api>,
+    wanted: Result<Query<Wanted>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(wanted) = wanted.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    let span = match wanted.span {
+        WantedSpan::Minutes => Span::Minutes,
+        WantedSpan::Day => Span::Day,
+    };
+    Ok(Json(api.history.since(span, wanted.after)).into_response())
+}
+
+/// Changes as server-sent events: `holdings` (how much clients hold), `settings`, `snapshots`, `missed` (the listener was too slow for so many events).
+#[utoipa::path(get, path = "/v1/events", security(("token" = ["read"])), responses((status = 200, description = "Events, until the client closes; connections end after ten minutes", body = String, content_type = "text/event-stream"), (status = "4XX", description = "Refused", body = Failure), (status = 503, description = "Too many listeners", body = Failure)))]
+pub(crate) async fn events(
+    State(api): State<Api>,
+    Extension(actor): Extension<Actor>,
+) -> Result<Response, Failure> {
+    let asked = api.clone();
+    let may_listen = move || match &actor.session {
+        Some(secret) => {
+            let administrator = |name: &str| asked.manage.administrator(name);
+            asked.logins.find(secret, administrator, Instant::now()).is_some()
+        }
+        None => true,
+    };
+    let too_many = || {
+        let hint = "there are too many listeners already; close one, or ask again later";
+        Failure::new(StatusCode::SERVICE_UNAVAILABLE, hint)
+    };
+    let body = api.events.listen(may_listen).ok_or_else(too_many)?;
+    Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
+}
+
+/// All accounts.
+#[utoipa::path(get, path = "/v1/accounts", security(("token" = ["read"])), responses((status = 200, description = "The accounts", body = Vec<AccountStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn accounts(State(api): State<Api>) -> Result<Response, Failure> {
+    Ok(Json(blocking(move || api.manage.accounts()).await?).into_response())
+}
+
+fn answered<T: Serialize>(result: Result<T, Vec<String>>) -> Result<Response, Failure> {
+    result
+        .map(|value| Json(value).into_response())
+        .map_err(|lines| Failure::lines(StatusCode::CONFLICT, lines))
+}
+
+/// The settings with their sources, and the changes that can be taken back.
+#[utoipa::path(get, path = "/v1/settings", security(("token" = ["read"])), responses((status = 200, description = "The settings", body = SettingsStatus), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn settings(State(api): State<Api>) -> Result<Response, Failure> {
+    answered(blocking(move || api.manage.settings()).await?)
+}
+
+/// A change of a setting.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Change {
+    /// The share; without it, a setting of the server.
+    share: Option<String>,
+    /// The key in the settings file.
+    key: String,
+    /// The value as `fourfold set` takes it. Null removes the setting, so that it is inherited or counts by default.
+    value: Option<String>,
+}
+
+/// Changes a setting in the settings file, whose comments stay, and applies it. A change that `fourfold check` would refuse is refused.
+#[utoipa::path(post, path = "/v1/settings", request_body = Change, security(("token" = ["write"])), responses((status = 200, description = "What was applied, and what waits for a restart", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn change(
+    State(api): State<Api>,
+    Extension(actor): Extension<Actor>,
+    change: Body<Change>,
+) -> Result<Response, Failure> {
+    let Change { share, key, value } = body(change)?;
+    let change = SettingChange { share, key, value, by: actor.name };
+    done(blocking(move || api.manage.change(&change)).await?)
+}
+
+/// Takes the newest change of a setting back. The last 20 changes can be taken back until the server stops.
+#[utoipa::path(post, path = "/v1/settings/undo", security(("token" = ["write"])), responses((status = 200, description = "What was applied", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn undo(State(api): State<Api>) -> Result<Response, Failure> {
+    done(blocking(move || api.manage.undo()).await?)
+}
+
+/// The snapshots of one share, or of all.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct OfShare {
+    /// The share.
+    share: Option<String>,
+}
+
+/// The snapshots.
+#[utoipa::path(get, path = "/v1/snapshots", params(OfShare), security(("token" = ["read"])), responses((status = 200, description = "The snapshots", body = SnapshotsStatus), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn snapshots(
+    State(api): State<Api>,
+    of: Result<Query<OfShare>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(of) = of.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    answered(blocking(move || api.manage.snapshots(of.share.as_deref())).await?)
+}
+
+/// A snapshot to take.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewSnapshot {
+    /// The share.
+    share: String,
+    /// Its name; without one, it is named by its time.
+    name: Option<String>,
+}
+
+/// Takes a snapshot.
+#[utoipa::path(post, path = "/v1/snapshots", request_body = NewSnapshot, security(("token" = ["write"])), responses((status = 200, description = "Its name", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn take_snapshot(
+    State(api): State<Api>,
+    new: Body<NewSnapshot>,
+) -> Result<Response, Failure> {
+    let NewSnapshot { share, name } = body(new)?;
+    done(blocking(move || api.manage.take_snapshot(&share, name.as_deref())).await?)
+}
+
+/// A snapshot.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NamedSnapshot {
+    /// The share.
+    share: String,
+    /// Its name.
+    name: String,
+}
+
+/// Removes a snapshot.
+#[utoipa::path(post, path = "/v1/snapshots/remove", request_body = NamedSnapshot, security(("token" = ["write"])), responses((status = 200, description = "It is removed", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn remove_snapshot(
+    State(api): State<Api>,
+    named: Body<NamedSnapshot>,
+) -> Result<Response, Failure> {
+    let NamedSnapshot { share, name } = body(named)?;
+    done(blocking(move || api.manage.remove_snapshot(&share, &name)).await?)
+}
+
+/// A file or folder to restore.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Restoring {
+    /// The share.
+    share: String,
+    /// The name of the snapshot.
+    snapshot: String,
+    /// The path in the share.
+    path: String,
+    /// Where to restore it to: another path in the share. Without one, it is restored in place.
+    to: Option<String>,
+    /// Only say what would be done.
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Restores a file or folder of a snapshot. Files that are not in the snapshot stay.
+#[utoipa::path(post, path = "/v1/snapshots/restore", request_body = Restoring, security(("token" = ["write"])), responses((status = 200, description = "What was restored", body = RestoreReport), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn restore(State(api): State<Api>, asked: Body<Restoring>) -> Result<Response, Failure> {
+    let Restoring { share, snapshot, path, to, dry_run } = body(asked)?;
+    let to = to.unwrap_or_else(|| path.clone());
+    let request = RestoreRequest {
+        share,
+        snapshot,
+        path: path.into_bytes(),
+        to: to.into_bytes(),
+        dry_run,
+        delete: false,
+        keep: false,
+    };
+    answered(blocking(move || api.report.restore(request, &|_| true)).await?)
+}
+
+/// Keeps the history, and tells listeners when clients hold something else. Until the API stops.
+pub(crate) async fn look(api: Api, mut stopping: tokio::sync::watch::Receiver<bool>) {
+    let mut every = tokio::time::interval(history::EVERY);
+    every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+    let mut told = None;
+    loop {
+        tokio::select! {
+            _ = every.tick() => {}
+            _ = stopping.wait_for(|stop| *stop) => return,
+        }
+        api.history.tick(&api.metrics.by_protocol());
+        if !api.events.has_listeners() {
+            told = None;
+            continue;
+        }
+        let manage = api.manage.clone();
+        let Ok(now) = tokio::task::spawn_blocking(move || manage.holdings()).await else { continue };
+        if told.as_ref() != Some(&now) {
+            api.events.tell("holdings", &now);
+            told = Some(now);
+        }
+    }
+}

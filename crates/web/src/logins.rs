@@ -1,0 +1,190 @@
+//! Sessions of people who have logged in to the console.
+//!
+//! A browser has the secret of its session in a cookie; the server has the secret's hash, in memory only. A session ends by
+//! a logout, by its age, without requests, when its account changes, or when the server stops.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use auth::{Account, LoginRecord, hex};
+use lock::{Mutex, rank};
+use sha2::{Digest, Sha256};
+
+/// The most sessions. A further one ends the session that was used least recently.
+const MOST_SESSIONS: usize = 64;
+/// The most sessions of one account.
+const MOST_OF_ACCOUNT: usize = 16;
+/// The longest life of a session.
+pub(crate) const LONGEST_LIFE: Duration = Duration::from_secs(12 * 60 * 60);
+/// A session without requests ends after this.
+const LONGEST_IDLE: Duration = Duration::from_secs(60 * 60);
+/// Random bytes of a secret.
+const BYTES: usize = 32;
+
+/// The sessions of a server.
+#[derive(Default)]
+pub(crate) struct Logins {
+    sessions: Mutex<Vec<Session>, rank::ApiLogins>,
+}
+
+struct Session {
+    hash: [u8; 32],
+    /// As it was at the login.
+    account: Account,
+    since: Instant,
+    used: Instant,
+    /// Logs the end of the session.
+    _record: LoginRecord,
+}
+
+impl Session {
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= LONGEST_LIFE
+            || now.saturating_duration_since(self.used) >= LONGEST_IDLE
+    }
+}
+
+impl Logins {
+    /// Begins a session and returns its secret. `None`: the system gives no random numbers.
+    pub(crate) fn begin(&self, account: Account, record: LoginRecord, now: Instant) -> Option<String> {
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).ok()?;
+        let secret = hex::encode(&bytes);
+        let mut ended = Vec::new(); // dropped, and logged, after the lock
+        {
+            let mut sessions = self.sessions.lock();
+            ended.extend(sessions.extract_if(.., |session| session.is_over(now)));
+            let own = sessions.iter().filter(|session| session.account.name == account.name).count();
+            if own >= MOST_OF_ACCOUNT {
+                ended.extend(oldest(&mut sessions, |session| session.account.name == account.name));
+            } else if sessions.len() >= MOST_SESSIONS {
+                ended.extend(oldest(&mut sessions, |_| true));
+            }
+            let hash = hash(&secret);
+            sessions.push(Session { hash, account, since: now, used: now, _record: record });
+        }
+        Some(secret)
+    }
+
+    /// The account of a session, if the session goes on. `administrator` finds the account as it is now.
+    pub(crate) fn find(
+        &self,
+        secret: &str,
+        administrator: impl FnOnce(&str) -> Option<Account>,
+        now: Instant,
+    ) -> Option<String> {
+        let before = {
+            let mut sessions = self.sessions.lock();
+            let wanted = hash(secret);
+            let session = sessions.iter_mut().find(|session| session.hash == wanted)?;
+            if !session.is_over(now) {
+                session.used = now;
+            }
+            (!session.is_over(now)).then(|| session.account.clone())
+        };
+        let goes_on = before.filter(|before| {
+            administrator(&before.name).is_some_and(|account| account.has_same_password(before))
+        });
+        if goes_on.is_none() {
+            self.end(secret);
+        }
+        goes_on.map(|account| account.name)
+    }
+
+    /// Ends a session.
+    pub(crate) fn end(&self, secret: &str) {
+        let wanted = hash(secret);
+        let ended: Vec<Session> =
+            self.sessions.lock().extract_if(.., |session| session.hash == wanted).collect();
+        drop(ended);
+    }
+}
+
+fn oldest(sessions: &mut Vec<Session>, is_meant: impl Fn(&Session) -> bool) -> Option<Session> {
+    let (at, _) =
+        sessions.iter().enumerate().filter(|(_, one)| is_meant(one)).min_by_key(|(_, one)| one.used)?;
+    Some(sessions.remove(at))
+}
+
+fn hash(secret: &str) -> [u8; 32] {
+    Sha256::digest(secret.as_bytes()).into()
+}
+
+/// The log's record of a login to the console.
+pub(crate) fn record(
+    logins: &Arc<auth::LoginGuard>,
+    peer: SocketAddr,
+    user: &str,
+    now: Instant,
+) -> LoginRecord {
+    let login = auth::Login { protocol: "api", peer, user, method: "password" };
+    LoginRecord::begin(logins, &login, "console", now)
+}
+
+#[cfg(test)]
+mod tests {
+    use auth::{Identity, LoginGuard, Secret, nt_hash};
+
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(60 * 60);
+
+    fn account(name: &str, password: &str) -> Account {
+        let secrets = vec![Secret::Nt(nt_hash(password))];
+        Account { name: name.into(), identity: Identity::anonymous(), disabled: false, secrets }
+    }
+
+    fn begin(logins: &Logins, name: &str, now: Instant) -> String {
+        let peer = "192.0.2.1:700".parse().unwrap();
+        let record = record(&Arc::new(LoginGuard::default()), peer, name, now);
+        logins.begin(account(name, "one"), record, now).unwrap()
+    }
+
+    fn same(name: &str) -> Option<Account> {
+        Some(account(name, "one"))
+    }
+
+    #[test]
+    fn a_session_lasts_until_its_logout_its_age_or_an_hour_without_requests() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        let (one, other) = (begin(&logins, "ada", now), begin(&logins, "ada", now));
+        assert_eq!(logins.find(&one, same, now).as_deref(), Some("ada"));
+        assert_eq!(logins.find(&one[1..], same, now), None);
+        logins.end(&one);
+        assert_eq!(logins.find(&one, same, now), None);
+        for hours in 0..24 {
+            assert!(logins.find(&other, same, now + HOUR / 2 * hours).is_some(), "{hours}");
+        }
+        assert_eq!(logins.find(&other, same, now + 12 * HOUR), None);
+        let idle = begin(&logins, "ada", now);
+        assert_eq!(logins.find(&idle, same, now + HOUR), None);
+    }
+
+    #[test]
+    fn a_session_ends_with_its_account_or_another_password() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        let one = begin(&logins, "ada", now);
+        assert_eq!(logins.find(&one, |_| Some(account("ada", "two")), now), None);
+        assert_eq!(logins.find(&one, same, now), None, "it does not come back");
+        let other = begin(&logins, "ada", now);
+        assert_eq!(logins.find(&other, |_| None, now), None);
+    }
+
+    #[test]
+    fn further_sessions_end_those_that_were_used_least_recently() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        let mine = begin(&logins, "grace", now);
+        let first = begin(&logins, "ada", now + Duration::from_secs(1));
+        for _ in 0..MOST_OF_ACCOUNT {
+            begin(&logins, "ada", now + Duration::from_secs(2));
+        }
+        assert_eq!(logins.find(&first, same, now), None);
+        assert!(logins.find(&mine, same, now + Duration::from_secs(3)).is_some(), "others keep theirs");
+        for number in 0..2 * MOST_SESSIONS {
+            begin(&logins, &format!("user{number}"), now + Duration::from_secs(4));
+        }
+        assert_eq!(logins.sessions.lock().len(), MOST_SESSIONS);
+        assert_eq!(logins.find(&mine, same, now), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! What the console asks of a server beyond the control socket: accounts, settings, snapshots, and an overview.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use auth::{Account, Refusal};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// The server, as the console administers it. All methods may block.
+pub trait Manage: Send + Sync + 'static {
+    /// The account with this name and password.
+    ///
+    /// # Errors
+    /// The login is refused.
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal>;
+
+    /// The account with this name, if it is enabled and may administer the server.
+    fn administrator(&self, name: &str) -> Option<Account>;
+
+    /// How the server is, in a few numbers and words.
+    fn overview(&self) -> Overview;
+
+    /// How much clients hold now. It is asked often.
+    fn holdings(&self) -> Holdings;
+
+    /// All accounts.
+    fn accounts(&self) -> Vec<AccountStatus>;
+
+    /// The settings with their sources.
+    ///
+    /// # Errors
+    /// The settings file is refused; the lines have the reasons.
+    fn settings(&self) -> Result<SettingsStatus, Vec<String>>;
+
+    /// Changes a setting in the settings file, and applies it.
+    ///
+    /// # Errors
+    /// The settings would be refused, and the file is as it was; the lines have the reasons.
+    fn change(&self, change: &SettingChange) -> Result<Vec<String>, Vec<String>>;
+
+    /// Takes the newest change of a setting back.
+    ///
+    /// # Errors
+    /// There is none, or the file was changed since; the lines say so.
+    fn undo(&self) -> Result<Vec<String>, Vec<String>>;
+
+    /// The snapshots of a share, or of all shares.
+    ///
+    /// # Errors
+    /// They cannot be listed; the lines have the reasons.
+    fn snapshots(&self, share: Option<&str>) -> Result<SnapshotsStatus, Vec<String>>;
+
+    /// Takes a snapshot. Without a name, it is named by its time.
+    ///
+    /// # Errors
+    /// It was not taken; the lines have the reasons.
+    fn take_snapshot(&self, share: &str, name: Option<&str>) -> Result<Vec<String>, Vec<String>>;
+
+    /// Removes a snapshot.
+    ///
+    /// # Errors
+    /// It was not removed; the lines have the reasons.
+    fn remove_snapshot(&self, share: &str, name: &str) -> Result<Vec<String>, Vec<String>>;
+}
+
+/// How much clients hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Holdings {
+    /// The connections of each protocol.
+    pub connections: BTreeMap<String, usize>,
+    /// Open files.
+    pub opens: usize,
+    /// Locked ranges.
+    pub locks: usize,
+    /// Leases.
+    pub leases: usize,
+}
+
+/// A server in a few numbers and words.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub struct Overview {
+    /// The server's name.
+    pub name: String,
+    /// The program's version.
+    pub version: String,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// What needs attention, the most important first. Empty: all is well.
+    pub notes: Vec<Note>,
+    /// How much clients hold.
+    pub holdings: Holdings,
+    /// The shares with their space.
+    pub shares: Vec<SpaceStatus>,
+    /// Bytes of memory of the process; `None`: unknown.
+    pub memory: Option<u64>,
+}
+
+/// Something that needs attention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Note {
+    /// How urgent it is.
+    pub level: Level,
+    /// What it is.
+    pub text: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// How urgent a note is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Clients are affected.
+    Problem,
+    /// Clients will be affected.
+    Warning,
+    /// A hint.
+    Hint,
+}
+
+/// The space of a share.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SpaceStatus {
+    /// The share.
+    pub share: String,
+    /// Its folder.
+    #[schema(value_type = String)]
+    pub path: PathBuf,
+    /// Bytes of its file system; `None`: unknown.
+    pub size: Option<u64>,
+    /// Bytes that files may still take there.
+    pub available: Option<u64>,
+    /// The limit of the share in bytes, if it has one.
+    pub quota: Option<u64>,
+    /// The number of its file system: shares with one number have their space in common.
+    pub disk: Option<u64>,
+}
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AccountStatus {
+    /// Its name.
+    pub name: String,
+    /// The Unix user with which it acts.
+    pub uid: u32,
+    /// The first group.
+    pub gid: u32,
+    /// The same in words.
+    pub acts_as: String,
+    /// It may not log in.
+    pub disabled: bool,
+    /// It may administer the server.
+    pub admin: bool,
+    /// The kinds of its stored secrets: `argon2`, `nt-hash`, `srp`, `legacy`, `chap`.
+    pub secrets: Vec<String>,
+}
+
+/// The settings.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub struct SettingsStatus {
+    /// The settings file; `None`: the server was started without one, so that settings cannot be changed.
+    #[schema(value_type = Option<String>)]
+    pub file: Option<PathBuf>,
+    /// Each setting.
+    pub settings: Vec<SettingStatus>,
+    /// The changes that can be taken back, the newest first.
+    pub changes: Vec<ChangeStatus>,
+}
+
+/// A setting as it counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SettingStatus {
+    /// The share; `None`: a setting of the server.
+    pub share: Option<String>,
+    /// The key in the settings file.
+    pub key: String,
+    /// The value as `fourfold set` takes it; `None`: it is not set and has no default.
+    pub value: Option<String>,
+    /// `local`, `inherited`, `default`, or `run`: the command line or the environment of the server sets it.
+    pub source: &'static str,
+    /// The share that it is inherited from.
+    pub inherited_from: Option<String>,
+    /// Where it is set.
+    pub place: Option<String>,
+    /// A change is applied at once; otherwise it counts from the next start.
+    pub live: bool,
+    /// One line about it.
+    pub brief: &'static str,
+    /// What it expects.
+    pub expects: String,
+    /// What counts if it is not set.
+    pub otherwise: String,
+    /// The words to choose from; empty: other values.
+    pub words: Vec<&'static str>,
+}
+
+/// A change that can be taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct ChangeStatus {
+    /// Seconds since 1970.
+    pub at: u64,
+    /// The account or the token that made it.
+    pub by: String,
+    /// What it was, in words.
+    pub what: String,
+}
+
+/// A change of a setting.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SettingChange {
+    /// The share; `None`: a setting of the server.
+    pub share: Option<String>,
+    /// The key in the settings file.
+    pub key: String,
+    /// The value as it was typed; `None`: it is removed, so that it is inherited or counts by default.
+    pub value: Option<String>,
+    /// The account or the token that changes it.
+    pub by: String,
+}
+
+/// The snapshots of shares.
+#[derive(Debug, Clone, Default, Serialize, ToSchema)]
+pub struct SnapshotsStatus {
+    /// The snapshots, by share, the oldest first.
+    pub snapshots: Vec<SnapshotStatus>,
+    /// Each share, and why it cannot have snapshots; `None`: it can.
+    pub shares: BTreeMap<String, Option<String>>,
+}
+
+/// A snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SnapshotStatus {
+    /// Its share.
+    pub share: String,
+    /// Its name.
+    pub name: String,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// Its folder.
+    #[schema(value_type = String)]
+    pub path: PathBuf,
+    /// Bytes that its removal alone would free; `None`: the host does not know.
+    pub used: Option<u64>,
+    /// The tags that hold it.
+    pub held: Vec<String>,
+}
