@@ -166,6 +166,14 @@ pub const ISCSI_LOAD: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// A browser, for the console.
+pub const BROWSER: &[Package] = &[
+    Package { name: "chromium", shows: "/usr/bin/chromium" },
+    Package { name: "fonts-dejavu-core", shows: "/usr/share/doc/fonts-dejavu-core/copyright" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
 pub const ISCSI_PEER: &[Package] = &[Package { name: "tgt", shows: "/usr/sbin/tgtd" }];
 
 fn is_there(package: &Package) -> bool {

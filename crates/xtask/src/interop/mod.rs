@@ -5,6 +5,7 @@ mod afp;
 mod bench;
 mod cable;
 mod capture;
+mod console;
 mod expected;
 mod guest;
 mod iscsi;
@@ -24,12 +25,12 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "bench", "package"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "bench", "package", "console"];
 
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs, smb, afp, iscsi or linux; bench: `fourfold bench` against other projects' servers;
-    /// package: our packages, installed and unpacked
+    /// package: our packages, installed and unpacked; console: the page of the server in a browser
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -71,6 +72,9 @@ pub struct Args {
     /// The folder of another afp_spectest than Debian's (afp)
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
+    /// Write pictures of the console to this folder instead of testing it (console)
+    #[arg(long, value_name = "DIR")]
+    pictures: Option<PathBuf>,
 }
 
 pub fn run(args: &Args) -> Result<()> {
@@ -82,6 +86,7 @@ pub fn run(args: &Args) -> Result<()> {
         "linux" => linux::run(args),
         "bench" => run_bench(args),
         "package" => run_package(args),
+        "console" => console::run(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }

@@ -1,0 +1,327 @@
+//! What a person does with the console, and what the page must do then.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use serde_json::json;
+
+use super::browser::{Browser, Look};
+use super::place::{ADMIN, HOSTILE, Place};
+use crate::interop::outcome::{Outcome, Outcomes};
+
+const PAGES: &[&str] =
+    &["overview", "shares", "clients", "luns", "snapshots", "caches", "accounts", "settings"];
+const DESK: Look = Look { width: 1280, height: 860, dark: false };
+const PHONE: Look = Look { width: 390, height: 844, dark: true };
+/// A list of a hundred thousand files may keep the page busy for so long.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// A browser at a server.
+struct Scene {
+    place: Place,
+    browser: Browser,
+}
+
+type Check = fn(&mut Scene) -> Result<()>;
+
+const CHECKS: &[(&str, Check)] = &[
+    ("nothing is shown before the login", nothing_before_login),
+    ("a wrong password is told", wrong_password),
+    ("a person logs in by the keyboard", log_in),
+    ("each page loads without an error", each_page),
+    ("controls have names for screen readers", names_of_controls),
+    ("each page fits a phone", phone),
+    ("a setting is changed and taken back", setting),
+    ("a setting that is refused says why", refused_setting),
+    ("a cache's limit is changed and taken back", cache),
+    ("a client that comes is shown by itself", client_comes),
+    ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
+    ("hostile names stay text", hostile_names),
+    ("a message is sent", message),
+    ("a server that stops is told, and comes back", server_stops),
+    ("a session that ends asks for the login", session_ends),
+];
+
+/// Executes all checks with one server and one browser.
+pub fn run(outcomes: &mut Outcomes) -> Result<()> {
+    let place = Place::start()?;
+    let mut browser = Browser::start(place.folder())?;
+    browser.look(DESK)?;
+    browser.go(&place.url())?;
+    let mut scene = Scene { place, browser };
+    for (name, check) in CHECKS {
+        let outcome = check(&mut scene);
+        outcomes
+            .add(*name, outcome.map_or_else(|error| Outcome::Fail(format!("{error:#}")), |()| Outcome::Pass));
+    }
+    Ok(())
+}
+
+/// Types the name and the password, and presses Return.
+pub fn type_login(browser: &mut Browser, password: &str) -> Result<()> {
+    browser.until("document.activeElement.matches('#login-user, #login-password')")?;
+    browser.evaluate(
+        "document.querySelector('#login-user').value = ''; document.querySelector('#login-user').focus()",
+    )?;
+    browser.type_text(ADMIN.0)?;
+    browser.press("Tab", 9)?;
+    browser.type_text(password)?;
+    browser.press("Enter", 13)
+}
+
+/// Shows a page and waits until it has its data.
+pub fn open(browser: &mut Browser, page: &str) -> Result<()> {
+    browser.evaluate(&format!("location.hash = '#/{page}'"))?;
+    let name = page.split('?').next().unwrap_or(page);
+    browser.until(&format!("document.querySelector('main').dataset.ready === '{name}'"))
+}
+
+/// An expression that is true if the page shows this text.
+fn shows(text: &str) -> String {
+    format!("document.body.innerText.includes({})", json!(text))
+}
+
+impl Scene {
+    fn open(&mut self, page: &str) -> Result<()> {
+        open(&mut self.browser, page)
+    }
+
+    fn expect_no_errors(&mut self) -> Result<()> {
+        let errors = self.browser.errors();
+        ensure!(errors.is_empty(), "the browser's console has {errors:?}");
+        Ok(())
+    }
+
+    fn click(&mut self, selector: &str) -> Result<()> {
+        let selector = json!(selector);
+        self.browser.until(&format!("document.querySelector({selector})"))?;
+        self.browser.evaluate(&format!("document.querySelector({selector}).click()")).map(drop)
+    }
+}
+
+fn nothing_before_login(scene: &mut Scene) -> Result<()> {
+    scene.browser.until("!document.querySelector('#login').hidden")?;
+    scene.browser.until(
+        "document.querySelector('#shell').hidden && document.querySelector('main').children.length === 0",
+    )?;
+    scene.expect_no_errors()
+}
+
+fn wrong_password(scene: &mut Scene) -> Result<()> {
+    type_login(&mut scene.browser, "wrong")?;
+    scene
+        .browser
+        .until("document.querySelector('#login-error').textContent.includes('password is wrong')")?;
+    scene.browser.until("document.querySelector('#shell').hidden")?;
+    let errors = scene.browser.errors();
+    ensure!(errors.iter().all(|error| error.contains("401")), "{errors:?}");
+    Ok(())
+}
+
+fn log_in(scene: &mut Scene) -> Result<()> {
+    type_login(&mut scene.browser, ADMIN.1)?;
+    scene.browser.until("document.querySelector('main').dataset.ready === 'overview'")?;
+    scene.browser.until("document.activeElement.tagName === 'H1'")?;
+    scene.browser.until(&shows("All shares are served"))?;
+    let cookies = scene.browser.evaluate("document.cookie")?;
+    ensure!(cookies == json!(""), "scripts see the cookie: {cookies}");
+    scene.expect_no_errors()
+}
+
+fn each_page(scene: &mut Scene) -> Result<()> {
+    for page in PAGES {
+        scene.open(page)?;
+        let title = scene.browser.evaluate("document.querySelector('main h1').textContent")?;
+        scene.browser.until(&format!("document.title.startsWith({title})"))?;
+        scene.browser.until("document.querySelectorAll('nav a[aria-current=page]').length === 1")?;
+        scene.browser.until("document.querySelectorAll('main .error').length === 0")?;
+        scene.expect_no_errors()?;
+    }
+    scene.open("shares")?;
+    scene.browser.until(&shows("smb://"))?;
+    scene.open("luns")?;
+    scene.browser.until(&shows("studio/scratch"))
+}
+
+fn names_of_controls(scene: &mut Scene) -> Result<()> {
+    let nameless = "[...document.querySelectorAll('input, select, button, a, svg[role=img], [role=region]')].filter((one) => one.checkVisibility() && \
+                    !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim() || one.querySelector?.('img[alt]'))\
+                    ).map((one) => one.outerHTML)";
+    for page in PAGES {
+        scene.open(page)?;
+        let found = scene.browser.evaluate(nameless)?;
+        ensure!(found == json!([]), "{page}: without a name: {found}");
+    }
+    Ok(())
+}
+
+fn phone(scene: &mut Scene) -> Result<()> {
+    scene.browser.look(PHONE)?;
+    let mut wide = Vec::new();
+    for page in PAGES {
+        scene.open(page)?;
+        let width = scene.browser.evaluate("document.documentElement.scrollWidth")?;
+        if width.as_u64() > Some(390) {
+            wide.push(format!("{page}: {width}"));
+        }
+    }
+    scene.browser.look(DESK)?;
+    ensure!(wide.is_empty(), "wider than the screen: {wide:?}");
+    Ok(())
+}
+
+fn setting(scene: &mut Scene) -> Result<()> {
+    let before = scene.place.settings()?;
+    scene.open("settings?share=studio")?;
+    scene.click("[data-key=read-only] button")?;
+    scene.browser.evaluate("document.querySelector('#edit-read-only').value = 'true'")?;
+    scene.click("[data-key=read-only] button.primary")?;
+    scene.browser.until("document.querySelector('[data-key=read-only] .value').textContent === 'true'")?;
+    let after = scene.place.settings()?;
+    ensure!(after.contains("read-only = true\n\n[[share]]\nname = \"studio/video\""), "{after}");
+    ensure!(after.contains("This comment stays."), "{after}");
+    let shares = scene.place.run(&["status", "--json"])?;
+    let status: serde_json::Value = serde_json::from_str(&shares)?;
+    let studio = status["shares"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "studio"));
+    ensure!(studio.is_some_and(|share| share["read_only"] == true), "it is not in force");
+    scene.click("#undo")?;
+    scene.browser.until("document.querySelector('[data-key=read-only] .value').textContent === 'false'")?;
+    ensure!(scene.place.settings()? == before, "the file is not as it was");
+    scene.expect_no_errors()
+}
+
+fn refused_setting(scene: &mut Scene) -> Result<()> {
+    let before = scene.place.settings()?;
+    scene.open("settings?share=studio")?;
+    scene.click("[data-key=quota] button")?;
+    scene.browser.evaluate("document.querySelector('#edit-quota').value = 'plenty'")?;
+    scene.click("[data-key=quota] button.primary")?;
+    scene
+        .browser
+        .until("document.querySelector('[data-key=quota] .error').textContent.includes('plenty')")?;
+    ensure!(scene.place.settings()? == before, "the file was changed");
+    scene.browser.press("Escape", 27)?;
+    scene.browser.errors(); // the browser notes the refusal
+    Ok(())
+}
+
+fn cache(scene: &mut Scene) -> Result<()> {
+    scene.open("caches")?;
+    let limit = |scene: &Scene| -> Result<u64> {
+        let status: serde_json::Value = serde_json::from_str(&scene.place.run(&["caches", "--json"])?)?;
+        let caches = status["caches"].as_array().cloned().unwrap_or_default();
+        let found = caches.iter().find(|cache| cache["name"] == "directory");
+        Ok(found.and_then(|cache| cache["wanted"].as_u64()).unwrap_or_default())
+    };
+    let before = limit(scene)?;
+    scene.browser.evaluate(
+        "(() => { const slider = document.querySelector('#limit-directory'); slider.value = 20; \
+         slider.dispatchEvent(new Event('input')); slider.dispatchEvent(new Event('change')); })()",
+    )?;
+    scene.browser.until("!document.querySelector('[data-cache=directory] button').disabled")?;
+    ensure!(limit(scene)? == 32 << 20, "the limit is {}", limit(scene)?);
+    scene.click("[data-cache=directory] button")?;
+    scene.browser.until("document.querySelector('[data-cache=directory] button').disabled")?;
+    ensure!(limit(scene)? == before, "the limit is {}, not {before}", limit(scene)?);
+    scene.expect_no_errors()
+}
+
+fn client_comes(scene: &mut Scene) -> Result<()> {
+    scene.open("clients")?;
+    scene.browser.until(&shows("No client is connected."))?;
+    let client = scene.place.connect(1)?;
+    scene.browser.until("document.querySelectorAll('tbody tr').length === 1")?;
+    drop(client);
+    scene.browser.until(&shows("No client is connected."))?;
+    scene.expect_no_errors()
+}
+
+fn long_lists(scene: &mut Scene) -> Result<()> {
+    let clients = scene.place.connect(1000)?;
+    scene.open("overview")?;
+    scene.open("clients")?;
+    scene.browser.until(&shows("1–100 of 1,000"))?;
+    scene.browser.evaluate("[...document.querySelectorAll('.toolbar button')].at(-1).click()")?;
+    scene.browser.until(&shows("101–200 of 1,000"))?;
+    // The server's own list of that length is tested without a browser.
+    scene.browser.evaluate(
+        "(() => { const real = window.fetch; window.restore = () => { window.fetch = real; }; \
+         window.fetch = async (path, options) => { const url = new URL(path, location); \
+         if (url.pathname !== '/v1/opens') return real(path, options); \
+         const [offset, limit] = ['offset', 'limit'].map((key) => Number(url.searchParams.get(key))); \
+         const rows = Array.from({ length: Math.min(limit, 100000 - offset) }, (_, index) => ({ share: 'studio', \
+         file: `file ${offset + index} <script>hit=3</script><img src=x onerror=hit=4>`, inode: 1, owner: 'ada', access: 'rw', deny: '' })); \
+         return new Response(JSON.stringify({ total: 100000, rows })); }; })()",
+    )?;
+    scene.click("[data-list=opens]")?;
+    scene.browser.until(&shows("1–100 of 100,000"))?;
+    for page in 1..20 {
+        let began = Instant::now();
+        scene.browser.evaluate("[...document.querySelectorAll('.toolbar button')].at(-1).click()")?;
+        scene.browser.until(&shows(&format!("file {} <script>", page * 100)))?;
+        ensure!(began.elapsed() < BUSY, "page {page} took {:?}", began.elapsed());
+    }
+    let hit = scene.browser.evaluate("String(window.hit)")?;
+    ensure!(hit == "undefined", "a name of a file was executed: {hit}");
+    let images = scene.browser.evaluate("document.querySelectorAll('main img, main script').length")?;
+    ensure!(images == 0, "names became {images} elements");
+    scene.browser.evaluate("restore()")?;
+    drop(clients);
+    scene.expect_no_errors()
+}
+
+fn hostile_names(scene: &mut Scene) -> Result<()> {
+    scene.open("accounts")?;
+    scene.browser.until(&shows(HOSTILE))?;
+    let (hit, elements) = (
+        scene.browser.evaluate("String(window.hit)")?,
+        scene.browser.evaluate("document.querySelectorAll('main img, main script').length")?,
+    );
+    ensure!(hit == "undefined" && elements == 0, "the name became {elements} elements, {hit}");
+    // Should the page ever make markup of a text, the browser refuses it.
+    let refused = scene.browser.evaluate(
+        "(() => { try { document.querySelector('main').innerHTML = '<b>x</b>'; return false; } catch { return true; } })()",
+    )?;
+    ensure!(refused == true, "the browser makes markup of texts");
+    scene.browser.errors(); // of this attempt
+    Ok(())
+}
+
+fn message(scene: &mut Scene) -> Result<()> {
+    scene.open("clients")?;
+    scene.browser.evaluate("document.querySelector('#message').value = 'Noon.'")?;
+    scene.click("form.message button")?;
+    scene
+        .browser
+        .until("document.querySelector('.toast') && document.querySelector('#message').value === ''")?;
+    scene.expect_no_errors()
+}
+
+fn server_stops(scene: &mut Scene) -> Result<()> {
+    scene.open("overview")?;
+    scene.place.stop();
+    scene.browser.until("!document.querySelector('#banner').hidden")?;
+    scene.browser.until("document.querySelector('#banner').textContent.includes('does not answer')")?;
+    scene.browser.until("document.querySelector('.tile b')")?; // the last state stays
+    scene.place.start_again()?;
+    scene.browser.until("document.querySelector('#banner').hidden")?;
+    // Sessions are in the server's memory only.
+    scene.browser.until("!document.querySelector('#login').hidden")?;
+    scene.browser.errors(); // the browser notes that nothing answered
+    type_login(&mut scene.browser, ADMIN.1)?;
+    scene.browser.until("document.querySelector('main').dataset.ready === 'overview'")
+}
+
+fn session_ends(scene: &mut Scene) -> Result<()> {
+    scene.open("shares")?;
+    scene.place.run(&["user", "modify", ADMIN.0, "--admin", "off"])?;
+    scene.browser.evaluate("location.hash = '#/accounts'")?;
+    scene.browser.until("!document.querySelector('#login').hidden")?;
+    scene
+        .browser
+        .until("document.querySelector('#login-error').textContent.includes('session has ended')")?;
+    scene.browser.until("document.querySelector('main').children.length === 0")?;
+    scene.place.run(&["user", "modify", ADMIN.0, "--admin", "on"])?;
+    type_login(&mut scene.browser, ADMIN.1)?;
+    scene.browser.until("document.querySelector('main').dataset.ready === 'accounts'")
+}

@@ -1,0 +1,38 @@
+//! `cargo xtask interop console`: the page of the server in a real browser.
+
+mod browser;
+mod checks;
+mod pictures;
+mod place;
+
+use anyhow::Result;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::expected::Expected;
+use super::outcome::Outcomes;
+use super::{Args, conclude, prepare};
+use crate::{debian, process};
+
+/// Runs all checks, or takes the pictures of the documentation.
+pub fn run(args: &Args) -> Result<()> {
+    prepare(args, debian::BROWSER, false)?;
+    let mut outcomes = Outcomes::default();
+    if process::find("chromium").is_none() {
+        outcomes.skip("chromium", "chromium is not installed");
+        return conclude(args, &expected()?.compare(&outcomes, process::is_ci()));
+    }
+    let limit = getrlimit(Resource::Nofile); // a thousand connections
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })?;
+    if let Some(folder) = &args.pictures {
+        return pictures::take(folder);
+    }
+    checks::run(&mut outcomes)?;
+    if args.list {
+        print!("{}", outcomes.as_toml());
+    }
+    conclude(args, &expected()?.compare(&outcomes, process::is_ci()))
+}
+
+fn expected() -> Result<Expected> {
+    Expected::read(&process::root().join("interop/console/expected.toml"))
+}

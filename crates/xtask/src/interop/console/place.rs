@@ -1,0 +1,124 @@
+//! The server that the console is tested with.
+
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use crate::process::{self, Running};
+use crate::server;
+
+pub const ADMIN: (&str, &str) = ("ada", "secret of ada");
+/// A name that would be a script in a page that does not take care.
+pub const HOSTILE: &str = "<img src=x onerror=hit=1><script>hit=2";
+/// What commands of the server may take.
+const LIMIT: Duration = Duration::from_secs(20);
+/// The Unix user of all accounts.
+const UID: u32 = 61003;
+
+const SETTINGS: &str = r#"# The studio's server. This comment stays.
+[server]
+afp-greeting = "Backups run at noon."  # shown at each login
+
+[[share]]
+name = "studio"
+path = "studio"
+
+[[share]]
+name = "studio/video"
+
+[[share]]
+name = "archive"
+path = "archive"
+read-only = true
+
+[[share]]
+name = "backups"
+path = "backups"
+quota = "40 GiB"
+"#;
+
+/// A server with shares, accounts and a LUN.
+pub struct Place {
+    folder: PathBuf,
+    running: Option<Running>,
+    api: u16,
+    pub nfs: u16,
+}
+
+impl Place {
+    pub fn start() -> Result<Self> {
+        let folder = process::fresh_folder("interop-console")?;
+        for share in ["studio/video", "archive", "backups"] {
+            std::fs::create_dir_all(folder.join(share))?;
+        }
+        std::fs::write(folder.join("fourfold.toml"), SETTINGS)?;
+        let state = folder.join("state");
+        std::fs::create_dir_all(&state)?;
+        server::add_user_with(&state, ADMIN.0, ADMIN.1, UID, &["--admin"])?;
+        server::add_user(&state, "grace", "secret of grace", UID)?;
+        server::add_user(&state, HOSTILE, "secret of nobody", UID)?;
+        let mut place = Self { folder, running: None, api: process::free_port()?, nfs: 0 };
+        place.start_again()?;
+        place.run(&["lun", "create", "studio/scratch", "2G"])?;
+        Ok(place)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    pub fn url(&self) -> String {
+        format!("https://localhost:{}/", self.api)
+    }
+
+    pub fn stop(&mut self) {
+        self.running = None;
+    }
+
+    /// Starts the server, at the same port.
+    pub fn start_again(&mut self) -> Result<()> {
+        let (settings, state) = (self.folder.join("fourfold.toml"), self.folder.join("state"));
+        let api = self.api.to_string();
+        let ports = ["--admin-port", &api, "--nfs-port", "0", "--smb-port", "0", "--afp-port", "0"];
+        let more = ["--iscsi-port", "0", "--bonjour", "off"];
+        self.running = Some(server::ours_with_settings(&settings, &state, &[&ports[..], &more].concat())?);
+        self.nfs = self.port("nfs")?;
+        Ok(())
+    }
+
+    /// The port of a protocol.
+    pub fn port(&self, protocol: &str) -> Result<u16> {
+        let status: Value = serde_json::from_str(&self.run(&["status", "--json"])?)?;
+        let listeners = status["listeners"].as_array().context("no listeners")?;
+        let found = listeners.iter().find(|one| one["protocol"] == protocol && one["transport"] == "tcp");
+        let address = found.and_then(|one| one["address"].as_str()).context("no such listener")?;
+        Ok(address.rsplit(':').next().unwrap_or_default().parse()?)
+    }
+
+    /// The output of a command about the server.
+    pub fn run(&self, words: &[&str]) -> Result<String> {
+        let (config, state) = (self.folder.join("fourfold.toml"), self.folder.join("state"));
+        let (config, state) = (config.to_string_lossy(), state.to_string_lossy());
+        process::stdout_of(
+            server::binary(),
+            &[words, &["--config", &config, "--state", &state]].concat(),
+            LIMIT,
+        )
+    }
+
+    pub fn settings(&self) -> Result<String> {
+        Ok(std::fs::read_to_string(self.folder.join("fourfold.toml"))?)
+    }
+
+    /// Connections to the NFS port: each is a session.
+    pub fn connect(&self, count: usize) -> Result<Vec<TcpStream>> {
+        let streams: std::io::Result<Vec<TcpStream>> =
+            (0..count).map(|_| TcpStream::connect(("127.0.0.1", self.nfs))).collect();
+        let streams = streams?;
+        ensure!(streams.len() == count, "not all connections were made");
+        Ok(streams)
+    }
+}
