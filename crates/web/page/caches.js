@@ -95,13 +95,14 @@ export default {
         tile("Data on its way", bytes(now.transfers), `of ${bytes(now.transfers_limit)}`),
         tile("Memory of the host", bytes(host.available), `available of ${bytes(host.usable)}`),
         tile("Given way", count(now.gave_way), now.part < 1 ? `limits are at ${percent(now.part)} now` : "times, for want of memory"));
-      for (const cache of now.caches) {
+      const byUse = [...now.caches].sort((one, other) => one.fixed - other.fixed || other.wanted * (other.unit === "bytes") - one.wanted * (one.unit === "bytes"));
+      for (const cache of byUse) {
         if (!cards.has(cache.name)) cards.set(cache.name, card(cache));
         const { state, limit } = cards.get(cache.name);
         const used = cache.unit === "bytes" ? cache.bytes : cache.entries;
         limit?.update(cache);
         replace(state,
-          h("div", { class: "row" }, h("span", { class: "grow" }, `${sizeOf(cache, used)} of ${sizeOf(cache, cache.limit)}`), h("span", { class: "muted" }, `${count(cache.entries)} entries`)),
+          h("div", { class: "row" }, h("span", { class: "grow" }, `${cache.unit === "bytes" ? bytes(used) : count(used)} of ${sizeOf(cache, cache.limit)}`), h("span", { class: "muted" }, cache.unit === "bytes" ? `${count(cache.entries)} entries` : bytes(cache.bytes))),
           bar(Math.min(0.95, cache.limit ? used / cache.limit : 0), `${sizeOf(cache, used)} of ${sizeOf(cache, cache.limit)}`),
           h("dl", {},
             h("dt", {}, "Hit ratio"), h("dd", {}, h("b", {}, percent(cache.hit_ratio))),

@@ -2,9 +2,9 @@
 
 import { h, replace, svg, title } from "./dom.js";
 
-const WIDTH = 720;
-const HEIGHT = 210;
-const LEFT = 66;
+const WIDTH = 500;
+const HEIGHT = 190;
+const LEFT = 64;
 const BOTTOM = 22;
 const TOP = 8;
 
@@ -37,7 +37,9 @@ export function chart(caption, format, base) {
       if (line % 2 === 0) parts.push(svg("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, format(value)));
     }
     const total = length * step;
-    for (const part of [0, 0.25, 0.5, 0.75, 1]) {
+    const marks = total > 7200 ? 4 : 5;
+    for (let mark = 0; mark <= marks; mark += 1) {
+      const part = mark / marks;
       const ago = Math.round(total * (1 - part));
       const text = ago === 0 ? "now" : ago >= 7200 ? `−${Math.round(ago / 3600)} h` : ago >= 120 ? `−${Math.round(ago / 60)} min` : `−${ago} s`;
       const anchor = part === 0 ? "start" : part === 1 ? "end" : "middle";

@@ -211,7 +211,7 @@ fn has(row: &impl Serialize, wanted: &str) -> bool {
     row.as_object().is_some_and(|fields| {
         fields.values().any(|value| match value.as_str() {
             Some(text) => text.to_lowercase().contains(wanted),
-            None => value.to_string() == wanted,
+            None => value.as_u64().is_some_and(|number| wanted.parse() == Ok(number)),
         })
     })
 }

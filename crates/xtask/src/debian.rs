@@ -169,6 +169,7 @@ pub const ISCSI_LOAD: &[Package] = &[
 /// A browser, for the console.
 pub const BROWSER: &[Package] = &[
     Package { name: "chromium", shows: "/usr/bin/chromium" },
+    Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
     Package { name: "fonts-dejavu-core", shows: "/usr/share/doc/fonts-dejavu-core/copyright" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },

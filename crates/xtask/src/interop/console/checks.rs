@@ -16,6 +16,9 @@ const PHONE: Look = Look { width: 390, height: 844, dark: true };
 /// A list of a hundred thousand files may keep the page busy for so long.
 const BUSY: Duration = Duration::from_secs(2);
 
+/// Needs a file system that can have snapshots.
+const SNAPSHOTS: &str = "a snapshot is taken, a file restored, the snapshot removed";
+
 /// A browser at a server.
 struct Scene {
     place: Place,
@@ -35,6 +38,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a setting that is refused says why", refused_setting),
     ("a cache's limit is changed and taken back", cache),
     ("a client that comes is shown by itself", client_comes),
+    (SNAPSHOTS, snapshots),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
     ("hostile names stay text", hostile_names),
     ("a message is sent", message),
@@ -50,6 +54,10 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     browser.go(&place.url())?;
     let mut scene = Scene { place, browser };
     for (name, check) in CHECKS {
+        if *name == SNAPSHOTS && !scene.place.has_snapshots {
+            outcomes.skip(name, "no XFS can be mounted here");
+            continue;
+        }
         let outcome = check(&mut scene);
         outcomes
             .add(*name, outcome.map_or_else(|error| Outcome::Fail(format!("{error:#}")), |()| Outcome::Pass));
@@ -233,6 +241,29 @@ fn client_comes(scene: &mut Scene) -> Result<()> {
     scene.browser.until("document.querySelectorAll('tbody tr').length === 1")?;
     drop(client);
     scene.browser.until(&shows("No client is connected."))?;
+    scene.expect_no_errors()
+}
+
+fn snapshots(scene: &mut Scene) -> Result<()> {
+    let plan = scene.place.folder().join("projects/plan");
+    scene.open("snapshots")?;
+    scene.browser.until("document.querySelector('#snapshot-share').value === 'projects'")?;
+    scene.browser.evaluate("document.querySelector('#snapshot-name').value = 'before-noon'")?;
+    scene.click("main form button")?;
+    scene.browser.until(
+        "[...document.querySelectorAll('tbody td')].some((cell) => cell.textContent === 'before-noon')",
+    )?;
+    std::fs::write(&plan, "a mistake")?;
+    scene.click("[aria-label='Restore from before-noon']")?;
+    scene.browser.evaluate("document.querySelector('#restore-path').value = 'plan'")?;
+    scene.click("form.card .primary[type=submit]:not([disabled]):is(.end *)")?;
+    scene.browser.until(&shows("Done: 1 restored"))?;
+    ensure!(std::fs::read_to_string(&plan)? == "the first plan", "the file is not restored");
+    scene.click("[aria-label='Remove before-noon']")?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    scene.browser.until(&shows("There is none yet."))?;
+    ensure!(!scene.place.run(&["snapshot", "list"])?.contains("before-noon"), "the snapshot is still there");
     scene.expect_no_errors()
 }
 

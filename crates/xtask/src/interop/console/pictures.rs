@@ -39,6 +39,11 @@ pub fn take(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
     let place = Place::start()?;
     let clients = clients(&place)?;
+    if place.has_snapshots {
+        for name in ["weekly-2026-11-16", "nightly-2026-11-22", "before-the-upgrade"] {
+            place.run(&["snapshot", "create", &format!("projects@{name}")])?;
+        }
+    }
     let mut browser = Browser::start(place.folder())?;
     browser.look(WIDE)?;
     browser.go(&place.url())?;

@@ -1,6 +1,8 @@
 //! The server that the console is tested with.
 
+use std::fs::Permissions;
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +10,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use crate::process::{self, Running};
-use crate::server;
+use crate::{isolate, server};
 
 pub const ADMIN: (&str, &str) = ("ada", "secret of ada");
 /// A name that would be a script in a page that does not take care.
@@ -38,6 +40,10 @@ read-only = true
 name = "backups"
 path = "backups"
 quota = "40 GiB"
+
+[[share]]
+name = "projects"
+path = "projects"
 "#;
 
 /// A server with shares, accounts and a LUN.
@@ -46,21 +52,28 @@ pub struct Place {
     running: Option<Running>,
     api: u16,
     pub nfs: u16,
+    /// The share `projects` can have snapshots.
+    pub has_snapshots: bool,
 }
 
 impl Place {
     pub fn start() -> Result<Self> {
         let folder = process::fresh_folder("interop-console")?;
-        for share in ["studio/video", "archive", "backups"] {
+        for share in ["studio/video", "archive", "backups", "projects"] {
             std::fs::create_dir_all(folder.join(share))?;
         }
+        let has_snapshots = mount_xfs(&folder)?;
+        for share in ["studio", "studio/video", "archive", "backups", "projects"] {
+            std::fs::set_permissions(folder.join(share), Permissions::from_mode(0o777))?;
+        }
+        std::fs::write(folder.join("projects/plan"), "the first plan")?;
         std::fs::write(folder.join("fourfold.toml"), SETTINGS)?;
         let state = folder.join("state");
         std::fs::create_dir_all(&state)?;
         server::add_user_with(&state, ADMIN.0, ADMIN.1, UID, &["--admin"])?;
         server::add_user(&state, "grace", "secret of grace", UID)?;
         server::add_user(&state, HOSTILE, "secret of nobody", UID)?;
-        let mut place = Self { folder, running: None, api: process::free_port()?, nfs: 0 };
+        let mut place = Self { folder, running: None, api: process::free_port()?, nfs: 0, has_snapshots };
         place.start_again()?;
         place.run(&["lun", "create", "studio/scratch", "2G"])?;
         Ok(place)
@@ -121,4 +134,18 @@ impl Place {
         ensure!(streams.len() == count, "not all connections were made");
         Ok(streams)
     }
+}
+
+/// Mounts an XFS, whose files can share blocks, as the share `projects`. It ends with the namespace of this process. False:
+/// that is not possible here.
+fn mount_xfs(folder: &Path) -> Result<bool> {
+    if !isolate::is_isolated() || !process::is_root() || process::find("mkfs.xfs").is_none() {
+        return Ok(false);
+    }
+    let (image, projects) = (folder.join("xfs.img"), folder.join("projects"));
+    std::fs::File::create(&image)?.set_len(512 << 20)?;
+    let (image, projects) = (image.to_string_lossy(), projects.to_string_lossy());
+    process::stdout_of("mkfs.xfs", &["-q", "-m", "reflink=1", &image], LIMIT)?;
+    // A container may not have loop devices.
+    Ok(process::stdout_of("mount", &["-o", "loop", &image, &projects], LIMIT).is_ok())
 }
