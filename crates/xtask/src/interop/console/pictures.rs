@@ -13,7 +13,7 @@ use crate::process::Running;
 use crate::server;
 
 /// How long clients work before the pictures are taken.
-const WORK: Duration = Duration::from_secs(75);
+const WORK: Duration = Duration::from_secs(150);
 /// The largest picture in bytes.
 const LARGEST: usize = 150 * 1024;
 
@@ -88,12 +88,12 @@ fn clients(place: &Place) -> Result<Vec<Running>> {
             "bench",
             url,
             "--workload",
-            "seq-write,copy-tree,read-write-25-1,seq-read",
+            "read-write-25-1,small-read-1K,copy-tree",
             "--password-file",
             &password,
         ];
         let how =
-            ["--output", &output, "--repeats", "9", "--clients", "2", "--scale", "0.1", "--time", "600"];
+            ["--output", &output, "--repeats", "200", "--clients", "1", "--scale", "0.2", "--time", "30"];
         let words = [&what[..], &how].concat();
         Running::start(server::binary(), &words, Stdio::null(), Stdio::null())
     };
