@@ -14,8 +14,8 @@ use web::{Api, Certificate, Events, Figures, Manage, Meaning, Metrics};
 
 use crate::bind::{self, Bound};
 use crate::console::Console;
-use crate::memory;
 use crate::running::{Held, Running};
+use crate::{log, memory};
 
 /// Opens the listeners, if the API is on.
 pub(crate) fn open(settings: &ServerSettings) -> anyhow::Result<Option<Bound>> {
@@ -35,7 +35,7 @@ pub(crate) fn serve(
     bound: Option<Bound>,
     settings: &ServerSettings,
     running: &Arc<Running>,
-    guarded: (Arc<LoginGuard>, Events),
+    (logins, events): (Arc<LoginGuard>, Events),
     stopping: &watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let Some(bound) = bound else { return Ok(()) };
@@ -44,7 +44,8 @@ pub(crate) fn serve(
     let figures = Arc::new(move || figures(&counted.held(), started));
     let metrics = (Metrics::of_process(), figures as Arc<dyn Fn() -> Figures + Send + Sync>);
     let manage: Arc<dyn Manage> = Arc::new(Console::new(running.clone()));
-    let api = Api::new(settings.state.clone(), (running.clone(), manage), metrics, guarded);
+    let api =
+        Api::new(settings.state.clone(), (running.clone(), manage), metrics, logins, (events, log::kept()));
     web::serve(bound.tcp, certificate.as_ref(), api, stopping).context("the API cannot start")
 }
 

@@ -1,10 +1,25 @@
 //! The destination and the format of log lines.
 
+use std::fmt::{self, Write};
 use std::io::IsTerminal;
+use std::sync::OnceLock;
 
-use admin::{LogFormat, ServerSettings};
+use admin::{LogFormat, Port, ServerSettings};
 use anyhow::Context;
-use tracing_subscriber::EnvFilter;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{self, Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, fmt as lines};
+use web::LogLines;
+
+/// The newest lines, for the console. Logging is one for the whole process, and so are they.
+static KEPT: OnceLock<LogLines> = OnceLock::new();
+
+/// The newest lines of the log. There are none while the API is off.
+pub(crate) fn kept() -> LogLines {
+    KEPT.get().cloned().unwrap_or_default()
+}
 
 /// Starts logging to standard error. `FOURFOLD_LOG` overrides the level of the settings.
 pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
@@ -12,13 +27,55 @@ pub(crate) fn start(settings: &ServerSettings) -> anyhow::Result<()> {
     let filter = EnvFilter::try_new(&words).with_context(|| {
         format!("FOURFOLD_LOG is {words:?}; write a level, or parts and levels: `warn,nfs=debug`")
     })?;
-    let logs = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .log_internal_errors(false); // it would panic if standard error has no reader
+    let is_api_on = matches!(settings.api.port, Port::Number(_));
+    let keeping = is_api_on.then(|| Keeping(KEPT.get_or_init(LogLines::default).clone()));
+    let shown = lines::layer().with_writer(std::io::stderr).log_internal_errors(false); // it would panic if standard error has no reader
+    let subscriber = tracing_subscriber::registry().with(filter).with(keeping);
     let started = match settings.log_format {
-        LogFormat::Json => logs.json().flatten_event(true).try_init(),
-        LogFormat::Text => logs.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Json => subscriber.with(shown.json().flatten_event(true)).try_init(),
+        LogFormat::Text => subscriber.with(shown.with_ansi(std::io::stderr().is_terminal())).try_init(),
     };
     started.map_err(|error| anyhow::anyhow!("logging was started twice: {error}"))
+}
+
+/// Keeps the newest lines of the levels up to info: further ones are as many as the operations of clients.
+struct Keeping(LogLines);
+
+impl<S: Subscriber> Layer<S> for Keeping {
+    fn on_event(&self, event: &Event<'_>, _: layer::Context<'_, S>) {
+        let level = match *event.metadata().level() {
+            Level::ERROR => "error",
+            Level::WARN => "warn",
+            Level::INFO => "info",
+            _ => return,
+        };
+        let mut text = Text::default();
+        event.record(&mut text);
+        self.0.keep(level, event.metadata().target(), text.0);
+    }
+}
+
+/// The message, and the fields as `name=value`.
+#[derive(Default)]
+struct Text(String);
+
+impl Text {
+    fn add(&mut self, field: &Field, value: fmt::Arguments<'_>) {
+        let space = if self.0.is_empty() { "" } else { " " };
+        let written = match field.name() {
+            "message" => write!(self.0, "{space}{value}"),
+            name => write!(self.0, "{space}{name}={value}"),
+        };
+        written.unwrap_or_default(); // a text has room for all
+    }
+}
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.add(field, format_args!("{value:?}"));
+    }
+
+    fn record_error(&mut self, field: &Field, value: &(dyn std::error::Error + 'static)) {
+        self.add(field, format_args!("{value}"));
+    }
 }

@@ -437,4 +437,7 @@ ranks! {
     CountingThreads Known,
     /// The operations that a thread has counted.
     CountedOperations Known,
+    // The log, which is written while others may be held.
+    /// The newest lines of the log.
+    KeptLog Known,
 }

@@ -5,13 +5,14 @@ import { h, replace } from "./dom.js";
 import accounts from "./accounts.js";
 import caches from "./caches.js";
 import clients from "./clients.js";
+import log from "./log.js";
 import luns from "./luns.js";
 import overview from "./overview.js";
 import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 
-const PAGES = { overview, shares, clients, luns, snapshots, caches, accounts, settings };
+const PAGES = { overview, shares, clients, luns, snapshots, caches, accounts, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends

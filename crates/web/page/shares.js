@@ -1,14 +1,25 @@
 // The shares: how clients mount them, and their properties.
 
 import { get } from "./api.js";
-import { badge, copyButton, h, heading, replace } from "./dom.js";
+import { badge, copyButton, h, heading, replace, title } from "./dom.js";
 import { table } from "./table.js";
 
-function mounts(share) {
-  return h("ul", { class: "mounts" }, share.mounts.map((mount) => h("li", {},
-    h("div", { class: "row" }, badge(mount.protocol), h("span", { class: "grow" }, mount.client), copyButton(mount.line, `the line for ${mount.client}`)),
+function mountLine(mount) {
+  return h("li", {},
+    h("div", { class: "row" }, h("span", { class: "grow" }, mount.client), copyButton(mount.line, `the line for ${mount.client} over ${title(mount.protocol)}`)),
     h("code", { class: "line", tabindex: "0" }, mount.line),
-    mount.why ? h("p", { class: "muted small" }, mount.why) : null)));
+    mount.why ? h("p", { class: "muted small" }, mount.why) : null);
+}
+
+// By protocol; the first one is open.
+function mounts(share) {
+  const protocols = [...new Set(share.mounts.map((mount) => mount.protocol))];
+  return protocols.map((protocol, index) => {
+    const lines = share.mounts.filter((mount) => mount.protocol === protocol);
+    return h("details", { class: "protocol", open: index === 0 },
+      h("summary", {}, badge(protocol), " ", h("span", { class: "muted" }, [...new Set(lines.map((mount) => mount.client))].join(", "))),
+      h("ul", { class: "mounts" }, lines.map(mountLine)));
+  });
 }
 
 function source(setting) {

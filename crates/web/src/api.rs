@@ -47,6 +47,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/throughput", get(console::throughput))
         .route("/v1/events", get(console::events))
         .route("/v1/accounts", get(console::accounts))
+        .route("/v1/log", get(console::log))
         .route("/v1/settings", get(console::settings))
         .route("/v1/snapshots", get(console::snapshots))
         .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }));

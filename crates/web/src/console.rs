@@ -15,6 +15,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
 use crate::history::{Span, Throughput};
+use crate::log_lines::Log;
 use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::{Api, history};
 
@@ -80,6 +81,27 @@ pub(crate) async fn events(
     };
     let body = api.events.listen(may_listen).ok_or_else(too_many)?;
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
+}
+
+/// The wanted lines of the log.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct After {
+    /// The number of a line: only later lines are sent.
+    #[serde(default)]
+    after: u64,
+}
+
+/// The newest lines of the log: at most 1000, of the levels info, warn and error, as far as `log-level` permits them.
+#[utoipa::path(get, path = "/v1/log", params(After), security(("token" = ["read"])), responses((status = 200, description = "The lines", body = Log), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn log(
+    State(api): State<Api>,
+    wanted: Result<Query<After>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(After { after }) =
+        wanted.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    Ok(Json(api.log.since(after)).into_response())
 }
 
 /// All accounts.

@@ -11,6 +11,7 @@ mod console;
 mod events;
 mod guard;
 mod history;
+mod log_lines;
 mod login;
 mod logins;
 pub mod manage;
@@ -29,6 +30,7 @@ use auth::LoginGuard;
 use tokio::sync::Semaphore;
 
 pub use self::events::Events;
+pub use self::log_lines::LogLines;
 pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
 pub use self::serve::serve;
@@ -44,6 +46,7 @@ pub struct Api {
     guard: Arc<guard::Guard>,
     manage: Arc<dyn Manage>,
     events: Events,
+    log: LogLines,
     history: Arc<history::History>,
     logins: Arc<logins::Logins>,
     login_guard: Arc<LoginGuard>,
@@ -60,7 +63,8 @@ impl Api {
         state: PathBuf,
         (report, manage): (Arc<dyn Report>, Arc<dyn Manage>),
         (metrics, figures): (Metrics, Arc<dyn Fn() -> Figures + Send + Sync>),
-        (login_guard, events): (Arc<LoginGuard>, Events),
+        login_guard: Arc<LoginGuard>,
+        (events, log): (Events, LogLines),
     ) -> Self {
         Self {
             report,
@@ -69,6 +73,7 @@ impl Api {
             guard: Arc::new(guard::Guard::new(state, login_guard.clone())),
             manage,
             events,
+            log,
             history: Arc::default(),
             logins: Arc::default(),
             login_guard,

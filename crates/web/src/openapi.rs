@@ -19,7 +19,7 @@ use crate::{api, console, login};
         api::caches,
         api::limit_caches,
         login::logged_in, login::login, login::logout,
-        console::overview, console::throughput, console::events, console::accounts,
+        console::overview, console::throughput, console::events, console::accounts, console::log,
         console::settings, console::change, console::undo,
         console::snapshots, console::take_snapshot, console::remove_snapshot, console::restore
     ),

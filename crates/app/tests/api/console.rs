@@ -94,6 +94,18 @@ fn an_administrator_logs_in_and_only_the_own_page_changes_anything() {
     server.run(&["user", "modify", "ada", "--admin", "off"]);
     assert_eq!(server.ask_with("GET /v1/status", &other, "").status, 401);
     assert_eq!(login(&server, "ada", "secret").status, 403);
+
+    let token = server.token("page", "read");
+    let log = server.ask("GET /v1/log", &token, "").json();
+    let lines = log["lines"].as_array().unwrap();
+    let has = |words: [&str; 3]| {
+        let text = |line: &Value| line["text"].as_str().unwrap_or_default().to_owned();
+        lines.iter().any(|line| words.iter().all(|word| text(line).contains(word)))
+    };
+    assert!(has(["accepted", "protocol=\"api\"", "user=\"ada\""]), "{log}");
+    assert!(has(["failed", "user=\"nobody\"", "there is no such account"]), "{log}");
+    let later = server.ask(&format!("GET /v1/log?after={}", log["last"]), &token, "").json();
+    assert_eq!(later["lines"], json!([]));
 }
 
 #[test]

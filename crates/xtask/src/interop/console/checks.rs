@@ -10,7 +10,7 @@ use super::place::{ADMIN, HOSTILE, Place};
 use crate::interop::outcome::{Outcome, Outcomes};
 
 const PAGES: &[&str] =
-    &["overview", "shares", "clients", "luns", "snapshots", "caches", "accounts", "settings"];
+    &["overview", "shares", "clients", "luns", "snapshots", "caches", "accounts", "settings", "log"];
 const DESK: Look = Look { width: 1280, height: 860, dark: false };
 const PHONE: Look = Look { width: 390, height: 844, dark: true };
 /// A list of a hundred thousand files may keep the page busy for so long.

@@ -32,6 +32,7 @@ const PICTURES: &[(&str, &str, Look)] = &[
     ("caches", "console-caches-dark", Look { dark: true, ..WIDE }),
     ("accounts", "console-accounts", WIDE),
     ("settings?share=backups", "console-settings", WIDE),
+    ("log", "console-log", WIDE),
 ];
 
 /// Writes the pictures to a folder.

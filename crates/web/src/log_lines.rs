@@ -1,0 +1,98 @@
+//! The newest lines of the log, for the console.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use lock::{Mutex, rank};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Lines that are kept.
+const MOST_LINES: usize = 1000;
+/// The longest text of a line in bytes; the rest of a longer one is left out.
+const LONGEST_TEXT: usize = 500;
+
+/// The newest lines of the log: at most about 600 KiB. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct LogLines {
+    kept: Arc<Mutex<Kept, rank::KeptLog>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    last: u64,
+    lines: VecDeque<LogLine>,
+}
+
+/// A line of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct LogLine {
+    /// Its number; each line has the next one.
+    number: u64,
+    /// Seconds since 1970.
+    at: u64,
+    /// `error`, `warn` or `info`.
+    level: &'static str,
+    /// The part of the server that wrote it.
+    target: &'static str,
+    /// The message and its fields.
+    text: String,
+}
+
+/// Lines of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub(crate) struct Log {
+    /// The number of the newest line. With `after`, only later lines are sent.
+    last: u64,
+    /// The lines, the oldest first.
+    lines: Vec<LogLine>,
+}
+
+impl LogLines {
+    /// Keeps a line. `level` is `error`, `warn` or `info`.
+    pub fn keep(&self, level: &'static str, target: &'static str, mut text: String) {
+        if text.len() > LONGEST_TEXT {
+            text.truncate(text.floor_char_boundary(LONGEST_TEXT));
+            text.push('…');
+        }
+        let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let mut kept = self.kept.lock();
+        kept.last += 1;
+        if kept.lines.len() >= MOST_LINES {
+            kept.lines.pop_front();
+        }
+        let number = kept.last;
+        kept.lines.push_back(LogLine { number, at, level, target, text });
+    }
+
+    /// The lines after the one with this number.
+    pub(crate) fn since(&self, after: u64) -> Log {
+        let kept = self.kept.lock();
+        // A number from before a restart of the server asks for everything.
+        let after = if after > kept.last { 0 } else { after };
+        let lines = kept.lines.iter().filter(|line| line.number > after).cloned().collect();
+        Log { last: kept.last, lines }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_lines_are_kept_and_long_ones_are_cut() {
+        let log = LogLines::default();
+        for number in 0..MOST_LINES + 5 {
+            log.keep("info", "test", format!("line {number}"));
+        }
+        log.keep("warn", "test", "ä".repeat(LONGEST_TEXT));
+        let all = log.since(0);
+        assert_eq!((all.lines.len(), all.last), (MOST_LINES, MOST_LINES as u64 + 6));
+        assert_eq!(all.lines[0].text, "line 6");
+        let new = log.since(all.last - 1).lines;
+        assert_eq!((new.len(), new[0].level, new[0].text.chars().count()), (1, "warn", LONGEST_TEXT / 2 + 1));
+        assert_eq!(log.since(all.last).lines, []);
+        assert_eq!(log.since(all.last + 1).lines.len(), MOST_LINES, "from before a restart");
+    }
+}
