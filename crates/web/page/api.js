@@ -10,6 +10,9 @@ export class Refused extends Error {
   }
 }
 
+// A server that does not answer a question within this has stopped, or hangs. Changes may take longer.
+const PATIENCE_MS = 20000;
+
 let answers = true;
 
 export function reachable(now) {
@@ -21,9 +24,11 @@ export function reachable(now) {
 
 async function ask(method, path, body, signal) {
   const headers = method === "GET" ? {} : { "X-Fourfold-Console": "1", "Content-Type": "application/json" };
+  const limits = method === "GET" ? [AbortSignal.timeout(PATIENCE_MS)] : [];
+  if (signal) limits.push(signal);
   let response;
   try {
-    response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    response = await fetch(path, { method, headers, signal: AbortSignal.any(limits), body: body === undefined ? undefined : JSON.stringify(body) });
   } catch (error) {
     if (error.name !== "AbortError") reachable(false);
     throw error.name === "AbortError" ? error : new Refused(0, ["The server does not answer."]);

@@ -22,6 +22,9 @@ mod serve;
 mod tls;
 pub mod tokens;
 
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 

@@ -1,0 +1,251 @@
+//! The whole of the API without sockets, in front of a server that is made up.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use admin::control::{
+    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
+    RestoreReport, RestoreRequest, SessionStatus, Status,
+};
+use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
+use axum::http::{Request, Response, StatusCode};
+use serde_json::Value;
+use tower::ServiceExt;
+
+use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
+use crate::{Api, Events, Figures, LogLines, Manage, Metrics, Scope, tokens};
+
+const SESSIONS: usize = 1_000;
+const OPENS: usize = 100_000;
+/// Far more than a page of any list takes, also on a busy machine.
+const LONG: Duration = Duration::from_secs(20);
+
+type Lines = Result<Vec<String>, Vec<String>>;
+
+/// A server with many clients.
+struct MadeUp;
+
+impl Report for MadeUp {
+    fn status(&self) -> Status {
+        let session = |number: usize| SessionStatus {
+            protocol: admin::Protocol::Smb,
+            peer: SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], 445)),
+            user: Some(format!("user{number}")),
+            since_s: 1,
+            requests: 1,
+            bytes_in: 1,
+            bytes_out: 1,
+        };
+        let open = |number: usize| OpenStatus {
+            share: "studio".into(),
+            file: Some(format!("<script>{number}</script>")),
+            inode: number as u64,
+            owner: "ada".into(),
+            access: "rw".into(),
+            deny: String::new(),
+        };
+        let (sessions, opens) = ((0..SESSIONS).map(session).collect(), (0..OPENS).map(open).collect());
+        Status { sessions, opens, ..Status::default() }
+    }
+
+    fn reload(&self) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn say(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn disconnect(&self, _: &Disconnect) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn lun(&self, _: LunRequest, _: &dyn Fn(Progress) -> bool) -> Result<LunAnswer, Vec<String>> {
+        Ok(LunAnswer::Luns(Vec::new()))
+    }
+
+    fn restore(&self, _: RestoreRequest, _: &dyn Fn(Progress) -> bool) -> Result<RestoreReport, Vec<String>> {
+        Ok(RestoreReport::default())
+    }
+
+    fn look_at_snapshots(&self) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn caches(&self, _: CachesRequest) -> Result<CachesAnswer, Vec<String>> {
+        Ok(CachesAnswer::Done(Vec::new()))
+    }
+}
+
+impl Manage for MadeUp {
+    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
+        let account = self.administrator(name).ok_or(Refusal::Unknown)?;
+        if password == "secret" { Ok(account) } else { Err(Refusal::WrongPassword) }
+    }
+
+    fn administrator(&self, name: &str) -> Option<Account> {
+        let secrets = vec![Secret::Nt(nt_hash("secret"))];
+        let identity = Identity::anonymous();
+        (name == "ada").then(|| Account { name: name.into(), identity, disabled: false, secrets })
+    }
+
+    fn overview(&self) -> Overview {
+        Overview::default()
+    }
+
+    fn holdings(&self) -> Holdings {
+        Holdings::default()
+    }
+
+    fn accounts(&self) -> Vec<AccountStatus> {
+        Vec::new()
+    }
+
+    fn settings(&self) -> Result<SettingsStatus, Vec<String>> {
+        Ok(SettingsStatus::default())
+    }
+
+    fn change(&self, _: &SettingChange) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn undo(&self) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn snapshots(&self, _: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {
+        Ok(SnapshotsStatus::default())
+    }
+
+    fn take_snapshot(&self, _: &str, _: Option<&str>) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn remove_snapshot(&self, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+}
+
+struct Scene {
+    state: tempfile::TempDir,
+    router: Router,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let state = tempfile::tempdir().unwrap();
+        let server = Arc::new(MadeUp);
+        let metrics =
+            (Metrics::default(), Arc::new(Figures::default) as Arc<dyn Fn() -> Figures + Send + Sync>);
+        let more = (Events::default(), LogLines::default());
+        let api = Api::new(
+            state.path().into(),
+            (server.clone(), server),
+            metrics,
+            Arc::new(LoginGuard::default()),
+            more,
+        );
+        Self { router: crate::api::router(api), state }
+    }
+
+    async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response<Body> {
+        let mut request = Request::builder().method(method).uri(path).header("host", "nas:8443");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut request = request.body(Body::from(body.to_owned())).unwrap();
+        request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([192, 0, 2, 7], 50_000))));
+        self.router.clone().oneshot(request).await.unwrap()
+    }
+}
+
+async fn json(response: Response<Body>) -> Value {
+    serde_json::from_slice(&to_bytes(response.into_body(), 1 << 20).await.unwrap()).unwrap()
+}
+
+/// Each path of the document with each of its methods.
+fn requests() -> Vec<(String, String)> {
+    let document = serde_json::to_value(crate::openapi::document()).unwrap();
+    let paths = document["paths"].as_object().unwrap().clone();
+    let methods = |(path, item): (String, Value)| {
+        let methods: Vec<String> = item.as_object().unwrap().keys().map(|one| one.to_uppercase()).collect();
+        methods.into_iter().map(move |method| (method, path.clone()))
+    };
+    paths.into_iter().flat_map(methods).collect()
+}
+
+#[tokio::test]
+async fn nothing_is_answered_without_a_token_or_a_session_but_the_login() {
+    let scene = Scene::new();
+    let all = requests();
+    assert!(all.len() >= 25, "{all:?}");
+    for (method, path) in all {
+        let open = path == "/v1/login" || path == "/v1/logout";
+        let mark = [("x-fourfold-console", "1"), ("content-type", "application/json")];
+        let answer = scene.ask(&method, &path, &mark, "{}").await;
+        assert_eq!(
+            answer.status() == StatusCode::UNAUTHORIZED,
+            !open,
+            "{method} {path}: {}",
+            answer.status()
+        );
+        let forged = [mark[0], mark[1], ("cookie", "fourfold=00; __Host-fourfold=00")];
+        let answer = scene.ask(&method, &path, &forged, "{}").await;
+        assert_eq!(
+            answer.status() == StatusCode::UNAUTHORIZED,
+            !open,
+            "{method} {path}: {}",
+            answer.status()
+        );
+        let headers = answer.headers();
+        for name in ["content-security-policy", "cache-control", "x-content-type-options", "x-frame-options"]
+        {
+            assert!(headers.contains_key(name), "{method} {path} has no {name}");
+        }
+        assert!(to_bytes(answer.into_body(), 4096).await.is_ok(), "{method} {path}: it tells too much");
+    }
+}
+
+#[tokio::test]
+async fn requests_of_other_sites_are_refused_for_each_path() {
+    let scene = Scene::new();
+    let login = [("x-fourfold-console", "1"), ("content-type", "application/json")];
+    let credentials = r#"{"user": "ada", "password": "secret"}"#;
+    let answer = scene.ask("POST", "/v1/login", &login, credentials).await;
+    assert_eq!(answer.status(), StatusCode::OK);
+    let cookie = answer.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    for (method, path) in requests() {
+        let other = [login[0], login[1], ("cookie", &*cookie), ("sec-fetch-site", "cross-site")];
+        let answer = scene.ask(&method, &path, &other, "{}").await;
+        assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{method} {path}");
+        if method != "GET" {
+            let unmarked = [login[1], ("cookie", &*cookie)];
+            let answer = scene.ask(&method, &path, &unmarked, "{}").await;
+            assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{method} {path}");
+        }
+    }
+    let answer = scene.ask("GET", "/v1/status", &[("cookie", &cookie)], "").await;
+    assert_eq!(answer.status(), StatusCode::OK, "the session goes on");
+}
+
+#[tokio::test]
+async fn a_hundred_thousand_opens_are_sent_in_parts() {
+    let scene = Scene::new();
+    let token = tokens::create(scene.state.path(), "page", &[Scope::Read]).unwrap();
+    let token = format!("Bearer {token}");
+    let began = Instant::now();
+    let ask = async |path: &str| json(scene.ask("GET", path, &[("authorization", &*token)], "").await).await;
+    let part = ask("/v1/opens?offset=99950&limit=100").await;
+    assert_eq!((part["total"].as_u64(), part["rows"].as_array().unwrap().len()), (Some(OPENS as u64), 50));
+    assert_eq!(part["rows"][49]["file"], "<script>99999</script>", "as text");
+    let found = ask("/v1/opens?search=SCRIPT%3E4242%3C").await;
+    assert_eq!((&found["total"], &found["rows"][0]["inode"]), (&Value::from(1), &Value::from(4242)));
+    assert_eq!(ask("/v1/opens?search=nowhere").await["total"], 0);
+    let sessions = ask("/v1/sessions?limit=100&search=user99").await;
+    assert_eq!(sessions["total"], 11, "user99 and user990 to user999");
+    assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+}
