@@ -8,6 +8,7 @@ use serde_json::json;
 use super::browser::{Browser, Look};
 use super::place::{ADMIN, HOSTILE, Place};
 use crate::interop::outcome::{Outcome, Outcomes};
+use crate::process;
 
 const PAGES: &[&str] =
     &["overview", "shares", "clients", "luns", "snapshots", "caches", "accounts", "settings", "log"];
@@ -48,7 +49,7 @@ const CHECKS: &[(&str, Check)] = &[
 
 /// Executes all checks with one server and one browser.
 pub fn run(outcomes: &mut Outcomes) -> Result<()> {
-    let place = Place::start()?;
+    let place = Place::start(process::fresh_folder("interop-console")?)?;
     let mut browser = Browser::start(place.folder())?;
     browser.look(DESK)?;
     browser.go(&place.url())?;

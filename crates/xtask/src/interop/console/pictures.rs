@@ -9,36 +9,44 @@ use anyhow::{Result, ensure};
 use super::browser::{Browser, Look};
 use super::checks::{open, type_login};
 use super::place::{ADMIN, Place};
-use crate::process::Running;
-use crate::server;
+use crate::process::{self, Running};
+use crate::{isolate, server};
 
 /// How long clients work before the pictures are taken.
 const WORK: Duration = Duration::from_secs(150);
+/// What a command may take.
+const SOON: Duration = Duration::from_secs(20);
 /// The largest picture in bytes.
 const LARGEST: usize = 150 * 1024;
 
 const WIDE: Look = Look { width: 1240, height: 800, dark: false };
+const LOW: Look = Look { height: 560, ..WIDE };
 const TALL: Look = Look { width: 390, height: 780, dark: false };
+/// The folder of the server in the pictures: they show no paths of this machine.
+const FOLDER: &str = "/srv";
 
 /// The pages, each with its picture's name and size.
 const PICTURES: &[(&str, &str, Look)] = &[
     ("overview", "console-overview", WIDE),
     ("overview", "console-overview-dark", Look { dark: true, ..WIDE }),
     ("overview", "console-phone", TALL),
-    ("shares", "console-shares", WIDE),
-    ("clients", "console-clients", WIDE),
-    ("luns", "console-luns", WIDE),
-    ("snapshots", "console-snapshots", WIDE),
+    ("shares", "console-shares", Look { height: 700, ..WIDE }),
+    ("clients", "console-clients", LOW),
+    ("luns", "console-luns", LOW),
+    ("snapshots", "console-snapshots", LOW),
     ("caches", "console-caches-dark", Look { dark: true, ..WIDE }),
-    ("accounts", "console-accounts", WIDE),
-    ("settings?share=backups", "console-settings", WIDE),
-    ("log", "console-log", WIDE),
+    ("accounts", "console-accounts", LOW),
+    ("settings?share=backups", "console-settings", Look { height: 700, ..WIDE }),
+    ("log", "console-log", LOW),
 ];
 
 /// Writes the pictures to a folder.
 pub fn take(folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder)?;
-    let place = Place::start()?;
+    ensure!(isolate::is_isolated(), "pictures are taken as root, where namespaces may be made");
+    let real = process::fresh_folder("interop-console")?;
+    process::stdout_of("mount", &["--bind", &real.to_string_lossy(), FOLDER], SOON)?;
+    let place = Place::start(FOLDER.into())?;
     let clients = clients(&place)?;
     if place.has_snapshots {
         for name in ["weekly-2026-11-16", "nightly-2026-11-22", "before-the-upgrade"] {

@@ -22,6 +22,7 @@ const UID: u32 = 61003;
 
 const SETTINGS: &str = r#"# The studio's server. This comment stays.
 [server]
+bonjour-name = "Studio"
 afp-greeting = "Backups run at noon."  # shown at each login
 
 [[share]]
@@ -57,8 +58,8 @@ pub struct Place {
 }
 
 impl Place {
-    pub fn start() -> Result<Self> {
-        let folder = process::fresh_folder("interop-console")?;
+    /// A server whose files are in this folder.
+    pub fn start(folder: PathBuf) -> Result<Self> {
         for share in ["studio/video", "archive", "backups", "projects"] {
             std::fs::create_dir_all(folder.join(share))?;
         }
