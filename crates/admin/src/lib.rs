@@ -10,7 +10,7 @@ mod state;
 
 pub use settings::{
     Access, AfpLogin, ApiSettings, Arguments, Bonjour, ClientMatch, ClientRule, DenyModes, Diagnostic,
-    Encryption, LogFormat, Port, Ports, Protocol, ServerSettings, Settings, ShareSettings, SnapshotFolder,
-    Squash, UserSettings,
+    Encryption, LogFormat, MacLayout, Port, Ports, Protocol, ServerSettings, Settings, ShareSettings,
+    SnapshotFolder, Squash, UserSettings,
 };
 pub use state::{State, StateError};

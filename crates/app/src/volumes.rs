@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use admin::control::{LeaseStatus, LockStatus, OpenStatus, Progress, RestoreReport, RestoreRequest, Status};
-use admin::{DenyModes, Settings, ShareSettings, SnapshotFolder};
+use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use lock::{Mutex, rank};
 use vfs::backend::forest::{Forest, Gate, Offer};
@@ -19,6 +19,7 @@ use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
 use vfs::caches::Cache;
 use vfs::index::{self, Index};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
+use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Untrusted, Volume, VolumeOptions};
 
 use crate::quotas::Quotas;
@@ -73,6 +74,8 @@ struct Folder {
     sidecars: bool,
     cross_mounts: bool,
     denials: Denials,
+    style: Style,
+    read_only_by_mode: bool,
     snapshots: SnapshotFolder,
 }
 
@@ -95,8 +98,18 @@ impl Folder {
             sidecars: share.mac_sidecars,
             cross_mounts: share.cross_mounts,
             denials: denials(share.deny_modes),
+            style: style(share.mac_layout),
+            read_only_by_mode: share.read_only_by_mode,
             snapshots: share.snapshot_folder,
         })
+    }
+}
+
+fn style(layout: MacLayout) -> Style {
+    match layout {
+        MacLayout::Netatalk => Style::NETATALK,
+        MacLayout::Samba => Style::SAMBA,
+        MacLayout::SambaStreams => Style::SAMBA_STREAMS,
     }
 }
 
@@ -197,7 +210,8 @@ impl Volumes {
         let host = Host::open(&share.path, &options).with_context(refused)?;
         share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let options = VolumeOptions { read_only, cache, sidecars, denials: folder.denials };
+        let Folder { denials, style, read_only_by_mode, .. } = folder;
+        let options = VolumeOptions { read_only, cache, sidecars, denials, style, read_only_by_mode };
         let snapshots = Shown::new(&host, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {
             Some(snapshots) => snapshots.tree(),

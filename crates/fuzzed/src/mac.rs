@@ -41,6 +41,7 @@ pub fn model(data: &[u8]) {
         netatalk: this(0),
         netatalk2: this(1).map(|bytes| (bytes, total)),
         info_stream: this(2),
+        finder_info: this(2),
         sidecar: this(3).map(|bytes| (bytes, total)),
         dosattrib: this(4),
         kept: this(5),

@@ -1,5 +1,6 @@
 //! What a file is besides its data: metadata, streams, extended attributes, sidecars.
 
+pub(super) mod by_mode;
 pub(super) mod description;
 pub(super) mod forks;
 pub(super) mod metadata;

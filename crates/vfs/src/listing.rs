@@ -35,7 +35,7 @@ pub(crate) use self::kept::Listings;
 use self::known::Known;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
-use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
+use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, Volume};
 use crate::acl::server;
 use crate::backend::ListEntry;
 use crate::changing::inhibited::Inhibited;
@@ -132,6 +132,8 @@ pub struct Page {
     by_acl: bool,
     /// The site's table of locked files, which learns of the locked files that this page finds.
     inhibited: Option<Arc<Inhibited>>,
+    /// Files that their mode locks are shown as read-only.
+    heeds_mode: bool,
 }
 
 impl Page {
@@ -147,8 +149,9 @@ impl Page {
 
     /// The page for a caller that may (or may not) pass through the folder, and so ask about its
     /// entries.
-    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, inhibited: &Arc<Inhibited>) -> Self {
-        Self { may_search, by_acl, inhibited: Some(inhibited.clone()), ..self }
+    pub(crate) fn for_searcher(self, may_search: bool, by_acl: bool, volume: &Volume) -> Self {
+        let inhibited = Some(volume.site.inhibited.clone());
+        Self { may_search, by_acl, inhibited, heeds_mode: volume.heeds_mode(), ..self }
     }
 
     /// The key and attributes of an entry of this page; asks the host when they are not known.

@@ -31,7 +31,7 @@ use crate::mac::layout::sidecar_name;
 use crate::permission::by_mode;
 use crate::site::Site;
 use crate::state::{Cause, Modes, OpenId, Party, State};
-use crate::streams::Streams;
+use crate::streams::{Streams, Style};
 
 /// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
 pub type Node = Arc<dyn Object>;
@@ -47,6 +47,11 @@ pub struct VolumeOptions {
     pub sidecars: bool,
     /// What the deny modes of Macs, and of others for the sake of NFS clients, stand against.
     pub denials: Denials,
+    /// The layout of Mac metadata, forks and streams that are new, where neither their file nor the
+    /// files beside it tell one.
+    pub style: Style,
+    /// A file that nobody may write, by its mode, is shown as read-only and locked.
+    pub read_only_by_mode: bool,
 }
 
 /// What the deny modes of an open bind besides reading and writing.
@@ -69,6 +74,8 @@ impl Default for VolumeOptions {
             cache: CacheBudget::new(64 << 20),
             sidecars: true,
             denials: Denials::default(),
+            style: Style::default(),
+            read_only_by_mode: true,
         }
     }
 }
@@ -162,7 +169,9 @@ impl Volume {
         Self {
             view: site.new_view(),
             listings: Listings::new(options.cache.clone(), site.details.clone()),
-            streams: options.sidecars.then(|| Arc::new(Streams::at(&homes))),
+            streams: options
+                .sidecars
+                .then(|| Arc::new(Streams::at(&homes).as_found().with_style(options.style))),
             backend,
             homes,
             options,
@@ -383,6 +392,11 @@ impl Volume {
         self.options.denials == Denials::SillyRename && actor.open.is_none() && name.starts_with(b".nfs")
     }
 
+    /// Whether a file that its mode locks is shown as read-only.
+    pub(crate) fn heeds_mode(&self) -> bool {
+        self.options.read_only_by_mode
+    }
+
     /// What a Mac's open that denies these modes denies to others.
     pub fn denied_by_macs(&self, deny: Modes) -> Modes {
         let binds = self.options.denials != Denials::DataOnly && deny.contains(Modes::WRITE);
@@ -403,7 +417,7 @@ impl Volume {
         self.hear();
         let page =
             self.listings.page(self.backend.as_ref(), self.streams.as_ref(), folder, &attributes, cookie)?;
-        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, &self.site.inhibited))
+        Ok(page.for_searcher(granted.contains(Access::EXECUTE), by_acl, self))
     }
 
     /// Notes changes made by programs other than this server, and releases what is unused. Called

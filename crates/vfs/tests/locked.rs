@@ -10,7 +10,7 @@ use bytes::Bytes;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
-use vfs::mac::{FileBits, Metadata};
+use vfs::mac::{DosAttributes, FileBits, Metadata};
 use vfs::state::{ClientId, Modes, Party};
 use vfs::{Actor, Beside, Caller, Error, Kind, OpenOptions, Result, SetAttributes, Volume, VolumeOptions};
 
@@ -143,6 +143,82 @@ fn each_bit_says_one_thing() {
         scene.describe(|metadata| metadata.bits = FileBits::DELETE_INHIBIT);
         assert_eq!(scene.remove(b"notes", Kind::File), Err(Error::Locked));
         scene.rename(b"notes", b"other").unwrap();
+    }
+}
+
+#[test]
+fn a_file_with_the_read_only_attribute_is_moved_through_an_open_only() {
+    for scene in scenes() {
+        scene.describe(|metadata| metadata.set_dos(DosAttributes::READONLY));
+        assert_eq!(scene.write(), Err(Error::Locked));
+        assert_eq!(scene.remove(b"notes", Kind::File), Err(Error::Locked));
+        assert_eq!(scene.rename(b"notes", b"other"), Err(Error::Locked));
+        let root = scene.root();
+        let place = Some(Beside { folder: &root.object, name: b"notes" });
+        let options = OpenOptions { place, granted: true, ..OpenOptions::data(Modes::DELETE) };
+        let open = run(scene.volume.open(&scene.actor, &scene.file(), options)).unwrap();
+        assert_eq!(run(open.remove_on_close(true)), Err(Error::Locked));
+        run(open.rename_to(&root, b"other", RenameMode::Replace)).unwrap();
+    }
+}
+
+#[test]
+fn a_file_that_nobody_may_write_by_its_mode_is_shown_as_read_only_and_stores_nothing() {
+    for scene in scenes() {
+        let chmod = |mode| {
+            let change = SetAttributes { mode: Some(mode), ..SetAttributes::default() };
+            scene.volume.set_attributes(&scene.actor, &scene.file(), &change).unwrap();
+        };
+        let stored = || scene.file().object.list_xattrs().unwrap();
+        chmod(0o444);
+        assert!(scene.volume.metadata(&scene.file(), None).unwrap().has_read_only_attribute());
+        let page = scene.volume.list(&scene.actor.caller, &scene.root(), 0).unwrap();
+        let listed = page.named().map(|entry| page.rich_details(&scene.actor.caller, entry).unwrap());
+        assert!(listed.map(|one| one.is_readonly()).collect::<Vec<_>>().contains(&true));
+        // A client sends what it was shown, and a Mac locks it once more.
+        scene.describe(|metadata| metadata.set_dos(metadata.dos | DosAttributes::READONLY));
+        scene.describe(|metadata| metadata.set_locked(true));
+        assert!(stored().is_empty());
+        scene.describe(|metadata| metadata.set_dos(DosAttributes::HIDDEN | DosAttributes::READONLY));
+        assert!(!scene.volume.is_locked(&scene.file().object).unwrap());
+        // For clients that know modes it is a file like any other.
+        scene.rename(b"notes", b"other").unwrap();
+        scene.rename(b"other", b"notes").unwrap();
+        scene.describe(|metadata| metadata.set_dos(DosAttributes::HIDDEN));
+        assert_eq!(scene.file().attributes.mode & 0o777, 0o644);
+        assert!(!scene.volume.metadata(&scene.file(), None).unwrap().is_readonly());
+        scene.write().unwrap();
+    }
+}
+
+#[test]
+fn a_mode_locks_nothing_where_the_volume_says_so() {
+    for mut scene in scenes() {
+        let change = SetAttributes { mode: Some(0o444), ..SetAttributes::default() };
+        scene.volume.set_attributes(&scene.actor, &scene.file(), &change).unwrap();
+        let options = VolumeOptions { read_only_by_mode: false, ..VolumeOptions::default() };
+        scene.volume = Arc::new(Volume::new(scene.backend.clone(), options));
+        assert!(!scene.volume.metadata(&scene.file(), None).unwrap().is_readonly());
+        assert!(!scene.volume.is_locked_by_mode(&scene.file()).unwrap());
+        scene.describe(|metadata| metadata.set_dos(DosAttributes::ARCHIVE));
+        assert_eq!(scene.file().attributes.mode & 0o777, 0o444);
+    }
+}
+
+#[test]
+fn a_locked_file_has_no_right_to_write_for_clients_that_know_modes() {
+    for scene in scenes() {
+        let shown = || scene.volume.mode_with_locks(&scene.file().object, 0o664);
+        let listed = || {
+            let page = scene.volume.list(&scene.actor.caller, &scene.root(), 0).unwrap();
+            let entry = page.named().next().unwrap();
+            page.details_with_locks(&scene.actor.caller, entry).unwrap().attributes.mode & 0o777
+        };
+        assert_eq!((shown(), listed()), (0o664, 0o644));
+        scene.describe(|metadata| metadata.set_dos(DosAttributes::READONLY));
+        assert_eq!((shown(), listed()), (0o444, 0o444));
+        scene.describe(|metadata| metadata.set_dos(DosAttributes::ARCHIVE));
+        assert_eq!((shown(), listed()), (0o664, 0o644));
     }
 }
 

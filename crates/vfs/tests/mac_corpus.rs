@@ -375,6 +375,7 @@ fn nothing_in_the_corpus_panics_at_any_length() {
                     netatalk: Some(head),
                     netatalk2: Some((head, total)),
                     info_stream: Some(head),
+                    finder_info: Some(head),
                     sidecar: Some((head, total)),
                     dosattrib: Some(head),
                     kept: Some(head),

@@ -29,6 +29,7 @@ fn read_everything(bytes: &[u8], total: u64) {
         netatalk: Some(bytes),
         netatalk2: Some((bytes, total)),
         info_stream: Some(bytes),
+        finder_info: Some(bytes),
         sidecar: Some((bytes, total)),
         dosattrib: Some(bytes),
         kept: Some(bytes),

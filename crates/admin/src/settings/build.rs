@@ -14,8 +14,8 @@ use super::kind::Port;
 use super::lun;
 use super::mentions;
 use super::model::{
-    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, Ports, Protocol, ServerSettings,
-    Settings, ShareSettings, SnapshotFolder, Squash,
+    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
+    ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash,
 };
 use super::section::Section;
 use super::setting::Table;
@@ -370,11 +370,17 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         afp_password: section.text("afp-password").and_then(|text| super::kind::volume_password(&text)),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
+        mac_layout: match section.text("mac-layout").as_deref() {
+            Some("samba") => MacLayout::Samba,
+            Some("samba-streams") => MacLayout::SambaStreams,
+            _ => MacLayout::Netatalk,
+        },
         deny_modes: match section.text("deny-modes").as_deref() {
             Some("silly-rename") => DenyModes::SillyRename,
             Some("data-only") => DenyModes::DataOnly,
             _ => DenyModes::Strict,
         },
+        read_only_by_mode: section.bool("read-only-by-mode"),
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),

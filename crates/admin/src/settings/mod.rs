@@ -44,8 +44,8 @@ pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mentions::{Mention, Role};
 pub use model::{
-    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, Ports, Protocol, ServerSettings,
-    Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
+    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
+    ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
 };
 pub use page::{PAGE_TITLE, page};
 pub use setting::{Live, Setting, Table};

@@ -292,8 +292,12 @@ pub struct ShareSettings {
     pub case_sensitive: bool,
     /// `._name` is read from, and written to, the file's own Mac metadata.
     pub mac_sidecars: bool,
+    /// The layout of Mac metadata, forks and streams that are new.
+    pub mac_layout: MacLayout,
     /// What deny modes stand against besides reading and writing.
     pub deny_modes: DenyModes,
+    /// A file that nobody may write, by its mode, is shown as read-only and locked.
+    pub read_only_by_mode: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
     /// Patterns of names that listings leave out.
@@ -326,6 +330,17 @@ impl ShareSettings {
     pub fn flat_name(&self) -> String {
         self.name.replace('/', "_")
     }
+}
+
+/// The layout of what is new and has no neighbours that tell one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MacLayout {
+    /// Of Netatalk 3 and 4.
+    Netatalk,
+    /// Of Samba's fruit by default.
+    Samba,
+    /// Of Samba with everything in streams.
+    SambaStreams,
 }
 
 /// What the deny modes of an open stand against besides reading and writing.

@@ -269,12 +269,25 @@ pub static SETTINGS: &[Setting] = &[
         "They are not listed; looking one up answers the file's Finder info and resource fork, and writing one \
          changes them. When it is false they are plain files.",
     ),
+    new(Share, "mac-layout", OneOf(&["netatalk", "samba", "samba-streams"]), "\"netatalk\"").says(
+        "How Finder info, resource forks and named streams are stored that are new.",
+        "What a file has stays in the layout that it has, and a new part of it gets the layout of the file, then that of the \
+         files beside it. This setting counts where neither tells one. \"netatalk\": as Netatalk 3 and 4 with `ea = sys`. \
+         \"samba\": as Samba's fruit by default, with named streams in `user.DosStream`. \"samba-streams\": as Samba with \
+         `fruit:metadata = stream` and `fruit:resource = stream`; a fork that is too large for an attribute goes to `._name`.",
+    ),
     new(Share, "deny-modes", OneOf(&["strict", "silly-rename", "data-only"]), "\"strict\"").says(
         "What a client that denies others an access to an open file denies besides reading and writing.",
         "\"strict\": a Mac over AFP that denies writing also denies removing and renaming the file to clients of SMB and NFS; \
          another Mac may still rename it. \"silly-rename\": an NFS client may give an open file a name of the form `.nfs*`, \
          whoever has it open, and remove it by such a name: Linux does so with files that it has open itself. \"data-only\": \
          a Mac's deny modes concern reading and writing only.",
+    ),
+    new(Share, "read-only-by-mode", Bool, "true").says(
+        "A file that nobody may write, by its mode, is shown as read-only over SMB and as locked over AFP.",
+        "NFS clients and local programs make such a file with `chmod a-w`. SMB and AFP clients can then neither write nor \
+         remove it, until one of them makes it writable, which adds the owner's right to write to the mode. Files that an ACL \
+         of Windows or a Mac governs are not concerned. When it is false, the mode only says who may write.",
     ),
     new(Share, "cross-mounts", Bool, "true").says(
         "File systems that are mounted inside the share's folder are part of the share.",
@@ -288,7 +301,8 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "show", Texts, "[]").example("[\".AppleDouble\"]").says(
         "Names that listings show although `hide` or the server would leave them out.",
         "Without `hide`, SMB and AFP leave out `.AppleDB`, `.AppleDesktop` and `.AppleDouble`, in which Netatalk keeps its own \
-         data. NFS lists them, because UNIX programs copy and remove whole trees.",
+         data, and `.streams` and `@eaDir` of Samba and Synology. NFS lists them, because UNIX programs copy and remove whole \
+         trees. A folder in which only these are left counts as empty and can be removed.",
     ),
     new(Share, "snapshot-folder", OneOf(&["hidden", "visible", "off"]), "\"hidden\"").says(
         "Where clients see the snapshots of the share.",

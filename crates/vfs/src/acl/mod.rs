@@ -28,7 +28,7 @@ pub(crate) use self::known::Known;
 pub use self::mode::entries_of_mode;
 pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;
-pub(crate) use self::stored::ATTRIBUTE as STORED_ACL;
+pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, Stored};
 
 /// The most entries of one ACL.
 pub const MAX_ENTRIES: usize = 1_000;

@@ -46,6 +46,13 @@ impl Stored {
             == (attributes.mode & 0o777, attributes.uid, attributes.gid)
     }
 
+    /// Whether the value of the attribute would apply to a file with these attributes, if its seal
+    /// is right.
+    pub(crate) fn would_apply(value: &[u8], attributes: &Attributes) -> bool {
+        let body = value.len().checked_sub(SEAL_LEN).and_then(|end| value.get(..end));
+        body.and_then(|body| Self::decode(body).ok()).is_some_and(|stored| stored.is_fresh(attributes))
+    }
+
     pub(super) fn into_acl(self) -> Acl {
         let owner = self.owner.unwrap_or(Who::User(self.uid));
         Acl { owner, group: self.group, entries: self.entries, stored: true }

@@ -14,10 +14,11 @@ use lock::{Mutex, rank};
 
 use crate::acl::server;
 use crate::backend::{Backend, FileKey, Found, Object, RenameMode, XattrMode, file_key};
+use crate::described::by_mode::WRITE_BITS;
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
 use crate::volume::Node;
-use crate::{Caller, Error, Kind, Result, Volume, streams};
+use crate::{Actor, Caller, Error, Kind, Result, Volume, streams};
 
 /// On a share's folder: there may be such files.
 const NOTE: &[u8] = b"user.fourfold.inhibits";
@@ -51,6 +52,11 @@ impl Inhibited {
         if counting(metadata, dos, kind) != FileBits::default() && !self.any.swap(true, Ordering::AcqRel) {
             self.to_note.store(true, Ordering::Release);
         }
+    }
+
+    /// Whether any file may be locked. `false` costs nothing and is certain.
+    pub(crate) fn has_any(&self) -> bool {
+        self.any.load(Ordering::Acquire)
     }
 
     /// Notes on the volume that it has such files. If the volume cannot be written, the server has
@@ -87,8 +93,20 @@ impl Inhibited {
 }
 
 impl Volume {
-    /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] that
-    /// apply.
+    /// Whether a file is locked or read-only by its metadata, whatever its mode says: to a client
+    /// without such attributes it is immutable.
+    pub fn is_locked(&self, of: &Node) -> Result<bool> {
+        Ok(of.kind() == Kind::File && self.inhibits(of)?.contains(FileBits::WRITE_INHIBIT))
+    }
+
+    /// The mode of a file as clients see it that know modes only: nobody may write a locked one.
+    pub fn mode_with_locks(&self, of: &Node, mode: u32) -> u32 {
+        // A file that cannot be read is no reason to show no attributes.
+        if self.is_locked(of).unwrap_or(false) { mode & !WRITE_BITS } else { mode }
+    }
+
+    /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] and
+    /// [`FileBits::READ_ONLY`] that apply.
     pub fn inhibits(&self, of: &Node) -> Result<FileBits> {
         if !matches!(of.kind(), Kind::File | Kind::Folder) {
             return Ok(FileBits::default());
@@ -146,10 +164,14 @@ impl Volume {
         from: (&Found, &[u8]),
         to: (&Found, &[u8]),
         mode: RenameMode,
+        actor: &Actor,
     ) -> Result<()> {
-        self.entry_may_despite(from.0, from.1, FileBits::RENAME_INHIBIT)?;
+        // Only SMB moves a file through an open, and Windows' read-only attribute allows that.
+        let read_only = if actor.open.is_some() { FileBits::default() } else { FileBits::READ_ONLY };
+        let bits = FileBits::RENAME_INHIBIT | read_only;
+        self.entry_may_despite(from.0, from.1, bits)?;
         match mode {
-            RenameMode::Exchange => self.entry_may_despite(to.0, to.1, FileBits::RENAME_INHIBIT),
+            RenameMode::Exchange => self.entry_may_despite(to.0, to.1, bits),
             _ => self.may_take_away(to.0, to.1),
         }
     }
@@ -188,10 +210,15 @@ pub(crate) fn inhibits(metadata: &Metadata, kind: Kind) -> FileBits {
     counting(metadata.bits, metadata.dos, kind)
 }
 
-/// The contents of a folder are its entries, which may come and go.
+/// The contents of a folder are its entries, which may come and go. The read-only attribute of a
+/// folder forbids nothing, as in Windows.
 fn counting(bits: FileBits, dos: DosAttributes, kind: Kind) -> FileBits {
-    let is_readonly = dos.contains(DosAttributes::READONLY) || bits.contains(FileBits::WRITE_INHIBIT);
-    let mut counting = bits & FileBits::LOCKED;
-    counting.set(FileBits::WRITE_INHIBIT, is_readonly && kind != Kind::Folder);
-    counting
+    let counting = bits & FileBits::LOCKED;
+    if kind == Kind::Folder {
+        return counting.difference(FileBits::WRITE_INHIBIT);
+    }
+    match dos.contains(DosAttributes::READONLY) && !counting.contains(FileBits::LOCKED) {
+        true => counting | FileBits::WRITE_INHIBIT | FileBits::DELETE_INHIBIT | FileBits::READ_ONLY,
+        false => counting,
+    }
 }

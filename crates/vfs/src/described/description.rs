@@ -1,6 +1,7 @@
 //! What a file is besides its data, gathered once: for a request about one file, or for an entry of a listing. Protocols pack
 //! their own structures from it.
 
+use super::by_mode::{locks, shown_dos};
 use super::xattrs;
 use crate::acl::{POSIX, STORED_ACL};
 use crate::backend::{Found, Object};
@@ -82,17 +83,20 @@ pub(crate) struct Gathered {
     pub(crate) xattr_bytes: u32,
     pub(crate) has_acl: bool,
     pub(crate) plain: bool,
+    /// Its mode locks it: [`locks`].
+    pub(crate) locked_by_mode: bool,
 }
 
 impl Source<'_> {
     pub(crate) fn gather(&self, wanted: Wanted) -> Result<Gathered> {
+        let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
         let has_acl = self.names.iter().any(|name| name == POSIX || name == STORED_ACL);
         let in_store = match self.streams {
             Some(streams) if wanted.more => streams.has_stored_streams(&self.details.key)?,
             _ => false,
         };
-        if !in_store && !self.beside && !streams::has_own(self.names) {
-            return Ok(Gathered { has_acl, plain: true, ..Gathered::default() });
+        if !in_store && !self.may_be_elsewhere() && !streams::has_own(self.names) {
+            return Ok(Gathered { has_acl, plain: true, locked_by_mode, ..Gathered::default() });
         }
         let (metadata, fork_len) = self.described(wanted)?;
         let xattrs = if wanted.more { xattrs::among(self.read, self.names)? } else { Vec::new() };
@@ -107,12 +111,18 @@ impl Source<'_> {
             xattr_bytes: xattrs.iter().map(|xattr| xattr.name.len() + xattr.value.len()).sum::<usize>()
                 as u32,
             has_acl,
+            locked_by_mode,
         })
+    }
+
+    /// Whether a file of another name may say something of this one.
+    fn may_be_elsewhere(&self) -> bool {
+        self.beside || self.streams.is_some_and(Streams::looks_for_header_files)
     }
 
     /// The metadata and the length of the resource fork.
     fn described(&self, wanted: Wanted) -> Result<(Metadata, u64)> {
-        let elsewhere = self.beside || streams::has_fork_or_moves(self.names);
+        let elsewhere = self.may_be_elsewhere() || streams::has_fork_or_moves(self.names);
         let (Some(streams), Some((folder, name))) = (self.streams.filter(|_| elsewhere), self.place) else {
             return Ok((streams::load_from(self.read, self.names)?.0, 0));
         };
@@ -129,7 +139,7 @@ impl Source<'_> {
 impl Description {
     /// Of a file that has nothing but data and the host's attributes.
     pub fn plain(details: Details) -> Self {
-        Self::new(details, &Gathered { plain: true, ..Gathered::default() })
+        Self::new(details, &Gathered { plain: true, ..Gathered::default() }, false)
     }
 
     /// Whether its contents may not be changed: Windows' read-only, a Mac's write inhibit.
@@ -137,11 +147,19 @@ impl Description {
         self.dos.contains(DosAttributes::READONLY) || self.bits.contains(FileBits::WRITE_INHIBIT)
     }
 
-    pub(crate) fn new(details: Details, gathered: &Gathered) -> Self {
-        let Gathered { metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain } = gathered;
+    /// The DOS attributes that clients of SMB are shown: a Mac's write inhibit is read-only to them.
+    pub fn shown_dos(&self) -> DosAttributes {
+        let is_file = self.details.attributes.kind == Kind::File;
+        shown_dos(self.dos, is_file && self.bits.contains(FileBits::WRITE_INHIBIT))
+    }
+
+    /// `heeds_mode`: a file that its mode locks is shown as read-only.
+    pub(crate) fn new(details: Details, gathered: &Gathered, heeds_mode: bool) -> Self {
+        let Gathered { metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain, .. } =
+            gathered;
         Self {
             details,
-            dos: metadata.dos,
+            dos: shown_dos(metadata.dos, heeds_mode && gathered.locked_by_mode),
             bits: metadata.bits,
             backup: metadata.times.backup,
             created: Volume::created(&details.attributes, metadata),
@@ -175,6 +193,6 @@ impl Volume {
         let source = Source { details, names: &names, streams, place, beside, open: &open, read: &read };
         let gathered = source.gather(wanted)?;
         self.learn_inhibits(of, &gathered.metadata);
-        Ok(Description::new(details, &gathered))
+        Ok(Description::new(details, &gathered, self.heeds_mode()))
     }
 }

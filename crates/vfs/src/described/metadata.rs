@@ -1,6 +1,7 @@
 //! A file's Mac and DOS metadata as a whole, for protocols that show them: read them, change them,
 //! publish changes.
 
+use super::by_mode::{WRITE_BITS, locks, shown_dos, without_mode};
 use crate::acl::Rights;
 use crate::backend::Found;
 use crate::changing::busy::Changing;
@@ -11,7 +12,10 @@ use crate::mac::layout::sidecar_name;
 use crate::mac::{Metadata, tags};
 use crate::state::{Cause, Stream};
 use crate::streams::{self, File};
-use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, Time, Volume};
+use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, SetAttributes, Time, Volume};
+
+/// The owner's right to write, in a mode.
+const OWNER_WRITES: u32 = 0o200;
 
 impl Volume {
     /// What a file is besides its forks and the host's attributes. One call to the host tells that
@@ -24,6 +28,27 @@ impl Volume {
 
     /// The same. `None`: the file has no metadata, and no extended attribute either.
     pub fn metadata_if_any(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
+        let stored = self.stored_metadata(of, place)?;
+        if !self.is_locked_by_mode(of)? {
+            return Ok(stored);
+        }
+        let mut metadata = stored.unwrap_or_default();
+        metadata.dos = shown_dos(metadata.dos, true);
+        Ok(Some(metadata))
+    }
+
+    /// Whether the mode of a file locks it, and the volume heeds that.
+    pub fn is_locked_by_mode(&self, of: &Found) -> Result<bool> {
+        // Few files have such a mode; only these are asked for an ACL.
+        if !self.heeds_mode() || of.attributes.mode & WRITE_BITS != 0 {
+            return Ok(false);
+        }
+        let names = if self.has_acls()? { streams::names(&*of.object)? } else { Vec::new() };
+        Ok(locks(&of.attributes, &|name| of.object.xattr(name), &names))
+    }
+
+    /// The metadata as they are stored, whatever the mode says.
+    pub(crate) fn stored_metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
         let (object, file) = (&*of.object, place.map(|place| file_at(of, place)));
         let (names, at) = (streams::names(object)?, self.streams.as_ref().zip(file));
         let beside = at.as_ref().is_some_and(|(streams, file)| streams.may_have_sidecar(file));
@@ -55,9 +80,12 @@ impl Volume {
     ) -> Result<()> {
         let by = self.may_describe(actor, of, Rights::WRITE_ATTRIBUTES)?;
         let _changing = self.claim(of, place);
-        let before = self.metadata(of, place)?;
-        let mut after = before.clone();
-        change(&mut after);
+        let before = self.stored_metadata(of, place)?.unwrap_or_default();
+        let (after, unlocks) = self.asked(of, &before, change)?;
+        if unlocks {
+            let mode = Some(of.attributes.mode | OWNER_WRITES);
+            self.set_attributes(actor, of, &SetAttributes { mode, ..SetAttributes::default() })?;
+        }
         if after == before {
             return Ok(());
         }
@@ -81,6 +109,24 @@ impl Volume {
         stored
     }
 
+    /// The metadata after a change, and whether the mode has to change, too.
+    fn asked(
+        &self,
+        of: &Found,
+        before: &Metadata,
+        change: impl FnOnce(&mut Metadata),
+    ) -> Result<(Metadata, bool)> {
+        let mut after = before.clone();
+        if !self.is_locked_by_mode(of)? {
+            change(&mut after);
+            return Ok((after, false));
+        }
+        after.dos = shown_dos(after.dos, true);
+        change(&mut after);
+        let asked = without_mode(before, after);
+        Ok((asked.metadata, asked.unlocks))
+    }
+
     /// Recalls what other clients have in their caches of the attributes that change with the model.
     fn recall_twins(&self, actor: &Actor, of: &Found, (before, after): (&Metadata, &Metadata)) -> Result<()> {
         let id = of.object.id();
@@ -97,7 +143,7 @@ impl Volume {
     pub fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
         match (&self.streams, place) {
             (Some(streams), Some(place)) => streams.comment(&file_at(of, place)),
-            _ => Ok(self.metadata(of, place)?.comment),
+            _ => Ok(self.stored_metadata(of, place)?.unwrap_or_default().comment),
         }
     }
 

@@ -97,6 +97,7 @@ impl Listings {
             may_search: false,
             by_acl: false,
             inhibited: None,
+            heeds_mode: false,
         };
         if let Some(listing) = self.find(folder.id(), attributes)
             && let Some(from) = listing.position(cookie)

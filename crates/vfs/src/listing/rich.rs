@@ -6,6 +6,7 @@ use super::known::Nanos;
 use super::{Details, Entry, Listing, Page};
 use crate::acl::server;
 use crate::backend::Glance;
+use crate::described::by_mode::{WRITE_BITS, shown_dos};
 use crate::described::description::{Gathered, Source};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FileBits, FinderInfo};
@@ -18,6 +19,7 @@ pub(super) struct Facts {
     plain: bool,
     has_streams: bool,
     has_acl: bool,
+    locked_by_mode: bool,
     /// Changes to the store until then.
     stored: u64,
     more: Option<Box<More>>,
@@ -56,6 +58,7 @@ impl Facts {
             plain: *plain,
             has_streams: *has_streams,
             has_acl: *has_acl,
+            locked_by_mode: gathered.locked_by_mode,
             stored,
             more: (more != More::default()).then(|| Box::new(more)),
         }
@@ -63,6 +66,22 @@ impl Facts {
 }
 
 impl Page {
+    /// As [`Page::details`], for clients that know modes only: a locked file has no right to write in
+    /// its mode. Costs nothing more where no file is locked.
+    pub fn details_with_locks(&self, caller: &Caller, entry: &Entry) -> Result<Details> {
+        let may_be = self.inhibited.as_ref().is_some_and(|inhibited| inhibited.has_any());
+        let is_file = entry.kind.is_none_or(|kind| kind == Kind::File);
+        if !may_be || !is_file || &*entry.name == b".." {
+            return self.details(caller, entry);
+        }
+        let rich = self.rich_details(caller, entry)?;
+        let mut details = rich.details;
+        if details.attributes.kind == Kind::File && rich.is_readonly() {
+            details.attributes.mode &= !WRITE_BITS;
+        }
+        Ok(details)
+    }
+
     /// An entry with everything that richer listings show. Asks the host for what is not known. A
     /// plain entry that is not known costs three calls.
     pub fn rich_details(&self, caller: &Caller, entry: &Entry) -> Result<Description> {
@@ -77,13 +96,13 @@ impl Page {
             && let Some(facts) = &known.facts
             && facts.stored == stored
         {
-            return Ok(rich(known.details(entry.id), facts));
+            return Ok(rich(known.details(entry.id), facts, self.heeds_mode));
         }
         let caller = if self.by_acl { server() } else { caller };
         let (details, facts) = listing.ask(caller, &entry.name, changed, stored)?;
-        let answer = rich(details, &facts);
+        let answer = rich(details, &facts, self.heeds_mode);
         if let Some(inhibited) = &self.inhibited {
-            inhibited.saw(answer.bits, answer.dos, details.attributes.kind);
+            inhibited.saw(answer.bits, facts.dos, details.attributes.kind);
         }
         if facts.more.is_some() {
             listing.more_bytes.fetch_add(size_of::<More>() + 16, Ordering::Relaxed);
@@ -93,14 +112,14 @@ impl Page {
     }
 }
 
-fn rich(details: Details, facts: &Facts) -> Description {
+fn rich(details: Details, facts: &Facts, heeds_mode: bool) -> Description {
     let none = More::default();
     let more = facts.more.as_deref().unwrap_or(&none);
     let attributes = &details.attributes;
     let earliest = attributes.modified.min(attributes.changed);
     Description {
         details,
-        dos: facts.dos,
+        dos: shown_dos(facts.dos, heeds_mode && facts.locked_by_mode),
         bits: more.bits,
         backup: more.backup,
         created: facts

@@ -26,6 +26,9 @@ bitflags! {
         const COPY_PROTECT = 0x0400;
         /// What the Finder calls "Locked".
         const LOCKED = 0x01A0;
+        /// Never stored: the file has the read-only attribute of Windows. Beside what the other bits
+        /// forbid, only a client of SMB may rename it.
+        const READ_ONLY = 0x8000;
     }
 }
 

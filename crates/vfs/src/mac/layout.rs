@@ -14,6 +14,13 @@ pub const KEPT: &[u8] = b"user.fourfold.kept";
 pub const INFO_STREAM: &[u8] = b"AFP_AfpInfo";
 /// The stream that is the resource fork.
 pub const RESOURCE_STREAM: &[u8] = b"AFP_Resource";
+/// The same two as a program on the host copies them from Windows' Services for Macintosh (ntfs-3g),
+/// or as Samba keeps them with `streams_xattr:prefix = user.` and without types.
+const PLAIN_STREAMS: [&[u8]; 2] = [b"user.AFP_AfpInfo", b"user.AFP_Resource"];
+/// Finder info as a Mac's own attribute, 32 bytes: `rsync -X` from a Mac copies it so.
+pub const APPLE_FINDER_INFO: &[u8] = b"user.com.apple.FinderInfo";
+/// The resource fork in the same way.
+pub const APPLE_RESOURCE: &[u8] = b"user.com.apple.ResourceFork";
 /// Client names of what is no attribute but part of the model.
 pub const FINDER_INFO_XATTR: &[u8] = b"com.apple.FinderInfo";
 /// As above, for the resource fork.
@@ -41,6 +48,8 @@ pub fn is_sidecar_name(name: &[u8]) -> bool {
 
 /// The folder of Netatalk 2's header files.
 pub const NETATALK2_FOLDER: &[u8] = b".AppleDouble";
+/// The folder in which DSM of Synology keeps what it knows of the files beside it.
+pub const SYNOLOGY_FOLDER: &[u8] = b"@eaDir";
 /// Netatalk 2's header file of a folder, inside that folder's [`NETATALK2_FOLDER`].
 pub const NETATALK2_PARENT: &[u8] = b".Parent";
 
@@ -68,7 +77,11 @@ pub fn classify_xattr(stored: &[u8]) -> Stored<'_> {
         Some(INFO_STREAM | RESOURCE_STREAM | FINDER_INFO_XATTR | RESOURCE_XATTR) => Stored::Internal,
         Some(stream) => Stored::SambaStream(stream),
         None if stored.starts_with(samba::STREAM_PREFIX) || name.is_empty() => Stored::Internal,
-        None => Stored::Client(name),
+        None => match name.strip_suffix(samba::STREAM_SUFFIX) {
+            Some(INFO_STREAM | RESOURCE_STREAM | b"") => Stored::Internal,
+            Some(stream) => Stored::SambaStream(stream),
+            None => Stored::Client(name),
+        },
     }
 }
 
@@ -101,7 +114,24 @@ fn is_internal(stored: &[u8]) -> bool {
             b"user.DosStreams",
         ]
         .contains(&stored)
-        || [&b"user.com.apple.FinderInfo"[..], b"user.com.apple.ResourceFork"].contains(&stored)
+        || [APPLE_FINDER_INFO, APPLE_RESOURCE].contains(&stored)
+        || PLAIN_STREAMS.contains(&stored)
+}
+
+/// Whether an attribute holds the stream with Finder info and backup time, in any server's place.
+pub fn is_info_stream(stored: &[u8]) -> bool {
+    is_stream_of_model(stored, INFO_STREAM)
+}
+
+/// Whether an attribute holds the stream that is the resource fork.
+pub fn is_resource_stream(stored: &[u8]) -> bool {
+    is_stream_of_model(stored, RESOURCE_STREAM)
+}
+
+fn is_stream_of_model(stored: &[u8], stream: &[u8]) -> bool {
+    let plain =
+        || stored.strip_prefix(USER).map(|name| name.strip_suffix(samba::STREAM_SUFFIX).unwrap_or(name));
+    samba::stream_name(stored).or_else(plain) == Some(stream)
 }
 
 #[cfg(test)]
@@ -135,6 +165,9 @@ mod tests {
             b"user.fourfold.owner",
             b"user.SAMBA_PAI",
             b"user.DosStream.AFP_AfpInfo:$DATA",
+            b"user.AFP_AfpInfo",
+            b"user.AFP_Resource:$DATA",
+            b"user.com.apple.ResourceFork",
             b"user.DosStream.",
             b"user.",
         ] {
@@ -153,5 +186,12 @@ mod tests {
             classify_xattr(b"user.DosStream.com.apple.quarantine:$DATA"),
             Stored::SambaStream(b"com.apple.quarantine")
         );
+        // streams_xattr:prefix = user.
+        assert_eq!(
+            classify_xattr(b"user.com.apple.quarantine:$DATA"),
+            Stored::SambaStream(b"com.apple.quarantine")
+        );
+        assert!(is_info_stream(b"user.DosStream.AFP_AfpInfo:$DATA") && is_info_stream(b"user.AFP_AfpInfo"));
+        assert!(is_resource_stream(b"user.AFP_Resource:$DATA") && !is_resource_stream(b"user.AFP_AfpInfo"));
     }
 }

@@ -64,6 +64,8 @@ pub struct Parts<'a> {
     pub netatalk2: Option<(&'a [u8], u64)>,
     /// The stream `AFP_AfpInfo`.
     pub info_stream: Option<&'a [u8]>,
+    /// A Mac's own attribute `com.apple.FinderInfo`, which a copy of a file from a Mac has.
+    pub finder_info: Option<&'a [u8]>,
     /// The beginning and the length of `._name`.
     pub sidecar: Option<(&'a [u8], u64)>,
     /// The extended attribute `user.DOSATTRIB`.
@@ -107,6 +109,33 @@ impl Metadata {
     pub fn to_info_stream(&self) -> Vec<u8> {
         let finder_info = self.finder_info_with_date();
         InfoStream { backup: self.times.backup, finder_info, prodos: [0; 6] }.build()
+    }
+
+    /// The same in the place of a stream that is there: what this server does not use of it stays,
+    /// and so do bytes that another server has appended.
+    pub fn update_info_stream(&self, before: &[u8]) -> Vec<u8> {
+        let prodos = InfoStream::parse(before).map_or([0; 6], |stream| stream.prodos);
+        let stream =
+            InfoStream { backup: self.times.backup, finder_info: self.finder_info_with_date(), prodos };
+        let appended = before.get(super::info_stream::LEN..).unwrap_or_default();
+        [&stream.build()[..], appended].concat()
+    }
+
+    /// What neither `AFP_AfpInfo` nor `user.DOSATTRIB` can hold of this; `None` if there is nothing.
+    pub fn beyond_info_stream(&self) -> Option<Self> {
+        let mut beyond = self.clone();
+        beyond.finder_info = FinderInfo::NONE;
+        beyond.times.backup = None;
+        beyond.times.added = None;
+        let mut said = Self { dos: self.dos, ..Self::default() };
+        said.set_dos(self.dos);
+        let is_said = |bits: FileBits| bits.difference(said.bits) == FileBits::default();
+        // Attributes of a Mac that say no more than those of DOS.
+        if is_said(self.bits) {
+            beyond.bits = FileBits::default();
+        }
+        let says = Self { dos: DosAttributes::default(), times: Times::default(), ..beyond.clone() };
+        (says != Self::default()).then_some(beyond)
     }
 
     /// Writes what stands before the resource fork in a `._name` as a Mac expects it; see [`sidecar::synthesize`].
@@ -205,6 +234,18 @@ impl Metadata {
         self.dos.contains(DosAttributes::READONLY) || self.bits.contains(FileBits::WRITE_INHIBIT)
     }
 
+    /// Whether it has the read-only attribute of Windows, which forbids more than a Mac's write
+    /// inhibit: nobody may remove the file, and only a client of SMB may rename it. A file that a
+    /// Mac has locked has all bits of its own.
+    pub fn has_read_only_attribute(&self) -> bool {
+        self.dos.contains(DosAttributes::READONLY) && !self.bits.contains(FileBits::LOCKED)
+    }
+
+    /// The Mac attributes that Macs are shown: those of the file, and what its DOS attributes mean.
+    pub fn shown_bits(&self) -> FileBits {
+        shown_bits(self.bits, self.dos)
+    }
+
     /// The Finder's "Locked": contents, name and existence.
     pub fn set_locked(&mut self, on: bool) {
         self.set_readonly(on);
@@ -226,23 +267,35 @@ impl Metadata {
     /// Takes DOS attributes from a client, and their meaning for a Mac.
     ///
     /// If a client makes a file writable that is locked as a Mac locks it, this unlocks it: a
-    /// client that has only DOS attributes could not do so otherwise.
+    /// client that has only DOS attributes could not do so otherwise. A file that is read-only
+    /// already stays as it is: the client has sent the attributes that it was shown.
     pub fn set_dos(&mut self, dos: DosAttributes) {
+        let (was_readonly, before) = (self.is_readonly(), self.dos);
         self.dos = dos;
         if !dos.contains(DosAttributes::READONLY) && self.bits.contains(FileBits::WRITE_INHIBIT) {
             self.bits.set(FileBits::LOCKED, false);
         }
         self.set_hidden(dos.contains(DosAttributes::HIDDEN));
-        self.set_readonly(dos.contains(DosAttributes::READONLY));
+        match was_readonly && dos.contains(DosAttributes::READONLY) {
+            true => self.dos.set(DosAttributes::READONLY, before.contains(DosAttributes::READONLY)),
+            false => self.set_readonly(dos.contains(DosAttributes::READONLY)),
+        }
         self.set_system(dos.contains(DosAttributes::SYSTEM));
         self.set_archive(dos.contains(DosAttributes::ARCHIVE));
     }
 
-    /// Takes Mac attributes from a client, and their meaning for DOS.
+    /// Takes Mac attributes from a client, and their meaning for DOS. A locked file is read-only to
+    /// DOS. Some of the three bits are not: Windows has no such attribute. The client has changed
+    /// [`Metadata::shown_bits`].
     pub fn set_bits(&mut self, bits: FileBits) {
+        let keeps_attribute = self.has_read_only_attribute() && bits.contains(FileBits::LOCKED);
+        let before = self.bits & FileBits::LOCKED;
         self.bits = bits;
+        if keeps_attribute {
+            self.bits = bits.difference(FileBits::LOCKED) | before;
+        }
         self.set_hidden(bits.contains(FileBits::INVISIBLE));
-        self.set_readonly(bits.contains(FileBits::WRITE_INHIBIT));
+        self.dos.set(DosAttributes::READONLY, bits.contains(FileBits::LOCKED));
         self.set_system(bits.contains(FileBits::SYSTEM));
         self.set_archive(bits.contains(FileBits::BACKUP_NEEDED));
     }
@@ -327,11 +380,16 @@ impl Metadata {
         let has = |bit| self.bits.contains(bit);
         let mut dos = DosAttributes::empty();
         dos.set(DosAttributes::HIDDEN, invisible);
-        dos.set(DosAttributes::READONLY, has(FileBits::WRITE_INHIBIT));
+        dos.set(DosAttributes::READONLY, has(FileBits::LOCKED));
         dos.set(DosAttributes::SYSTEM, has(FileBits::SYSTEM));
         dos.set(DosAttributes::ARCHIVE, has(FileBits::BACKUP_NEEDED));
         self.dos = dos;
     }
+}
+
+/// The Mac attributes that Macs are shown: a file with the read-only attribute is locked.
+pub(crate) fn shown_bits(bits: FileBits, dos: DosAttributes) -> FileBits {
+    if dos.contains(DosAttributes::READONLY) { bits | FileBits::LOCKED } else { bits }
 }
 
 mod reading;

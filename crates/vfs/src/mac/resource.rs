@@ -49,6 +49,16 @@ pub fn look(head: &[u8], total: u64) -> Shape {
     if map + map_len > total { Shape::Truncated } else { Shape::Whole }
 }
 
+/// The length of a whole fork, as its header says it; `None` if it has none.
+pub fn whole_len(fork: &[u8]) -> Option<u64> {
+    let mut r = Reader::new(fork);
+    let [data, map, data_len, map_len] =
+        [r.u32_be(), r.u32_be(), r.u32_be(), r.u32_be()].map(|n| n.ok().map(u64::from));
+    let (data_end, map_end) = (data? + data_len?, map? + map_len?);
+    let whole = data_end.max(map_end);
+    (look(fork, whole) == Shape::Whole).then_some(whole)
+}
+
 /// Whether these are the bytes of the placeholder "This resource fork intentionally left blank".
 pub fn is_blank(fork: &[u8]) -> bool {
     fork.len() == BLANK_LEN && fork == blank()

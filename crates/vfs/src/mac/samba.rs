@@ -114,7 +114,7 @@ fn parse_hex(text: &[u8]) -> Option<DosAttributes> {
 
 /// What all stream attributes begin with, unless the site configured another prefix.
 pub const STREAM_PREFIX: &[u8] = b"user.DosStream.";
-const STREAM_SUFFIX: &[u8] = b":$DATA";
+pub(crate) const STREAM_SUFFIX: &[u8] = b":$DATA";
 
 /// The stream an attribute holds, or `None` when it is no stream. The type suffix may be missing
 /// (`store_stream_type = no`).
@@ -138,6 +138,11 @@ pub fn stream_data(value: &[u8]) -> (&[u8], bool) {
         Some((1..MOST_ATTRIBUTES, data)) if data.len() >= SHORTEST_CONTINUED => (data, true),
         _ => (value, false),
     }
+}
+
+/// The attribute in which Samba keeps a stream of this stored name.
+pub fn stream_attribute(name: &[u8]) -> Vec<u8> {
+    [STREAM_PREFIX, name, STREAM_SUFFIX].concat()
 }
 
 /// Whether the plain attributes of a file have a zero byte at the end that does not belong to them,

@@ -2,8 +2,8 @@
 
 use super::{Folding, folded_units};
 
-/// Folders in which Netatalk keeps its own data.
-const OTHERS_BOOKS: [&str; 3] = [".AppleDB", ".AppleDesktop", ".AppleDouble"];
+/// Folders in which Netatalk, Samba (`streams_depot`) and DSM of Synology keep their own data.
+const OTHERS_BOOKS: [&str; 5] = [".AppleDB", ".AppleDesktop", ".AppleDouble", ".streams", "@eaDir"];
 
 /// The names that a share's listings leave out.
 #[derive(Debug, Default)]
@@ -11,8 +11,8 @@ pub struct Hiding {
     folding: Folding,
     hide: Vec<Pattern>,
     show: Vec<Pattern>,
-    /// Some patterns of `hide` match names that do not begin with a dot.
-    hides_plain: bool,
+    /// The characters with which names begin that patterns of `hide` match; `None`: any.
+    first: Option<Vec<u8>>,
 }
 
 impl Hiding {
@@ -30,14 +30,14 @@ impl Hiding {
     fn of<'a>(hide: impl Iterator<Item = &'a str>, show: &[String], case_sensitive: bool) -> Self {
         let folding = Folding { case_sensitive, ..Folding::default() };
         let hide: Vec<Pattern> = hide.map(|text| Pattern::new(text, folding)).collect();
-        let hides_plain = hide.iter().any(|pattern| pattern.0.first() != Some(&u16::from(b'.')));
+        let first = hide.iter().map(Pattern::first).collect();
         let show = show.iter().map(|text| Pattern::new(text, folding)).collect();
-        Self { folding, hide, show, hides_plain }
+        Self { folding, hide, show, first }
     }
 
     /// Whether listings leave a stored name out.
     pub fn hides(&self, name: &[u8]) -> bool {
-        if self.shows_at_once(name.starts_with(b".")) {
+        if self.shows_at_once(name.first().copied().map(u16::from)) {
             return false;
         }
         let units: Vec<u16> = String::from_utf8_lossy(name).encode_utf16().collect();
@@ -46,7 +46,7 @@ impl Hiding {
 
     /// The same of a name in UTF-16.
     pub fn hides_units(&self, name: &[u16]) -> bool {
-        if self.shows_at_once(name.first() == Some(&u16::from(b'.'))) {
+        if self.shows_at_once(name.first().copied()) {
             return false;
         }
         let name = folded_units(name, self.folding);
@@ -54,9 +54,11 @@ impl Hiding {
         any(&self.hide) && !any(&self.show)
     }
 
-    /// Most shares hide only names that begin with a dot.
-    fn shows_at_once(&self, begins_with_dot: bool) -> bool {
-        self.hide.is_empty() || !(self.hides_plain || begins_with_dot)
+    /// Most shares hide only names that begin with a dot or `@`.
+    fn shows_at_once(&self, first: Option<u16>) -> bool {
+        let first = first.and_then(|unit| u8::try_from(unit).ok());
+        self.hide.is_empty()
+            || self.first.as_ref().is_some_and(|all| first.is_none_or(|first| !all.contains(&first)))
     }
 }
 
@@ -75,6 +77,13 @@ struct Pattern(Vec<u16>);
 impl Pattern {
     fn new(text: &str, folding: Folding) -> Self {
         Self(folded_units(&text.encode_utf16().collect::<Vec<_>>(), folding))
+    }
+
+    /// The sign with which all names that it matches begin. `None` if there is no such sign: letters
+    /// have several forms.
+    fn first(&self) -> Option<u8> {
+        let first = u8::try_from(*self.0.first()?).ok()?;
+        (first.is_ascii_punctuation() && !matches!(u16::from(first), ANY | ONE)).then_some(first)
     }
 
     /// Goes back only to the last `*`, so that the work is at most the product of the two lengths.
@@ -109,6 +118,7 @@ mod tests {
         let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
         let plain = Hiding::new(&[], &[], false);
         assert!(plain.hides(b".AppleDouble") && !plain.hides(b".profile") && !plain.hides(b"a.tmp"));
+        assert!(plain.hides(b"@eaDir") && plain.hides(b".streams") && !plain.hides(b"@home"));
         let hide = texts(&["*.tmp", "lost+found"]);
         let told = Hiding::new(&hide, &texts(&["keep.tmp", ".appledouble"]), false);
         assert!(told.hides(b"a.TMP") && told.hides(b"lost+found"));

@@ -124,6 +124,17 @@ impl Map {
         }
     }
 
+    /// The opposite: a name with private code points for the characters that Windows forbids.
+    pub fn encode(self, plain: &[u8]) -> Cow<'_, [u8]> {
+        let forbidden = |byte: &u8| self.private(char::from(*byte)).is_some();
+        match plain.iter().any(forbidden) {
+            false => Cow::Borrowed(plain),
+            true => Cow::Owned(super::normalise::each_text(plain, |text, out| {
+                out.extend(text.chars().map(|c| self.private(c).unwrap_or(c)));
+            })),
+        }
+    }
+
     /// Whether this map makes the code point.
     pub(super) fn made(self, c: char) -> bool {
         self.plain(c).is_some()

@@ -223,7 +223,7 @@ impl Which {
                 streams.write_stream(caller, file, name, offset, data, stability)?;
                 streams.heed_stream(file, name)
             }
-            Self::Resource => streams.fork_to_write(caller, file)?.write_at(offset, data, stability),
+            Self::Resource => streams.write_fork(caller, file, offset, data, stability),
         }
     }
 
@@ -243,6 +243,6 @@ pub(super) fn cut_fork(streams: &Streams, caller: &Caller, file: &File<'_>, size
     if size == 0 && streams.fork_len(file)? == 0 {
         return Ok(());
     }
-    streams.fork_to_write(caller, file)?.truncate(size)?;
+    streams.cut_fork(caller, file, size)?;
     if size == 0 { streams.settle(file) } else { Ok(()) }
 }

@@ -7,25 +7,76 @@
 use std::sync::Arc;
 
 use super::sidecar::{Sidecar, read};
-use super::{File, Streams, found};
-use crate::backend::Object;
-use crate::mac::layout::{NETATALK_RESOURCE, NETATALK2_FOLDER, NETATALK2_PARENT, RESOURCE_STREAM};
-use crate::mac::samba;
-use crate::{Caller, Kind, Result};
+use super::{File, Streams, Style, found};
+use crate::backend::{Object, XattrMode};
+use crate::mac::layout::{
+    APPLE_RESOURCE, NETATALK_RESOURCE, NETATALK2_FOLDER, NETATALK2_PARENT, RESOURCE_STREAM,
+    is_resource_stream,
+};
+use crate::mac::{resource, samba};
+use crate::{Caller, Error, Kind, Result};
 
 /// A folder, and a name in it.
 type Place = (Arc<dyn Object>, Vec<u8>);
 
-/// The attribute that holds a resource fork, and the fork: Netatalk's, or Samba's with `fruit:resource = stream`.
-pub(super) fn attribute(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
+/// A resource fork in an attribute.
+pub(super) struct InAttribute {
+    /// The attribute.
+    pub(super) name: Vec<u8>,
+    pub(super) fork: Vec<u8>,
+    /// What another server has appended: nothing, or Samba's byte.
+    appended: &'static [u8],
+}
+
+impl InAttribute {
+    /// A new one, as Samba makes it.
+    pub(super) fn new() -> Self {
+        Self { name: samba::stream_attribute(RESOURCE_STREAM), fork: Vec::new(), appended: b"\0" }
+    }
+
+    /// Takes the fork of this attribute's value.
+    fn of(name: &[u8], value: Vec<u8>) -> Self {
+        let is_samba = samba::stream_name(name).is_some();
+        // Without Samba's prefix the fork itself tells whether a byte was appended to it.
+        let is_longer =
+            || value.last() == Some(&0) && resource::whole_len(&value) == Some(value.len() as u64 - 1);
+        let (len, appended): (usize, &[u8]) = match is_samba {
+            true => match samba::stream_data(&value) {
+                (data, true) => (data.len(), b"\0"),
+                (data, false) => (data.len(), b""),
+            },
+            false if is_longer() => (value.len() - 1, b"\0"),
+            false => (value.len(), b""),
+        };
+        let mut fork = value;
+        fork.truncate(len);
+        Self { name: name.to_vec(), fork, appended }
+    }
+
+    /// Writes the attribute; without a fork there is none. `false` if the host has no room for it.
+    pub(super) fn put(&self, object: &dyn Object) -> Result<bool> {
+        if self.fork.is_empty() {
+            return found(object.remove_xattr(&Caller::root(), &self.name)).map(|_| true);
+        }
+        let value = [&self.fork, self.appended].concat();
+        match object.set_xattr(&Caller::root(), &self.name, &value, XattrMode::Set) {
+            Ok(()) => Ok(true),
+            Err(Error::FileTooLarge | Error::NoSpace | Error::TooMany | Error::NotSupported) => Ok(false),
+            Err(other) => Err(other),
+        }
+    }
+}
+
+/// The resource fork in an attribute: Netatalk's, Samba's with `fruit:resource = stream`, that of Windows' Services for
+/// Macintosh, or a Mac's own.
+pub(super) fn attribute(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<InAttribute>> {
     for name in names {
         if !is_fork(name) {
             continue;
         }
-        let from_samba = name != NETATALK_RESOURCE;
-        if let Some(value) = found(object.xattr(name))? {
-            let fork = if from_samba { samba::stream_data(&value).0.to_vec() } else { value };
-            return Ok(Some((name.clone(), fork)).filter(|(_, fork)| !fork.is_empty()));
+        let there = found(object.xattr(name))?.map(|value| InAttribute::of(name, value));
+        if let Some(there) = there.filter(|there| !there.fork.is_empty()) {
+            return Ok(Some(there));
         }
     }
     Ok(None)
@@ -33,24 +84,43 @@ pub(super) fn attribute(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option
 
 /// Whether an attribute is a resource fork.
 pub(super) fn is_fork(name: &[u8]) -> bool {
-    name == NETATALK_RESOURCE || samba::stream_name(name) == Some(RESOURCE_STREAM)
+    name == NETATALK_RESOURCE || name == APPLE_RESOURCE || is_resource_stream(name)
 }
 
 /// After the fork has moved into a sidecar.
 pub(super) fn drop_attribute(object: &dyn Object) -> Result<()> {
     let names = found(object.list_xattrs())?.unwrap_or_default();
-    match attribute(object, &names)? {
-        Some((name, _)) => found(object.remove_xattr(&Caller::root(), &name)).map(drop),
-        None => Ok(()),
-    }
+    let forks = names.iter().filter(|name| is_fork(name));
+    forks.map(|name| found(object.remove_xattr(&Caller::root(), name)).map(drop)).collect()
 }
 
 impl Streams {
     /// Also looks for Netatalk 2's header files.
     #[must_use]
-    pub fn with_netatalk2(mut self) -> Self {
-        self.netatalk2 = true;
-        self
+    pub fn with_netatalk2(self) -> Self {
+        Self { netatalk2: true, ..self }
+    }
+
+    /// New things get this layout, where neither their file nor its folder tells one.
+    #[must_use]
+    pub fn with_style(self, style: Style) -> Self {
+        Self { style, ..self }
+    }
+
+    /// Looks for Netatalk 2's header files if that server has served the folder: it makes its folder
+    /// at the root first.
+    pub(crate) fn as_found(self) -> Self {
+        let root = self.backend.root();
+        let store = root.and_then(|root| root.object.lookup(&Caller::root(), NETATALK2_FOLDER));
+        match store.is_ok_and(|store| store.attributes.kind == Kind::Folder) {
+            true => self.with_netatalk2(),
+            false => self,
+        }
+    }
+
+    /// Whether a file may have such a header file.
+    pub(crate) fn looks_for_header_files(&self) -> bool {
+        self.netatalk2
     }
 
     /// Netatalk 2's header file of a file: its folder, its name there, and itself.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use super::elsewhere::InAttribute;
 use super::sidecar::{Beside, Layout, Sidecar, dress};
+use super::style::ForkPlace;
 use super::{File, MOVING, SIDECAR, Streams, elsewhere, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
 use crate::mac::sidecar::{self, SidecarHead};
@@ -61,7 +63,8 @@ impl Streams {
     }
 
     fn fork_elsewhere(&self, file: &File<'_>, xattrs: &[Vec<u8>]) -> Result<Option<Fork>> {
-        if let Some((_, value)) = elsewhere::attribute(file.object, xattrs)? {
+        if let Some(there) = elsewhere::attribute(file.object, xattrs)? {
+            let value = there.fork;
             let layout = Layout { start: 0, len: value.len() as u64, len_at: None, finder_info_at: None };
             return Ok(Some(Fork { held: Held::Attribute(value), layout, grows: false }));
         }
@@ -69,7 +72,63 @@ impl Streams {
         Ok(fork.map(|fork| Fork { grows: false, ..fork }))
     }
 
-    /// The fork to write. Makes the sidecar, or makes it the server's own, if need be. A fork that
+    /// Writes all of `data` at `offset` of the fork, where the file has its fork; a gap before it
+    /// reads as zeros.
+    pub fn write_fork(
+        &self,
+        caller: &Caller,
+        file: &File<'_>,
+        offset: u64,
+        data: &[u8],
+        stability: Stability,
+    ) -> Result<()> {
+        let end = offset.checked_add(data.len() as u64).ok_or(Error::FileTooLarge)?;
+        let write = |fork: &mut Vec<u8>| {
+            fork.resize(fork.len().max(end as usize), 0);
+            fork[offset as usize..end as usize].copy_from_slice(data);
+        };
+        if self.change_in_attribute(caller, file, end, write)? {
+            return file.object.sync(stability);
+        }
+        self.fork_to_write(caller, file)?.write_at(offset, data, stability)
+    }
+
+    /// Cuts the fork, or extends it with zeros, where the file has its fork.
+    pub fn cut_fork(&self, caller: &Caller, file: &File<'_>, size: u64) -> Result<()> {
+        if self.change_in_attribute(caller, file, size, |fork| fork.resize(size as usize, 0))? {
+            return Ok(());
+        }
+        self.fork_to_write(caller, file)?.truncate(size)
+    }
+
+    /// Changes a fork that is in an attribute, or belongs into one by the layout of its folder.
+    /// `false` if it is elsewhere, or has no room there: then nothing was changed.
+    fn change_in_attribute(
+        &self,
+        caller: &Caller,
+        file: &File<'_>,
+        end: u64,
+        change: impl FnOnce(&mut Vec<u8>),
+    ) -> Result<bool> {
+        file.require(caller, Access::WRITE)?;
+        if end >= u64::from(self.backend.limits().xattr) {
+            return Ok(false); // with Samba's byte
+        }
+        let names = super::metadata::names(file.object)?;
+        let mut there = match self.any_fork(file)? {
+            Some(Fork { held: Held::Attribute(_), .. }) => {
+                elsewhere::attribute(file.object, &names)?.ok_or(Error::Io)?
+            }
+            Some(_) => return Ok(false),
+            None if self.sidecar(file)?.is_some() || self.header_file(file)?.is_some() => return Ok(false),
+            None if self.style(file, &names)?.fork == ForkPlace::Stream => InAttribute::new(),
+            None => return Ok(false),
+        };
+        change(&mut there.fork);
+        there.put(file.object)
+    }
+
+    /// The fork to write, in a file. Makes the sidecar, or makes it the server's own, if need be. A fork that
     /// is elsewhere moves into it.
     pub fn fork_to_write(&self, caller: &Caller, file: &File<'_>) -> Result<Fork> {
         file.require(caller, Access::WRITE)?;
@@ -130,7 +189,7 @@ impl Streams {
         if self.fork_len(file)? == 0 {
             return Err(Error::NoSuchAttribute);
         }
-        self.fork_to_write(caller, file)?.truncate(0)?;
+        self.cut_fork(caller, file, 0)?;
         self.settle(file)
     }
 

@@ -2,9 +2,12 @@
 //! other servers look.
 
 use super::sidecar::Sidecar;
+use super::style::Info;
 use super::{File, MOVING, Streams, found};
 use crate::backend::{Object, XattrMode};
-use crate::mac::layout::{DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA};
+use crate::mac::layout::{
+    APPLE_FINDER_INFO, DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA, is_info_stream,
+};
 use crate::mac::{DosAttributes, Metadata, Parts, Problem, samba};
 use crate::{Caller, Error, Result};
 
@@ -17,10 +20,18 @@ struct Own {
     netatalk: Option<Vec<u8>>,
     dosattrib: Option<Vec<u8>>,
     kept: Option<Vec<u8>>,
-    info_stream: Option<Vec<u8>>,
+    /// The streams `AFP_AfpInfo`, by the names of their attributes. The first counts.
+    info_streams: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A Mac's own attribute.
+    finder_info: Option<Vec<u8>>,
 }
 
 impl Own {
+    /// Nothing of this says anything to Macs.
+    fn is_silent(&self) -> bool {
+        self.netatalk.is_none() && self.info_streams.is_empty() && self.finder_info.is_none()
+    }
+
     fn read(object: &dyn Object) -> Result<Self> {
         Self::among(&|name| object.xattr(name), &names(object)?)
     }
@@ -33,7 +44,11 @@ impl Own {
                 NETATALK_METADATA => &mut own.netatalk,
                 DOSATTRIB => &mut own.dosattrib,
                 KEPT => &mut own.kept,
-                _ if samba::stream_name(name) == Some(INFO_STREAM) => &mut own.info_stream,
+                APPLE_FINDER_INFO => &mut own.finder_info,
+                _ if is_info_stream(name) => {
+                    own.info_streams.extend(found(read(name))?.map(|value| (name.clone(), value)));
+                    continue;
+                }
                 _ => continue,
             };
             *place = found(read(name))?;
@@ -41,12 +56,25 @@ impl Own {
         Ok(own)
     }
 
+    /// What belongs into `user.org.netatalk.Metadata`; `None` if there shall be no such attribute. A
+    /// file whose Finder info is in `AFP_AfpInfo` has there only what that stream cannot hold, so
+    /// that what Samba changes in the stream later counts.
+    fn netatalk_for(&self, metadata: &Metadata) -> Option<Metadata> {
+        let has_info = |netatalk: &Vec<u8>| !Metadata::from_netatalk(netatalk).0.finder_info.is_none();
+        let is_beside = !self.info_streams.is_empty() && !self.netatalk.as_ref().is_some_and(has_info);
+        match is_beside {
+            true => metadata.beyond_info_stream(),
+            false => (self.netatalk.is_some() || metadata.concerns_macs()).then(|| metadata.clone()),
+        }
+    }
+
     fn model(&self, sidecar: Option<&Sidecar>, header: Option<&Sidecar>) -> (Metadata, Vec<Problem>) {
         // Samba appends a byte to each stream; the format has a fixed length and ignores it.
         Metadata::from_parts(&Parts {
             netatalk: self.netatalk.as_deref(),
             netatalk2: header.map(|header| (&header.head[..], header.attributes.size)),
-            info_stream: self.info_stream.as_deref(),
+            info_stream: self.info_streams.first().map(|(_, value)| &value[..]),
+            finder_info: self.finder_info.as_deref(),
             sidecar: sidecar.map(|sidecar| (&sidecar.head[..], sidecar.attributes.size)),
             dosattrib: self.dosattrib.as_deref(),
             kept: self.kept.as_deref(),
@@ -102,7 +130,11 @@ impl Streams {
     /// Writes the model to the disk, and into the head of an existing sidecar.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         let names = names(file.object)?;
-        put_model(caller, file.object, Own::among(&|name| file.object.xattr(name), &names)?, metadata)?;
+        let mut own = Own::among(&|name| file.object.xattr(name), &names)?;
+        if own.is_silent() && metadata.concerns_macs() && self.style(file, &names)?.info == Info::Stream {
+            own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![]));
+        }
+        put_model(caller, file.object, own, metadata)?;
         if self.header_file(file)?.is_some() {
             self.take_over(file)?;
             self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
@@ -188,14 +220,29 @@ pub(crate) fn has_own(names: &[Vec<u8>]) -> bool {
 }
 
 fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata) -> Result<()> {
+    let something = !metadata.is_empty();
+    let netatalk = own.netatalk_for(metadata).filter(|_| something);
     // First what could not be read: the values below replace it.
     put(caller, object, KEPT, own.kept, metadata.to_kept())?;
     let says_dos = metadata.dos != DosAttributes::default() || metadata.times.created.is_some();
     let dosattrib = (says_dos || own.dosattrib.is_some()).then(|| metadata.to_dosattrib());
-    let something = !metadata.is_empty();
     put(caller, object, DOSATTRIB, own.dosattrib, dosattrib.filter(|_| something))?;
-    let for_macs = something && (own.netatalk.is_some() || metadata.concerns_macs());
-    let netatalk = if for_macs { Some(dated(metadata, object)?.to_netatalk()) } else { None };
+    let netatalk = match &netatalk {
+        Some(metadata) => Some(dated(metadata, object)?.to_netatalk()),
+        None => None,
+    };
+    // What every server of this folder looks at has the same values.
+    for (name, before) in own.info_streams {
+        let after = match before.is_empty() {
+            true => [&metadata.to_info_stream()[..], &[0]].concat(), // Samba's byte
+            false => metadata.update_info_stream(&before),
+        };
+        put(caller, object, &name, Some(before), Some(after))?;
+    }
+    if let Some(before) = own.finder_info {
+        let after = metadata.finder_info_with_date().as_bytes().to_vec();
+        put(caller, object, APPLE_FINDER_INFO, Some(before), Some(after))?;
+    }
     put(caller, object, NETATALK_METADATA, own.netatalk, netatalk)
 }
 

@@ -5,6 +5,7 @@
 //! The caller holds off concurrent changes to one file; nothing here locks. Bookkeeping is done as the server itself
 //! ([`Caller::root`]), after the caller's right to the file has been checked.
 
+mod books;
 mod copied;
 mod copies;
 mod described;
@@ -15,6 +16,7 @@ mod named;
 mod pair;
 mod sidecar;
 mod store;
+mod style;
 #[cfg(test)]
 mod tests;
 mod twins;
@@ -37,6 +39,7 @@ pub(crate) use self::named::has_stream;
 use self::pair::Moved;
 pub use self::store::STORE;
 pub(crate) use self::store::find_or_make;
+pub use self::style::Style;
 use self::view::Seen;
 pub use self::view::{Owned, Synthesized, View};
 use super::{Access, Caller, Error, HostKey, Kind, Result};
@@ -103,6 +106,8 @@ pub struct Streams {
     stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
+    /// The layout of what is new, where neither the file nor its folder tells it.
+    style: Style,
 }
 
 impl Streams {
@@ -120,6 +125,7 @@ impl Streams {
             store_seen: Mutex::default(),
             stored_files: Mutex::default(),
             netatalk2: false,
+            style: Style::default(),
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::style::NamedPlace;
 use super::{File, Streams, found, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
@@ -239,7 +240,14 @@ impl Streams {
             let (from, to) = (store::stream_file(from), store::stream_file(to));
             return folder.rename(&Caller::root(), &from, &*folder, &to, RenameMode::Replace);
         };
-        if !self.put(file, &Home::Xattr(stored, Vec::new()), value)? {
+        // It stays in the layout that it has.
+        let new = match &home {
+            Home::Samba(from, _) if from.starts_with(samba::STREAM_PREFIX) => {
+                samba_home(to, from.contains(&b'\xef'))
+            }
+            _ => Home::Xattr(stored, Vec::new()),
+        };
+        if !self.put(file, &new, value)? {
             self.spill(file, to, value, |_| Ok(()))?;
         }
         self.drop_stream(file, from)
@@ -275,7 +283,7 @@ impl Streams {
         match self.home(file, name)? {
             Some(_) if !newer => Ok(()),
             Some(home @ (Home::Xattr(..) | Home::Samba(..))) if self.put(file, &home, value)? => Ok(()),
-            None if self.put(file, &Home::Xattr(stored, Vec::new()), value)? => Ok(()),
+            None if self.put(file, &self.new_home(file, name, stored)?, value)? => Ok(()),
             _ => {
                 self.drop_stream(file, name)?;
                 self.spill(file, name, value, |_| Ok(()))
@@ -333,10 +341,20 @@ impl Streams {
             return Ok(home);
         }
         if let Some(stored) = attribute_of(name) {
-            return Ok(Home::Xattr(stored, Vec::new()));
+            return self.new_home(file, name, stored);
         }
         self.spill(file, name, &[], |_| Ok(()))?;
         self.home(file, name)?.ok_or(Error::Io)
+    }
+
+    /// The place of a stream that is not there yet, in the layout of the file and its folder.
+    fn new_home(&self, file: &File<'_>, name: &[u8], stored: Vec<u8>) -> Result<Home> {
+        let xattrs = found(file.object.list_xattrs())?.unwrap_or_default();
+        Ok(match self.style(file, &xattrs)?.named {
+            NamedPlace::User => Home::Xattr(stored, Vec::new()),
+            NamedPlace::Samba => samba_home(name, true),
+            NamedPlace::SambaNative => samba_home(name, false),
+        })
     }
 
     /// Sets the attribute; `false` if the host has no room for so long a value.
@@ -445,6 +463,13 @@ fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8>) -> Resul
     }
     value.pop();
     Ok(Home::Samba(stored, value))
+}
+
+/// Samba's place of a new stream. A Mac sends characters that Windows forbids in names as private
+/// code points, and Samba stores what it is sent, unless `fruit:encoding` is `native`.
+fn samba_home(name: &[u8], is_private: bool) -> Home {
+    let shown = if is_private { Map::Sfm.encode(name) } else { Cow::Borrowed(name) };
+    Home::Samba(samba::stream_attribute(&shown), Vec::new())
 }
 
 /// The attribute of a stream, unless its name is too long for one or means something else there.

@@ -254,6 +254,7 @@ impl Streams {
             Err(Error::NotEmpty) => {
                 let going = folder.lookup(caller, name)?.object;
                 self.scrub(&*going)?;
+                self.remove_books(caller, &*going)?;
                 folder.remove_folder(caller, name)
             }
             other => other,

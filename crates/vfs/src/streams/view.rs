@@ -378,7 +378,7 @@ impl Streams {
 /// A resource fork that another server left in an attribute.
 fn fork_attribute(object: &dyn Object) -> Result<Option<Vec<u8>>> {
     let names = super::metadata::names(object)?;
-    Ok(elsewhere::attribute(object, &names)?.map(|(_, fork)| fork))
+    Ok(elsewhere::attribute(object, &names)?.map(|there| there.fork))
 }
 
 /// Whether a sidecar contains exactly these attributes.

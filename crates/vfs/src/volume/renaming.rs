@@ -52,7 +52,7 @@ impl Volume {
         let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
         let name = self.entry_name(&actor.caller, from.0, from.1)?;
         let target = self.target(&actor.caller, (from, &name), to, mode)?;
-        self.may_move_away((from.0, &name), (to.0, &target.there), mode)?;
+        self.may_move_away((from.0, &name), (to.0, &target.there), mode, actor)?;
         let denied_by = self.denied_by(actor, from.0, (to.0, &target.there), mode);
         let moving = self.concerned(actor, from.0, &name, (Cause::Rename, denied_by))?;
         let replaced_by = if mode == RenameMode::Exchange { denied_by } else { Modes::REMOVE };

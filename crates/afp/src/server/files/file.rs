@@ -132,7 +132,8 @@ fn refuse_inhibited(
     bit: FileBits,
 ) -> Result<(), ResultCode> {
     let metadata = volume.tree().metadata(found, Some(at.beside()))?;
-    if metadata.bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }
+    let bits = if is_folder(found) { metadata.bits } else { metadata.shown_bits() };
+    if bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }
 }
 
 /// Refuses a file that another client has open and does not close on request.

@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
         }
         bits.set(FileBits::SYSTEM, dos.contains(DosAttributes::SYSTEM) || bits.contains(FileBits::SYSTEM));
         if dos.contains(DosAttributes::READONLY) && details.attributes.kind == Kind::File {
-            bits |= FileBits::WRITE_INHIBIT;
+            bits |= FileBits::LOCKED;
         }
         let (key, attributes) = (details.key, details.attributes);
         let (id, offspring, rights) = (CatalogId(0), 0, 0);

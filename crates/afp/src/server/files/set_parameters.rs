@@ -123,7 +123,7 @@ fn set_bits(metadata: &mut Metadata, word: u16, is_folder: bool) {
         info.set_flags(flags);
         metadata.finder_info = info;
     }
-    let mut bits = metadata.bits;
+    let mut bits = if is_folder { metadata.bits } else { metadata.shown_bits() };
     bits.set(FileBits::INVISIBLE, metadata.is_hidden());
     bits.set(changed, on);
     metadata.set_bits(bits);

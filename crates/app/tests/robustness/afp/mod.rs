@@ -8,6 +8,7 @@ mod frames;
 mod greedy;
 mod idle;
 mod killed;
+mod locked;
 mod mac_facts;
 mod mac_twins;
 mod people;

@@ -15,7 +15,8 @@ pub(super) fn access(call: &Call<'_>, request: Request<'_>) -> Res {
     if granted.contains(Access::READ) {
         access |= bits::READ;
     }
-    if granted.contains(Access::WRITE) && target.writable {
+    let is_locked = target.is_locked().map_err(|status| Fail::new(status, target.attributes()))?;
+    if granted.contains(Access::WRITE) && target.writable && !is_locked {
         access |= bits::MODIFY | bits::EXTEND | if folder { bits::DELETE } else { 0 };
     }
     if granted.contains(Access::EXECUTE) {

@@ -46,7 +46,7 @@ pub(super) fn answer(
             let handle = call.seal(&folder, &found);
             let ok = ResOk {
                 object: Some(FileHandle::new(handle.as_bytes())),
-                attributes: Some(folder.fattr(&found.attributes)),
+                attributes: Some(folder.shown(&found.object, &found.attributes)),
                 dir_wcc: folder.wcc(&change),
             };
             Ok::<_, ResFail>(ok).encode(w);

@@ -11,5 +11,5 @@ pub(super) fn getattr(call: &Call<'_>, request: Request<'_>) -> Res {
         let recalled = target.export.volume.recall(&target.actor, target.found.object.id(), Cause::Read);
         recalled.map_err(|error| Fail::new(Status::from(error), ()))?;
     }
-    Ok(ResOk { attributes: target.fattr(&target.found.attributes) })
+    Ok(ResOk { attributes: target.shown(&target.found.object, &target.found.attributes) })
 }

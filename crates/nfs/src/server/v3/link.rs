@@ -13,7 +13,7 @@ pub(super) fn link(call: &Call<'_>, request: Request<'_>) -> Res {
     })?;
     let linked = linked(&file, &folder, &request.link.name);
     let now = file.found.object.attributes().ok();
-    let attributes = now.and_then(|now| file.current(file.found.object.id(), &now));
+    let attributes = now.and_then(|now| file.current(&file.found.object, &now));
     match linked {
         Ok(change) => Ok(ResOk { attributes, link_dir_wcc: folder.wcc(&change) }),
         Err(status) => Err(ResFail::new(status, ResOk { attributes, link_dir_wcc: folder.wcc_now() })),
@@ -23,6 +23,9 @@ pub(super) fn link(call: &Call<'_>, request: Request<'_>) -> Res {
 fn linked(file: &Target, folder: &Target, name: &[u8]) -> Result<Change, Status> {
     if file.export.tag != folder.export.tag {
         return Err(Status::XDEV);
+    }
+    if file.is_locked()? {
+        return Err(Status::PERM);
     }
     let volume = &file.export.volume;
     Ok(volume.link(&file.actor, &file.found, &folder.found, entry_name(name)?)?)

@@ -48,5 +48,5 @@ pub(in crate::server) fn find(
             }
         },
     };
-    Ok((call.seal(folder, &found), folder.current(found.object.id(), &found.attributes)))
+    Ok((call.seal(folder, &found), folder.current(&found.object, &found.attributes)))
 }

@@ -20,7 +20,7 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
     };
     match data(&target, &request, call.max_data()).await {
         Ok(data) => {
-            let attributes = Some(target.fattr(&data.attributes));
+            let attributes = Some(target.shown(&target.found.object, &data.attributes));
             let count = data.payload.len() as u32; // at most MAX_DATA
             Res::Ok(ResOk { attributes, count, eof: data.end }).encode(w);
             Ok(Some(data.payload))

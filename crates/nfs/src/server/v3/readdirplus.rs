@@ -38,7 +38,7 @@ fn push(
     entries: &mut readdirplus::Entries<'_>,
     entry: &vfs::Entry,
 ) -> bool {
-    let details = page.details(&folder.actor.caller, entry);
+    let details = page.details_with_locks(&folder.actor.caller, entry);
     let details = details.as_ref().ok();
     let handle = details.map(|details| {
         Named { tag: folder.export.tag, view: View::File, key: details.key }.seal(&call.service.secret)
@@ -47,7 +47,9 @@ fn push(
         fileid: entry.id.inode,
         name: Name::new(entry.name()),
         cookie: entry.cookie,
-        attributes: details.and_then(|details| folder.current(entry.id, &details.attributes)),
+        attributes: details
+            .filter(|_| folder.is_current(entry.id))
+            .map(|details| folder.fattr(&details.attributes)),
         handle: handle.as_ref().map(|handle| FileHandle::new(handle.as_bytes())),
     })
 }

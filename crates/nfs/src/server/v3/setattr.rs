@@ -11,6 +11,9 @@ pub(super) fn setattr(call: &Call<'_>, request: Request<'_>) -> Res {
     if request.guard.is_some_and(|guard| guard != nfs_time(target.found.attributes.changed)) {
         return Err(target.fail(Status::NOT_SYNC));
     }
+    if !wanted.is_empty() && target.is_locked().map_err(|status| target.fail(status))? {
+        return Err(target.fail(Status::PERM));
+    }
     let volume = &target.export.volume;
     match volume.set_attributes(&target.actor, &target.found, &wanted) {
         Ok(change) => Ok(ResOk { wcc: target.wcc(&change) }),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vfs::backend::Found;
 use vfs::state::Party;
-use vfs::{Actor, Attributes, Change, FileId, HostKey, Kind, Looked, SetAttributes, Time};
+use vfs::{Actor, Attributes, Change, FileId, HostKey, Kind, Looked, Node, SetAttributes, Time};
 
 use crate::server::export::Export;
 use crate::server::handle::{Named, Sealed, View};
@@ -75,7 +75,7 @@ impl Call<'_> {
 }
 
 impl Target {
-    /// The attributes of a file of the same export, as the wire has them.
+    /// Attributes as the wire has them.
     pub(in crate::server) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
         // A file system that is mounted inside the export has an id of its own, by which clients know it for another one.
         let file_system = self.export.volume.file_system(attributes.id);
@@ -106,27 +106,45 @@ impl Target {
 
     /// The target's own attributes as of the start of the call.
     pub(super) fn attributes(&self) -> Option<Fattr3> {
-        self.current(self.found.object.id(), &self.found.attributes)
+        self.current(&self.found.object, &self.found.attributes)
+    }
+
+    /// Whether the file is immutable to clients of NFS: a client of another protocol has locked it,
+    /// or has made it read-only.
+    pub(super) fn is_locked(&self) -> Result<bool, Status> {
+        Ok(self.export.volume.is_locked(&self.found.object)?)
+    }
+
+    /// The attributes of a file of the same export, as clients see them: nobody may write a locked
+    /// file.
+    pub(in crate::server) fn shown(&self, file: &Node, attributes: &Attributes) -> Fattr3 {
+        let mode = self.export.volume.mode_with_locks(file, attributes.mode);
+        self.fattr(&Attributes { mode, ..*attributes })
     }
 
     /// The attributes of a file of the same export that go with a reply. There are none while
     /// another client may have data in its cache. This client then sends GETATTR, which makes the
     /// other client write its data.
-    pub(super) fn current(&self, file: FileId, attributes: &Attributes) -> Option<Fattr3> {
-        let is_current = !self.export.volume.is_written_behind(&self.actor, file);
-        is_current.then(|| self.fattr(attributes))
+    pub(super) fn current(&self, file: &Node, attributes: &Attributes) -> Option<Fattr3> {
+        self.is_current(file.id()).then(|| self.shown(file, attributes))
+    }
+
+    /// Whether no other client may have data of a file in its cache.
+    pub(super) fn is_current(&self, file: FileId) -> bool {
+        !self.export.volume.is_written_behind(&self.actor, file)
     }
 
     /// The attributes before and after a change.
     pub(super) fn wcc(&self, change: &Change) -> Wcc {
-        Wcc { before: Some(self.fattr(&change.before).wcc()), after: Some(self.fattr(&change.after)) }
+        let after = Some(self.shown(&self.found.object, &change.after));
+        Wcc { before: Some(self.fattr(&change.before).wcc()), after }
     }
 
     /// The attributes before a failed change, and now.
     pub(super) fn wcc_now(&self) -> Wcc {
         Wcc {
             before: Some(self.fattr(&self.found.attributes).wcc()),
-            after: self.found.object.attributes().ok().map(|now| self.fattr(&now)),
+            after: self.found.object.attributes().ok().map(|now| self.shown(&self.found.object, &now)),
         }
     }
 

@@ -136,7 +136,7 @@ impl Facts {
 
     /// The attributes that clients see.
     pub(in crate::server) fn file_attributes(&self) -> FileAttributes {
-        let shown = shown(self.kind(), self.description.dos);
+        let shown = shown(self.kind(), self.description.shown_dos());
         let shown = if self.leads_to_folder { leading_to_folder(shown) } else { shown };
         if self.is_hidden { hidden(shown) } else { shown }
     }

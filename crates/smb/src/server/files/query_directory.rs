@@ -151,7 +151,7 @@ impl Walk<'_> {
                 let parent = if at == 0 { None } else { volume.parent(folder).ok() };
                 let of = parent.as_ref().unwrap_or(folder);
                 let description = volume.description(of, None, vfs::Wanted::METADATA)?;
-                let shown = facts::shown(Kind::Folder, description.dos);
+                let shown = facts::shown(Kind::Folder, description.shown_dos());
                 let facts = self.facts(&of.attributes, description.created, shown, 0);
                 let mac = self.mac.as_ref().map(|mac| mac.of_dots());
                 let entry = Entry { facts, name: EntryName::Utf8(name), short_name: &[], mac: mac.as_ref() };
@@ -191,7 +191,7 @@ impl Walk<'_> {
             Err(error) => return Err(error.into()),
         };
         let attributes = &rich.details.attributes;
-        let mut shown = facts::shown(attributes.kind, rich.dos);
+        let mut shown = facts::shown(attributes.kind, rich.shown_dos());
         if attributes.kind == Kind::Link && self.leads_to_folder(folder, entry.name()) {
             shown = facts::leading_to_folder(shown);
         }

@@ -3,6 +3,7 @@ use wire::Malformed;
 use super::{Metadata, Parts};
 use crate::mac::apple_double::{AppleDouble, EntryId};
 use crate::mac::fields::{Fields, KeptEntry};
+use crate::mac::finder_info::FinderInfo;
 use crate::mac::info_stream::InfoStream;
 use crate::mac::netatalk;
 use crate::mac::problem::{Problem, Source};
@@ -18,6 +19,9 @@ pub(super) fn read(parts: &Parts<'_>) -> (Metadata, Vec<Problem>) {
         reading.note(Source::Netatalk2, result);
     }
     reading.value(Source::InfoStream, parts.info_stream, Reading::info_stream);
+    if let Some(bytes) = parts.finder_info {
+        reading.metadata.fill_finder_info(FinderInfo::from_prefix(bytes));
+    }
     if let Some((head, total)) = parts.sidecar {
         let result = reading.sidecar(head, total);
         reading.note(Source::Sidecar, result);

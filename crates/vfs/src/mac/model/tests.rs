@@ -161,6 +161,7 @@ fn clients_of_both_kinds_set_one_truth() {
     metadata.set_dos(DosAttributes::HIDDEN | DosAttributes::READONLY);
     assert!(metadata.finder_info.flags().contains(FinderFlags::IS_INVISIBLE));
     assert_eq!(metadata.bits, FileBits::INVISIBLE | FileBits::WRITE_INHIBIT);
+    assert!(metadata.has_read_only_attribute() && metadata.shown_bits().contains(FileBits::LOCKED));
     metadata.set_bits(FileBits::SYSTEM | FileBits::COPY_PROTECT);
     assert_eq!((metadata.dos, metadata.is_hidden()), (DosAttributes::SYSTEM, false));
 }
@@ -172,6 +173,25 @@ fn an_imported_lock_forbids_what_the_finders_does() {
     let file = apple_double::AppleDouble::parse(&file, file.len() as u64).unwrap();
     let metadata = Metadata::from_fields(Fields::read(&file, &mut Vec::new()));
     assert_eq!((metadata.bits, metadata.dos), (FileBits::LOCKED, DosAttributes::READONLY));
+}
+
+#[test]
+fn the_read_only_attribute_is_no_macs_lock_and_either_stays_what_it_is() {
+    let mut metadata = Metadata::default();
+    metadata.set_dos(DosAttributes::READONLY);
+    // A Mac changes what it is shown, and Windows sends what it is shown.
+    metadata.set_bits(metadata.shown_bits() | FileBits::COPY_PROTECT);
+    metadata.set_dos(metadata.dos | DosAttributes::ARCHIVE);
+    assert!(metadata.has_read_only_attribute() && metadata.bits.contains(FileBits::COPY_PROTECT));
+    metadata.set_bits(metadata.shown_bits().difference(FileBits::LOCKED));
+    assert!(!metadata.is_readonly());
+
+    metadata.set_bits(FileBits::WRITE_INHIBIT);
+    assert!(metadata.is_readonly() && !metadata.dos.contains(DosAttributes::READONLY));
+    metadata.set_dos(DosAttributes::READONLY | DosAttributes::HIDDEN);
+    assert!(!metadata.has_read_only_attribute());
+    metadata.set_bits(FileBits::LOCKED);
+    assert!(metadata.dos.contains(DosAttributes::READONLY) && !metadata.has_read_only_attribute());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mac::{DosAttributes, apple_double};
-use crate::streams::View;
+use crate::streams::{Style, View};
 
 fn hex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -126,24 +126,176 @@ fn metadata_of_samba() {
     assert_eq!(disk.streams.streams(&user(), &file.file()), Ok(vec![]));
 }
 
-/// Small forks of Samba (`fruit:resource = stream`) and of Netatalk on hosts with large attributes.
+const INFO: &[u8] = b"user.DosStream.AFP_AfpInfo:$DATA";
+const RESOURCE: &[u8] = b"user.DosStream.AFP_Resource:$DATA";
+const NETATALK: &[u8] = b"user.org.netatalk.Metadata";
+
+/// The value of [`INFO`] with this type, as Samba writes it.
+fn info_of_samba(kind: &[u8; 8]) -> Vec<u8> {
+    let mut info = hex("41465000 00000100 00000000 80000000");
+    info.extend(kind);
+    info.resize(61, 0);
+    info
+}
+
+fn set_type(disk: &Disk, file: &Owned, kind: &[u8; 4]) {
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    let mut info = metadata.finder_info;
+    info.set_type(*kind, *b"ttxt");
+    metadata.set_finder_info(info);
+    disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+}
+
+fn type_of(disk: &Disk, file: &Owned) -> [u8; 4] {
+    disk.streams.load(&file.file()).unwrap().0.finder_info.file_type()
+}
+
+/// Samba (`fruit:resource = stream`, and with `streams_xattr:prefix = user.`), Netatalk on hosts with
+/// large attributes, Services for Macintosh by ntfs-3g, and a Mac's own by `rsync -X`.
 #[test]
-fn forks_in_attributes_are_read_there_and_move_when_written() {
-    for (place, stored) in [
-        (&b"user.DosStream.AFP_Resource:$DATA"[..], &b"fork\0"[..]),
-        (b"user.org.netatalk.ResourceFork", b"fork"),
+fn forks_in_attributes_are_read_and_written_there() {
+    // A whole fork, Inside Macintosh: More Macintosh Toolbox 1-121: no data, and a map of 30 bytes.
+    let mut fork = hex("00000100 00000100 00000000 0000001e");
+    fork.resize(286, 7);
+    for (place, appended) in [
+        (RESOURCE, &b"\0"[..]),
+        (b"user.AFP_Resource:$DATA", b"\0"),
+        (b"user.AFP_Resource", b""),
+        (b"user.com.apple.ResourceFork", b""),
+        (b"user.org.netatalk.ResourceFork", b""),
     ] {
         let disk = Disk::new();
         let file = disk.make("f");
-        set_xattr(&*file.object, place, stored);
-        assert_eq!(disk.fork(&file), b"fork");
+        set_xattr(&*file.object, place, &[&fork[..], appended].concat());
+        assert_eq!(disk.fork(&file), fork, "{}", place.escape_ascii());
+        disk.streams.write_fork(&user(), &file.file(), 284, b"new", Stability::File).unwrap();
+        let written = [&fork[..284], b"new"].concat();
+        assert_eq!(file.object.xattr(place).unwrap(), [&written[..], appended].concat());
         assert!(!disk.has("._f"));
-        let mut fork = disk.streams.fork_to_write(&user(), &file.file()).unwrap();
-        fork.write_at(4, b"!", Stability::File).unwrap();
-        assert_eq!(disk.fork(&file), b"fork!");
+        // Too large for an attribute: it moves, and nothing is left.
+        let end = u64::from(disk.streams.backend.limits().xattr);
+        disk.streams.write_fork(&user(), &file.file(), end, b"!", Stability::File).unwrap();
+        assert_eq!(disk.streams.fork_len(&file.file()), Ok(end + 1));
+        assert_eq!(disk.fork(&file)[..287], written);
         assert_eq!(file.object.xattr(place), Err(crate::Error::NoSuchAttribute));
-        assert_eq!(disk.find("._f").unwrap().object.attributes().unwrap().size, 87);
+        assert!(disk.has("._f"));
     }
+}
+
+#[test]
+fn a_fork_in_an_attribute_is_cut_there_and_removed_with_it() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    set_xattr(&*file.object, RESOURCE, b"fork\0");
+    disk.streams.cut_fork(&user(), &file.file(), 2).unwrap();
+    assert_eq!(file.object.xattr(RESOURCE).unwrap(), b"fo\0");
+    disk.streams.remove_fork(&user(), &file.file()).unwrap();
+    assert_eq!(file.object.list_xattrs().unwrap(), Vec::<Vec<u8>>::new());
+    assert!(!disk.has("._f"));
+}
+
+#[test]
+fn finder_info_is_written_where_the_file_has_it_and_all_copies_agree() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    set_xattr(&*file.object, INFO, &info_of_samba(b"TEXTttxt"));
+    set_type(&disk, &file, b"JPEG");
+    assert_eq!(file.object.xattr(INFO).unwrap(), info_of_samba(b"JPEGttxt"));
+    assert_eq!(file.object.xattr(NETATALK), Err(crate::Error::NoSuchAttribute), "nothing more to say");
+    // Samba changes it, whatever this server has written beside it.
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    metadata.comment = b"a comment".to_vec();
+    disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+    assert!(file.object.xattr(NETATALK).is_ok());
+    set_xattr(&*file.object, INFO, &info_of_samba(b"PDF ttxt"));
+    let (metadata, _) = disk.streams.load(&file.file()).unwrap();
+    assert_eq!((metadata.finder_info.file_type(), &metadata.comment[..]), (*b"PDF ", &b"a comment"[..]));
+
+    let copies = disk.make("copies");
+    set_xattr(&*copies.object, INFO, &info_of_samba(b"TEXTttxt"));
+    set_xattr(&*copies.object, b"user.com.apple.FinderInfo", &[b'x'; 32]);
+    let netatalk = disk.streams.load(&copies.file()).unwrap().0.to_netatalk();
+    set_xattr(&*copies.object, NETATALK, &netatalk);
+    set_type(&disk, &copies, b"JPEG");
+    assert_eq!(copies.object.xattr(INFO).unwrap(), info_of_samba(b"JPEGttxt"));
+    assert!(copies.object.xattr(b"user.com.apple.FinderInfo").unwrap().starts_with(b"JPEGttxt"));
+    let (metadata, _) = crate::mac::Metadata::from_netatalk(&copies.object.xattr(NETATALK).unwrap());
+    assert_eq!(metadata.finder_info.file_type(), *b"JPEG");
+}
+
+/// `rsync -X` from a Mac, and ntfs-3g from a volume of Services for Macintosh.
+#[test]
+fn finder_info_of_macs_and_of_services_for_macintosh() {
+    let disk = Disk::new();
+    let (mac, sfm) = (disk.make("mac"), disk.make("sfm"));
+    set_xattr(&*mac.object, b"user.com.apple.FinderInfo", &[&b"TEXTttxt"[..], &[0; 24]].concat());
+    set_xattr(&*sfm.object, b"user.AFP_AfpInfo", &info_of_samba(b"TEXTttxt")[..60]);
+    for file in [&mac, &sfm] {
+        assert_eq!(type_of(&disk, file), *b"TEXT");
+        assert_eq!(streams_of(&disk, file), []);
+    }
+}
+
+#[test]
+fn what_is_new_gets_the_layout_of_the_file_then_of_its_folder_then_of_the_volume() {
+    let tags = "com.apple.metadata:_kMDItemUserTags";
+    let fill = |disk: &Disk, file: &Owned| {
+        set_type(disk, file, b"JPEG");
+        disk.streams.write_fork(&user(), &file.file(), 0, b"fork", Stability::File).unwrap();
+        disk.streams.write_stream(&user(), &file.file(), tags.as_bytes(), 0, b"t", Stability::File).unwrap();
+        assert_eq!((type_of(disk, file), disk.fork(file)), (*b"JPEG", b"fork".to_vec()));
+        assert_eq!(streams_of(disk, file), [(tags.to_owned(), b"t".to_vec())]);
+        let mut names = file.object.list_xattrs().unwrap();
+        names.retain(|name| !name.starts_with(b"user.fourfold") && name != b"user.DOSATTRIB");
+        names.sort();
+        names.into_iter().map(|name| String::from_utf8(name).unwrap()).collect::<Vec<_>>()
+    };
+    let text = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+    let private = "user.DosStream.com.apple.metadata\u{f022}_kMDItemUserTags:$DATA".to_owned();
+    let native = format!("user.DosStream.{tags}:$DATA");
+    let plain = vec![format!("user.{tags}"), text(NETATALK)];
+    let streams = vec![text(INFO), text(RESOURCE), private.clone()];
+
+    let disk = Disk::new();
+    assert_eq!(fill(&disk, &disk.make("alone")), plain);
+
+    let disk = Disk::new();
+    let neighbour = disk.make("neighbour");
+    set_xattr(&*neighbour.object, INFO, &info_of_samba(b"TEXTttxt"));
+    set_xattr(&*neighbour.object, RESOURCE, b"fork\0");
+    set_xattr(&*neighbour.object, private.as_bytes(), b"t\0");
+    assert_eq!(fill(&disk, &disk.make("beside")), streams);
+    // The file itself tells more than the others.
+    let file = disk.make("f");
+    set_xattr(&*file.object, NETATALK, &crate::mac::Metadata::default().to_netatalk());
+    set_xattr(&*file.object, b"user.DosStream.com.apple.x:y:$DATA", b"t\0");
+    disk.streams.remove_stream(&user(), &file.file(), b"com.apple.x:y").unwrap();
+    set_xattr(&*file.object, native.as_bytes(), b"old\0");
+    disk.streams.truncate_stream(&user(), &file.file(), tags.as_bytes(), 0).unwrap();
+    assert_eq!(fill(&disk, &file), [text(RESOURCE), native, text(NETATALK)]);
+
+    let mut disk = Disk::new();
+    disk.streams = disk.streams.with_style(Style::SAMBA_STREAMS);
+    assert_eq!(fill(&disk, &disk.make("alone")), streams);
+}
+
+/// A folder in which only other servers' books are left is empty to clients.
+#[test]
+fn a_folder_goes_with_what_other_servers_know_of_its_files() {
+    let disk = Disk::new();
+    let (folder, root) = (disk.folder("folder"), disk.root());
+    let make =
+        |folder: &dyn Object, name: &[u8], kind| folder.create(&user(), name, kind, 0o755).unwrap().object;
+    let store = make(&*folder, b".AppleDouble", NewKind::Folder);
+    make(&*store, b".Parent", NewKind::File);
+    let index = make(&*folder, b"@eaDir", NewKind::Folder);
+    let of_file = make(&*index, b"photo.jpg", NewKind::Folder);
+    make(&*of_file, b"SYNOPHOTO_THUMB_M.jpg", NewKind::File);
+    make(&*folder, b"kept", NewKind::File);
+    assert_eq!(disk.streams.remove_folder(&user(), &*root, b"folder"), Err(crate::Error::NotEmpty));
+    assert!(store.lookup(&user(), b".Parent").is_ok());
+    folder.remove(&user(), b"kept").unwrap();
+    disk.streams.remove_folder(&user(), &*root, b"folder").unwrap();
 }
 
 /// A volume with Netatalk 2's header file of `f`: Finder info, comment and fork.

@@ -109,6 +109,9 @@ async fn open(
         Kind::Link => (link(wanted, found, place)?, false),
         Kind::File => {
             let (access, deny) = modes(wanted.access);
+            if access.contains(Modes::WRITE) && volume.tree().is_locked_by_mode(found)? {
+                return Err(ResultCode::OBJECT_LOCKED);
+            }
             let deny = volume.tree().denied_by_macs(deny);
             let stream = if wanted.resource { Stream::Resource } else { Stream::Data };
             let place = Some(place.beside());

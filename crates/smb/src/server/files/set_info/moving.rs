@@ -2,7 +2,6 @@
 
 use vfs::acl::Rights;
 use vfs::backend::{Found, RenameMode};
-use vfs::mac::DosAttributes;
 use vfs::names::{Folding, folds_alike};
 use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, Kind, Resolved, Volume};
@@ -231,8 +230,8 @@ async fn may_replace(
     }
     let volume = context.tree()?.volume()?;
     let beside = Beside { folder: &folder.object, name: &place.0.name };
-    let dos = volume.metadata(there, Some(beside))?.dos;
-    if dos.contains(DosAttributes::READONLY) && !wanted.even_read_only {
+    let is_readonly = volume.metadata(there, Some(beside))?.is_readonly();
+    if is_readonly && there.attributes.kind != Kind::Folder && !wanted.even_read_only {
         return Err(Status::ACCESS_DENIED);
     }
     if !volume.rights(&context.caller()?, there, Some(folder))?.contains(Rights::DELETE) {

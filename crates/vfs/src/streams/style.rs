@@ -1,0 +1,192 @@
+//! Which server's layout a file gets what it does not have yet in: that of what it has, else that of
+//! the files beside it, else the volume's. So a server that served the folder before, or serves it
+//! beside this one, finds what clients of this one write.
+
+use super::{File, Streams, found, metadata};
+use crate::backend::Object;
+use crate::mac::layout::{
+    NETATALK_METADATA, Stored, classify_xattr, is_info_stream, is_resource_stream, is_sidecar_name,
+};
+use crate::mac::samba;
+use crate::{Caller, Result};
+
+/// Files of a folder that are looked at.
+const LOOKED_AT: usize = 16;
+/// Entries of a folder that are listed to find them.
+const LISTED: usize = 64;
+
+/// Where Finder info goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Info {
+    /// `user.org.netatalk.Metadata`.
+    #[default]
+    Netatalk,
+    /// `user.DosStream.AFP_AfpInfo:$DATA`.
+    Stream,
+}
+
+/// Where a resource fork goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ForkPlace {
+    /// `._name`.
+    #[default]
+    Sidecar,
+    /// `user.DosStream.AFP_Resource:$DATA`, as far as an attribute can hold it.
+    Stream,
+}
+
+/// Where a named stream goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum NamedPlace {
+    /// `user.<name>`.
+    #[default]
+    User,
+    /// `user.DosStream.<name>:$DATA`, with private code points for characters that Windows forbids.
+    Samba,
+    /// The same, without private code points.
+    SambaNative,
+}
+
+/// The layout of what is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Style {
+    /// Of Finder info.
+    pub info: Info,
+    /// Of resource forks.
+    pub fork: ForkPlace,
+    /// Of named streams.
+    pub named: NamedPlace,
+}
+
+impl Style {
+    /// That of Netatalk 3 and 4, and of this server.
+    pub const NETATALK: Self =
+        Self { info: Info::Netatalk, fork: ForkPlace::Sidecar, named: NamedPlace::User };
+    /// That of Samba's fruit as it is set by default.
+    pub const SAMBA: Self = Self { info: Info::Netatalk, fork: ForkPlace::Sidecar, named: NamedPlace::Samba };
+    /// That of Samba with everything in streams.
+    pub const SAMBA_STREAMS: Self =
+        Self { info: Info::Stream, fork: ForkPlace::Stream, named: NamedPlace::Samba };
+}
+
+/// What files tell of their layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Told {
+    info: Option<Info>,
+    fork: Option<ForkPlace>,
+    named: Option<NamedPlace>,
+}
+
+impl Told {
+    /// What a file's attributes tell.
+    fn by(xattrs: &[Vec<u8>]) -> Self {
+        let mut told = Self::default();
+        for xattr in xattrs {
+            if xattr == NETATALK_METADATA {
+                told.info = Some(Info::Netatalk);
+            } else if is_info_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
+                told.info = told.info.or(Some(Info::Stream));
+            } else if is_resource_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
+                told.fork = Some(ForkPlace::Stream);
+            } else {
+                told.named = told.named.or(named(xattr));
+            }
+        }
+        told
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self {
+            info: self.info.or(other.info),
+            fork: self.fork.or(other.fork),
+            named: self.named.or(other.named),
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        self.info.is_some() && self.fork.is_some() && self.named.is_some()
+    }
+}
+
+/// What an attribute tells of the place of named streams. Attributes of programs on the host have
+/// names of their own, so only those of Macs tell that streams are plain attributes.
+fn named(xattr: &[u8]) -> Option<NamedPlace> {
+    let is_native = |name: &[u8]| name.contains(&b':');
+    match classify_xattr(xattr) {
+        Stored::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => Some(match is_native(name) {
+            true => NamedPlace::SambaNative,
+            false => NamedPlace::Samba,
+        }),
+        Stored::Client(name) if name.starts_with(b"com.apple.") => Some(NamedPlace::User),
+        _ => None,
+    }
+}
+
+impl Streams {
+    /// The layout of what `file` does not have yet. `xattrs` are the names of its attributes.
+    pub(super) fn style(&self, file: &File<'_>, xattrs: &[Vec<u8>]) -> Result<Style> {
+        let mut told = Told::by(xattrs);
+        if !told.is_all() {
+            told = told.or(self.told_by(file.folder)?);
+        }
+        let of_volume = self.style;
+        Ok(Style {
+            info: told.info.unwrap_or(of_volume.info),
+            fork: told.fork.unwrap_or(of_volume.fork),
+            named: told.named.unwrap_or(of_volume.named),
+        })
+    }
+
+    /// What the first files of a folder, and the folder itself, tell.
+    fn told_by(&self, folder: &dyn Object) -> Result<Told> {
+        let (mut names, mut listed, mut has_sidecars) = (Vec::new(), 0, false);
+        folder.list(0, &mut |entry| {
+            listed += 1;
+            if is_sidecar_name(entry.name) {
+                has_sidecars = true;
+            } else if !matches!(entry.name, b"." | b"..") && names.len() < LOOKED_AT {
+                names.push(entry.name.to_vec());
+            }
+            listed < LISTED
+        })?;
+        let mut told = Told { fork: has_sidecars.then_some(ForkPlace::Sidecar), ..Told::default() };
+        for name in names {
+            if told.is_all() {
+                return Ok(told);
+            }
+            if let Some(entry) = found(folder.glance(&Caller::root(), &name)).unwrap_or_default() {
+                told = told.or(Told::by(&entry.xattrs));
+            }
+        }
+        Ok(told.or(Told::by(&metadata::names(folder)?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(names: &[&str]) -> Told {
+        Told::by(&names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn attributes_tell_the_server_that_wrote_them() {
+        let samba = told(&[
+            "user.DOSATTRIB",
+            "user.DosStream.AFP_AfpInfo:$DATA",
+            "user.DosStream.AFP_Resource:$DATA",
+        ]);
+        assert_eq!(
+            (samba.info, samba.fork, samba.named),
+            (Some(Info::Stream), Some(ForkPlace::Stream), None)
+        );
+        let private = told(&["user.DosStream.com.apple.metadata\u{f022}_kMDItemUserTags:$DATA"]);
+        assert_eq!(private.named, Some(NamedPlace::Samba));
+        let native = told(&["user.DosStream.com.apple.metadata:_kMDItemUserTags:$DATA"]);
+        assert_eq!(native.named, Some(NamedPlace::SambaNative));
+        let netatalk = told(&["user.org.netatalk.Metadata", "user.com.apple.quarantine"]);
+        assert_eq!((netatalk.info, netatalk.named), (Some(Info::Netatalk), Some(NamedPlace::User)));
+        assert_eq!(told(&["user.DOSATTRIB", "user.xdg.origin.url", "security.selinux"]), Told::default());
+    }
+}
