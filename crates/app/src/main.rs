@@ -2,6 +2,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)] // they panic if the reader has gone: see `out`
 
 mod accounts;
+mod adopt;
 mod advise;
 mod afp_view;
 mod announce;
@@ -75,6 +76,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Serve(arguments) => serve::run(&arguments),
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
+        cli::Command::Adopt(arguments) => adopt::run(&arguments),
         cli::Command::Create(arguments) => dataset::create(&arguments),
         cli::Command::Destroy(arguments) => dataset::destroy(&arguments),
         cli::Command::Rename(arguments) => dataset::rename(&arguments),

@@ -37,6 +37,7 @@ pub fn run() -> Result<()> {
     steps.run("interop afp", || interop("afp", &["--ci"]));
     steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
     steps.run("interop linux", || interop("linux", &["--ci"]));
+    steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop console", || interop("console", &[]));

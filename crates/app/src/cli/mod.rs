@@ -1,5 +1,6 @@
 //! The command line. The flags of `serve` that are settings take their help from the table of settings.
 
+mod adopt;
 mod advise;
 mod bench;
 mod caches;
@@ -20,6 +21,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::here;
 
+pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
 pub(crate) use bench::{Bench, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
@@ -40,6 +42,7 @@ const EXAMPLES: &str = "Examples:
   fourfold serve Music=/srv/music --read-only
   fourfold check --config fourfold.toml      are the settings right?
   fourfold doctor                            what on this machine will hurt?
+  fourfold adopt /srv/old --smb-conf FILE    which settings serve what Samba serves?
   fourfold create studio/video               make a share below another one
   fourfold set read-only=on studio           change a property of a share
   fourfold snapshot create studio@monday     keep a share as it is now
@@ -82,6 +85,9 @@ Exit codes:
     /// Find what on this machine will hurt, and say what mends it
     #[command(after_help = doctor::EXAMPLES)]
     Doctor(Box<Doctor>),
+    /// Look at a folder that another server has served, and say how to serve it as it is
+    #[command(after_help = adopt::EXAMPLES)]
+    Adopt(Adopt),
     /// Make a share, by itself or below another one
     #[command(after_help = dataset::CREATE)]
     Create(CreateShare),

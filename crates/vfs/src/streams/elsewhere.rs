@@ -53,11 +53,8 @@ impl InAttribute {
         Self { name: name.to_vec(), fork, appended }
     }
 
-    /// Writes the attribute; without a fork there is none. `false` if the host has no room for it.
+    /// Writes the attribute. `false` if the host has no room for it.
     pub(super) fn put(&self, object: &dyn Object) -> Result<bool> {
-        if self.fork.is_empty() {
-            return found(object.remove_xattr(&Caller::root(), &self.name)).map(|_| true);
-        }
         let value = [&self.fork, self.appended].concat();
         match object.set_xattr(&Caller::root(), &self.name, &value, XattrMode::Set) {
             Ok(()) => Ok(true),
@@ -70,16 +67,20 @@ impl InAttribute {
 /// The resource fork in an attribute: Netatalk's, Samba's with `fruit:resource = stream`, that of Windows' Services for
 /// Macintosh, or a Mac's own.
 pub(super) fn attribute(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<InAttribute>> {
-    for name in names {
-        if !is_fork(name) {
-            continue;
-        }
-        let there = found(object.xattr(name))?.map(|value| InAttribute::of(name, value));
-        if let Some(there) = there.filter(|there| !there.fork.is_empty()) {
-            return Ok(Some(there));
-        }
+    Ok(attributes(object, names)?.into_iter().find(|there| !there.fork.is_empty()))
+}
+
+/// The same with an attribute of an empty fork, which tells where the fork belongs.
+pub(super) fn place(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<InAttribute>> {
+    Ok(attribute(object, names)?.or(attributes(object, names)?.into_iter().next()))
+}
+
+fn attributes(object: &dyn Object, names: &[Vec<u8>]) -> Result<Vec<InAttribute>> {
+    let mut all = Vec::new();
+    for name in names.iter().filter(|name| is_fork(name)) {
+        all.extend(found(object.xattr(name))?.map(|value| InAttribute::of(name, value)));
     }
-    Ok(None)
+    Ok(all)
 }
 
 /// Whether an attribute is a resource fork.

@@ -115,12 +115,13 @@ impl Streams {
             return Ok(false); // with Samba's byte
         }
         let names = super::metadata::names(file.object)?;
-        let mut there = match self.any_fork(file)? {
-            Some(Fork { held: Held::Attribute(_), .. }) => {
-                elsewhere::attribute(file.object, &names)?.ok_or(Error::Io)?
-            }
-            Some(_) => return Ok(false),
+        match self.any_fork(file)? {
+            Some(Fork { held: Held::Sidecar(_), .. }) => return Ok(false),
             None if self.sidecar(file)?.is_some() || self.header_file(file)?.is_some() => return Ok(false),
+            _ => {}
+        }
+        let mut there = match elsewhere::place(file.object, &names)? {
+            Some(there) => there,
             None if self.style(file, &names)?.fork == ForkPlace::Stream => InAttribute::new(),
             None => return Ok(false),
         };
@@ -190,6 +191,9 @@ impl Streams {
             return Err(Error::NoSuchAttribute);
         }
         self.cut_fork(caller, file, 0)?;
+        if self.sidecar(file)?.is_none() {
+            elsewhere::drop_attribute(file.object)?;
+        }
         self.settle(file)
     }
 

@@ -103,14 +103,17 @@ impl Streams {
             return Ok(own.model(None, header.as_ref()));
         }
         let Some(sidecar) = self.sidecar(file)? else { return Ok(own.model(None, header.as_ref())) };
-        let Some((print, _)) = sidecar.absorbed()? else {
+        let Some(absorbed) = sidecar.absorbed()? else {
             return Ok(own.model(sidecar.parsed().and(Some(&sidecar)), header.as_ref()));
         };
         let (mut metadata, mut problems) = own.model(None, header.as_ref());
-        if print != sidecar.fingerprint()
+        if absorbed.print != sidecar.fingerprint()
             && let Some(head) = sidecar.parsed()
         {
-            metadata.absorb_sidecar(&head);
+            match sidecar.has_new_info(&absorbed) {
+                true => metadata.absorb_sidecar(&head),
+                false => metadata.merge_sidecar(&head),
+            }
             problems.extend(head.problems);
         }
         Ok((metadata, problems))
@@ -160,7 +163,7 @@ impl Streams {
         let Some(sidecar) = self.sidecar(file)? else { return Ok(()) };
         let before = sidecar.absorbed()?;
         let Some(head) = sidecar.parsed() else { return Ok(()) };
-        if before.as_ref().is_some_and(|(print, _)| *print == sidecar.fingerprint()) {
+        if before.as_ref().is_some_and(|absorbed| absorbed.print == sidecar.fingerprint()) {
             return Ok(());
         }
         let known = (load_alone(file.object)?.0, self.twins(file)?);
@@ -170,8 +173,9 @@ impl Streams {
             let value = sidecar.value(attr)?;
             self.absorb_stream(file, attr.name, &value, before.is_some())?;
         }
-        if let Some((_, known)) = before {
-            let gone = known.iter().filter(|name| !head.xattrs.iter().any(|attr| attr.name == &name[..]));
+        if let Some(absorbed) = before {
+            let gone =
+                absorbed.names.iter().filter(|name| !head.xattrs.iter().any(|attr| attr.name == &name[..]));
             gone.into_iter().try_for_each(|name| self.drop_stream(file, name))?;
         }
         sidecar.note_absorbed()?;
@@ -263,7 +267,7 @@ pub(super) fn write_finder_info(sidecar: Sidecar, metadata: &Metadata) -> Result
     if sidecar.parsed().is_none_or(|head| head.finder_info == info) {
         return Ok(());
     }
-    let known = sidecar.absorbed()?.is_some_and(|(print, _)| print == sidecar.fingerprint());
+    let known = sidecar.absorbed()?.is_some_and(|absorbed| absorbed.print == sidecar.fingerprint());
     sidecar.write(at, info.as_bytes())?;
     if known { sidecar.again()?.note_absorbed() } else { Ok(()) }
 }

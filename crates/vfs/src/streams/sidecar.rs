@@ -25,6 +25,20 @@ pub(super) enum Beside {
     Plain,
 }
 
+/// What the model knows of a sidecar's head.
+pub(super) struct Absorbed {
+    /// The fingerprint of the head.
+    pub(super) print: u64,
+    /// That of the Finder info in it, with [`INFO_PRINT`] before it; earlier versions wrote none.
+    info: Option<Vec<u8>>,
+    /// The attributes in it.
+    pub(super) names: Vec<Vec<u8>>,
+}
+
+/// Marks the fingerprint of the Finder info among the names of attributes in [`ABSORBED`]. No
+/// attribute of a client has such a name.
+const INFO_PRINT: &[u8] = b"com.apple.FinderInfo=";
+
 /// A file's sidecar, as it was when looked at.
 pub(super) struct Sidecar {
     pub(super) object: Arc<dyn Object>,
@@ -92,20 +106,35 @@ impl Sidecar {
         hasher.finish()
     }
 
-    /// The note of when the head was last absorbed: its fingerprint, and the attributes that were
-    /// in it.
-    pub(super) fn absorbed(&self) -> Result<Option<(u64, Vec<Vec<u8>>)>> {
+    /// The note of when the head was last absorbed.
+    pub(super) fn absorbed(&self) -> Result<Option<Absorbed>> {
         let Some(noted) = found(self.object.xattr(ABSORBED))? else { return Ok(None) };
         let Some((print, names)) = noted.split_first_chunk() else { return Ok(None) };
         let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
-        Ok(Some((u64::from_be_bytes(*print), names.map(<[u8]>::to_vec).collect())))
+        let (infos, names): (Vec<&[u8]>, Vec<&[u8]>) = names.partition(|name| name.starts_with(INFO_PRINT));
+        let info = infos.first().map(|info| info.to_vec());
+        let names = names.into_iter().map(<[u8]>::to_vec).collect();
+        Ok(Some(Absorbed { print: u64::from_be_bytes(*print), info, names }))
+    }
+
+    /// What [`Absorbed::info`] is for the Finder info that is in the head now.
+    fn info_print(&self) -> Vec<u8> {
+        let mut hasher = SipHasher24::new();
+        hasher.write(self.parsed().map(|head| head.finder_info).unwrap_or_default().as_bytes());
+        [INFO_PRINT, format!("{:016x}", hasher.finish()).as_bytes()].concat()
+    }
+
+    /// Whether a client has written the Finder info in the head since it was absorbed. Another
+    /// server that writes the fork leaves it, but may write the rest of the head in its own way.
+    pub(super) fn has_new_info(&self, absorbed: &Absorbed) -> bool {
+        absorbed.info.as_ref().is_none_or(|info| *info != self.info_print())
     }
 
     /// Notes that the model knows this head.
     pub(super) fn note_absorbed(&self) -> Result<()> {
-        let mut value = self.fingerprint().to_be_bytes().to_vec();
-        let names: Vec<&[u8]> =
-            self.parsed().iter().flat_map(|head| &head.xattrs).map(|attr| attr.name).collect();
+        let (mut value, info) = (self.fingerprint().to_be_bytes().to_vec(), self.info_print());
+        let mut names: Vec<&[u8]> = vec![&info];
+        names.extend(self.parsed().iter().flat_map(|head| &head.xattrs).map(|attr| attr.name));
         value.extend_from_slice(&names.join(&0));
         let limit = value.len().min(3000); // names that do not fit are never taken for removed
         self.object.set_xattr(&Caller::root(), ABSORBED, &value[..limit], XattrMode::Set)

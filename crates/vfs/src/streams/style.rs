@@ -8,6 +8,7 @@ use crate::mac::layout::{
     NETATALK_METADATA, Stored, classify_xattr, is_info_stream, is_resource_stream, is_sidecar_name,
 };
 use crate::mac::samba;
+use crate::names::Map;
 use crate::{Caller, Result};
 
 /// Files of a folder that are looked at.
@@ -74,7 +75,10 @@ impl Style {
 struct Told {
     info: Option<Info>,
     fork: Option<ForkPlace>,
-    named: Option<NamedPlace>,
+    /// Whether named streams are Samba's.
+    samba: Option<bool>,
+    /// Whether Samba's names of streams have private code points. Most names tell nothing.
+    private: Option<bool>,
 }
 
 impl Told {
@@ -89,7 +93,8 @@ impl Told {
             } else if is_resource_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
                 told.fork = Some(ForkPlace::Stream);
             } else {
-                told.named = told.named.or(named(xattr));
+                let (samba, private) = named(xattr);
+                (told.samba, told.private) = (told.samba.or(samba), told.private.or(private));
             }
         }
         told
@@ -99,26 +104,28 @@ impl Told {
         Self {
             info: self.info.or(other.info),
             fork: self.fork.or(other.fork),
-            named: self.named.or(other.named),
+            samba: self.samba.or(other.samba),
+            private: self.private.or(other.private),
         }
     }
 
     fn is_all(&self) -> bool {
-        self.info.is_some() && self.fork.is_some() && self.named.is_some()
+        let is_named = self.samba == Some(false) || self.samba.and(self.private).is_some();
+        self.info.is_some() && self.fork.is_some() && is_named
     }
 }
 
 /// What an attribute tells of the place of named streams. Attributes of programs on the host have
-/// names of their own, so only those of Macs tell that streams are plain attributes.
-fn named(xattr: &[u8]) -> Option<NamedPlace> {
-    let is_native = |name: &[u8]| name.contains(&b':');
+/// names of their own, so only those of Macs tell that streams are plain attributes. The second value
+/// is [`Told::private`].
+fn named(xattr: &[u8]) -> (Option<bool>, Option<bool>) {
     match classify_xattr(xattr) {
-        Stored::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => Some(match is_native(name) {
-            true => NamedPlace::SambaNative,
-            false => NamedPlace::Samba,
-        }),
-        Stored::Client(name) if name.starts_with(b"com.apple.") => Some(NamedPlace::User),
-        _ => None,
+        Stored::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => {
+            let is_private = *Map::Sfm.decode(name) != *name;
+            (Some(true), (is_private || name.contains(&b':')).then_some(is_private))
+        }
+        Stored::Client(name) if name.starts_with(b"com.apple.") => (Some(false), None),
+        _ => (None, None),
     }
 }
 
@@ -133,7 +140,12 @@ impl Streams {
         Ok(Style {
             info: told.info.unwrap_or(of_volume.info),
             fork: told.fork.unwrap_or(of_volume.fork),
-            named: told.named.unwrap_or(of_volume.named),
+            named: match (told.samba, told.private) {
+                (None, _) => of_volume.named,
+                (Some(false), _) => NamedPlace::User,
+                (Some(true), Some(false)) => NamedPlace::SambaNative,
+                (Some(true), _) => NamedPlace::Samba,
+            },
         })
     }
 
@@ -178,15 +190,16 @@ mod tests {
             "user.DosStream.AFP_Resource:$DATA",
         ]);
         assert_eq!(
-            (samba.info, samba.fork, samba.named),
+            (samba.info, samba.fork, samba.samba),
             (Some(Info::Stream), Some(ForkPlace::Stream), None)
         );
         let private = told(&["user.DosStream.com.apple.metadata\u{f022}_kMDItemUserTags:$DATA"]);
-        assert_eq!(private.named, Some(NamedPlace::Samba));
+        assert_eq!((private.samba, private.private), (Some(true), Some(true)));
         let native = told(&["user.DosStream.com.apple.metadata:_kMDItemUserTags:$DATA"]);
-        assert_eq!(native.named, Some(NamedPlace::SambaNative));
+        assert_eq!((native.samba, native.private), (Some(true), Some(false)));
+        assert_eq!(told(&["user.DosStream.plain:$DATA"]).private, None);
         let netatalk = told(&["user.org.netatalk.Metadata", "user.com.apple.quarantine"]);
-        assert_eq!((netatalk.info, netatalk.named), (Some(Info::Netatalk), Some(NamedPlace::User)));
+        assert_eq!((netatalk.info, netatalk.samba), (Some(Info::Netatalk), Some(false)));
         assert_eq!(told(&["user.DOSATTRIB", "user.xdg.origin.url", "security.selinux"]), Told::default());
     }
 }

@@ -215,7 +215,7 @@ impl Streams {
     fn refresh(&self, file: &File<'_>, sidecar: Sidecar) -> Result<()> {
         let Some(layout) = sidecar.layout() else { return Ok(()) };
         let sidecar = match sidecar.absorbed()? {
-            Some((print, _)) if print != sidecar.fingerprint() => return Ok(()),
+            Some(absorbed) if absorbed.print != sidecar.fingerprint() => return Ok(()),
             Some(_) if sidecar.attributes.changed > self.described_at(file.object)? => return Ok(()),
             Some(_) => sidecar,
             None => {

@@ -9,6 +9,7 @@ mod console;
 mod expected;
 mod guest;
 mod iscsi;
+mod layouts;
 mod linux;
 mod nfs;
 mod nfs3_client;
@@ -25,12 +26,12 @@ use crate::{debian, isolate, process};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "bench", "package", "console"];
+const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "layouts", "bench", "package", "console"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp, iscsi or linux; bench: `fourfold bench` against other projects' servers;
-    /// package: our packages, installed and unpacked; console: the page of the server in a browser
+    /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba has served; bench: `fourfold bench`
+    /// against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -84,6 +85,7 @@ pub fn run(args: &Args) -> Result<()> {
         "afp" => afp::run(args),
         "iscsi" => iscsi::run(args),
         "linux" => linux::run(args),
+        "layouts" => layouts::run(args),
         "bench" => run_bench(args),
         "package" => run_package(args),
         "console" => console::run(args),

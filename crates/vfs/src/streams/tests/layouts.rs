@@ -189,6 +189,11 @@ fn a_fork_in_an_attribute_is_cut_there_and_removed_with_it() {
     set_xattr(&*file.object, RESOURCE, b"fork\0");
     disk.streams.cut_fork(&user(), &file.file(), 2).unwrap();
     assert_eq!(file.object.xattr(RESOURCE).unwrap(), b"fo\0");
+    // Windows cuts a stream before it writes it anew.
+    disk.streams.cut_fork(&user(), &file.file(), 0).unwrap();
+    assert_eq!((disk.fork(&file), file.object.xattr(RESOURCE).unwrap()), (vec![], b"\0".to_vec()));
+    disk.streams.write_fork(&user(), &file.file(), 0, b"new", Stability::File).unwrap();
+    assert_eq!(file.object.xattr(RESOURCE).unwrap(), b"new\0");
     disk.streams.remove_fork(&user(), &file.file()).unwrap();
     assert_eq!(file.object.list_xattrs().unwrap(), Vec::<Vec<u8>>::new());
     assert!(!disk.has("._f"));
@@ -277,6 +282,31 @@ fn what_is_new_gets_the_layout_of_the_file_then_of_its_folder_then_of_the_volume
     let mut disk = Disk::new();
     disk.streams = disk.streams.with_style(Style::SAMBA_STREAMS);
     assert_eq!(fill(&disk, &disk.make("alone")), streams);
+}
+
+/// Samba writes a fork into `._name` with entries in another order, and leaves the Finder info that is
+/// in it: what it has in its own attribute is newer.
+#[test]
+fn a_sidecar_that_another_server_writes_has_no_newer_finder_info() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    set_type(&disk, &file, b"JPEG");
+    disk.put_fork(&file, b"fork");
+    let sidecar = disk.find("._f").unwrap().object;
+    let (mut bytes, known) = (content(&*sidecar), disk.streams.load(&file.file()).unwrap().0);
+    disk.streams.absorb(&file.file()).unwrap();
+    let rows = [bytes[26..38].to_vec(), bytes[38..50].to_vec()];
+    bytes[26..50].copy_from_slice(&[&rows[1][..], &rows[0]].concat());
+    sidecar.write_at(&user(), 0, &bytes, Stability::File).unwrap();
+    let (mut changed, mut info) = (known.clone(), known.finder_info);
+    info.set_type(*b"TEXT", *b"ttxt");
+    changed.set_finder_info(info);
+    set_xattr(&*file.object, NETATALK, &changed.to_netatalk());
+    assert_eq!((type_of(&disk, &file), disk.fork(&file)), (*b"TEXT", b"fork".to_vec()));
+    // A Mac that writes Finder info into the sidecar means it.
+    bytes[50..58].copy_from_slice(b"PDF prvw");
+    sidecar.write_at(&user(), 0, &bytes, Stability::File).unwrap();
+    assert_eq!(type_of(&disk, &file), *b"PDF ");
 }
 
 /// A folder in which only other servers' books are left is empty to clients.

@@ -1,0 +1,125 @@
+//! A share as another server's settings describe it, and as a section of `fourfold.toml`.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+/// What the settings of another server say of a share.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Share {
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    /// The settings of `fourfold.toml`, in their order: names, and values in TOML.
+    pub(super) settings: Vec<(&'static str, String)>,
+    /// Rules for clients, each with its settings.
+    pub(super) clients: Vec<Vec<(&'static str, String)>>,
+    /// What has no place in the settings, with what to do about it.
+    pub(super) untranslated: Vec<String>,
+    /// The protocols over which it was served.
+    pub(super) protocols: Vec<&'static str>,
+}
+
+/// Protocols, as the settings name them.
+const PROTOCOLS: [&str; 3] = ["nfs", "smb", "afp"];
+
+impl Share {
+    /// A share of this protocol.
+    pub(super) fn new(name: &str, path: &Path, protocol: &'static str) -> Self {
+        Self { name: share_name(name), path: path.into(), protocols: vec![protocol], ..Self::default() }
+    }
+
+    /// Adds a setting; the last one counts.
+    pub(super) fn set(&mut self, name: &'static str, value: impl ToString) {
+        self.settings.retain(|(known, _)| *known != name);
+        self.settings.push((name, value.to_string()));
+    }
+
+    /// Adds a setting that is a text.
+    pub(super) fn set_text(&mut self, name: &'static str, value: &str) {
+        self.set(name, quoted(value));
+    }
+
+    /// Adds a setting that is a list of texts.
+    pub(super) fn set_texts(&mut self, name: &'static str, values: &[String]) {
+        let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
+        self.set(name, format!("[{}]", values.join(", ")));
+    }
+
+    /// Takes what another server says of the same folder.
+    pub(super) fn join(&mut self, other: Self) {
+        self.protocols.extend(other.protocols);
+        for (name, value) in other.settings {
+            match self.settings.iter().find(|(known, _)| *known == name) {
+                Some((_, known)) if *known == value => {}
+                Some((_, known)) => {
+                    let note = format!(
+                        "{name} is {known} for one server and {value} for another: the first is used"
+                    );
+                    self.untranslated.push(note);
+                }
+                None => self.settings.push((name, value)),
+            }
+        }
+        self.clients.extend(other.clients);
+        self.untranslated.extend(other.untranslated);
+    }
+
+    /// The section, with a comment for each thing that it cannot say.
+    pub(super) fn toml(&self) -> String {
+        let mut text = String::from("[[share]]\n");
+        let mut line = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
+        line("name", &quoted(&self.name));
+        line("path", &quoted(&self.path.to_string_lossy()));
+        for protocol in PROTOCOLS.iter().filter(|protocol| !self.protocols.contains(protocol)) {
+            line(protocol, "false");
+        }
+        self.settings.iter().for_each(|(name, value)| line(name, value));
+        for rule in &self.clients {
+            text.push_str("\n[[share.client]]\n");
+            rule.iter().for_each(|(name, value)| text.push_str(&format!("{name} = {value}\n")));
+        }
+        self.untranslated.iter().for_each(|what| text.push_str(&format!("# not translated: {what}\n")));
+        text
+    }
+}
+
+/// A text in TOML.
+pub(super) fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
+}
+
+/// A name that a share can have: `/` separates shares below each other.
+fn share_name(name: &str) -> String {
+    name.trim_matches('/').replace('/', "_")
+}
+
+/// The words of a list: separated by commas or spaces, words in quotes are one.
+pub(super) fn words(list: &str) -> Vec<String> {
+    let (mut words, mut word, mut in_quotes) = (Vec::new(), String::new(), false);
+    for c in list.chars() {
+        match c {
+            '"' => in_quotes = !in_quotes,
+            ',' | ' ' | '\t' if !in_quotes => words.push(std::mem::take(&mut word)),
+            c => word.push(c),
+        }
+    }
+    words.push(word);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Splits a list of users into accounts and groups, which both servers mark with signs.
+pub(super) fn users_and_groups(list: &str) -> (Vec<String>, Vec<String>) {
+    let (groups, users): (Vec<String>, Vec<String>) =
+        words(list).into_iter().partition(|word| word.starts_with(['@', '+', '&']));
+    let plain = |word: &String| word.trim_start_matches(['@', '+', '&']).to_owned();
+    (users, groups.iter().map(plain).collect())
+}

@@ -1,0 +1,357 @@
+//! What other servers have left in a folder: counted by layout, with what is damaged and what is
+//! there twice and differs. Nothing is changed.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, DirEntry, File};
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde::Serialize;
+use vfs::mac::layout::{
+    APPLE_FINDER_INFO, APPLE_RESOURCE, DOSATTRIB, NETATALK_METADATA, NETATALK_RESOURCE, NETATALK2_FOLDER,
+    SYNOLOGY_FOLDER, Stored, classify_xattr, is_info_stream, is_resource_stream, sidecar_owner,
+};
+use vfs::mac::{Metadata, Parts, samba, sidecar};
+use vfs::names::Map;
+
+/// Findings that are named. Those beyond are counted.
+const MOST_NAMED: usize = 50;
+/// Folders in each other. A tree that is deeper has a loop of bind mounts.
+const DEEPEST: usize = 1_000;
+/// Bytes of a sidecar that tell its head.
+const HEAD: u64 = 64 << 10;
+/// The longest value of an attribute that Linux has.
+const LONGEST_VALUE: usize = 64 << 10;
+
+/// One way in which servers store something beside a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Layout {
+    Netatalk,
+    NetatalkFork,
+    PlainAttributes,
+    Sidecar,
+    SambaDos,
+    SambaInfo,
+    SambaFork,
+    SambaStreams,
+    SambaDepot,
+    SambaAcl,
+    Netatalk2,
+    Netatalk2Attributes,
+    Synology,
+    ServicesForMacintosh,
+    MacCopy,
+    PrivateNames,
+    Fourfold,
+}
+
+impl Layout {
+    /// What it is.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Self::Netatalk => "Finder info in user.org.netatalk.Metadata (Netatalk 3 and 4, Samba's fruit)",
+            Self::NetatalkFork => "resource forks in user.org.netatalk.ResourceFork",
+            Self::PlainAttributes => "Macs' attributes in user.com.apple.* (Netatalk with ea = sys)",
+            Self::Sidecar => "resource forks and attributes in ._name (AppleDouble)",
+            Self::SambaDos => "DOS attributes and dates in user.DOSATTRIB (Samba, ksmbd)",
+            Self::SambaInfo => "Finder info in user.DosStream.AFP_AfpInfo (Samba, fruit:metadata = stream)",
+            Self::SambaFork => {
+                "resource forks in user.DosStream.AFP_Resource (Samba, fruit:resource = stream)"
+            }
+            Self::SambaStreams => "named streams in user.DosStream.* (Samba's streams_xattr, ksmbd)",
+            Self::SambaDepot => "named streams in .streams (Samba's streams_depot)",
+            Self::SambaAcl => "access rights in security.NTACL (Samba's acl_xattr)",
+            Self::Netatalk2 => "header files in .AppleDouble (Netatalk 2)",
+            Self::Netatalk2Attributes => "attributes in .AppleDouble/name::EA (Netatalk with ea = ad)",
+            Self::Synology => "@eaDir (Synology)",
+            Self::ServicesForMacintosh => {
+                "AFP_AfpInfo and AFP_Resource as plain attributes (Services for Macintosh)"
+            }
+            Self::MacCopy => "user.com.apple.FinderInfo and ResourceFork (rsync -X from a Mac)",
+            Self::PrivateNames => "names with private code points for characters that Windows forbids",
+            Self::Fourfold => "Fourfold's own attributes",
+        }
+    }
+
+    /// Why clients do not see it; `None` if they do.
+    pub(super) fn unserved(self) -> Option<&'static str> {
+        match self {
+            Self::SambaDepot => {
+                Some("these streams are not read: copy the share with a Samba that has streams_xattr")
+            }
+            Self::SambaAcl => Some("these rights are not read: the mode and POSIX ACL of each file count"),
+            Self::Netatalk2Attributes => Some("these attributes are not read"),
+            Self::Synology => Some("these forks and attributes are not read"),
+            Self::PrivateNames => Some("Macs see the private characters in these names"),
+            _ => None,
+        }
+    }
+}
+
+/// Something wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Finding {
+    pub(super) path: PathBuf,
+    pub(super) what: String,
+}
+
+/// Findings of one kind: the first are named, all are counted.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Findings {
+    pub(super) count: u64,
+    pub(super) named: Vec<Finding>,
+}
+
+impl Findings {
+    fn add(&mut self, path: &Path, what: impl Into<String>) {
+        self.count += 1;
+        if self.named.len() < MOST_NAMED {
+            self.named.push(Finding { path: path.into(), what: what.into() });
+        }
+    }
+}
+
+/// What was found below a folder.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Survey {
+    pub(super) folder: PathBuf,
+    pub(super) files: u64,
+    pub(super) folders: u64,
+    /// How many files and folders have something in a layout.
+    pub(super) layouts: BTreeMap<Layout, u64>,
+    /// Values that cannot be read, or are not as their format says.
+    pub(super) damaged: Findings,
+    /// Copies of one thing that differ. Which one counts is said.
+    pub(super) conflicts: Findings,
+    /// `._name` without a file.
+    pub(super) orphans: Findings,
+    /// What could not be looked at.
+    pub(super) unreadable: Findings,
+}
+
+impl Survey {
+    /// Looks at a folder and everything below it.
+    pub(super) fn of(folder: &Path) -> anyhow::Result<Self> {
+        let what = || format!("{} cannot be read", folder.display());
+        let mut survey = Self { folder: folder.into(), ..Self::default() };
+        let is_folder = fs::metadata(folder).with_context(what)?.is_dir();
+        anyhow::ensure!(is_folder, "{} is not a folder; name the folder of a share", folder.display());
+        fs::read_dir(folder).with_context(what)?;
+        survey.look_at(folder);
+        let mut folders = vec![(folder.to_path_buf(), 0)];
+        while let Some((folder, depth)) = folders.pop() {
+            survey.folders += 1;
+            match entries(&folder) {
+                Ok(entries) => {
+                    let inner = entries.iter().filter_map(|entry| survey.entry(&folder, entry));
+                    let inner: Vec<PathBuf> = inner.collect();
+                    match depth {
+                        DEEPEST.. => survey.unreadable.add(&folder, "too deep: is it mounted inside itself?"),
+                        _ => folders.extend(inner.into_iter().map(|inner| (inner, depth + 1))),
+                    }
+                }
+                Err(error) => survey.unreadable.add(&folder, error.to_string()),
+            }
+        }
+        Ok(survey)
+    }
+
+    /// How many files have something in this layout.
+    pub(super) fn count(&self, layout: Layout) -> u64 {
+        self.layouts.get(&layout).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, layout: Layout) {
+        *self.layouts.entry(layout).or_default() += 1;
+    }
+
+    /// Looks at an entry. Returns it if it is a folder of users.
+    fn entry(&mut self, folder: &Path, entry: &DirEntry) -> Option<PathBuf> {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.as_bytes();
+        let kind = match entry.file_type() {
+            Ok(kind) => kind,
+            Err(error) => {
+                self.unreadable.add(&path, error.to_string());
+                return None;
+            }
+        };
+        if kind.is_dir() && self.is_books(&path, name) {
+            return None;
+        }
+        if kind.is_file() && self.is_sidecar(folder, &path, name) {
+            return None;
+        }
+        if *Map::Sfm.decode(name) != *name {
+            self.add(Layout::PrivateNames);
+        }
+        if kind.is_dir() || kind.is_file() {
+            self.look_at(&path);
+        }
+        self.files += u64::from(kind.is_file());
+        kind.is_dir().then_some(path)
+    }
+
+    /// Whether a folder is one of another server's own; counts what is in it.
+    fn is_books(&mut self, path: &Path, name: &[u8]) -> bool {
+        let count = |layout: fn(&[u8]) -> Layout, survey: &mut Self| match entries(path) {
+            Ok(entries) => entries.iter().for_each(|entry| survey.add(layout(entry.file_name().as_bytes()))),
+            Err(error) => survey.unreadable.add(path, error.to_string()),
+        };
+        let of_netatalk = |name: &[u8]| match name.windows(4).any(|part| part == b"::EA") {
+            true => Layout::Netatalk2Attributes,
+            false => Layout::Netatalk2,
+        };
+        match name {
+            NETATALK2_FOLDER => count(of_netatalk, self),
+            SYNOLOGY_FOLDER => count(|_| Layout::Synology, self),
+            b".streams" => count(|_| Layout::SambaDepot, self),
+            b".AppleDB" | b".AppleDesktop" => {}
+            _ => return vfs::is_own_name(name),
+        }
+        true
+    }
+
+    /// Whether a file is a sidecar; checks it.
+    fn is_sidecar(&mut self, folder: &Path, path: &Path, name: &[u8]) -> bool {
+        let Some(owner) = sidecar_owner(name) else { return false };
+        let mut head = Vec::new();
+        let read = File::open(path).and_then(|file| {
+            let total = file.metadata()?.len();
+            file.take(HEAD).read_to_end(&mut head).map(|_| total)
+        });
+        let total = match read {
+            Ok(total) => total,
+            Err(error) => {
+                self.unreadable.add(path, error.to_string());
+                return true;
+            }
+        };
+        if !sidecar::is_sidecar(&head) {
+            return false;
+        }
+        self.add(Layout::Sidecar);
+        match sidecar::parse(&head, total) {
+            Ok(parsed) => {
+                parsed.problems.iter().for_each(|problem| self.damaged.add(path, problem.to_string()))
+            }
+            Err(error) => self.damaged.add(path, error.to_string()),
+        }
+        let owner = folder.join(OsStr::from_bytes(owner));
+        if owner.symlink_metadata().is_err() {
+            self.orphans.add(path, "there is no file of this name; clients see a plain file");
+        }
+        true
+    }
+
+    /// Looks at the attributes of a file or folder.
+    fn look_at(&mut self, path: &Path) {
+        let values = match attributes(path) {
+            Ok(values) => values,
+            Err(error) => return self.unreadable.add(path, error.to_string()),
+        };
+        let mut seen: Vec<Layout> = values.iter().filter_map(|(name, _)| layout_of(name)).collect();
+        seen.sort_unstable();
+        seen.dedup();
+        seen.into_iter().for_each(|layout| self.add(layout));
+        let value = |is: &dyn Fn(&[u8]) -> bool| {
+            values.iter().find(|(name, _)| is(name)).map(|(_, value)| &value[..])
+        };
+        let parts = Parts {
+            netatalk: value(&|name| name == NETATALK_METADATA),
+            info_stream: value(&is_info_stream),
+            finder_info: value(&|name| name == APPLE_FINDER_INFO),
+            dosattrib: value(&|name| name == DOSATTRIB),
+            ..Parts::default()
+        };
+        let (metadata, problems) = Metadata::from_parts(&parts);
+        problems.iter().for_each(|problem| self.damaged.add(path, problem.to_string()));
+        for (place, alone) in [
+            ("AFP_AfpInfo", Parts { info_stream: parts.info_stream, ..Parts::default() }),
+            ("com.apple.FinderInfo", Parts { finder_info: parts.finder_info, ..Parts::default() }),
+        ] {
+            let other = Metadata::from_parts(&alone).0.finder_info;
+            if !other.is_none() && other != metadata.finder_info {
+                self.conflicts.add(path, format!("the Finder info in {place} differs: the other counts"));
+            }
+        }
+        self.forks(path, &values);
+    }
+
+    /// A fork in an attribute counts only if there is none in a sidecar.
+    fn forks(&mut self, path: &Path, values: &[(Vec<u8>, Vec<u8>)]) {
+        let in_attributes = values.iter().filter(|(name, value)| is_fork(name) && value.len() > 1).count();
+        if in_attributes > 1 {
+            self.conflicts.add(path, "the resource fork is in two attributes: the first counts");
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return };
+        let beside = folder.join(OsStr::from_bytes(&[b"._", name.as_bytes()].concat()));
+        let mut head = Vec::new();
+        let read = in_attributes > 0
+            && File::open(&beside).is_ok_and(|file| file.take(HEAD).read_to_end(&mut head).is_ok());
+        let total = fs::metadata(&beside).map_or(0, |beside| beside.len());
+        if read && sidecar::parse(&head, total).is_ok_and(|parsed| !parsed.resource_range.is_empty()) {
+            self.conflicts.add(path, "the resource fork is in an attribute and in ._name: ._name counts");
+        }
+    }
+}
+
+fn is_fork(name: &[u8]) -> bool {
+    name == NETATALK_RESOURCE || name == APPLE_RESOURCE || is_resource_stream(name)
+}
+
+/// The layout that an attribute belongs to.
+fn layout_of(name: &[u8]) -> Option<Layout> {
+    let is_samba = name.starts_with(samba::STREAM_PREFIX);
+    Some(match name {
+        NETATALK_METADATA => Layout::Netatalk,
+        NETATALK_RESOURCE => Layout::NetatalkFork,
+        APPLE_FINDER_INFO | APPLE_RESOURCE => Layout::MacCopy,
+        DOSATTRIB => Layout::SambaDos,
+        b"security.NTACL" => Layout::SambaAcl,
+        _ if is_info_stream(name) && is_samba => Layout::SambaInfo,
+        _ if is_resource_stream(name) && is_samba => Layout::SambaFork,
+        _ if is_info_stream(name) || is_resource_stream(name) => Layout::ServicesForMacintosh,
+        _ if name.starts_with(b"user.fourfold.") => Layout::Fourfold,
+        _ => match classify_xattr(name) {
+            Stored::SambaStream(_) => Layout::SambaStreams,
+            Stored::Client(client) if client.starts_with(b"com.apple.") => Layout::PlainAttributes,
+            _ => return None,
+        },
+    })
+}
+
+fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    fs::read_dir(folder)?.collect()
+}
+
+/// The attributes of a file, with the values of those that are looked at.
+fn attributes(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let mut buffer = vec![0_u8; LONGEST_VALUE];
+    let length = match rustix::fs::llistxattr(path, &mut buffer[..]) {
+        Ok(length) => length,
+        Err(rustix::io::Errno::OPNOTSUPP) => 0,
+        Err(error) => return Err(error.into()),
+    };
+    let names: Vec<Vec<u8>> = buffer[..length]
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(<[u8]>::to_vec)
+        .collect();
+    let mut attributes = Vec::new();
+    for name in names {
+        if layout_of(&name).is_none() {
+            continue;
+        }
+        let length = match name.starts_with(b"user.") {
+            true => rustix::fs::lgetxattr(path, &*name, &mut buffer[..])?,
+            false => 0,
+        };
+        attributes.push((name, buffer[..length].to_vec()));
+    }
+    Ok(attributes)
+}
