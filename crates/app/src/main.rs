@@ -22,6 +22,7 @@ mod doctor;
 mod exit;
 mod exports;
 mod folders;
+mod fork;
 mod gates;
 mod heartbeat;
 mod here;
@@ -31,6 +32,7 @@ mod log;
 mod lun;
 mod luns;
 mod memory;
+mod names;
 mod nfs_view;
 mod out;
 mod password;
@@ -77,6 +79,8 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
+        cli::Command::Names(arguments) => names::run(&arguments),
+        cli::Command::Fork(arguments) => fork::run(&arguments),
         cli::Command::Create(arguments) => dataset::create(&arguments),
         cli::Command::Destroy(arguments) => dataset::destroy(&arguments),
         cli::Command::Rename(arguments) => dataset::rename(&arguments),

@@ -6,6 +6,7 @@ use vfs::mac::attr::NewAttr;
 use vfs::mac::binary::MacBinary;
 use vfs::mac::binhex::BinHex;
 use vfs::mac::info_stream::InfoStream;
+use vfs::mac::portable::Portable;
 use vfs::mac::samba::{self, DosAttrib};
 use vfs::mac::{Metadata, Parts, layout, netatalk, plist, resource, sidecar, tags};
 
@@ -92,7 +93,7 @@ pub fn plist(data: &[u8]) {
     }
 }
 
-/// Archives of one file: MacBinary I to III and BinHex 4.0.
+/// Archives of one file: MacBinary I to III and BinHex 4.0; and all portable forms, read and written.
 pub fn archives(data: &[u8]) {
     let total = data.len() as u64;
     if let Ok(file) = MacBinary::parse(data, total) {
@@ -100,6 +101,12 @@ pub fn archives(data: &[u8]) {
         assert!(inside(file.data_range()) && inside(file.resource_range()));
         let head = file.build().expect("what was read");
         assert_eq!(MacBinary::parse(&head, total).map(|again| again.name), Ok(file.name));
+    }
+    if let Ok((format, file)) = Portable::decode(data, BINHEX_LIMIT)
+        && let Ok(written) = file.encode(format)
+        && file.lost(format).is_empty()
+    {
+        assert_eq!(Portable::decode(&written, BINHEX_LIMIT), Ok((format, file)));
     }
     if let Ok(file) = BinHex::decode(data, BINHEX_LIMIT) {
         assert!(file.data.len() + file.resource.len() <= BINHEX_LIMIT);

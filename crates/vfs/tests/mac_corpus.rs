@@ -11,6 +11,7 @@ use vfs::mac::apple_double::{AppleDouble, ByteOrder, Container, EntryId};
 use vfs::mac::binary::{MacBinary, Variant};
 use vfs::mac::binhex::BinHex;
 use vfs::mac::fields::Fields;
+use vfs::mac::portable::{Format, Portable};
 use vfs::mac::resource::{self, Shape};
 use vfs::mac::{FinderInfo, Metadata, Parts, Problem, netatalk, sidecar, time};
 
@@ -384,5 +385,27 @@ fn nothing_in_the_corpus_panics_at_any_length() {
                 assert_eq!(metadata.to_netatalk().len(), netatalk::METADATA_LEN);
             }
         }
+    }
+}
+
+/// What is read from a file of the corpus and written again in the same form says the same.
+#[test]
+fn every_portable_file_is_packed_as_it_was_unpacked() {
+    let mut counted = std::collections::BTreeMap::new();
+    for sample in samples(&["AppleSingle", "AppleDouble", "MacBinary", "BinHex4"]) {
+        let Ok((format, file)) = Portable::decode(&sample.bytes, 64 << 20) else { continue };
+        *counted.entry(format!("{format:?}")).or_insert(0) += 1;
+        let named =
+            Portable { name: if file.name.is_empty() { "name".into() } else { file.name.clone() }, ..file };
+        let again = Portable::decode(&named.encode(format).unwrap(), 64 << 20).unwrap();
+        assert_eq!(again, (format, named.clone()), "{}", sample.name);
+        // AppleSingle holds everything.
+        assert_eq!(named.lost(Format::AppleSingle), Vec::<&str>::new(), "{}", sample.name);
+        let single = Portable::decode(&named.encode(Format::AppleSingle).unwrap(), 0).unwrap();
+        assert_eq!(single, (Format::AppleSingle, named), "{}", sample.name);
+    }
+    println!("packed again: {counted:?}");
+    if corpus().is_some() {
+        assert!(counted.len() == 4 && counted.values().sum::<i32>() > 60, "{counted:?}");
     }
 }

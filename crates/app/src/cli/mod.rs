@@ -6,7 +6,9 @@ mod bench;
 mod caches;
 mod dataset;
 mod doctor;
+mod fork;
 mod lun;
+mod names;
 mod pool;
 mod replicate;
 mod serve;
@@ -29,7 +31,9 @@ pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };
 pub(crate) use doctor::Doctor;
+pub(crate) use fork::{Fork as ForkCommand, Form, Pack, Unpack};
 pub(crate) use lun::{Create, Lun, LunSnapshot};
+pub(crate) use names::Names;
 pub(crate) use pool::Pool;
 pub(crate) use replicate::Replicate;
 pub(crate) use serve::Serve;
@@ -88,6 +92,12 @@ Exit codes:
     /// Look at a folder that another server has served, and say how to serve it as it is
     #[command(after_help = adopt::EXAMPLES)]
     Adopt(Adopt),
+    /// Find names that will hurt some client, and fix them
+    #[command(after_help = names::EXAMPLES)]
+    Names(Names),
+    /// Pack and unpack files with resource forks: AppleSingle, AppleDouble, MacBinary, BinHex
+    #[command(subcommand)]
+    Fork(ForkCommand),
     /// Make a share, by itself or below another one
     #[command(after_help = dataset::CREATE)]
     Create(CreateShare),
@@ -333,7 +343,7 @@ mod tests {
         let mut command = command();
         let of = |command: &mut clap::Command, name| command.find_subcommand_mut(name).unwrap().clone();
         let mut groups =
-            ["user", "lun", "pool", "snapshot", "caches"].map(|name| of(&mut command, name)).to_vec();
+            ["user", "lun", "pool", "snapshot", "caches", "fork"].map(|name| of(&mut command, name)).to_vec();
         groups.push(of(&mut of(&mut command, "lun"), "snapshot"));
         let mut commands: Vec<clap::Command> = command.get_subcommands().cloned().collect();
         commands.extend(groups.iter().flat_map(clap::Command::get_subcommands).cloned());

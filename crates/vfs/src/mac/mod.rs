@@ -17,6 +17,7 @@ pub mod layout;
 pub mod model;
 pub mod netatalk;
 pub mod plist;
+pub mod portable;
 pub mod problem;
 pub mod resource;
 pub mod samba;

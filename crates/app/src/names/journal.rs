@@ -1,0 +1,112 @@
+//! The journal of changed names: a line of JSON for each, on the disk before the file is renamed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{ErrorKind, Write as _};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use serde::{Deserialize, Serialize};
+
+/// The longest journal that is read.
+const LONGEST: u64 = 1 << 30;
+
+/// A change: names as bytes in hexadecimal, because they need not be text.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    folder: String,
+    from: String,
+    to: String,
+}
+
+/// A journal that is being written.
+pub(super) struct Journal {
+    file: File,
+}
+
+impl Journal {
+    /// Makes the file.
+    pub(super) fn new(path: &Path) -> anyhow::Result<Self> {
+        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        match file {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                bail!("the journal {} exists; name another file, so that it is not lost", path.display())
+            }
+            other => Ok(Self { file: other.with_context(|| format!("{} cannot be made", path.display()))? }),
+        }
+    }
+
+    /// Renames a file and its sidecar.
+    pub(super) fn rename(&mut self, folder: &Path, from: &OsStr, to: &OsStr) -> anyhow::Result<()> {
+        let folder = std::path::absolute(folder)?;
+        let line = Line { folder: hex(folder.as_os_str()), from: hex(from), to: hex(to) };
+        let line = serde_json::to_string(&line)? + "\n";
+        self.file
+            .write_all(line.as_bytes())
+            .and_then(|()| self.file.sync_data())
+            .context("the journal cannot be written")?;
+        rename_both(&folder, from, to)
+    }
+}
+
+/// Takes the changes of a journal back, the last first. Returns how many, and what failed.
+pub(super) fn undo(path: &Path) -> anyhow::Result<(usize, Vec<String>)> {
+    let what = || format!("{} cannot be read", path.display());
+    anyhow::ensure!(
+        fs::metadata(path).with_context(what)?.len() <= LONGEST,
+        "{} is too long",
+        path.display()
+    );
+    let text = fs::read_to_string(path).with_context(what)?;
+    let (mut back, mut failed) = (0, Vec::new());
+    for (number, line) in text.lines().enumerate().collect::<Vec<_>>().into_iter().rev() {
+        let wrong = || format!("{}, line {}: it is no line of a journal", path.display(), number + 1);
+        let Line { folder, from, to } = serde_json::from_str(line).with_context(wrong)?;
+        let parts = (bytes(&folder), bytes(&from), bytes(&to));
+        let (Some(folder), Some(from), Some(to)) = parts else { bail!("{}", wrong()) };
+        let folder = PathBuf::from(folder);
+        let is_name = |name: &OsStr| Path::new(name).file_name() == Some(name);
+        anyhow::ensure!(is_name(&from) && is_name(&to), "{}", wrong());
+        // The last line of a run that was cut off may say what was not done.
+        let was_done =
+            folder.join(&to).symlink_metadata().is_ok() || folder.join(&from).symlink_metadata().is_err();
+        if !was_done {
+            continue;
+        }
+        match rename_both(&folder, &to, &from) {
+            Ok(()) => back += 1,
+            Err(error) => failed.push(format!("{:?}: {error:#}", folder.join(&to))),
+        }
+    }
+    Ok((back, failed))
+}
+
+/// Renames a file, and its sidecar if there is one. No file is replaced.
+fn rename_both(folder: &Path, from: &OsStr, to: &OsStr) -> anyhow::Result<()> {
+    let beside = |name: &OsStr| folder.join(OsString::from_vec([b"._", name.as_bytes()].concat()));
+    let no_replace = RenameFlags::NOREPLACE;
+    renameat_with(CWD, folder.join(from), CWD, folder.join(to), no_replace)
+        .context("it cannot be renamed")?;
+    match renameat_with(CWD, beside(from), CWD, beside(to), no_replace) {
+        Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG) => Ok(()),
+        Err(error) => {
+            let back = renameat_with(CWD, folder.join(to), CWD, folder.join(from), no_replace);
+            let stays = if back.is_ok() { "it has its old name" } else { "it has its new name" };
+            bail!("its ._ file cannot be renamed ({error}); {stays}")
+        }
+    }
+}
+
+fn hex(name: &OsStr) -> String {
+    name.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn bytes(hex: &str) -> Option<OsString> {
+    if !hex.len().is_multiple_of(2) || !hex.is_ascii() {
+        return None;
+    }
+    let pairs = (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).ok());
+    pairs.collect::<Option<Vec<u8>>>().map(OsString::from_vec)
+}

@@ -1,0 +1,136 @@
+//! `fourfold fork`: files with forks, packed and unpacked, alone and in trees.
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use vfs::mac::portable::Portable;
+
+fn fork(folder: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fourfold")).arg("fork").args(words).current_dir(folder).output().unwrap()
+}
+
+fn well(folder: &Path, words: &[&str]) -> Value {
+    let output = fork(folder, &[words, &["--json"]].concat());
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{words:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_str(&said).unwrap()
+}
+
+fn folder(top: &Path, name: &str) -> PathBuf {
+    let folder = top.join(name);
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// A file with everything that AppleSingle holds, as such a file.
+fn letter() -> Vec<u8> {
+    let mut letter = Portable { name: "Letter".into(), ..Portable::default() };
+    letter.finder_info.set_type(*b"TEXT", *b"ttxt");
+    (letter.data, letter.resource) = (b"Dear Ada".to_vec(), vec![7; 5_000]);
+    let at = |secs| Some(vfs::Time { secs, nanos: 0 });
+    (letter.dates.created, letter.dates.modified) = (at(1_000_000_000), at(1_100_000_000));
+    letter.encode(vfs::mac::portable::Format::AppleSingle).unwrap()
+}
+
+#[test]
+fn a_file_goes_through_each_form_and_is_the_same() {
+    let top = tempfile::tempdir().unwrap();
+    let first = folder(top.path(), "first");
+    fs::write(first.join("in.as"), letter()).unwrap();
+    well(&first, &["unpack", "in.as"]);
+    assert_eq!(fs::read(first.join("Letter")).unwrap(), b"Dear Ada");
+    assert_eq!(fs::metadata(first.join("._Letter")).unwrap().len(), 82 + 5_000);
+    for (form, packed, lossy) in [
+        ("applesingle", "Letter.as", false),
+        ("appledouble", "Letter", false),
+        ("macbinary", "Letter.bin", false),
+        ("binhex", "Letter.hqx", true),
+    ] {
+        let (sent, got) =
+            (folder(top.path(), &format!("{form}-sent")), folder(top.path(), &format!("{form}-got")));
+        let into = sent.to_string_lossy();
+        let words = ["pack", "Letter", "--form", form, "--into", &into];
+        if lossy {
+            let refused = fork(&first, &words);
+            assert_eq!(refused.status.code(), Some(1));
+            assert!(String::from_utf8_lossy(&refused.stderr).contains("dates"), "{refused:?}");
+        }
+        well(&first, &if lossy { [&words[..], &["--lossy"]].concat() } else { words.to_vec() });
+        well(&sent, &["unpack", packed, "--into", &got.to_string_lossy()]);
+        well(&got, &["pack", "Letter"]);
+        let again = fs::read(got.join("Letter.as")).unwrap();
+        if !lossy {
+            assert_eq!(again, letter(), "{form}");
+            continue;
+        }
+        let (mut kept, whole) =
+            (Portable::decode(&again, 0).unwrap().1, Portable::decode(&letter(), 0).unwrap().1);
+        kept.dates = whole.dates;
+        assert_eq!(kept, whole, "{form}: all but the dates");
+    }
+    let twice = fork(&first, &["unpack", "in.as"]);
+    assert_eq!(twice.status.code(), Some(1), "no file is replaced");
+    assert!(String::from_utf8_lossy(&twice.stderr).contains("exists"));
+}
+
+/// All whole files of the shared corpus, as trees: unpacked, packed as AppleSingle, unpacked again.
+#[test]
+fn the_corpus_of_real_files_is_kept() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/mac");
+    let top = tempfile::tempdir().unwrap();
+    let source = folder(top.path(), "source");
+    let mut expected = Vec::new();
+    for kind in ["applesingle", "macbinary", "binhex"] {
+        let Ok(entries) = fs::read_dir(corpus.join(kind)) else {
+            return println!("skipped: no corpus at {}", corpus.display());
+        };
+        for entry in entries.map(Result::unwrap) {
+            let bytes = fs::read(entry.path()).unwrap();
+            let Ok((_, file)) = Portable::decode(&bytes, 64 << 20) else { continue };
+            let within = folder(&source, &format!("{kind}-{}", expected.len()));
+            fs::write(within.join(entry.file_name()), bytes).unwrap();
+            expected.push((within.file_name().unwrap().to_owned(), file));
+        }
+    }
+    let (files, packed) = (folder(top.path(), "files"), folder(top.path(), "packed"));
+    well(top.path(), &["unpack", "source", "--into", &files.to_string_lossy()]);
+    well(&files, &["pack", "source", "--into", &packed.to_string_lossy()]);
+    for (place, file) in &expected {
+        let made = fs::read_dir(packed.join("source").join(place)).unwrap().next().unwrap().unwrap().path();
+        let (_, again) = Portable::decode(&fs::read(&made).unwrap(), 0).unwrap();
+        assert_eq!(
+            (again.data == file.data, again.resource == file.resource),
+            (true, true),
+            "{}",
+            made.display()
+        );
+        assert_eq!(
+            (again.finder_info, &again.comment),
+            (file.finder_info, &file.comment),
+            "{}",
+            made.display()
+        );
+        // A file without a date of creation is made now.
+        assert!(
+            file.dates.created.is_none_or(|created| again.dates.created == Some(created)),
+            "{}",
+            made.display()
+        );
+    }
+    println!("{} files", expected.len());
+    assert!(expected.len() > 30);
+}
+
+#[test]
+fn what_is_no_such_file_is_said() {
+    let top = tempfile::tempdir().unwrap();
+    fs::write(top.path().join("text"), b"only text").unwrap();
+    let refused = fork(top.path(), &["unpack", "text"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("MacBinary"), "{refused:?}");
+    assert_eq!(fork(top.path(), &["pack", "nothing"]).status.code(), Some(1));
+    assert_eq!(fork(top.path(), &["pack", "text", "--into", "nowhere"]).status.code(), Some(1));
+}

@@ -1,0 +1,92 @@
+//! `fourfold names`: what hurts, a fix, and back.
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn names(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fourfold")).arg("names").args(words).output().unwrap()
+}
+
+fn json(words: &[&str]) -> Value {
+    let output = names(&[words, &["--json"]].concat());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// All names below a folder, with the content of files.
+fn tree(folder: &Path) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let path = entry.path();
+        if path.is_dir() {
+            all.extend(tree(&path));
+        }
+        all.push((path.as_os_str().as_bytes().to_vec(), fs::read(&path).unwrap_or_default()));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn names_are_previewed_fixed_and_taken_back() {
+    let top = tempfile::tempdir().unwrap();
+    let share = top.path().join("share");
+    let inner = share.join("Sales. ");
+    fs::create_dir_all(&inner).unwrap();
+    fs::write(inner.join("1\u{f022}2"), "private").unwrap();
+    fs::write(inner.join("._1\u{f022}2"), "sidecar").unwrap();
+    fs::write(inner.join(OsStr::from_bytes(b"caf\xe9")), "latin").unwrap();
+    for name in ["Report", "report", "what?", "fine", ".fourfold"] {
+        fs::write(share.join(name), name).unwrap();
+    }
+    let (before, path) = (tree(&share), share.to_string_lossy().into_owned());
+
+    let preview = json(&[&path]);
+    let found = preview["names"].as_array().unwrap();
+    let fixed: Vec<&str> = found.iter().filter_map(|one| one["fixed"].as_str()).collect();
+    assert_eq!(fixed, ["1:2", "caf_", "Sales", "report 2"]);
+    assert_eq!((found.len(), tree(&share)), (5, before.clone()), "nothing is changed");
+    let text = String::from_utf8(names(&[&path]).stdout).unwrap();
+    assert!(text.contains("would become \"report 2\"") && text.contains("5 names, 4 with a fix"), "{text}");
+
+    let journal = top.path().join("journal").to_string_lossy().into_owned();
+    json(&[&path, "--fix", "--windows", "--journal", &journal]);
+    let sales = share.join("Sales");
+    assert_eq!(fs::read(sales.join("1_2")).unwrap(), b"private");
+    assert_eq!(fs::read(sales.join("._1_2")).unwrap(), b"sidecar");
+    assert_eq!(fs::read(sales.join("caf_")).unwrap(), b"latin");
+    assert_eq!(
+        (fs::read(share.join("report 2")).unwrap(), fs::read(share.join("what_")).unwrap()),
+        (b"report".to_vec(), b"what?".to_vec())
+    );
+    assert_eq!(json(&[&path])["names"].as_array().unwrap().len(), 0);
+
+    assert_eq!(
+        names(&[&path, "--fix", "--journal", &journal]).status.code(),
+        Some(1),
+        "a journal is not replaced"
+    );
+    assert_eq!(json(&["--undo", &journal])["back"], 5);
+    assert_eq!(tree(&share), before);
+    assert_eq!(json(&["--undo", &journal])["back"], 0);
+}
+
+#[test]
+fn what_cannot_be_done_is_said() {
+    assert_eq!(names(&["/nonexistent"]).status.code(), Some(1));
+    assert_eq!(names(&[]).status.code(), Some(2));
+    let top = tempfile::tempdir().unwrap();
+    let folder = top.path().to_string_lossy();
+    assert_eq!(names(&[&folder, "--fix"]).status.code(), Some(2), "a fix needs a journal");
+    let journal = top.path().join("journal");
+    fs::write(&journal, "{\"folder\":\"2f\",\"from\":\"2e2e2f61\",\"to\":\"62\"}\n").unwrap();
+    let refused = names(&["--undo", &journal.to_string_lossy()]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("line 1"));
+}
