@@ -173,7 +173,7 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "[[user]]\nname = \"ada\"\npassword = \"x\"",
         &[
-            "fourfold.toml:6:1: error: [[user]] has no setting `password`; the settings are: name, uid, gid, disabled",
+            "fourfold.toml:6:1: error: [[user]] has no setting `password`; the settings are: name, uid, gid, disabled, admin",
         ],
     ),
 ];

@@ -188,7 +188,7 @@ fn wrong_names_and_properties_are_refused_with_the_next_step() {
         (&["create", "studio/a", "-o", "read-only"], "write PROPERTY=VALUE"),
         (&["set", "qouta=1G", "studio"], "there is no property `qouta`"),
         (&["set", "quota=much", "studio"], "`quota` must be a size such as \"256 MiB\", not \"much\""),
-        (&["set", "quota=1G", "lab"], "fourfold.toml has no share \"lab\"; the shares are: studio"),
+        (&["set", "quota=1G", "lab"], "there is no share \"lab\"; the shares are: studio"),
         (&["set", "snapshot-schedule=often:2", "studio"], "hourly, daily, nightly, weekly and monthly"),
         (&["set", "read-only=perhaps", "studio"], "must be true or false, not \"perhaps\""),
         (&["set", "name=x", "studio"], "`fourfold rename studio x`"),

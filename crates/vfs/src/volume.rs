@@ -370,7 +370,7 @@ impl Volume {
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
         let before = self.may_change(folder)?;
         let stored = self.entry_name(&actor.caller, folder, name)?;
-        self.may_take_away(folder, &stored)?;
+        self.may_take_away(actor, folder, &stored)?;
         let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
         let going = self.concerned(actor, folder, &stored, (Cause::Remove, denied_by))?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));

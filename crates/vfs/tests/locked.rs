@@ -147,7 +147,7 @@ fn each_bit_says_one_thing() {
 }
 
 #[test]
-fn a_file_with_the_read_only_attribute_is_moved_through_an_open_only() {
+fn a_file_with_the_read_only_attribute_is_moved_and_removed_through_an_open_only() {
     for scene in scenes() {
         scene.describe(|metadata| metadata.set_dos(DosAttributes::READONLY));
         assert_eq!(scene.write(), Err(Error::Locked));
@@ -157,8 +157,10 @@ fn a_file_with_the_read_only_attribute_is_moved_through_an_open_only() {
         let place = Some(Beside { folder: &root.object, name: b"notes" });
         let options = OpenOptions { place, granted: true, ..OpenOptions::data(Modes::DELETE) };
         let open = run(scene.volume.open(&scene.actor, &scene.file(), options)).unwrap();
-        assert_eq!(run(open.remove_on_close(true)), Err(Error::Locked));
         run(open.rename_to(&root, b"other", RenameMode::Replace)).unwrap();
+        run(open.remove_on_close(true)).unwrap();
+        run(open.close()).unwrap();
+        assert_eq!(scene.remove(b"other", Kind::File), Err(Error::NotFound));
     }
 }
 

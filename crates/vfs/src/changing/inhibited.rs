@@ -154,8 +154,8 @@ impl Volume {
     }
 
     /// Fails where an entry of a folder may not be removed.
-    pub(crate) fn may_take_away(&self, folder: &Found, name: &[u8]) -> Result<()> {
-        self.entry_may_despite(folder, name, FileBits::DELETE_INHIBIT)
+    pub(crate) fn may_take_away(&self, actor: &Actor, folder: &Found, name: &[u8]) -> Result<()> {
+        self.entry_may_despite(folder, name, FileBits::DELETE_INHIBIT | read_only_for(actor))
     }
 
     /// Fails if an entry may not be moved, or if the entry at its target may not make way for it.
@@ -166,13 +166,11 @@ impl Volume {
         mode: RenameMode,
         actor: &Actor,
     ) -> Result<()> {
-        // Only SMB moves a file through an open, and Windows' read-only attribute allows that.
-        let read_only = if actor.open.is_some() { FileBits::default() } else { FileBits::READ_ONLY };
-        let bits = FileBits::RENAME_INHIBIT | read_only;
+        let bits = FileBits::RENAME_INHIBIT | read_only_for(actor);
         self.entry_may_despite(from.0, from.1, bits)?;
         match mode {
             RenameMode::Exchange => self.entry_may_despite(to.0, to.1, bits),
-            _ => self.may_take_away(to.0, to.1),
+            _ => self.may_take_away(actor, to.0, to.1),
         }
     }
 
@@ -205,6 +203,12 @@ impl Volume {
     }
 }
 
+/// What Windows' read-only attribute forbids besides writing. Only SMB removes and moves files through
+/// an open. It allows moving, and its clients may remove the file in spite of the attribute.
+fn read_only_for(actor: &Actor) -> FileBits {
+    if actor.open.is_some() { FileBits::default() } else { FileBits::READ_ONLY }
+}
+
 /// The bits of a file's metadata that apply.
 pub(crate) fn inhibits(metadata: &Metadata, kind: Kind) -> FileBits {
     counting(metadata.bits, metadata.dos, kind)
@@ -218,7 +222,7 @@ fn counting(bits: FileBits, dos: DosAttributes, kind: Kind) -> FileBits {
         return counting.difference(FileBits::WRITE_INHIBIT);
     }
     match dos.contains(DosAttributes::READONLY) && !counting.contains(FileBits::LOCKED) {
-        true => counting | FileBits::WRITE_INHIBIT | FileBits::DELETE_INHIBIT | FileBits::READ_ONLY,
+        true => counting | FileBits::WRITE_INHIBIT | FileBits::READ_ONLY,
         false => counting,
     }
 }

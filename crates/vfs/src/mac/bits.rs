@@ -27,7 +27,7 @@ bitflags! {
         /// What the Finder calls "Locked".
         const LOCKED = 0x01A0;
         /// Never stored: the file has the read-only attribute of Windows. Beside what the other bits
-        /// forbid, only a client of SMB may rename it.
+        /// forbid, only a client of SMB may remove or rename it.
         const READ_ONLY = 0x8000;
     }
 }

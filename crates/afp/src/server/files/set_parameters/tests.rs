@@ -220,7 +220,7 @@ async fn dos_attributes_of_another_server_are_seen() {
     let mut scene = Scene::new(Version::V3_4).await;
     let tree = scene.server.volume("share");
     let file = tree.lookup(&Caller::root(), &tree.root().unwrap().object, b"f").unwrap();
-    for (value, bits) in [(&b"0x02"[..], 0x0001_u16), (b"0x01", 0x0020), (b"0x04", 0x0004), (b"0x00", 0)] {
+    for (value, bits) in [(&b"0x02"[..], 0x0001_u16), (b"0x01", 0x01A0), (b"0x04", 0x0004), (b"0x00", 0)] {
         let mode = vfs::backend::XattrMode::Set;
         file.object.set_xattr(&Caller::root(), b"user.DOSATTRIB", value, mode).unwrap();
         assert_eq!(scene.get("f", 1).await, bits.to_be_bytes(), "{value:?}");
