@@ -199,7 +199,7 @@ impl FirstFile {
 
     fn keep(mut self) -> anyhow::Result<()> {
         let Some(path) = self.0.take() else { return Ok(()) };
-        Ok(out::line(&format!("made the settings file {}", path.display()))?)
+        Ok(out::line(format!("made the settings file {}", path.display()))?)
     }
 }
 

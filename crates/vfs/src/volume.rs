@@ -171,7 +171,7 @@ impl Volume {
             listings: Listings::new(options.cache.clone(), site.details.clone()),
             streams: options
                 .sidecars
-                .then(|| Arc::new(Streams::at(&homes).as_found().with_style(options.style))),
+                .then(|| Arc::new(Streams::at(&homes).with_what_is_there().with_style(options.style))),
             backend,
             homes,
             options,

@@ -91,8 +91,8 @@ pub(super) fn is_fork(name: &[u8]) -> bool {
 /// After the fork has moved into a sidecar.
 pub(super) fn drop_attribute(object: &dyn Object) -> Result<()> {
     let names = found(object.list_xattrs())?.unwrap_or_default();
-    let forks = names.iter().filter(|name| is_fork(name));
-    forks.map(|name| found(object.remove_xattr(&Caller::root(), name)).map(drop)).collect()
+    let mut forks = names.iter().filter(|name| is_fork(name));
+    forks.try_for_each(|name| found(object.remove_xattr(&Caller::root(), name)).map(drop))
 }
 
 impl Streams {
@@ -110,7 +110,7 @@ impl Streams {
 
     /// Looks for Netatalk 2's header files if that server has served the folder: it makes its folder
     /// at the root first.
-    pub(crate) fn as_found(self) -> Self {
+    pub(crate) fn with_what_is_there(self) -> Self {
         let root = self.backend.root();
         let store = root.and_then(|root| root.object.lookup(&Caller::root(), NETATALK2_FOLDER));
         match store.is_ok_and(|store| store.attributes.kind == Kind::Folder) {

@@ -103,7 +103,7 @@ fn all(outcomes: &mut Outcomes) -> Result<()> {
     for layout in LAYOUTS {
         let (theirs, ours) = (place.client(smbd), place.client(ours));
         let mut check = |what: &str, test: &dyn Fn() -> Result<()>| {
-            outcomes.run(&format!("{}: {what}", layout.name), &[], || test());
+            outcomes.run(&format!("{}: {what}", layout.name), &[], test);
         };
         check("reads what smbd wrote", &|| Content::old().check(&ours, layout.name, OLD));
         check("smbd reads what is changed", &|| {
