@@ -325,7 +325,20 @@ fn a_folder_goes_with_what_other_servers_know_of_its_files() {
     assert_eq!(disk.streams.remove_folder(&user(), &*root, b"folder"), Err(crate::Error::NotEmpty));
     assert!(store.lookup(&user(), b".Parent").is_ok());
     folder.remove(&user(), b"kept").unwrap();
+    // Files that no server makes there belong to somebody.
+    for place in [&store, &of_file] {
+        make(&**place, b"letter", NewKind::File).write_at(&user(), 0, b"Dear", Stability::File).unwrap();
+        assert_eq!(disk.streams.remove_folder(&user(), &*root, b"folder"), Err(crate::Error::NotEmpty));
+        assert!(store.lookup(&user(), b".Parent").is_ok());
+        assert!(of_file.lookup(&user(), b"SYNOPHOTO_THUMB_M.jpg").is_ok());
+        place.remove(&user(), b"letter").unwrap();
+    }
     disk.streams.remove_folder(&user(), &*root, b"folder").unwrap();
+    // A file of such a name is a file.
+    let other = disk.folder("other");
+    make(&*other, b"@eaDir", NewKind::File);
+    assert_eq!(disk.streams.remove_folder(&user(), &*root, b"other"), Err(crate::Error::NotEmpty));
+    assert!(other.lookup(&user(), b"@eaDir").is_ok());
 }
 
 /// A volume with Netatalk 2's header file of `f`: Finder info, comment and fork.
