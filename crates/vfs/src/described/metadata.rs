@@ -47,8 +47,9 @@ impl Volume {
         Ok(locks(&of.attributes, &|name| of.object.xattr(name), &names))
     }
 
-    /// The metadata as they are stored, whatever the mode says.
-    pub(crate) fn stored_metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
+    /// The metadata as they are stored, whatever the mode says. `None`: the file has no metadata, and
+    /// no extended attribute either.
+    pub fn stored_metadata(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Option<Metadata>> {
         let (object, file) = (&*of.object, place.map(|place| file_at(of, place)));
         let (names, at) = (streams::names(object)?, self.streams.as_ref().zip(file));
         let beside = at.as_ref().is_some_and(|(streams, file)| streams.may_have_sidecar(file));

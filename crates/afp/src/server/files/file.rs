@@ -131,7 +131,12 @@ fn refuse_inhibited(
     at: &ids::Place,
     bit: FileBits,
 ) -> Result<(), ResultCode> {
-    let metadata = volume.tree().metadata(found, Some(at.beside()))?;
+    let (tree, place) = (volume.tree(), Some(at.beside()));
+    // What only the mode says binds writing: a folder's rights decide on its entries.
+    let metadata = match bit {
+        FileBits::WRITE_INHIBIT => tree.metadata(found, place)?,
+        _ => tree.stored_metadata(found, place)?.unwrap_or_default(),
+    };
     let bits = if is_folder(found) { metadata.bits } else { metadata.shown_bits() };
     if bits.contains(bit) { Err(ResultCode::OBJECT_LOCKED) } else { Ok(()) }
 }
