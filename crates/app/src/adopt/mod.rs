@@ -68,9 +68,12 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Translates the text of a settings file.
+type Translate = fn(&str) -> Translated;
+
 /// Reads the settings of other servers. Shares of one folder are one.
 fn read(adopt: &Adopt) -> anyhow::Result<Translated> {
-    let files: [(&Option<PathBuf>, fn(&str) -> Translated); 3] = [
+    let files: [(&Option<PathBuf>, Translate); 3] = [
         (&adopt.smb_conf, smb_conf::translate),
         (&adopt.afp_conf, afp_conf::translate),
         (&adopt.exports, exports_file::translate),
