@@ -1,6 +1,7 @@
 //! The NFS server as a part of the program: it gets settings and reports its status.
 
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -56,6 +57,10 @@ impl NfsView {
             hosts: Arc::new(
                 InIndex::new(volumes.index().clone()).context("the index in the state folder failed")?,
             ),
+            clients: Arc::new(
+                InIndex::of_clients(volumes.index().clone())
+                    .context("the index in the state folder failed")?,
+            ),
             epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
             name: here::host_name(),
@@ -70,6 +75,7 @@ impl NfsView {
             portmap: OnceLock::new(),
         });
         view.service.set_exports(view.exports(&current.settings)?);
+        view.service.set_versions(versions(&current.settings.server));
         Ok(view)
     }
 
@@ -164,6 +170,13 @@ impl NfsView {
     }
 }
 
+/// The versions of NFS that the settings turn on.
+fn versions(server: &ServerSettings) -> RangeInclusive<u32> {
+    let oldest = if server.nfs_3 { 3 } else { 4 };
+    let newest = if server.nfs_4 { 4 } else { 3 };
+    oldest..=newest
+}
+
 impl View for NfsView {
     fn report(&self, status: &mut Status) {
         let now = SystemTime::now();
@@ -186,6 +199,7 @@ impl View for NfsView {
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         match self.exports(&current.settings) {
             Ok(exports) => {
+                self.service.set_versions(versions(&current.settings.server));
                 self.service.set_exports(exports);
                 Vec::new()
             }

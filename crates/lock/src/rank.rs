@@ -195,6 +195,14 @@ ranks! {
     NsmTable Known,
     /// The monitored hosts.
     NsmHosts Known,
+    /// The clients of NFSv4.
+    Nfs4Clients Known,
+    /// The owners, opens and locks of a client of NFSv4.
+    Nfs4Owned Known,
+    /// The clients of NFSv4 that may reclaim what they held before a restart.
+    Nfs4Former Known,
+    /// An open of NFSv4, until it is closed.
+    Nfs4Open Known,
     /// The clients that use NLM locks.
     NlmHosts Known,
     /// The locks that clients wait for.

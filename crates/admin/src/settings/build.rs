@@ -158,6 +158,8 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             _ => Encryption::Optional,
         },
         smb_directory_leases: server.bool("smb-directory-leases"),
+        nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
+        nfs_4: server.texts("nfs-versions").iter().any(|version| version == "4.0"),
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),

@@ -81,6 +81,10 @@ pub struct ServerSettings {
     pub cache_files: Option<u64>,
     /// The limit of kept buffers, in bytes; `None`: a part of the budget.
     pub cache_buffers: Option<u64>,
+    /// NFSv3 is served.
+    pub nfs_3: bool,
+    /// NFSv4.0 is served.
+    pub nfs_4: bool,
     /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
     /// machine's memory.
     pub transfer_memory: Option<u64>,

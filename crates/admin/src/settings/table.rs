@@ -9,6 +9,8 @@ pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|s| s.table == table && s.key == key)
 }
 
+/// The values of `nfs-versions`.
+pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0"];
 /// The values of `afp-logins`.
 pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
@@ -66,6 +68,10 @@ pub static SETTINGS: &[Setting] = &[
         .without_default("that of the server's own certificate")
         .restart()
         .says("A file with the private key of `admin-certificate`, in PEM.", ""),
+    new(Server, "nfs-versions", SomeOf(NFS_VERSIONS), "[\"3\"]").says(
+        "The versions of NFS that are served.",
+        "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
+    ),
     new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must sign what they send.",
         "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \

@@ -27,6 +27,11 @@ impl HandleSecret {
     pub fn new(bytes: [u8; 16]) -> Self {
         Self(bytes)
     }
+
+    /// The bytes of the key.
+    pub(crate) fn bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
 }
 
 /// The view of a file that a handle refers to.

@@ -28,6 +28,7 @@ mod v3;
 mod v4;
 
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -52,6 +53,8 @@ pub struct Company {
     pub network: Arc<dyn Network>,
     /// The table of hosts that hold locks. The server reads it after a restart.
     pub hosts: Arc<dyn HostTable>,
+    /// The table of clients of version 4 that have files open. The server reads it after a restart.
+    pub clients: Arc<dyn HostTable>,
     /// The number of this run of the server, counted up at each start.
     pub epoch: u64,
     /// The grace period: how long after a restart clients may reclaim their locks before new locks
@@ -66,11 +69,12 @@ pub struct Company {
 impl Default for Company {
     /// The host's network, and an empty table of hosts.
     fn default() -> Self {
-        let hosts = Arc::new(InMemory::default());
+        let (hosts, clients) = (Arc::new(InMemory::default()), Arc::new(InMemory::default()));
         let grace = Duration::from_secs(45);
         Self {
             network: Arc::new(Sockets),
             hosts,
+            clients,
             epoch: 1,
             grace,
             name: "fourfold".into(),
@@ -92,7 +96,9 @@ pub struct Service {
     network: Arc<dyn Network>,
     monitor: nsm::Monitor,
     locks: nlm::Locks,
+    nfs4: v4::Clients,
     login_guard: Arc<LoginGuard>,
+    oldest_version: AtomicU32,
     newest_version: AtomicU32,
 }
 
@@ -110,6 +116,7 @@ impl Service {
         started: SystemTime,
         company: Company,
     ) -> Arc<Self> {
+        let nfs4 = v4::Clients::new(&company, &secret);
         let since = started.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Arc::new(Self {
             exports: RwLock::new(Arc::new(exports.into_iter().map(Arc::new).collect())),
@@ -119,10 +126,12 @@ impl Service {
             mounts: mount::Mounts::default(),
             clients: Clients::default(),
             places: Mutex::default(),
-            monitor: nsm::Monitor::new(&company),
+            monitor: nsm::Monitor::new(&company, nfs4.has_former()),
             network: company.network,
             locks: nlm::Locks::default(),
+            nfs4,
             login_guard: company.login_guard,
+            oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),
         })
     }
@@ -138,19 +147,22 @@ impl Service {
         let exports: Arc<Vec<_>> = Arc::new(exports.into_iter().map(Arc::new).collect());
         let before = std::mem::replace(&mut *self.exports.write(), exports.clone());
         let stays = |old: &Export| exports.iter().any(|new| new.tag == old.tag);
-        before.iter().filter(|export| !stays(export)).for_each(|export| self.locks.leave(export));
+        for export in before.iter().filter(|export| !stays(export)) {
+            self.leave_export(export);
+            self.locks.leave(export);
+        }
     }
 
-    /// The newest version of NFS that is answered: 3, or 4 after [`Service::set_newest_version`].
-    pub(crate) fn newest_version(&self) -> u32 {
-        self.newest_version.load(Ordering::Relaxed)
+    /// The oldest and the newest version of NFS that are answered.
+    pub(crate) fn versions(&self) -> (u32, u32) {
+        (self.oldest_version.load(Ordering::Relaxed), self.newest_version.load(Ordering::Relaxed))
     }
 
-    /// Answers versions up to 3 or 4. Version 4 is not complete: its clients can look at files, but
-    /// not read or change them. The server of the command `serve` does not turn it on.
-    pub fn set_newest_version(&self, version: u32) {
-        let known = version.clamp(crate::wire::v3::VERSION, crate::wire::v4::VERSION);
-        self.newest_version.store(known, Ordering::Relaxed);
+    /// Answers these versions of NFS: 3, 4 or both. Calls of other versions are told which there are.
+    pub fn set_versions(&self, versions: RangeInclusive<u32>) {
+        let known = |version: &u32| (*version).clamp(crate::wire::v3::VERSION, crate::wire::v4::VERSION);
+        self.oldest_version.store(known(versions.start()), Ordering::Relaxed);
+        self.newest_version.store(known(versions.end()), Ordering::Relaxed);
     }
 
     /// The addresses of the programs, as portmap reports them.

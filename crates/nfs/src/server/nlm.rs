@@ -24,6 +24,9 @@ mod tests;
 
 use std::net::IpAddr;
 
+use vfs::backend::Found;
+use vfs::state::ClientId;
+use vfs::{HostKey, Node};
 use wire::Writer;
 
 use super::rpc::{Answered, Call};
@@ -55,6 +58,26 @@ impl Locks {
         }
         self.release(service, host);
         true
+    }
+
+    /// A file that a client keeps, even if it has no name any more.
+    pub(super) fn file(&self, tag: u32, key: HostKey) -> Option<Node> {
+        self.files.node(tag, key)
+    }
+
+    /// Keeps a file that a client of version 4 has open.
+    pub(super) fn hold(&self, tag: u32, found: &Found, client: ClientId) {
+        self.files.hold(tag, found, client);
+    }
+
+    /// Releases a file, unless `holds` says that the client still has it open.
+    pub(super) fn let_go(&self, tag: u32, key: HostKey, client: ClientId, holds: impl FnOnce() -> bool) {
+        self.files.let_go(tag, key, client, holds);
+    }
+
+    /// Releases all files that a client of version 4 kept.
+    pub(super) fn let_go_all(&self, client: ClientId) {
+        self.files.release(client);
     }
 
     /// Releases all that any host holds.

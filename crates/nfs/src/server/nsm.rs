@@ -48,8 +48,9 @@ struct Grace {
 }
 
 impl Monitor {
-    /// Reads the table of hosts. The grace period begins now, if the table has former hosts.
-    pub(super) fn new(company: &Company) -> Self {
+    /// Reads the table of hosts. The grace period begins now, if the table has former hosts, or if `others` have to reclaim
+    /// something.
+    pub(super) fn new(company: &Company, others: bool) -> Self {
         let watched = Watched::new(company.hosts.clone());
         let former = watched.kept();
         let monitor = Self {
@@ -61,13 +62,13 @@ impl Monitor {
             crashes: AtomicU32::new(0),
             name: company.name.clone().into_bytes(),
         };
-        monitor.begin_grace(former);
+        monitor.begin_grace(former, others);
         monitor
     }
 
-    fn begin_grace(&self, former: Vec<Host>) {
+    fn begin_grace(&self, former: Vec<Host>, others: bool) {
         let reclaimers: Vec<IpAddr> = former.iter().map(|host| host.address).collect();
-        let until = (!reclaimers.is_empty()).then(|| Instant::now() + self.period);
+        let until = (others || !reclaimers.is_empty()).then(|| Instant::now() + self.period);
         *self.grace.lock() = Grace { until, reclaimers };
         *self.former.lock() = former;
     }
@@ -147,7 +148,7 @@ fn simu_crash(call: &Call<'_>) -> Result<(), Outcome> {
     }
     let (service, monitor) = (call.service, &call.service.monitor);
     monitor.crashes.fetch_add(1, Ordering::Relaxed);
-    monitor.begin_grace(monitor.watched.kept());
+    monitor.begin_grace(monitor.watched.kept(), false);
     monitor.watched.forget_all();
     service.locks.release_all(service);
     if let Ok(runtime) = tokio::runtime::Handle::try_current() {

@@ -9,8 +9,10 @@ use std::net::IpAddr;
 use lock::{Mutex, rank};
 
 use super::rpc::Call;
+use super::v4::is_kept as v4_is_kept;
 use crate::wire::nlm;
 use crate::wire::v3::{self, Procedure};
+use crate::wire::v4;
 
 /// The most replies that are kept, for all clients.
 const KEPT: usize = 16_384;
@@ -62,7 +64,10 @@ impl Replies {
     /// The key of a call that must not be executed twice. `None` for any other.
     pub(crate) fn key_of(&self, call: &Call<'_>) -> Option<Key> {
         let header = &call.header;
-        must_not_repeat(header.program, header.procedure).then(|| {
+        let is_v4 = header.program == v3::PROGRAM && header.version == v4::VERSION;
+        let is_kept =
+            if is_v4 { v4_is_kept(call) } else { must_not_repeat(header.program, header.procedure) };
+        is_kept.then(|| {
             let mut digest = DefaultHasher::new();
             call.arguments.hash(&mut digest);
             (call.identity.uid, call.identity.gid, call.origin.port, call.origin.datagram).hash(&mut digest);

@@ -112,6 +112,9 @@ pub(crate) async fn answer(
         crate::wire::v3::PROGRAM if call.header.version == crate::wire::v3::VERSION && !origin.datagram => {
             v3::reserved(&mut call).await?
         }
+        crate::wire::v3::PROGRAM if call.header.version == crate::wire::v4::VERSION => {
+            v4::reserved(&mut call).await?
+        }
         _ => Reservation::default(),
     };
     let (writer, payload) = observe::within(call.begun.as_ref(), replied(&call)).await?;
@@ -160,9 +163,12 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
     };
     match call.header.program {
         wire::v3::PROGRAM => {
-            spoken((3, call.service.newest_version()))?;
+            let (oldest, newest) = call.service.versions();
+            // RFC 7530 3.1: version 4 needs a transport that controls congestion.
+            let newest = if call.origin.datagram { newest.min(wire::v3::VERSION) } else { newest };
+            spoken((oldest.min(newest), newest))?;
             match version {
-                wire::v4::VERSION => v4::dispatch(call, writer).map(|()| None),
+                wire::v4::VERSION => v4::dispatch(call, writer).await,
                 _ => v3::dispatch(call, writer).await,
             }
         }

@@ -71,6 +71,14 @@ impl State {
         Ok(self.table.look(file, find)?.flatten())
     }
 
+    /// Whether this owner holds a range of the stream.
+    pub fn has_ranges(&self, file: FileId, stream: &Stream, owner: &LockOwner) -> crate::Result<bool> {
+        let find = |entry: &Entry| {
+            entry.ranges_of(stream).is_some_and(|of| of.iter().any(|lock| lock.owner == *owner))
+        };
+        Ok(self.table.look(file, find)?.unwrap_or(false))
+    }
+
     /// Whether this client has the file open, holds a range of it, or waits for one. It may, if
     /// another server has the state of the file.
     pub fn concerns(&self, file: FileId, client: ClientId) -> bool {

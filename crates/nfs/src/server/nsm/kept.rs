@@ -6,7 +6,9 @@ use vfs::index::{Index, IndexError};
 use super::HostTable;
 
 /// Monitored host → what its monitor wants back.
-const HOSTS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("peers");
+const HOSTS: Table = TableDefinition::new("peers");
+/// The name of a client of NFSv4 → nothing.
+const CLIENTS: Table = TableDefinition::new("nfs4-clients");
 
 /// The most hosts.
 pub(super) const MAX: u64 = 16_384;
@@ -15,19 +17,30 @@ const HOST_MAX: usize = 1024;
 /// The most bytes kept for a host.
 const NOTE_MAX: usize = 4096;
 
-/// The hosts in the index of the state folder.
-pub struct InIndex(Index);
+type Table = TableDefinition<'static, &'static [u8], &'static [u8]>;
+
+/// Hosts or clients in the index of the state folder.
+pub struct InIndex(Index, Table);
 
 impl InIndex {
-    /// The table of this index.
+    /// The table of monitored hosts of this index.
     pub fn new(index: Index) -> Result<Self, IndexError> {
-        index.store().write(|transaction| Ok(transaction.open_table(HOSTS).map(drop)?))?;
-        Ok(Self(index))
+        Self::of(index, HOSTS)
+    }
+
+    /// The table of clients of NFSv4 of this index.
+    pub fn of_clients(index: Index) -> Result<Self, IndexError> {
+        Self::of(index, CLIENTS)
+    }
+
+    fn of(index: Index, table: Table) -> Result<Self, IndexError> {
+        index.store().write(|transaction| Ok(transaction.open_table(table).map(drop)?))?;
+        Ok(Self(index, table))
     }
 
     fn note(&self, host: &[u8]) -> Result<Option<Vec<u8>>, IndexError> {
         self.0.store().read(|transaction| {
-            let row = transaction.open_table(HOSTS)?.get(host)?;
+            let row = transaction.open_table(self.1)?.get(host)?;
             Ok(row.map(|note| note.value().to_vec()))
         })
     }
@@ -40,7 +53,7 @@ impl InIndex {
             return Ok(());
         }
         let fits = self.0.store().write(|transaction| {
-            let mut hosts = transaction.open_table(HOSTS)?;
+            let mut hosts = transaction.open_table(self.1)?;
             let fits = hosts.len()? < MAX || hosts.get(host)?.is_some();
             if fits {
                 hosts.insert(host, note)?;
@@ -55,7 +68,7 @@ impl InIndex {
             return Ok(());
         }
         self.0.store().write(|transaction| {
-            transaction.open_table(HOSTS)?.remove(host)?;
+            transaction.open_table(self.1)?.remove(host)?;
             Ok(())
         })
     }
@@ -73,7 +86,7 @@ impl HostTable for InIndex {
     /// In the order of their bytes.
     fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         let all = self.0.store().read(|transaction| {
-            let rows = transaction.open_table(HOSTS)?;
+            let rows = transaction.open_table(self.1)?;
             let copied = rows.iter()?.map(|row| {
                 let (host, note) = row?;
                 Ok((host.value().to_vec(), note.value().to_vec()))

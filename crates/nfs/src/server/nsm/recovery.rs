@@ -48,6 +48,7 @@ pub async fn notify_hosts(service: &Arc<Service>) {
     if let Some(until) = until {
         sleep_until(until).await;
     }
+    service.end_grace();
     for host in former {
         service.monitor.watched.forget_former(host.address).await;
     }

@@ -26,7 +26,9 @@ mod tests;
 mod write;
 
 pub(super) use lookup::find;
-pub(super) use target::Target;
+pub(super) use read::sidecar_data;
+pub(super) use readdir::{listed, page};
+pub(super) use target::{Target, size};
 
 use conn::Reservation;
 use wire::Writer;

@@ -52,7 +52,12 @@ async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadD
 
 /// The data of a sidecar that is not on the disk. A caller that may read its file may read the
 /// sidecar.
-fn sidecar_data(target: &Target, sidecar: &[u8], offset: u64, length: usize) -> Result<ReadData, Status> {
+pub(in crate::server) fn sidecar_data(
+    target: &Target,
+    sidecar: &[u8],
+    offset: u64,
+    length: usize,
+) -> Result<ReadData, Status> {
     let (actor, attributes) = (&target.actor, target.found.attributes);
     let granted = target.export.volume.access(&actor.caller, &target.found, Access::READ)?;
     if !granted.contains(Access::READ) && actor.caller.uid != attributes.uid {

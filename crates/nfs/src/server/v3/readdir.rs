@@ -35,7 +35,7 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
 
 /// Entries of a folder from a cookie on. A page of which nothing is listed is passed over, unless it is the last: clients
 /// may take a reply without entries for the end of the folder.
-pub(super) fn page(folder: &Target, mut cookie: u64) -> Result<Page, Status> {
+pub(in crate::server) fn page(folder: &Target, mut cookie: u64) -> Result<Page, Status> {
     loop {
         let page = match folder.export.volume.list(&folder.actor.caller, &folder.found, cookie) {
             Err(Error::Invalid) => return Err(Status::BAD_COOKIE),
@@ -49,7 +49,10 @@ pub(super) fn page(folder: &Target, mut cookie: u64) -> Result<Page, Status> {
 }
 
 /// The entries that the share's listings show.
-pub(super) fn listed<'a>(folder: &'a Target, page: &'a Page) -> impl Iterator<Item = &'a vfs::Entry> {
+pub(in crate::server) fn listed<'a>(
+    folder: &'a Target,
+    page: &'a Page,
+) -> impl Iterator<Item = &'a vfs::Entry> {
     let inner = folder.export.volume.hidden(&folder.found.object);
     page.entries().iter().filter(move |entry| folder.export.lists_in(inner.as_deref(), entry.name()))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vfs::backend::Found;
 use vfs::state::Party;
-use vfs::{Actor, Attributes, Change, FileId, HostKey, Kind, Looked, Node, SetAttributes, Time};
+use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, Looked, Node, SetAttributes, Time};
 
 use crate::server::export::Export;
 use crate::server::handle::{Named, Sealed, View};
@@ -12,6 +12,7 @@ use crate::server::rpc::Call;
 use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
 
 /// The file of a handle.
+#[derive(Clone)]
 pub(in crate::server) struct Target {
     pub(in crate::server) export: Arc<Export>,
     pub(in crate::server) found: Found,
@@ -20,12 +21,18 @@ pub(in crate::server) struct Target {
     pub(in crate::server) sidecar: Option<Vec<u8>>,
     pub(in crate::server) actor: Actor,
     pub(in crate::server) writable: bool,
+    /// The content of the handle.
+    pub(in crate::server) named: Named,
 }
 
 impl Call<'_> {
     /// The file of a handle, after all checks that do not depend on the procedure.
     pub(in crate::server) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
-        let named = Named::open(&self.service.secret, handle)?;
+        self.target_of(Named::open(&self.service.secret, handle)?, false)
+    }
+
+    /// The same with the content of a handle. `keeps_files`: a file without a name is found, too, while a client holds it.
+    pub(in crate::server) fn target_of(&self, named: Named, keeps_files: bool) -> Result<Target, Status> {
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
         self.note(&export);
         let rule = export.rule(self.origin).ok_or(Status::ACCES)?;
@@ -34,7 +41,15 @@ impl Call<'_> {
         self.memory.logged_in(true);
         let caller = export.caller(rule, &self.identity, self.origin);
         let writable = rule.writable && !export.volume.is_read_only();
-        let mut found = export.volume.node(&named.key)?;
+        let mut found = match export.volume.node(&named.key) {
+            // It has lost its last name, but a client has it open or holds locks in it.
+            Err(Error::Stale) if keeps_files => {
+                let object = self.service.locks.file(named.tag, named.key).ok_or(Status::STALE)?;
+                let attributes = object.attributes()?;
+                Found { object, attributes }
+            }
+            found => found?,
+        };
         let mut sidecar = None;
         if named.view == View::Sidecar {
             match export.volume.sidecar_of(found)? {
@@ -47,7 +62,7 @@ impl Call<'_> {
         }
         let party = Party::client(self.service.clients.of(self.origin.address));
         let actor = Actor::new(caller, party);
-        Ok(Target { export, found, sidecar, actor, writable })
+        Ok(Target { export, found, sidecar, actor, writable, named })
     }
 
     /// The same for a procedure that changes something.
@@ -75,6 +90,12 @@ impl Call<'_> {
 }
 
 impl Target {
+    /// Another file of the same export, for the same caller.
+    pub(in crate::server) fn sibling(&self, found: Found) -> Self {
+        let named = Named { tag: self.named.tag, view: View::File, key: found.object.key() };
+        Self { found, named, sidecar: None, ..self.clone() }
+    }
+
     /// Attributes as the wire has them.
     pub(in crate::server) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
         // A file system that is mounted inside the export has an id of its own, by which clients know it for another one.
@@ -111,7 +132,7 @@ impl Target {
 
     /// Whether the file is immutable to clients of NFS: a client of another protocol has locked it,
     /// or has made it read-only.
-    pub(super) fn is_locked(&self) -> Result<bool, Status> {
+    pub(in crate::server) fn is_locked(&self) -> Result<bool, Status> {
         Ok(self.export.volume.is_locked(&self.found.object)?)
     }
 
@@ -196,7 +217,7 @@ pub(super) fn changes(wanted: &Sattr3) -> Result<SetAttributes, Status> {
 }
 
 /// Checks a size or the end of a range: FBIG if no file can have it.
-pub(super) fn size(wanted: u64) -> Result<u64, Status> {
+pub(in crate::server) fn size(wanted: u64) -> Result<u64, Status> {
     if wanted > i64::MAX as u64 { Err(Status::FBIG) } else { Ok(wanted) }
 }
 

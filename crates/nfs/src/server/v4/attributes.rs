@@ -1,19 +1,16 @@
 //! The attributes of a place, for GETATTR, VERIFY and NVERIFY.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
-use vfs::Time;
+use siphasher::sip::SipHasher24;
+use vfs::{Attributes as Facts, Time};
 use wire::{Reader, Writer};
 
-use super::place::Place;
+use super::place::{self, Place};
 use crate::server::rpc::Call;
-use crate::server::v3::Target;
+use crate::server::v3::{MAX_DATA, Target};
 use crate::wire::v4::attributes::*;
 use crate::wire::v4::types::{Attributes, Bitmap, FileHandle, FileType, NfsTime, Status};
 use crate::wire::xdr::{Decode, Opaque};
 
-/// How long the state of a silent client is kept at least, in seconds.
-const LEASE: u32 = 90;
 /// The file system that the pseudo-root is.
 const PSEUDO: FsId = FsId { major: 0, minor: 0 };
 /// The first half of the ids of all other file systems.
@@ -21,7 +18,7 @@ const SHARES: u64 = 1;
 /// The attributes that need a look at the whole file system.
 const SPACE: &[u32] = &[FILES_AVAIL, FILES_FREE, FILES_TOTAL, SPACE_AVAIL, SPACE_FREE, SPACE_TOTAL];
 /// The attributes of files and folders.
-const SUPPORTED: &[u32] = &[
+pub(super) const SUPPORTED: &[u32] = &[
     SUPPORTED_ATTRS,
     TYPE,
     FH_EXPIRE_TYPE,
@@ -43,9 +40,12 @@ const SUPPORTED: &[u32] = &[
     FILES_AVAIL,
     FILES_FREE,
     FILES_TOTAL,
+    HOMOGENEOUS,
     MAXFILESIZE,
     MAXLINK,
     MAXNAME,
+    MAXREAD,
+    MAXWRITE,
     MODE,
     NO_TRUNC,
     NUMLINKS,
@@ -57,17 +57,23 @@ const SUPPORTED: &[u32] = &[
     SPACE_TOTAL,
     SPACE_USED,
     TIME_ACCESS,
+    TIME_ACCESS_SET,
     TIME_CREATE,
     TIME_DELTA,
     TIME_METADATA,
     TIME_MODIFY,
+    TIME_MODIFY_SET,
     MOUNTED_ON_FILEID,
 ];
 
+/// Whether the set has attributes that can only be set, RFC 7530 5.5.
+pub(super) fn can_only_be_set(wanted: &Bitmap) -> bool {
+    wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET)
+}
+
 /// Writes the attributes that are wanted and there are, RFC 7530 16.7.
 pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
-    // RFC 7530 5.5: attributes that can only be set.
-    if wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET) {
+    if can_only_be_set(wanted) {
         return Err(Status::INVAL);
     }
     place.with_handle(call, |handle| match place {
@@ -75,7 +81,13 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             pseudo(call, path, handle).encode_wanted(wanted, w);
             Ok(())
         }
-        Place::File(target) => file(place, target, handle, wanted, w),
+        Place::File(target) => {
+            let mounted_on = place.is_share().then(|| number(call, target.export.name.as_bytes()));
+            let now = target.found.attributes;
+            let mode = target.export.volume.mode_with_locks(&target.found.object, now.mode);
+            let now = &Facts { mode, ..now };
+            Shown { target, now, handle, mounted_on }.put(call, wanted, w)
+        }
     })?
 }
 
@@ -96,7 +108,7 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
 }
 
 /// What is the same for all places.
-fn common<'a>(handle: FileHandle<'a>) -> Values<'a> {
+fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
     Values {
         supported_attrs: Some(Bitmap::of(SUPPORTED)),
         fh_expire_type: Some(0), // FH4_PERSISTENT
@@ -104,75 +116,88 @@ fn common<'a>(handle: FileHandle<'a>) -> Values<'a> {
         symlink_support: Some(true),
         named_attr: Some(false),
         unique_handles: Some(true),
-        lease_time: Some(LEASE),
+        lease_time: Some(call.service.nfs4.lease_seconds()),
         rdattr_error: Some(Status::OK),
         cansettime: Some(true),
         case_insensitive: Some(false),
         case_preserving: Some(true),
         chown_restricted: Some(true),
         filehandle: Some(handle),
+        homogeneous: Some(true),
+        maxread: Some(u64::from(MAX_DATA)),
+        maxwrite: Some(u64::from(MAX_DATA)),
         no_trunc: Some(true),
         ..Values::default()
     }
 }
 
-fn file(
-    place: &Place,
-    target: &Target,
-    handle: FileHandle<'_>,
-    wanted: &Bitmap,
-    w: &mut Writer,
-) -> Result<(), Status> {
-    let (volume, now) = (&target.export.volume, &target.found.attributes);
-    let fattr = target.fattr(now);
-    let limits = volume.limits();
-    let (owner, group) = (now.uid.to_string(), now.gid.to_string());
-    let mounted_on = if place.is_share() { number(&target.export.name) } else { fattr.fileid };
-    let mut values = Values {
-        kind: Some(FileType(fattr.file_type.0)), // the same numbers
-        change: Some(change(now.changed)),
-        size: Some(now.size),
-        fsid: Some(FsId { major: SHARES, minor: fattr.fsid }),
-        fileid: Some(fattr.fileid),
-        maxfilesize: Some(limits.file_size),
-        maxlink: Some(limits.links),
-        maxname: Some(limits.name),
-        mode: Some(now.mode),
-        numlinks: Some(now.links),
-        owner: Some(Opaque(owner.as_bytes())),
-        owner_group: Some(Opaque(group.as_bytes())),
-        rawdev: Some(SpecData { major: now.device.0, minor: now.device.1 }),
-        space_used: Some(now.allocated),
-        time_access: Some(time(now.accessed)),
-        time_create: now.created.map(time),
-        time_delta: Some(NfsTime { seconds: 0, nanoseconds: limits.time_step_ns }),
-        time_metadata: Some(time(now.changed)),
-        time_modify: Some(time(now.modified)),
-        mounted_on_fileid: Some(mounted_on),
-        ..common(handle)
-    };
-    if SPACE.iter().any(|&number| wanted.has(number)) {
-        let space = volume.space(&target.found.object)?;
-        values.files_avail = Some(space.files_free);
-        values.files_free = Some(space.files_free);
-        values.files_total = Some(space.files);
-        values.space_avail = Some(space.available);
-        values.space_free = Some(space.free);
-        values.space_total = Some(space.total);
+/// A file or folder of a share, to be shown to a client.
+pub(super) struct Shown<'a> {
+    /// Itself, or the folder that it is listed in.
+    pub(super) target: &'a Target,
+    /// With the mode that clients see of a locked file.
+    pub(super) now: &'a Facts,
+    pub(super) handle: FileHandle<'a>,
+    /// The number of what the file system of a share is mounted on.
+    pub(super) mounted_on: Option<u64>,
+}
+
+impl Shown<'_> {
+    /// Writes the wanted attributes.
+    pub(super) fn put(&self, call: &Call<'_>, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
+        let Self { target, now, handle, mounted_on } = *self;
+        let volume = &target.export.volume;
+        let fattr = target.fattr(now);
+        let limits = volume.limits();
+        let (owner, group) = (now.uid.to_string(), now.gid.to_string());
+        let mut values = Values {
+            kind: Some(FileType(fattr.file_type.0)), // the same numbers
+            change: Some(change(now.changed)),
+            size: Some(now.size),
+            fsid: Some(FsId { major: SHARES, minor: fattr.fsid }),
+            fileid: Some(fattr.fileid),
+            maxfilesize: Some(limits.file_size),
+            maxlink: Some(limits.links),
+            maxname: Some(limits.name),
+            mode: Some(now.mode),
+            numlinks: Some(now.links),
+            owner: Some(Opaque(owner.as_bytes())),
+            owner_group: Some(Opaque(group.as_bytes())),
+            rawdev: Some(SpecData { major: now.device.0, minor: now.device.1 }),
+            space_used: Some(now.allocated),
+            time_access: Some(time(now.accessed)),
+            time_create: now.created.map(time),
+            time_delta: Some(NfsTime { seconds: 0, nanoseconds: limits.time_step_ns }),
+            time_metadata: Some(time(now.changed)),
+            time_modify: Some(time(now.modified)),
+            mounted_on_fileid: Some(mounted_on.unwrap_or(fattr.fileid)),
+            ..common(call, handle)
+        };
+        if SPACE.iter().any(|&number| wanted.has(number)) {
+            let space = volume.space(&target.found.object)?;
+            values.files_avail = Some(space.files_free);
+            values.files_free = Some(space.files_free);
+            values.files_total = Some(space.files);
+            values.space_avail = Some(space.available);
+            values.space_free = Some(space.free);
+            values.space_total = Some(space.total);
+        }
+        values.encode_wanted(wanted, w);
+        Ok(())
     }
-    values.encode_wanted(wanted, w);
-    Ok(())
 }
 
 /// A folder above the shares: no client can change it.
 fn pseudo<'a>(call: &Call<'_>, path: &str, handle: FileHandle<'a>) -> Values<'a> {
-    let names: Vec<_> = call.service.exports().iter().map(|export| export.name.clone()).collect();
+    let names: Vec<_> = place::names_below(call, path).into_iter().collect();
+    let own = number(call, path.as_bytes());
     Values {
         kind: Some(FileType::DIR),
-        change: Some(number(&names)),
+        change: Some(number(call, names.join("/").as_bytes())),
         size: Some(0),
         fsid: Some(PSEUDO),
-        fileid: Some(number(path)),
+        fileid: Some(own),
+        maxname: Some(255),
         mode: Some(0o555),
         numlinks: Some(2),
         owner: Some(Opaque(b"0")),
@@ -181,20 +206,19 @@ fn pseudo<'a>(call: &Call<'_>, path: &str, handle: FileHandle<'a>) -> Values<'a>
         time_access: Some(NfsTime::default()),
         time_metadata: Some(NfsTime::default()),
         time_modify: Some(NfsTime::default()),
-        mounted_on_fileid: Some(number(path)),
-        ..common(handle)
+        mounted_on_fileid: Some(own),
+        ..common(call, handle)
     }
 }
 
-/// A number that stands for names.
-fn number(names: &(impl Hash + ?Sized)) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    names.hash(&mut hasher);
-    hasher.finish() | 1
+/// A number that stands for a name in the pseudo-root: the same after a restart, below 2^63, and above the cookies that
+/// have a meaning of their own.
+pub(super) fn number(call: &Call<'_>, name: &[u8]) -> u64 {
+    SipHasher24::new_with_key(call.service.secret.bytes()).hash(name) >> 1 | 1 << 32
 }
 
 /// The change attribute: it differs after each change, as the host's ctime does.
-fn change(changed: Time) -> u64 {
+pub(super) fn change(changed: Time) -> u64 {
     (changed.secs as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(changed.nanos))
 }
 

@@ -19,6 +19,12 @@ pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), St
     if asked & !KNOWN != 0 {
         return Err(Status::INVAL);
     }
+    let meaningful = match place {
+        Place::File(target) if target.sidecar.is_some() || target.found.attributes.kind != Kind::Folder => {
+            bits::READ | bits::MODIFY | bits::EXTEND | bits::EXECUTE
+        }
+        _ => bits::READ | bits::MODIFY | bits::EXTEND | bits::LOOKUP | bits::DELETE,
+    };
     let granted = match place {
         Place::Pseudo(_) => bits::READ | bits::LOOKUP,
         Place::File(target) => {
@@ -29,7 +35,7 @@ pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), St
             if granted.contains(Access::READ) {
                 access |= bits::READ;
             }
-            if granted.contains(Access::WRITE) && target.writable {
+            if granted.contains(Access::WRITE) && target.writable && !target.is_locked()? {
                 access |= bits::MODIFY | bits::EXTEND | if folder { bits::DELETE } else { 0 };
             }
             if granted.contains(Access::EXECUTE) {
@@ -38,7 +44,7 @@ pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), St
             access
         }
     };
-    put_words(w, &[asked, granted & asked]);
+    put_words(w, &[asked & meaningful, granted & asked & meaningful]);
     Ok(())
 }
 

@@ -1,28 +1,64 @@
-//! NFS version 4.0, RFC 7530: COMPOUND, the current and the saved file handle, and the operations
-//! that look at files. The operations that are not built yet are answered NFS4ERR_NOTSUPP.
+//! NFS version 4.0, RFC 7530: COMPOUND, the current and the saved file handle, and the operations.
+//!
+//! ```text
+//! mod.rs (one operation after another) ─► place.rs: what a handle names, and the pseudo-root
+//!   looking.rs, attributes.rs, listing.rs, data.rs, changing.rs, setting.rs    on files, as version 3
+//!   clients.rs ─► client.rs ─► states.rs, owners.rs     what clients hold, and their leases
+//!   opens.rs, creating.rs, locks.rs                     the operations that change it, in their owners' order
+//!   fail.rs                                             the one map from facts of the tree to statuses
+//! ```
 
 mod attributes;
+mod changing;
+mod client;
+mod clients;
+mod creating;
+mod data;
+mod fail;
+mod listing;
+mod locks;
 mod looking;
+mod opens;
+mod owners;
 mod place;
+mod records;
+mod registering;
+mod reserving;
+mod setting;
+mod states;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::{Instant, timeout_at};
+use vfs::{FileId, Payload, Volume};
 use wire::{Reader, Writer};
 
-use super::rpc::Call;
+use super::recalling::LIMIT;
+use super::rpc::{Answered, Call};
 use crate::wire::rpc::Outcome;
 use crate::wire::v4::types::{Attributes, Status};
 use crate::wire::v4::{COMPOUND, Head, Operation, OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode};
+pub(super) use clients::Clients;
+use fail::Fail;
 use place::Place;
+pub(super) use reserving::{is_kept, reserved};
+
+/// The most bytes of the results of one COMPOUND: the longest READ, and some room.
+const MOST_RESULTS: usize = (1 << 20) + 64 * 1024;
+/// The longest results of an operation without data, with its number and status.
+const LONGEST: usize = 8 * 1024;
+/// How often an operation is tried that meets leases of other clients: they may have got leases again.
+const MOST_TRIES: u32 = 8;
 
 /// Runs the procedure that a call names.
-pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     match call.header.procedure {
-        0 => call.no_arguments(),
-        COMPOUND => compound(call, w),
+        0 => call.no_arguments().map(|()| None),
+        COMPOUND => compound(call, w).await,
         _ => Err(Outcome::ProcUnavail),
     }
 }
@@ -32,57 +68,119 @@ struct Compound<'c> {
     call: &'c Call<'c>,
     current: Option<Arc<Place>>,
     saved: Option<Arc<Place>>,
+    /// Where the results begin.
+    start: usize,
+    /// An operation has changed something: attributes found before may be old.
+    changed: bool,
+    /// No operation follows the present one.
+    is_last: bool,
+    /// The data that follow the results of the last operation.
+    payload: Option<Payload>,
 }
 
-fn compound(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
     let r = &mut Reader::new(call.arguments);
     let head = Head::decode(r).map_err(|_| Outcome::GarbageArgs)?;
     // Only minor version 0 is built.
     let refusal = if head.minor > 0 { Some(Status::MINOR_VERS_MISMATCH) } else { head.refusal() };
+    let refusal = refusal.or_else(|| std::str::from_utf8(&head.tag).err().map(|_| Status::INVAL));
     let start = w.len();
     ReplyHead { status: refusal.unwrap_or(Status::OK), tag: head.tag, results: 0 }.encode(w);
     if refusal.is_some() {
-        return Ok(());
+        return Ok(None);
     }
     let count_at = w.len() - 4;
-    let mut compound = Compound { call, current: None, saved: None };
+    let mut compound = Compound::new(call, start);
     for done in 1..=head.operations {
-        let status = compound.next(r, w);
+        compound.is_last = done == head.operations;
+        let status = compound.next(r, w).await;
         w.patch_u32_be(count_at, done);
         w.patch_u32_be(start, status.0);
         if status != Status::OK {
             break;
         }
     }
-    Ok(())
+    Ok(compound.payload)
 }
 
-impl Compound<'_> {
+impl<'c> Compound<'c> {
+    fn new(call: &'c Call<'c>, start: usize) -> Self {
+        Self { call, current: None, saved: None, start, changed: false, is_last: false, payload: None }
+    }
+
     /// Reads and executes one operation, and writes its result.
-    fn next(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Status {
+    async fn next(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Status {
         let number = OperationNumber::decode(r).ok();
         let known = number.filter(|number| number.name().is_some() && *number != OperationNumber::ILLEGAL);
         known.unwrap_or(OperationNumber::ILLEGAL).encode(w);
         let status_at = w.len();
         Status::OK.encode(w);
         let result = match (number, known) {
-            (None, _) => Err(Status::BADXDR),
-            (Some(_), None) => Err(Status::OP_ILLEGAL),
+            (None, _) => Err(Status::BADXDR.into()),
+            (Some(_), None) => Err(Status::OP_ILLEGAL.into()),
+            _ if self.room(w) == 0 => Err(Status::RESOURCE.into()),
             (_, Some(number)) => match Operation::of(number, r) {
-                Ok(operation) => self.execute(&operation, w),
-                Err(_) => Err(Status::BADXDR),
+                Ok(operation) => self.patiently(&operation, w).await,
+                Err(_) => Err(Status::BADXDR.into()),
             },
         };
-        let status = result.err().unwrap_or(Status::OK);
-        if status != Status::OK {
-            w.truncate(status_at);
-            status.encode(w);
+        match result {
+            Ok(()) => Status::OK,
+            Err(fail) => {
+                w.truncate(status_at);
+                fail.status.encode(w);
+                w.put(&fail.body);
+                fail.status
+            }
         }
-        status
+    }
+
+    /// How many bytes an operation may still answer.
+    fn room(&self, w: &Writer) -> usize {
+        MOST_RESULTS.saturating_sub(w.len() - self.start + LONGEST)
+    }
+
+    /// Executes an operation, again after other clients have given back leases that are in its way.
+    async fn patiently(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+        let start = w.len();
+        let mut patience = Patience::default();
+        loop {
+            let result = self.execute(operation, w).await;
+            match &result {
+                Err(fail) if patience.again(self, fail).await => w.truncate(start),
+                _ => return result,
+            }
+        }
     }
 
     /// Executes an operation. What follows its status is in `w`, and counts only without a failure.
-    fn execute(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Status> {
+    async fn execute(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+        if let Operation::Read(request) = operation {
+            return data::read(self, request, w).await;
+        }
+        let done = self.execute_one(operation, w).await;
+        self.changed |= may_change(operation);
+        done
+    }
+
+    async fn execute_one(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+        match operation {
+            Operation::Write(request) => data::write(self, request, w).await,
+            Operation::Commit(request) => data::commit(self, request, w).await,
+            Operation::Open(request) => opens::open(self, request, w).await,
+            Operation::OpenConfirm(request) => opens::confirm(self, request, w).await,
+            Operation::OpenDowngrade(request) => opens::downgrade(self, request, w).await,
+            Operation::Close(request) => opens::close(self, request, w).await,
+            Operation::Lock(request) => locks::lock(self, request, w).await,
+            Operation::LockTest(request) => locks::test(self, request).await,
+            Operation::Unlock(request) => locks::unlock(self, request, w).await,
+            Operation::ReleaseLockOwner(owner) => locks::release(self, owner).await,
+            _ => self.execute_at_once(operation, w),
+        }
+    }
+
+    /// Executes an operation that never waits.
+    fn execute_at_once(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
         match operation {
             Operation::PutRoot(()) | Operation::PutPublic(()) => {
                 self.current = Some(Arc::new(Place::root()));
@@ -100,17 +198,28 @@ impl Compound<'_> {
                 self.current = Some(Arc::new(self.current()?.parent(self.call)?));
             }
             Operation::GetAttr(wanted) => {
-                self.current()?.recall()?;
-                attributes::put(self.call, self.current()?, wanted, w)?;
+                let current = self.refreshed()?.clone();
+                current.recall()?;
+                attributes::put(self.call, &current, wanted, w)?;
             }
             Operation::Verify(sent) => self.compare(sent, true)?,
             Operation::DiffersFrom(sent) => self.compare(sent, false)?,
-            Operation::Access(asked) => looking::access(self.current()?, *asked, w)?,
+            Operation::Access(asked) => looking::access(self.refreshed()?, *asked, w)?,
             Operation::ReadLink(()) => looking::read_link(self.current()?, w)?,
+            Operation::ReadDir(request) => listing::list(self.call, &self.refreshed()?.clone(), request, w)?,
             Operation::SecInfo(name) => {
                 looking::security(self.call, self.current()?, name, w)?;
             }
-            _ => return Err(Status::NOTSUPP),
+            Operation::Create(request) => changing::create(self, request, w)?,
+            Operation::Remove(name) => changing::remove(self, name, w)?,
+            Operation::Rename(request) => changing::rename(self, request, w)?,
+            Operation::Link(name) => changing::link(self, name, w)?,
+            Operation::SetAttr(request) => changing::set_attributes(self, request, w)?,
+            Operation::SetClientId(request) => registering::set_client_id(self.call, request, w)?,
+            Operation::SetClientIdConfirm(request) => registering::confirm(self.call, request)?,
+            Operation::Renew(client) => registering::renew(self.call, *client)?,
+            Operation::ReturnDelegation(state) => registering::return_delegation(self, state)?,
+            _ => return Err(Status::NOTSUPP.into()),
         }
         Ok(())
     }
@@ -119,14 +228,74 @@ impl Compound<'_> {
         self.current.as_ref().ok_or(Status::NOFILEHANDLE)
     }
 
+    fn saved(&self) -> Result<&Arc<Place>, Status> {
+        self.saved.as_ref().ok_or(Status::NOFILEHANDLE)
+    }
+
+    /// The current place with its attributes as of now: an operation before may have changed them.
+    fn refreshed(&mut self) -> Result<&Arc<Place>, Status> {
+        if self.changed
+            && let Some(fresh) = self.current()?.refreshed()?
+        {
+            self.current = Some(Arc::new(fresh));
+        }
+        self.current()
+    }
+
     /// VERIFY and NVERIFY: fails unless the attributes are, or are not, the same.
-    fn compare(&self, sent: &Attributes<'_>, wanted: bool) -> Result<(), Status> {
-        self.current()?.recall()?;
-        let is_same = attributes::is_same(self.call, self.current()?, sent)?;
-        match (is_same, wanted) {
-            (true, false) => Err(Status::SAME),
-            (false, true) => Err(Status::NOT_SAME),
+    fn compare(&mut self, sent: &Attributes<'_>, wanted: bool) -> Result<(), Fail> {
+        let call = self.call;
+        let current = self.refreshed()?;
+        current.recall()?;
+        match (attributes::is_same(call, current, sent)?, wanted) {
+            (true, false) => Err(Status::SAME.into()),
+            (false, true) => Err(Status::NOT_SAME.into()),
             _ => Ok(()),
         }
+    }
+
+    /// The volume of a place of this COMPOUND.
+    fn volume(&self) -> Option<&Arc<Volume>> {
+        let places = [&self.current, &self.saved];
+        places.into_iter().flatten().find_map(|place| match &**place {
+            Place::File(target) => Some(&target.export.volume),
+            Place::Pseudo(_) => None,
+        })
+    }
+}
+
+/// Whether an operation may change attributes.
+fn may_change(operation: &Operation<'_>) -> bool {
+    matches!(
+        operation,
+        Operation::Write(_)
+            | Operation::Open(_)
+            | Operation::Close(_)
+            | Operation::Create(_)
+            | Operation::Remove(_)
+            | Operation::Rename(_)
+            | Operation::Link(_)
+            | Operation::SetAttr(_)
+    )
+}
+
+/// How long one operation waits for leases of other clients.
+#[derive(Default)]
+struct Patience {
+    deadline: Option<Instant>,
+    tried: u32,
+}
+
+impl Patience {
+    /// After a failure: waits until the lease that caused it is given back. Answers whether to try again.
+    async fn again(&mut self, compound: &Compound<'_>, fail: &Fail) -> bool {
+        let (Some(file), Some(volume)) = (fail.recalling, compound.volume().cloned()) else { return false };
+        self.tried += 1;
+        self.tried < MOST_TRIES && self.recalled(&volume, file, LIMIT).await
+    }
+
+    async fn recalled(&mut self, volume: &Volume, file: FileId, limit: Duration) -> bool {
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limit);
+        timeout_at(deadline, volume.recalled(file)).await.is_ok()
     }
 }

@@ -4,17 +4,18 @@
 //! parts, so there are folders on the way to it. The handle of such a folder is a zero byte and the
 //! path; handles of files never begin with a zero.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vfs::Kind;
 use vfs::state::Cause;
 use wire::Writer;
 
+use super::fail::Fail;
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
 use crate::server::v3::{Target, find};
-use crate::wire::v3::types::Status as Status3;
 use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
 use crate::wire::xdr::Encode;
 
@@ -23,23 +24,6 @@ pub(super) enum Place {
     /// A folder above the shares, by the names on the way to it: empty, or `parts/of/names`.
     Pseudo(String),
     File(Box<Target>),
-}
-
-/// The numbers that both versions have mean the same. RFC 7530 has no other names for the rest.
-impl From<Status3> for Status {
-    fn from(status: Status3) -> Self {
-        match status {
-            Status3::NODEV | Status3::REMOTE => Self::IO,
-            Status3::NOT_SYNC => Self::NOT_SAME,
-            Status3(number) => Self(number),
-        }
-    }
-}
-
-impl From<vfs::Error> for Status {
-    fn from(error: vfs::Error) -> Self {
-        Status3::from(error).into()
-    }
 }
 
 impl Place {
@@ -51,7 +35,8 @@ impl Place {
     /// The place of a handle.
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Status> {
         let Some(path) = handle.strip_prefix(&[0]) else {
-            return Ok(Self::File(Box::new(call.target(handle)?)));
+            let named = Named::open(&call.service.secret, handle)?;
+            return Ok(Self::File(Box::new(call.target_of(named, true)?)));
         };
         let path = std::str::from_utf8(path).map_err(|_| Status::BADHANDLE)?;
         if path.is_empty() || leads_to_a_share(call, path) {
@@ -119,6 +104,37 @@ impl Place {
         Ok(Self::File(Box::new(call.target(call.seal(target, &parent).as_bytes())?)))
     }
 
+    /// The same with its present attributes. `None` if they never change, or depend on another file.
+    pub(super) fn refreshed(&self) -> Result<Option<Self>, Status> {
+        match self {
+            Self::File(target) if target.sidecar.is_none() => {
+                let mut target = target.clone();
+                target.found.attributes = target.found.object.attributes()?;
+                Ok(Some(Self::File(target)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The file or folder, unless this is a folder above the shares, which no client can change.
+    pub(super) fn target(&self) -> Result<&Target, Status> {
+        match self {
+            Self::File(target) => Ok(target),
+            Self::Pseudo(_) => Err(Status::ROFS),
+        }
+    }
+
+    /// The folder that entries come to or go from. Fails if this is no folder, or cannot be changed.
+    pub(super) fn folder(&self) -> Result<&Target, Status> {
+        let target = self.target()?;
+        match target.found.attributes.kind {
+            Kind::Folder if target.sidecar.is_some() => Err(Status::NOTDIR),
+            Kind::Folder if !target.writable => Err(Status::ROFS),
+            Kind::Folder => Ok(target),
+            _ => Err(Status::NOTDIR),
+        }
+    }
+
     /// Whether this is the folder of a share.
     pub(super) fn is_share(&self) -> bool {
         let Self::File(target) = self else { return false };
@@ -127,7 +143,7 @@ impl Place {
     }
 
     /// Makes other clients write what they have in their caches. NFS4ERR_DELAY while they do.
-    pub(super) fn recall(&self) -> Result<(), Status> {
+    pub(super) fn recall(&self) -> Result<(), Fail> {
         if let Self::File(target) = self
             && target.sidecar.is_none()
         {
@@ -137,8 +153,8 @@ impl Place {
     }
 }
 
-/// A name that may be looked up.
-fn checked(name: &[u8]) -> Result<&[u8], Status> {
+/// A name that an entry may have, RFC 7530 12.7.
+pub(super) fn checked(name: &[u8]) -> Result<&[u8], Status> {
     match name {
         b"" => Err(Status::INVAL),
         b"." | b".." => Err(Status::BADNAME),
@@ -164,6 +180,17 @@ fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
         return Ok(Place::File(Box::new(call.target(handle.as_bytes())?)));
     }
     if leads_to_a_share(call, &path) { Ok(Place::Pseudo(path)) } else { Err(Status::NOENT) }
+}
+
+/// The names that lead from a folder of the pseudo-root to the shares that the client may enter.
+pub(super) fn names_below(call: &Call<'_>, path: &str) -> BTreeSet<String> {
+    let exports = call.service.exports();
+    let open = exports.iter().filter(|export| export.rule(call.origin).is_some());
+    let below = open.filter_map(|export| match path {
+        "" => Some(export.name.as_str()),
+        _ => export.name.strip_prefix(path)?.strip_prefix('/'),
+    });
+    below.map(|rest| rest.split('/').next().unwrap_or(rest).to_owned()).collect()
 }
 
 /// Whether the client may enter a share below this path.

@@ -3,7 +3,7 @@
 //!
 //! A call is one COMPOUND: a [`Head`], then its operations. Each operation is decoded on its own:
 //! one that does not decode fails alone (NFS4ERR_BADXDR), after those before it took effect. The
-//! server answers version 4 only when it is told to: see `Service::set_newest_version`.
+//! server answers version 4 only when it is told to: see `Service::set_versions`.
 
 pub mod attributes;
 pub mod clients;

@@ -6,8 +6,8 @@ use super::attributes::*;
 use super::files::*;
 use super::types::*;
 use super::*;
+use crate::wire::xdr::arguments;
 use crate::wire::xdr::tests::bytes_of;
-use crate::wire::xdr::{Words, arguments};
 
 fn words(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -32,7 +32,7 @@ fn a_compound_is_read_one_operation_after_another() {
     assert_eq!(head.refusal(), None);
     assert_eq!(Operation::decode(r), Ok(Operation::PutRoot(())));
     assert_eq!(Operation::decode(r), Ok(Operation::LookUp(Opaque::new(b"ab"))));
-    assert_eq!(Operation::decode(r), Ok(Operation::GetAttr(Words::new(&[0x10, 0x2]))));
+    assert_eq!(Operation::decode(r), Ok(Operation::GetAttr(Bitmap::new(&[0x10, 0x2]))));
     assert_eq!(r.remaining(), 0);
 }
 
@@ -71,7 +71,7 @@ fn lengths_beyond_the_limits_do_not_decode() {
     let mut handle = words(&[22, 132]); // PUTFH: 128 bytes are the most
     handle.extend([0; 132]);
     assert!(decoded(&handle).is_err());
-    assert!(decoded(&words(&[9, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0])).is_err()); // GETATTR: 8 words
+    assert!(decoded(&[words(&[9, 257]), words(&[0; 257])].concat()).is_err()); // GETATTR: 256 words
     assert!(decoded(&words(&[38, 0, 0, 0, 0, 0, 0, 0, u32::MAX])).is_err()); // WRITE
     assert_eq!(decoded(&words(&[40])), Ok(Operation::Other(OperationNumber(40)))); // of 4.1
     let mut release = words(&[39, 0, 1, 1028]); // RELEASE_LOCKOWNER: 1024 bytes are the most
@@ -93,7 +93,7 @@ fn attributes_are_written_in_the_order_of_their_numbers() {
     let mut w = Writer::new();
     // Wanted: type (1), change (3), which has no value here, size (4), mode (33), owner (36) and
     // time_modify (53); fileid (20) is not.
-    values.encode_wanted(&Words::new(&[0x1a, 0x0020_0012]), &mut w);
+    values.encode_wanted(&Bitmap::new(&[0x1a, 0x0020_0012]), &mut w);
     let mut expected = words(&[2, 0x12, 0x0020_0012, 36, 2, 1, 2, 0o755, 4]);
     expected.extend(b"1000");
     expected.extend(words(&[u32::MAX, u32::MAX, 5]));
@@ -107,14 +107,14 @@ fn attributes_are_written_in_the_order_of_their_numbers() {
 fn a_set_without_attributes_is_empty() {
     assert_eq!(bytes_of(&Values::default()), words(&[0, 0]));
     assert!(Bitmap::of(&[]).is_empty());
-    assert_eq!(Bitmap::of(&[4, 33]), Words::new(&[0x10, 0x2]));
+    assert_eq!(Bitmap::of(&[4, 33]), Bitmap::new(&[0x10, 0x2]));
     assert!(Bitmap::of(&[33]).has(33) && !Bitmap::of(&[33]).has(32) && !Bitmap::of(&[33]).has(4000));
 }
 
 #[test]
 fn attributes_that_are_not_known_or_do_not_fit_have_their_own_statuses() {
     let status = |which: &[u32], values: &[u8]| {
-        Values::of(&Attributes { which: Words::new(which), values: Opaque::new(values) }).err()
+        Values::of(&Attributes { which: Bitmap::new(which), values: Opaque::new(values) }).err()
     };
     assert_eq!(status(&[1 << 12], &[]), Some(Status(10032))); // acl: NFS4ERR_ATTRNOTSUPP
     assert_eq!(status(&[0, 0, 0, 1], &[]), Some(Status(10032))); // 96

@@ -1,6 +1,10 @@
 //! Types that several operations share, RFC 7531.
 
-use crate::wire::xdr::{Opaque, Words, enumeration, record};
+use std::ops::Deref;
+
+use wire::{Malformed, Reader, Writer};
+
+use crate::wire::xdr::{Decode, Encode, Opaque, Words, enumeration, record};
 
 /// The longest file handle, NFS4_FHSIZE.
 pub const FILE_HANDLE_LIMIT: usize = 128;
@@ -20,8 +24,10 @@ pub const ADDRESS_LIMIT: usize = 128;
 pub const SHARE_READ: u32 = 1;
 /// OPEN4_SHARE_ACCESS_WRITE and OPEN4_SHARE_DENY_WRITE.
 pub const SHARE_WRITE: u32 = 2;
-/// The most words of a set of attributes. The minor versions up to 2 use three.
+/// The most words of a set of attributes that are kept. The minor versions up to 2 use three.
 pub const BITMAP_LIMIT: usize = 8;
+/// The most words of a set of attributes that are decoded.
+const SENT_BITMAP_LIMIT: usize = 256;
 
 /// nfs_fh4.
 pub type FileHandle<'a> = Opaque<'a, FILE_HANDLE_LIMIT>;
@@ -37,8 +43,6 @@ pub type OwnerName<'a> = Opaque<'a, OWNER_LIMIT>;
 pub type NetId<'a> = Opaque<'a, ADDRESS_LIMIT>;
 /// uaddr of clientaddr4.
 pub type UniversalAddress<'a> = Opaque<'a, ADDRESS_LIMIT>;
-/// bitmap4: the number of an attribute is 32 times the word and the bit in it.
-pub type Bitmap = Words<BITMAP_LIMIT>;
 /// verifier4.
 pub type Verifier = [u8; 8];
 
@@ -188,9 +192,60 @@ record! {
     }
 }
 
+/// bitmap4: the number of an attribute is 32 times the word and the bit in it. The last number stands for all that are too
+/// large for it: no version has any of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Bitmap(Words<BITMAP_LIMIT>);
+
+impl Bitmap {
+    /// The first words of `words`.
+    pub fn new(words: &[u32]) -> Self {
+        Self(Words::new(words))
+    }
+}
+
+impl Deref for Bitmap {
+    type Target = [u32];
+
+    fn deref(&self) -> &[u32] {
+        &self.0
+    }
+}
+
+impl Decode<'_> for Bitmap {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let count = r.u32_be()? as usize;
+        if count > SENT_BITMAP_LIMIT {
+            return Err(Malformed("a bitmap longer than its limit"));
+        }
+        let mut words = [0; BITMAP_LIMIT];
+        for at in 0..count {
+            let word = r.u32_be()?;
+            match words.get_mut(at) {
+                Some(known) => *known = word,
+                None if word != 0 => words[BITMAP_LIMIT - 1] |= 1 << 31,
+                None => {}
+            }
+        }
+        let used = if count > BITMAP_LIMIT { BITMAP_LIMIT } else { count };
+        Ok(Self(Words::new(&words[..used])))
+    }
+}
+
+impl Encode for Bitmap {
+    fn encode(&self, w: &mut Writer) {
+        self.0.encode(w);
+    }
+}
+
 impl StateId {
     /// The anonymous one: no open, RFC 7530 9.1.4.3.
     pub const ANONYMOUS: Self = Self { sequence: 0, other: [0; 12] };
     /// READ that passes over locks, RFC 7530 9.1.4.3.
     pub const BYPASS: Self = Self { sequence: u32::MAX, other: [0xff; 12] };
+
+    /// Whether it can name no open or lock, whatever its sequence number: RFC 7530 9.1.4.3.
+    pub fn is_special(&self) -> bool {
+        self.other == Self::ANONYMOUS.other || self.other == Self::BYPASS.other
+    }
 }

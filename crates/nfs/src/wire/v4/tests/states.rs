@@ -43,7 +43,7 @@ fn open<'a>(how: OpenHow<'a>, claim: Claim<'a>) -> Operation<'a> {
 
 #[test]
 fn open_has_the_layout_of_the_specification_for_every_way_to_create() {
-    let size = Attributes { which: Words::new(&[0x10]), values: Opaque::new(&[0, 0, 0, 0, 0, 0, 0, 9]) };
+    let size = Attributes { which: Bitmap::new(&[0x10]), values: Opaque::new(&[0, 0, 0, 0, 0, 0, 0, 9]) };
     let attributes = [1, 0x10, 8, 0, 9];
     let verifier = *b"verifier";
     let exclusive = |mode: u32| [words(&[1, mode]), verifier.to_vec()].concat();
@@ -99,7 +99,7 @@ fn opens_are_confirmed_reduced_and_closed() {
 
 #[test]
 fn create_has_the_layout_of_the_specification_for_every_kind() {
-    let attributes = Attributes { which: Words::new(&[]), values: Opaque::new(b"") };
+    let attributes = Attributes { which: Bitmap::new(&[]), values: Opaque::new(b"") };
     let kinds = [
         (words(&[5, 1, 0x7a00_0000]), CreateType::Link(Opaque::new(b"z"))),
         (words(&[3, 8, 1]), CreateType::BlockDevice(8, 1)),

@@ -1,5 +1,11 @@
 //! Sessions without a socket: bytes in and out, by RFC 7530 and RFC 7531.
 
+mod files;
+mod hostile;
+mod leases;
+mod locks;
+mod opens;
+
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -9,12 +15,17 @@ use crate::server::testing::{Client, export, service_with};
 use crate::wire::rpc::Outcome;
 use crate::wire::v3::PROGRAM;
 
-/// The value of a future that never waits.
+/// The value of a future that never waits; in a runtime it may wait for a thread, for ten seconds at most.
 fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(value) => value,
-        Poll::Pending => panic!("a procedure over memory waits"),
+    let mut future = pin!(future);
+    for _ in 0..10_000 {
+        match future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(value) => return value,
+            Poll::Pending if tokio::runtime::Handle::try_current().is_err() => break,
+            Poll::Pending => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
     }
+    panic!("a procedure over memory waits");
 }
 
 /// Shares `docs` and `group/team`, with version 4 on.
@@ -25,7 +36,7 @@ fn client() -> Client {
         export("closed", 3, ExportOptions { rules: Vec::new(), ..ExportOptions::default() }),
     ];
     let client = Client::new(&service_with(shares));
-    client.service.set_newest_version(4);
+    client.service.set_versions(3..=4);
     client
 }
 
@@ -41,6 +52,79 @@ fn compound(client: &Client, operations: u32, bytes: &[u8]) -> Vec<u8> {
     answer.results
 }
 
+/// An opaque or a string: its length, its bytes, and padding.
+fn opaque(bytes: &[u8]) -> Vec<u8> {
+    [words(&[bytes.len() as u32]), bytes.to_vec(), vec![0; bytes.len().wrapping_neg() & 3]].concat()
+}
+
+/// The results of operations after PUTROOTFH and LOOKUP of `docs`: the status of the last one, and the bytes that follow
+/// the results of these two.
+fn in_docs(client: &Client, operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
+    let count = operations.len() as u32 + 2;
+    let reply = compound(client, count, &[words(&[24]), look_up(b"docs"), operations.concat()].concat());
+    let status = u32::from_be_bytes(reply[..4].try_into().unwrap());
+    assert_eq!(reply[12..28], words(&[24, 0, 15, 0]));
+    (status, reply[28..].to_vec())
+}
+
+/// The same with the handle of a file. Its PUTFH is checked.
+fn at(client: &Client, handle: &[u8], operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
+    let put = [words(&[22]), opaque(handle)].concat();
+    let reply = compound(client, operations.len() as u32 + 1, &[put, operations.concat()].concat());
+    let status = u32::from_be_bytes(reply[..4].try_into().unwrap());
+    assert_eq!(reply[12..20], words(&[22, 0]));
+    (status, reply[20..].to_vec())
+}
+
+/// A stateid as it is on the wire.
+type StateBytes = [u8; 16];
+
+/// A client that has registered: its clientid4.
+fn registered(client: &Client, name: &[u8], verifier: u8) -> u64 {
+    let callback = [words(&[0x4000_0000]), opaque(b"tcp"), opaque(b"127.0.0.1.0.1"), words(&[7])].concat();
+    let set = [words(&[35]), vec![verifier; 8], opaque(name), callback].concat();
+    let reply = compound(client, 1, &set);
+    assert_eq!(reply[..20], words(&[0, 0, 1, 35, 0]));
+    let (id, confirm) = (&reply[20..28], &reply[28..36]);
+    let reply = compound(client, 1, &[&words(&[36])[..], id, confirm].concat());
+    assert_eq!(reply, words(&[0, 0, 1, 36, 0]));
+    u64::from_be_bytes(id.try_into().unwrap())
+}
+
+/// OPEN of a name. `how` is the form of openflag4.
+fn open(
+    id: u64,
+    owner: &[u8],
+    sequence: u32,
+    (access, deny): (u32, u32),
+    how: &[u8],
+    name: &[u8],
+) -> Vec<u8> {
+    let owner = [id.to_be_bytes().to_vec(), opaque(owner)].concat();
+    [words(&[18, sequence, access, deny]), owner, how.to_vec(), words(&[0]), opaque(name)].concat()
+}
+
+/// UNCHECKED4 without attributes.
+fn unchecked() -> Vec<u8> {
+    words(&[1, 0, 0, 0])
+}
+
+/// A file that is open and confirmed: its stateid and its handle. Uses the sequence numbers 1 and 2.
+fn opened(client: &Client, id: u64, owner: &[u8], modes: (u32, u32), name: &[u8]) -> (StateBytes, Vec<u8>) {
+    let get_handle = words(&[10]);
+    let (status, reply) = in_docs(client, &[open(id, owner, 1, modes, &unchecked(), name), get_handle]);
+    assert_eq!((status, &reply[..8]), (0, &words(&[18, 0])[..]));
+    let state: StateBytes = reply[8..24].try_into().unwrap();
+    // change_info4 (20 bytes), then OPEN4_RESULT_CONFIRM and OPEN4_RESULT_LOCKTYPE_POSIX.
+    assert_eq!(reply[44..48], words(&[6]));
+    let handle_at = reply.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
+    let handle = reply[handle_at..].to_vec();
+    let confirm = [words(&[20]), state.to_vec(), words(&[2])].concat();
+    let (status, reply) = at(client, &handle, &[confirm]);
+    assert_eq!((status, &reply[..8]), (0, &words(&[20, 0])[..]));
+    (reply[8..24].try_into().unwrap(), handle)
+}
+
 /// LOOKUP of a name of four bytes.
 fn look_up(name: &[u8; 4]) -> Vec<u8> {
     [words(&[15, 4]), name.to_vec()].concat()
@@ -51,7 +135,13 @@ fn version_4_is_answered_only_when_it_is_turned_on() {
     let client = client();
     assert_eq!(now(client.call_raw((PROGRAM, 4, 0), &[])).unwrap().outcome, Outcome::Success);
     assert_eq!(now(client.call_raw((PROGRAM, 4, 2), &[])).unwrap().outcome, Outcome::ProcUnavail);
-    client.service.set_newest_version(3);
+    // Not over UDP, RFC 7530 3.1.
+    let answer = now(client.clone().datagram().call_raw((PROGRAM, 4, 0), &[])).unwrap();
+    assert_eq!(answer.outcome, Outcome::ProgMismatch { low: 3, high: 3 });
+    client.service.set_versions(4..=4);
+    let answer = now(client.call_raw((PROGRAM, 3, 0), &[])).unwrap();
+    assert_eq!(answer.outcome, Outcome::ProgMismatch { low: 4, high: 4 });
+    client.service.set_versions(3..=3);
     let answer = now(client.call_raw((PROGRAM, 4, 0), &[])).unwrap();
     assert_eq!(answer.outcome, Outcome::ProgMismatch { low: 3, high: 3 });
 }
@@ -127,11 +217,11 @@ fn names_that_no_file_can_have_are_refused() {
 fn attributes_of_the_root_are_compared() {
     let client = client();
     // PUTROOTFH, GETATTR: type (1), lease_time (10) and mode (33).
-    let values = [2, 0x402, 2, 12, 2, 90, 0o555];
+    let values = [2, 0x402, 2, 12, 2, 45, 0o555];
     let reply = compound(&client, 2, &words(&[24, 9, 2, 0x402, 2]));
     assert_eq!(reply, [words(&[0, 0, 2, 24, 0, 9, 0]), words(&values)].concat());
     // VERIFY and NVERIFY with the same, then with another mode.
-    let other = [2, 0x402, 2, 12, 2, 90, 0o755];
+    let other = [2, 0x402, 2, 12, 2, 45, 0o755];
     for (number, values, status) in [(37, values, 0), (17, values, 10009), (37, other, 10027), (17, other, 0)]
     {
         let calls = [words(&[24, number]), words(&values)].concat();
@@ -146,8 +236,8 @@ fn attributes_of_the_root_are_compared() {
 #[test]
 fn rights_links_and_flavours_of_the_root() {
     let client = client();
-    // ACCESS: of all rights, the root has READ and LOOKUP.
-    assert_eq!(compound(&client, 2, &words(&[24, 3, 0x3f])), words(&[0, 0, 2, 24, 0, 3, 0, 0x3f, 3]));
+    // ACCESS: of the rights that folders have (all but EXECUTE), the root has READ and LOOKUP.
+    assert_eq!(compound(&client, 2, &words(&[24, 3, 0x3f])), words(&[0, 0, 2, 24, 0, 3, 0, 0x1f, 3]));
     assert_eq!(compound(&client, 2, &words(&[24, 3, 0x40])), words(&[22, 0, 2, 24, 0, 3, 22]));
     assert_eq!(compound(&client, 2, &words(&[24, 27])), words(&[22, 0, 2, 24, 0, 27, 22]));
     // SECINFO of a share: AUTH_SYS, AUTH_NONE.

@@ -1,0 +1,343 @@
+//! One client: its lease, its owners, and what it holds.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use lock::{Mutex, rank};
+use tokio::sync::OnceCell;
+use tokio::time::Instant;
+use vfs::FileId;
+use vfs::state::{Absence, ClientId};
+
+use super::owners::Owner;
+use super::states::{LockState, Numbers, OpenState, State};
+use crate::server::rpc::Call;
+use crate::wire::v4::types::{Status, Verifier};
+
+/// The most owners of opens, and as many of locks, that one client may have.
+const OWNERS: usize = 16_384;
+/// The most opens and locked files of one client.
+const STATES: usize = 65_536;
+
+/// The user who speaks for a client: no other one may change its record, RFC 7530 9.1.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Principal {
+    uid: u32,
+    is_nobody: bool,
+}
+
+impl Principal {
+    pub(super) fn of(call: &Call<'_>) -> Self {
+        Self { uid: call.identity.uid, is_nobody: call.identity.nobody }
+    }
+}
+
+/// A confirmed client.
+pub(super) struct Client {
+    pub(super) boot: u32,
+    pub(super) number: u32,
+    /// The client's own name of itself.
+    pub(super) name: Arc<[u8]>,
+    /// Changes when the client restarts.
+    pub(super) verifier: Verifier,
+    pub(super) principal: Principal,
+    /// The client in the tree.
+    pub(super) party: ClientId,
+    /// Its name is in the table that outlives the server.
+    pub(super) recorded: OnceCell<()>,
+    /// When it was heard last, in milliseconds since `born`.
+    heard: AtomicU64,
+    born: Instant,
+    is_absent: AtomicBool,
+    owned: Mutex<Owned, rank::Nfs4Owned>,
+}
+
+/// The owners and states of a client.
+#[derive(Default)]
+struct Owned {
+    open_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
+    lock_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
+    states: HashMap<u32, State>,
+    /// The open of an owner and a file.
+    opens: HashMap<(Arc<[u8]>, FileId, bool), u32>,
+    /// The locks of an owner by an open.
+    locks: HashMap<(Arc<[u8]>, u32), u32>,
+    /// The last closed open of each owner.
+    closed: HashMap<Arc<[u8]>, u32>,
+    last_number: u32,
+    absence: Option<Absence>,
+    /// It has lost everything, and gets nothing new.
+    is_over: bool,
+}
+
+/// All that a client held, to be dropped without a lock.
+pub(super) type Remains = (HashMap<u32, State>, Option<Absence>);
+
+impl Client {
+    pub(super) fn new(
+        (boot, number): (u32, u32),
+        name: &Arc<[u8]>,
+        verifier: Verifier,
+        principal: Principal,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            boot,
+            number,
+            name: name.clone(),
+            verifier,
+            principal,
+            party: ClientId::unused(),
+            recorded: OnceCell::new(),
+            heard: AtomicU64::new(0),
+            born: Instant::now(),
+            is_absent: AtomicBool::new(false),
+            owned: Mutex::default(),
+        })
+    }
+
+    /// clientid4.
+    pub(super) fn id(&self) -> u64 {
+        u64::from(self.boot) << 32 | u64::from(self.number)
+    }
+
+    /// The client was heard: its lease begins anew. An absent client is back.
+    pub(super) fn renew(&self) {
+        self.heard.store(self.born.elapsed().as_millis() as u64, Ordering::Relaxed);
+        if self.is_absent.swap(false, Ordering::AcqRel) {
+            let absence = self.owned.lock().absence.take();
+            drop(absence);
+        }
+    }
+
+    /// For how many milliseconds the client has been silent.
+    pub(super) fn silent_ms(&self) -> u64 {
+        (self.born.elapsed().as_millis() as u64).saturating_sub(self.heard.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn is_absent(&self) -> bool {
+        self.is_absent.load(Ordering::Acquire)
+    }
+
+    /// The lease is over. From now on other clients may take what this one holds, until it is heard again.
+    pub(super) fn leave(&self, absence: impl FnOnce() -> Absence) {
+        let mut owned = self.owned.lock();
+        if owned.is_over || owned.absence.is_some() {
+            return;
+        }
+        owned.absence = Some(absence());
+        self.is_absent.store(true, Ordering::Release);
+    }
+
+    /// Takes everything from the client.
+    pub(super) fn end(&self) -> Remains {
+        let mut owned = self.owned.lock();
+        let ended = std::mem::replace(&mut *owned, Owned { is_over: true, ..Owned::default() });
+        (ended.states, ended.absence)
+    }
+
+    /// Whether it has files open.
+    pub(super) fn has_state(&self) -> bool {
+        self.owned.lock().states.values().any(|state| !matches!(state, State::Closed(_)))
+    }
+
+    /// The state of this number, and the owner whose turn its operations wait for.
+    pub(super) fn state(&self, number: u32) -> Result<State, Status> {
+        self.owned.lock().states.get(&number).cloned().ok_or(Status::BAD_STATEID)
+    }
+
+    /// The owner of opens of this name. One that has confirmed nothing begins anew with each OPEN: what it has open is
+    /// returned, to be closed.
+    pub(super) fn open_owner(&self, name: &[u8]) -> Result<(Arc<Owner>, Vec<State>), Status> {
+        let mut owned = self.owned.lock();
+        if owned.is_over {
+            return Err(Status::EXPIRED);
+        }
+        let known = owned.open_owners.get(name).cloned();
+        if let Some(owner) = known.as_ref().filter(|owner| owner.is_confirmed()) {
+            return Ok((owner.clone(), Vec::new()));
+        }
+        let unconfirmed = known.map(|owner| owned.forget_opens_of(&owner)).unwrap_or_default();
+        if owned.open_owners.len() >= OWNERS {
+            owned.forget_idle_owners();
+        }
+        if owned.open_owners.len() >= OWNERS {
+            return Err(Status::RESOURCE);
+        }
+        let owner = Owner::new(name);
+        owned.open_owners.insert(owner.name.clone(), owner.clone());
+        Ok((owner, unconfirmed))
+    }
+
+    /// The owner of locks of this name, and whether it is new.
+    pub(super) fn lock_owner(&self, name: &[u8]) -> Result<(Arc<Owner>, bool), Status> {
+        let mut owned = self.owned.lock();
+        if let Some(owner) = owned.lock_owners.get(name) {
+            return Ok((owner.clone(), false));
+        }
+        if owned.is_over {
+            return Err(Status::EXPIRED);
+        }
+        if owned.lock_owners.len() >= OWNERS {
+            owned.forget_idle_owners();
+        }
+        if owned.lock_owners.len() >= OWNERS {
+            return Err(Status::RESOURCE);
+        }
+        let owner = Owner::new(name);
+        owned.lock_owners.insert(owner.name.clone(), owner.clone());
+        Ok((owner, true))
+    }
+
+    /// Forgets an owner of locks that holds none.
+    pub(super) fn forget_lock_owner(
+        &self,
+        name: &[u8],
+        holds: impl Fn(&LockState) -> bool,
+    ) -> Result<(), Status> {
+        let mut owned = self.owned.lock();
+        let own: Vec<u32> = owned
+            .locks
+            .iter()
+            .filter(|((owner, _), _)| **owner == *name)
+            .map(|(_, number)| *number)
+            .collect();
+        let is_held = |number: &u32| match owned.states.get(number) {
+            Some(State::Lock(lock)) => holds(lock),
+            _ => false,
+        };
+        if own.iter().any(is_held) {
+            return Err(Status::LOCKS_HELD);
+        }
+        for number in own {
+            owned.states.remove(&number);
+        }
+        owned.locks.retain(|(owner, _), _| **owner != *name);
+        owned.lock_owners.remove(name);
+        Ok(())
+    }
+
+    /// What this owner has open of a file. A file and its sidecar are two.
+    pub(super) fn open_of(&self, owner: &Owner, file: FileId, is_sidecar: bool) -> Option<Arc<OpenState>> {
+        let owned = self.owned.lock();
+        let number = owned.opens.get(&(owner.name.clone(), file, is_sidecar))?;
+        match owned.states.get(number) {
+            Some(State::Open(open)) => Some(open.clone()),
+            _ => None,
+        }
+    }
+
+    /// What this owner has locked by an open.
+    pub(super) fn locks_of(&self, owner: &Owner, open: &OpenState) -> Option<Arc<LockState>> {
+        let owned = self.owned.lock();
+        let number = owned.locks.get(&(owner.name.clone(), open.numbers.state))?;
+        match owned.states.get(number) {
+            Some(State::Lock(lock)) => Some(lock.clone()),
+            _ => None,
+        }
+    }
+
+    /// Keeps a new open.
+    pub(super) fn add_open(&self, make: impl FnOnce(Numbers) -> OpenState) -> Result<Arc<OpenState>, Status> {
+        let mut owned = self.owned.lock();
+        let numbers = owned.new_numbers(self)?;
+        let open = Arc::new(make(numbers));
+        owned.opens.insert((open.owner.name.clone(), open.file, open.is_sidecar()), numbers.state);
+        owned.states.insert(numbers.state, State::Open(open.clone()));
+        Ok(open)
+    }
+
+    /// Keeps the first locks of an owner by an open.
+    pub(super) fn add_locks(
+        &self,
+        make: impl FnOnce(Numbers) -> LockState,
+    ) -> Result<Arc<LockState>, Status> {
+        let mut owned = self.owned.lock();
+        let numbers = owned.new_numbers(self)?;
+        let locks = Arc::new(make(numbers));
+        owned.locks.insert((locks.owner.name.clone(), locks.open.numbers.state), numbers.state);
+        owned.states.insert(numbers.state, State::Lock(locks.clone()));
+        Ok(locks)
+    }
+
+    /// Forgets an open and the locks by it. Returns them, to be released without a lock.
+    pub(super) fn close(&self, open: &OpenState) -> Vec<State> {
+        self.owned.lock().close(open)
+    }
+
+    /// All opens and locks by them in an export.
+    pub(super) fn close_in(&self, tag: u32) -> Vec<State> {
+        let mut owned = self.owned.lock();
+        let opens = owned.states.values().filter_map(|state| match state {
+            State::Open(open) if open.named.tag == tag => Some(open.clone()),
+            _ => None,
+        });
+        let opens: Vec<Arc<OpenState>> = opens.collect();
+        opens.iter().flat_map(|open| owned.close(open)).collect()
+    }
+}
+
+impl Owned {
+    fn new_numbers(&mut self, client: &Client) -> Result<Numbers, Status> {
+        if self.is_over {
+            return Err(Status::EXPIRED);
+        }
+        if self.states.len() >= STATES {
+            return Err(Status::RESOURCE);
+        }
+        loop {
+            self.last_number = self.last_number.wrapping_add(1);
+            if self.last_number != 0 && !self.states.contains_key(&self.last_number) {
+                break;
+            }
+        }
+        Ok(Numbers { boot: client.boot, client: client.number, state: self.last_number })
+    }
+
+    fn close(&mut self, open: &OpenState) -> Vec<State> {
+        let (own, owner) = (open.numbers.state, open.owner.name.clone());
+        let locks: Vec<_> =
+            self.locks.extract_if(|(_, of), _| *of == own).map(|(_, number)| number).collect();
+        let mut closed: Vec<State> = locks.iter().filter_map(|number| self.states.remove(number)).collect();
+        self.opens.remove(&(owner.clone(), open.file, open.is_sidecar()));
+        closed.extend(self.states.insert(own, State::Closed(open.owner.clone())));
+        if let Some(before) = self.closed.insert(owner, own)
+            && before != own
+        {
+            self.states.remove(&before);
+        }
+        closed
+    }
+
+    fn forget_opens_of(&mut self, owner: &Arc<Owner>) -> Vec<State> {
+        let opens: Vec<Arc<OpenState>> = self
+            .states
+            .values()
+            .filter_map(|state| match state {
+                State::Open(open) if Arc::ptr_eq(&open.owner, owner) => Some(open.clone()),
+                _ => None,
+            })
+            .collect();
+        let closed = opens.iter().flat_map(|open| self.close(open)).collect();
+        self.forget_closed(&owner.name);
+        closed
+    }
+
+    fn forget_closed(&mut self, owner: &[u8]) {
+        if let Some(number) = self.closed.remove(owner) {
+            self.states.remove(&number);
+        }
+    }
+
+    /// Makes room: owners that hold nothing. A client that uses one of them again begins a new one.
+    fn forget_idle_owners(&mut self) {
+        let busy: HashSet<_> = self.opens.keys().map(|(owner, ..)| owner.clone()).collect();
+        let idle: Vec<_> = self.open_owners.keys().filter(|name| !busy.contains(*name)).cloned().collect();
+        for name in idle {
+            self.forget_closed(&name);
+            self.open_owners.remove(&name);
+        }
+        let locking: HashSet<_> = self.locks.keys().map(|(owner, _)| owner.clone()).collect();
+        self.lock_owners.retain(|name, _| locking.contains(name));
+    }
+}

@@ -1,0 +1,143 @@
+//! The file that OPEN means: found, or made in one of three ways. RFC 7530 16.16.
+
+use std::sync::Arc;
+
+use vfs::backend::{Found, NewKind};
+use vfs::{Error, Node, SetAttributes, SetTime, Time};
+use wire::Reader;
+
+use super::attributes::change;
+use super::fail::Fail;
+use super::place::{Place, checked};
+use super::setting::{self, Wanted};
+use super::states::OpenState;
+use crate::server::rpc::Call;
+use crate::server::v3::Target;
+use crate::wire::v4::attributes::{SIZE, TIME_ACCESS, TIME_MODIFY};
+use crate::wire::v4::opens::OpenHow;
+use crate::wire::v4::types::{Bitmap, ChangeInfo, Status, Verifier};
+
+/// The mode of a new file if the client gives none.
+const FILE_MODE: u32 = 0o644;
+
+/// A file that is about to be opened.
+pub(super) struct Opening {
+    pub(super) place: Arc<Place>,
+    /// What happened to its folder.
+    pub(super) change: ChangeInfo,
+    /// The attributes that were set.
+    pub(super) set: Bitmap,
+    /// Its folder and its name there, if they are known.
+    pub(super) beside: Option<(Node, Vec<u8>)>,
+    pub(super) is_new: bool,
+    /// The size that an existing file gets when it is open.
+    pub(super) size: Option<u64>,
+}
+
+/// The current file itself.
+pub(super) fn same(place: &Arc<Place>) -> Result<Opening, Fail> {
+    let target = super::data::file(place)?;
+    let change = unchanged(target);
+    let set = Bitmap::default();
+    Ok(Opening { place: place.clone(), change, set, beside: None, is_new: false, size: None })
+}
+
+/// The entry of this name in a folder.
+pub(super) fn by_name(
+    call: &Call<'_>,
+    folder: &Place,
+    name: &[u8],
+    how: &OpenHow<'_>,
+) -> Result<Opening, Fail> {
+    match how {
+        OpenHow::Existing => existing(call, folder, name, None),
+        OpenHow::Unchecked(attributes) => {
+            let wanted = setting::wanted(attributes)?;
+            let size = wanted.changes.size.filter(|&size| size == 0);
+            match existing(call, folder, name, size) {
+                Err(fail) if fail.status == Status::NOENT => match made(folder, name, &wanted) {
+                    // Another client has made it meanwhile.
+                    Err(fail) if fail.status == Status::EXIST => existing(call, folder, name, size),
+                    made => made,
+                },
+                found => found,
+            }
+        }
+        OpenHow::Guarded(attributes) => made(folder, name, &setting::wanted(attributes)?),
+        OpenHow::Exclusive(verifier) => made_once(call, folder, name, *verifier),
+        OpenHow::ExclusiveWith(..) => Err(Status::BADXDR.into()), // of minor version 1
+    }
+}
+
+fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> Result<Opening, Fail> {
+    let place = Arc::new(folder.child(call, name)?);
+    let (change, beside) = match folder {
+        Place::File(target) => (unchanged(target), Some((target.found.object.clone(), name.to_vec()))),
+        Place::Pseudo(_) => (ChangeInfo { atomic: true, before: 0, after: 0 }, None),
+    };
+    let set = if size.is_some() { Bitmap::of(&[SIZE]) } else { Bitmap::default() };
+    Ok(Opening { place, change, set, beside, is_new: false, size })
+}
+
+/// Makes the file; EXIST if there is one.
+fn made(folder: &Place, name: &[u8], wanted: &Wanted) -> Result<Opening, Fail> {
+    let folder = folder.folder()?;
+    let name = checked(name)?;
+    let made = setting::make(folder, name, NewKind::File, wanted, FILE_MODE)?;
+    Ok(new(folder, name, made.found, made.change, wanted.set))
+}
+
+fn new(folder: &Target, name: &[u8], found: Found, change: ChangeInfo, set: Bitmap) -> Opening {
+    let place = Arc::new(Place::File(Box::new(folder.sibling(found))));
+    let beside = Some((folder.found.object.clone(), name.to_vec()));
+    Opening { place, change, set, beside, is_new: true, size: None }
+}
+
+/// EXCLUSIVE: the new file's times store the verifier, so that it survives a restart. The client sets the times next: the
+/// reply names them.
+fn made_once(call: &Call<'_>, folder: &Place, name: &[u8], verifier: Verifier) -> Result<Opening, Fail> {
+    let target = folder.folder()?;
+    let name = checked(name)?;
+    let word = |at: usize| {
+        let number = Reader::new(&verifier[at..]).u32_be().unwrap_or(0); // of eight bytes there are four
+        // Without the top bit: every host can store such a time.
+        Time { secs: i64::from(number & 0x7fff_ffff), nanos: 0 }
+    };
+    let (accessed, modified) = (SetTime::To(word(0)), SetTime::To(word(4)));
+    let mark = SetAttributes { accessed, modified, ..Default::default() };
+    let set = Bitmap::of(&[TIME_ACCESS, TIME_MODIFY]);
+    let volume = &target.export.volume;
+    match volume.create(&target.actor, &target.found, name, NewKind::File, FILE_MODE) {
+        Ok(mut made) => {
+            made.found.attributes = volume.set_attributes(&target.actor, &made.found, &mark)?.after;
+            Ok(new(target, name, made.found, setting::info(&made.folder), set))
+        }
+        Err(Error::Exists) => {
+            let mut opening = existing(call, folder, name, None)?;
+            let Place::File(file) = &*opening.place else { return Err(Status::EXIST.into()) };
+            let now = &file.found.attributes;
+            if now.kind != vfs::Kind::File || (now.accessed, now.modified) != (word(0), word(4)) {
+                return Err(Status::EXIST.into());
+            }
+            (opening.set, opening.is_new) = (set, true);
+            Ok(opening)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Cuts an existing file that is open now to the size that the client wants.
+pub(super) async fn empty(opening: &Opening, target: &Target, state: &OpenState) -> Result<(), Fail> {
+    let Some(size) = opening.size else { return Ok(()) };
+    let found = super::data::changeable(target)?.unwrap_or_else(|| target.found.clone());
+    let (volume, actor) = (&target.export.volume, state.acting(&target.actor.caller));
+    let changes = SetAttributes { size: Some(size), ..Default::default() };
+    let set = || volume.set_attributes(&actor, &found, &changes);
+    volume.once_recalled(crate::server::recalling::LIMIT, set).await?;
+    Ok(())
+}
+
+fn unchanged(folder: &Target) -> ChangeInfo {
+    let now = change(folder.found.attributes.changed);
+    ChangeInfo { atomic: true, before: now, after: now }
+}

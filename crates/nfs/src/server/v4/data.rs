@@ -1,0 +1,122 @@
+//! READ, WRITE and COMMIT, RFC 7530 16.23, 16.36 and 16.3.
+
+use vfs::backend::Stability;
+use vfs::state::Modes;
+use vfs::{Actor, Kind, ReadData};
+use wire::Writer;
+
+use super::Compound;
+use super::fail::Fail;
+use super::place::Place;
+use crate::server::v3::{MAX_DATA, Target, sidecar_data, size};
+use crate::wire::v4::files::{Commit, Read, Write};
+use crate::wire::v4::types::{StableHow, StateId, Status};
+use crate::wire::xdr::{Encode, padding};
+
+/// READ. The data of the last operation are sent from the page cache if possible.
+pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Writer) -> Result<(), Fail> {
+    let place = compound.current()?.clone();
+    let target = file(&place)?;
+    let actor = actor(compound, target, &request.state, Modes::READ)?;
+    let length = (request.count.min(MAX_DATA) as usize).min(compound.room(w));
+    let data = match &target.sidecar {
+        Some(sidecar) => sidecar_data(target, sidecar, request.offset, length)?,
+        None => {
+            let read = target.export.volume.read(&actor, &target.found, request.offset, length).await;
+            read.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?
+        }
+    };
+    let ReadData { payload, end, .. } = data;
+    end.encode(w);
+    let count = payload.len();
+    (count as u32).encode(w); // at most MAX_DATA
+    if compound.is_last {
+        compound.payload = Some(payload);
+        return Ok(());
+    }
+    let mut bytes = Vec::with_capacity(count + 3);
+    payload.append_or_zeros_to(&mut bytes)?;
+    w.put(&bytes);
+    w.zeros(padding(count));
+    Ok(())
+}
+
+/// WRITE. UNSTABLE data are in the host's page cache when the reply is sent.
+pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut Writer) -> Result<(), Fail> {
+    let place = compound.current()?;
+    let target = file(place)?;
+    let stability = match request.stable {
+        StableHow::UNSTABLE => Stability::Unstable,
+        StableHow::DATA_SYNC => Stability::Data,
+        StableHow::FILE_SYNC => Stability::File,
+        _ => return Err(Status::BADXDR.into()),
+    };
+    let actor = actor(compound, target, &request.state, Modes::WRITE)?;
+    let materialized = changeable(target)?;
+    let found = materialized.as_ref().unwrap_or(&target.found);
+    let data = &request.data[..request.data.len().min(MAX_DATA as usize)];
+    let end = request.offset.checked_add(data.len() as u64).ok_or(Status::INVAL)?;
+    size(end)?;
+    let bytes = compound.call.message.slice_ref(data);
+    let written = target.export.volume.write(&actor, found, request.offset, bytes, stability).await;
+    written.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
+    (data.len() as u32).encode(w);
+    request.stable.encode(w);
+    compound.call.service.verifier.encode(w);
+    Ok(())
+}
+
+/// COMMIT. The whole file is put on the disk, whatever range is asked for.
+pub(super) async fn commit(compound: &Compound<'_>, request: &Commit, w: &mut Writer) -> Result<(), Fail> {
+    let target = file(compound.current()?)?;
+    request.offset.checked_add(u64::from(request.count)).ok_or(Status::INVAL)?;
+    if target.sidecar.is_none() {
+        target.export.volume.sync(&target.found).await?;
+    }
+    compound.call.service.verifier.encode(w);
+    Ok(())
+}
+
+/// The file of a place that has data.
+pub(super) fn file(place: &Place) -> Result<&Target, Status> {
+    match place {
+        Place::Pseudo(_) => Err(Status::ISDIR),
+        Place::File(target) => match target.found.attributes.kind {
+            _ if target.sidecar.is_some() => Ok(target),
+            Kind::File => Ok(target),
+            Kind::Folder => Err(Status::ISDIR),
+            _ => Err(Status::INVAL),
+        },
+    }
+}
+
+/// The file itself, for an operation that changes it. A sidecar that the server has composed is put on the disk first.
+pub(super) fn changeable(target: &Target) -> Result<Option<vfs::backend::Found>, Fail> {
+    if !target.writable {
+        return Err(Status::ROFS.into());
+    }
+    match target.sidecar {
+        None => Ok(None),
+        Some(_) => {
+            let volume = &target.export.volume;
+            Ok(Some(volume.materialize(&target.actor.caller, &target.found.object)?))
+        }
+    }
+}
+
+/// The actor of an operation with a stateid. A special stateid is no open: the client acts as one of version 3 does.
+pub(super) fn actor(
+    compound: &Compound<'_>,
+    target: &Target,
+    state: &StateId,
+    mode: Modes,
+) -> Result<Actor, Fail> {
+    let states = &compound.call.service.nfs4;
+    let Some(open) = states.opened(state, &target.named)? else { return Ok(target.actor.clone()) };
+    open.client.renew();
+    // RFC 7530 9.1.6: a client that writes parts of blocks may have to read the rest.
+    if mode == Modes::WRITE && !open.open.modes().0.intersects(mode) {
+        return Err(Status::OPENMODE.into());
+    }
+    Ok(open.open.acting(&target.actor.caller))
+}

@@ -1,0 +1,177 @@
+//! READDIR, RFC 7530 16.24.
+
+use vfs::state::Cause;
+use vfs::{Entry, Kind, Page};
+use wire::Writer;
+
+use super::attributes::{self, Shown, number};
+use super::fail::Fail;
+use super::place::{self, Place};
+use crate::server::handle::{Named, View};
+use crate::server::rpc::Call;
+use crate::server::v3::{MAX_LISTING, Target, listed, page};
+use crate::wire::v4::attributes::{RDATTR_ERROR, Values};
+use crate::wire::v4::files::ReadDir;
+use crate::wire::v4::types::{Bitmap, FileHandle, Name, Status, Verifier};
+use crate::wire::xdr::Encode;
+
+/// Cookies stay valid while entries come and go, so no verification is needed.
+const VERIFIER: Verifier = [0; 8];
+/// "No entry follows", and the flag of the end.
+const TAIL: usize = 8;
+/// No entry has the cookies 1 and 2, RFC 7530 16.24.4. 0 is the start.
+const RESERVED: std::ops::RangeInclusive<u64> = 1..=2;
+/// What is added to the cookies of the tree, so that none of them is reserved.
+const OFFSET: u64 = 2;
+
+/// READDIR: `.` and `..` are not entries in this version.
+pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut Writer) -> Result<(), Fail> {
+    let is_folder = match folder {
+        Place::Pseudo(_) => true,
+        Place::File(target) => target.found.attributes.kind == Kind::Folder && target.sidecar.is_none(),
+    };
+    if !is_folder {
+        return Err(Status::NOTDIR.into());
+    }
+    if RESERVED.contains(&request.cookie) {
+        return Err(Status::BAD_COOKIE.into());
+    }
+    if request.cookie != 0 && request.verifier != VERIFIER {
+        return Err(Status::NOT_SAME.into());
+    }
+    if attributes::can_only_be_set(&request.wanted) {
+        return Err(Status::INVAL.into());
+    }
+    let most = request.max_count.min(MAX_LISTING) as usize;
+    let end = (w.len() + most.min(call.room)).saturating_sub(TAIL);
+    if w.len() + VERIFIER.len() > end {
+        return Err(Status::TOOSMALL.into());
+    }
+    VERIFIER.encode(w);
+    let mut entries = Entries { call, wanted: &request.wanted, end, is_empty: true };
+    match folder {
+        Place::Pseudo(path) => entries.shares(path, request.cookie, w),
+        Place::File(target) => entries.files(target, request.cookie, w),
+    }
+}
+
+/// The entries of one reply.
+struct Entries<'a> {
+    call: &'a Call<'a>,
+    wanted: &'a Bitmap,
+    /// The most bytes that the reply may have before its tail.
+    end: usize,
+    is_empty: bool,
+}
+
+impl Entries<'_> {
+    /// The names in a folder of the pseudo-root. The cookie of a name depends on the name alone.
+    fn shares(&mut self, path: &str, after: u64, w: &mut Writer) -> Result<(), Fail> {
+        let names = place::names_below(self.call, path);
+        let mut names: Vec<_> = names.iter().map(|name| (number(self.call, name.as_bytes()), name)).collect();
+        names.sort();
+        names.retain(|(cookie, _)| *cookie > after);
+        let folder = Place::Pseudo(path.to_owned());
+        for (cookie, name) in names {
+            let found = folder.child(self.call, name.as_bytes());
+            let put = |wanted: &Bitmap, w: &mut Writer| match &found {
+                Ok(place) => attributes::put(self.call, place, wanted, w).map_err(Fail::from),
+                Err(status) => Err(Fail::from(*status)),
+            };
+            if !self.push(cookie, name.as_bytes(), put, w)? {
+                return self.finish(false, w);
+            }
+        }
+        self.finish(true, w)
+    }
+
+    fn files(&mut self, folder: &Target, cookie: u64, w: &mut Writer) -> Result<(), Fail> {
+        let (call, mut after) = (self.call, cookie.saturating_sub(OFFSET));
+        loop {
+            let page = page(folder, after)?;
+            for entry in listed(folder, &page).filter(|entry| !matches!(entry.name(), b"." | b"..")) {
+                let put = |wanted: &Bitmap, w: &mut Writer| put_entry(call, folder, &page, entry, wanted, w);
+                if !self.push(entry.cookie + OFFSET, entry.name(), put, w)? {
+                    return self.finish(false, w);
+                }
+            }
+            match page.entries().last() {
+                // Nothing of this page is listed: the reply would look like the end of the folder.
+                Some(last) if self.is_empty && !page.complete => after = last.cookie,
+                _ => return self.finish(page.complete, w),
+            }
+        }
+    }
+
+    /// Appends an entry if it fits. An entry without attributes shows why, if the client has asked for that. An entry
+    /// that is gone by now is left out.
+    fn push(
+        &mut self,
+        cookie: u64,
+        name: &[u8],
+        put: impl Fn(&Bitmap, &mut Writer) -> Result<(), Fail>,
+        w: &mut Writer,
+    ) -> Result<bool, Fail> {
+        let start = w.len();
+        true.encode(w);
+        cookie.encode(w);
+        Name::new(name).encode(w);
+        let attributes_at = w.len();
+        match put(self.wanted, w) {
+            Ok(()) => {}
+            Err(Fail { status: Status::NOENT | Status::STALE, .. }) => {
+                w.truncate(start);
+                return Ok(true);
+            }
+            Err(fail) if self.wanted.has(RDATTR_ERROR) => {
+                w.truncate(attributes_at);
+                let values = Values { rdattr_error: Some(fail.status), ..Values::default() };
+                values.encode_wanted(self.wanted, w);
+            }
+            Err(fail) => return Err(fail),
+        }
+        if w.len() > self.end {
+            w.truncate(start);
+            return Ok(false);
+        }
+        self.is_empty = false;
+        Ok(true)
+    }
+
+    fn finish(&self, is_end: bool, w: &mut Writer) -> Result<(), Fail> {
+        if self.is_empty && !is_end {
+            return Err(Status::TOOSMALL.into());
+        }
+        false.encode(w);
+        is_end.encode(w);
+        Ok(())
+    }
+}
+
+fn put_entry(
+    call: &Call<'_>,
+    folder: &Target,
+    page: &Page,
+    entry: &Entry,
+    wanted: &Bitmap,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    if wanted.is_empty() {
+        Values::default().encode_wanted(wanted, w);
+        return Ok(());
+    }
+    let details = page.details_with_locks(&folder.actor.caller, entry)?;
+    let volume = &folder.export.volume;
+    // Another client has changes in its cache that the host has not. A client that can be told so asks for this one file.
+    if volume.is_written_behind(&folder.actor, entry.id) {
+        if wanted.has(RDATTR_ERROR) {
+            return Err(Status::DELAY.into());
+        }
+        volume.recall(&folder.actor, entry.id, Cause::Read)?;
+    }
+    let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
+    let sealed = named.seal(&call.service.secret);
+    let (now, handle) = (&details.attributes, FileHandle::new(sealed.as_bytes()));
+    Shown { target: folder, now, handle, mounted_on: None }.put(call, wanted, w)?;
+    Ok(())
+}

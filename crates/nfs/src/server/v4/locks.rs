@@ -1,0 +1,279 @@
+//! LOCK, LOCKT, LOCKU and RELEASE_LOCKOWNER, RFC 7530 16.10 to 16.12 and 16.37. The locks are advisory, in the same table
+//! as those of NLM, SMB and AFP.
+
+use std::sync::Arc;
+
+use vfs::state::{
+    Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, Modes, Party, Range, Refused, Stream,
+};
+use vfs::{Actor, FileId, Volume};
+use wire::{Reader, Writer};
+
+use super::Compound;
+use super::client::Client;
+use super::data::file;
+use super::fail::Fail;
+use super::opens::{end, in_its_time};
+use super::owners::{Begun, Owner};
+use super::place::Place;
+use super::states::{LockState, OpenState, Sequence, State};
+use crate::server::handle::View;
+use crate::server::recalling::LIMIT;
+use crate::server::v3::Target;
+use crate::wire::v4::OperationNumber;
+use crate::wire::v4::locks::{Denied, Lock, LockTest, Locker, NewLocker, Unlock};
+use crate::wire::v4::types::{LockType, OWNER_LIMIT, Owner as OwnerSent, OwnerName, StateId, Status};
+use crate::wire::xdr::Encode;
+
+/// LOCK.
+pub(super) async fn lock(compound: &Compound<'_>, request: &Lock<'_>, w: &mut Writer) -> Result<(), Fail> {
+    let place = compound.current()?.clone();
+    match &request.locker {
+        Locker::New(new) => lock_first(compound, &place, request, new, w).await,
+        Locker::Known(state, sequence) => lock_more(compound, &place, request, (state, *sequence), w).await,
+    }
+}
+
+/// The first lock of an owner by an open: the owner of the open counts it.
+async fn lock_first(
+    compound: &Compound<'_>,
+    place: &Arc<Place>,
+    request: &Lock<'_>,
+    new: &NewLocker<'_>,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let (client, found) = compound.call.service.nfs4.state(&new.open)?;
+    let opener = match &found {
+        State::Open(open) => open.owner.clone(),
+        State::Closed(owner) => owner.clone(),
+        State::Lock(_) => return Err(Status::BAD_STATEID.into()),
+    };
+    let turn = match opener.begin(OperationNumber::LOCK, new.open_sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = async {
+        let State::Open(open) = &found else { return Err(Status::BAD_STATEID.into()) };
+        open.sequence.check(new.open.sequence)?;
+        if new.owner.client != client.id() {
+            return Err(Status::STALE_CLIENTID.into());
+        }
+        let (owner, is_new) = client.lock_owner(&new.owner.name)?;
+        let Begun::New(own_turn) = owner.begin(OperationNumber::LOCK, new.sequence).await? else {
+            return Err(Status::BAD_SEQID.into());
+        };
+        let own_start = w.len();
+        let locked = locked(compound, place, request, (&client, open, &owner), w).await;
+        let locked = end(own_turn, locked, &w.as_bytes()[own_start..], None);
+        if locked.is_err() && is_new {
+            let _ = client.forget_lock_owner(&new.owner.name, |_| true);
+        }
+        locked
+    };
+    let result = result.await;
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
+/// A further lock of an owner by the same open.
+async fn lock_more(
+    compound: &Compound<'_>,
+    place: &Arc<Place>,
+    request: &Lock<'_>,
+    (state, sequence): (&StateId, u32),
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let (client, found) = compound.call.service.nfs4.state(state)?;
+    let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
+    let turn = match locks.owner.begin(OperationNumber::LOCK, sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = async {
+        locks.sequence.check(state.sequence)?;
+        locked(compound, place, request, (&client, &locks.open, &locks.owner), w).await
+    };
+    let result = result.await;
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
+/// Takes the lock and writes its stateid.
+async fn locked(
+    compound: &Compound<'_>,
+    place: &Arc<Place>,
+    request: &Lock<'_>,
+    (client, open, owner): (&Arc<Client>, &Arc<OpenState>, &Arc<Owner>),
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let target = file(place)?;
+    let range = range(request.offset, request.length)?;
+    if target.named != open.named || !open.owner.is_confirmed() {
+        return Err(Status::BAD_STATEID.into());
+    }
+    let service = compound.call.service;
+    in_its_time(service, client, request.reclaim)?;
+    let kind = kind(request.kind)?;
+    let needed = if kind == LockKind::Exclusive { Modes::WRITE } else { Modes::READ };
+    if !open.modes().0.intersects(needed) {
+        return Err(Status::OPENMODE.into());
+    }
+    service.nfs4.records.record(client).await?;
+    let (volume, file, stream) = (&open.export.volume, open.file, stream(target));
+    let actor = open.acting(&target.actor.caller);
+    recall(volume, &actor, file).await?;
+    let in_tree = tree_owner(client, &owner.name);
+    let wanted = TreeLock { owner: in_tree.clone(), range, kind, flavour: Flavour::Advisory };
+    let known = client.locks_of(owner, open);
+    if let Err(refused) = volume.state().lock(file, &stream, wanted) {
+        return Err(refusal(compound, refused));
+    }
+    let locks = match known {
+        Some(locks) => {
+            locks.sequence.advance();
+            locks
+        }
+        None => {
+            let (owner, open, sequence) = (owner.clone(), open.clone(), Sequence::first());
+            let make = |numbers| LockState { numbers, sequence, owner, open, in_tree: in_tree.clone() };
+            client.add_locks(make).inspect_err(|_| {
+                let state = volume.state();
+                let _ = state.unlock(file, &stream, &in_tree, range, Flavour::Advisory); // taken just now
+            })?
+        }
+    };
+    volume.state().note_view(file, volume.view());
+    locks.numbers.stateid(locks.sequence.now()).encode(w);
+    Ok(())
+}
+
+/// LOCKT: fails with the lock that is in the way.
+pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Result<(), Fail> {
+    let place = compound.current()?.clone();
+    let target = file(&place)?;
+    let range = range(request.offset, request.length)?;
+    let service = compound.call.service;
+    let client = service.nfs4.client(request.owner.client)?;
+    if service.monitor.in_grace() {
+        return Err(Status::GRACE.into());
+    }
+    let (volume, file, stream) = (&target.export.volume, target.found.object.id(), stream(target));
+    let actor = Actor::new(target.actor.caller.clone(), Party::client(client.party));
+    recall(volume, &actor, file).await?;
+    let owner = tree_owner(&client, &request.owner.name);
+    let wanted = TreeLock { owner, range, kind: kind(request.kind)?, flavour: Flavour::Advisory };
+    match volume.state().test(file, &stream, &wanted)? {
+        Some(held) => Err(denied(compound, &held)),
+        None => Ok(()),
+    }
+}
+
+/// LOCKU. Unlocking a range without locks is no error.
+pub(super) async fn unlock(compound: &Compound<'_>, request: &Unlock, w: &mut Writer) -> Result<(), Fail> {
+    let place = compound.current()?.clone();
+    let (_, found) = compound.call.service.nfs4.state(&request.state)?;
+    let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
+    let turn = match locks.owner.begin(OperationNumber::LOCKU, request.sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = unlocked(&place, locks, request, w).await;
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
+async fn unlocked(place: &Place, locks: &LockState, request: &Unlock, w: &mut Writer) -> Result<(), Fail> {
+    let target = file(place)?;
+    let range = range(request.offset, request.length)?;
+    locks.sequence.check(request.state.sequence)?;
+    if target.named != locks.open.named {
+        return Err(Status::BAD_STATEID.into());
+    }
+    let (state, file) = (locks.open.export.volume.state(), locks.open.file);
+    state.bring(file).await;
+    state.unlock(file, &stream(target), &locks.in_tree, range, Flavour::Advisory)?;
+    locks.sequence.advance();
+    locks.numbers.stateid(locks.sequence.now()).encode(w);
+    Ok(())
+}
+
+/// RELEASE_LOCKOWNER: the client will not use an owner any more.
+pub(super) async fn release(compound: &Compound<'_>, owner: &OwnerSent<'_>) -> Result<(), Fail> {
+    let client = compound.call.service.nfs4.client(owner.client)?;
+    let holds = |locks: &LockState| {
+        let (open, stream) = (&locks.open, stream_of(locks.open.named.view));
+        open.export.volume.state().has_ranges(open.file, &stream, &locks.in_tree).unwrap_or(true)
+    };
+    Ok(client.forget_lock_owner(&owner.name, holds)?)
+}
+
+/// Releases all ranges that an owner has locked by an open.
+pub(super) fn unlock_all(locks: &LockState) {
+    let (open, state) = (&locks.open, locks.open.export.volume.state());
+    let stream = stream_of(open.named.view);
+    let unlocked = state.unlock(open.file, &stream, &locks.in_tree, Range::ALL, Flavour::Advisory);
+    if let Err(error) = unlocked {
+        tracing::warn!(%error, file = ?open.file, "the locks of a closed file are not released");
+    }
+}
+
+/// An owner as the tree knows it: the client's number, then the client's own name of the owner.
+fn tree_owner(client: &Client, name: &[u8]) -> TreeOwner {
+    TreeOwner::named(client.party, &[&client.id().to_be_bytes()[..], name].concat())
+}
+
+async fn recall(volume: &Volume, actor: &Actor, file: FileId) -> Result<(), Fail> {
+    Ok(volume.once_recalled(LIMIT, || volume.recall(actor, file, Cause::Lock)).await?)
+}
+
+/// A length of all ones reaches to the end of every file, RFC 7530 16.10.4.
+fn range(offset: u64, length: u64) -> Result<Range, Status> {
+    match length {
+        u64::MAX => Ok(Range::to_end(offset)),
+        _ => Range::new(offset, length).ok_or(Status::INVAL),
+    }
+}
+
+fn kind(kind: LockType) -> Result<LockKind, Status> {
+    match kind {
+        LockType::READ | LockType::READW => Ok(LockKind::Shared),
+        LockType::WRITE | LockType::WRITEW => Ok(LockKind::Exclusive),
+        _ => Err(Status::BADXDR),
+    }
+}
+
+fn stream(target: &Target) -> Stream {
+    stream_of(target.named.view)
+}
+
+/// A sidecar has locks of its own, whether or not it is on the disk.
+fn stream_of(view: View) -> Stream {
+    match view {
+        View::File => Stream::Data,
+        View::Sidecar => Stream::Named("._".into()),
+    }
+}
+
+fn refusal(compound: &Compound<'_>, refused: Refused) -> Fail {
+    match refused {
+        Refused::Blocked(held) => denied(compound, &held),
+        Refused::TooMany => Status::RESOURCE.into(),
+        Refused::Elsewhere(_) => Status::DELAY.into(),
+    }
+}
+
+/// LOCK4denied. Owners of other protocols have no name here.
+fn denied(compound: &Compound<'_>, held: &TreeLock) -> Fail {
+    let mut opaque = Reader::new(&held.owner.opaque);
+    let own = opaque.u64_be().ok().filter(|&id| {
+        let known = compound.call.service.nfs4.known(id);
+        opaque.remaining() <= OWNER_LIMIT && known.is_some_and(|client| client.party == held.owner.client)
+    });
+    let (client, name) = own.map_or((0, &[][..]), |id| (id, opaque.rest()));
+    let kind = if held.kind == LockKind::Exclusive { LockType::WRITE } else { LockType::READ };
+    let (offset, length) = (held.range.start(), held.range.length().unwrap_or(u64::MAX));
+    let mut body = Writer::new();
+    let owner = OwnerSent { client, name: OwnerName::new(name) };
+    Denied { offset, length, kind, owner }.encode(&mut body);
+    Fail::with(Status::DENIED, body.into_bytes())
+}

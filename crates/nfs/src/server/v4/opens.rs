@@ -1,0 +1,366 @@
+//! OPEN, OPEN_CONFIRM, OPEN_DOWNGRADE and CLOSE, RFC 7530 16.16, 16.18, 16.19 and 16.2.
+
+use std::sync::Arc;
+
+use lock::Mutex;
+use vfs::state::{Cause, Modes, OpenRequest, Party, Stream};
+use vfs::{Access, Actor, Beside, OpenOptions};
+use wire::Writer;
+
+use super::Compound;
+use super::client::Client;
+use super::creating::{self, Opening};
+use super::data::file;
+use super::fail::Fail;
+use super::owners::{Begun, Owner, Turn};
+use super::place::Place;
+use super::states::{Held, OpenState, Sequence, Shares, State};
+use crate::server::Service;
+use crate::server::handle::View;
+use crate::server::recalling::LIMIT;
+use crate::server::v3::Target;
+use crate::wire::v4::OperationNumber;
+use crate::wire::v4::opens::{Claim, Close, Open, OpenConfirm, OpenDowngrade, OpenHow};
+use crate::wire::v4::types::{DelegationType, StateId, Status};
+use crate::wire::xdr::Encode;
+
+/// OPEN4_RESULT_CONFIRM: the client has to confirm the open.
+const CONFIRM: u32 = 2;
+/// OPEN4_RESULT_LOCKTYPE_POSIX: locks of one owner replace each other.
+const POSIX_LOCKS: u32 = 4;
+/// How long an open waits for the caches of other clients before its client is told to ask again.
+const RECALL_LIMIT: std::time::Duration = LIMIT;
+
+/// OPEN.
+pub(super) async fn open(
+    compound: &mut Compound<'_>,
+    request: &Open<'_>,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let service = compound.call.service.clone();
+    compound.current()?;
+    let client = service.nfs4.client(request.owner.client)?;
+    let (owner, unconfirmed) = client.open_owner(&request.owner.name)?;
+    unconfirmed.iter().for_each(|state| release(&service, &client, state));
+    let turn = match owner.begin(OperationNumber::OPEN, request.sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => {
+            if let Some(handle) = &repeated.handle {
+                compound.current = Some(Arc::new(Place::of(compound.call, handle)?));
+            }
+            return repeated.answer(w);
+        }
+    };
+    let start = w.len();
+    let result = opened(compound, &client, &owner, request, w).await;
+    let handle = result.as_ref().ok().and_then(|()| handle_now(compound));
+    end(turn, result, &w.as_bytes()[start..], handle)
+}
+
+fn handle_now(compound: &Compound<'_>) -> Option<Vec<u8>> {
+    compound.current.as_ref()?.with_handle(compound.call, |handle| handle.to_vec()).ok()
+}
+
+/// Ends the turn of an owner with a result. The owner counts it, so it is not tried again.
+pub(super) fn end(
+    turn: Turn<'_>,
+    result: Result<(), Fail>,
+    body: &[u8],
+    handle: Option<Vec<u8>>,
+) -> Result<(), Fail> {
+    let result = result.map_err(|fail| Fail { recalling: None, ..fail });
+    turn.end(&result, body, handle);
+    result
+}
+
+/// Opens the file and writes OPEN4resok.
+async fn opened(
+    compound: &mut Compound<'_>,
+    client: &Arc<Client>,
+    owner: &Arc<Owner>,
+    request: &Open<'_>,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let (access, deny) = (modes(request.access)?, modes(request.deny)?);
+    if access == Modes::NONE {
+        return Err(Status::INVAL.into());
+    }
+    let service = compound.call.service;
+    in_its_time(service, client, matches!(request.claim, Claim::Previous(_)))?;
+    let opening = match &request.claim {
+        Claim::Name(name) => {
+            let folder = compound.refreshed()?.clone();
+            creating::by_name(compound.call, &folder, name, &request.how)?
+        }
+        Claim::Previous(_) if matches!(request.how, OpenHow::Existing) => {
+            creating::same(compound.current()?)?
+        }
+        Claim::Previous(_) => return Err(Status::INVAL.into()),
+        Claim::DelegatedName(state, _) => {
+            service.nfs4.state(state)?;
+            return Err(Status::BAD_STATEID.into()); // the server grants no delegations
+        }
+        Claim::PreviouslyDelegatedName(_) => return Err(Status::NOTSUPP.into()),
+        Claim::File | Claim::DelegatedFile(_) | Claim::PreviouslyDelegatedFile => {
+            return Err(Status::BADXDR.into()); // of minor version 1
+        }
+    };
+    let place = opening.place.clone();
+    let target =
+        file(&place).map_err(|status| if status == Status::INVAL { Status::SYMLINK } else { status })?;
+    service.nfs4.records.record(client).await?;
+    let is_sidecar = target.named.view == View::Sidecar;
+    let state = match client.open_of(owner, target.found.object.id(), is_sidecar) {
+        Some(known) => widened(known, target, access, deny).await?,
+        None => new_open(service, client, owner, target, &opening, access, deny).await?,
+    };
+    if let Err(fail) = creating::empty(&opening, target, &state).await {
+        if state.sequence.now() == 1 {
+            client.close(&state).iter().for_each(|state| release(service, client, state));
+        }
+        return Err(fail);
+    }
+    state.shares.add(access, deny);
+    state.stateid().encode(w);
+    opening.change.encode(w);
+    let confirm = if owner.is_confirmed() { 0 } else { CONFIRM };
+    (confirm | POSIX_LOCKS).encode(w);
+    opening.set.encode(w);
+    DelegationType::NONE.encode(w);
+    compound.current = Some(place);
+    Ok(())
+}
+
+/// In the grace period clients only reclaim, and after it they do not. RFC 7530 9.6.2.
+pub(super) fn in_its_time(service: &Service, client: &Client, reclaim: bool) -> Result<(), Status> {
+    match (service.monitor.in_grace(), reclaim) {
+        (true, true) if service.nfs4.records.is_former(&client.name) => Ok(()),
+        (false, false) => Ok(()),
+        (_, true) => Err(Status::NO_GRACE),
+        (true, false) => Err(Status::GRACE),
+    }
+}
+
+/// OPEN4_SHARE_ACCESS_* and OPEN4_SHARE_DENY_* number their bits as the tree does.
+fn modes(bits: u32) -> Result<Modes, Status> {
+    match bits {
+        0..=3 => Ok(Modes(bits as u8)),
+        _ => Err(Status::INVAL),
+    }
+}
+
+fn wanted(access: Modes) -> Access {
+    let read = if access.intersects(Modes::READ) { Access::READ } else { Access::NONE };
+    let write = if access.intersects(Modes::WRITE) { Access::WRITE } else { Access::NONE };
+    read.union(write)
+}
+
+/// Whether the caller may use a file so. The mode does not limit the user who has just made the file.
+fn permit(target: &Target, access: Modes) -> Result<(), Fail> {
+    let want = wanted(access);
+    if want.contains(Access::WRITE) && !target.writable {
+        return Err(Status::ROFS.into());
+    }
+    match target.export.volume.access(&target.actor.caller, &target.found, want)? {
+        granted if granted.contains(want) => Ok(()),
+        _ => Err(Status::ACCESS.into()),
+    }
+}
+
+/// A second OPEN of the same owner adds to the first one, RFC 7530 9.10.
+async fn widened(
+    state: Arc<OpenState>,
+    target: &Target,
+    access: Modes,
+    deny: Modes,
+) -> Result<Arc<OpenState>, Fail> {
+    permit(target, access)?;
+    let (own_access, own_deny) = state.modes();
+    // RFC 7530 9.9: the owner's own denials count, too.
+    if access.intersects(own_deny) || deny.intersects(own_access) {
+        return Err(Status::SHARE_DENIED.into());
+    }
+    let (access, deny) = (own_access.union(access), own_deny.union(deny));
+    if (access, deny) != (own_access, own_deny) {
+        let (volume, actor) = (&target.export.volume, state.acting(&target.actor.caller));
+        let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
+        volume.once_recalled(RECALL_LIMIT, || volume.recall(&actor, state.file, cause)).await?;
+        volume.once_recalled(RECALL_LIMIT, || state.change(access, deny)).await?;
+    }
+    state.sequence.advance();
+    Ok(state)
+}
+
+async fn new_open(
+    service: &Arc<Service>,
+    client: &Arc<Client>,
+    owner: &Arc<Owner>,
+    target: &Target,
+    opening: &Opening,
+    access: Modes,
+    deny: Modes,
+) -> Result<Arc<OpenState>, Fail> {
+    let party = Party::client(client.party);
+    let (volume, file) = (&target.export.volume, target.found.object.id());
+    let actor = Actor::new(target.actor.caller.clone(), party);
+    if access.intersects(Modes::WRITE) && !target.writable {
+        return Err(Status::ROFS.into());
+    }
+    let held = if target.named.view == View::Sidecar {
+        sidecar_permit(target, access)?;
+        let request = OpenRequest::new(party, access, deny);
+        let guard = volume.state().open(file, Stream::Named("._".into()), request)?;
+        volume.state().note_view(file, volume.view());
+        Held::Sidecar(guard)
+    } else {
+        let place = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
+        let granted = opening.is_new;
+        let empties = opening.size == Some(0) && !opening.is_new;
+        let options = OpenOptions { deny, place, granted, empties, ..OpenOptions::data(access) };
+        Held::Open(Box::new(volume.open(&actor, &target.found, options).await?))
+    };
+    service.locks.hold(target.named.tag, &target.found, client.party);
+    let (export, named, owner) = (target.export.clone(), target.named, owner.clone());
+    let (sequence, shares) = (Sequence::first(), Shares::default());
+    let id = held.guard().id();
+    let held = Mutex::new(Some(held));
+    let make = |numbers| OpenState { numbers, sequence, owner, export, named, file, id, party, held, shares };
+    Ok(client.add_open(make)?)
+}
+
+/// Who may read a file may read its sidecar, and who may change the file may change it.
+fn sidecar_permit(target: &Target, access: Modes) -> Result<(), Fail> {
+    if target.actor.caller.uid == target.found.attributes.uid { Ok(()) } else { permit(target, access) }
+}
+
+/// OPEN_CONFIRM.
+pub(super) async fn confirm(
+    compound: &Compound<'_>,
+    request: &OpenConfirm,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let place = compound.current()?;
+    let (_, found) = compound.call.service.nfs4.state(&request.state)?;
+    let owner = owner_of(&found)?;
+    let turn = match owner.begin(OperationNumber::OPEN_CONFIRM, request.sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = confirmed(place, &found, request, w);
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
+fn confirmed(place: &Place, found: &State, request: &OpenConfirm, w: &mut Writer) -> Result<(), Fail> {
+    let open = the_open(place, found, &request.state)?;
+    if open.owner.is_confirmed() {
+        return Err(Status::BAD_STATEID.into());
+    }
+    open.owner.confirm();
+    open.sequence.advance();
+    open.stateid().encode(w);
+    Ok(())
+}
+
+/// The owner whose turn an operation on a state waits for.
+fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
+    match state {
+        State::Open(open) => Ok(open.owner.clone()),
+        State::Closed(owner) => Ok(owner.clone()),
+        State::Lock(_) => Err(Status::BAD_STATEID),
+    }
+}
+
+/// The open of a stateid, if it is of the current file.
+fn the_open<'a>(place: &Place, found: &'a State, sent: &StateId) -> Result<&'a Arc<OpenState>, Status> {
+    let State::Open(open) = found else { return Err(Status::BAD_STATEID) };
+    match place {
+        Place::File(target) if target.named == open.named => {}
+        _ => return Err(Status::BAD_STATEID),
+    }
+    open.sequence.check(sent.sequence)?;
+    Ok(open)
+}
+
+/// OPEN_DOWNGRADE.
+pub(super) async fn downgrade(
+    compound: &Compound<'_>,
+    request: &OpenDowngrade,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let place = compound.current()?;
+    let (_, found) = compound.call.service.nfs4.state(&request.state)?;
+    let owner = owner_of(&found)?;
+    let turn = match owner.begin(OperationNumber::OPEN_DOWNGRADE, request.sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = downgraded(place, &found, request, w);
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
+fn downgraded(place: &Place, found: &State, request: &OpenDowngrade, w: &mut Writer) -> Result<(), Fail> {
+    let open = the_open(place, found, &request.state)?;
+    let (access, deny) = (modes(request.access)?, modes(request.deny)?);
+    if !open.owner.is_confirmed() {
+        return Err(Status::BAD_STATEID.into());
+    }
+    if access == Modes::NONE || !open.shares.allows(access, deny) {
+        return Err(Status::INVAL.into());
+    }
+    open.change(access, deny)?;
+    open.shares.keep(access, deny);
+    open.sequence.advance();
+    open.stateid().encode(w);
+    Ok(())
+}
+
+/// CLOSE. The locks by the open are released with it.
+pub(super) async fn close(compound: &Compound<'_>, request: &Close, w: &mut Writer) -> Result<(), Fail> {
+    let place = compound.current()?;
+    let service = compound.call.service;
+    let (client, found) = service.nfs4.state(&request.state)?;
+    let owner = owner_of(&found)?;
+    let turn = match owner.begin(OperationNumber::CLOSE, request.sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = closed(service, &client, place, &found, request, w);
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
+fn closed(
+    service: &Service,
+    client: &Client,
+    place: &Place,
+    found: &State,
+    request: &Close,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let open = the_open(place, found, &request.state)?;
+    if !open.owner.is_confirmed() {
+        return Err(Status::BAD_STATEID.into());
+    }
+    let open = open.clone();
+    for state in client.close(&open) {
+        release(service, client, &state);
+    }
+    open.sequence.advance();
+    open.stateid().encode(w);
+    Ok(())
+}
+
+/// Releases what a state that is gone held in the tree.
+pub(super) fn release(service: &Service, client: &Client, state: &State) {
+    match state {
+        State::Lock(lock) => super::locks::unlock_all(lock),
+        State::Open(open) => {
+            open.shut();
+            let (state, party) = (open.export.volume.state(), client.party);
+            service.locks.let_go(open.named.tag, open.named.key, party, || state.concerns(open.file, party));
+        }
+        State::Closed(_) => {}
+    }
+}

@@ -1,0 +1,129 @@
+//! Owners of opens and locks, and the order of their requests: RFC 7530 9.1.7 to 9.1.9.
+//!
+//! An owner sends one request after another, each with the next sequence number. A request with the number of the last one
+//! is that request again: it gets the same reply and is not executed.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::sync::{Mutex, MutexGuard};
+use wire::Writer;
+
+use super::fail::Fail;
+use crate::wire::v4::OperationNumber;
+use crate::wire::v4::types::Status;
+
+/// An owner of opens or of locks.
+pub(super) struct Owner {
+    pub(super) name: Arc<[u8]>,
+    /// An owner of opens has confirmed that its first OPEN was no old one that the network has repeated.
+    confirmed: AtomicBool,
+    order: Mutex<Order>,
+}
+
+#[derive(Default)]
+struct Order {
+    /// The number of the next request; `None`: any.
+    next: Option<u32>,
+    last: Option<Last>,
+}
+
+/// The last request of an owner.
+struct Last {
+    operation: OperationNumber,
+    status: Status,
+    /// What followed the status.
+    body: Vec<u8>,
+    /// The current handle after it, if it has changed.
+    handle: Option<Vec<u8>>,
+}
+
+/// An owner whose request is being executed. The next one waits.
+pub(super) struct Turn<'a> {
+    order: MutexGuard<'a, Order>,
+    operation: OperationNumber,
+    sequence: u32,
+}
+
+/// A request that was answered before.
+pub(super) struct Repeated {
+    status: Status,
+    body: Vec<u8>,
+    pub(super) handle: Option<Vec<u8>>,
+}
+
+/// What to do with a request.
+pub(super) enum Begun<'a> {
+    New(Turn<'a>),
+    Repeated(Repeated),
+}
+
+impl Owner {
+    pub(super) fn new(name: &[u8]) -> Arc<Self> {
+        Arc::new(Self { name: name.into(), confirmed: AtomicBool::new(false), order: Mutex::default() })
+    }
+
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.confirmed.load(Ordering::Acquire)
+    }
+
+    pub(super) fn confirm(&self) {
+        self.confirmed.store(true, Ordering::Release);
+    }
+
+    /// Waits until earlier requests are answered. BAD_SEQID if this one is neither the next nor the last one.
+    pub(super) async fn begin(&self, operation: OperationNumber, sequence: u32) -> Result<Begun<'_>, Status> {
+        let order = self.order.lock().await;
+        if order.next.is_none_or(|next| next == sequence) {
+            return Ok(Begun::New(Turn { order, operation, sequence }));
+        }
+        match &order.last {
+            Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
+                let Last { status, body, handle, .. } = last;
+                Ok(Begun::Repeated(Repeated { status: *status, body: body.clone(), handle: handle.clone() }))
+            }
+            _ => Err(Status::BAD_SEQID),
+        }
+    }
+}
+
+impl Repeated {
+    /// The reply of the first time.
+    pub(super) fn answer(self, w: &mut Writer) -> Result<(), Fail> {
+        if self.status == Status::OK {
+            w.put(&self.body);
+            return Ok(());
+        }
+        Err(Fail::with(self.status, self.body))
+    }
+}
+
+impl Turn<'_> {
+    /// Ends the request with its result, of which `body` is what follows the status if it did not fail.
+    pub(super) fn end(mut self, result: &Result<(), Fail>, body: &[u8], handle: Option<Vec<u8>>) {
+        let (status, body) = match result {
+            Ok(()) => (Status::OK, body),
+            Err(fail) => (fail.status, &*fail.body),
+        };
+        if !advances(status) {
+            return;
+        }
+        self.order.next = Some(self.sequence.wrapping_add(1));
+        self.order.last = Some(Last { operation: self.operation, status, body: body.to_vec(), handle });
+    }
+}
+
+/// Whether a request with this result counts, RFC 7530 9.1.7.
+fn advances(status: Status) -> bool {
+    !matches!(
+        status,
+        Status::STALE_CLIENTID
+            | Status::STALE_STATEID
+            | Status::BAD_STATEID
+            | Status::BAD_SEQID
+            | Status::BADXDR
+            | Status::RESOURCE
+            | Status::NOFILEHANDLE
+            | Status::MOVED
+    )
+}

@@ -1,0 +1,62 @@
+//! SETCLIENTID, SETCLIENTID_CONFIRM, RENEW and DELEGRETURN, RFC 7530 16.33, 16.34, 16.28 and 16.8.
+
+use std::sync::Arc;
+
+use wire::Writer;
+
+use super::Compound;
+use super::client::Principal;
+use super::clients::{Callback, Claimed, Refused};
+use super::fail::Fail;
+use crate::server::Service;
+use crate::server::rpc::Call;
+use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};
+use crate::wire::v4::types::{NetId, StateId, Status, UniversalAddress};
+use crate::wire::xdr::Encode;
+
+/// SETCLIENTID.
+pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut Writer) -> Result<(), Fail> {
+    let Address { net, address } = request.callback;
+    let callback = Callback { net: net.to_vec(), address: address.to_vec() };
+    let (name, verifier, principal) = (&*request.id, request.verifier, Principal::of(call));
+    match call.service.nfs4.claim(&Claimed { name, verifier, principal, callback }) {
+        Ok((client, verifier)) => {
+            SetClientIdConfirm { client, verifier }.encode(w);
+            Ok(())
+        }
+        Err(Refused::Status(status)) => Err(status.into()),
+        Err(Refused::InUse(Callback { net, address })) => {
+            let mut body = Writer::new();
+            let (net, address) = (NetId::new(&net), UniversalAddress::new(&address));
+            Address { net, address }.encode(&mut body);
+            Err(Fail::with(Status::CLID_INUSE, body.into_bytes()))
+        }
+    }
+}
+
+/// SETCLIENTID_CONFIRM. A client that has restarted loses what it held before.
+pub(super) fn confirm(call: &Call<'_>, request: &SetClientIdConfirm) -> Result<(), Fail> {
+    let service: &Arc<Service> = call.service;
+    let confirm = || service.nfs4.confirm(request.client, request.verifier, Principal::of(call));
+    let ended = match confirm() {
+        Err(Status::RESOURCE) if service.end_most_silent() => confirm()?,
+        done => done?,
+    };
+    if let Some(former) = ended {
+        service.end_client(&former);
+    }
+    service.watch_leases();
+    Ok(())
+}
+
+/// RENEW.
+pub(super) fn renew(call: &Call<'_>, client: u64) -> Result<(), Fail> {
+    Ok(call.service.nfs4.renew(client)?)
+}
+
+/// DELEGRETURN: the server grants no delegations, so no stateid is one.
+pub(super) fn return_delegation(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail> {
+    compound.current()?;
+    compound.call.service.nfs4.state(state)?;
+    Err(Status::BAD_STATEID.into())
+}

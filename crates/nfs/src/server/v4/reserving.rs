@@ -1,0 +1,55 @@
+//! What a COMPOUND is known to need before it is executed.
+
+use conn::Reservation;
+use wire::Reader;
+
+use super::MOST_RESULTS;
+use crate::server::rpc::Call;
+use crate::server::v3::{MAX_DATA, MAX_LISTING};
+use crate::wire::v4::{COMPOUND, Head, Operation};
+use crate::wire::xdr::Decode;
+
+/// The operations of a COMPOUND as far as they can be decoded.
+fn operations<'a>(arguments: &'a [u8]) -> impl Iterator<Item = Operation<'a>> {
+    let mut r = Reader::new(arguments);
+    let head = Head::decode(&mut r).ok().filter(|head| head.minor == 0 && head.refusal().is_none());
+    let count = head.map_or(0, |head| head.operations);
+    (0..count).map_while(move |_| Operation::decode(&mut r).ok())
+}
+
+/// Reserves memory for the data and listings that a COMPOUND may return. `None` if the connection has ended in the meantime.
+pub(in crate::server) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
+    if call.header.procedure != COMPOUND {
+        return Some(Reservation::default());
+    }
+    let (mut data, mut listings) = (0_usize, 0_usize);
+    for operation in operations(call.arguments) {
+        match operation {
+            Operation::Read(request) => data += request.count.min(MAX_DATA) as usize,
+            Operation::ReadDir(request) => listings += request.max_count.min(MAX_LISTING) as usize,
+            _ => {}
+        }
+    }
+    let data = data.min(MOST_RESULTS);
+    if data > 0 {
+        return call.memory.reserve((data + listings).min(MOST_RESULTS)).await;
+    }
+    let (reserved, room) = call.memory.reserve_up_to(listings.min(MOST_RESULTS));
+    call.room = room;
+    Some(reserved)
+}
+
+/// Whether a COMPOUND must not be executed twice, and no owner of opens or locks counts its operations.
+pub(in crate::server) fn is_kept(call: &Call<'_>) -> bool {
+    let changes = |operation: Operation<'_>| {
+        matches!(
+            operation,
+            Operation::Create(_)
+                | Operation::Remove(_)
+                | Operation::Rename(_)
+                | Operation::Link(_)
+                | Operation::SetAttr(_)
+        )
+    };
+    call.header.procedure == COMPOUND && operations(call.arguments).any(changes)
+}

@@ -1,0 +1,234 @@
+//! Stateids, RFC 7530 9.1.4, and the opens and locks that they name.
+//!
+//! | bytes of `other` | what |
+//! |---|---|
+//! | 4 | the run of the server that made it |
+//! | 4 | the number of the client |
+//! | 4 | the number of the state at this client |
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+
+use lock::{Mutex, rank};
+use vfs::state::{LockOwner as TreeOwner, Modes, OpenGuard, OpenId, Party};
+use vfs::{Actor, Caller, Error, FileId};
+use wire::Reader;
+
+use super::client::Client;
+use super::owners::Owner;
+use crate::server::export::Export;
+use crate::server::handle::{Named, View};
+use crate::wire::v4::types::{StateId, Status};
+
+/// The numbers in a stateid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Numbers {
+    pub(super) boot: u32,
+    pub(super) client: u32,
+    pub(super) state: u32,
+}
+
+impl Numbers {
+    pub(super) fn of(state: &StateId) -> Self {
+        // Of twelve bytes there are four at each of these places.
+        let word = |at: usize| Reader::new(&state.other[at..]).u32_be().unwrap_or(0);
+        Self { boot: word(0), client: word(4), state: word(8) }
+    }
+
+    pub(super) fn stateid(self, sequence: u32) -> StateId {
+        let mut other = [0; 12];
+        for (word, part) in [self.boot, self.client, self.state].iter().zip(other.chunks_exact_mut(4)) {
+            part.copy_from_slice(&word.to_be_bytes());
+        }
+        StateId { sequence, other }
+    }
+}
+
+/// The sequence number of a stateid: it counts the changes of a state. It is never 0.
+pub(super) struct Sequence(AtomicU32);
+
+impl Sequence {
+    pub(super) fn first() -> Self {
+        Self(AtomicU32::new(1))
+    }
+
+    pub(super) fn now(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// After a change of the state.
+    pub(super) fn advance(&self) -> u32 {
+        let next = self.now().checked_add(1).unwrap_or(1);
+        self.0.store(next, Ordering::Release); // the owner's turn excludes a second change
+        next
+    }
+
+    /// Whether a stateid is the present one, RFC 7530 9.1.4.2.
+    pub(super) fn check(&self, sent: u32) -> Result<(), Status> {
+        match sent.cmp(&self.now()) {
+            std::cmp::Ordering::Equal => Ok(()),
+            std::cmp::Ordering::Less => Err(Status::OLD_STATEID),
+            std::cmp::Ordering::Greater => Err(Status::BAD_STATEID),
+        }
+    }
+}
+
+/// What the tree knows of an open.
+pub(super) enum Held {
+    Open(Box<vfs::Open>),
+    /// Of a sidecar that the server composes.
+    Sidecar(OpenGuard),
+}
+
+impl Held {
+    pub(super) fn guard(&self) -> &OpenGuard {
+        match self {
+            Self::Open(open) => open.guard(),
+            Self::Sidecar(guard) => guard,
+        }
+    }
+}
+
+/// A file that an owner has open.
+pub(super) struct OpenState {
+    pub(super) numbers: Numbers,
+    pub(super) sequence: Sequence,
+    pub(super) owner: Arc<Owner>,
+    pub(super) export: Arc<Export>,
+    pub(super) named: Named,
+    /// The file; for a sidecar: the file that it belongs to.
+    pub(super) file: FileId,
+    pub(super) id: OpenId,
+    pub(super) party: Party,
+    /// `None`: it is closed.
+    pub(super) held: Mutex<Option<Held>, rank::Nfs4Open>,
+    pub(super) shares: Shares,
+}
+
+impl OpenState {
+    /// Access and denials.
+    pub(super) fn modes(&self) -> (Modes, Modes) {
+        self.held.lock().as_ref().map_or((Modes::NONE, Modes::NONE), |held| held.guard().modes())
+    }
+
+    /// Changes access and denials, if the opens of others allow it.
+    pub(super) fn change(&self, access: Modes, deny: Modes) -> vfs::Result<()> {
+        self.held.lock().as_ref().map_or(Err(Error::Stale), |held| held.guard().change(access, deny))
+    }
+
+    /// Closes it in the tree.
+    pub(super) fn shut(&self) {
+        let held = self.held.lock().take();
+        drop(held);
+    }
+
+    /// Whether it is the sidecar of `file`.
+    pub(super) fn is_sidecar(&self) -> bool {
+        self.named.view == View::Sidecar
+    }
+
+    /// A caller that acts through this open.
+    pub(super) fn acting(&self, caller: &Caller) -> Actor {
+        Actor { open: Some(self.id), ..Actor::new(caller.clone(), self.party) }
+    }
+
+    pub(super) fn stateid(&self) -> StateId {
+        self.numbers.stateid(self.sequence.now())
+    }
+}
+
+/// The ranges that an owner has locked by one open.
+pub(super) struct LockState {
+    pub(super) numbers: Numbers,
+    pub(super) sequence: Sequence,
+    pub(super) owner: Arc<Owner>,
+    pub(super) open: Arc<OpenState>,
+    /// The owner as the tree knows it.
+    pub(super) in_tree: TreeOwner,
+}
+
+/// What a stateid names.
+#[derive(Clone)]
+pub(super) enum State {
+    Open(Arc<OpenState>),
+    Lock(Arc<LockState>),
+    /// The last open that this owner has closed: its CLOSE may be repeated.
+    Closed(Arc<Owner>),
+}
+
+/// An open by which data are read or written.
+pub(super) struct Opened {
+    pub(super) client: Arc<Client>,
+    pub(super) open: Arc<OpenState>,
+}
+
+/// The combinations of access and denials with which an owner has opened a file, as one bit each.
+#[derive(Default)]
+pub(super) struct Shares(AtomicU16);
+
+impl Shares {
+    pub(super) fn add(&self, access: Modes, deny: Modes) {
+        self.0.fetch_or(bit(access, deny), Ordering::AcqRel);
+    }
+
+    /// Whether OPEN_DOWNGRADE may leave this: it must be what some of the opens make together, RFC 7530 16.19.4.
+    pub(super) fn allows(&self, access: Modes, deny: Modes) -> bool {
+        let mut sum = (Modes::NONE, Modes::NONE);
+        for (own_access, own_deny) in self.within(access, deny) {
+            sum = (sum.0.union(own_access), sum.1.union(own_deny));
+        }
+        sum == (access, deny)
+    }
+
+    /// Forgets the opens that are not part of this.
+    pub(super) fn keep(&self, access: Modes, deny: Modes) {
+        let kept = self.within(access, deny).fold(0, |bits, (access, deny)| bits | bit(access, deny));
+        self.0.store(kept, Ordering::Release);
+    }
+
+    fn within(&self, access: Modes, deny: Modes) -> impl Iterator<Item = (Modes, Modes)> {
+        let bits = self.0.load(Ordering::Acquire);
+        let all = (0..16_u8).filter(move |at| bits >> at & 1 == 1).map(|at| (Modes(at & 3), Modes(at >> 2)));
+        all.filter(move |(own_access, own_deny)| access.contains(*own_access) && deny.contains(*own_deny))
+    }
+}
+
+fn bit(access: Modes, deny: Modes) -> u16 {
+    1 << (access.0 & 3 | (deny.0 & 3) << 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stateid_has_its_numbers() {
+        let numbers = Numbers { boot: 7, client: 0x0102_0304, state: u32::MAX };
+        let state = numbers.stateid(9);
+        assert_eq!(state.other, [0, 0, 0, 7, 1, 2, 3, 4, 255, 255, 255, 255]);
+        assert_eq!((state.sequence, Numbers::of(&state)), (9, numbers));
+    }
+
+    #[test]
+    fn a_stateid_of_another_time_is_old_or_bad() {
+        let sequence = Sequence::first();
+        assert_eq!(sequence.advance(), 2);
+        assert_eq!(sequence.check(2), Ok(()));
+        assert_eq!(sequence.check(1), Err(Status::OLD_STATEID));
+        assert_eq!(sequence.check(3), Err(Status::BAD_STATEID));
+        let last = Sequence(AtomicU32::new(u32::MAX));
+        assert_eq!(last.advance(), 1); // 0 is not used, RFC 7530 9.1.3
+    }
+
+    #[test]
+    fn a_downgrade_leaves_what_some_opens_make_together() {
+        let shares = Shares::default();
+        shares.add(Modes::READ, Modes::NONE);
+        shares.add(Modes::WRITE, Modes::WRITE);
+        let both = Modes::READ.union(Modes::WRITE);
+        assert!(shares.allows(Modes::READ, Modes::NONE) && shares.allows(both, Modes::WRITE));
+        assert!(!shares.allows(Modes::WRITE, Modes::NONE) && !shares.allows(Modes::READ, Modes::WRITE));
+        shares.keep(Modes::READ, Modes::NONE);
+        assert!(!shares.allows(both, Modes::WRITE));
+    }
+}
