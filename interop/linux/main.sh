@@ -23,6 +23,7 @@ mounted() {
 	mkdir -p "/mnt/$1"
 	case $2 in
 	nfs) mount -t nfs -o "vers=3,proto=tcp,mountproto=tcp,$3" $SERVER:/share "/mnt/$1" ;;
+	nfs4) mount -t nfs -o "vers=4.0,proto=tcp,$3" $SERVER:/share "/mnt/$1" ;;
 	cifs) mount -t cifs -o "username=$USER,password=$PASSWORD,uid=1000,gid=1000,nosharesock,$3" //$SERVER/share "/mnt/$1" ;;
 	esac
 	grep " /mnt/$1 " /proc/mounts
@@ -35,6 +36,11 @@ mount_nfs() {
 	mounted nfs nfs hard,actimeo=1
 	has_option nfs vers=3
 	has_option nfs local_lock=none
+}
+mount_nfs4() {
+	mounted nfs4 nfs4 hard,actimeo=1
+	has_option nfs4 vers=4.0
+	has_option nfs4 local_lock=none
 }
 mount_nolock() {
 	mounted nolock nfs hard,actimeo=1,nolock,nosharecache
@@ -89,8 +95,8 @@ followed() {
 
 # across COMMAND FIRST SECOND: FILES in one folder through two mounts.
 across() {
-	as_user mkdir "/mnt/$2/$1-$2"
-	as_user $FILES "$1" "/mnt/$2/$1-$2" "/mnt/$3/$1-$2"
+	as_user mkdir "/mnt/$2/$1-$2-$3"
+	as_user $FILES "$1" "/mnt/$2/$1-$2-$3" "/mnt/$3/$1-$2-$3"
 }
 coherent() { across cross "$@"; }
 locked() { across cross-locks "$@"; }
@@ -219,7 +225,8 @@ MOUNTS="smb21 smb30 sealed30 smb sealed multi"
 if [ "$PEER" = 0 ]; then
 	check "mounts, NFS with locks" mount_nfs
 	check "mounts, NFS without locks" mount_nolock
-	MOUNTS="nfs nolock $MOUNTS"
+	check "mounts, NFS 4.0" mount_nfs4
+	MOUNTS="nfs nolock nfs4 $MOUNTS"
 fi
 check "mounts, SMB 2.1" mount_smb smb21 2.1
 check "mounts, SMB 3.0" mount_smb smb30 3.0
@@ -241,6 +248,13 @@ both "random reads, writes, maps and truncations" fsx
 if [ "$PEER" = 0 ]; then
 	both_ways "a change is seen by the next open" coherent
 	both_ways "a lock holds, and who waits gets it" locked
+	for other in nfs smb; do
+		check "nfs4 and $other, a change is seen by the next open" coherent nfs4 $other
+		check "$other and nfs4, a change is seen by the next open" coherent $other nfs4
+		check "nfs4 and $other, a lock holds, and who waits gets it" locked nfs4 $other
+		check "$other and nfs4, a lock holds, and who waits gets it" locked $other nfs4
+	done
+	check "nfs4, tar" day with_tar /mnt/nfs4/day-nfs4 nfs4
 fi
 both "git" in_git
 CHECK_LIMIT_S=150 both "stress-ng dentry" entries 3000

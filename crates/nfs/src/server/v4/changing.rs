@@ -90,8 +90,9 @@ pub(super) fn rename(compound: &mut Compound<'_>, request: &Rename<'_>, w: &mut 
     let volume = &from.export.volume;
     let renamed = volume.rename(&from.actor, (&from.found, name), (&to.found, new_name), RenameMode::Replace);
     let (source, target) = renamed.map_err(|error| match error {
-        // RFC 7530 16.27.4: a target of another kind, and one that is not empty, exist.
-        Error::IsFolder | Error::NotFolder | Error::NotEmpty => Fail::from(Status::EXIST),
+        // RFC 7530 16.27.4: a target of another kind exists. So does a full folder, but Linux shows NOTEMPTY as the error that
+        // programs expect.
+        Error::IsFolder | Error::NotFolder => Fail::from(Status::EXIST),
         error => Fail::from(error).denied_as(Status::FILE_OPEN),
     })?;
     setting::info(&source).encode(w);
