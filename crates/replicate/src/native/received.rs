@@ -7,9 +7,10 @@
 //! ```
 //! The next stream is the difference to it. The live tree gets the changed files from it, with shared blocks.
 
+use std::ffi::OsString;
 use std::io::{ErrorKind, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, Command, Stdio};
 
@@ -26,6 +27,8 @@ use crate::wire::{Id, Message};
 
 const FOLDER: &str = ".received";
 const NEW: &str = "new-";
+/// The number of the root folder of each subvolume of btrfs.
+const SUBVOLUME: u64 = 256;
 
 /// The folder of received snapshots of a dataset.
 pub(crate) struct Received {
@@ -39,15 +42,15 @@ impl Received {
 
     /// The snapshots that are complete.
     pub(crate) fn all(&self) -> Result<Vec<Id>> {
-        Ok(self.names()?.iter().filter_map(|name| hex::decode(name)).collect())
+        Ok(self.names()?.iter().filter_map(|name| hex::decode(name.to_str()?)).collect())
     }
 
-    fn names(&self) -> Result<Vec<String>> {
+    fn names(&self) -> Result<Vec<OsString>> {
         let entries = match std::fs::read_dir(&self.folder) {
             Err(why) if why.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(self.failed("list"))?,
         };
-        Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        Ok(entries.flatten().map(|entry| entry.file_name()).collect())
     }
 
     /// Removes all but one. What cannot be removed now is removed by the next run.
@@ -57,10 +60,18 @@ impl Received {
     }
 
     fn remove(&self, is_unwanted: impl Fn(&str) -> bool) -> Result<()> {
-        for name in self.names()?.into_iter().filter(|name| is_unwanted(name)) {
-            let mut command = Command::new(PROGRAM);
-            command.args(["subvolume", "delete"]).arg(self.folder.join(name));
-            let _ = Program::start(command.stdin(Stdio::null()).stdout(Stdio::null()))?.end();
+        for name in self.names()?.into_iter().filter(|name| is_unwanted(&name.to_string_lossy())) {
+            let path = self.folder.join(name);
+            let Ok(there) = path.symlink_metadata() else { continue };
+            if there.is_dir() && there.ino() == SUBVOLUME {
+                let mut command = Command::new(PROGRAM);
+                command.args(["subvolume", "delete"]).arg(path);
+                let _ = Program::start(command.stdin(Stdio::null()).stdout(Stdio::null()))?.end();
+            } else {
+                // A stream may have made it beside its subvolume.
+                let _ =
+                    if there.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+            }
         }
         Ok(())
     }
@@ -211,4 +222,28 @@ pub(crate) fn take(
         Err(_) => received.remove_others(None)?,
     }
     Ok(ended)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn what_a_stream_has_made_beside_its_subvolume_is_removed() {
+        let dataset = tempfile::tempdir().unwrap();
+        let kept = dataset.path().join("kept");
+        std::fs::write(&kept, "live").unwrap();
+        let received = Received::of(dataset.path());
+        let folder = received.folder.clone();
+        std::fs::create_dir_all(folder.join("stray/below")).unwrap();
+        std::fs::write(folder.join("stray/below/file"), "1").unwrap();
+        std::fs::write(folder.join(std::ffi::OsStr::from_bytes(b"\xff")), "1").unwrap();
+        symlink(dataset.path(), folder.join("link")).unwrap();
+        received.remove_all().unwrap();
+        assert!(!folder.exists());
+        assert_eq!(std::fs::read(kept).unwrap(), b"live");
+    }
 }
