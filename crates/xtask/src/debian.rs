@@ -37,6 +37,8 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "iptables", shows: "/usr/sbin/iptables" },
     Package { name: "btrfs-progs", shows: "/usr/sbin/mkfs.btrfs" },
+    // Any ZFS will do.
+    Package { name: "zfs-fuse", shows: "/usr/sbin/zfs" },
     Package { name: "wsdd", shows: "/usr/share/doc/wsdd/copyright" },
     Package { name: "python3-smbc", shows: "/usr/share/doc/python3-smbc/copyright" },
     Package { name: "python3-venv", shows: "/usr/share/doc/python3-venv/copyright" },
