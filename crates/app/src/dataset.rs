@@ -222,10 +222,19 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
             return Err(anyhow::anyhow!("{what}; --recursive removes them, too").into());
         }
         let folder = &share.path;
+        // Those below first: their snapshots are no files of the share above.
+        let all = || below.iter().rev().copied().chain([asked.name.as_str()]);
+        let inside = || {
+            all()
+                .filter_map(|name| Some((name, &now.share(name).ok()?.path)))
+                .filter(|at| at.1.starts_with(folder))
+        };
         let is_ours = now.is_derived(&asked.name);
         let is_empty = folder::is_empty(folder, &below_folders(&now, &below))?;
         if asked.delete_files {
-            folder::check_deletable(folder)?;
+            for (name, folder) in inside() {
+                folder::check_deletable(name, folder)?;
+            }
             if !asked.yes {
                 out::confirm(&format!("All files in {} are deleted. Delete them?", folder.display()))?;
             }
@@ -237,13 +246,15 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
             .into());
         }
         let mut edit = now.edit()?;
-        for name in below.iter().copied().chain([asked.name.as_str()]) {
+        for name in all() {
             edit.remove(name)?;
         }
         now.save(edit)?;
         now.reload()?;
         if asked.delete_files {
-            folder::delete(folder)?;
+            for (_, folder) in inside() {
+                folder::delete(folder)?;
+            }
         } else if !asked.keep_files && is_ours {
             for folder in
                 below_folders(&now, &below).iter().rev().map(|path| path.as_path()).chain([&**folder])

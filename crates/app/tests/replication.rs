@@ -192,6 +192,26 @@ fn mistakes_are_told_with_the_next_step() {
     assert!(refused(&["studio", "ssh://two/backup"]).contains("start-up files must print nothing"));
 }
 
+#[test]
+fn shares_are_destroyed_with_their_snapshots_and_what_they_have_received() {
+    let Some(scene) = Scene::new() else { return };
+    std::fs::write(scene.at("studio/film"), "one").unwrap();
+    scene.done("one", &["replicate", "studio", "ssh://two/backup"]);
+    scene.done("one", &["create", "studio/inner"]);
+    std::fs::write(scene.at("studio/inner/cut"), "1").unwrap();
+    scene.done("one", &["snapshot", "create", "studio/inner@s"]);
+    scene.done("one", &["snapshot", "hold", "keep", "studio/inner@s"]);
+    let destroy = ["destroy", "studio", "--recursive", "--delete-files", "--yes"];
+    let refused = scene.refused("one", &destroy);
+    assert!(refused.contains("`fourfold snapshot release keep studio/inner@s`"), "{refused}");
+    assert!(scene.at("studio/inner/cut").exists() && scene.at("studio/film").exists());
+    scene.done("one", &["snapshot", "release", "keep", "studio/inner@s"]);
+    scene.done("one", &destroy);
+    assert!(!scene.at("studio").exists());
+    scene.done("two", &["destroy", "backup", "--delete-files", "--yes"]);
+    assert!(!scene.at("backup").exists());
+}
+
 /// kill -9 of both sides, again and again, until a run comes to its end.
 #[test]
 fn a_killed_run_is_continued() {

@@ -30,5 +30,5 @@ pub mod wire;
 
 pub use failure::Failure;
 pub use link::Link;
-pub use receiver::{promote, receive};
+pub use receiver::{forget, promote, receive};
 pub use sender::{Method, Options, Plan, Progress, common, plan, send};

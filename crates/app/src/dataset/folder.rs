@@ -57,8 +57,15 @@ pub(super) fn is_empty(folder: &Path, but: &[PathBuf]) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Refuses to delete a folder in which, or on which, another file system is mounted.
-pub(super) fn check_deletable(folder: &Path) -> anyhow::Result<()> {
+/// Refuses to delete the folder of a share in which, or on which, another file system is mounted, or of which a snapshot is
+/// held.
+pub(super) fn check_deletable(share: &str, folder: &Path) -> anyhow::Result<()> {
+    if let Ok(dataset) = Dataset::find(folder)
+        && let Some(held) = dataset.list()?.iter().find(|snapshot| !snapshot.held.is_empty())
+    {
+        let (name, tag) = (&held.name, &held.held[0]);
+        bail!("{share}@{name} is held: release it first, `fourfold snapshot release {tag} {share}@{name}`");
+    }
     let mounts = fs::read_to_string("/proc/self/mountinfo").context("the mounts cannot be read")?;
     // The fifth field is the mount point, with spaces as \040 (proc_pid_mountinfo(5)).
     let points = mounts.lines().filter_map(|line| line.split(' ').nth(4));
@@ -77,6 +84,7 @@ pub(super) fn delete(folder: &Path) -> anyhow::Result<()> {
         for snapshot in dataset.list()? {
             dataset.remove(&snapshot.name)?;
         }
+        ::replicate::forget(&dataset)?;
     }
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {

@@ -91,6 +91,22 @@ pub fn promote(dataset: &Dataset) -> std::result::Result<String, Failure> {
     Ok(newest.name.clone())
 }
 
+/// Removes what a replica keeps beside its files, before the folder is removed. Nothing happens to a dataset that is none.
+///
+/// # Errors
+/// It is just being replicated, or the received snapshots cannot be removed.
+pub fn forget(dataset: &Dataset) -> std::result::Result<(), Failure> {
+    let folder = dataset.folder();
+    if !record::file(folder).exists() {
+        return Ok(());
+    }
+    let _lock = record::lock(folder)?;
+    if dataset.engine() == EngineKind::Btrfs {
+        Received::of(folder).remove_all()?;
+    }
+    remove(&record::file(folder))
+}
+
 fn remove(path: &Path) -> Result<()> {
     let failed = |what| Failure::io::<std::io::Error>(what, path.as_os_str().as_encoded_bytes());
     std::fs::remove_file(path).map_err(failed("remove"))?;
