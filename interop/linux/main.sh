@@ -168,30 +168,30 @@ counts_on() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 survives() {
 	rm -f /tmp/stop
 	as_user mkdir /mnt/nfs/survives
-	for mount in nfs smb; do
+	pids=
+	for mount in nfs nfs4 smb; do
 		as_user $FILES journal /mnt/$mount/survives/$mount /tmp/noted-$mount /tmp/stop &
-		eval "writer_$mount=$!"
+		pids="$pids $!"
 	done
-	as_user $FILES hold-lock /mnt/nfs/survives/lock /tmp/held /tmp/stop &
-	holder=$!
-	for mount in nfs smb; do soon counts_on /tmp/noted-$mount 10; done
-	soon [ -e /tmp/held ]
+	for mount in nfs nfs4; do
+		as_user $FILES hold-lock /mnt/$mount/survives/lock-$mount /tmp/held-$mount /tmp/stop &
+		pids="$pids $!"
+	done
+	for mount in nfs nfs4 smb; do soon counts_on /tmp/noted-$mount 10; done
+	for mount in nfs nfs4; do soon [ -e /tmp/held-$mount ]; done
 	is "$(ask "$1")" "done"
-	for mount in nfs smb; do
+	for mount in nfs nfs4 smb; do
 		before=$(wc -l </tmp/noted-$mount)
 		soon counts_on /tmp/noted-$mount $((before + 10)) || soon counts_on /tmp/noted-$mount $((before + 10))
 	done
 	sleep 3
-	refused as_user $FILES try-lock /mnt/smb/survives/lock
+	for mount in nfs nfs4; do refused as_user $FILES try-lock /mnt/smb/survives/lock-$mount; done
 	touch /tmp/stop
-	wait $writer_nfs
-	wait $writer_smb
-	wait $holder
-	for mount in nfs smb; do
-		$FILES journal-is-whole /mnt/nfs/survives/$mount /tmp/noted-$mount
-		$FILES journal-is-whole /mnt/smb/survives/$mount /tmp/noted-$mount
+	for pid in $pids; do wait "$pid"; done
+	for mount in nfs nfs4 smb; do
+		for other in nfs nfs4 smb; do $FILES journal-is-whole /mnt/$other/survives/$mount /tmp/noted-$mount; done
 	done
-	as_user $FILES try-lock /mnt/smb/survives/lock
+	for mount in nfs nfs4; do as_user $FILES try-lock /mnt/smb/survives/lock-$mount; done
 }
 
 # past NAME ROOT: in /mnt/NAME is a share with the snapshot `one`, which is found below ROOT in each folder, and listed in none.
@@ -275,7 +275,7 @@ if [ "$PEER" = 0 ]; then
 	check "nfs and smb, appending under locks, an open for each record" appended 1
 	check "nfs and smb, a lock of NFS does not bind writes over SMB" bound nfs
 	check "smb and nfs, a lock of SMB binds writes" bound smb
-	check "nfs and smb, the server is killed under writes" survives kill
+	check "nfs, nfs4 and smb, the server is killed under writes" survives kill
 fi
 echo done >&3
 sleep 1

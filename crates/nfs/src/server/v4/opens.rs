@@ -123,6 +123,9 @@ async fn opened(
     state.shares.add(access, deny);
     state.stateid().encode(w);
     opening.change.encode(w);
+    if matches!(request.claim, Claim::Previous(_)) {
+        owner.confirm(); // RFC 7530 9.1.11: a reclaim needs no confirmation
+    }
     let confirm = if owner.is_confirmed() { 0 } else { CONFIRM };
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
