@@ -23,7 +23,7 @@ pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
 pub use file::{AccountFile, Error, Record};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};
-pub use login_limiter::{Attempt, LoginLimiter};
+pub use login_limiter::{Attempt, LoginLimiter, network};
 pub use login_log::{Event, Line, Login, LoginLog};
 pub use name::is_account_name;
 pub use reason::reason;

@@ -162,8 +162,9 @@ impl LoginLimiter {
     }
 }
 
-/// An address, or the network of one household.
-pub(crate) fn network(address: IpAddr) -> IpAddr {
+/// An IPv4 address, or the first 64 bits of an IPv6 address: the network of one household.
+#[must_use]
+pub fn network(address: IpAddr) -> IpAddr {
     const NETWORK: u128 = !0 << 64;
     match address.to_canonical() {
         IpAddr::V4(address) => IpAddr::V4(address),

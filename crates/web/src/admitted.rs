@@ -1,6 +1,8 @@
 //! Which requests are executed: those with a token, and those of a browser that has logged in.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Request};
@@ -26,6 +28,17 @@ pub(crate) struct Actor {
     pub(crate) session: Option<String>,
 }
 
+/// Whether a request of a connection had a token or a session. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Acquainted(Arc<AtomicBool>);
+
+impl Acquainted {
+    /// One had.
+    pub(crate) fn is(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// Lets a request pass whose token or session permits it.
 pub(crate) async fn admitted(api: Api, scope: Scope, mut request: Request, next: Next) -> Response {
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>().map(|info| info.0);
@@ -36,6 +49,9 @@ pub(crate) async fn admitted(api: Api, scope: Scope, mut request: Request, next:
     };
     match actor {
         Ok(actor) => {
+            if let Some(acquainted) = request.extensions().get::<Acquainted>() {
+                acquainted.0.store(true, Ordering::Relaxed);
+            }
             request.extensions_mut().insert(actor);
             next.run(request).await
         }

@@ -71,7 +71,7 @@ pub(crate) async fn events(
     let may_listen = move || match &actor.session {
         Some(secret) => {
             let administrator = |name: &str| asked.manage.administrator(name);
-            asked.logins.find(secret, administrator, Instant::now()).is_some()
+            asked.logins.goes_on(secret, administrator, Instant::now())
         }
         None => true,
     };
@@ -233,6 +233,9 @@ pub(crate) struct Restoring {
 pub(crate) async fn restore(State(api): State<Api>, asked: Body<Restoring>) -> Result<Response, Failure> {
     let Restoring { share, snapshot, path, to, dry_run } = body(asked)?;
     let to = to.unwrap_or_else(|| path.clone());
+    for given in [&path, &to] {
+        check_inside(given)?;
+    }
     let request = RestoreRequest {
         share,
         snapshot,
@@ -243,6 +246,15 @@ pub(crate) async fn restore(State(api): State<Api>, asked: Body<Restoring>) -> R
         keep: false,
     };
     answered(blocking(move || api.report.restore(request, &|_| true)).await?)
+}
+
+/// Refuses a path that could lead out of its share. The empty path is the whole share.
+fn check_inside(path: &str) -> Result<(), Failure> {
+    if path.split('/').any(|part| matches!(part, "." | "..")) || path.contains('\0') {
+        let hint = format!("{path:?}: give a path relative to the share's folder, without `.` and `..`");
+        return Err(Failure::new(StatusCode::BAD_REQUEST, hint));
+    }
+    Ok(())
 }
 
 /// Keeps the history, and tells listeners when clients hold something else. Until the API stops.

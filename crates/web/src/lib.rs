@@ -53,7 +53,7 @@ pub struct Api {
     history: Arc<history::History>,
     logins: Arc<logins::Logins>,
     login_guard: Arc<LoginGuard>,
-    /// Passwords are checked one at a time.
+    /// Passwords are checked one at a time: a check without an NT hash takes 19 MiB.
     verifying: Arc<Semaphore>,
     /// Connections are encrypted.
     is_secure: bool,

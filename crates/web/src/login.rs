@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use auth::{Event, Login, Refusal};
+use auth::{Account, Event, Login, Refusal};
 use axum::Json;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{StatusCode, header};
@@ -69,6 +69,16 @@ pub(crate) async fn login(State(api): State<Api>, request: Request) -> Result<Re
     Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: Some(user) })).into_response())
 }
 
+/// The result of a check.
+enum Verdict {
+    /// The password is right, and the account has `admin`.
+    Administrator(Account),
+    /// The password is right, and the account does not have `admin`.
+    Other,
+    /// The login is refused; the delay of the answer.
+    Refused(Refusal, Duration),
+}
+
 /// Checks a password, slowly after wrong ones, and begins a session. Its secret.
 async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -> Result<String, Failure> {
     let guard = &api.login_guard;
@@ -80,35 +90,42 @@ async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -
         return Err(too_many());
     };
     tokio::time::sleep(attempt.wait).await;
-    // A password without an NT hash takes 19 MiB to check: one at a time.
-    let _one = api.verifying.acquire().await.map_err(|_| too_many())?;
-    let (manage, name) = (api.manage.clone(), user.clone());
-    let verified = blocking(move || {
-        let account = manage.verify(&name, &password)?;
-        Ok::<_, Refusal>((manage.administrator(&name).is_some(), account))
+    let one = api.verifying.clone().acquire_owned().await.map_err(|_| too_many())?;
+    let (manage, name, limits) = (api.manage.clone(), user.clone(), guard.clone());
+    // The client can end its request at any time. The check then goes on with its permit, and its failure counts.
+    let verdict = blocking(move || {
+        let _one = one;
+        match manage.verify(&name, &password) {
+            Ok(account) => {
+                limits.limiter.succeeded(&attempt, Instant::now());
+                if manage.administrator(&name).is_some() {
+                    Verdict::Administrator(account)
+                } else {
+                    Verdict::Other
+                }
+            }
+            Err(why) => Verdict::Refused(why, limits.limiter.failed(&attempt, Instant::now())),
+        }
     });
     let refused = |why: &str, status, text: String| {
         guard.log.tell(&line, Event::Failed(why), Instant::now());
         Err(Failure::new(status, text))
     };
-    match verified.await? {
-        Ok((true, account)) => {
+    match verdict.await? {
+        Verdict::Administrator(account) => {
             let now = Instant::now();
-            guard.limiter.succeeded(&attempt, now);
             let record = logins::record(guard, peer, &user, now);
             let secret = api.logins.begin(account, record, now);
             let hint = "the system gives no random numbers for a session";
             secret.ok_or_else(|| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, hint))
         }
-        Ok((false, _)) => {
-            guard.limiter.succeeded(&attempt, Instant::now());
+        Verdict::Other => {
             let text = format!(
                 "{user} may not administer this server; `fourfold user modify {user} --admin on` permits it"
             );
             refused("the account may not administer the server", StatusCode::FORBIDDEN, text)
         }
-        Err(why) => {
-            let delay = guard.limiter.failed(&attempt, Instant::now());
+        Verdict::Refused(why, delay) => {
             tokio::time::sleep(delay).await;
             refused(why.text(), StatusCode::UNAUTHORIZED, "the name or the password is wrong".into())
         }

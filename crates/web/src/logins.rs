@@ -67,18 +67,37 @@ impl Logins {
         Some(secret)
     }
 
-    /// The account of a session, if the session goes on. `administrator` finds the account as it is now.
+    /// The account of a session, if the session goes on, at a request. `administrator` finds the account as it is now.
     pub(crate) fn find(
         &self,
         secret: &str,
         administrator: impl FnOnce(&str) -> Option<Account>,
         now: Instant,
     ) -> Option<String> {
+        self.look(secret, administrator, (now, true))
+    }
+
+    /// Whether a session goes on, without a request: its time without requests goes on, too.
+    pub(crate) fn goes_on(
+        &self,
+        secret: &str,
+        administrator: impl FnOnce(&str) -> Option<Account>,
+        now: Instant,
+    ) -> bool {
+        self.look(secret, administrator, (now, false)).is_some()
+    }
+
+    fn look(
+        &self,
+        secret: &str,
+        administrator: impl FnOnce(&str) -> Option<Account>,
+        (now, is_request): (Instant, bool),
+    ) -> Option<String> {
         let before = {
             let mut sessions = self.sessions.lock();
             let wanted = hash(secret);
             let session = sessions.iter_mut().find(|session| session.hash == wanted)?;
-            if !session.is_over(now) {
+            if is_request && !session.is_over(now) {
                 session.used = now;
             }
             (!session.is_over(now)).then(|| session.account.clone())
@@ -159,6 +178,16 @@ mod tests {
         assert_eq!(logins.find(&other, same, now + 12 * HOUR), None);
         let idle = begin(&logins, "ada", now);
         assert_eq!(logins.find(&idle, same, now + HOUR), None);
+    }
+
+    #[test]
+    fn a_listener_does_not_prolong_its_session() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        let listening = begin(&logins, "ada", now);
+        assert!(logins.goes_on(&listening, same, now + HOUR / 2));
+        assert!(!logins.goes_on(&listening, same, now + HOUR));
+        assert_eq!(logins.find(&listening, same, now + HOUR / 2), None, "it has ended");
+        assert!(!logins.goes_on("0", same, now));
     }
 
     #[test]

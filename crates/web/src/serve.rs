@@ -19,17 +19,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
+use crate::admitted::Acquainted;
 use crate::tls::{self, Certificate};
 use crate::{Api, api, console};
 
 /// Connections at the same time. Further ones wait to be accepted.
 const MOST_CONNECTIONS: usize = 256;
-/// Connections of one address. Further ones are closed.
+/// Connections of one address, or of one IPv6 network of 64 bits. Further ones are closed.
 const MOST_OF_ADDRESS: usize = 64;
 /// How long a TLS handshake may take, or the headers of a request; an idle connection is closed after it, too.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest life of a connection. A client opens another one.
 const LONGEST_LIFE: Duration = Duration::from_secs(600);
+/// The longest life of a connection without a request that has shown a token or a session,
+const STRANGERS_LIFE: Duration = Duration::from_secs(60);
+/// and how long its last requests may then take: longer than a login that waits.
+const FAREWELL: Duration = Duration::from_secs(30);
 /// The most bytes of a request's headers.
 const MOST_HEADERS: usize = 16 * 1024;
 /// Requests of one HTTP/2 connection at the same time.
@@ -88,6 +93,7 @@ impl Drop for Entered {
 
 impl Door {
     fn enter(self: &Arc<Self>, place: IpAddr, permit: OwnedSemaphorePermit) -> Option<Entered> {
+        let place = auth::network(place);
         let mut places = self.places.lock();
         if places.iter().filter(|other| **other == place).count() >= MOST_OF_ADDRESS {
             return None;
@@ -131,9 +137,9 @@ async fn accept(listener: TcpListener, door: Arc<Door>, mut stopping: watch::Rec
 async fn converse(entered: &Entered, stream: TcpStream, peer: SocketAddr) {
     let router = &entered.door.router;
     let ended = match &entered.door.tls {
-        None => answer(stream, peer, router).await,
+        None => answer(stream, peer, router, STRANGERS_LIFE).await,
         Some(tls) => match tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
-            Ok(Ok(stream)) => answer(stream, peer, router).await,
+            Ok(Ok(stream)) => answer(stream, peer, router, STRANGERS_LIFE).await,
             Ok(Err(error)) => Err(error.into()),
             Err(late) => Err(late.into()),
         },
@@ -145,10 +151,12 @@ async fn converse(entered: &Entered, stream: TcpStream, peer: SocketAddr) {
 
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
-async fn answer(
+/// Answers the requests of a connection.
+pub(crate) async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     peer: SocketAddr,
     router: &Router,
+    strangers_life: Duration,
 ) -> Ended {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(MOST_HEADERS);
@@ -161,15 +169,50 @@ async fn answer(
         .max_concurrent_streams(MOST_STREAMS)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);
-    let router = router.clone();
+    let (router, acquainted) = (router.clone(), Acquainted::default());
+    let told = acquainted.clone();
     let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
-        let mut router = router.clone();
+        let (mut router, told) = (router.clone(), told.clone());
         async move {
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
+            request.extensions_mut().insert(told);
             let response: Result<Response<Body>, Infallible> = router.call(request).await;
             response
         }
     });
-    builder.serve_connection(TokioIo::new(stream), service).await
+    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
+    let stranger = async {
+        tokio::time::sleep(strangers_life).await;
+        if acquainted.is() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        ended = &mut connection => return ended,
+        () = stranger => connection.as_mut().graceful_shutdown(),
+    }
+    tokio::time::timeout(FAREWELL, connection).await?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ipv6_network_has_the_connections_of_one_address() {
+        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let door = Arc::new(Door { router: Router::new(), tls: None, permits, places: Mutex::default() });
+        let enter = |address: &str| {
+            let permit = door.permits.clone().try_acquire_owned().unwrap();
+            door.enter(address.parse().unwrap(), permit)
+        };
+        let mut entered: Vec<Entered> =
+            (0..MOST_OF_ADDRESS).map(|host| enter(&format!("2001:db8::{host:x}")).unwrap()).collect();
+        assert!(enter("2001:db8::ffff").is_none());
+        assert!(enter("2001:db8:0:1::1").is_some(), "another network");
+        assert!(enter("192.0.2.7").is_some());
+        entered.pop();
+        assert!(enter("2001:db8::ffff").is_some());
+    }
 }

@@ -1,7 +1,8 @@
 //! The whole of the API without sockets, in front of a server that is made up.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use admin::control::{
@@ -14,6 +15,7 @@ use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response, StatusCode};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
@@ -23,11 +25,25 @@ const SESSIONS: usize = 1_000;
 const OPENS: usize = 100_000;
 /// Far more than a page of any list takes, also on a busy machine.
 const LONG: Duration = Duration::from_secs(20);
+/// How long a password is checked.
+const CHECK: Duration = Duration::from_millis(30);
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
 
 type Lines = Result<Vec<String>, Vec<String>>;
 
 /// A server with many clients.
-struct MadeUp;
+#[derive(Default)]
+struct MadeUp {
+    /// Passwords that are being checked, the most at the same time, and all of them.
+    checking: AtomicUsize,
+    most_checking: AtomicUsize,
+    checked: AtomicUsize,
+}
+
+fn account(name: &str) -> Account {
+    let secrets = vec![Secret::Nt(nt_hash("secret"))];
+    Account { name: name.into(), identity: Identity::anonymous(), disabled: false, secrets }
+}
 
 impl Report for MadeUp {
     fn status(&self) -> Status {
@@ -83,14 +99,19 @@ impl Report for MadeUp {
 
 impl Manage for MadeUp {
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
-        let account = self.administrator(name).ok_or(Refusal::Unknown)?;
-        if password == "secret" { Ok(account) } else { Err(Refusal::WrongPassword) }
+        let now = self.checking.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most_checking.fetch_max(now, Ordering::SeqCst);
+        self.checked.fetch_add(1, Ordering::SeqCst);
+        std::thread::sleep(CHECK);
+        self.checking.fetch_sub(1, Ordering::SeqCst);
+        if !["ada", "grace"].contains(&name) {
+            return Err(Refusal::Unknown);
+        }
+        if password == "secret" { Ok(account(name)) } else { Err(Refusal::WrongPassword) }
     }
 
     fn administrator(&self, name: &str) -> Option<Account> {
-        let secrets = vec![Secret::Nt(nt_hash("secret"))];
-        let identity = Identity::anonymous();
-        (name == "ada").then(|| Account { name: name.into(), identity, disabled: false, secrets })
+        (name == "ada").then(|| account(name))
     }
 
     fn overview(&self) -> Overview {
@@ -130,26 +151,24 @@ impl Manage for MadeUp {
     }
 }
 
+#[derive(Clone)]
 struct Scene {
-    state: tempfile::TempDir,
+    state: Arc<tempfile::TempDir>,
+    server: Arc<MadeUp>,
+    guard: Arc<LoginGuard>,
     router: Router,
 }
 
 impl Scene {
     fn new() -> Self {
         let state = tempfile::tempdir().unwrap();
-        let server = Arc::new(MadeUp);
+        let (server, guard) = (Arc::new(MadeUp::default()), Arc::new(LoginGuard::default()));
         let metrics =
             (Metrics::default(), Arc::new(Figures::default) as Arc<dyn Fn() -> Figures + Send + Sync>);
         let more = (Events::default(), LogLines::default());
-        let api = Api::new(
-            state.path().into(),
-            (server.clone(), server),
-            metrics,
-            Arc::new(LoginGuard::default()),
-            more,
-        );
-        Self { router: crate::api::router(api), state }
+        let api =
+            Api::new(state.path().into(), (server.clone(), server.clone()), metrics, guard.clone(), more);
+        Self { router: crate::api::router(api), state: Arc::new(state), server, guard }
     }
 
     async fn ask(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Response<Body> {
@@ -158,8 +177,23 @@ impl Scene {
             request = request.header(*name, *value);
         }
         let mut request = request.body(Body::from(body.to_owned())).unwrap();
-        request.extensions_mut().insert(ConnectInfo(SocketAddr::from(([192, 0, 2, 7], 50_000))));
+        request.extensions_mut().insert(ConnectInfo(CLIENT));
         self.router.clone().oneshot(request).await.unwrap()
+    }
+
+    async fn login(&self, user: &str, password: &str) -> Response<Body> {
+        let headers = [("x-fourfold-console", "1"), ("content-type", "application/json")];
+        let body = serde_json::json!({ "user": user, "password": password }).to_string();
+        self.ask("POST", "/v1/login", &headers, &body).await
+    }
+
+    /// Waits until so many passwords have been checked, or are being checked.
+    async fn wait_for_checks(&self, count: usize) {
+        let until = Instant::now() + LONG;
+        while self.server.checked.load(Ordering::SeqCst) < count {
+            assert!(Instant::now() < until, "the passwords are not checked");
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }
 
@@ -248,4 +282,117 @@ async fn a_hundred_thousand_opens_are_sent_in_parts() {
     let sessions = ask("/v1/sessions?limit=100&search=user99").await;
     assert_eq!(sessions["total"], 11, "user99 and user990 to user999");
     assert!(began.elapsed() < LONG, "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn the_answer_of_a_wrong_password_delays_no_other_login() {
+    let scene = Scene::new();
+    assert_eq!(scene.login("ada", "secret").await.status(), StatusCode::OK);
+    let limiter = &scene.guard.limiter;
+    for _ in 0..20 {
+        let attempt = limiter.admit(CLIENT.ip(), "ada", Instant::now()).unwrap();
+        let _ = limiter.failed(&attempt, Instant::now());
+    }
+    let other = scene.clone();
+    let wrong = tokio::spawn(async move { other.login("ada", "wrong").await.status() });
+    scene.wait_for_checks(2).await;
+    assert_eq!(scene.login("ada", "secret").await.status(), StatusCode::OK);
+    assert!(!wrong.is_finished(), "the answer of the wrong one takes seconds");
+    wrong.abort();
+}
+
+#[tokio::test]
+async fn logins_that_clients_give_up_are_checked_one_at_a_time_and_count() {
+    let scene = Scene::new();
+    for number in 1..=8 {
+        let other = scene.clone();
+        let name = if number % 2 == 0 { "ada" } else { "nobody" };
+        let given_up = tokio::spawn(async move { other.login(name, "wrong").await });
+        scene.wait_for_checks(number).await;
+        given_up.abort();
+    }
+    let until = Instant::now() + LONG;
+    while scene.server.checking.load(Ordering::SeqCst) > 0 {
+        assert!(Instant::now() < until, "the last check does not end");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!(scene.server.most_checking.load(Ordering::SeqCst), 1);
+    let is_slow = || {
+        let attempt = scene.guard.limiter.admit(CLIENT.ip(), "hopper", Instant::now());
+        attempt.is_none_or(|attempt| attempt.wait > Duration::ZERO)
+    };
+    while !is_slow() {
+        assert!(Instant::now() < until, "the failures do not count");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+#[tokio::test]
+async fn an_account_without_admin_is_refused_and_its_answer_sets_no_cookie() {
+    let scene = Scene::new();
+    let answer = scene.login("grace", "secret").await;
+    assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+    assert!(!answer.headers().contains_key("set-cookie"));
+    let wrong = scene.login("grace", "wrong").await;
+    assert_eq!(
+        (wrong.status(), wrong.headers().contains_key("set-cookie")),
+        (StatusCode::UNAUTHORIZED, false)
+    );
+}
+
+#[tokio::test]
+async fn paths_that_lead_out_of_a_share_are_refused() {
+    let scene = Scene::new();
+    let token = tokens::create(scene.state.path(), "page", &[Scope::Write]).unwrap();
+    let token = format!("Bearer {token}");
+    let headers = [("authorization", &*token), ("content-type", "application/json")];
+    let restore = async |path: &str, to: Option<&str>| {
+        let body = serde_json::json!({ "share": "one", "snapshot": "noon", "path": path, "to": to });
+        scene.ask("POST", "/v1/snapshots/restore", &headers, &body.to_string()).await
+    };
+    for (path, to) in [("", None), ("a..b/...", None), ("a", Some("b/c")), ("/a", None)] {
+        assert_eq!(restore(path, to).await.status(), StatusCode::OK, "{path:?} {to:?}");
+    }
+    for bad in ["..", "../x", "a/../b", "a/..", ".", "a\0b"] {
+        for answer in [restore(bad, None).await, restore("a", Some(bad)).await] {
+            assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{bad:?}");
+            assert!(json(answer).await["errors"][0].as_str().unwrap().contains("without `.` and `..`"));
+        }
+    }
+}
+
+/// What a client reads that asks again and again on one connection, until it is closed or `most` answers came.
+async fn answers(scene: &Scene, request: &str, most: usize) -> usize {
+    let (mut client, server) = tokio::io::duplex(64 * 1024);
+    let life = Duration::from_millis(200);
+    let router = scene.router.clone();
+    let serving = tokio::spawn(async move {
+        let _ = crate::serve::answer(server, CLIENT, &router, life).await;
+    });
+    let (mut count, mut buffer) = (0, vec![0; 64 * 1024]);
+    let talk = async {
+        while count < most {
+            if client.write_all(request.as_bytes()).await.is_err() {
+                return;
+            }
+            match client.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(_) => count += 1,
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(LONG, talk).await.unwrap();
+    serving.abort();
+    count
+}
+
+#[tokio::test]
+async fn a_connection_without_a_token_or_a_session_ends_soon() {
+    let scene = Scene::new();
+    let token = tokens::create(scene.state.path(), "page", &[Scope::Read]).unwrap();
+    let stranger = "GET /v1/login HTTP/1.1\r\nHost: nas\r\n\r\n";
+    assert!(answers(&scene, stranger, 200).await < 200);
+    let known = format!("GET /v1/luns HTTP/1.1\r\nHost: nas\r\nAuthorization: Bearer {token}\r\n\r\n");
+    assert_eq!(answers(&scene, &known, 50).await, 50);
 }

@@ -104,6 +104,7 @@ fn an_administrator_logs_in_and_only_the_own_page_changes_anything() {
     };
     assert!(has(["accepted", "protocol=\"api\"", "user=\"ada\""]), "{log}");
     assert!(has(["failed", "user=\"nobody\"", "there is no such account"]), "{log}");
+    assert!(!log.to_string().contains("Secret") && !log.to_string().contains(&token), "{log}");
     let later = server.ask(&format!("GET /v1/log?after={}", log["last"]), &token, "").json();
     assert_eq!(later["lines"], json!([]));
 }
@@ -146,6 +147,16 @@ fn a_setting_is_changed_in_its_file_applied_and_taken_back() {
     refused(json!({ "share": "one", "key": "name", "value": "two" }), "fourfold rename");
     refused(json!({ "key": "nfs-port", "value": "2049" }), "was started with `nfs-port`");
     refused(json!({ "key": "admin-ports", "value": "1" }), "no setting `admin-ports`");
+
+    let (status, answer) = change(json!({ "share": "one", "key": "afp-password", "value": "plans777" }));
+    assert!(status == 200 && text().contains("afp-password = \"plans777\""), "{status} {answer}");
+    let [shown, log] =
+        ["GET /v1/settings", "GET /v1/log"].map(|request| server.ask(request, &token, "").body);
+    assert!(shown.contains("one: afp-password = …"), "{shown}");
+    for told in [answer, shown, log] {
+        assert!(!told.contains("plans777"), "the password is shown: {told}");
+    }
+    assert_eq!(server.ask("POST /v1/settings/undo", &token, "").status, 200);
 
     let changes = server.ask("GET /v1/settings", &token, "").json()["changes"].clone();
     assert_eq!(changes[0]["what"], "server: afp-greeting = good day");
