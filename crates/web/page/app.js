@@ -12,7 +12,7 @@ import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 
-const PAGES = { overview, shares, clients, luns, snapshots, caches, accounts, settings, log };
+const PAGES = { __proto__: null, overview, shares, clients, luns, snapshots, caches, accounts, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends

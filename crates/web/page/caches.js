@@ -92,9 +92,9 @@ export default {
       const host = now.host;
       replace(summary,
         tile("All caches", bytes(now.bytes), `of ${bytes(now.budget)}`),
-        tile("Data on its way", bytes(now.transfers), `of ${bytes(now.transfers_limit)}`),
+        tile("Data in transit", bytes(now.transfers), `of ${bytes(now.transfers_limit)}`),
         tile("Memory of the host", bytes(host.available), `available of ${bytes(host.usable)}`),
-        tile("Given way", count(now.gave_way), now.part < 1 ? `limits are at ${percent(now.part)} now` : "times, for want of memory"));
+        tile("Reductions", count(now.gave_way), now.part < 1 ? `limits are at ${percent(now.part)} now` : "times, because memory was short"));
       const byUse = [...now.caches].sort((one, other) => one.fixed - other.fixed || other.wanted * (other.unit === "bytes") - one.wanted * (one.unit === "bytes"));
       for (const cache of byUse) {
         if (!cards.has(cache.name)) cards.set(cache.name, card(cache));

@@ -25,7 +25,7 @@ export default {
     const field = h("input", { type: "search", "aria-label": "Search settings", placeholder: "Search", oninput: () => { search = field.value.toLowerCase(); draw(); } });
     const filter = h("input", { type: "checkbox", id: "only-set", onchange: () => { onlySet = filter.checked; draw(); } });
     main.append(heading("Settings", file),
-      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Of"), choose, field, filter, h("label", { for: "only-set" }, "only those that are set"), h("span", { class: "grow" })),
+      h("div", { class: "row toolbar" }, h("label", { for: "scope" }, "Settings of"), choose, field, filter, h("label", { for: "only-set" }, "only those that are set"), h("span", { class: "grow" })),
       list, changes);
 
     function editor(setting, close) {
