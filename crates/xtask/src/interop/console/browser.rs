@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use crate::process;
 
 /// How long the browser may take for an answer.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a page may take to become what a check waits for.
-const WITHIN: Duration = Duration::from_secs(15);
+const WITHIN: Duration = Duration::from_secs(45);
 /// Errors that are kept.
 const MOST_ERRORS: usize = 100;
 

@@ -18,7 +18,7 @@ pub fn run(args: &Args) -> Result<()> {
     prepare(args, debian::BROWSER, false)?;
     let mut outcomes = Outcomes::default();
     if process::find("chromium").is_none() {
-        outcomes.skip("chromium", "chromium is not installed");
+        checks::skip(&mut outcomes, "chromium is not installed");
         return conclude(args, &expected()?.compare(&outcomes, process::is_ci()));
     }
     let limit = getrlimit(Resource::Nofile); // a thousand connections

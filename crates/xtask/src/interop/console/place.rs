@@ -16,7 +16,7 @@ pub const ADMIN: (&str, &str) = ("ada", "secret of ada");
 /// A name that would be a script in a page that does not take care.
 pub const HOSTILE: &str = "<img src=x onerror=hit=1><script>hit=2";
 /// What commands of the server may take.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 /// The Unix user of all accounts.
 const UID: u32 = 61003;
 
