@@ -50,7 +50,7 @@ pub struct VolumeOptions {
     /// The layout of Mac metadata, forks and streams that are new, where neither their file nor the
     /// files beside it tell one.
     pub style: Style,
-    /// A file that nobody may write, by its mode, is shown as read-only and locked.
+    /// A file whose mode has no right to write is shown as read-only and locked.
     pub read_only_by_mode: bool,
 }
 

@@ -300,7 +300,7 @@ pub struct ShareSettings {
     pub mac_layout: MacLayout,
     /// What deny modes stand against besides reading and writing.
     pub deny_modes: DenyModes,
-    /// A file that nobody may write, by its mode, is shown as read-only and locked.
+    /// A file whose mode has no right to write is shown as read-only and locked.
     pub read_only_by_mode: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,

@@ -290,7 +290,7 @@ pub static SETTINGS: &[Setting] = &[
          a Mac's deny modes concern reading and writing only.",
     ),
     new(Share, "read-only-by-mode", Bool, "true").says(
-        "A file that nobody may write, by its mode, is shown as read-only over SMB and as locked over AFP.",
+        "A file whose mode has no right to write is shown as read-only over SMB and as locked over AFP.",
         "NFS clients and local programs make such a file with `chmod a-w`. SMB and AFP clients can then neither write nor \
          remove it, until one of them makes it writable, which adds the owner's right to write to the mode. Files that an ACL \
          of Windows or a Mac governs are not concerned. When it is false, the mode only says who may write.",

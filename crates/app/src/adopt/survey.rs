@@ -282,7 +282,7 @@ impl Survey {
         self.forks(path, &values);
     }
 
-    /// A fork in an attribute counts only if there is none in a sidecar.
+    /// A fork in an attribute is ignored if a sidecar has the fork.
     fn forks(&mut self, path: &Path, values: &[(Vec<u8>, Vec<u8>)]) {
         let in_attributes = values.iter().filter(|(name, value)| is_fork(name) && value.len() > 1).count();
         if in_attributes > 1 {

@@ -1,4 +1,4 @@
-//! What is wrong with a name, in words, and the name that has none of it.
+//! What is wrong with a name, in words, and a name without these faults.
 
 use std::collections::HashSet;
 

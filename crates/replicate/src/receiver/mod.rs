@@ -91,7 +91,8 @@ pub fn promote(dataset: &Dataset) -> std::result::Result<String, Failure> {
     Ok(newest.name.clone())
 }
 
-/// Removes what a replica keeps beside its files, before the folder is removed. Nothing happens to a dataset that is none.
+/// Removes what a replica keeps beside its files, before the folder is removed. A dataset that is no replica does not
+/// change.
 ///
 /// # Errors
 /// It is just being replicated, or the received snapshots cannot be removed.

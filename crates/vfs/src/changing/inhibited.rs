@@ -99,7 +99,7 @@ impl Volume {
         Ok(of.kind() == Kind::File && self.inhibits(of)?.contains(FileBits::WRITE_INHIBIT))
     }
 
-    /// The mode of a file as clients see it that know modes only: nobody may write a locked one.
+    /// The mode that is shown to clients that know modes only: a locked file has no right to write.
     pub fn mode_with_locks(&self, of: &Node, mode: u32) -> u32 {
         // A file that cannot be read is no reason to show no attributes.
         if self.is_locked(of).unwrap_or(false) { mode & !WRITE_BITS } else { mode }

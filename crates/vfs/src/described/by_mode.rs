@@ -10,7 +10,7 @@ use crate::{Attributes, Kind, Result};
 /// The rights of all classes of users to write.
 pub(crate) const WRITE_BITS: u32 = 0o222;
 
-/// Whether nobody may write a file, by its mode. A stored ACL that applies comes before the mode.
+/// Whether the mode of a file has no right to write. A stored ACL that applies comes before the mode.
 pub(crate) fn locks(
     attributes: &Attributes,
     read: &dyn Fn(&[u8]) -> Result<Vec<u8>>,

@@ -235,7 +235,7 @@ impl Metadata {
     }
 
     /// Whether it has the read-only attribute of Windows, which forbids more than a Mac's write
-    /// inhibit: nobody may remove the file, and only a client of SMB may rename it. A file that a
+    /// inhibit: no client may remove the file, and only a client of SMB may rename it. A file that a
     /// Mac has locked has all bits of its own.
     pub fn has_read_only_attribute(&self) -> bool {
         self.dos.contains(DosAttributes::READONLY) && !self.bits.contains(FileBits::LOCKED)

@@ -136,8 +136,8 @@ impl Target {
         Ok(self.export.volume.is_locked(&self.found.object)?)
     }
 
-    /// The attributes of a file of the same export, as clients see them: nobody may write a locked
-    /// file.
+    /// The attributes of a file of the same export, as clients see them: the mode of a locked
+    /// file has no right to write.
     pub(in crate::server) fn shown(&self, file: &Node, attributes: &Attributes) -> Fattr3 {
         let mode = self.export.volume.mode_with_locks(file, attributes.mode);
         self.fattr(&Attributes { mode, ..*attributes })

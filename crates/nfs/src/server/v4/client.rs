@@ -24,12 +24,12 @@ const STATES: usize = 65_536;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Principal {
     uid: u32,
-    is_nobody: bool,
+    is_anonymous: bool,
 }
 
 impl Principal {
     pub(super) fn of(call: &Call<'_>) -> Self {
-        Self { uid: call.identity.uid, is_nobody: call.identity.nobody }
+        Self { uid: call.identity.uid, is_anonymous: call.identity.nobody }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Ways to a current handle: none, the root, a share, a file, a link, a handle that is none.
+/// Ways to a current handle: no operation, the root, a share, a file, a link, an invalid handle.
 fn places(handle: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let lookup = |name: &[u8]| [words(&[15]), opaque(name)].concat();
     let docs = vec![words(&[24]), lookup(b"docs")];
