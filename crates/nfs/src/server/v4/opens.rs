@@ -73,6 +73,22 @@ pub(super) fn end(
     result
 }
 
+/// Executes a request that does not wait in its owner's order, or repeats its reply.
+pub(super) async fn in_turn(
+    owner: &Owner,
+    (operation, sequence): (OperationNumber, u32),
+    w: &mut Writer,
+    execute: impl FnOnce(&mut Writer) -> Result<(), Fail>,
+) -> Result<(), Fail> {
+    let turn = match owner.begin(operation, sequence).await? {
+        Begun::New(turn) => turn,
+        Begun::Repeated(repeated) => return repeated.answer(w),
+    };
+    let start = w.len();
+    let result = execute(w);
+    end(turn, result, &w.as_bytes()[start..], None)
+}
+
 /// Opens the file and writes OPEN4resok.
 async fn opened(
     compound: &mut Compound<'_>,
@@ -245,13 +261,10 @@ pub(super) async fn confirm(
     let place = compound.current()?;
     let (_, found) = compound.call.service.nfs4.state(&request.state)?;
     let owner = owner_of(&found)?;
-    let turn = match owner.begin(OperationNumber::OPEN_CONFIRM, request.sequence).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
-    };
-    let start = w.len();
-    let result = confirmed(place, &found, request, w);
-    end(turn, result, &w.as_bytes()[start..], None)
+    in_turn(&owner, (OperationNumber::OPEN_CONFIRM, request.sequence), w, |w| {
+        confirmed(place, &found, request, w)
+    })
+    .await
 }
 
 fn confirmed(place: &Place, found: &State, request: &OpenConfirm, w: &mut Writer) -> Result<(), Fail> {
@@ -294,13 +307,10 @@ pub(super) async fn downgrade(
     let place = compound.current()?;
     let (_, found) = compound.call.service.nfs4.state(&request.state)?;
     let owner = owner_of(&found)?;
-    let turn = match owner.begin(OperationNumber::OPEN_DOWNGRADE, request.sequence).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
-    };
-    let start = w.len();
-    let result = downgraded(place, &found, request, w);
-    end(turn, result, &w.as_bytes()[start..], None)
+    in_turn(&owner, (OperationNumber::OPEN_DOWNGRADE, request.sequence), w, |w| {
+        downgraded(place, &found, request, w)
+    })
+    .await
 }
 
 fn downgraded(place: &Place, found: &State, request: &OpenDowngrade, w: &mut Writer) -> Result<(), Fail> {
@@ -325,13 +335,10 @@ pub(super) async fn close(compound: &Compound<'_>, request: &Close, w: &mut Writ
     let service = compound.call.service;
     let (client, found) = service.nfs4.state(&request.state)?;
     let owner = owner_of(&found)?;
-    let turn = match owner.begin(OperationNumber::CLOSE, request.sequence).await? {
-        Begun::New(turn) => turn,
-        Begun::Repeated(repeated) => return repeated.answer(w),
-    };
-    let start = w.len();
-    let result = closed(service, &client, place, &found, request, w);
-    end(turn, result, &w.as_bytes()[start..], None)
+    in_turn(&owner, (OperationNumber::CLOSE, request.sequence), w, |w| {
+        closed(service, &client, place, &found, request, w)
+    })
+    .await
 }
 
 fn closed(
