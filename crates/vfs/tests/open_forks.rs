@@ -125,3 +125,30 @@ async fn a_long_fork_is_read_whole() {
         }
     }
 }
+
+/// A stream in an attribute is read, changed and written back. A file's second name must not let another client in between.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn two_names_of_a_file_lose_no_writes_to_its_streams() {
+    const WRITES: u64 = 150;
+    for scene in scenes() {
+        let file = scene.file("a");
+        scene.volume.link(&client(1), &file, &scene.root, b"b").unwrap();
+        let writers = ["a", "b"].map(|name| {
+            let (volume, root, file) = (scene.volume.clone(), scene.root.clone(), file.clone());
+            tokio::spawn(async move {
+                let number = u64::from(name == "b");
+                let open =
+                    volume.open(&client(number), &file, scene::stream(&root, name, "notes")).await.unwrap();
+                for write in 0..WRITES {
+                    scene::write(&open, 2 * write + number, name.as_bytes()).await.unwrap();
+                }
+            })
+        });
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        let open =
+            scene.volume.open(&client(3), &file, scene::stream(&scene.root, "a", "notes")).await.unwrap();
+        assert_eq!(scene::read(&open, 0, 1000).await, b"ab".repeat(WRITES as usize));
+    }
+}

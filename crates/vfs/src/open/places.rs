@@ -35,11 +35,12 @@ impl Place {
         self.at.lock().clone()
     }
 
-    /// The place, where no other thread changes anything until the guard is dropped.
+    /// The place, and the file itself, which may have other names: no other thread changes the streams of the file, or what
+    /// is at the place, until the guard is dropped.
     pub(super) fn claim<'a>(&self, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
         loop {
             let (folder, name) = self.at.lock().clone();
-            let changing = busy.change(&[(folder.id(), &name)]);
+            let changing = busy.change(&[(folder.id(), &name), (self.file, b"")]);
             let now = self.at.lock();
             if now.0.id() == folder.id() && now.1 == name {
                 return (changing, folder, name);
