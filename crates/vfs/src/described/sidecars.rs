@@ -54,7 +54,8 @@ impl Volume {
         let Some(streams) = &self.streams else { return };
         let absorbed = streams.sidecar_place(node.as_ref()).and_then(|place| {
             let Some(place) = place else { return Ok(()) };
-            let _changing = self.site.busy.change(&[(place.folder.id(), &place.name)]);
+            let _changing =
+                self.site.busy.change(&[(place.folder.id(), &place.name), (place.owner.id(), b"")]);
             streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
         });
         if let Err(error) = absorbed {
