@@ -7,7 +7,7 @@
 //! sender.rs    one run: which snapshots, and how; sent.rs: each of them; files.rs: the data of files
 //! receiver/    the other side: session.rs the messages, apply.rs entries, data.rs their data, names.rs the snapshots
 //! content.rs   checksums of content without its holes
-//! native/      what btrfs does for it: which paths have changed, and the stream of `btrfs send`
+//! native/      what btrfs and ZFS do for it: which paths have changed (btrfs), and the streams of `btrfs send` and `zfs send`
 //! keys.rs      the keys by which forks and sidecars name their file: other ones at the destination
 //! record.rs    what a destination knows of its source, on the disk
 //! host.rs      the calls of the host

@@ -13,7 +13,7 @@ use crate::native;
 use crate::record::Record;
 use crate::sent::{Stream, send_entries, send_stream};
 use crate::source::{Comparison, Moved, Sink, Tree, removed};
-use crate::wire::{Begin, Entry, Id, Kind, Message, Native, Receiving, Row, VERSION};
+use crate::wire::{Begin, Entry, Format, Id, Kind, Message, Native, Receiving, Row, VERSION};
 
 /// Two changes in this time can have the same time.
 const COARSE_S: i64 = 2;
@@ -38,10 +38,10 @@ pub struct Options {
 /// How a snapshot is sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Method {
-    /// By the stream of `btrfs send` if that is possible and worth it, by changed files otherwise.
+    /// By the stream of `btrfs send` or `zfs send` if that is possible and worth it, by changed files otherwise.
     #[default]
     Auto,
-    /// By the stream of `btrfs send`, or not at all.
+    /// By such a stream, or not at all.
     Send,
     /// By changed files.
     Files,
@@ -58,7 +58,7 @@ pub struct Progress {
     pub total: u64,
     /// Files, folders and links that were sent.
     pub entries: u64,
-    /// It is sent by the stream of `btrfs send`. Otherwise: why not.
+    /// It is sent by the stream of the host's program. Otherwise: why not.
     pub native: std::result::Result<(), String>,
 }
 
@@ -99,8 +99,14 @@ pub(crate) fn identity(folder: &Path) -> Result<Id> {
 
 /// The identity of a snapshot, which stays when it gets another name.
 fn snapshot_identity(snapshot: &Snapshot) -> Result<Id> {
-    let mut bytes = Keys::open(&snapshot.path, None)?.identity()?;
-    bytes.extend_from_slice(&nanoseconds(snapshot.created).to_be_bytes());
+    let bytes = match snapshot.guid {
+        Some(guid) => guid.to_be_bytes().to_vec(), // where ZFS shows it may change
+        None => {
+            let mut bytes = Keys::open(&snapshot.path, None)?.identity()?;
+            bytes.extend_from_slice(&nanoseconds(snapshot.created).to_be_bytes());
+            bytes
+        }
+    };
     Ok(shortened(&bytes))
 }
 
@@ -240,7 +246,7 @@ impl Session<'_> {
             let stream = self.stream(&state.native, newest.is_some(), was_cut, &all, at)?;
             self.snapshot(base, &all[at], stream)?;
             let told = self.finished()?;
-            if let (Native::Ready(received), true) = (&mut state.native, told.is_empty()) {
+            if let (Native::Ready(_, received), true) = (&mut state.native, told.is_empty()) {
                 received.push(all[at].id);
             }
             warnings.extend(told);
@@ -277,7 +283,7 @@ impl Session<'_> {
         }
     }
 
-    /// Whether the stream of btrfs is used for a snapshot. The error is the reason why it is not.
+    /// Whether a stream of the host's program is used for a snapshot. The error is the reason why it is not.
     fn stream<'k>(
         &self,
         native: &Native,
@@ -293,11 +299,13 @@ impl Session<'_> {
         if self.options.method == Method::Files {
             return refused("--method files was given".into());
         }
-        if let Some(why) = native::unable(self.dataset, "source") {
-            return refused(why);
-        }
+        let ours = match native::able(self.dataset, "source") {
+            Ok(format) => format,
+            Err(why) => return refused(why),
+        };
         let received = match native {
-            Native::Ready(received) => received,
+            Native::Ready(theirs, received) if *theirs == ours => received,
+            Native::Ready(..) => return refused("one side is on btrfs, and the other one on ZFS".into()),
             Native::Unable(why) => return refused(why.clone()),
         };
         if received.contains(&all[at].id) {
@@ -308,7 +316,13 @@ impl Session<'_> {
         }
         match all[..at].iter().rev().find(|one| received.contains(&one.id)) {
             Some(older) => Ok(Ok(Stream::From(older))),
-            None if !has_older || self.options.method == Method::Send => Ok(Ok(Stream::Whole)),
+            None if self.options.method == Method::Send => Ok(Ok(Stream::Whole)),
+            None if ours == Format::Zfs => refused(
+                "on ZFS streams need the space of all files at the destination a second time; \
+                 `--method send` once begins with them"
+                    .into(),
+            ),
+            None if !has_older => Ok(Ok(Stream::Whole)),
             None => refused(
                 "no snapshot of the source came to the destination by a stream; `--method send` once sends a whole one"
                     .into(),
@@ -326,7 +340,7 @@ impl Session<'_> {
         let newer = tree(self.dataset, &one.snapshot.path)?;
         let older = base.map(|base| tree(self.dataset, &base.snapshot.path)).transpose()?;
         let changed = match base.filter(|_| !self.options.verify) {
-            Some(base) if native::unable(self.dataset, "source").is_none() => {
+            Some(base) if native::able(self.dataset, "source") == Ok(Format::Btrfs) => {
                 native::changed(&base.snapshot.path, &one.snapshot.path)
             }
             _ => None,
@@ -369,7 +383,7 @@ impl Session<'_> {
         let told = &mut *self.progress;
         self.link.send(&Message::Begin(begin))?;
         if let Ok(stream) = stream {
-            send_stream(&stream, one, self.link, &mut progress, told)?;
+            send_stream(self.dataset, &stream, one, self.link, &mut progress, told)?;
         }
         send_entries(&comparison, self.link, progress, told)
     }

@@ -1,8 +1,10 @@
-//! One snapshot on its way: the stream of btrfs, then the entries in batches, and the data that the other side wants.
+//! One snapshot on its way: the stream of the host's program, then the entries in batches, and the data that the other side wants.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
+
+use snapshots::Dataset;
 
 use crate::failure::{Failure, Result};
 use crate::files::Sending;
@@ -41,8 +43,9 @@ pub(crate) fn send_tree(
     send_entries(comparison, link, progress, told)
 }
 
-/// Sends the stream of a snapshot. If `btrfs send` fails, the other side asks for the files.
+/// Sends the stream of a snapshot. If the host's program fails, the other side asks for the files.
 pub(crate) fn send_stream(
+    dataset: &Dataset,
     stream: &Stream<'_>,
     one: &Known,
     link: &mut Link,
@@ -51,13 +54,13 @@ pub(crate) fn send_stream(
 ) -> Result<()> {
     let older = match stream {
         Stream::Received => return link.send(&Message::StreamEnd(String::new())),
-        Stream::From(older) => Some(&*older.snapshot.path),
+        Stream::From(older) => Some(&older.snapshot),
         Stream::Whole => None,
     };
-    let (program, mut output) = native::Program::send(older, &one.snapshot.path, true)?;
+    let (program, mut output) = native::Program::send(dataset, older, &one.snapshot)?;
     loop {
         let mut bytes = Vec::with_capacity(PIECE);
-        let failed = Failure::io::<std::io::Error>("read", b"the stream of btrfs");
+        let failed = Failure::io::<std::io::Error>("read", b"the stream of a snapshot");
         if (&mut output).take(PIECE as u64).read_to_end(&mut bytes).map_err(failed)? == 0 {
             break;
         }
@@ -66,7 +69,7 @@ pub(crate) fn send_stream(
         link.send(&Message::Stream(bytes))?;
         told(progress);
     }
-    let why = program.end().err().map(|why| format!("`btrfs send` failed: {why}"));
+    let why = program.end().err().map(|why| format!("the source could not send it: {why}"));
     link.send(&Message::StreamEnd(why.unwrap_or_default()))
 }
 

@@ -101,7 +101,7 @@ fn a_hostile_sender_is_refused() {
     assert!(session(&[Message::Done, Message::Done, Message::Turn]).contains("does not belong here"));
 
     let version = refusal(&folder, &frame(&hello(VERSION + 1)));
-    assert!(version.contains("version 3 of the stream, and this program version 2"), "{version}");
+    assert!(version.contains("version 4 of the stream, and this program version 3"), "{version}");
     let banner = refusal(&folder, b"Welcome to this host, which prints something at each login\n");
     assert!(banner.contains("start-up files must print nothing"), "{banner}");
     let mut damaged = frame(&hello(VERSION));

@@ -129,10 +129,13 @@ fn other_engines_send_changed_files() {
     source.create("one", at(100)).unwrap();
     let refused = told(&scene, Method::Send).unwrap_err().to_string();
     assert!(
-        refused.contains("--method send is not possible: the destination is not a subvolume"),
+        refused.contains("--method send is not possible: the destination is neither a subvolume"),
         "{refused}"
     );
-    assert_eq!(methods(&scene, Method::Auto), ["the destination is not a subvolume of btrfs"]);
+    assert_eq!(
+        methods(&scene, Method::Auto),
+        ["the destination is neither a subvolume of btrfs nor a dataset of ZFS"]
+    );
     assert_eq!(described(&scene.destination()), tree(&scene.source(), "one"));
 }
 

@@ -1,5 +1,6 @@
 //! A folder whose snapshots can be taken as a whole.
 
+use std::cmp::Reverse;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
@@ -28,6 +29,8 @@ pub struct Snapshot {
     pub name: String,
     /// When it was taken, in UTC.
     pub created: SystemTime,
+    /// A number of the host that no other snapshot has, if it gives one: the times of ZFS are whole seconds.
+    pub guid: Option<u64>,
     /// The folder with its content. For ZFS without `.zfs` it exists after [`Dataset::mount`].
     pub path: PathBuf,
     /// The tags of its holds. A held snapshot is not removed.
@@ -111,7 +114,8 @@ impl Dataset {
     /// The table of snapshots cannot be read, or the engine failed.
     pub fn list(&self) -> Result<Vec<Snapshot>, Refusal> {
         let mut all = self.engine.list()?;
-        all.sort_by(|a, b| b.created.cmp(&a.created).then_with(|| a.name.cmp(&b.name)));
+        all.reverse(); // those of one time, too
+        all.sort_by_key(|snapshot| Reverse(snapshot.created));
         Ok(all)
     }
 

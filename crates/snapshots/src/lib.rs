@@ -9,6 +9,7 @@
 //! copied.rs    what a program does to a copy before it is a snapshot
 //! pools.rs     btrfs in image files, for hosts whose file systems make no snapshots
 //! refusal.rs   the one error type: each sentence says the next step
+//! streamed.rs  what `zfs receive` makes beside a dataset
 //! steps.rs     where tests stop an operation, as a crash would
 //! ```
 
@@ -26,6 +27,7 @@ mod pools;
 mod refusal;
 mod schedule;
 mod stored;
+mod streamed;
 mod table_file;
 
 pub use accounting::Usage;
@@ -37,6 +39,7 @@ pub use name::check as check_name;
 pub use pools::{Pool, Pools};
 pub use refusal::Refusal;
 pub use schedule::{Period, Schedule};
+pub use streamed::Streamed;
 
 /// The folder in a dataset's folder that holds its snapshots, if its engine keeps them in a folder.
 pub const FOLDER: &str = ".fourfold-snapshots";

@@ -16,7 +16,7 @@ Examples:
   fourfold replicate ssh://studio/studio/video backup/video    fetch from another host
   fourfold replicate studio/video /srv/backup/video --dry-run  what would be sent?
   fourfold replicate studio/video backup/video --verify        compare the content of all files, and repair
-  fourfold replicate studio/video backup/video --method send   the whole by btrfs send, if nothing is there to build on
+  fourfold replicate studio/video backup/video --method send   all by btrfs send or zfs send, if nothing is there to build on
   fourfold replicate --promote backup/video                    it is a share of its own from now on
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused";
@@ -69,7 +69,7 @@ pub(crate) struct Replicate {
     /// Keep snapshots at DST that SRC does not have any more
     #[arg(long)]
     pub(crate) keep: bool,
-    /// How to send: the stream of `btrfs send` if that is possible (auto), only so (send), or changed files (files)
+    /// How to send: the stream of `btrfs send` or `zfs send` if that is possible (auto), only so (send), or changed files (files)
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     pub(crate) method: Method,
     /// One JSON object a line: progress, and the result

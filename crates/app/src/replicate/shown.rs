@@ -19,7 +19,7 @@ const ESTIMATE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Sent {
     snapshot: String,
-    /// `send`: the stream of `btrfs send`; `files`: changed files.
+    /// `send`: the stream of `btrfs send` or `zfs send`; `files`: changed files.
     method: &'static str,
     /// Why it was not the stream.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -103,7 +103,7 @@ fn folder_of(path: &[u8]) -> &[u8] {
 /// What btrfs says that differs. `None`: a walk through both trees has to find it, because the program fails or the
 /// changes have to do with names of files that stay as they are: hard links, and forks in the server's own folder.
 pub(crate) fn changed(older: &Path, newer: &Path) -> Option<Changed> {
-    let (program, output) = Program::send(Some(older), newer, false).ok()?;
+    let (program, output) = Program::send_btrfs(Some(older), newer, false).ok()?;
     let changed = read(BufReader::new(output))?;
     program.end().ok()?;
     let has_forks = |path: &Vec<u8>| path.starts_with(STORE);

@@ -1,4 +1,4 @@
-//! What the host's own program can do for a replication: `btrfs send` and `btrfs receive`.
+//! What the host's own program can do for a replication: `btrfs send` and `receive`, `zfs send` and `receive`.
 
 mod changed;
 mod received;
@@ -8,37 +8,44 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 
-use snapshots::{Dataset, EngineKind};
+use snapshots::{Dataset, EngineKind, Snapshot};
 
 use crate::failure::{Failure, Result};
+use crate::wire::Format;
 
 pub(crate) use changed::{Changed, changed};
-pub(crate) use received::{Received, take};
+pub(crate) use received::{Received, received, take};
 
-const PROGRAM: &str = "btrfs";
 /// Bytes of a program's message that are kept.
 const MOST_SAID: u64 = 4096;
 
-/// Why a dataset can take part in no stream of the host; `None`: it can.
-pub(crate) fn unable(dataset: &Dataset, side: &str) -> Option<String> {
-    if dataset.engine() != EngineKind::Btrfs {
-        let engine = match dataset.engine() {
-            EngineKind::Zfs => "on ZFS",
-            _ => "not a subvolume of btrfs",
-        };
-        return Some(format!("the {side} is {engine}"));
-    }
-    if !rustix::process::geteuid().is_root() {
-        return Some(format!("the {side}'s program does not run as root"));
-    }
-    let started = Command::new(PROGRAM).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-    match started {
-        Ok(status) if status.success() => None,
-        _ => Some(format!("the program `btrfs` is missing at the {side}; install the package btrfs-progs")),
+/// The format of the stream that a dataset can send and receive.
+pub(crate) fn format(dataset: &Dataset) -> Option<Format> {
+    match dataset.engine() {
+        EngineKind::Btrfs => Some(Format::Btrfs),
+        EngineKind::Zfs => Some(Format::Zfs),
+        EngineKind::Reflink | EngineKind::Ceph => None,
     }
 }
 
-/// A running `btrfs`, which is ended if this is dropped before its end.
+/// The format of a dataset's stream. The error is the reason why it can take part in none.
+pub(crate) fn able(dataset: &Dataset, side: &str) -> std::result::Result<Format, String> {
+    let none = || format!("the {side} is neither a subvolume of btrfs nor a dataset of ZFS");
+    let format = format(dataset).ok_or_else(none)?;
+    if !rustix::process::geteuid().is_root() {
+        return Err(format!("the {side}'s program does not run as root"));
+    }
+    if format == Format::Zfs {
+        return Ok(format); // its program has said that it is a dataset
+    }
+    let started = Command::new("btrfs").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match started {
+        Ok(status) if status.success() => Ok(format),
+        _ => Err(format!("the program `btrfs` is missing at the {side}; install the package btrfs-progs")),
+    }
+}
+
+/// A running program, which is ended if this is dropped before its end.
 pub(crate) struct Program {
     child: Child,
     said: Option<JoinHandle<String>>,
@@ -47,20 +54,47 @@ pub(crate) struct Program {
 impl Program {
     fn start(command: &mut Command) -> Result<Self> {
         command.env("LC_ALL", "C").stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(Failure::io("start", PROGRAM.as_bytes()))?;
+        let mut child =
+            command.spawn().map_err(Failure::io("start", command.get_program().as_encoded_bytes()))?;
         let said = child.stderr.take().map(|pipe| std::thread::spawn(move || said(pipe)));
         Ok(Self { child, said })
     }
 
-    /// Starts `btrfs send`, and returns its output.
-    pub(crate) fn send(base: Option<&Path>, path: &Path, data: bool) -> Result<(Self, ChildStdout)> {
-        let mut command = Command::new(PROGRAM);
+    /// Runs a program to its end. The inner error is what it says.
+    fn run(command: &mut Command) -> Result<std::result::Result<(), String>> {
+        Ok(Self::start(command.stdin(Stdio::null()).stdout(Stdio::null()))?.end())
+    }
+
+    /// Starts the program that writes the stream of a snapshot, whole or as the difference to an older one, and returns its
+    /// output.
+    pub(crate) fn send(
+        dataset: &Dataset,
+        older: Option<&Snapshot>,
+        one: &Snapshot,
+    ) -> Result<(Self, ChildStdout)> {
+        let Some(name) = dataset.zfs_name() else {
+            return Self::send_btrfs(older.map(|older| &*older.path), &one.path, true);
+        };
+        let mut command = Command::new("zfs");
+        command.arg("send");
+        if let Some(older) = older {
+            command.args(["-i", &format!("@{}", older.name)]);
+        }
+        Self::output(command.arg(format!("{name}@{}", one.name)))
+    }
+
+    /// Starts `btrfs send`, with or without the content of files.
+    fn send_btrfs(base: Option<&Path>, path: &Path, data: bool) -> Result<(Self, ChildStdout)> {
+        let mut command = Command::new("btrfs");
         command.args(["send", "-q"]).args((!data).then_some("--no-data"));
         if let Some(base) = base {
             command.arg("-p").arg(base);
         }
-        command.arg(path).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut program = Self::start(&mut command)?;
+        Self::output(command.arg(path))
+    }
+
+    fn output(command: &mut Command) -> Result<(Self, ChildStdout)> {
+        let mut program = Self::start(command.stdin(Stdio::null()).stdout(Stdio::piped()))?;
         let output = program.child.stdout.take().ok_or(Failure::Order("a program without a pipe"))?;
         Ok((program, output))
     }

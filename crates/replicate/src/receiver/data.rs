@@ -77,7 +77,7 @@ impl Target {
         Ok(is_right)
     }
 
-    /// Gives a file its content from the tree that came by a stream of btrfs. Returns whether it is there.
+    /// Gives a file its content from the tree that came by a stream of the host's program. Returns whether it is there.
     pub(super) fn fill_from_received(&mut self, entry: &Entry) -> Result<bool> {
         let Kind::File { size, checksum, .. } = &entry.kind else { return Ok(false) };
         let path = self.place(&entry.place)?;
@@ -161,13 +161,34 @@ impl Target {
     }
 }
 
-/// Gives a file the content of another one, with shared blocks if the host can.
+/// Gives a file the content of another one, with shared blocks if the host can. Where it cannot, blocks that are the same are
+/// not written: snapshots of the file go on to share them.
 fn share_or_copy(from: &File, to: &File, size: u64) -> std::io::Result<()> {
     if ioctl_ficlone(to, from).is_ok() {
         return Ok(());
     }
-    to.set_len(0)?;
-    content::each_chunk(from, size, &mut |offset, bytes| to.write_all_at(bytes, offset))
+    let before = to.metadata()?.len();
+    if before > size {
+        to.set_len(size)?;
+    }
+    let mut other = vec![0; CHUNK];
+    content::each_chunk(to, before.min(size), &mut |offset, bytes| match content::is_zero(content::read(
+        from,
+        offset,
+        &mut other[..bytes.len()],
+    )?) {
+        true => zeros(to, offset, bytes.len() as u64),
+        false => Ok(()),
+    })?;
+    content::each_chunk(from, size, &mut |offset, bytes| match content::read(
+        to,
+        offset,
+        &mut other[..bytes.len()],
+    )? == bytes
+    {
+        true => Ok(()),
+        false => to.write_all_at(bytes, offset),
+    })
 }
 
 /// Makes a range a hole, or writes zeros.

@@ -9,12 +9,12 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use snapshots::{Dataset, EngineKind};
+use snapshots::Dataset;
 
 use crate::failure::{Failure, Result};
 use crate::keys::Keys;
 use crate::link::Link;
-use crate::native::Received;
+use crate::native;
 use crate::record::{self, Record};
 use crate::sender::{self, Progress};
 use crate::sent;
@@ -31,7 +31,7 @@ struct Target {
     keys: Keys,
     /// The tree of the snapshot that the other side sends the difference to.
     base: Option<OwnedFd>,
-    /// The tree that came by a stream of btrfs.
+    /// The tree that came by a stream of the host's program.
     received: Option<OwnedFd>,
     /// A folder whose names arrive.
     listing: Option<data::Listing>,
@@ -84,8 +84,8 @@ pub fn promote(dataset: &Dataset) -> std::result::Result<String, Failure> {
     if record.receiving().is_some() {
         go_back(dataset, &newest.name)?;
     }
-    if dataset.engine() == EngineKind::Btrfs {
-        Received::of(folder).remove_all()?;
+    if native::format(dataset).is_some() {
+        native::received(dataset).remove_all()?;
     }
     remove(&record::file(folder))?;
     Ok(newest.name.clone())
@@ -102,8 +102,8 @@ pub fn forget(dataset: &Dataset) -> std::result::Result<(), Failure> {
         return Ok(());
     }
     let _lock = record::lock(folder)?;
-    if dataset.engine() == EngineKind::Btrfs {
-        Received::of(folder).remove_all()?;
+    if native::format(dataset).is_some() {
+        native::received(dataset).remove_all()?;
     }
     remove(&record::file(folder))
 }

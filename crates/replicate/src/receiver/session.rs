@@ -29,7 +29,7 @@ pub(super) struct Session<'a> {
     link: &'a mut Link,
     progress: &'a mut dyn FnMut(&Progress),
     _lock: File,
-    received: Received,
+    received: Box<dyn Received>,
     record: Record,
     target: Target,
 }
@@ -71,7 +71,7 @@ impl<'a> Session<'a> {
             }
         };
         record.write(folder)?;
-        let received = Received::of(folder);
+        let received = native::received(dataset);
         Ok(Self { dataset, link, progress, _lock: lock, received, record, target })
     }
 
@@ -79,13 +79,13 @@ impl<'a> Session<'a> {
         self.forget_removed()?;
         let has = |kept: &record::Kept| hex::decode(&kept.id);
         let snapshots = self.record.snapshots.iter().filter_map(has).collect();
-        let native = match native::unable(self.dataset, "destination") {
-            Some(why) => Native::Unable(why),
-            None => {
+        let native = match native::able(self.dataset, "destination") {
+            Err(why) => Native::Unable(why),
+            Ok(format) => {
                 let newest = self.record.newest().filter(|_| self.record.receiving().is_none());
                 let newest = newest.and_then(|kept| hex::decode(&kept.id));
                 self.received.tidy_up(newest.as_ref())?;
-                Native::Ready(self.received.all()?)
+                Native::Ready(format, self.received.all()?)
             }
         };
         let state = State { version: VERSION, snapshots, receiving: self.record.receiving(), native };
@@ -149,6 +149,7 @@ impl<'a> Session<'a> {
                 taken => taken?,
             }
         }
+        self.target.base = None; // ZFS renames and removes no snapshot that is open
         self.record.complete(&begin.id, &name);
         self.record.write(self.dataset.folder())?;
         steps::pass()?;
@@ -158,17 +159,15 @@ impl<'a> Session<'a> {
         Ok(lines)
     }
 
-    /// Receives the stream of btrfs, if it comes.
+    /// Receives the stream of the host's program, if it comes.
     fn stream(&mut self, begin: &Begin) -> Result<Vec<String>> {
         self.target.received = None;
         if begin.native.is_err() {
             return Ok(Vec::new());
         }
-        if let Some(why) = native::unable(self.dataset, "destination") {
-            return Err(Failure::Other(why));
-        }
+        native::able(self.dataset, "destination").map_err(Failure::Other)?;
         let mut progress = progress(begin);
-        let taken = native::take(&self.received, &begin.id, self.link, &mut |bytes| {
+        let taken = native::take(&*self.received, &begin.id, self.link, &mut |bytes| {
             progress.done = (progress.done + bytes).min(progress.total);
             (self.progress)(&progress);
         })?;

@@ -154,7 +154,9 @@ impl<'a> Comparison<'a> {
             if change(now) != change(then) || now.st_ctime >= self.settled {
                 return Ok(true);
             }
-        } else if self.attributes(self.newer, path)? != self.attributes(older, path)? {
+        } else if now.st_mtime >= self.settled && host::is_file(now)
+            || self.attributes(self.newer, path)? != self.attributes(older, path)?
+        {
             return Ok(true);
         }
         self.newer.has_other_forks(path, now, older, then)
@@ -192,22 +194,32 @@ impl<'a> Comparison<'a> {
         now: &Stat,
     ) -> Result<()> {
         let Kind::File { size, base, checksum } = &mut entry.kind else { return Ok(()) };
-        if self.verify {
+        let then = match (then, self.older) {
+            (Some(then), _) => Some(then),
+            (None, Some(older)) if self.keeps_inodes => self.elsewhere(older, source, now)?,
+            _ => None,
+        };
+        let then = then.filter(|(_, then)| host::is_file(then));
+        // With the same size and time, only the content tells whether the destination has this version or the one before.
+        let is_ambiguous = then.as_ref().is_some_and(|(_, then)| {
+            (then.st_size, host::modified(then)) == (now.st_size, host::modified(now))
+                && now.st_mtime >= self.settled
+        });
+        if self.verify || is_ambiguous {
             let file = self.newer.file(source)?;
             *checksum = Some(content::checksum(&file, *size).map_err(Failure::io("read", source))?);
         }
-        let Some(older) = self.older.filter(|_| now.st_size >= WORTH_COMPARING) else { return Ok(()) };
-        let then = match then {
-            Some(then) => Some(then),
-            None => match self.moved.get(&now.st_ino).filter(|_| self.keeps_inodes) {
-                Some(path) => older.stat(path)?.map(|stat| (path.clone(), stat)),
-                None => None,
-            },
-        };
-        if let Some((path, then)) = then.filter(|(_, then)| host::is_file(then)) {
+        if let Some((path, then)) = then.filter(|_| now.st_size >= WORTH_COMPARING) {
             *base = Some((path, then.st_size.cast_unsigned(), host::modified(&then)));
         }
         Ok(())
+    }
+
+    /// The older place of a file that is not at this path there.
+    fn elsewhere(&self, older: &Tree, source: &[u8], now: &Stat) -> Result<Option<(Vec<u8>, Stat)>> {
+        let path = self.moved.get(&now.st_ino).map_or(source, |path| path);
+        let then = older.stat(path)?.filter(|then| then.st_ino == now.st_ino);
+        Ok(then.map(|then| (path.to_vec(), then)))
     }
 
     /// Tells the sink of a file with several names.

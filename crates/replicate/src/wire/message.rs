@@ -90,15 +90,24 @@ pub struct State {
     pub snapshots: Vec<Id>,
     /// The snapshot that it has in part.
     pub receiving: Option<Receiving>,
-    /// Whether it takes the stream of `btrfs send`.
+    /// Whether it takes the stream of its host's own program.
     pub native: Native,
 }
 
-/// Whether a receiver takes the stream of `btrfs send`.
+/// The format of a snapshot's stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// That of `btrfs send`.
+    Btrfs,
+    /// That of `zfs send`.
+    Zfs,
+}
+
+/// Whether a receiver takes the stream of its host's own program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Native {
-    /// It does, and it has received these snapshots by one.
-    Ready(Vec<Id>),
+    /// It does, in this format, and it has received these snapshots by one.
+    Ready(Format, Vec<Id>),
     /// It does not, for this reason.
     Unable(String),
 }
@@ -301,9 +310,17 @@ impl State {
             false => None,
             true => Some(Receiving { id: r.array()?, base: optional(r)?, is_suspect: flag(r)? }),
         };
-        let native = match flag(r)? {
-            true => Native::Ready((0..count(r)?).map(|_| r.array()).collect::<Result<_, _>>()?),
-            false => Native::Unable(text(r)?),
+        let format = match r.u8()? {
+            0 => None,
+            1 => Some(Format::Btrfs),
+            2 => Some(Format::Zfs),
+            _ => return Err(Malformed("the format of a stream")),
+        };
+        let native = match format {
+            Some(format) => {
+                Native::Ready(format, (0..count(r)?).map(|_| r.array()).collect::<Result<_, _>>()?)
+            }
+            None => Native::Unable(text(r)?),
         };
         Ok(Self { version, snapshots, receiving, native })
     }
@@ -318,13 +335,19 @@ impl State {
             put_optional(w, receiving.base.as_ref());
             w.u8(receiving.is_suspect.into());
         }
-        w.u8(matches!(self.native, Native::Ready(_)).into());
         match &self.native {
-            Native::Ready(ids) => {
+            Native::Ready(format, ids) => {
+                w.u8(match format {
+                    Format::Btrfs => 1,
+                    Format::Zfs => 2,
+                });
                 w.u32_be(ids.len() as u32);
                 ids.iter().for_each(|id| w.put(id));
             }
-            Native::Unable(why) => put_text(w, why),
+            Native::Unable(why) => {
+                w.u8(0);
+                put_text(w, why);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The stream of a replication, version 2.
+//! The stream of a replication, version 3.
 //!
 //! ```text
 //! frame = kind (1) · zeros (3) · length (4) · CRC-32C of the payload (4) · payload
@@ -12,7 +12,7 @@
 //!       ◄────────────────────────────────── State
 //! for each snapshot, the oldest first:
 //!   Begin ────────────────────────────────►
-//!   Stream …, StreamEnd ──────────────────►           what `btrfs send` writes, if both sides are on btrfs
+//!   Stream …, StreamEnd ──────────────────►           what `btrfs send` or `zfs send` writes, if both sides are on it
 //!   Entry, Names …, Turn ─────────────────►           a batch
 //!       ◄────────────────────────────────── Wants     files whose data it lacks; none: the batch is done
 //!   File, Data, Zeros …, End ─────────────►           for each of them; then Wants again
@@ -30,9 +30,9 @@ pub mod message;
 
 pub use entry::{Entry, Kind, Owner, Place, Stamp};
 pub use frame::{HEAD, Head, MAX_PAYLOAD};
-pub use message::{Begin, Id, Message, Native, Receiving, Row, State, Want};
+pub use message::{Begin, Format, Id, Message, Native, Receiving, Row, State, Want};
 
 /// The version of the stream.
-pub const VERSION: u16 = 2;
+pub const VERSION: u16 = 3;
 /// The longest path, in bytes: what Linux takes at once (PATH_MAX without the final zero).
 pub const MAX_PATH: usize = 4095;

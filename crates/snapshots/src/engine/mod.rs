@@ -28,6 +28,7 @@ pub(crate) trait Engine: Debug + Send + Sync + Any {
     fn create(&self, name: &str, now: SystemTime) -> Result<(), Refusal>;
     /// The snapshot is not held.
     fn remove(&self, name: &str) -> Result<(), Refusal>;
+    /// Those of one time in the order in which they were taken, if that is known.
     fn list(&self) -> Result<Vec<Snapshot>, Refusal>;
     fn rename(&self, from: &str, to: &str) -> Result<(), Refusal>;
     fn hold(&self, name: &str, tag: &str) -> Result<(), Refusal>;

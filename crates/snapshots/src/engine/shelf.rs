@@ -140,7 +140,7 @@ impl Shelf {
             None => changed(&path)?,
         };
         let held = table.get(&name).map(|entry| entry.held.clone()).unwrap_or_default();
-        Some(Snapshot { name, created, path, held })
+        Some(Snapshot { name, created, guid: None, path, held })
     }
 
     fn change_held(&self, name: &str, change: impl Fn(&mut Vec<String>)) -> Result<(), Refusal> {
@@ -243,7 +243,9 @@ impl Engine for Shelf {
         // CephFS shows the snapshots of parents as `_NAME_INODE`.
         let names =
             names.filter(|name| !name.starts_with('.') && (self.way != Way::Ceph || !name.starts_with('_')));
-        Ok(names.filter_map(|name| self.described(&table, name)).collect())
+        let mut all: Vec<_> = names.filter_map(|name| self.described(&table, name)).collect();
+        all.sort_by(|a, b| b.name.cmp(&a.name));
+        Ok(all)
     }
 
     fn rename(&self, from: &str, to: &str) -> Result<(), Refusal> {

@@ -76,15 +76,12 @@ impl Zfs {
     }
 
     fn names(&self) -> Result<Vec<String>, Refusal> {
-        let words = ["list", "-H", "-r", "-t", "snapshot", "-o", "name", &self.dataset];
-        let listed = run("zfs", &words)?;
-        let own = listed.lines().filter_map(|line| line.strip_prefix(&self.dataset)?.strip_prefix('@'));
-        Ok(own.map(str::to_owned).collect())
+        snapshots_of(&self.dataset)
     }
 
-    /// The properties of snapshots: time, number of holds, tags of our holds.
+    /// The properties of snapshots: time, number, number of holds, tags of our holds.
     fn facts(&self, full: &[String]) -> Result<HashMap<String, Facts>, Refusal> {
-        let properties = format!("creation,userrefs,{TAGS}");
+        let properties = format!("creation,guid,userrefs,{TAGS}");
         let words = ["get", "-H", "-p", "-o", "name,property,value", &properties].map(str::to_owned);
         let said = run("zfs", &[&words[..], full].concat())?;
         let mut all: HashMap<String, Facts> = HashMap::new();
@@ -97,6 +94,7 @@ impl Zfs {
             let facts = all.entry(name.to_owned()).or_default();
             match property {
                 "creation" => facts.created = value.parse().unwrap_or(0),
+                "guid" => facts.guid = value.parse().ok(),
                 "userrefs" => facts.holds = value.parse().unwrap_or(0),
                 _ => {
                     facts.tags =
@@ -117,10 +115,39 @@ impl Zfs {
     }
 }
 
+/// The names of a dataset's snapshots, the oldest first.
+pub(crate) fn snapshots_of(dataset: &str) -> Result<Vec<String>, Refusal> {
+    let listed = run("zfs", &["list", "-H", "-r", "-t", "snapshot", "-o", "name", dataset])?;
+    let own = listed.lines().filter_map(|line| line.strip_prefix(dataset)?.strip_prefix('@'));
+    Ok(own.map(str::to_owned).collect())
+}
+
+/// Whether there is a dataset of this name.
+pub(crate) fn exists(dataset: &str) -> bool {
+    run("zfs", &["list", "-H", "-o", "name", dataset]).is_ok()
+}
+
+/// Unmounts and destroys a dataset.
+pub(crate) fn destroy(dataset: &str, options: &[&str]) -> Result<(), Refusal> {
+    // zfs-fuse destroys no mounted dataset. One that is not mounted is an error here.
+    let _ = run("zfs", &["unmount", dataset]);
+    // zfs-fuse ends an unmounted one a moment later.
+    let mut tries = 20;
+    while let Err(why) = run("zfs", &[&["destroy"], options, &[dataset]].concat()) {
+        tries -= 1;
+        if tries == 0 {
+            return Err(why);
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
 #[derive(Default)]
 struct Facts {
     /// Seconds since 1970.
     created: u64,
+    guid: Option<u64>,
     holds: usize,
     tags: Vec<String>,
 }
@@ -137,18 +164,8 @@ impl Facts {
 impl Zfs {
     fn drop_view(&self, name: &str) -> Result<(), Refusal> {
         let view = self.clone_of(name);
-        if run("zfs", &["list", "-H", "-o", "name", &view]).is_ok() {
-            // zfs-fuse destroys no mounted dataset. One that is not mounted is an error here.
-            let _ = run("zfs", &["unmount", &view]);
-            // zfs-fuse ends an unmounted one a moment later.
-            let mut tries = 20;
-            while let Err(why) = run("zfs", &["destroy", &view]) {
-                tries -= 1;
-                if tries == 0 {
-                    return Err(why);
-                }
-                std::thread::sleep(Duration::from_millis(100));
-            }
+        if exists(&view) {
+            destroy(&view, &[])?;
             let _ = std::fs::remove_dir(self.path(name));
             steps::pass()?;
         }
@@ -184,7 +201,8 @@ impl Engine for Zfs {
         let snapshot = |(name, full): (String, String)| {
             let facts = facts.remove(&full)?;
             let created = UNIX_EPOCH + Duration::from_secs(facts.created);
-            Some(Snapshot { path: self.path(&name), name, created, held: facts.held() })
+            let guid = facts.guid;
+            Some(Snapshot { path: self.path(&name), name, created, guid, held: facts.held() })
         };
         Ok(names.into_iter().zip(full).filter_map(snapshot).collect())
     }
@@ -239,7 +257,7 @@ impl Engine for Zfs {
         }
         std::fs::create_dir_all(&snapshot.path).map_err(Refusal::io("make", &snapshot.path))?;
         let view = self.clone_of(&snapshot.name);
-        if run("zfs", &["list", "-H", "-o", "name", &view]).is_ok() {
+        if exists(&view) {
             return run("zfs", &["mount", &view]).map(drop);
         }
         let place = format!("mountpoint={}", snapshot.path.display());

@@ -1,0 +1,159 @@
+//! What has come to a destination by streams of its host: the newest snapshot, beside the live tree. The next stream is the
+//! difference to it, and the live tree gets the changed files from it.
+
+mod btrfs;
+mod zfs;
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::process::{ChildStdin, Command, Stdio};
+
+use snapshots::Dataset;
+
+use super::Program;
+use crate::failure::{Failure, Result};
+use crate::link::Link;
+use crate::wire::btrfs::{self as stream, COMMAND_HEAD, START};
+use crate::wire::{Id, Message};
+
+/// The folder of it, in the folder of a dataset's snapshots.
+const FOLDER: &str = ".received";
+
+/// The received snapshots of a dataset.
+pub(crate) trait Received {
+    /// The snapshots that are complete.
+    fn all(&self) -> Result<Vec<Id>>;
+
+    /// Removes all but one. What cannot be removed now is removed by the next run.
+    fn remove_others(&self, keep: Option<&Id>) -> Result<()>;
+
+    /// Removes what streams that were cut off have left.
+    fn remove_incomplete(&self) -> Result<()>;
+
+    /// The root of a complete one.
+    fn root(&self, id: &Id) -> Result<Option<OwnedFd>>;
+
+    /// Removes all with their folder.
+    fn remove_all(&self) -> Result<()>;
+
+    /// Starts the program that takes the stream of a snapshot.
+    fn start(&self, id: &Id) -> Result<Receiving>;
+
+    /// Makes a snapshot a complete one after the program's end.
+    fn complete(&self, id: &Id) -> Result<()>;
+
+    /// Removes what runs that were cut off have left. `newest` is the newest snapshot that the live tree has had completely,
+    /// unless it has another one in part.
+    fn tidy_up(&self, newest: Option<&Id>) -> Result<()> {
+        let complete = self.all()?;
+        match newest.filter(|newest| complete.contains(newest)) {
+            Some(newest) => self.remove_others(Some(newest)),
+            None => self.remove_incomplete(),
+        }
+    }
+}
+
+/// The received snapshots of a dataset. On engines without streams there are none.
+pub(crate) fn received(dataset: &Dataset) -> Box<dyn Received> {
+    match zfs::Snapshots::of(dataset) {
+        Some(snapshots) => Box::new(snapshots),
+        None => Box::new(btrfs::Subvolumes::of(dataset.folder())),
+    }
+}
+
+/// A running program that takes a stream.
+pub(crate) struct Receiving {
+    program: Program,
+    input: Option<ChildStdin>,
+    /// The name that the stream's subvolume gets, until it has it. The stream of ZFS has no name in it.
+    rename: Option<Rename>,
+}
+
+struct Rename {
+    name: Vec<u8>,
+    /// The stream up to the end of its first command.
+    first: Vec<u8>,
+}
+
+impl Receiving {
+    fn start(command: &mut Command, name: Option<Vec<u8>>) -> Result<Self> {
+        let mut program = Program::start(command.stdin(Stdio::piped()).stdout(Stdio::null()))?;
+        let input = program.child.stdin.take();
+        let rename = name.map(|name| Rename { name, first: Vec::new() });
+        Ok(Self { program, input, rename })
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> std::result::Result<(), String> {
+        let Some(Rename { name, first }) = &mut self.rename else { return self.write(bytes) };
+        first.extend_from_slice(bytes);
+        let text = |why: wire::Malformed| why.to_string();
+        let Some(head) = first.get(START..START + COMMAND_HEAD) else { return Ok(()) };
+        stream::start(&first[..START]).map_err(text)?;
+        let end = START + stream::length(head).map_err(text)?;
+        let Some(command) = first.get(START..end) else { return Ok(()) };
+        let command = stream::renamed(command, name).map_err(text)?;
+        let all = [&first[..START], &command, &first[end..]].concat();
+        self.rename = None;
+        self.write(&all)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> std::result::Result<(), String> {
+        let Some(input) = &mut self.input else { return Ok(()) };
+        input.write_all(bytes).map_err(|why| why.to_string())
+    }
+
+    fn end(mut self) -> std::result::Result<(), String> {
+        drop(self.input.take());
+        self.program.end()
+    }
+}
+
+/// Takes a stream from the link up to its end. The inner error is a sentence why the snapshot is not there: its files
+/// are then asked for one by one.
+pub(crate) fn take(
+    received: &dyn Received,
+    id: &Id,
+    link: &mut Link,
+    count: &mut dyn FnMut(u64),
+) -> Result<std::result::Result<(), String>> {
+    let mut receiving: Option<Receiving> = None;
+    let mut failure = None;
+    loop {
+        match link.receive()? {
+            Message::Stream(bytes) if failure.is_none() => {
+                let running = match &mut receiving {
+                    Some(running) => running,
+                    None => receiving.insert(received.start(id)?),
+                };
+                count(bytes.len() as u64);
+                if let Err(why) = running.add(&bytes) {
+                    // What the program says is the reason, if it has ended.
+                    failure = Some(receiving.take().and_then(|running| running.end().err()).unwrap_or(why));
+                }
+            }
+            Message::Stream(_) => {}
+            Message::StreamEnd(why) => {
+                if !why.is_empty() {
+                    failure = Some(failure.unwrap_or(why));
+                }
+                break;
+            }
+            _ => return Err(Failure::Order("the stream of a snapshot has no end")),
+        }
+    }
+    let ended = match (failure, receiving) {
+        (Some(why), running) => {
+            drop(running);
+            Err(why)
+        }
+        (None, Some(running)) => running.end(),
+        // The snapshot is there from a run that was cut off behind it.
+        (None, None) => return Ok(Ok(())),
+    };
+    match ended {
+        Ok(()) => received.complete(id)?,
+        // The next stream could not be the difference to what is there.
+        Err(_) => received.remove_others(None)?,
+    }
+    Ok(ended)
+}
