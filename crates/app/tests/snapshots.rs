@@ -9,10 +9,15 @@ use std::time::{Duration, Instant};
 
 use ::afp::client::{Client, Login, ROOT};
 use ::afp::wire::fork::AccessMode;
+use file_systems::zfs::Pool;
 
-/// A folder with a btrfs in it, which is unmounted when it is dropped.
+#[path = "../../snapshots/tests/scene/mod.rs"]
+mod file_systems;
+
+/// A folder with a btrfs or ZFS in it, which is unmounted when it is dropped.
 struct Scene {
     folder: tempfile::TempDir,
+    zfs: Option<Pool>,
 }
 
 fn run(program: &str, words: &[&str]) -> bool {
@@ -31,9 +36,18 @@ impl Scene {
             println!("skipped: no btrfs, no loop device, or not root");
             return None;
         }
-        let scene = Self { folder };
+        let scene = Self { folder, zfs: None };
         assert!(run("btrfs", &["-q", "subvolume", "create", &format!("{pool}/studio")]));
         Some(scene)
+    }
+
+    /// `None`, with a message on standard output, where no ZFS runs.
+    fn on_zfs() -> Option<Self> {
+        let zfs = Pool::new()?;
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        std::os::unix::fs::symlink(zfs.root(), folder.path().join("pool")).unwrap();
+        assert!(run("zfs", &["create", &zfs.dataset("studio")]));
+        Some(Self { folder, zfs: Some(zfs) })
     }
 
     fn settings(&self, share: &str) {
@@ -114,6 +128,9 @@ impl Scene {
 
 impl Drop for Scene {
     fn drop(&mut self) {
+        if self.zfs.is_some() {
+            return;
+        }
         run("umount", &["-l", self.folder.path().join("pool").to_str().unwrap()]);
     }
 }
@@ -326,6 +343,46 @@ fn seen_by_smbclient(scene: &Scene) {
         details.lines().find(|line| line.starts_with("@GMT-")).unwrap_or_else(|| panic!("{details}"));
     assert!(smbclient(&format!("get {version}\\film -")).starts_with("one"));
     assert!(smbclient("put /etc/hostname Snapshots\\hourly.0\\x").contains("WRITE_PROTECTED"));
+}
+
+/// zfs-fuse has no `.zfs`. A clone of each snapshot is mounted where ZFS shows the snapshot.
+#[test]
+fn snapshots_in_the_folder_of_zfs_are_seen_and_restored() {
+    let Some(scene) = Scene::on_zfs() else { return };
+    if !Path::new("/usr/bin/smbclient").exists() {
+        println!("skipped: no smbclient");
+        return;
+    }
+    let zfs = scene.zfs.as_ref().unwrap();
+    scene.settings("snapshot-folder = \"visible\"\n");
+    std::fs::create_dir(scene.at("docs")).unwrap();
+    std::fs::write(scene.at("docs/film"), "one").unwrap();
+    scene.run(&["snapshot", "create", "studio@a"]);
+    let place = scene.at(".zfs/snapshot/a");
+    std::fs::create_dir_all(&place).unwrap();
+    let (from, to) = (zfs.dataset("studio@a"), zfs.dataset("shown"));
+    let mounted = format!("mountpoint={}", place.to_str().unwrap());
+    assert!(run("zfs", &["clone", "-o", "readonly=on", "-o", &mounted, &from, &to]));
+    std::fs::write(scene.at("docs/film"), "another").unwrap();
+    std::fs::write(scene.at("docs/new"), "new").unwrap();
+
+    let _server = scene.serve();
+    let smbclient = scene.smbclient();
+    assert!(smbclient("get Snapshots\\a\\docs\\film -").starts_with("one"));
+    assert!(smbclient("get docs\\film -").starts_with("another"));
+    let details = smbclient("allinfo docs\\film");
+    let version =
+        details.lines().find(|line| line.starts_with("@GMT-")).unwrap_or_else(|| panic!("{details}"));
+    assert!(smbclient(&format!("get {version}\\docs\\film -")).starts_with("one"));
+    assert!(smbclient("put /etc/hostname Snapshots\\a\\x").contains("WRITE_PROTECTED"));
+    let (mut mac, volume) = scene.afp();
+    let film = mac.open_fork((volume, ROOT, "Snapshots\0a\0docs\0film"), false, AccessMode::READ).unwrap();
+    assert_eq!(mac.read(film, 0, 100).unwrap(), b"one");
+    mac.close(film).unwrap();
+
+    scene.run(&["snapshot", "restore", "studio@a", "docs", "--delete"]);
+    assert_eq!(std::fs::read(scene.at("docs/film")).unwrap(), b"one");
+    assert!(!scene.at("docs/new").exists());
 }
 
 /// A Mac backs up: while it has a band open no snapshot is taken, and one when it has closed all of them.

@@ -50,6 +50,11 @@ impl Pool {
             })
     }
 
+    /// The name of a dataset or snapshot in the pool.
+    pub(crate) fn dataset(&self, name: &str) -> String {
+        format!("{}/{name}", self.name)
+    }
+
     pub(crate) fn mounts(&self) -> PathBuf {
         self.dir.path().join("mounts")
     }
