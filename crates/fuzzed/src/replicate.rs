@@ -41,8 +41,10 @@ pub fn btrfs_stream(data: &[u8]) {
         let Some((command, others)) = rest.split_at_checked(length) else { return };
         rest = others;
         let Ok(_) = btrfs::command(command) else { continue };
-        if let Ok(renamed) = btrfs::renamed(command, b"name") {
-            assert!(btrfs::command(&renamed).is_ok());
+        for name in [Some(&b"name"[..]), None] {
+            if let Ok(rewritten) = btrfs::rewritten(command, name, |_| [0; 16]) {
+                assert!(btrfs::command(&rewritten).is_ok());
+            }
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use auth::{durable, hex};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use snapshots::REPLICA;
 
 use crate::failure::{Failure, Result};
@@ -30,6 +31,8 @@ pub(crate) struct Record {
     pub(crate) source: String,
     /// Its identity in hexadecimal digits.
     pub(crate) source_id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stream_key: Option<StreamKey>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     part: Option<Part>,
     #[serde(default, rename = "snapshot", skip_serializing_if = "Vec::is_empty")]
@@ -96,6 +99,28 @@ pub(crate) fn lock(dataset: &Path) -> Result<File> {
     }
 }
 
+/// What makes the identities of received subvolumes of btrfs, of which the source must not know any.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct StreamKey(String);
+
+impl StreamKey {
+    fn new() -> Result<Self> {
+        let mut key = [0; 16];
+        let failed = |why| Failure::Other(format!("the host gives no random numbers: {why}"));
+        getrandom::fill(&mut key).map_err(failed)?;
+        Ok(Self(hex::encode(&key)))
+    }
+
+    /// The identity here of a subvolume of the source.
+    pub(crate) fn identity_of(&self, id: &[u8]) -> Id {
+        let digest = Sha256::new().chain_update(&self.0).chain_update(id).finalize();
+        let mut ours = Id::default();
+        ours.copy_from_slice(&digest[..16]);
+        ours
+    }
+}
+
 impl Record {
     /// `None`: the dataset is no replica.
     pub(crate) fn read(dataset: &Path) -> Result<Option<Self>> {
@@ -119,7 +144,7 @@ impl Record {
 
     pub(crate) fn new(source: String, source_id: &Id) -> Self {
         let source_id = hex::encode(source_id);
-        Self { format: FORMAT, source, source_id, part: None, snapshots: Vec::new() }
+        Self { format: FORMAT, source, source_id, ..Self::default() }
     }
 
     pub(crate) fn write(&self, dataset: &Path) -> Result<()> {
@@ -128,6 +153,14 @@ impl Record {
             .map_err(|error| Failure::Other(format!("{}: {error}", path.display())))?;
         durable::replace(&path, text.as_bytes())
             .map_err(Failure::io("write", path.as_os_str().as_encoded_bytes()))
+    }
+
+    /// It is kept by the next write.
+    pub(crate) fn stream_key(&mut self) -> Result<StreamKey> {
+        match &self.stream_key {
+            Some(key) => Ok(key.clone()),
+            None => Ok(self.stream_key.insert(StreamKey::new()?).clone()),
+        }
     }
 
     pub(crate) fn receiving(&self) -> Option<Receiving> {

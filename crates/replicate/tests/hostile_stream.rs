@@ -19,6 +19,7 @@ mod scene;
 
 // Kinds of commands and types of attributes (btrfs documentation, "Send stream format").
 const SUBVOLUME: u16 = 1;
+const SNAPSHOT: u16 = 2;
 const MAKE_FILE: u16 = 3;
 const SYMLINK: u16 = 8;
 const RENAME: u16 = 9;
@@ -81,15 +82,58 @@ fn written(path: &str) -> Vec<u8> {
     command(WRITE, &[(PATH, path.as_bytes()), (OFFSET, ZERO), (DATA, b"evil")])
 }
 
-fn cloned(path: &str, from: &str) -> Vec<u8> {
+/// A subvolume as the host identifies it.
+struct Foreign {
+    id: [u8; 16],
+    generation: u64,
+}
+
+impl Foreign {
+    fn of(path: &Path) -> Self {
+        let shown = Command::new("btrfs").args(["subvolume", "show", text(path)]).output().unwrap();
+        let shown = String::from_utf8(shown.stdout).unwrap();
+        let value = |name: &str| {
+            shown
+                .lines()
+                .find_map(|line| line.trim().strip_prefix(name))
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
+        let id = auth::hex::decode(&value("UUID:").replace('-', "")).unwrap();
+        Self { id, generation: value("Generation:").parse().unwrap() }
+    }
+
+    /// A stream that is the difference to it, and one that clones a file of it.
+    fn attacks(&self) -> [(&'static str, Vec<u8>); 2] {
+        let start = [&b"btrfs-stream\0"[..], &1u32.to_le_bytes()].concat();
+        let based = command(
+            SNAPSHOT,
+            &[
+                (PATH, b"new"),
+                (UUID, &ID),
+                (GENERATION, &1u64.to_le_bytes()),
+                (CLONE_UUID, &self.id),
+                (CLONE_GENERATION, &self.generation.to_le_bytes()),
+            ],
+        );
+        let cloned = cloned("a", "a", (&self.id, self.generation));
+        [
+            ("the difference to a foreign subvolume", [start, based, command(END, &[])].concat()),
+            ("clone from a foreign subvolume", stream(&[named(MAKE_FILE, "a", &[]), cloned])),
+        ]
+    }
+}
+
+fn cloned(path: &str, from: &str, (id, generation): (&[u8; 16], u64)) -> Vec<u8> {
     command(
         CLONE,
         &[
             (PATH, path.as_bytes()),
             (OFFSET, ZERO),
             (CLONE_LENGTH, &4096u64.to_le_bytes()),
-            (CLONE_UUID, &ID),
-            (CLONE_GENERATION, &1u64.to_le_bytes()),
+            (CLONE_UUID, id),
+            (CLONE_GENERATION, &generation.to_le_bytes()),
             (CLONE_PATH, from.as_bytes()),
             (CLONE_OFFSET, ZERO),
         ],
@@ -165,7 +209,7 @@ fn attacks(outside: &Path) -> Vec<(&'static str, Vec<u8>)> {
         ("link", stream(&[file("a"), named(LINK, &up("file"), &[(PATH_LINK, "a")])])),
         ("remove", stream(&[named(UNLINK, &up("secret"), &[])])),
         ("a second subvolume", stream(&[subvolume("../../../outside/new")])),
-        ("clone from outside", stream(&[named(MAKE_FILE, "a", &[]), cloned("a", &up("secret"))])),
+        ("clone from outside", stream(&[named(MAKE_FILE, "a", &[]), cloned("a", &up("secret"), (&ID, 1))])),
     ]
 }
 
@@ -180,14 +224,21 @@ fn a_hostile_stream_changes_and_reads_nothing_outside() {
     let secret = vec![b's'; 4096];
     fs::write(outside.join("secret"), &secret).unwrap();
 
-    for (name, stream) in attacks(&outside) {
+    // Another dataset on the same disk, which its users have to themselves.
+    let foreign = at("foreign");
+    assert!(run("btrfs", &["-q", "subvolume", "create", text(&foreign)]));
+    fs::write(foreign.join("a"), &secret).unwrap();
+    assert!(run("btrfs", &["property", "set", text(&foreign), "ro", "true"]));
+    let foreign = Foreign::of(&foreign);
+
+    for (name, stream) in attacks(&outside).into_iter().chain(foreign.attacks()) {
         received(&folder, stream);
         assert_eq!(fs::read(outside.join("secret")).unwrap(), secret, "{name}");
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 1, "{name}");
         let own: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(own, [".fourfold-snapshots"], "{name}: the live tree has nothing from the stream");
         let kept = folder.join(".fourfold-snapshots/.received").join("07".repeat(16)).join("a");
-        assert_ne!(fs::read(kept).unwrap_or_default(), secret, "{name}");
+        assert!(fs::read(kept).unwrap_or_default() != secret, "{name}");
         let mut inside = fs::read_dir(folder.join(".fourfold-snapshots/.received")).unwrap();
         inside.all(|copy| run("btrfs", &["-q", "subvolume", "delete", text(&copy.unwrap().path())]));
     }
@@ -208,7 +259,8 @@ fn a_hostile_stream_changes_and_reads_nothing_outside() {
         fs::write(outside.join("secret"), &secret).unwrap();
         (files != 1 || !is_kept || is_read).then_some(name)
     };
-    let effective: Vec<_> = attacks(&outside).into_iter().filter_map(effective).collect();
+    let all = attacks(&outside).into_iter().chain(foreign.attacks());
+    let effective: Vec<_> = all.filter_map(effective).collect();
     // The host refuses the others itself: they would join two subvolumes, or are no paths from the root.
     let expected = [
         "..",
@@ -218,6 +270,7 @@ fn a_hostile_stream_changes_and_reads_nothing_outside() {
         "overwrite",
         "remove",
         "clone from outside",
+        "the difference to a foreign subvolume",
     ];
     assert_eq!(effective, expected);
 }

@@ -5,7 +5,7 @@
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use replicate::{Link, Method, Options, Progress, receive, send};
 use snapshots::{Dataset, EngineKind};
@@ -87,6 +87,7 @@ fn streams_of_zfs_carry_the_changes(pool: &Pool) {
 
     // From here on, the difference is sent: also under another name, and with the older snapshot gone at the source.
     disk[2_000_000..2_000_003].copy_from_slice(b"new");
+    std::thread::sleep(Duration::from_millis(1100)); // in another second, the time tells that the file has changed
     fs::write(here.join("docs/disk"), &disk).unwrap();
     fs::remove_file(here.join("docs/gone")).unwrap();
     fs::write(here.join("docs/came"), "came").unwrap();

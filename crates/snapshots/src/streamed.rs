@@ -55,13 +55,15 @@ impl Streamed {
         if zfs::exists(&self.name) { zfs::snapshots_of(&self.name) } else { Ok(Vec::new()) }
     }
 
-    /// Makes the dataset if it is not there. It is not mounted by others: a crash leaves no second tree where clients look.
+    /// Prepares the dataset for a stream: makes it if it is not there, and unmounts it. It is mounted by [`Self::mount`] only, so
+    /// that a crash leaves no second tree where clients look.
     ///
     /// # Errors
     /// `zfs` fails.
-    pub fn make(&self) -> Result<(), Refusal> {
+    pub fn prepare(&self) -> Result<(), Refusal> {
         if zfs::exists(&self.name) {
-            return Ok(());
+            // zfs-fuse goes on to show what it has in its cache of the files before.
+            return if self.is_mounted()? { run("zfs", &["unmount", &self.name]).map(drop) } else { Ok(()) };
         }
         let place = format!("mountpoint={}", self.folder.display());
         let words = [
@@ -84,11 +86,15 @@ impl Streamed {
     /// # Errors
     /// `zfs` fails, or the folder cannot be made.
     pub fn mount(&self) -> Result<(), Refusal> {
-        if mounts::all()?.iter().any(|mount| mount.point == self.folder) {
+        if self.is_mounted()? {
             return Ok(());
         }
         std::fs::create_dir_all(&self.folder).map_err(Refusal::io("make", &self.folder))?;
         run("zfs", &["mount", &self.name]).map(drop)
+    }
+
+    fn is_mounted(&self) -> Result<bool, Refusal> {
+        Ok(mounts::all()?.iter().any(|mount| mount.point == self.folder))
     }
 
     /// Removes a snapshot that is not the newest.

@@ -167,7 +167,9 @@ impl<'a> Session<'a> {
         }
         native::able(self.dataset, "destination").map_err(Failure::Other)?;
         let mut progress = progress(begin);
-        let taken = native::take(&*self.received, &begin.id, self.link, &mut |bytes| {
+        let key = self.record.stream_key()?;
+        self.record.write(self.dataset.folder())?;
+        let taken = native::take(&*self.received, (&begin.id, &key), self.link, &mut |bytes| {
             progress.done = (progress.done + bytes).min(progress.total);
             (self.progress)(&progress);
         })?;

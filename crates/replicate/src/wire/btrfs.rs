@@ -8,6 +8,8 @@
 //! Numbers are little-endian. The checksum is over the whole command with zeros in its place. It begins with 0 and
 //! is not inverted.
 
+use std::borrow::Cow;
+
 use wire::{Malformed, Reader, Writer};
 
 use super::MAX_PATH;
@@ -22,12 +24,15 @@ pub const MAX_COMMAND: usize = 1 << 20;
 
 const SUBVOLUME: u16 = 1;
 const SNAPSHOT: u16 = 2;
+const CLONE: u16 = 16;
 const RENAME: u16 = 9;
 const LINK: u16 = 10;
 const UNLINK: u16 = 11;
 const REMOVE_FOLDER: u16 = 12;
 const END: u16 = 21;
 
+const UUID: u16 = 1;
+const CLONE_UUID: u16 = 20;
 const PATH: u16 = 15;
 const PATH_TO: u16 = 16;
 const PATH_LINK: u16 = 17;
@@ -95,18 +100,38 @@ pub fn command(bytes: &[u8]) -> Result<Command, Malformed> {
     })
 }
 
-/// The first command, with another name for the subvolume that it makes.
+/// Whether a whole command is the end of a stream.
+#[must_use]
+pub fn is_end(bytes: &[u8]) -> bool {
+    kind(bytes) == Some(END)
+}
+
+/// A whole command, with other identities of subvolumes. The first one of a stream makes a subvolume, and gets the name that
+/// this is to have; the others have no name, and make none.
 ///
 /// # Errors
-/// It does not make a subvolume, or is malformed.
-pub fn renamed(bytes: &[u8], name: &[u8]) -> Result<Vec<u8>, Malformed> {
-    let (kind, attributes) = parts(bytes)?;
-    if ![SUBVOLUME, SNAPSHOT].contains(&kind) {
-        return Err(Malformed("the name of a subvolume"));
+/// It is malformed, or in the wrong place.
+pub fn rewritten<'a>(
+    bytes: &'a [u8],
+    name: Option<&[u8]>,
+    identify: impl Fn(&[u8]) -> [u8; 16],
+) -> Result<Cow<'a, [u8]>, Malformed> {
+    let makes_subvolume = matches!(kind(bytes), Some(SUBVOLUME | SNAPSHOT));
+    if makes_subvolume != name.is_some() {
+        return Err(Malformed("the name of one subvolume"));
     }
+    if !makes_subvolume && kind(bytes) != Some(CLONE) {
+        return Ok(bytes.into());
+    }
+    let (kind, attributes) = parts(bytes)?;
     let mut w = Writer::new();
     for (attribute, value) in attributes {
-        let value = if attribute == PATH { name } else { value };
+        let id = [UUID, CLONE_UUID].contains(&attribute).then(|| identify(value));
+        let value = match (attribute, name, &id) {
+            (PATH, Some(name), _) => name,
+            (_, _, Some(id)) => id,
+            _ => value,
+        };
         w.u16_le(attribute);
         w.u16_le(value.len() as u16);
         w.put(value);
@@ -119,7 +144,11 @@ pub fn renamed(bytes: &[u8], name: &[u8]) -> Result<Vec<u8>, Malformed> {
     let mut command = [head.as_bytes(), &values].concat();
     let sum = checksum(&command);
     command[6..COMMAND_HEAD].copy_from_slice(&sum.to_le_bytes());
-    Ok(command)
+    Ok(command.into())
+}
+
+fn kind(bytes: &[u8]) -> Option<u16> {
+    Some(u16::from_le_bytes([*bytes.get(4)?, *bytes.get(5)?]))
 }
 
 /// A type and its value.
@@ -174,14 +203,31 @@ mod tests {
     fn a_subvolume_gets_another_name_and_the_checksum_is_right_again() {
         assert_eq!(length(FIRST), Ok(FIRST.len()));
         assert_eq!(command(FIRST), Ok(Command::Other));
-        assert_eq!(renamed(FIRST, b"two"), Ok(FIRST.to_vec()));
-        let other = renamed(FIRST, b"another").unwrap();
+        let same = |id: &[u8]| <[u8; 16]>::try_from(id).unwrap();
+        let renamed = |command: &[u8], name: &str| {
+            rewritten(command, Some(name.as_bytes()), same).unwrap().into_owned()
+        };
+        assert_eq!(renamed(FIRST, "two"), FIRST);
+        let other = renamed(FIRST, "another");
         assert_eq!((other.len(), command(&other)), (FIRST.len() + 4, Ok(Command::Other)));
-        assert_eq!(renamed(&other, b"two"), Ok(FIRST.to_vec()));
+        assert_eq!(renamed(&other, "two"), FIRST);
+        assert!(rewritten(FIRST, None, same).is_err(), "a second subvolume");
         let mut damaged = FIRST.to_vec();
         damaged[20] ^= 1;
         assert_eq!(command(&damaged), Err(Malformed("the checksum of a command")));
         assert!(command(UTIMES).is_err() && length(&[0xff; 4]).is_err() && start(FIRST).is_err());
+    }
+
+    #[test]
+    fn the_identities_of_the_subvolume_and_of_its_base_are_others() {
+        let other = rewritten(FIRST, Some(b"two"), |id| [id[0]; 16]).unwrap();
+        let (at_own, at_base) = (FIRST.len() - 12 - 16 - 4 - 12 - 16, FIRST.len() - 12 - 16);
+        let mut expected = FIRST.to_vec();
+        expected[at_own..at_own + 16].fill(0x6a);
+        expected[at_base..at_base + 16].fill(0xb5);
+        let sum = checksum(&expected);
+        expected[6..10].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(*other, *expected);
     }
 
     /// Commands of the same stream: `rename a c`, and a link.

@@ -17,10 +17,11 @@ use std::process::Command;
 use auth::hex;
 use snapshots::steps;
 
-use super::{FOLDER, Received, Receiving};
+use super::{FOLDER, Received, Receiving, Rewriting};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::native::Program;
+use crate::record::StreamKey;
 use crate::wire::Id;
 
 const PROGRAM: &str = "btrfs";
@@ -97,7 +98,7 @@ impl Received for Subvolumes {
         }
     }
 
-    fn start(&self, id: &Id) -> Result<Receiving> {
+    fn start(&self, id: &Id, key: &StreamKey) -> Result<Receiving> {
         match std::fs::DirBuilder::new().mode(0o700).create(&self.folder) {
             Err(why) if why.kind() != ErrorKind::AlreadyExists => return Err(self.failed("make")(why)),
             _ => {}
@@ -106,7 +107,7 @@ impl Received for Subvolumes {
         // The paths of a stream must not lead out of this folder.
         command.args(["receive", "-q", "-C"]).arg(&self.folder);
         let name = format!("{NEW}{}", hex::encode(id)).into_bytes();
-        Receiving::start(&mut command, Some(name))
+        Receiving::start(&mut command, Some(Rewriting::new(name, key)))
     }
 
     fn complete(&self, id: &Id) -> Result<()> {

@@ -13,6 +13,7 @@ use snapshots::Dataset;
 use super::Program;
 use crate::failure::{Failure, Result};
 use crate::link::Link;
+use crate::record::StreamKey;
 use crate::wire::btrfs::{self as stream, COMMAND_HEAD, START};
 use crate::wire::{Id, Message};
 
@@ -37,7 +38,7 @@ pub(crate) trait Received {
     fn remove_all(&self) -> Result<()>;
 
     /// Starts the program that takes the stream of a snapshot.
-    fn start(&self, id: &Id) -> Result<Receiving>;
+    fn start(&self, id: &Id, key: &StreamKey) -> Result<Receiving>;
 
     /// Makes a snapshot a complete one after the program's end.
     fn complete(&self, id: &Id) -> Result<()>;
@@ -65,36 +66,64 @@ pub(crate) fn received(dataset: &Dataset) -> Box<dyn Received> {
 pub(crate) struct Receiving {
     program: Program,
     input: Option<ChildStdin>,
-    /// The name that the stream's subvolume gets, until it has it. The stream of ZFS has no name in it.
-    rename: Option<Rename>,
+    /// What is done with a stream of btrfs on its way. The host's ZFS gets its streams as they are.
+    rewriting: Option<Rewriting>,
 }
 
-struct Rename {
-    name: Vec<u8>,
-    /// The stream up to the end of its first command.
-    first: Vec<u8>,
+/// A stream of btrfs, which gets another name and other identities of subvolumes. The source chooses the identities, and the
+/// host looks for a base and for the sources of clones in the whole file system: it could choose that of another dataset.
+struct Rewriting {
+    /// The name that the subvolume gets, until it has it.
+    name: Option<Vec<u8>>,
+    key: StreamKey,
+    /// The beginning of a command, or of the stream.
+    pending: Vec<u8>,
+    has_start: bool,
+    is_ended: bool,
+}
+
+impl Rewriting {
+    fn new(name: Vec<u8>, key: &StreamKey) -> Self {
+        let (name, key) = (Some(name), key.clone());
+        Self { name, key, pending: Vec::new(), has_start: false, is_ended: false }
+    }
+
+    /// Adds a part of the stream, and takes the commands that are whole.
+    fn take(&mut self, bytes: &[u8]) -> std::result::Result<Vec<u8>, wire::Malformed> {
+        self.pending.extend_from_slice(bytes);
+        let mut whole = Vec::with_capacity(self.pending.len());
+        let mut rest = &self.pending[..];
+        if !self.has_start {
+            let Some((start, others)) = rest.split_at_checked(START) else { return Ok(whole) };
+            stream::start(start)?;
+            whole.extend_from_slice(start);
+            (rest, self.has_start) = (others, true);
+        }
+        while let Some(head) = rest.get(..COMMAND_HEAD) {
+            let Some((command, others)) = rest.split_at_checked(stream::length(head)?) else { break };
+            let name = self.name.take();
+            let identify = |id: &[u8]| self.key.identity_of(id);
+            whole.extend_from_slice(&stream::rewritten(command, name.as_deref(), identify)?);
+            self.is_ended |= stream::is_end(command);
+            rest = others;
+        }
+        let taken = self.pending.len() - rest.len();
+        self.pending.drain(..taken);
+        Ok(whole)
+    }
 }
 
 impl Receiving {
-    fn start(command: &mut Command, name: Option<Vec<u8>>) -> Result<Self> {
+    fn start(command: &mut Command, rewriting: Option<Rewriting>) -> Result<Self> {
         let mut program = Program::start(command.stdin(Stdio::piped()).stdout(Stdio::null()))?;
         let input = program.child.stdin.take();
-        let rename = name.map(|name| Rename { name, first: Vec::new() });
-        Ok(Self { program, input, rename })
+        Ok(Self { program, input, rewriting })
     }
 
     fn add(&mut self, bytes: &[u8]) -> std::result::Result<(), String> {
-        let Some(Rename { name, first }) = &mut self.rename else { return self.write(bytes) };
-        first.extend_from_slice(bytes);
-        let text = |why: wire::Malformed| why.to_string();
-        let Some(head) = first.get(START..START + COMMAND_HEAD) else { return Ok(()) };
-        stream::start(&first[..START]).map_err(text)?;
-        let end = START + stream::length(head).map_err(text)?;
-        let Some(command) = first.get(START..end) else { return Ok(()) };
-        let command = stream::renamed(command, name).map_err(text)?;
-        let all = [&first[..START], &command, &first[end..]].concat();
-        self.rename = None;
-        self.write(&all)
+        let Some(rewriting) = &mut self.rewriting else { return self.write(bytes) };
+        let whole = rewriting.take(bytes).map_err(|why| why.to_string())?;
+        self.write(&whole)
     }
 
     fn write(&mut self, bytes: &[u8]) -> std::result::Result<(), String> {
@@ -104,7 +133,9 @@ impl Receiving {
 
     fn end(mut self) -> std::result::Result<(), String> {
         drop(self.input.take());
-        self.program.end()
+        self.program.end()?;
+        let is_whole = self.rewriting.is_none_or(|rewriting| rewriting.is_ended);
+        if is_whole { Ok(()) } else { Err("the stream was cut off".into()) }
     }
 }
 
@@ -112,7 +143,7 @@ impl Receiving {
 /// are then asked for one by one.
 pub(crate) fn take(
     received: &dyn Received,
-    id: &Id,
+    (id, key): (&Id, &StreamKey),
     link: &mut Link,
     count: &mut dyn FnMut(u64),
 ) -> Result<std::result::Result<(), String>> {
@@ -123,7 +154,7 @@ pub(crate) fn take(
             Message::Stream(bytes) if failure.is_none() => {
                 let running = match &mut receiving {
                     Some(running) => running,
-                    None => receiving.insert(received.start(id)?),
+                    None => receiving.insert(received.start(id, key)?),
                 };
                 count(bytes.len() as u64);
                 if let Err(why) = running.add(&bytes) {

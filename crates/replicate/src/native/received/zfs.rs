@@ -12,6 +12,7 @@ use snapshots::{Streamed, steps};
 use super::{FOLDER, Received, Receiving};
 use crate::failure::{Failure, Result};
 use crate::host;
+use crate::record::StreamKey;
 use crate::wire::Id;
 
 pub(super) struct Snapshots {
@@ -56,8 +57,8 @@ impl Received for Snapshots {
         Ok(self.streamed.remove_all()?)
     }
 
-    fn start(&self, id: &Id) -> Result<Receiving> {
-        self.streamed.make()?;
+    fn start(&self, id: &Id, _key: &StreamKey) -> Result<Receiving> {
+        self.streamed.prepare()?;
         steps::pass()?;
         let mut command = Command::new("zfs");
         // Forced: what was changed in it since the last stream must not refuse the next one.
