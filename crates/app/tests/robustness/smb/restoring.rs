@@ -11,9 +11,12 @@ use ::smb::wire::create_context::request::Context;
 use ::smb::wire::create_context::values::{Lease, LeaseFlags};
 use ::smb::wire::oplock_break::{self, Notification};
 use ::smb::wire::{Command, LeaseKey, LeaseState, OplockLevel, Status};
+use nfs::wire::v3::types::Status as Nfs3Status;
+use nfs::wire::v3::write::StableHow;
 use rustix::fs::{XattrFlags, lgetxattr, lsetxattr};
 
 use super::client::{Smb, ok};
+use crate::client::Client;
 use crate::server::{Server, USER, open_to_all};
 
 /// A file system in an image file, with a share.
@@ -354,4 +357,27 @@ fn after_kill_9_files_are_old_or_new_and_the_restore_goes_on() {
         assert_eq!(said, "0 restored, 61 unchanged, 0 removed, 0 refused\n", "after {milliseconds} ms");
         assert_eq!(std::fs::read_dir(scene.at(".fourfold-streams/restoring")).unwrap().count(), 0);
     }
+}
+
+/// As after a save by renaming: the name has the restored file, and nothing that a client sends for the old one is lost in
+/// silence.
+#[test]
+fn a_client_of_nfs_that_has_the_file_open_is_told_and_finds_the_restored_one() {
+    let Some(scene) = Scene::new("btrfs") else { return };
+    let user = format!("{}:{}", USER.0, USER.1);
+    let server = Server::run(scene.top.path(), &["--nfs-port", "0", "--smb-port", "off", "--user", &user]);
+    let mut nfs = Client::mount(server.port);
+    let root = nfs.root.clone();
+    let file = nfs.create(&root, "film").unwrap();
+    nfs.write(&file, 0, b"old", StableHow::FILE_SYNC).unwrap();
+    scene.run(&["snapshot", "create", "share@s"]);
+    nfs.write(&file, 0, b"newer", StableHow::UNSTABLE).unwrap();
+    scene.run(&["snapshot", "restore", "share@s", "film"]);
+    assert_eq!(nfs.write(&file, 0, b"lost?", StableHow::UNSTABLE), Err(Nfs3Status::STALE));
+    assert_eq!(nfs.try_commit(&file).unwrap(), Err(Nfs3Status::STALE));
+    let restored = nfs.lookup(&root, "film").unwrap();
+    assert_ne!(restored, file);
+    assert_eq!(nfs.content(&restored).unwrap(), b"old");
+    nfs.write(&restored, 3, b"er", StableHow::FILE_SYNC).unwrap();
+    assert_eq!(std::fs::read(scene.at("film")).unwrap(), b"older");
 }
