@@ -31,6 +31,7 @@ mod keeper;
 mod log;
 mod lun;
 mod luns;
+mod manual;
 mod memory;
 mod names;
 mod nfs_view;
@@ -100,5 +101,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Bench(arguments) => bench::run(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
         cli::Command::Disconnect(arguments) => disconnect::run(&arguments),
+        cli::Command::Completions(arguments) => manual::completions(&arguments),
+        cli::Command::Man(arguments) => manual::pages(&arguments),
     }
 }

@@ -88,6 +88,7 @@ pub const PACKAGING: &[Package] = &[
     Package { name: "dpkg", shows: "/usr/bin/dpkg-deb" },
     Package { name: "init-system-helpers", shows: "/usr/bin/deb-systemd-helper" },
     Package { name: "systemd", shows: "/usr/bin/systemd-analyze" },
+    Package { name: "man-db", shows: "/usr/bin/man" },
     Package { name: "libnfs-utils", shows: "/usr/bin/nfs-ls" },
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },

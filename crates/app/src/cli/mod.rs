@@ -184,6 +184,21 @@ Exit codes:
   3  no server runs with this state folder"
     )]
     Disconnect(Disconnect),
+    /// Print the completions of this command line for a shell
+    #[command(after_help = "The packages install them.
+
+Examples:
+  fourfold completions bash > ~/.local/share/bash-completion/completions/fourfold
+  fourfold completions zsh > ~/.zfunc/_fourfold       with `fpath+=~/.zfunc` before compinit in ~/.zshrc
+  fourfold completions fish > ~/.config/fish/completions/fourfold.fish")]
+    Completions(Completions),
+    /// Write the manual pages of all commands
+    #[command(after_help = "The packages install them.
+
+Examples:
+  fourfold man ~/.local/share/man/man1
+  man fourfold-snapshot-create")]
+    Man(Man),
 }
 
 #[derive(Debug, Args)]
@@ -256,6 +271,19 @@ pub(crate) struct Disconnect {
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) state: Where,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Completions {
+    /// The shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Man {
+    /// The folder; it is made if it is not there
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
 }
 
 /// The whole command line, with the help of the settings filled in from their table.

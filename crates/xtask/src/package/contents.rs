@@ -30,15 +30,12 @@ pub fn documents() -> Result<Vec<(String, Vec<u8>)>> {
 }
 
 impl Parts {
-    /// The manual pages, by their names. None if the program writes none.
+    /// The manual pages, by their names.
     pub fn manual(&self, place: &Path) -> Result<Vec<(String, Vec<u8>)>> {
         let folder = place.join("man");
         let _ = std::fs::remove_dir_all(&folder); // there may be none
         std::fs::create_dir_all(&folder)?;
-        let written = process::output(&self.program.file, &["man", &folder.display().to_string()], LIMIT)?;
-        if !written.status.success() {
-            return Ok(Vec::new());
-        }
+        process::stdout_of(&self.program.file, &["man", &folder.display().to_string()], LIMIT)?;
         let mut pages = Vec::new();
         for entry in std::fs::read_dir(&folder)?.flatten() {
             pages.push((entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path())?));
@@ -47,10 +44,9 @@ impl Parts {
         Ok(pages)
     }
 
-    /// The completions for a shell. `None` if the program writes none.
-    pub fn completions(&self, shell: &str) -> Result<Option<Vec<u8>>> {
-        let written = process::output(&self.program.file, &["completions", shell], LIMIT)?;
-        Ok((written.status.success() && !written.stdout.is_empty()).then_some(written.stdout))
+    /// The completions for a shell.
+    pub fn completions(&self, shell: &str) -> Result<Vec<u8>> {
+        Ok(process::stdout_of(&self.program.file, &["completions", shell], LIMIT)?.into_bytes())
     }
 
     /// Where the program is, for what it writes.

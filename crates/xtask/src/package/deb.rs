@@ -70,9 +70,7 @@ fn data(parts: &Parts, about: &About) -> Result<Tree> {
     }
     let folders = ["bash-completion/completions", "zsh/vendor-completions", "fish/vendor_completions.d"];
     for ((shell, name), folder) in SHELLS.iter().zip(folders) {
-        if let Some(bytes) = parts.completions(shell)? {
-            tree.file(&format!("usr/share/{folder}/{name}"), bytes);
-        }
+        tree.file(&format!("usr/share/{folder}/{name}"), parts.completions(shell)?);
     }
     Ok(tree)
 }

@@ -26,9 +26,7 @@ pub fn make(parts: &Parts) -> Result<(String, Vec<u8>)> {
         tree.file(&format!("{name}/man/{page}"), bytes);
     }
     for (shell, file) in SHELLS {
-        if let Some(bytes) = parts.completions(shell)? {
-            tree.file(&format!("{name}/completions/{file}"), bytes);
-        }
+        tree.file(&format!("{name}/completions/{file}"), parts.completions(shell)?);
     }
     Ok((format!("{name}.tar.gz"), gzip(&tree.tar("", parts.time)?)?))
 }

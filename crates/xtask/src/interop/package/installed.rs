@@ -35,6 +35,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
         fs::copy(place.join(package), machine.path("var/tmp").join(package))?;
     }
     outcomes.run("deb: installs a user and an enabled service", &["dpkg"], || machine.installs(packages[0]));
+    outcomes.run("deb: man and the shell know the commands", &["bash", "man"], || machine.is_described());
     outcomes.run("unit: systemd finds no mistake", &["systemd-analyze"], || machine.unit_is_right());
     outcomes.run("unit: is confined", &["systemd-analyze"], || machine.unit_is_confined());
     let mut service = None;
@@ -142,6 +143,24 @@ impl Machine {
         ensure!(enabled.is_symlink(), "the service is not enabled");
         let checked = self.run(&["fourfold", "check", "--config", &format!("/{SETTINGS}")])?;
         ensure!(checked.contains("accepted, 0 shares"), "check says {checked}");
+        Ok(())
+    }
+
+    /// Bash completes a command, and the pages have no mistakes.
+    fn is_described(&self) -> Result<()> {
+        let script = "source /usr/share/bash-completion/completions/fourfold; COMP_WORDS=(fourfold snap) COMP_CWORD=1; \
+                      _fourfold fourfold snap fourfold; echo \"${COMPREPLY[@]}\"";
+        let completed = self.run(&["bash", "-c", script])?;
+        ensure!(completed.trim() == "snapshot", "bash completes `snap` to {completed}");
+        let pages = self.path("usr/share/man/man1");
+        let page = pages.join("fourfold-snapshot-create.1.gz").display().to_string();
+        let shown = process::output("man", &["--warnings", "--local-file", &page], LIMIT)?;
+        let (text, warnings) =
+            (String::from_utf8_lossy(&shown.stdout), String::from_utf8_lossy(&shown.stderr));
+        ensure!(
+            text.contains("fourfold snapshot create") && warnings.is_empty(),
+            "man says {warnings}{text}"
+        );
         Ok(())
     }
 
