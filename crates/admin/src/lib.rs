@@ -9,8 +9,8 @@ pub mod settings;
 mod state;
 
 pub use settings::{
-    Access, AfpLogin, ApiSettings, Arguments, Bonjour, ClientMatch, ClientRule, DenyModes, Diagnostic,
-    Encryption, LogFormat, MacLayout, Port, Ports, Protocol, ServerSettings, Settings, ShareSettings,
-    SnapshotFolder, Squash, UserSettings,
+    Access, AfpLogin, ApiSettings, Arguments, Audited, Bonjour, ClientMatch, ClientRule, DenyModes,
+    Diagnostic, Encryption, LogFormat, MacLayout, Port, Ports, Protocol, ServerSettings, Settings,
+    ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
 };
 pub use state::{State, StateError};

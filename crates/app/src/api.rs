@@ -76,6 +76,21 @@ fn figures(held: &Held, started: Instant) -> Figures {
         .with("opens", "Open files", Meaning::Number, one(held.opens as f64))
         .with("locks", "Locked ranges", Meaning::Number, one(held.locks as f64))
         .with("leases", "Leases of clients", Meaning::Number, one(held.leases as f64))
+        .with(
+            "audit_lines",
+            "Lines of the audit log, written and lost",
+            Meaning::Count,
+            vec![
+                (vec![("result", "written".to_owned())], held.audit.0 as f64),
+                (vec![("result", "lost".to_owned())], held.audit.1 as f64),
+            ],
+        )
+        .with(
+            "slow_operations",
+            "Operations that took longer than slow-operation",
+            Meaning::Count,
+            one(held.slow as f64),
+        )
         .with("resident_memory", "Memory of the process", Meaning::Bytes, resident);
     caches(figures, held)
 }

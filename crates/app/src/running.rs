@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use admin::control::{
     AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, ShareStatus, Status,
+    Progress, Report, RestoreReport, RestoreRequest, ShareStatus, SlowOperation, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -41,6 +41,10 @@ pub(crate) struct Held {
     pub(crate) leases: usize,
     /// The caches.
     pub(crate) caches: Vec<vfs::caches::Entry>,
+    /// Lines of the audit log that were written, and that were lost.
+    pub(crate) audit: (u64, u64),
+    /// Slow operations.
+    pub(crate) slow: u64,
 }
 
 /// A protocol's part in status and reload.
@@ -97,6 +101,11 @@ pub(crate) trait View: Send + Sync {
 
     /// Looks which snapshots the shares have now, if this shows them.
     fn look_at_snapshots(&self) {}
+
+    /// The slowest operations since the last call, if this knows them.
+    fn slowest(&self) -> Vec<SlowOperation> {
+        Vec::new()
+    }
 
     /// Shows or limits the caches, if this knows them.
     fn caches(&self, _request: &CachesRequest) -> Option<Result<CachesAnswer, Vec<String>>> {
@@ -297,6 +306,10 @@ impl Report for Running {
     fn caches(&self, request: CachesRequest) -> Result<CachesAnswer, Vec<String>> {
         let answered = self.views.iter().find_map(|view| view.caches(&request));
         answered.unwrap_or_else(|| Err(vec!["this server has no caches".into()]))
+    }
+
+    fn slowest(&self) -> Vec<SlowOperation> {
+        self.views.iter().flat_map(|view| view.slowest()).collect()
     }
 
     fn reload(&self) -> Result<Vec<String>, Vec<String>> {

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 use vfs::index::Index;
 
 use crate::afp_view::AfpView;
+use crate::audit::Audit;
 use crate::bind::Bound;
 use crate::bonjour::BonjourView;
 use crate::caches::CachesView;
@@ -25,6 +26,7 @@ use crate::keeper::{self, Keeper};
 use crate::memory::Machine;
 use crate::nfs_view::{Found, NfsView};
 use crate::running::{Current, Running, View};
+use crate::slow::Slow;
 use crate::smb_view::SmbView;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
@@ -114,11 +116,12 @@ async fn serve_until_stopped(
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
     let events = web::Events::default();
+    let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let views: [Arc<dyn View>; 7] =
         [volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone(), wsd.clone()];
     let views = views
         .into_iter()
-        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone()))])
+        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone()])
         .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
         .collect();
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
@@ -126,7 +129,7 @@ async fn serve_until_stopped(
     let control = tokio::spawn(control::serve(socket, running.clone()));
     let guarded = (login_guard.clone(), events);
     api::serve(api, &running.current().settings.server, &running, guarded, &stopping)?;
-    tokio::spawn(tend(volumes.clone(), afp.clone(), iscsi.clone(), login_guard));
+    tokio::spawn(tend((volumes.clone(), afp.clone(), iscsi.clone()), login_guard, slow));
     tokio::spawn(availability::watch(running.clone()));
 
     say_ready(&running, volumes.clone(), said).await;
@@ -138,10 +141,8 @@ async fn serve_until_stopped(
     tokio::join!(bonjour.stopped(), wsd.stopped());
     tokio::join!(afp.say_goodbye(), iscsi.say_goodbye());
     stop.send_replace(true);
-    afp.stopped().await;
-    iscsi.stopped().await;
-    smb.stopped().await;
-    nfs.stopped().await;
+    tokio::join!(afp.stopped(), iscsi.stopped(), smb.stopped(), nfs.stopped());
+    let _ = tokio::task::spawn_blocking(move || audit.stop()).await; // a panic there was logged
     volumes.quotas().stop();
     Ok(())
 }
@@ -241,15 +242,15 @@ impl Ports {
 }
 
 async fn tend(
-    volumes: Arc<Volumes>,
-    afp: Arc<AfpView>,
-    iscsi: Arc<IscsiView>,
+    (volumes, afp, iscsi): (Arc<Volumes>, Arc<AfpView>, Arc<IscsiView>),
     login_guard: Arc<auth::LoginGuard>,
+    slow: Arc<Slow>,
 ) {
     let mut every = tokio::time::interval(TEND_EVERY);
     loop {
         every.tick().await;
         login_guard.log.tend(Instant::now());
+        slow.tend(Instant::now());
         let (volumes, afp, iscsi) = (volumes.clone(), afp.clone(), iscsi.clone());
         let work = move || {
             volumes.tend();

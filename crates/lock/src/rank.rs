@@ -439,6 +439,14 @@ ranks! {
     ApiListeners Known,
     /// The throughput of the last day.
     ThroughputHistory Known,
+    /// What was noted of an operation.
+    OperationNotes Known,
+    /// The thread that writes the audit log.
+    AuditThread Known,
+    /// The shares that are audited.
+    AuditRules Known,
+    /// The slowest operations.
+    SlowOperations Known,
     /// The addresses of the API's connections.
     ApiConnections Known,
     /// The threads that count operations.

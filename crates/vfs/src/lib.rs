@@ -19,6 +19,7 @@ mod listing;
 mod local;
 pub mod mac;
 pub mod names;
+pub mod noted;
 mod open;
 mod payload;
 mod permission;

@@ -34,6 +34,7 @@ use crate::changing::coherence::{RECALL_DEADLINE, who};
 use crate::changing::operation::Operation;
 use crate::local::What;
 use crate::mac::FileBits;
+use crate::noted::Act;
 use crate::state::{
     Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
     Refused, State, Stream,
@@ -129,6 +130,8 @@ impl Volume {
     ) -> Result<Open> {
         let OpenOptions { stream, access, deny, create, place, granted, remove_on_close, concern, empties } =
             options;
+        let changes = access.intersects(Modes::WRITE.union(Modes::DELETE));
+        self.note(if changes { Act::OpenToChange } else { Act::Open }, &file.object);
         self.may_open(&actor.caller, file, access, granted)?;
         if remove_on_close {
             self.may_remove(place.is_some(), access)?;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio::sync::Semaphore;
 
+use super::noted::{self, Spent};
 use super::{Error, FileId, Result};
 
 /// Most calls of one file that wait at a time.
@@ -67,11 +68,20 @@ impl Pool {
     ) -> Result<T> {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return call() };
         let turns = self.turns[(file.inode % SHARDS) as usize].clone();
+        let asked = noted::clock();
         let turn = turns.acquire_owned().await.map_err(|_| Error::Io)?;
+        noted::spent(Spent::Permits, asked);
         let operation = tracing::Span::current(); // the log lines of the call belong to it
+        let (notes, queued) = (noted::current(), noted::clock());
         let called = runtime.spawn_blocking(move || {
             let waiting = Waiting::begin();
-            let result = operation.in_scope(call);
+            let result = noted::during(notes.as_ref(), || {
+                noted::spent(Spent::Queue, queued);
+                let begun = noted::clock();
+                let result = operation.in_scope(call);
+                noted::spent(Spent::Disk, begun);
+                result
+            });
             drop(waiting);
             drop(turn); // here, so that a call whose client has gone still counts until it ends
             result

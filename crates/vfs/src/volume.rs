@@ -28,6 +28,7 @@ use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
 use crate::mac::FileBits;
 use crate::mac::layout::sidecar_name;
+use crate::noted::Act;
 use crate::permission::by_mode;
 use crate::site::Site;
 use crate::state::{Cause, Modes, OpenId, Party, State};
@@ -307,8 +308,9 @@ impl Volume {
 
     /// Changes attributes.
     pub fn set_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<Change> {
-        let (node, before) = (&of.object, self.may_change(of)?);
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
+        self.note_change(cause, &of.object);
+        let (node, before) = (&of.object, self.may_change(of)?);
         if let Some(size) = changes.size {
             self.may_despite(&of.object, FileBits::WRITE_INHIBIT)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
@@ -343,6 +345,7 @@ impl Volume {
         (kind, mode): (NewKind<'_>, u32),
         acl: Option<&CreateAcl>,
     ) -> Result<Found> {
+        self.note_entry(Act::Create, &folder.object, name, None);
         self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
@@ -354,6 +357,7 @@ impl Volume {
 
     /// Another name for a file.
     pub fn link(&self, actor: &Actor, target: &Found, folder: &Found, name: &[u8]) -> Result<Change> {
+        self.note_link(&target.object, &folder.object, name);
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
@@ -368,6 +372,7 @@ impl Volume {
 
     /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
     pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
+        self.note_entry(Act::Remove, &folder.object, name, None);
         let before = self.may_change(folder)?;
         let stored = self.entry_name(&actor.caller, folder, name)?;
         self.may_take_away(actor, folder, &stored)?;
@@ -405,6 +410,7 @@ impl Volume {
 
     /// A page of a folder's entries, from after `cookie`.
     pub fn list(&self, caller: &Caller, folder: &Found, cookie: u64) -> Result<Page> {
+        self.note(Act::List, &folder.object);
         if folder.attributes.kind != Kind::Folder {
             return Err(Error::NotFolder);
         }

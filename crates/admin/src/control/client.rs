@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, Status, at_socket,
+    RestoreReport, RestoreRequest, SlowOperation, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -64,6 +64,18 @@ impl From<io::Error> for AskError {
 pub fn status(state: &Path) -> Result<Status, AskError> {
     match ask(state, Request::Status)? {
         Response::Status(status) => Ok(*status),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// The slowest operations since the last such request. The server begins to keep them with the first one.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn slowest(state: &Path) -> Result<Vec<SlowOperation>, AskError> {
+    match ask(state, Request::Slowest)? {
+        Response::Slowest(operations) => Ok(operations),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

@@ -12,6 +12,7 @@
 //! {"ask":"restore",…}         {"restored":{…}}; see `RestoreRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
+//! {"ask":"slowest"}           {"slowest":[{…}]}: the slowest operations since the last such request, some seconds before at most
 //! anything else               {"refused":["…"]}
 //! ```
 
@@ -28,14 +29,14 @@ pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,
 };
-pub use client::{AskError, ask, caches, disconnect, lun, reload, restore, say, snapshots, status};
+pub use client::{AskError, ask, caches, disconnect, lun, reload, restore, say, slowest, snapshots, status};
 pub use disconnect::Disconnect;
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
     AbsentShareStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
-    SessionStatus, ShareStatus, Status,
+    SessionStatus, ShareStatus, SlowOperation, Status,
 };
 
 use std::fs::File;
@@ -71,6 +72,8 @@ pub enum Request {
     Snapshots,
     /// A request about caches.
     Caches(CachesRequest),
+    /// The slowest operations since the last such request.
+    Slowest,
 }
 
 /// A response.
@@ -81,6 +84,8 @@ pub enum Response {
     Status(Box<Status>),
     /// The answer to [`LunRequest::List`].
     Luns(Vec<LunStatus>),
+    /// The answer to [`Request::Slowest`].
+    Slowest(Vec<SlowOperation>),
     /// The answer to [`Request::Restore`].
     Restored(Box<RestoreReport>),
     /// The answer to [`CachesRequest::Show`].

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, SOCKET, Status, at_socket,
+    RestoreReport, RestoreRequest, SOCKET, SlowOperation, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -77,6 +77,11 @@ pub trait Report: Send + Sync + 'static {
     /// # Errors
     /// Nothing was changed; the lines have the reasons.
     fn caches(&self, request: CachesRequest) -> Result<CachesAnswer, Vec<String>>;
+
+    /// The slowest operations since the last call, which also turns their recording on for some seconds.
+    fn slowest(&self) -> Vec<SlowOperation> {
+        Vec::new()
+    }
 }
 
 /// Opens the socket in the state folder. The socket of a killed server is replaced: the caller
@@ -174,7 +179,8 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
         }
     };
     let (say, responses) = mpsc::channel(PROGRESS_AHEAD);
-    let long = !matches!(request, Request::Status | Request::Say { .. } | Request::Disconnect(_));
+    let long =
+        !matches!(request, Request::Status | Request::Slowest | Request::Say { .. } | Request::Disconnect(_));
     let progress = long.then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
         let meanwhile = say.clone();
@@ -206,6 +212,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
             Ok(report) => Response::Restored(Box::new(report)),
             Err(lines) => Response::Refused(lines),
         },
+        Request::Slowest => Response::Slowest(report.slowest()),
         Request::Snapshots => report.look_at_snapshots().map_or_else(Response::Refused, Response::Done),
         Request::Caches(request) => match report.caches(request) {
             Ok(CachesAnswer::Shown(status)) => Response::Caches(status),

@@ -40,6 +40,38 @@ pub struct Status {
     pub leases: Vec<LeaseStatus>,
 }
 
+/// An operation of a client, with where its time went; times in microseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SlowOperation {
+    /// `nfs`, `smb`, `afp` or `iscsi`.
+    pub protocol: String,
+    /// The client's end of the connection.
+    #[schema(value_type = String, example = "192.0.2.7:51515")]
+    pub client: SocketAddr,
+    /// The account; empty: unknown.
+    pub user: String,
+    /// The share; empty: none.
+    pub share: String,
+    /// The specification's name of the command.
+    pub command: String,
+    /// The path of the file in the share; empty: unknown.
+    pub path: String,
+    /// The specification's name of the status.
+    pub result: String,
+    /// From the decoding of the request to its reply.
+    pub micros: u64,
+    /// Waiting for clients to return leases.
+    pub leases_micros: u64,
+    /// Waiting for a permit of a file that many calls wait for.
+    pub permits_micros: u64,
+    /// Waiting for a free thread.
+    pub queue_micros: u64,
+    /// In calls of the host that may wait for the disk.
+    pub disk_micros: u64,
+    /// Everything else, with calls of the host that usually do not wait.
+    pub other_micros: u64,
+}
+
 /// A socket.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ListenerStatus {

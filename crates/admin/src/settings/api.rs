@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use super::diagnostic::{Findings, Place};
+use super::diagnostic::Findings;
 use super::kind::Port;
 use super::section::Section;
 
@@ -22,15 +22,7 @@ pub struct ApiSettings {
 
 /// The settings of a section; relative paths count from `folder`, or from the settings file's folder.
 pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> ApiSettings {
-    let path = |key: &str| {
-        let beside = match server.place_of(key) {
-            Place::File { .. } => {
-                file.and_then(Path::parent).map_or(folder.to_owned(), |beside| folder.join(beside))
-            }
-            _ => folder.to_owned(),
-        };
-        server.text(key).map(|path| beside.join(path))
-    };
+    let path = |key: &str| server.path(key, folder, file);
     ApiSettings {
         port: server.port("admin-port"),
         listen: server.addresses("admin-listen"),

@@ -20,6 +20,7 @@ use super::model::{
 use super::section::Section;
 use super::setting::Table;
 use super::share;
+use super::told::{self, Audited};
 
 /// The effective settings with their sources.
 #[derive(Debug, Clone)]
@@ -151,6 +152,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         state: state(arguments, file, server),
         ports: ports(server),
         api: api::read(server, &arguments.folder, file),
+        told: told::read(server, &arguments.folder, file, &state(arguments, file, server)),
         smb_signing_required: server.text("smb-signing").as_deref() == Some("required"),
         smb_encryption: match server.text("smb-encryption").as_deref() {
             Some("off") => Encryption::Off,
@@ -402,6 +404,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             .text("replicate-schedule")
             .and_then(|text| snapshots::Period::named(&text)),
         quota: section.number("quota").filter(|limit| *limit > 0),
+        audit: Audited::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
         clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
     }

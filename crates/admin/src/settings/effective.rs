@@ -8,7 +8,7 @@ use super::model::{Protocol, Settings, ShareSettings};
 use super::section::Section;
 use super::setting::{Setting, Table};
 use super::table::SETTINGS;
-use super::units::as_written;
+use super::units::{as_written, duration_as_written};
 
 /// The tables of the file, overridden by the command line.
 pub(super) struct Written {
@@ -204,6 +204,7 @@ fn toml(setting: &Setting, value: &Value) -> String {
     match value {
         Value::Text(_) if setting.kind == Kind::VolumePassword => quoted("…"),
         Value::Bool(value) => value.to_string(),
+        Value::Number(number) if setting.kind == Kind::Duration => duration_as_written(*number),
         Value::Number(number) if setting.kind == Kind::Size => as_written(*number),
         Value::Number(number) => number.to_string(),
         Value::Text(text) => quoted(text),

@@ -42,6 +42,8 @@ pub enum Kind {
     Port,
     /// A size with a unit.
     Size,
+    /// A time with a unit.
+    Duration,
     /// A whole number within bounds.
     Number(u64, u64),
     /// One of these words.
@@ -175,6 +177,7 @@ impl Kind {
             Self::File => "the path of a file, in quotes".into(),
             Self::Path => "the path of a folder, in quotes".into(),
             Self::Port => "a port from 1 to 65535, 0 for any free one, or \"off\"".into(),
+            Self::Duration => "a time such as \"500 ms\", \"2 s\" or \"1 min\", or \"off\"".into(),
             Self::Size => "a size such as \"256 MiB\"".into(),
             Self::Number(low, high) => format!("a whole number from {low} to {high}"),
             Self::OneOf(words) => format!("one of {}", quoted(words)),
@@ -258,6 +261,11 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::Number(..), Raw::Text(t)) => Err(t.parse::<u64>().ok().map(|n| n.to_string())),
         (Kind::Size, Raw::Text(t)) => units::parse_size(t).map(Value::Number).ok_or(None),
         (Kind::Size, Raw::Integer(i)) => u64::try_from(*i).map(Value::Number).map_err(|_| None),
+        (Kind::Duration, Raw::Text(t)) => units::parse_duration(t)
+            .map(Value::Number)
+            .ok_or_else(|| t.trim().parse::<u64>().ok().map(|seconds| format!("\"{seconds} s\""))),
+        (Kind::Duration, Raw::Integer(i)) => Err((*i > 0).then(|| format!("\"{i} s\""))),
+        (Kind::Duration, Raw::Bool(false)) => Err(Some("\"off\"".into())),
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
         (Kind::BlockSize, Raw::Integer(size @ (512 | 4096))) => Ok(Value::Number(size.unsigned_abs())),
         (Kind::BlockSize, Raw::Text(t)) => {

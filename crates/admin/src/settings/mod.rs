@@ -29,6 +29,7 @@ mod setting;
 mod share;
 mod suggest;
 mod table;
+mod told;
 pub mod units;
 
 pub use accounts::USER_VARIABLE;
@@ -50,3 +51,4 @@ pub use model::{
 pub use page::{PAGE_TITLE, page};
 pub use setting::{Live, Setting, Table};
 pub use table::{SETTINGS, setting};
+pub use told::{Audited, ToldSettings};

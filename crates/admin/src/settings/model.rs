@@ -14,6 +14,7 @@ use super::folder::Absence;
 use super::kind::{ClientMatch, Port};
 use super::lun::LunSettings;
 use super::mentions::Mention;
+use super::told::{Audited, ToldSettings};
 
 /// All settings, of the settings file and the command line, checked as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +46,8 @@ pub struct ServerSettings {
     pub ports: Ports,
     /// The API over HTTP.
     pub api: ApiSettings,
+    /// The audit log and the log of slow operations.
+    pub told: ToldSettings,
     /// SMB clients must sign.
     pub smb_signing_required: bool,
     /// Whether SMB clients encrypt.
@@ -322,6 +325,8 @@ pub struct ShareSettings {
     pub replicate_schedule: Option<snapshots::Period>,
     /// The most bytes that the files below the folder may take.
     pub quota: Option<u64>,
+    /// The operations that the audit log has.
+    pub audit: Audited,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
     /// Rules for NFS clients; the first matching rule decides, and a client without one is refused.

@@ -1,6 +1,7 @@
 //! The checked values of one table, with their places.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Kind, Port, Raw, Value, Wrong, accept, identity};
@@ -133,6 +134,17 @@ impl Section {
 
     pub(super) fn text(&self, key: &str) -> Option<String> {
         if let Some(Value::Text(text)) = self.value(key) { Some(text) } else { None }
+    }
+
+    /// A path; a relative one counts from `folder`, or from the settings file's folder if it is written there.
+    pub(super) fn path(&self, key: &str, folder: &Path, file: Option<&Path>) -> Option<PathBuf> {
+        let beside = match self.place_of(key) {
+            Place::File { .. } => {
+                file.and_then(Path::parent).map_or(folder.to_owned(), |beside| folder.join(beside))
+            }
+            _ => folder.to_owned(),
+        };
+        self.text(key).map(|path| beside.join(path))
     }
 
     pub(super) fn identity(&self, key: &str) -> Option<[u8; 16]> {

@@ -14,7 +14,7 @@ pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0"];
 /// The values of `afp-logins`.
 pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
-use Kind::{Addresses, Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
+use Kind::{Addresses, Bool, Clients, Duration, Number, OneOf, Path, Size, SomeOf, Texts};
 use Table::{Client, Lun, Server, Share, User};
 
 /// Every setting, in the order of the documentation.
@@ -144,6 +144,24 @@ pub static SETTINGS: &[Setting] = &[
         "The least severe level that is logged.",
         "The environment variable FOURFOLD_LOG overrides it, and can name parts of the program: \
          `FOURFOLD_LOG=warn,nfs=debug`.",
+    ),
+    new(Server, "audit-log", Kind::File, "\"/var/log/fourfold/audit.log\"")
+        .without_default("`audit.log` in the state folder")
+        .says(
+            "The file of the audit log, which has a line for each operation on shares with `audit`.",
+            "Its folder must be there. A relative path counts from the folder of the settings file. docs/logs.md describes the lines.",
+        ),
+    new(Server, "audit-log-size", Size, "\"64 MiB\"").says(
+        "How large the file of the audit log gets. Then it is renamed and a new one begins.",
+        "Less than 64 KiB counts as 64 KiB.",
+    ),
+    new(Server, "audit-log-files", Number(1, 1000), "10").says(
+        "How many files of the audit log are kept beside the current one: `audit.log.1` is the newest of them.",
+        "The oldest file is removed.",
+    ),
+    new(Server, "slow-operation", Duration, "\"off\"").example("\"1 s\"").says(
+        "Operations of clients that take longer than this are logged, with where the time went.",
+        "At most 20 lines are written in a minute; others are counted. See docs/logs.md.",
     ),
     new(Server, "cache-memory", Size, "\"512 MiB\"")
         .without_default(
@@ -350,6 +368,11 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "device-nodes", OneOf(&["allow", "deny"]), "\"deny\"").says(
         "Whether NFS clients may make block and character devices.",
         "FIFOs and sockets are always allowed.",
+    ),
+    new(Share, "audit", OneOf(&["none", "changes", "all"]), "\"none\"").says(
+        "Which operations on the share the audit log has.",
+        "\"changes\": whatever changes files, folders, names or rights, also if it fails. \"all\": in addition opening, reading and \
+         listing. LUNs are not included. See `audit-log` and docs/logs.md.",
     ),
     new(Client, "match", Clients, "\"192.168.1.0/24\"").without_default("").says(
         "The hosts that the rule is for: an address, a network, \"*\" for every host, or a list of these.",

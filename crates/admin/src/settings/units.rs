@@ -1,4 +1,4 @@
-//! Sizes with units.
+//! Sizes and times with units.
 
 const UNITS: [(&str, u64); 17] = [
     ("", 1),
@@ -30,6 +30,35 @@ pub fn parse_size(text: &str) -> Option<u64> {
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let whole = whole.parse::<u64>().ok()?.checked_mul(factor)?;
     whole.checked_add(fraction_of(fraction, factor)?)
+}
+
+/// Milliseconds of `500 ms`, `2 s` or `1 min`; 0 of `off`.
+#[must_use]
+pub fn parse_duration(text: &str) -> Option<u64> {
+    let text = text.trim();
+    if text == "off" {
+        return Some(0);
+    }
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let factor = match text[end..].trim() {
+        "ms" => 1,
+        "s" => 1000,
+        "min" | "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return None,
+    };
+    text[..end].parse::<u64>().ok()?.checked_mul(factor)
+}
+
+/// The duration as a value of the settings: `"off"`, `"2 s"` or `"1500 ms"`.
+#[must_use]
+pub fn duration_as_written(milliseconds: u64) -> String {
+    match milliseconds {
+        0 => "\"off\"".into(),
+        seconds if seconds.is_multiple_of(1000) => format!("\"{} s\"", seconds / 1000),
+        _ => format!("\"{milliseconds} ms\""),
+    }
 }
 
 /// The part after the point, in bytes, rounded down. Up to nine digits.
@@ -80,6 +109,17 @@ mod tests {
     fn what_is_written_is_exactly_what_it_was() {
         assert_eq!(as_written(3 << 30), "\"3 GiB\"");
         assert_eq!(as_written((3 << 30) + 1), "3221225473");
+    }
+
+    #[test]
+    fn times_have_units() {
+        let read = ["500 ms", "2s", "1 min", "3h", "7 d", "off"].map(parse_duration);
+        let milliseconds = [500, 2000, 60_000, 10_800_000, 604_800_000, 0];
+        assert_eq!(read, milliseconds.map(Some));
+        for wrong in ["", "5", "s", "-1 s", "1 parsec", "99999999999999999999 s", "18446744073709551615 h"] {
+            assert_eq!(parse_duration(wrong), None, "{wrong}");
+        }
+        assert_eq!([0, 2000, 1500].map(duration_as_written), ["\"off\"", "\"2 s\"", "\"1500 ms\""]);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod absent;
 mod acting;
 mod afp;
+mod audited;
 mod caches;
 mod client;
 mod connections;

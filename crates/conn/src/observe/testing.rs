@@ -34,7 +34,7 @@ impl Recorder {
         static RECORDER: OnceLock<&'static Recorder> = OnceLock::new();
         RECORDER.get_or_init(|| {
             let recorder: &'static Self = Box::leak(Box::default());
-            assert!(set(Box::new(Forward(recorder))), "there is another observer");
+            assert!(set(Box::new(Forward(recorder))), "there are too many observers");
             recorder
         })
     }

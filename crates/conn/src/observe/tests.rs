@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 
 use super::testing::Recorder;
@@ -85,11 +86,23 @@ async fn operations_are_spans_and_go_to_the_observer_and_the_log() {
     read().unwrap().end(&Outcome { result: "ACCESS_DENIED", failed: true, ..outcome });
     let kept = recorder.of("192.0.2.7:51234".parse().unwrap());
     assert_eq!((kept.len(), kept[0].failed, kept[0].result.as_str()), (1, true, "ACCESS_DENIED"));
-    assert!(!set(Box::new(Another)), "only one");
+    let counts = Arc::new(AtomicUsize::new(0));
+    let switch = add(Box::new(Another(counts.clone()))).unwrap();
+    read().unwrap().end(&outcome);
+    assert_eq!(counts.load(Ordering::Relaxed), 0, "it is off");
+    switch.turn(Some(Wants { files: true, times: true }));
+    read().unwrap().end(&outcome);
+    switch.turn(None);
+    read().unwrap().end(&outcome);
+    assert_eq!(counts.load(Ordering::Relaxed), 1);
+    let more = (0..10).filter(|_| add(Box::new(Another(counts.clone()))).is_some()).count();
+    assert_eq!(more, MOST_OBSERVERS - 2, "there is a limit");
 }
 
-struct Another;
+struct Another(Arc<AtomicUsize>);
 
 impl Observer for Another {
-    fn ended(&self, _: &Operation<'_>, _: Duration) {}
+    fn ended(&self, _: &Operation<'_>, _: Duration) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }

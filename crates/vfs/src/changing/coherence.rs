@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
+use crate::noted::{self, Spent};
 use crate::state::{Cause, Modes, Range, Recall, Settled, Stream, Who};
 use crate::volume::{Actor, Node};
 use crate::{Error, FileId, Result, Volume};
@@ -59,6 +60,7 @@ impl Volume {
 
     /// Waits until no lease of this file is being recalled, and its state is here.
     pub async fn recalled(&self, file: FileId) {
+        let _timed = noted::timed(Spent::Leases);
         self.site.state.arrived(file).await;
         self.site.recalls.ended(file).await;
     }

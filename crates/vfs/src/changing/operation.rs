@@ -60,6 +60,7 @@ impl Volume {
         stream: Stream,
         cause: Cause,
     ) -> Operation<'a> {
+        self.note_change(cause, file);
         Operation { volume: self, actor, changed: Some((file, stream, cause)), own: None }
     }
 }

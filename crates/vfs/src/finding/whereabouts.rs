@@ -39,7 +39,7 @@ pub(crate) struct Whereabouts {
 }
 
 impl Whereabouts {
-    fn of(&self, file: FileId) -> Option<Seen> {
+    pub(crate) fn of(&self, file: FileId) -> Option<Seen> {
         self.seen.lock().get(&file).cloned()
     }
 

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use super::Open;
 use crate::backend::Stability;
 use crate::changing::coherence::who;
+use crate::noted::Act;
 use crate::state::{Cause, Modes, Stream};
 use crate::volume::{Node, SENT_BLINDLY, within};
 use crate::{Caller, Error, Payload, Result};
@@ -28,6 +29,7 @@ impl Open {
     /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
     /// others waits on a thread of the pool.
     pub async fn read_at(&self, offset: u64, length: usize) -> Result<ReadBytes> {
+        self.volume.note(Act::Read, &self.node);
         self.require(Modes::READ)?;
         self.may_touch(offset, length as u64, false).await?;
         if !self.is_data {

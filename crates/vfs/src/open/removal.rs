@@ -16,6 +16,7 @@ use crate::finding::entry_name::EntryName;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
+use crate::noted::Act;
 use crate::state::{Cause, Last, Stream};
 use crate::streams::File;
 use crate::volume::Node;
@@ -34,6 +35,7 @@ impl Open {
             self.guard.stay();
             return Ok(());
         }
+        self.volume.note(Act::Remove, &self.node);
         self.may_leave()?;
         if self.is_data {
             self.may_go()?;

@@ -47,7 +47,7 @@ pub use ledger::Limits;
 pub use locks::Refused;
 pub use opens::{Concern, Link, Modes, OpenGuard, OpenRequest};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
-pub use recall::{Cause, Recall, Settled};
+pub use recall::{Cause, Recall, RecallCounts, Settled, recall_counts};
 pub use removals::Last;
 pub use status::{LeaseInfo, OpenInfo, RangeInfo, Totals};
 pub use waiters::{Cancelled, Locked, WaitId, Waiter};

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::oneshot;
 
@@ -7,10 +8,29 @@ use super::leases::{Caching, LeaseEntry, LeaseId, Style};
 use super::opens::Concern;
 use super::table::Entry;
 use super::{OpenGuard, OpenRequest, Party, State, Stream};
+use crate::noted::{self, Spent};
 use crate::{Error, FileId, Result};
 
 /// How often an open is begun anew because other clients have got leases again meanwhile.
 const MOST_TRIES: usize = 8;
+
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
+static REVOKED: AtomicU64 = AtomicU64::new(0);
+
+/// The recalls of leases that have ended since the process began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RecallCounts {
+    /// All holders have answered.
+    pub answered: u64,
+    /// The lease was taken from a holder that did not answer in time.
+    pub revoked: u64,
+}
+
+/// How many recalls of leases have ended.
+#[must_use]
+pub fn recall_counts() -> RecallCounts {
+    RecallCounts { answered: ANSWERED.load(Ordering::Relaxed), revoked: REVOKED.load(Ordering::Relaxed) }
+}
 
 /// An operation on a file that another client may have in a cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -279,11 +299,16 @@ impl Recall {
 
     /// Waits for the answers until the deadline, and revokes what is missing then.
     pub async fn within(mut self, deadline: impl Future<Output = ()>) -> Settled {
-        tokio::select! {
+        let begun = noted::clock();
+        let settled = tokio::select! {
             biased;
             () = self.answered() => Settled::Answered,
             () = deadline => self.revoke(),
-        }
+        };
+        noted::spent(Spent::Leases, begun);
+        let count = if settled == Settled::Answered { &ANSWERED } else { &REVOKED };
+        count.fetch_add(1, Ordering::Relaxed);
+        settled
     }
 
     /// Takes the leases of holders that have not answered.

@@ -6,6 +6,7 @@ use super::{Actor, Change, Node, ReadData};
 use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
 use crate::mac::FileBits;
+use crate::noted::Act;
 use crate::state::{Cause, Stream};
 use crate::{Access, Error, Payload, Result, Volume};
 
@@ -19,6 +20,7 @@ impl Volume {
     /// others waits on a thread of the pool.
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
+        self.note(Act::Read, node);
         self.may_read(actor, node.id(), offset, length)?;
         let by = self.acting(&actor.caller, of, Rights::READ_DATA)?;
         node.prepare(by, &attributes, Access::READ, true)?;
@@ -65,6 +67,7 @@ impl Volume {
         data: Bytes,
         stability: Stability,
     ) -> Result<Change> {
+        self.note(Act::Write, &to.object);
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         let length = data.len();
         self.may_despite(&to.object, FileBits::WRITE_INHIBIT)?;

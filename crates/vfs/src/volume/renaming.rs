@@ -48,6 +48,7 @@ impl Volume {
         mode: RenameMode,
         is_right: impl FnOnce(&[u8]) -> bool,
     ) -> Result<(Change, Change)> {
+        self.note_move((&from.0.object, from.1), (&to.0.object, to.1));
         self.may_gain_entry(to.0)?;
         let (before, before_to) = (self.may_change(from.0)?, to.0.attributes);
         let name = self.entry_name(&actor.caller, from.0, from.1)?;

@@ -1,0 +1,376 @@
+//! What is noted of a client's operation while it runs, if an observer wants it: the files that it concerns, and where its
+//! time goes.
+//!
+//! The code that executes an operation makes its notes current on the thread, for each part of the operation that runs
+//! there. A note outside an operation is dropped. While no observer wants notes, each place that would make one costs a
+//! relaxed load.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use lock::{Mutex, rank};
+
+use crate::state::Cause;
+use crate::volume::Node;
+use crate::{FileId, Volume};
+
+/// The most files that are noted of one operation.
+const MOST_FILES: usize = 8;
+/// The longest path that is noted, in bytes; of a longer one the end is kept.
+const LONGEST_PATH: usize = 4096;
+
+/// The observers that want files, one bit each.
+static FILES: AtomicU32 = AtomicU32::new(0);
+/// The observers that want times, one bit each.
+static TIMES: AtomicU32 = AtomicU32::new(0);
+
+thread_local! {
+    /// The notes of the operation that runs on this thread.
+    static CURRENT: RefCell<Option<Arc<Notes>>> = const { RefCell::new(None) };
+}
+
+/// What an operation does to a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// Opens it for reading, or to see what it is.
+    Open,
+    /// Opens it for changes.
+    OpenToChange,
+    /// Reads its data.
+    Read,
+    /// Lists a folder.
+    List,
+    /// Makes it.
+    Create,
+    /// Changes its data or size.
+    Write,
+    /// Changes its attributes, rights or extended attributes.
+    Attributes,
+    /// Gives it another name in addition.
+    Link,
+    /// Moves it.
+    Rename,
+    /// Removes it, or has it removed when it is closed.
+    Remove,
+}
+
+impl Act {
+    /// The word in the audit log.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Open | Self::OpenToChange => "open",
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Create => "create",
+            Self::Write => "write",
+            Self::Attributes => "attributes",
+            Self::Link => "link",
+            Self::Rename => "rename",
+            Self::Remove => "remove",
+        }
+    }
+
+    /// Whether it changes something, or has `failed` and would have.
+    #[must_use]
+    pub fn is_change(self, failed: bool) -> bool {
+        match self {
+            Self::Open | Self::Read | Self::List => false,
+            Self::OpenToChange => failed,
+            _ => true,
+        }
+    }
+}
+
+/// What an operation does, or tries to do, to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileNote {
+    /// What it does.
+    pub act: Act,
+    /// The path from the share's folder, without a slash at the front; empty for that folder, and for a file whose path
+    /// the host does not tell. Bytes that are not UTF-8 are written as `\xNN`.
+    pub path: String,
+    /// The path after a move, or of a further name.
+    pub to: Option<String>,
+    /// The inode number, if the file was known before the operation.
+    pub inode: Option<u64>,
+}
+
+/// Where an operation spends time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// Waiting for clients to return leases.
+    Leases,
+    /// Waiting for a permit of a file that many calls wait for.
+    Permits,
+    /// Waiting for a free thread of the pool.
+    Queue,
+    /// In calls of the host that may wait for the disk.
+    Disk,
+}
+
+/// What was noted of an operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Noted {
+    /// The files; at most eight.
+    pub files: Vec<FileNote>,
+    /// See [`Spent::Leases`].
+    pub leases: Duration,
+    /// See [`Spent::Permits`].
+    pub permits: Duration,
+    /// See [`Spent::Queue`].
+    pub queue: Duration,
+    /// See [`Spent::Disk`].
+    pub disk: Duration,
+}
+
+/// The notes of one operation.
+#[derive(Debug, Default)]
+pub struct Notes(Mutex<Noted, rank::OperationNotes>);
+
+/// An observer, by its number below 32, wants files or times, or wants them no longer.
+pub fn want(observer: u32, files: bool, times: bool) {
+    let bit = 1 << observer;
+    for (wanted, bits) in [(files, &FILES), (times, &TIMES)] {
+        match wanted {
+            true => bits.fetch_or(bit, Ordering::Relaxed),
+            false => bits.fetch_and(!bit, Ordering::Relaxed),
+        };
+    }
+}
+
+impl Notes {
+    /// Notes for an operation that begins, if an observer wants any.
+    #[must_use]
+    pub fn begin() -> Option<Arc<Self>> {
+        (FILES.load(Ordering::Relaxed) | TIMES.load(Ordering::Relaxed) != 0).then(Arc::default)
+    }
+
+    /// What was noted up to now.
+    #[must_use]
+    pub fn taken(&self) -> Noted {
+        self.0.lock().clone()
+    }
+}
+
+/// Runs a part of the operation that these notes belong to.
+pub fn during<T>(notes: Option<&Arc<Notes>>, part: impl FnOnce() -> T) -> T {
+    let Some(notes) = notes else { return part() };
+    let _before = Before(CURRENT.replace(Some(notes.clone())));
+    part()
+}
+
+/// The notes that were current before a part of an operation. They are current again when this is dropped.
+struct Before(Option<Arc<Notes>>);
+
+impl Drop for Before {
+    fn drop(&mut self) {
+        CURRENT.set(self.0.take());
+    }
+}
+
+/// The notes of the operation on this thread, to take them to another thread.
+pub(crate) fn current() -> Option<Arc<Notes>> {
+    if FILES.load(Ordering::Relaxed) | TIMES.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// The time now, if an observer wants times.
+pub(crate) fn clock() -> Option<Instant> {
+    (TIMES.load(Ordering::Relaxed) != 0).then(Instant::now)
+}
+
+/// Notes the time since `begun`.
+pub(crate) fn spent(on: Spent, begun: Option<Instant>) {
+    let (Some(begun), Some(notes)) = (begun, current()) else { return };
+    let took = begun.elapsed();
+    let mut noted = notes.0.lock();
+    let sum = match on {
+        Spent::Leases => &mut noted.leases,
+        Spent::Permits => &mut noted.permits,
+        Spent::Queue => &mut noted.queue,
+        Spent::Disk => &mut noted.disk,
+    };
+    *sum = sum.saturating_add(took);
+}
+
+/// Notes the time from here to its end, also if what waits gives up.
+pub(crate) fn timed(on: Spent) -> Timed {
+    Timed(on, clock())
+}
+
+/// See [`timed`].
+pub(crate) struct Timed(Spent, Option<Instant>);
+
+impl Drop for Timed {
+    fn drop(&mut self) {
+        spent(self.0, self.1);
+    }
+}
+
+/// Adds a note, unless there is one about the same file that says as much.
+fn add(notes: &Notes, note: FileNote) {
+    let mut noted = notes.0.lock();
+    let says_as_much = |known: &FileNote| {
+        let is_part = known.act == Act::Create
+            && matches!(note.act, Act::Open | Act::OpenToChange | Act::Attributes | Act::Write);
+        known.path == note.path && known.to == note.to && (known.act == note.act || is_part)
+    };
+    if noted.files.len() < MOST_FILES && !noted.files.iter().any(says_as_much) {
+        noted.files.push(note);
+    }
+}
+
+fn wanted() -> Option<Arc<Notes>> {
+    if FILES.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    CURRENT.with_borrow(Clone::clone)
+}
+
+impl Volume {
+    /// Notes what is done to a file.
+    pub(crate) fn note(&self, act: Act, of: &Node) {
+        if let Some(notes) = wanted() {
+            let path = self.noted_path(of);
+            add(&notes, FileNote { act, path: text(&path), to: None, inode: Some(of.id().inode) });
+        }
+    }
+
+    /// Notes a change of a file with this cause.
+    pub(crate) fn note_change(&self, cause: Cause, of: &Node) {
+        match cause {
+            Cause::Write | Cause::Truncate | Cause::Overwrite => self.note(Act::Write, of),
+            Cause::Attributes => self.note(Act::Attributes, of),
+            Cause::Remove => self.note(Act::Remove, of),
+            _ => {}
+        }
+    }
+
+    /// Notes what is done to an entry of a folder.
+    pub(crate) fn note_entry(&self, act: Act, folder: &Node, name: &[u8], file: Option<FileId>) {
+        if let Some(notes) = wanted() {
+            let path = self.noted_entry(folder, name);
+            add(&notes, FileNote { act, path: text(&path), to: None, inode: file.map(|file| file.inode) });
+        }
+    }
+
+    /// Notes a move.
+    pub(crate) fn note_move(&self, from: (&Node, &[u8]), to: (&Node, &[u8])) {
+        if let Some(notes) = wanted() {
+            let (path, to) = (self.noted_entry(from.0, from.1), self.noted_entry(to.0, to.1));
+            add(&notes, FileNote { act: Act::Rename, path: text(&path), to: Some(text(&to)), inode: None });
+        }
+    }
+
+    /// Notes a further name of a file.
+    pub(crate) fn note_link(&self, file: &Node, folder: &Node, name: &[u8]) {
+        if let Some(notes) = wanted() {
+            let (path, to) = (self.noted_path(file), self.noted_entry(folder, name));
+            let inode = Some(file.id().inode);
+            add(&notes, FileNote { act: Act::Link, path: text(&path), to: Some(text(&to)), inode });
+        }
+    }
+
+    fn noted_entry(&self, folder: &Node, name: &[u8]) -> Vec<u8> {
+        let mut path = self.noted_path(folder);
+        if !path.is_empty() {
+            path.push(b'/');
+        }
+        path.extend_from_slice(name);
+        path
+    }
+
+    /// The path, by what the host has in memory, or by where the file was seen last; empty if neither knows it.
+    fn noted_path(&self, of: &Node) -> Vec<u8> {
+        if let Some(parts) = self.backend.path_hint(&**of) {
+            return parts.join(&b'/');
+        }
+        let opened = self.site.places.place_of(of.id()).map(|(folder, name)| (folder, name.to_vec()));
+        let place = opened.or_else(|| {
+            let (folder, name) = self.whereabouts.of(of.id())?;
+            Some((self.node(&folder).ok()?.object, name.to_vec()))
+        });
+        let Some((folder, name)) = place.filter(|(folder, _)| folder.id() != of.id()) else {
+            return Vec::new();
+        };
+        let above = self.backend.path_hint(&*folder).map(|parts| parts.join(&b'/')).unwrap_or_default();
+        if above.is_empty() { name } else { [above, name].join(&b'/') }
+    }
+}
+
+/// A path as text.
+fn text(path: &[u8]) -> String {
+    let from = path.len().saturating_sub(LONGEST_PATH);
+    let mut text = String::with_capacity(path.len() - from);
+    for chunk in path[from..].utf8_chunks() {
+        text.push_str(chunk.valid());
+        chunk.invalid().iter().for_each(|byte| text.push_str(&format!("\\x{byte:02x}")));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::backend::host::{Host, HostOptions};
+    use crate::backend::{NewKind, RenameMode, Stability};
+    use crate::state::{ClientId, Party};
+    use crate::{Actor, Caller, Kind, SetAttributes, VolumeOptions};
+
+    #[test]
+    fn bytes_that_are_no_text_are_shown_as_numbers() {
+        assert_eq!(text("straße".as_bytes()), "straße");
+        assert_eq!(text(b"a\xff/b"), "a\\xff/b");
+        assert_eq!(text(&[b'a'; 5000]).len(), LONGEST_PATH);
+    }
+
+    /// One test, because whether notes are wanted is one fact of the process.
+    #[tokio::test]
+    async fn an_operation_notes_its_files_while_an_observer_wants_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = Host::open(folder.path(), &HostOptions::default()).unwrap();
+        let volume = Volume::new(Arc::new(host), VolumeOptions::default());
+        let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
+        let root = volume.root().unwrap();
+        assert!(Notes::begin().is_none(), "nobody asked");
+        want(3, true, true);
+        let of = |part: &dyn Fn()| {
+            let notes = Notes::begin();
+            during(notes.as_ref(), part);
+            let files = notes.unwrap().taken().files;
+            files.into_iter().map(|note| (note.act, note.path, note.to)).collect::<Vec<_>>()
+        };
+        let made = of(&|| _ = volume.create(&actor, &root, b"plans", NewKind::Folder, 0o755));
+        assert_eq!(made, [(Act::Create, "plans".into(), None)]);
+        let plans = volume.lookup(&actor.caller, &root.object, b"plans").unwrap();
+        let made = of(&|| _ = volume.create(&actor, &plans, b"a", NewKind::File, 0o644));
+        assert_eq!(made, [(Act::Create, "plans/a".into(), None)]);
+        let file = volume.lookup(&actor.caller, &plans.object, b"a").unwrap();
+        let changes = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
+        let set = of(&|| _ = volume.set_attributes(&actor, &file, &changes));
+        assert_eq!(set, [(Act::Attributes, "plans/a".into(), None)]);
+        let notes = Notes::begin();
+        let written = volume.write(&actor, &file, 0, bytes::Bytes::from_static(b"x"), Stability::File);
+        let mut written = std::pin::pin!(written);
+        std::future::poll_fn(|cx| during(notes.as_ref(), || written.as_mut().poll(cx))).await.unwrap();
+        let noted = notes.unwrap().taken();
+        assert_eq!(noted.files.len(), 1, "{noted:?}");
+        assert_eq!((noted.files[0].act, &*noted.files[0].path), (Act::Write, "plans/a"));
+        assert!(noted.disk > Duration::ZERO, "{noted:?}");
+        let moved = of(&|| {
+            volume.rename(&actor, (&plans, b"a"), (&root, b"b"), RenameMode::Replace).unwrap();
+        });
+        assert_eq!(moved, [(Act::Rename, "plans/a".into(), Some("b".into()))]);
+        let gone = of(&|| _ = volume.remove(&actor, &root, b"b", Kind::File));
+        assert_eq!(gone, [(Act::Remove, "b".into(), None)]);
+        let refused = of(&|| _ = volume.remove(&actor, &root, b"absent", Kind::File));
+        assert_eq!(refused, [(Act::Remove, "absent".into(), None)], "it is tried");
+        want(3, false, false);
+        assert!(Notes::begin().is_none());
+    }
+}
