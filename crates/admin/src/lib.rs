@@ -10,7 +10,7 @@ mod state;
 
 pub use settings::{
     Access, AfpLogin, ApiSettings, Arguments, Audited, Bonjour, ClientMatch, ClientRule, DenyModes,
-    Diagnostic, Encryption, LogFormat, MacLayout, Port, Ports, Protocol, ServerSettings, Settings,
-    ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
+    Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol, ServerSettings,
+    Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
 };
 pub use state::{State, StateError};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use admin::control::{Listener, ListenerStatus};
+use admin::control::{AlertStatus, Listener, ListenerStatus};
 use admin::{ApiSettings, ServerSettings};
 use anyhow::Context;
 use auth::LoginGuard;
@@ -92,7 +92,66 @@ fn figures(held: &Held, started: Instant) -> Figures {
             one(held.slow as f64),
         )
         .with("resident_memory", "Memory of the process", Meaning::Bytes, resident);
-    caches(figures, held)
+    caches(seen(figures, held), held)
+}
+
+/// The alerts, and what their rules look at.
+fn seen(figures: Figures, held: &Held) -> Figures {
+    let one = |value: f64| vec![(Vec::new(), value)];
+    let facts = &held.seen.facts;
+    let of_share = |share: &String, value: f64| (vec![("share", share.clone())], value);
+    let snapshots = facts.snapshots.iter().map(|(share, age)| of_share(share, age.as_secs_f64()));
+    let backups = facts.backups.iter().map(|backup| {
+        let labels = vec![("share", backup.share.clone()), ("backup", backup.name.clone())];
+        (labels, backup.age.as_secs_f64())
+    });
+    let free = facts.space.iter().map(|space| of_share(&space.share, space.free as f64));
+    let size = facts.space.iter().map(|space| of_share(&space.share, space.total as f64));
+    figures
+        .with(
+            "alerts",
+            "Alerts that are raised",
+            Meaning::Number,
+            held.seen.alerts.iter().map(alert).collect(),
+        )
+        .with(
+            "snapshot_age_seconds",
+            "Since the newest snapshot of a share with a schedule",
+            Meaning::Number,
+            snapshots.collect(),
+        )
+        .with("backup_age_seconds", "Since a Mac's last backup", Meaning::Number, backups.collect())
+        .with("disk_free", "Free space of a share's disk", Meaning::Bytes, free.collect())
+        .with("disk_size", "Size of a share's disk", Meaning::Bytes, size.collect())
+        .with(
+            "alert_messages",
+            "Messages about alerts, sent and failed",
+            Meaning::Count,
+            vec![
+                (vec![("result", "sent".to_owned())], held.seen.messages.0 as f64),
+                (vec![("result", "failed".to_owned())], held.seen.messages.1 as f64),
+            ],
+        )
+        .with(
+            "failed_logins",
+            "Logins that failed or were refused",
+            Meaning::Count,
+            one(held.seen.facts.failed_logins as f64),
+        )
+        .with(
+            "disk_calls_waiting",
+            "Calls of the host that wait for a disk",
+            Meaning::Number,
+            one(held.seen.facts.waiting as f64),
+        )
+}
+
+/// A raised alert with the value 1. Their number is limited.
+fn alert(alert: &AlertStatus) -> (Vec<(&'static str, String)>, f64) {
+    let AlertStatus { name, about, severity, .. } = alert;
+    let labels =
+        vec![("alert", name.clone()), ("about", about.clone()), ("severity", severity.word().to_owned())];
+    (labels, 1.0)
 }
 
 fn caches(figures: Figures, held: &Held) -> Figures {

@@ -8,7 +8,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use admin::ShareSettings;
-use admin::control::{CachesAnswer, CachesRequest, Report, Status};
+use admin::control::{AlertStatus, CachesAnswer, CachesRequest, Report, Severity, Status};
 use admin::settings::units::format_size;
 use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
 use vfs::backend::host::as_ourselves;
@@ -82,7 +82,7 @@ impl Manage for Console {
             name: here::server_name(&current.settings.server),
             version: env!("CARGO_PKG_VERSION").into(),
             uptime_s: self.running.uptime().as_secs(),
-            notes: notes(&current, &shares, part),
+            notes: with_alerts(notes(&current, &shares, part), self.running.held().seen.alerts),
             holdings: self.holdings(),
             shares,
             memory: memory::resident(),
@@ -200,6 +200,19 @@ fn notes(current: &Current, spaces: &[SpaceStatus], part: f64) -> Vec<Note> {
     if current.settings.shares.is_empty() {
         let text = "No folder is shared".to_owned();
         note(Level::Hint, text, "`fourfold create NAME --path DIR` on the server shares one.");
+    }
+    notes.sort_by_key(|note| note.level);
+    notes
+}
+
+/// The alerts that say more than the notes, which have the space of shares by themselves.
+fn with_alerts(mut notes: Vec<Note>, alerts: Vec<AlertStatus>) -> Vec<Note> {
+    for alert in alerts.into_iter().filter(|alert| alert.name != "space") {
+        let level = match alert.severity {
+            Severity::Critical => Level::Problem,
+            Severity::Warning => Level::Warning,
+        };
+        notes.push(Note { level, text: alert.text, hint: format!("Since {}.", alert.since) });
     }
     notes.sort_by_key(|note| note.level);
     notes

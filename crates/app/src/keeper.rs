@@ -19,9 +19,14 @@ use crate::cli::Where;
 use crate::running::{Current, View};
 use crate::{exit, here, log};
 
+mod failures;
 mod pulls;
 mod time_machine;
 
+pub(crate) use failures::{Failure, Kept, read as failures};
+pub(crate) use time_machine::{bundles, changed};
+
+use failures::Failures;
 use pulls::Pulls;
 use time_machine::Sessions;
 
@@ -82,7 +87,7 @@ pub(crate) fn mount_pools(settings: &Settings) {
 pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
     let arguments = place.arguments(here::privileged(), here::folder()?);
     let (mut is_logging, mut pulls, mut sessions) = (false, Pulls::default(), Sessions::default());
-    let mut limits = Limits::default();
+    let (mut limits, mut failures) = (Limits::default(), Failures::default());
     loop {
         match Settings::load(&arguments) {
             Ok(settings) => {
@@ -91,11 +96,12 @@ pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
                     is_logging = true;
                 }
                 limits.keep(&settings.shares);
-                let changed = settings.shares.iter().filter(|share| keep(share)).count();
-                if changed + sessions.look(&settings) > 0 {
+                let changed = settings.shares.iter().filter(|share| keep(share, &mut failures)).count();
+                if changed + sessions.look(&settings, &mut failures) > 0 {
                     show(&settings.server.state);
                 }
-                pulls.look(&settings, place);
+                pulls.look(&settings, place, &mut failures);
+                failures.write(&settings);
             }
             Err(diagnostics) if !is_logging => return Ok(exit::refused(&diagnostics)),
             Err(_) => {} // the server says so, and goes on with those before
@@ -176,7 +182,7 @@ impl Limits {
 }
 
 /// Keeps the schedule of a share. Whether its snapshots have changed.
-fn keep(share: &ShareSettings) -> bool {
+fn keep(share: &ShareSettings, failures: &mut Failures) -> bool {
     if share.snapshot_schedule.rows.is_empty() && share.snapshot_floor.is_none() {
         return false;
     }
@@ -193,6 +199,7 @@ fn keep(share: &ShareSettings) -> bool {
         }
         Ok(report)
     });
+    failures.note(Kept::Snapshots, &share.name, kept.as_ref().err().map(ToString::to_string));
     tell(&share.name, kept, "the schedule of snapshots is not kept")
 }
 

@@ -5,6 +5,7 @@ mod accounts;
 mod adopt;
 mod advise;
 mod afp_view;
+mod alerts;
 mod announce;
 mod api;
 mod asking;

@@ -45,6 +45,8 @@ pub(crate) struct Held {
     pub(crate) audit: (u64, u64),
     /// Slow operations.
     pub(crate) slow: u64,
+    /// The alerts that are raised, and what else their rules have seen.
+    pub(crate) seen: crate::alerts::Seen,
 }
 
 /// A protocol's part in status and reload.

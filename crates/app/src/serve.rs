@@ -15,6 +15,7 @@ use tokio::sync::{Notify, watch};
 use vfs::index::Index;
 
 use crate::afp_view::AfpView;
+use crate::alerts::Alerts;
 use crate::audit::Audit;
 use crate::bind::Bound;
 use crate::bonjour::BonjourView;
@@ -117,11 +118,12 @@ async fn serve_until_stopped(
     tokio::spawn(look_at_memory(caches.clone()));
     let events = web::Events::default();
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
+    let alerts = Alerts::start(&current, state.path().to_owned(), login_guard.clone(), events.clone());
     let views: [Arc<dyn View>; 7] =
         [volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone(), wsd.clone()];
     let views = views
         .into_iter()
-        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone()])
+        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone(), alerts])
         .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
         .collect();
     let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));

@@ -8,6 +8,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
@@ -39,6 +40,8 @@ type Sink = Box<dyn Fn(&Line) + Send + Sync>;
 /// Writes the lines. Shared by all protocols.
 pub struct LoginLog {
     sink: Sink,
+    /// Failed and refused logins.
+    failed: AtomicU64,
     state: Mutex<State, rank::LoginLines>,
 }
 
@@ -163,7 +166,7 @@ impl LoginLog {
     pub fn to(sink: impl Fn(&Line) + Send + Sync + 'static) -> Self {
         let full = Bucket { used: 0, counted: Instant::now() };
         let state = State { places: HashMap::new(), all: [full; 2], elsewhere: 0 };
-        Self { sink: Box::new(sink), state: Mutex::new(state) }
+        Self { sink: Box::new(sink), failed: AtomicU64::new(0), state: Mutex::new(state) }
     }
 
     /// Writes an event of a login, unless there have recently been too many lines.
@@ -172,12 +175,21 @@ impl LoginLog {
             Event::Failed(_) | Event::Refused => Kind::Failure,
             Event::Accepted(_) | Event::Ended { .. } => Kind::Other,
         };
+        if kind == Kind::Failure {
+            self.failed.fetch_add(1, Ordering::Relaxed);
+        }
         let place = network(login.peer.ip());
         let Some(left_out) = self.state.lock().admit((place, kind), now) else { return };
         if left_out > 0 {
             (self.sink)(&Line::LeftOut { address: Some(login.peer.ip().to_canonical()), lines: left_out });
         }
         (self.sink)(&line(login, event));
+    }
+
+    /// How many logins have failed or were refused, also those without a line.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.failed.load(Ordering::Relaxed)
     }
 
     /// Writes the counts of lines above the limits, if no later line of the same source has. Called

@@ -35,6 +35,28 @@ pub(crate) struct Activity {
     pub(crate) ended: u64,
 }
 
+/// The requests of one protocol that hold threads because calls of the host do not return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StuckRequests {
+    /// The protocol.
+    pub protocol: &'static str,
+    /// The threads that they hold.
+    pub threads: usize,
+    /// How long the oldest of them has waited; `None`: there is none.
+    pub oldest: Option<Duration>,
+}
+
+/// The requests that hold threads now, of each protocol.
+pub fn stuck_requests() -> Vec<StuckRequests> {
+    let now = Instant::now();
+    let of = |of: Activity| StuckRequests {
+        protocol: of.protocol,
+        threads: of.stuck,
+        oldest: of.oldest.map(|since| now.duration_since(since)),
+    };
+    Sample::take().protocols.into_iter().map(of).collect()
+}
+
 /// Everything at one time.
 #[derive(Debug, Clone, Default)]
 struct Sample {

@@ -30,7 +30,7 @@ mod to_client;
 pub use affinity::begin_thread;
 pub use buffers::BufferPools;
 pub use connection::serve;
-pub use hang::{Hang, Monitor};
+pub use hang::{Hang, Monitor, StuckRequests, stuck_requests};
 pub use in_flight::InFlight;
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};
 pub use loops::{Loops, Stream};

@@ -447,6 +447,8 @@ ranks! {
     AuditRules Known,
     /// The slowest operations.
     SlowOperations Known,
+    /// The alerts that are raised.
+    RaisedAlerts Known,
     /// The addresses of the API's connections.
     ApiConnections Known,
     /// The threads that count operations.

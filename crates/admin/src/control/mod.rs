@@ -35,8 +35,8 @@ pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progr
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
-    AbsentShareStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
-    SessionStatus, ShareStatus, SlowOperation, Status,
+    AbsentShareStatus, AlertStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
+    SessionStatus, Severity, ShareStatus, SlowOperation, Status,
 };
 
 use std::fs::File;

@@ -38,6 +38,44 @@ pub struct Status {
     pub locks: Vec<LockStatus>,
     /// Their leases.
     pub leases: Vec<LeaseStatus>,
+    /// What a person should know or do, the oldest first.
+    pub alerts: Vec<AlertStatus>,
+}
+
+/// How much an alert matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Something will go wrong if nothing is done.
+    Warning,
+    /// Something goes wrong now.
+    Critical,
+}
+
+impl Severity {
+    /// The word in logs and metrics.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// An alert that is raised.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct AlertStatus {
+    /// Its kind: `space`, `disk`, `logins`, `backup`, `certificate`, `snapshot`, `replication` or `clock`.
+    pub name: String,
+    /// The share, backup or file that it is about; empty: the server.
+    pub about: String,
+    /// How much it matters.
+    pub severity: Severity,
+    /// When it was raised, RFC 3339 in UTC.
+    pub since: String,
+    /// What is wrong, and what to do.
+    pub text: String,
 }
 
 /// An operation of a client, with where its time went; times in microseconds.

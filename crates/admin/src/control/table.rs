@@ -12,6 +12,12 @@ impl fmt::Display for Status {
         if let Some(settings) = &self.settings {
             writeln!(f, "settings {}", clean(&settings.display().to_string()))?;
         }
+        let alerts = self.alerts.iter().map(|a| {
+            [a.severity.word().to_owned(), a.name.clone(), a.about.clone(), a.since.clone(), a.text.clone()]
+        });
+        if !self.alerts.is_empty() {
+            table(f, "Alerts", ["severity", "alert", "about", "since", "what to do"], alerts)?;
+        }
         let listeners = self
             .listeners
             .iter()

@@ -108,6 +108,7 @@ fn build(
     let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     api::check(&server, &settings.api, findings);
+    told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);

@@ -204,6 +204,7 @@ fn toml(setting: &Setting, value: &Value) -> String {
     match value {
         Value::Text(_) if setting.kind == Kind::VolumePassword => quoted("…"),
         Value::Bool(value) => value.to_string(),
+        Value::Text(text) if matches!(setting.kind, Kind::Url(_)) => quoted(&without_password(text)),
         Value::Number(number) if setting.kind == Kind::Duration => duration_as_written(*number),
         Value::Number(number) if setting.kind == Kind::Size => as_written(*number),
         Value::Number(number) => number.to_string(),
@@ -222,4 +223,14 @@ fn client(one: &ClientMatch) -> String {
         ClientMatch::Net(net) if net.prefix_len() == net.max_prefix_len() => net.addr().to_string(),
         ClientMatch::Net(net) => net.to_string(),
     }
+}
+
+/// A URL whose password is hidden.
+fn without_password(url: &str) -> String {
+    let hidden = url.split_once("://").and_then(|(scheme, rest)| {
+        let (login, host) = rest.rsplit_once('@')?;
+        let (user, _) = login.split_once(':')?;
+        Some(format!("{scheme}://{user}:…@{host}"))
+    });
+    hidden.unwrap_or_else(|| url.to_owned())
 }

@@ -44,6 +44,8 @@ pub enum Kind {
     Size,
     /// A time with a unit.
     Duration,
+    /// A URL with one of these schemes.
+    Url(&'static [&'static str]),
     /// A whole number within bounds.
     Number(u64, u64),
     /// One of these words.
@@ -178,6 +180,10 @@ impl Kind {
             Self::Path => "the path of a folder, in quotes".into(),
             Self::Port => "a port from 1 to 65535, 0 for any free one, or \"off\"".into(),
             Self::Duration => "a time such as \"500 ms\", \"2 s\" or \"1 min\", or \"off\"".into(),
+            Self::Url(schemes) => {
+                let schemes: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
+                format!("a URL that begins with {}", schemes.join(" or "))
+            }
             Self::Size => "a size such as \"256 MiB\"".into(),
             Self::Number(low, high) => format!("a whole number from {low} to {high}"),
             Self::OneOf(words) => format!("one of {}", quoted(words)),
@@ -266,6 +272,12 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
             .ok_or_else(|| t.trim().parse::<u64>().ok().map(|seconds| format!("\"{seconds} s\""))),
         (Kind::Duration, Raw::Integer(i)) => Err((*i > 0).then(|| format!("\"{i} s\""))),
         (Kind::Duration, Raw::Bool(false)) => Err(Some("\"off\"".into())),
+        (Kind::Url(schemes), Raw::Text(t)) if is_url(schemes, t) => Ok(Value::Text(t.clone())),
+        (Kind::Url(schemes), Raw::Text(t)) => {
+            let scheme = schemes.first().copied().unwrap_or_default();
+            let better = format!("{scheme}://{t}");
+            Err((!t.contains("://") && is_url(schemes, &better)).then(|| format!("{better:?}")))
+        }
         (Kind::OneOf(words), raw) => one_of(words, raw).map(Value::Text),
         (Kind::BlockSize, Raw::Integer(size @ (512 | 4096))) => Ok(Value::Number(size.unsigned_abs())),
         (Kind::BlockSize, Raw::Text(t)) => {
@@ -341,6 +353,18 @@ fn better_client(text: &str) -> Option<String> {
         Err(_) => IpNet::from(address),
     };
     Some(format!("\"{net}\""))
+}
+
+/// `scheme://host…` without spaces.
+fn is_url(schemes: &[&str], text: &str) -> bool {
+    let Some((scheme, rest)) = text.split_once("://") else { return false };
+    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = host.rsplit('@').next().unwrap_or_default();
+    schemes.contains(&scheme)
+        && text.len() <= 1024
+        && !host.is_empty()
+        && !host.starts_with(':')
+        && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }
 
 /// The name of an initiator; RFC 7143 4.2.7.1 has lower case.

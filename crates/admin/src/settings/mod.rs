@@ -51,4 +51,4 @@ pub use model::{
 pub use page::{PAGE_TITLE, page};
 pub use setting::{Live, Setting, Table};
 pub use table::{SETTINGS, setting};
-pub use told::{Audited, ToldSettings};
+pub use told::{Audited, MailSettings, ToldSettings};

@@ -46,7 +46,7 @@ pub struct ServerSettings {
     pub ports: Ports,
     /// The API over HTTP.
     pub api: ApiSettings,
-    /// The audit log and the log of slow operations.
+    /// The audit log, the log of slow operations, and alerts.
     pub told: ToldSettings,
     /// SMB clients must sign.
     pub smb_signing_required: bool,

@@ -14,7 +14,7 @@ pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0"];
 /// The values of `afp-logins`.
 pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
-use Kind::{Addresses, Bool, Clients, Duration, Number, OneOf, Path, Size, SomeOf, Texts};
+use Kind::{Addresses, Bool, Clients, Duration, Number, OneOf, Path, Size, SomeOf, Texts, Url};
 use Table::{Client, Lun, Server, Share, User};
 
 /// Every setting, in the order of the documentation.
@@ -163,6 +163,33 @@ pub static SETTINGS: &[Setting] = &[
         "Operations of clients that take longer than this are logged, with where the time went.",
         "At most 20 lines are written in a minute; others are counted. See docs/logs.md.",
     ),
+    new(Server, "alert-space", Number(0, 50), "5").says(
+        "Percent of the space of a share's disk: an alert is raised when less is free; 0: never.",
+        "An alert is also raised when less than `snapshot-floor` of the share is free.",
+    ),
+    new(Server, "alert-backup", Duration, "\"7 d\"").says(
+        "An alert is raised when the last backup of a Mac is older than this.",
+        "It counts for backups in shares with `time-machine`.",
+    ),
+    new(Server, "alert-webhook", Url(&["https", "http"]), "\"https://alerts.example.com/fourfold\"")
+        .without_default("none")
+        .says(
+            "Alerts are sent to this URL by POST, as JSON, when they are raised and when they are cleared.",
+            "A request that fails is repeated up to four times within a minute. docs/alerts.md describes the JSON.",
+        ),
+    new(Server, "alert-mail", Url(&["smtps", "smtp"]), "\"smtps://user:password@mail.example.com\"")
+        .without_default("none")
+        .says(
+            "Alerts are sent by mail through this server.",
+            "`smtps://` is encrypted from the start, `smtp://HOST?tls=required` by STARTTLS, `smtp://` not at all. It needs \
+             `alert-mail-from` and `alert-mail-to`. `fourfold check --print` hides the password; protect the settings file.",
+        ),
+    new(Server, "alert-mail-from", Kind::Text, "\"storage@example.com\"")
+        .without_default("none")
+        .says("The sender of mails about alerts.", ""),
+    new(Server, "alert-mail-to", Texts, "[]")
+        .example("[\"ada@example.com\"]")
+        .says("The receivers of mails about alerts.", ""),
     new(Server, "cache-memory", Size, "\"512 MiB\"")
         .without_default(
             "an eighth of the memory that the server may use, at least 64 MiB and at most 16 GiB. The memory is that of the \

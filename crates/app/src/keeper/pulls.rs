@@ -12,6 +12,7 @@ use anyhow::Context;
 use jiff::tz::TimeZone;
 use snapshots::Period;
 
+use super::failures::{Failures, Kept};
 use crate::cli::Where;
 
 /// The longest message of a program that is kept.
@@ -42,13 +43,13 @@ impl Pulls {
     }
 
     /// Reports programs that have ended, and starts those that are due.
-    pub(super) fn look(&mut self, settings: &Settings, place: &Where) {
+    pub(super) fn look(&mut self, settings: &Settings, place: &Where, failures: &mut Failures) {
         if self.new.iter().any(|folder| snapshots::is_replica(folder))
             && control::reload(&settings.server.state).is_ok()
         {
             self.new.retain(|folder| !snapshots::is_replica(folder));
         }
-        self.running.retain(|share, running| !running.has_ended(share));
+        self.running.retain(|share, running| !running.has_ended(share, failures));
         for share in &settings.shares {
             let Some(from) = &share.replicate_from else { continue };
             let last = last(&share.path).max(self.tried.get(&share.name).copied());
@@ -66,6 +67,7 @@ impl Pulls {
                 Err(error) => {
                     let error = format!("{error:#}");
                     tracing::warn!(share = share.name, error, "the replica is not fetched");
+                    failures.note(Kept::Replica, &share.name, Some(error));
                 }
             }
         }
@@ -107,14 +109,16 @@ impl Running {
         Ok(Self { child, said })
     }
 
-    fn has_ended(&mut self, share: &str) -> bool {
+    fn has_ended(&mut self, share: &str, failures: &mut Failures) -> bool {
         let Ok(status) = self.child.try_wait() else { return false };
         let Some(status) = status else { return false };
         let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
         if status.success() {
             tracing::info!(share, "replica fetched");
+            failures.note(Kept::Replica, share, None);
         } else {
-            tracing::warn!(share, error = said, "the replica is not fetched; the next run continues");
+            tracing::warn!(share, error = &*said, "the replica is not fetched; the next run continues");
+            failures.note(Kept::Replica, share, Some(said));
         }
         true
     }

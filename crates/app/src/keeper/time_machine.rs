@@ -15,6 +15,8 @@ use admin::{Settings, ShareSettings};
 use jiff::Timestamp;
 use snapshots::{Dataset, Refusal, Report};
 
+use super::failures::{Failures, Kept};
+
 /// Before the time in the names of the snapshots.
 const PREFIX: &str = "time-machine-";
 /// The ends of the names of bundles.
@@ -33,7 +35,7 @@ pub(super) struct Sessions {
 
 impl Sessions {
     /// Takes the snapshots that are due. The number of shares whose snapshots have changed.
-    pub(super) fn look(&mut self, settings: &Settings) -> usize {
+    pub(super) fn look(&mut self, settings: &Settings, failures: &mut Failures) -> usize {
         let is_kept = |share: &&ShareSettings| share.time_machine && share.time_machine_snapshots > 0;
         let shares: Vec<&ShareSettings> = settings.shares.iter().filter(is_kept).collect();
         if shares.is_empty() {
@@ -47,6 +49,9 @@ impl Sessions {
         };
         let changed = shares.into_iter().filter(|share| {
             let done = self.share(share, &opens);
+            if let Err(error) = &done {
+                failures.note(Kept::Snapshots, &share.name, Some(error.to_string()));
+            }
             super::tell(&share.name, done, "no snapshot is taken after a session of Time Machine")
         });
         changed.count()
@@ -83,7 +88,7 @@ impl Sessions {
 }
 
 /// The bundles in the folder of a share.
-fn bundles(share: &Path) -> Vec<PathBuf> {
+pub(crate) fn bundles(share: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(share) else { return Vec::new() };
     let is_bundle = |path: &PathBuf| {
         let end = path.extension().and_then(|end| end.to_str());
@@ -103,7 +108,7 @@ fn is_in(bundle: &Path, open: &OpenStatus) -> bool {
 }
 
 /// When the bundle changed last: each backup adds bands, or replaces the lists beside them.
-fn changed(bundle: &Path) -> Option<SystemTime> {
+pub(crate) fn changed(bundle: &Path) -> Option<SystemTime> {
     let time = |path: PathBuf| {
         let found = path.symlink_metadata().ok()?;
         let since =

@@ -1,0 +1,126 @@
+//! Sending of alerts: by a webhook and by mail, in the order in which they were raised.
+
+mod mail;
+mod webhook;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use admin::{MailSettings, ToldSettings};
+use serde::Serialize;
+use tokio::sync::mpsc;
+
+use super::raised::News;
+
+/// The most alerts that wait to be sent.
+const MOST_WAITING: usize = 64;
+/// The pauses before a message is sent again.
+const PAUSES: [Duration; 4] =
+    [Duration::from_secs(1), Duration::from_secs(4), Duration::from_secs(15), Duration::from_secs(40)];
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(20);
+
+/// An alert as a webhook gets it. Fields may be added, and are never renamed or removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Message {
+    /// The name of the host.
+    server: String,
+    /// `raised` or `cleared`.
+    event: &'static str,
+    alert: admin::control::AlertStatus,
+}
+
+/// Where a message goes.
+#[derive(Debug, Clone)]
+enum Way {
+    Webhook(String),
+    Mail(MailSettings),
+}
+
+/// Counters of messages.
+#[derive(Debug, Default)]
+struct Counts {
+    sent: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// Sends alerts. A task sends them one after the other for each way.
+pub(super) struct Sender {
+    webhooks: mpsc::Sender<(Way, Message)>,
+    mails: mpsc::Sender<(Way, Message)>,
+    counts: Arc<Counts>,
+}
+
+impl Sender {
+    pub(super) fn start() -> Self {
+        let counts = Arc::<Counts>::default();
+        let start = || {
+            let (sender, queue) = mpsc::channel(MOST_WAITING);
+            tokio::spawn(send_all(queue, counts.clone(), PAUSES));
+            sender
+        };
+        Self { webhooks: start(), mails: start(), counts }
+    }
+
+    pub(super) fn send(&self, news: &News, told: &ToldSettings) {
+        let server = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let event = if news.is_raised { "raised" } else { "cleared" };
+        let message = Message { server, event, alert: news.alert.clone() };
+        let webhook = told.webhook.clone().map(|url| (&self.webhooks, Way::Webhook(url)));
+        let mail = told.mail.clone().map(|mail| (&self.mails, Way::Mail(mail)));
+        for (queue, way) in webhook.into_iter().chain(mail) {
+            if queue.try_send((way, message.clone())).is_err() {
+                self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                tracing::warn!(alert = message.alert.name, "an alert is not sent: too many wait");
+            }
+        }
+    }
+
+    /// Messages that were sent, and those that could not be sent.
+    pub(super) fn counts(&self) -> (u64, u64) {
+        (self.counts.sent.load(Ordering::Relaxed), self.counts.failed.load(Ordering::Relaxed))
+    }
+}
+
+async fn send_all<const N: usize>(
+    mut queue: mpsc::Receiver<(Way, Message)>,
+    counts: Arc<Counts>,
+    pauses: [Duration; N],
+) {
+    while let Some((way, message)) = queue.recv().await {
+        match send(&way, &message, &pauses).await {
+            Ok(()) => _ = counts.sent.fetch_add(1, Ordering::Relaxed),
+            Err(error) => {
+                counts.failed.fetch_add(1, Ordering::Relaxed);
+                let by = if matches!(way, Way::Webhook(_)) { "webhook" } else { "mail" };
+                let error = format!("{error:#}");
+                tracing::warn!(by, alert = message.alert.name, error, "an alert could not be sent");
+            }
+        }
+    }
+}
+
+/// Sends a message; tries again after each pause.
+async fn send(way: &Way, message: &Message, pauses: &[Duration]) -> anyhow::Result<()> {
+    let mut pauses = pauses.iter();
+    loop {
+        let attempt = async {
+            match way {
+                Way::Webhook(url) => webhook::post(url, serde_json::to_vec(message)?).await,
+                Way::Mail(settings) => mail::send(settings, message).await,
+            }
+        };
+        let result = match tokio::time::timeout(ATTEMPT, attempt).await {
+            Ok(result) => result,
+            Err(_) => Err(anyhow::anyhow!("no answer within {} s", ATTEMPT.as_secs())),
+        };
+        match (result, pauses.next()) {
+            (Err(_), Some(pause)) => tokio::time::sleep(*pause).await,
+            (result, _) => return result,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
