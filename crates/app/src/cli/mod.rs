@@ -140,6 +140,7 @@ Exit codes:
     /// Show what a running server is doing
     #[command(after_help = "Examples:
   fourfold status                            the server of this folder, or, for root, of this machine
+  fourfold status --watch                    what clients do now; q ends, ? shows the keys
   fourfold status --json | jq '.sessions'    for scripts
   fourfold status --state /srv/.fourfold     the server with that state folder
 
@@ -239,9 +240,13 @@ impl Where {
 
 #[derive(Debug, Args)]
 pub(crate) struct Status {
-    /// One JSON object, for scripts
+    /// One JSON object, for scripts; with --watch one in each line
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show what clients do in a second, and what is slow, again and again, every so many seconds
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2", require_equals = true,
+          value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) watch: Option<u64>,
     #[command(flatten)]
     pub(crate) state: Where,
 }

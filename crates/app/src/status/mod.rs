@@ -1,4 +1,6 @@
-//! `fourfold status`: shows the state of a running server.
+//! `fourfold status`: shows the state of a running server, once or again and again.
+
+mod watch;
 
 use std::process::ExitCode;
 
@@ -14,6 +16,9 @@ pub(crate) fn run(arguments: &Status) -> anyhow::Result<ExitCode> {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
+    if let Some(seconds) = arguments.watch {
+        return watch::run(&state, std::time::Duration::from_secs(seconds), arguments.json);
+    }
     match patiently(|_| control::status(&state)) {
         Ok(status) if arguments.json => out::json(&status)?,
         Ok(status) => out::print(status)?,
