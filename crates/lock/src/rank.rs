@@ -195,8 +195,16 @@ ranks! {
     NsmTable Known,
     /// The monitored hosts.
     NsmHosts Known,
+    /// Held while a client of NFSv4.1 creates a session: the order of its CREATE_SESSION.
+    Nfs4Creation Known,
     /// The clients of NFSv4.
     Nfs4Clients Known,
+    /// The sessions of NFSv4.1.
+    Nfs4Sessions Known,
+    /// The last request of a slot of a session.
+    Nfs4Slot Known,
+    /// The connections that use a session.
+    Nfs4Connections Known,
     /// The owners, opens and locks of a client of NFSv4.
     Nfs4Owned Known,
     /// The clients of NFSv4 that may reclaim what they held before a restart.

@@ -100,6 +100,8 @@ pub struct Service {
     login_guard: Arc<LoginGuard>,
     oldest_version: AtomicU32,
     newest_version: AtomicU32,
+    /// The minor versions of version 4 that are answered, one bit each.
+    minors: AtomicU32,
 }
 
 impl Service {
@@ -133,6 +135,7 @@ impl Service {
             login_guard: company.login_guard,
             oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),
+            minors: AtomicU32::new(1),
         })
     }
 
@@ -163,6 +166,16 @@ impl Service {
         let known = |version: &u32| (*version).clamp(crate::wire::v3::VERSION, crate::wire::v4::VERSION);
         self.oldest_version.store(known(versions.start()), Ordering::Relaxed);
         self.newest_version.store(known(versions.end()), Ordering::Relaxed);
+    }
+
+    /// Answers these minor versions of version 4: 0, 1 or both. Calls of others get NFS4ERR_MINOR_VERS_MISMATCH.
+    pub fn set_minor_versions(&self, minors: &[u32]) {
+        let known = minors.iter().filter(|minor| **minor <= v4::NEWEST_MINOR);
+        self.minors.store(known.fold(0, |bits, minor| bits | 1 << minor), Ordering::Relaxed);
+    }
+
+    pub(crate) fn speaks_minor(&self, minor: u32) -> bool {
+        minor <= v4::NEWEST_MINOR && self.minors.load(Ordering::Relaxed) >> minor & 1 == 1
     }
 
     /// The addresses of the programs, as portmap reports them.

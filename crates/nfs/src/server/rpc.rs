@@ -37,6 +37,8 @@ pub(crate) struct Call<'a> {
     pub(crate) identity: Identity,
     pub(crate) header: CallHeader<'a>,
     pub(crate) arguments: &'a [u8],
+    /// The minor version of NFSv4; 0 for everything else.
+    pub(crate) minor: u32,
     /// The whole message, for data that must outlive the call.
     pub(crate) message: &'a Bytes,
     /// When it began, if it is observed.
@@ -104,9 +106,9 @@ pub(crate) async fn answer(
         in_flight.about(&file).await;
     }
     let (service, memory, message) = (&service, &memory, &message);
-    let room = usize::MAX;
+    let (room, minor) = (usize::MAX, v4::minor_of(&header, arguments));
     let mut call =
-        Call { service, origin, memory, room, identity, header, arguments, message, begun, concerns };
+        Call { service, origin, memory, room, identity, header, arguments, minor, message, begun, concerns };
     // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
     let reserved = match call.header.program {
         crate::wire::v3::PROGRAM if call.header.version == crate::wire::v3::VERSION && !origin.datagram => {

@@ -5,6 +5,7 @@ use vfs::{Attributes as Facts, Time};
 use wire::{Reader, Writer};
 
 use super::place::{self, Place};
+use super::setting::SETTABLE_EXCLUSIVELY;
 use crate::server::rpc::Call;
 use crate::server::v3::{MAX_DATA, Target};
 use crate::wire::v4::attributes::*;
@@ -17,7 +18,7 @@ const PSEUDO: FsId = FsId { major: 0, minor: 0 };
 const SHARES: u64 = 1;
 /// The attributes that need a look at the whole file system.
 const SPACE: &[u32] = &[FILES_AVAIL, FILES_FREE, FILES_TOTAL, SPACE_AVAIL, SPACE_FREE, SPACE_TOTAL];
-/// The attributes of files and folders.
+/// The attributes of files and folders in every minor version.
 pub(super) const SUPPORTED: &[u32] = &[
     SUPPORTED_ATTRS,
     TYPE,
@@ -66,6 +67,12 @@ pub(super) const SUPPORTED: &[u32] = &[
     MOUNTED_ON_FILEID,
 ];
 
+/// The attributes of files and folders in a minor version.
+fn supported(minor: u32) -> Bitmap {
+    let all = Bitmap::of(SUPPORTED);
+    if minor > 0 { all.union(&Bitmap::of(&[SUPPATTR_EXCLCREAT])) } else { all }
+}
+
 /// Whether the set has attributes that can only be set, RFC 7530 5.5.
 pub(super) fn can_only_be_set(wanted: &Bitmap) -> bool {
     wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET)
@@ -101,7 +108,7 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
     put(call, place, &sent.which, &mut w)?;
     let own = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(|_| Status::SERVERFAULT)?;
     let is_there = |number| own.which.has(number) == sent.which.has(number);
-    if !(0..=MOUNTED_ON_FILEID).all(is_there) {
+    if !(0..=SUPPATTR_EXCLCREAT).all(is_there) {
         return Err(Status::ATTRNOTSUPP);
     }
     Ok(own.values == sent.values)
@@ -110,7 +117,8 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
 /// What is the same for all places.
 fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
     Values {
-        supported_attrs: Some(Bitmap::of(SUPPORTED)),
+        supported_attrs: Some(supported(call.minor)),
+        suppattr_exclcreat: (call.minor > 0).then(|| Bitmap::of(SETTABLE_EXCLUSIVELY)),
         fh_expire_type: Some(0), // FH4_PERSISTENT
         link_support: Some(true),
         symlink_support: Some(true),

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lock::{Mutex, rank};
 use tokio::sync::OnceCell;
@@ -31,12 +31,19 @@ impl Principal {
     pub(super) fn of(call: &Call<'_>) -> Self {
         Self { uid: call.identity.uid, is_anonymous: call.identity.nobody }
     }
+
+    #[cfg(test)]
+    pub(super) fn root() -> Self {
+        Self { uid: 0, is_anonymous: false }
+    }
 }
 
 /// A confirmed client.
 pub(super) struct Client {
     pub(super) boot: u32,
     pub(super) number: u32,
+    /// The minor version that it speaks. From 1 on sessions count its requests, and not its owners.
+    pub(super) minor: u32,
     /// The client's own name of itself.
     pub(super) name: Arc<[u8]>,
     /// Changes when the client restarts.
@@ -46,6 +53,10 @@ pub(super) struct Client {
     pub(super) party: ClientId,
     /// Its name is in the table that outlives the server.
     pub(super) recorded: OnceCell<()>,
+    /// It has said that it reclaims nothing more, RFC 8881 18.51. From minor version 1.
+    has_reclaimed: AtomicBool,
+    /// How many sessions it has. From minor version 1.
+    pub(super) sessions: AtomicUsize,
     /// When it was heard last, in milliseconds since `born`.
     heard: AtomicU64,
     born: Instant,
@@ -78,17 +89,20 @@ impl Client {
     pub(super) fn new(
         (boot, number): (u32, u32),
         name: &Arc<[u8]>,
-        verifier: Verifier,
-        principal: Principal,
+        (verifier, principal): (Verifier, Principal),
+        minor: u32,
     ) -> Arc<Self> {
         Arc::new(Self {
             boot,
             number,
+            minor,
             name: name.clone(),
             verifier,
             principal,
             party: ClientId::unused(),
             recorded: OnceCell::new(),
+            has_reclaimed: AtomicBool::new(minor == 0),
+            sessions: AtomicUsize::new(0),
             heard: AtomicU64::new(0),
             born: Instant::now(),
             is_absent: AtomicBool::new(false),
@@ -108,6 +122,16 @@ impl Client {
             let absence = self.owned.lock().absence.take();
             drop(absence);
         }
+    }
+
+    /// Whether it may have state that it has not reclaimed. Always false in minor version 0, which has no sign of it.
+    pub(super) fn is_reclaiming(&self) -> bool {
+        !self.has_reclaimed.load(Ordering::Acquire)
+    }
+
+    /// It reclaims nothing more. Answers whether it had said so before.
+    pub(super) fn end_reclaiming(&self) -> bool {
+        self.has_reclaimed.swap(true, Ordering::AcqRel)
     }
 
     /// For how many milliseconds the client has been silent.
@@ -134,6 +158,11 @@ impl Client {
         let mut owned = self.owned.lock();
         let ended = std::mem::replace(&mut *owned, Owned { is_over: true, ..Owned::default() });
         (ended.states, ended.absence)
+    }
+
+    /// Whether it has sessions, RFC 8881 18.50.
+    pub(super) fn has_sessions(&self) -> bool {
+        self.sessions.load(Ordering::Acquire) > 0
     }
 
     /// Whether it has files open.
@@ -165,6 +194,9 @@ impl Client {
             return Err(Status::RESOURCE);
         }
         let owner = Owner::new(name);
+        if self.minor > 0 {
+            owner.confirm(); // the session has excluded old requests
+        }
         owned.open_owners.insert(owner.name.clone(), owner.clone());
         Ok((owner, unconfirmed))
     }
@@ -263,6 +295,17 @@ impl Client {
     /// Forgets an open and the locks by it. Returns them, to be released without a lock.
     pub(super) fn close(&self, open: &OpenState) -> Vec<State> {
         self.owned.lock().close(open)
+    }
+
+    /// Forgets a lock state, if it `is_free`. The owner stays.
+    pub(super) fn free(&self, locks: &LockState, is_free: impl FnOnce() -> bool) -> Result<(), Status> {
+        let mut owned = self.owned.lock();
+        if !is_free() {
+            return Err(Status::LOCKS_HELD);
+        }
+        owned.states.remove(&locks.numbers.state);
+        owned.locks.remove(&(locks.owner.name.clone(), locks.open.numbers.state));
+        Ok(())
     }
 
     /// All opens and locks by them in an export.

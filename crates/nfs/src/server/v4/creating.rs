@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vfs::backend::{Found, NewKind};
-use vfs::{Error, Node, SetAttributes, SetTime, Time};
+use vfs::{Node, SetAttributes, SetTime, Time};
 use wire::Reader;
 
 use super::attributes::change;
@@ -13,7 +13,7 @@ use super::setting::{self, Wanted};
 use super::states::OpenState;
 use crate::server::rpc::Call;
 use crate::server::v3::Target;
-use crate::wire::v4::attributes::{SIZE, TIME_ACCESS, TIME_MODIFY};
+use crate::wire::v4::attributes::{SIZE, TIME_ACCESS, TIME_ACCESS_SET, TIME_MODIFY, TIME_MODIFY_SET};
 use crate::wire::v4::opens::OpenHow;
 use crate::wire::v4::types::{Bitmap, ChangeInfo, Status, Verifier};
 
@@ -64,8 +64,16 @@ pub(super) fn by_name(
             }
         }
         OpenHow::Guarded(attributes) => made(folder, name, &setting::wanted(attributes)?),
-        OpenHow::Exclusive(verifier) => made_once(call, folder, name, *verifier),
-        OpenHow::ExclusiveWith(..) => Err(Status::BADXDR.into()), // of minor version 1
+        OpenHow::Exclusive(verifier) => made_once(call, folder, name, (*verifier, &Wanted::default())),
+        OpenHow::ExclusiveWith(..) if call.minor == 0 => Err(Status::BADXDR.into()), // of minor version 1
+        OpenHow::ExclusiveWith(verifier, attributes) => {
+            let wanted = setting::wanted(attributes)?;
+            // RFC 8881 18.16.3: the times store the verifier.
+            if [TIME_ACCESS_SET, TIME_MODIFY_SET].iter().any(|&number| wanted.set.has(number)) {
+                return Err(Status::INVAL.into());
+            }
+            made_once(call, folder, name, (*verifier, &wanted))
+        }
     }
 }
 
@@ -94,8 +102,13 @@ fn new(folder: &Target, name: &[u8], found: Found, change: ChangeInfo, set: Bitm
 }
 
 /// EXCLUSIVE: the new file's times store the verifier, so that it survives a restart. The client sets the times next: the
-/// reply names them.
-fn made_once(call: &Call<'_>, folder: &Place, name: &[u8], verifier: Verifier) -> Result<Opening, Fail> {
+/// reply names them, and the attributes that are set at once.
+fn made_once(
+    call: &Call<'_>,
+    folder: &Place,
+    name: &[u8],
+    (verifier, wanted): (Verifier, &Wanted),
+) -> Result<Opening, Fail> {
     let target = folder.folder()?;
     let name = checked(name)?;
     let word = |at: usize| {
@@ -104,15 +117,11 @@ fn made_once(call: &Call<'_>, folder: &Place, name: &[u8], verifier: Verifier) -
         Time { secs: i64::from(number & 0x7fff_ffff), nanos: 0 }
     };
     let (accessed, modified) = (SetTime::To(word(0)), SetTime::To(word(4)));
-    let mark = SetAttributes { accessed, modified, ..Default::default() };
-    let set = Bitmap::of(&[TIME_ACCESS, TIME_MODIFY]);
-    let volume = &target.export.volume;
-    match volume.create(&target.actor, &target.found, name, NewKind::File, FILE_MODE) {
-        Ok(mut made) => {
-            made.found.attributes = volume.set_attributes(&target.actor, &made.found, &mark)?.after;
-            Ok(new(target, name, made.found, setting::info(&made.folder), set))
-        }
-        Err(Error::Exists) => {
+    let marked = Wanted { changes: SetAttributes { accessed, modified, ..wanted.changes }, set: wanted.set };
+    let set = wanted.set.union(&Bitmap::of(&[TIME_ACCESS, TIME_MODIFY]));
+    match setting::make(target, name, NewKind::File, &marked, FILE_MODE) {
+        Ok(made) => Ok(new(target, name, made.found, made.change, set)),
+        Err(fail) if fail.status == Status::EXIST => {
             let mut opening = existing(call, folder, name, None)?;
             let Place::File(file) = &*opening.place else { return Err(Status::EXIST.into()) };
             let now = &file.found.attributes;
@@ -122,7 +131,7 @@ fn made_once(call: &Call<'_>, folder: &Place, name: &[u8], verifier: Verifier) -
             (opening.set, opening.is_new) = (set, true);
             Ok(opening)
         }
-        Err(error) => Err(error.into()),
+        Err(fail) => Err(fail),
     }
 }
 

@@ -8,6 +8,7 @@ use wire::Writer;
 use super::Compound;
 use super::fail::Fail;
 use super::place::Place;
+use super::sequencing::Sequenced;
 use crate::server::v3::{MAX_DATA, Target, sidecar_data, size};
 use crate::wire::v4::files::{Commit, Read, Write};
 use crate::wire::v4::types::{StableHow, StateId, Status};
@@ -30,7 +31,8 @@ pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Wr
     end.encode(w);
     let count = payload.len();
     (count as u32).encode(w); // at most MAX_DATA
-    if compound.is_last {
+    let must_be_kept = compound.sequenced.as_ref().is_some_and(Sequenced::wants_kept);
+    if compound.is_last && !must_be_kept {
         compound.payload = Some(payload);
         return Ok(());
     }
@@ -85,7 +87,8 @@ pub(super) fn file(place: &Place) -> Result<&Target, Status> {
             _ if target.sidecar.is_some() => Ok(target),
             Kind::File => Ok(target),
             Kind::Folder => Err(Status::ISDIR),
-            _ => Err(Status::INVAL),
+            Kind::Link => Err(Status::SYMLINK),
+            _ => Err(Status::WRONG_TYPE),
         },
     }
 }
@@ -111,8 +114,7 @@ pub(super) fn actor(
     state: &StateId,
     mode: Modes,
 ) -> Result<Actor, Fail> {
-    let states = &compound.call.service.nfs4;
-    let Some(open) = states.opened(state, &target.named)? else { return Ok(target.actor.clone()) };
+    let Some(open) = compound.opened(state, &target.named)? else { return Ok(target.actor.clone()) };
     open.client.renew();
     // RFC 7530 9.1.6: a client that writes parts of blocks may have to read the rest.
     if mode == Modes::WRITE && !open.open.modes().0.intersects(mode) {

@@ -3,6 +3,7 @@
 use vfs::{Error, FileId};
 
 use crate::wire::v3::types::Status as Status3;
+use crate::wire::v4::OperationNumber;
 use crate::wire::v4::types::Status;
 
 /// A failed operation.
@@ -46,6 +47,23 @@ impl From<Error> for Fail {
     fn from(error: Error) -> Self {
         let recalling = if let Error::LeaseRecall(file) = error { Some(file) } else { None };
         Self { recalling, ..Status::from(error).into() }
+    }
+}
+
+/// The status of an operation in a minor version. The statuses here are those of minor version 1, unless it has dropped them:
+/// RFC 8881 15.1.16.
+pub(super) fn in_minor(status: Status, minor: u32, number: Option<OperationNumber>) -> Status {
+    use OperationNumber as Op;
+    match (minor, status) {
+        (0, Status::WRONG_TYPE) if number == Some(Op::OPEN) => Status::SYMLINK,
+        (0, Status::WRONG_TYPE) => Status::INVAL,
+        (0, Status::SYMLINK) if number == Some(Op::LOOKUPP) => Status::NOTDIR,
+        (0, Status::SYMLINK) if !matches!(number, Some(Op::OPEN | Op::LOOKUP | Op::SECINFO)) => Status::INVAL,
+        (0, _) => status,
+        (_, Status::RESOURCE) => Status::DELAY,
+        (_, Status::RESTOREFH) => Status::NOFILEHANDLE,
+        (_, Status::STALE_STATEID) => Status::BAD_STATEID,
+        _ => status,
     }
 }
 

@@ -16,7 +16,7 @@ use super::fail::Fail;
 use super::opens::{end, in_its_time};
 use super::owners::{Begun, Owner};
 use super::place::Place;
-use super::states::{LockState, OpenState, Sequence, State};
+use super::states::{LockState, OpenState, Sent, Sequence, State};
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
@@ -42,25 +42,27 @@ async fn lock_first(
     new: &NewLocker<'_>,
     w: &mut Writer,
 ) -> Result<(), Fail> {
-    let (client, found) = compound.call.service.nfs4.state(&new.open)?;
+    let sent = compound.sent(&new.open);
+    let (client, found) = compound.state(&sent)?;
     let opener = match &found {
         State::Open(open) => open.owner.clone(),
         State::Closed(owner) => owner.clone(),
         State::Lock(_) => return Err(Status::BAD_STATEID.into()),
     };
-    let turn = match opener.begin(OperationNumber::LOCK, new.open_sequence).await? {
+    let turn = match opener.begin(OperationNumber::LOCK, compound.counted(new.open_sequence)).await? {
         Begun::New(turn) => turn,
         Begun::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
     let result = async {
         let State::Open(open) = &found else { return Err(Status::BAD_STATEID.into()) };
-        open.sequence.check(new.open.sequence)?;
-        if new.owner.client != client.id() {
+        open.sequence.check(sent.sequence)?;
+        if client.minor == 0 && new.owner.client != client.id() {
             return Err(Status::STALE_CLIENTID.into());
         }
         let (owner, is_new) = client.lock_owner(&new.owner.name)?;
-        let Begun::New(own_turn) = owner.begin(OperationNumber::LOCK, new.sequence).await? else {
+        let own_turn = owner.begin(OperationNumber::LOCK, compound.counted(new.sequence)).await?;
+        let Begun::New(own_turn) = own_turn else {
             return Err(Status::BAD_SEQID.into());
         };
         let own_start = w.len();
@@ -83,15 +85,16 @@ async fn lock_more(
     (state, sequence): (&StateId, u32),
     w: &mut Writer,
 ) -> Result<(), Fail> {
-    let (client, found) = compound.call.service.nfs4.state(state)?;
+    let sent = compound.sent(state);
+    let (client, found) = compound.state(&sent)?;
     let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
-    let turn = match locks.owner.begin(OperationNumber::LOCK, sequence).await? {
+    let turn = match locks.owner.begin(OperationNumber::LOCK, compound.counted(sequence)).await? {
         Begun::New(turn) => turn,
         Begun::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
     let result = async {
-        locks.sequence.check(state.sequence)?;
+        locks.sequence.check(sent.sequence)?;
         locked(compound, place, request, (&client, &locks.open, &locks.owner), w).await
     };
     let result = result.await;
@@ -153,7 +156,7 @@ pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Res
     let target = file(&place)?;
     let range = range(request.offset, request.length)?;
     let service = compound.call.service;
-    let client = service.nfs4.client(request.owner.client)?;
+    let client = compound.client(request.owner.client)?;
     if service.monitor.in_grace() {
         return Err(Status::GRACE.into());
     }
@@ -171,21 +174,27 @@ pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Res
 /// LOCKU. Unlocking a range without locks is no error.
 pub(super) async fn unlock(compound: &Compound<'_>, request: &Unlock, w: &mut Writer) -> Result<(), Fail> {
     let place = compound.current()?.clone();
-    let (_, found) = compound.call.service.nfs4.state(&request.state)?;
+    let sent = compound.sent(&request.state);
+    let (_, found) = compound.state(&sent)?;
     let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
-    let turn = match locks.owner.begin(OperationNumber::LOCKU, request.sequence).await? {
+    let turn = match locks.owner.begin(OperationNumber::LOCKU, compound.counted(request.sequence)).await? {
         Begun::New(turn) => turn,
         Begun::Repeated(repeated) => return repeated.answer(w),
     };
     let start = w.len();
-    let result = unlocked(&place, locks, request, w).await;
+    let result = unlocked(&place, (locks, &sent), request, w).await;
     end(turn, result, &w.as_bytes()[start..], None)
 }
 
-async fn unlocked(place: &Place, locks: &LockState, request: &Unlock, w: &mut Writer) -> Result<(), Fail> {
+async fn unlocked(
+    place: &Place,
+    (locks, sent): (&LockState, &Sent),
+    request: &Unlock,
+    w: &mut Writer,
+) -> Result<(), Fail> {
     let target = file(place)?;
     let range = range(request.offset, request.length)?;
-    locks.sequence.check(request.state.sequence)?;
+    locks.sequence.check(sent.sequence)?;
     if target.named != locks.open.named {
         return Err(Status::BAD_STATEID.into());
     }
@@ -199,12 +208,14 @@ async fn unlocked(place: &Place, locks: &LockState, request: &Unlock, w: &mut Wr
 
 /// RELEASE_LOCKOWNER: the client will not use an owner any more.
 pub(super) async fn release(compound: &Compound<'_>, owner: &OwnerSent<'_>) -> Result<(), Fail> {
-    let client = compound.call.service.nfs4.client(owner.client)?;
-    let holds = |locks: &LockState| {
-        let (open, stream) = (&locks.open, stream_of(locks.open.named.view));
-        open.export.volume.state().has_ranges(open.file, &stream, &locks.in_tree).unwrap_or(true)
-    };
-    Ok(client.forget_lock_owner(&owner.name, holds)?)
+    let client = compound.client(owner.client)?;
+    Ok(client.forget_lock_owner(&owner.name, holds_ranges)?)
+}
+
+/// Whether an owner has locked a range by an open.
+pub(super) fn holds_ranges(locks: &LockState) -> bool {
+    let (open, stream) = (&locks.open, stream_of(locks.open.named.view));
+    open.export.volume.state().has_ranges(open.file, &stream, &locks.in_tree).unwrap_or(true)
 }
 
 /// Releases all ranges that an owner has locked by an open.

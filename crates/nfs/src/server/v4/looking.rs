@@ -1,10 +1,10 @@
-//! ACCESS, READLINK and SECINFO.
+//! ACCESS, READLINK, SECINFO and SECINFO_NO_NAME.
 
 use vfs::{Access, Kind};
 use wire::Writer;
 
+use super::Compound;
 use super::place::Place;
-use crate::server::rpc::Call;
 use crate::wire::rpc::AuthFlavor;
 use crate::wire::v3::access as bits;
 use crate::wire::v4::types::{LinkText, Status};
@@ -12,6 +12,9 @@ use crate::wire::xdr::{Encode, put_words};
 
 /// Every right that ACCESS can ask for.
 const KNOWN: u32 = 0x3f;
+/// secinfo_style4.
+const CURRENT: u32 = 0;
+const PARENT: u32 = 1;
 
 /// ACCESS, RFC 7530 16.1: which of the asked rights are checked, and which the caller has. The bits
 /// are those of NFSv3.
@@ -56,13 +59,37 @@ pub(super) fn read_link(place: &Place, w: &mut Writer) -> Result<(), Status> {
             LinkText::new(&text).encode(w);
             Ok(())
         }
-        _ => Err(Status::INVAL),
+        _ => Err(Status::WRONG_TYPE),
     }
 }
 
-/// SECINFO, RFC 7530 16.31: the flavours that the entry of this name can be used with.
-pub(super) fn security(call: &Call<'_>, folder: &Place, name: &[u8], w: &mut Writer) -> Result<(), Status> {
-    folder.child(call, name)?;
-    put_words(w, &[2, AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0]);
+/// SECINFO, RFC 7530 16.31: the flavours that the entry of this name can be used with. From minor version 1 on there is no
+/// current handle after it, RFC 8881 2.6.3.1.1.8.
+pub(super) fn security(compound: &mut Compound<'_>, name: &[u8], w: &mut Writer) -> Result<(), Status> {
+    compound.current()?.child(compound.call, name)?;
+    if compound.minor > 0 {
+        compound.current = None;
+    }
+    put_flavours(w);
     Ok(())
+}
+
+/// SECINFO_NO_NAME, RFC 8881 18.45: of the current file, or of the folder that it is in.
+pub(super) fn security_of_place(
+    compound: &mut Compound<'_>,
+    style: u32,
+    w: &mut Writer,
+) -> Result<(), Status> {
+    match style {
+        CURRENT => compound.current().map(|_| ())?,
+        PARENT => compound.current()?.parent(compound.call).map(|_| ())?,
+        _ => return Err(Status::BADXDR),
+    }
+    compound.current = None;
+    put_flavours(w);
+    Ok(())
+}
+
+fn put_flavours(w: &mut Writer) {
+    put_words(w, &[2, AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0]);
 }

@@ -1,11 +1,14 @@
-//! NFS version 4.0, RFC 7530: COMPOUND, the current and the saved file handle, and the operations.
+//! NFS version 4.0, RFC 7530, and 4.1, RFC 8881: COMPOUND, the current and the saved file handle, and the operations.
 //!
 //! ```text
 //! mod.rs (one operation after another) ─► place.rs: what a handle names, and the pseudo-root
 //!   looking.rs, attributes.rs, listing.rs, data.rs, changing.rs, setting.rs    on files, as version 3
-//!   clients.rs ─► client.rs ─► states.rs, owners.rs     what clients hold, and their leases
-//!   opens.rs, creating.rs, locks.rs                     the operations that change it, in their owners' order
-//!   fail.rs                                             the one map from facts of the tree to statuses
+//!   names.rs ─► clients.rs ─► client.rs ─► states.rs, owners.rs     who clients are, what they hold, and their leases.rs
+//!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
+//!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
+//!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
+//!   stateids.rs                                                     what a stateid means in each minor version
+//!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
 mod attributes;
@@ -13,18 +16,26 @@ mod changing;
 mod client;
 mod clients;
 mod creating;
+mod creation;
 mod data;
+mod exchanging;
 mod fail;
+mod leases;
 mod listing;
 mod locks;
 mod looking;
+mod names;
 mod opens;
 mod owners;
 mod place;
+mod reclaiming;
 mod records;
 mod registering;
 mod reserving;
+mod sequencing;
+mod sessions;
 mod setting;
+mod stateids;
 mod states;
 #[cfg(test)]
 mod tests;
@@ -39,14 +50,17 @@ use wire::{Reader, Writer};
 use super::recalling::LIMIT;
 use super::rpc::{Answered, Call};
 use crate::wire::rpc::Outcome;
-use crate::wire::v4::types::{Attributes, Status};
+use crate::wire::v4::types::{Attributes, StateId, Status};
 use crate::wire::v4::{COMPOUND, Head, Operation, OperationNumber, ReplyHead};
-use crate::wire::xdr::{Decode, Encode};
+use crate::wire::xdr::{Decode, Encode, padding};
 pub(super) use clients::Clients;
 use fail::Fail;
 use place::Place;
-pub(super) use reserving::{is_kept, reserved};
+pub(super) use reserving::{is_kept, minor_of, reserved};
+use sequencing::Sequenced;
 
+/// The newest minor version that is built.
+pub(super) const NEWEST_MINOR: u32 = 1;
 /// The most bytes of the results of one COMPOUND: the longest READ, and some room.
 const MOST_RESULTS: usize = (1 << 20) + 64 * 1024;
 /// The longest results of an operation without data, with its number and status.
@@ -66,8 +80,14 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
 /// The state of one COMPOUND between its operations, RFC 7530 15.2.
 struct Compound<'c> {
     call: &'c Call<'c>,
+    minor: u32,
+    /// How many operations the client has announced.
+    operations: u32,
     current: Option<Arc<Place>>,
     saved: Option<Arc<Place>>,
+    /// The stateids that belong to the two handles, RFC 8881 16.2.3.1.2.
+    state: StateId,
+    saved_state: StateId,
     /// Where the results begin.
     start: usize,
     /// An operation has changed something: attributes found before may be old.
@@ -76,51 +96,91 @@ struct Compound<'c> {
     is_last: bool,
     /// The data that follow the results of the last operation.
     payload: Option<Payload>,
+    /// The slot of a session that the request is in.
+    sequenced: Option<Sequenced>,
+    /// Stands for the request, to tell two with the same sequence number.
+    digest: u64,
+    /// The reply of a request that was executed before.
+    repeated: Option<Vec<u8>>,
 }
 
 async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
     let r = &mut Reader::new(call.arguments);
     let head = Head::decode(r).map_err(|_| Outcome::GarbageArgs)?;
-    // Only minor version 0 is built.
-    let refusal = if head.minor > 0 { Some(Status::MINOR_VERS_MISMATCH) } else { head.refusal() };
+    let is_spoken = call.service.speaks_minor(head.minor);
+    let refusal = if is_spoken { head.refusal() } else { Some(Status::MINOR_VERS_MISMATCH) };
     let refusal = refusal.or_else(|| std::str::from_utf8(&head.tag).err().map(|_| Status::INVAL));
     let start = w.len();
-    ReplyHead { status: refusal.unwrap_or(Status::OK), tag: head.tag, results: 0 }.encode(w);
+    let reply = ReplyHead { status: refusal.unwrap_or(Status::OK), tag: head.tag, results: 0 };
+    reply.encode(w);
     if refusal.is_some() {
         return Ok(None);
     }
     let count_at = w.len() - 4;
-    let mut compound = Compound::new(call, start);
+    let mut compound = Compound::new(call, &head, start);
+    if head.minor > 0 {
+        compound.digest = sequencing::digest(call, r.clone().rest());
+    }
     for done in 1..=head.operations {
         compound.is_last = done == head.operations;
-        let status = compound.next(r, w).await;
+        let status = compound.next(r, done, w).await;
+        if let Some(repeated) = compound.repeated.take() {
+            w.truncate(start);
+            sequencing::put_with_tag(&reply, &repeated, w);
+            return Ok(None);
+        }
         w.patch_u32_be(count_at, done);
         w.patch_u32_be(start, status.0);
         if status != Status::OK {
             break;
         }
     }
-    Ok(compound.payload)
+    Ok(compound.end(&reply, w))
 }
 
 impl<'c> Compound<'c> {
-    fn new(call: &'c Call<'c>, start: usize) -> Self {
-        Self { call, current: None, saved: None, start, changed: false, is_last: false, payload: None }
+    fn new(call: &'c Call<'c>, head: &Head<'_>, start: usize) -> Self {
+        Self {
+            call,
+            minor: head.minor,
+            operations: head.operations,
+            current: None,
+            saved: None,
+            state: StateId::ANONYMOUS,
+            saved_state: StateId::ANONYMOUS,
+            start,
+            changed: false,
+            is_last: false,
+            payload: None,
+            sequenced: None,
+            digest: 0,
+            repeated: None,
+        }
+    }
+
+    /// Keeps the reply in the slot of the request. Returns the data that follow it.
+    fn end(self, reply: &ReplyHead<'_>, w: &Writer) -> Option<Payload> {
+        if let Some(sequenced) = self.sequenced {
+            let results = sequencing::without_tag(reply, &w.as_bytes()[self.start..]);
+            sequenced.end(self.payload.is_none().then_some(results));
+        }
+        self.payload
     }
 
     /// Reads and executes one operation, and writes its result.
-    async fn next(&mut self, r: &mut Reader<'_>, w: &mut Writer) -> Status {
+    async fn next(&mut self, r: &mut Reader<'_>, done: u32, w: &mut Writer) -> Status {
         let number = OperationNumber::decode(r).ok();
-        let known = number.filter(|number| number.name().is_some() && *number != OperationNumber::ILLEGAL);
+        let known = number.filter(|number| number.is_of(self.minor));
         known.unwrap_or(OperationNumber::ILLEGAL).encode(w);
         let status_at = w.len();
         Status::OK.encode(w);
         let result = match (number, known) {
             (None, _) => Err(Status::BADXDR.into()),
             (Some(_), None) => Err(Status::OP_ILLEGAL.into()),
-            _ if self.room(w) == 0 => Err(Status::RESOURCE.into()),
+            _ if self.minor == 0 && self.room(w) == 0 => Err(Status::RESOURCE.into()),
             (_, Some(number)) => match Operation::of(number, r) {
-                Ok(operation) => self.patiently(&operation, w).await,
+                Ok(operation) if self.minor == 0 => self.patiently(&operation, w).await,
+                Ok(operation) => self.in_order((number, done), &operation, w).await,
                 Err(_) => Err(Status::BADXDR.into()),
             },
         };
@@ -128,15 +188,37 @@ impl<'c> Compound<'c> {
             Ok(()) => Status::OK,
             Err(fail) => {
                 w.truncate(status_at);
-                fail.status.encode(w);
+                self.payload = None;
+                let status = fail::in_minor(fail.status, self.minor, known);
+                status.encode(w);
                 w.put(&fail.body);
-                fail.status
+                status
             }
         }
     }
 
+    /// Executes an operation of minor version 1, if it may stand at its place and its results fit.
+    async fn in_order(
+        &mut self,
+        (number, done): (OperationNumber, u32),
+        operation: &Operation<'_>,
+        w: &mut Writer,
+    ) -> Result<(), Fail> {
+        sequencing::check_place(number, done, self.operations)?;
+        self.check_room(may_change(operation), w)?;
+        let results_at = w.len();
+        self.patiently(operation, w).await?;
+        let data = self.payload.as_ref().map_or(0, |data| data.len() + padding(data.len()));
+        self.check_length(data, w)?;
+        self.note_state(operation, results_at, w);
+        Ok(())
+    }
+
     /// How many bytes an operation may still answer.
     fn room(&self, w: &Writer) -> usize {
+        if self.minor > 0 {
+            return self.room_in_session(w);
+        }
         MOST_RESULTS.saturating_sub(w.len() - self.start + LONGEST)
     }
 
@@ -168,13 +250,13 @@ impl<'c> Compound<'c> {
             Operation::Write(request) => data::write(self, request, w).await,
             Operation::Commit(request) => data::commit(self, request, w).await,
             Operation::Open(request) => opens::open(self, request, w).await,
-            Operation::OpenConfirm(request) => opens::confirm(self, request, w).await,
+            Operation::OpenConfirm(request) if self.minor == 0 => opens::confirm(self, request, w).await,
             Operation::OpenDowngrade(request) => opens::downgrade(self, request, w).await,
             Operation::Close(request) => opens::close(self, request, w).await,
             Operation::Lock(request) => locks::lock(self, request, w).await,
             Operation::LockTest(request) => locks::test(self, request).await,
             Operation::Unlock(request) => locks::unlock(self, request, w).await,
-            Operation::ReleaseLockOwner(owner) => locks::release(self, owner).await,
+            Operation::ReleaseLockOwner(owner) if self.minor == 0 => locks::release(self, owner).await,
             _ => self.execute_at_once(operation, w),
         }
     }
@@ -207,21 +289,52 @@ impl<'c> Compound<'c> {
             Operation::Access(asked) => looking::access(self.refreshed()?, *asked, w)?,
             Operation::ReadLink(()) => looking::read_link(self.current()?, w)?,
             Operation::ReadDir(request) => listing::list(self.call, &self.refreshed()?.clone(), request, w)?,
-            Operation::SecInfo(name) => {
-                looking::security(self.call, self.current()?, name, w)?;
-            }
+            Operation::SecInfo(name) => looking::security(self, name, w)?,
             Operation::Create(request) => changing::create(self, request, w)?,
             Operation::Remove(name) => changing::remove(self, name, w)?,
             Operation::Rename(request) => changing::rename(self, request, w)?,
             Operation::Link(name) => changing::link(self, name, w)?,
             Operation::SetAttr(request) => changing::set_attributes(self, request, w)?,
-            Operation::SetClientId(request) => registering::set_client_id(self.call, request, w)?,
-            Operation::SetClientIdConfirm(request) => registering::confirm(self.call, request)?,
-            Operation::Renew(client) => registering::renew(self.call, *client)?,
             Operation::ReturnDelegation(state) => registering::return_delegation(self, state)?,
-            _ => return Err(Status::NOTSUPP.into()),
+            _ if self.minor == 0 => self.execute_first_minor(operation, w)?,
+            _ => self.execute_in_session(operation, w)?,
         }
         Ok(())
+    }
+
+    /// Executes an operation that only minor version 0 has, RFC 8881 17.
+    fn execute_first_minor(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+        match operation {
+            Operation::SetClientId(request) => registering::set_client_id(self.call, request, w),
+            Operation::SetClientIdConfirm(request) => registering::confirm(self.call, request),
+            Operation::Renew(client) => registering::renew(self.call, *client),
+            _ => Err(Status::NOTSUPP.into()),
+        }
+    }
+
+    /// Executes an operation that minor version 1 has added.
+    fn execute_in_session(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+        match operation {
+            Operation::Sequence(request) => Ok(self.sequence(request, w)?),
+            Operation::ExchangeId(request) => exchanging::exchange_id(self.call, request, w),
+            Operation::CreateSession(request) => exchanging::create_session(self.call, request, w),
+            Operation::DestroySession(session) => exchanging::destroy_session(self.call, session),
+            Operation::DestroyClientId(client) => exchanging::destroy_client(self.call, *client),
+            Operation::BindConnection(request) => exchanging::bind(self.call, request, w),
+            Operation::BackChannel(request) => exchanging::back_channel(self, request),
+            Operation::ReclaimComplete(one) => reclaiming::complete(self, *one),
+            Operation::FreeStateId(state) => reclaiming::free(self, state),
+            Operation::TestStateIds(states) => {
+                reclaiming::test(self, states, w);
+                Ok(())
+            }
+            Operation::SecInfoNoName(style) => Ok(looking::security_of_place(self, *style, w)?),
+            Operation::WantDelegation(request) => reclaiming::want(self, request, w),
+            Operation::DirectoryDelegation(request) => reclaiming::want_directory(self, request, w),
+            // Only for SP4_SSV, which no client has: RFC 8881 18.47.3.
+            Operation::SetSsv(_) => Err(Status::INVAL.into()),
+            _ => Err(Status::NOTSUPP.into()),
+        }
     }
 
     fn current(&self) -> Result<&Arc<Place>, Status> {

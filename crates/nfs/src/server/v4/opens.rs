@@ -1,4 +1,4 @@
-//! OPEN, OPEN_CONFIRM, OPEN_DOWNGRADE and CLOSE, RFC 7530 16.16, 16.18, 16.19 and 16.2.
+//! OPEN, OPEN_CONFIRM, OPEN_DOWNGRADE and CLOSE, RFC 7530 16.16, 16.18, 16.19 and 16.2, RFC 8881 18.2, 18.16 and 18.18.
 
 use std::sync::Arc;
 
@@ -14,14 +14,15 @@ use super::data::file;
 use super::fail::Fail;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
-use super::states::{Held, OpenState, Sequence, Shares, State};
+use super::reclaiming::{WANT, WANT_LATER, put_no_delegation};
+use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
 use crate::server::Service;
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::OperationNumber;
 use crate::wire::v4::opens::{Claim, Close, Open, OpenConfirm, OpenDowngrade, OpenHow};
-use crate::wire::v4::types::{DelegationType, StateId, Status};
+use crate::wire::v4::types::{StateId, Status};
 use crate::wire::xdr::Encode;
 
 /// OPEN4_RESULT_CONFIRM: the client has to confirm the open.
@@ -39,10 +40,10 @@ pub(super) async fn open(
 ) -> Result<(), Fail> {
     let service = compound.call.service.clone();
     compound.current()?;
-    let client = service.nfs4.client(request.owner.client)?;
+    let client = compound.client(request.owner.client)?;
     let (owner, unconfirmed) = client.open_owner(&request.owner.name)?;
     unconfirmed.iter().for_each(|state| release(&service, &client, state));
-    let turn = match owner.begin(OperationNumber::OPEN, request.sequence).await? {
+    let turn = match owner.begin(OperationNumber::OPEN, compound.counted(request.sequence)).await? {
         Begun::New(turn) => turn,
         Begun::Repeated(repeated) => {
             if let Some(handle) = &repeated.handle {
@@ -76,7 +77,7 @@ pub(super) fn end(
 /// Executes a request that does not wait in its owner's order, or repeats its reply.
 pub(super) async fn in_turn(
     owner: &Owner,
-    (operation, sequence): (OperationNumber, u32),
+    (operation, sequence): (OperationNumber, Option<u32>),
     w: &mut Writer,
     execute: impl FnOnce(&mut Writer) -> Result<(), Fail>,
 ) -> Result<(), Fail> {
@@ -97,33 +98,17 @@ async fn opened(
     request: &Open<'_>,
     w: &mut Writer,
 ) -> Result<(), Fail> {
-    let (access, deny) = (modes(request.access)?, modes(request.deny)?);
+    let (access, deny) = (modes(compound.without_wants(request.access))?, modes(request.deny)?);
     if access == Modes::NONE {
         return Err(Status::INVAL.into());
     }
+    let mut delegation = Writer::new();
+    put_no_delegation(request.access, &mut delegation)?;
     let service = compound.call.service;
     in_its_time(service, client, matches!(request.claim, Claim::Previous(_)))?;
-    let opening = match &request.claim {
-        Claim::Name(name) => {
-            let folder = compound.refreshed()?.clone();
-            creating::by_name(compound.call, &folder, name, &request.how)?
-        }
-        Claim::Previous(_) if matches!(request.how, OpenHow::Existing) => {
-            creating::same(compound.current()?)?
-        }
-        Claim::Previous(_) => return Err(Status::INVAL.into()),
-        Claim::DelegatedName(state, _) => {
-            service.nfs4.state(state)?;
-            return Err(Status::BAD_STATEID.into()); // the server grants no delegations
-        }
-        Claim::PreviouslyDelegatedName(_) => return Err(Status::NOTSUPP.into()),
-        Claim::File | Claim::DelegatedFile(_) | Claim::PreviouslyDelegatedFile => {
-            return Err(Status::BADXDR.into()); // of minor version 1
-        }
-    };
+    let opening = claimed(compound, request)?;
     let place = opening.place.clone();
-    let target =
-        file(&place).map_err(|status| if status == Status::INVAL { Status::SYMLINK } else { status })?;
+    let target = file(&place)?;
     service.nfs4.records.record(client).await?;
     let is_sidecar = target.named.view == View::Sidecar;
     let state = match client.open_of(owner, target.found.object.id(), is_sidecar) {
@@ -145,15 +130,46 @@ async fn opened(
     let confirm = if owner.is_confirmed() { 0 } else { CONFIRM };
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
-    DelegationType::NONE.encode(w);
+    w.put(delegation.as_bytes());
     compound.current = Some(place);
     Ok(())
 }
 
-/// In the grace period clients only reclaim, and after it they do not. RFC 7530 9.6.2.
+/// The file that an OPEN means, made if it has to be.
+fn claimed(compound: &mut Compound<'_>, request: &Open<'_>) -> Result<Opening, Fail> {
+    let is_existing = matches!(request.how, OpenHow::Existing);
+    match &request.claim {
+        Claim::Name(name) => {
+            let folder = compound.refreshed()?.clone();
+            creating::by_name(compound.call, &folder, name, &request.how)
+        }
+        Claim::File | Claim::DelegatedFile(_) | Claim::PreviouslyDelegatedFile if compound.minor == 0 => {
+            Err(Status::BADXDR.into()) // of minor version 1
+        }
+        Claim::Previous(_) | Claim::File if is_existing => creating::same(compound.current()?),
+        Claim::Previous(_) | Claim::File => Err(Status::INVAL.into()),
+        Claim::DelegatedName(state, _) | Claim::DelegatedFile(state) => {
+            compound.state(&compound.sent(state))?;
+            Err(Status::BAD_STATEID.into()) // the server grants no delegations
+        }
+        Claim::PreviouslyDelegatedName(_) | Claim::PreviouslyDelegatedFile => Err(Status::NOTSUPP.into()),
+    }
+}
+
+impl Compound<'_> {
+    /// The access of OPEN and its like without what minor version 1 has added: wishes for delegations.
+    fn without_wants(&self, access: u32) -> u32 {
+        if self.minor > 0 { access & !(WANT | WANT_LATER) } else { access }
+    }
+}
+
+/// In the grace period clients only reclaim, and after it they do not. RFC 7530 9.6.2. A client of minor version 1 says when it
+/// has nothing more to reclaim, RFC 8881 18.51.3.
 pub(super) fn in_its_time(service: &Service, client: &Client, reclaim: bool) -> Result<(), Status> {
+    let may_have_more = client.minor == 0 || client.is_reclaiming();
     match (service.monitor.in_grace(), reclaim) {
-        (true, true) if service.nfs4.records.is_former(&client.name) => Ok(()),
+        (true, true) if may_have_more && service.nfs4.records.is_former(&client.name) => Ok(()),
+        (false, false) if client.is_reclaiming() => Err(Status::GRACE),
         (false, false) => Ok(()),
         (_, true) => Err(Status::NO_GRACE),
         (true, false) => Err(Status::GRACE),
@@ -259,16 +275,17 @@ pub(super) async fn confirm(
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let place = compound.current()?;
-    let (_, found) = compound.call.service.nfs4.state(&request.state)?;
+    let sent = compound.sent(&request.state);
+    let (_, found) = compound.state(&sent)?;
     let owner = owner_of(&found)?;
-    in_turn(&owner, (OperationNumber::OPEN_CONFIRM, request.sequence), w, |w| {
-        confirmed(place, &found, request, w)
+    in_turn(&owner, (OperationNumber::OPEN_CONFIRM, compound.counted(request.sequence)), w, |w| {
+        confirmed(place, &found, &sent, w)
     })
     .await
 }
 
-fn confirmed(place: &Place, found: &State, request: &OpenConfirm, w: &mut Writer) -> Result<(), Fail> {
-    let open = the_open(place, found, &request.state)?;
+fn confirmed(place: &Place, found: &State, sent: &Sent, w: &mut Writer) -> Result<(), Fail> {
+    let open = the_open(place, found, sent)?;
     if open.owner.is_confirmed() {
         return Err(Status::BAD_STATEID.into());
     }
@@ -288,7 +305,7 @@ fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
 }
 
 /// The open of a stateid, if it is of the current file.
-fn the_open<'a>(place: &Place, found: &'a State, sent: &StateId) -> Result<&'a Arc<OpenState>, Status> {
+fn the_open<'a>(place: &Place, found: &'a State, sent: &Sent) -> Result<&'a Arc<OpenState>, Status> {
     let State::Open(open) = found else { return Err(Status::BAD_STATEID) };
     match place {
         Place::File(target) if target.named == open.named => {}
@@ -305,17 +322,24 @@ pub(super) async fn downgrade(
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let place = compound.current()?;
-    let (_, found) = compound.call.service.nfs4.state(&request.state)?;
+    let sent = compound.sent(&request.state);
+    let (_, found) = compound.state(&sent)?;
     let owner = owner_of(&found)?;
-    in_turn(&owner, (OperationNumber::OPEN_DOWNGRADE, request.sequence), w, |w| {
-        downgraded(place, &found, request, w)
+    let wanted = (compound.without_wants(request.access), request.deny);
+    in_turn(&owner, (OperationNumber::OPEN_DOWNGRADE, compound.counted(request.sequence)), w, |w| {
+        downgraded(place, (&found, &sent), wanted, w)
     })
     .await
 }
 
-fn downgraded(place: &Place, found: &State, request: &OpenDowngrade, w: &mut Writer) -> Result<(), Fail> {
-    let open = the_open(place, found, &request.state)?;
-    let (access, deny) = (modes(request.access)?, modes(request.deny)?);
+fn downgraded(
+    place: &Place,
+    (found, sent): (&State, &Sent),
+    (access, deny): (u32, u32),
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let open = the_open(place, found, sent)?;
+    let (access, deny) = (modes(access)?, modes(deny)?);
     if !open.owner.is_confirmed() {
         return Err(Status::BAD_STATEID.into());
     }
@@ -331,34 +355,34 @@ fn downgraded(place: &Place, found: &State, request: &OpenDowngrade, w: &mut Wri
 
 /// CLOSE. The locks by the open are released with it.
 pub(super) async fn close(compound: &Compound<'_>, request: &Close, w: &mut Writer) -> Result<(), Fail> {
-    let place = compound.current()?;
-    let service = compound.call.service;
-    let (client, found) = service.nfs4.state(&request.state)?;
+    compound.current()?;
+    let sent = compound.sent(&request.state);
+    let (client, found) = compound.state(&sent)?;
     let owner = owner_of(&found)?;
-    in_turn(&owner, (OperationNumber::CLOSE, request.sequence), w, |w| {
-        closed(service, &client, place, &found, request, w)
+    in_turn(&owner, (OperationNumber::CLOSE, compound.counted(request.sequence)), w, |w| {
+        closed(compound, &client, (&found, &sent), w)
     })
     .await
 }
 
 fn closed(
-    service: &Service,
+    compound: &Compound<'_>,
     client: &Client,
-    place: &Place,
-    found: &State,
-    request: &Close,
+    (found, sent): (&State, &Sent),
     w: &mut Writer,
 ) -> Result<(), Fail> {
-    let open = the_open(place, found, &request.state)?;
+    let open = the_open(compound.current()?, found, sent)?;
     if !open.owner.is_confirmed() {
         return Err(Status::BAD_STATEID.into());
     }
     let open = open.clone();
     for state in client.close(&open) {
-        release(service, client, &state);
+        release(compound.call.service, client, &state);
     }
     open.sequence.advance();
-    open.stateid().encode(w);
+    // RFC 8881 18.2.4: no stateid that could be used any more.
+    let state = if client.minor > 0 { StateId::INVALID } else { open.stateid() };
+    state.encode(w);
     Ok(())
 }
 

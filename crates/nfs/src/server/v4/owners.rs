@@ -1,7 +1,8 @@
 //! Owners of opens and locks, and the order of their requests: RFC 7530 9.1.7 to 9.1.9.
 //!
 //! An owner sends one request after another, each with the next sequence number. A request with the number of the last one
-//! is that request again: it gets the same reply and is not executed.
+//! is that request again: it gets the same reply and is not executed. From minor version 1 on, the slots of sessions do
+//! that (`sessions.rs`), and the requests of an owner have no number: they are only executed one after another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,7 +43,8 @@ struct Last {
 pub(super) struct Turn<'a> {
     order: MutexGuard<'a, Order>,
     operation: OperationNumber,
-    sequence: u32,
+    /// `None`: the owner does not count it.
+    sequence: Option<u32>,
 }
 
 /// A request that was answered before.
@@ -71,12 +73,18 @@ impl Owner {
         self.confirmed.store(true, Ordering::Release);
     }
 
-    /// Waits until earlier requests are answered. BAD_SEQID if this one is neither the next nor the last one.
-    pub(super) async fn begin(&self, operation: OperationNumber, sequence: u32) -> Result<Begun<'_>, Status> {
+    /// Waits until earlier requests are answered. BAD_SEQID if this one is neither the next nor the last one. `None`: a
+    /// session counts it.
+    pub(super) async fn begin(
+        &self,
+        operation: OperationNumber,
+        sequence: Option<u32>,
+    ) -> Result<Begun<'_>, Status> {
         let order = self.order.lock().await;
-        if order.next.is_none_or(|next| next == sequence) {
+        let Some(sequence) = sequence.filter(|&sequence| order.next.is_some_and(|next| next != sequence))
+        else {
             return Ok(Begun::New(Turn { order, operation, sequence }));
-        }
+        };
         match &order.last {
             Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
                 let Last { status, body, handle, .. } = last;
@@ -105,10 +113,8 @@ impl Turn<'_> {
             Ok(()) => (Status::OK, body),
             Err(fail) => (fail.status, &*fail.body),
         };
-        if !advances(status) {
-            return;
-        }
-        self.order.next = Some(self.sequence.wrapping_add(1));
+        let Some(sequence) = self.sequence.filter(|_| advances(status)) else { return };
+        self.order.next = Some(sequence.wrapping_add(1));
         self.order.last = Some(Last { operation: self.operation, status, body: body.to_vec(), handle });
     }
 }

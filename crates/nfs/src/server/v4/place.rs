@@ -94,8 +94,10 @@ impl Place {
             Self::Pseudo(path) => return Ok(above(path)),
             Self::File(target) => target,
         };
-        if target.found.attributes.kind != Kind::Folder || target.sidecar.is_some() {
-            return Err(Status::NOTDIR);
+        match target.found.attributes.kind {
+            Kind::Folder if target.sidecar.is_none() => {}
+            Kind::Link => return Err(Status::SYMLINK), // of minor version 1
+            _ => return Err(Status::NOTDIR),
         }
         if self.is_share() {
             return Ok(above(&target.export.name));

@@ -6,8 +6,9 @@ use wire::Writer;
 
 use super::Compound;
 use super::client::Principal;
-use super::clients::{Callback, Claimed, Refused};
+use super::clients::Refused;
 use super::fail::Fail;
+use super::names::Callback;
 use crate::server::Service;
 use crate::server::rpc::Call;
 use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};
@@ -19,7 +20,7 @@ pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut 
     let Address { net, address } = request.callback;
     let callback = Callback { net: net.to_vec(), address: address.to_vec() };
     let (name, verifier, principal) = (&*request.id, request.verifier, Principal::of(call));
-    match call.service.nfs4.claim(&Claimed { name, verifier, principal, callback }) {
+    match call.service.nfs4.claim((name, verifier), principal, callback) {
         Ok((client, verifier)) => {
             SetClientIdConfirm { client, verifier }.encode(w);
             Ok(())
@@ -57,6 +58,6 @@ pub(super) fn renew(call: &Call<'_>, client: u64) -> Result<(), Fail> {
 /// DELEGRETURN: the server grants no delegations, so no stateid is one.
 pub(super) fn return_delegation(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail> {
     compound.current()?;
-    compound.call.service.nfs4.state(state)?;
+    compound.state(&compound.sent(state))?;
     Err(Status::BAD_STATEID.into())
 }

@@ -6,13 +6,15 @@ use wire::Reader;
 use super::MOST_RESULTS;
 use crate::server::rpc::Call;
 use crate::server::v3::{MAX_DATA, MAX_LISTING};
+use crate::wire::rpc::CallHeader;
+use crate::wire::v3::PROGRAM;
 use crate::wire::v4::{COMPOUND, Head, Operation};
 use crate::wire::xdr::Decode;
 
 /// The operations of a COMPOUND as far as they can be decoded.
 fn operations<'a>(arguments: &'a [u8]) -> impl Iterator<Item = Operation<'a>> {
     let mut r = Reader::new(arguments);
-    let head = Head::decode(&mut r).ok().filter(|head| head.minor == 0 && head.refusal().is_none());
+    let head = Head::decode(&mut r).ok().filter(|head| head.refusal().is_none());
     let count = head.map_or(0, |head| head.operations);
     (0..count).map_while(move |_| Operation::decode(&mut r).ok())
 }
@@ -39,7 +41,15 @@ pub(in crate::server) async fn reserved(call: &mut Call<'_>) -> Option<Reservati
     Some(reserved)
 }
 
-/// Whether a COMPOUND must not be executed twice, and no owner of opens or locks counts its operations.
+/// The minor version of a COMPOUND; 0 for anything else.
+pub(in crate::server) fn minor_of(header: &CallHeader<'_>, arguments: &[u8]) -> u32 {
+    let is_compound =
+        (header.program, header.version, header.procedure) == (PROGRAM, crate::wire::v4::VERSION, COMPOUND);
+    let head = is_compound.then(|| Head::decode(&mut Reader::new(arguments)).ok()).flatten();
+    head.map_or(0, |head| head.minor)
+}
+
+/// Whether a COMPOUND must not be executed twice, and neither an owner of opens or locks nor a session counts it.
 pub(in crate::server) fn is_kept(call: &Call<'_>) -> bool {
     let changes = |operation: Operation<'_>| {
         matches!(
@@ -51,5 +61,5 @@ pub(in crate::server) fn is_kept(call: &Call<'_>) -> bool {
                 | Operation::SetAttr(_)
         )
     };
-    call.header.procedure == COMPOUND && operations(call.arguments).any(changes)
+    call.header.procedure == COMPOUND && call.minor == 0 && operations(call.arguments).any(changes)
 }

@@ -12,8 +12,11 @@ use crate::wire::v4::types::{Attributes, Bitmap, ChangeInfo, NfsTime, OwnerName,
 /// The attributes that can be set.
 const SETTABLE: &[u32] = &[SIZE, MODE, OWNER, OWNER_GROUP, TIME_ACCESS_SET, TIME_MODIFY_SET];
 
+/// The attributes that an exclusive OPEN of minor version 1 can set: the times store its verifier.
+pub(super) const SETTABLE_EXCLUSIVELY: &[u32] = &[SIZE, MODE, OWNER, OWNER_GROUP];
+
 /// The attributes that a client wants to set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Wanted {
     pub(super) changes: SetAttributes,
     /// Their set.

@@ -63,9 +63,10 @@ impl Sequence {
         next
     }
 
-    /// Whether a stateid is the present one, RFC 7530 9.1.4.2.
-    pub(super) fn check(&self, sent: u32) -> Result<(), Status> {
-        match sent.cmp(&self.now()) {
+    /// Whether a stateid is the present one, RFC 7530 9.1.4.2. `None` stands for that one, RFC 8881 8.2.2.
+    pub(super) fn check(&self, sent: Option<u32>) -> Result<(), Status> {
+        let now = self.now();
+        match sent.unwrap_or(now).cmp(&now) {
             std::cmp::Ordering::Equal => Ok(()),
             std::cmp::Ordering::Less => Err(Status::OLD_STATEID),
             std::cmp::Ordering::Greater => Err(Status::BAD_STATEID),
@@ -147,6 +148,14 @@ pub(super) struct LockState {
     pub(super) in_tree: TreeOwner,
 }
 
+/// A stateid as a request names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) state: StateId,
+    /// `None`: whatever it is now. Only from minor version 1.
+    pub(super) sequence: Option<u32>,
+}
+
 /// What a stateid names.
 #[derive(Clone)]
 pub(super) enum State {
@@ -213,9 +222,10 @@ mod tests {
     fn a_stateid_of_another_time_is_old_or_bad() {
         let sequence = Sequence::first();
         assert_eq!(sequence.advance(), 2);
-        assert_eq!(sequence.check(2), Ok(()));
-        assert_eq!(sequence.check(1), Err(Status::OLD_STATEID));
-        assert_eq!(sequence.check(3), Err(Status::BAD_STATEID));
+        assert_eq!(sequence.check(Some(2)), Ok(()));
+        assert_eq!(sequence.check(Some(1)), Err(Status::OLD_STATEID));
+        assert_eq!(sequence.check(Some(3)), Err(Status::BAD_STATEID));
+        assert_eq!(sequence.check(None), Ok(()));
         let last = Sequence(AtomicU32::new(u32::MAX));
         assert_eq!(last.advance(), 1); // 0 is not used, RFC 7530 9.1.3
     }

@@ -56,6 +56,18 @@ impl Bitmap {
         self.get(number as usize / 32).is_some_and(|word| word >> (number % 32) & 1 == 1)
     }
 
+    /// The attributes that are in one of two sets, or in both.
+    pub fn union(&self, other: &Self) -> Self {
+        let mut words = [0; BITMAP_LIMIT];
+        for (word, more) in words.iter_mut().zip(self.iter()) {
+            *word |= more;
+        }
+        for (word, more) in words.iter_mut().zip(other.iter()) {
+            *word |= more;
+        }
+        Self::new(&words[..self.len().max(other.len())])
+    }
+
     /// The set of these attributes. Numbers beyond the limit of a set are left out.
     pub fn of(numbers: &[u32]) -> Self {
         let mut words = [0; BITMAP_LIMIT];
@@ -178,6 +190,7 @@ values! {
     TIME_MODIFY = 53, time_modify: NfsTime;
     TIME_MODIFY_SET = 54, time_modify_set: SetTime;
     MOUNTED_ON_FILEID = 55, mounted_on_fileid: u64;
+    SUPPATTR_EXCLCREAT = 75, suppattr_exclcreat: Bitmap;
 }
 
 /// Whether all attributes of a set are encoded and decoded here.

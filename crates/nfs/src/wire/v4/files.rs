@@ -3,6 +3,7 @@
 use super::clients::*;
 use super::locks::*;
 use super::opens::*;
+use super::sessions::*;
 use super::types::*;
 use super::*;
 
@@ -131,4 +132,18 @@ operations! {
     Verify = VERIFY: Attributes<'a>,
     Write = WRITE: Write<'a>,
     ReleaseLockOwner = RELEASE_LOCKOWNER: Owner<'a>,
+    BackChannel = BACKCHANNEL_CTL: BackChannel,
+    BindConnection = BIND_CONN_TO_SESSION: BindConnection,
+    ExchangeId = EXCHANGE_ID: ExchangeId<'a>,
+    CreateSession = CREATE_SESSION: CreateSession,
+    DestroySession = DESTROY_SESSION: SessionId,
+    FreeStateId = FREE_STATEID: StateId,
+    DirectoryDelegation = GET_DIR_DELEGATION: DirectoryDelegation,
+    SecInfoNoName = SECINFO_NO_NAME: u32,
+    Sequence = SEQUENCE: Sequence,
+    SetSsv = SET_SSV: SetSsv<'a>,
+    TestStateIds = TEST_STATEID: StateIds<'a>,
+    WantDelegation = WANT_DELEGATION: WantDelegation,
+    DestroyClientId = DESTROY_CLIENTID: u64,
+    ReclaimComplete = RECLAIM_COMPLETE: bool,
 }

@@ -10,6 +10,7 @@ pub mod clients;
 pub mod files;
 pub mod locks;
 pub mod opens;
+pub mod sessions;
 pub mod types;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ pub const TAG_LIMIT: usize = 1024;
 pub const OPERATIONS_LIMIT: u32 = 128;
 
 enumeration! {
-    /// nfs_opnum4 of minor version 0, RFC 7531. [`Operation`] decodes all of them.
+    /// nfs_opnum4 of the minor versions 0 and 1, RFC 7531 and RFC 5662. [`Operation`] decodes all of them but those on layouts.
     pub struct OperationNumber;
     ACCESS = 3,
     CLOSE = 4,
@@ -73,7 +74,34 @@ enumeration! {
     VERIFY = 37,
     WRITE = 38,
     RELEASE_LOCKOWNER = 39,
+    BACKCHANNEL_CTL = 40,
+    BIND_CONN_TO_SESSION = 41,
+    EXCHANGE_ID = 42,
+    CREATE_SESSION = 43,
+    DESTROY_SESSION = 44,
+    FREE_STATEID = 45,
+    GET_DIR_DELEGATION = 46,
+    GETDEVICEINFO = 47,
+    GETDEVICELIST = 48,
+    LAYOUTCOMMIT = 49,
+    LAYOUTGET = 50,
+    LAYOUTRETURN = 51,
+    SECINFO_NO_NAME = 52,
+    SEQUENCE = 53,
+    SET_SSV = 54,
+    TEST_STATEID = 55,
+    WANT_DELEGATION = 56,
+    DESTROY_CLIENTID = 57,
+    RECLAIM_COMPLETE = 58,
     ILLEGAL = 10044,
+}
+
+impl OperationNumber {
+    /// Whether a minor version has this operation.
+    pub fn is_of(self, minor: u32) -> bool {
+        let last = if minor == 0 { Self::RELEASE_LOCKOWNER } else { Self::RECLAIM_COMPLETE };
+        (Self::ACCESS.0..=last.0).contains(&self.0)
+    }
 }
 
 /// The text that a client gives a COMPOUND; the reply repeats it, RFC 7530 15.2.

@@ -47,7 +47,7 @@ pub type UniversalAddress<'a> = Opaque<'a, ADDRESS_LIMIT>;
 pub type Verifier = [u8; 8];
 
 enumeration! {
-    /// nfsstat4 of minor version 0, RFC 7530 13.1, and what refuses a longer COMPOUND in later ones.
+    /// nfsstat4 of the minor versions 0 and 1, RFC 7530 13.1 and RFC 8881 15.1.
     pub struct Status;
     OK = 0,
     PERM = 1,
@@ -115,7 +115,44 @@ enumeration! {
     FILE_OPEN = 10046,
     ADMIN_REVOKED = 10047,
     CB_PATH_DOWN = 10048,
+    BADIOMODE = 10049,
+    BADLAYOUT = 10050,
+    BAD_SESSION_DIGEST = 10051,
+    BADSESSION = 10052,
+    BADSLOT = 10053,
+    COMPLETE_ALREADY = 10054,
+    CONN_NOT_BOUND_TO_SESSION = 10055,
+    DELEG_ALREADY_WANTED = 10056,
+    BACK_CHAN_BUSY = 10057,
+    LAYOUTTRYLATER = 10058,
+    LAYOUTUNAVAILABLE = 10059,
+    NOMATCHING_LAYOUT = 10060,
+    RECALLCONFLICT = 10061,
+    UNKNOWN_LAYOUTTYPE = 10062,
+    SEQ_MISORDERED = 10063,
+    SEQUENCE_POS = 10064,
+    REQ_TOO_BIG = 10065,
+    REP_TOO_BIG = 10066,
+    REP_TOO_BIG_TO_CACHE = 10067,
+    RETRY_UNCACHED_REP = 10068,
+    UNSAFE_COMPOUND = 10069,
     TOO_MANY_OPS = 10070,
+    OP_NOT_IN_SESSION = 10071,
+    HASH_ALG_UNSUPP = 10072,
+    CLIENTID_BUSY = 10074,
+    PNFS_IO_HOLE = 10075,
+    SEQ_FALSE_RETRY = 10076,
+    BAD_HIGH_SLOT = 10077,
+    DEADSESSION = 10078,
+    ENCR_ALG_UNSUPP = 10079,
+    PNFS_NO_LAYOUT = 10080,
+    NOT_ONLY_OP = 10081,
+    WRONG_CRED = 10082,
+    WRONG_TYPE = 10083,
+    DIRDELEG_UNAVAIL = 10084,
+    REJECT_DELEG = 10085,
+    RETURNCONFLICT = 10086,
+    DELEG_REVOKED = 10087,
 }
 
 enumeration! {
@@ -147,6 +184,8 @@ enumeration! {
     NONE = 0,
     READ = 1,
     WRITE = 2,
+    /// None, with the reason. From minor version 1.
+    NONE_EXT = 3,
 }
 
 enumeration! {
@@ -243,6 +282,10 @@ impl StateId {
     pub const ANONYMOUS: Self = Self { sequence: 0, other: [0; 12] };
     /// READ that passes over locks, RFC 7530 9.1.4.3.
     pub const BYPASS: Self = Self { sequence: u32::MAX, other: [0xff; 12] };
+    /// The one that an operation before in the same COMPOUND has returned or was given, RFC 8881 8.2.3. From minor version 1.
+    pub const CURRENT: Self = Self { sequence: 1, other: [0; 12] };
+    /// The one that is never valid, which CLOSE returns: RFC 8881 8.2.3. From minor version 1.
+    pub const INVALID: Self = Self { sequence: u32::MAX, other: [0; 12] };
 
     /// Whether it can name no open or lock, whatever its sequence number: RFC 7530 9.1.4.3.
     pub fn is_special(&self) -> bool {

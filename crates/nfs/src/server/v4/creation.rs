@@ -1,0 +1,109 @@
+//! The order of a client's CREATE_SESSION, RFC 8881 18.36.4: a reply cache with one slot, which exists before any session.
+
+use std::sync::Arc;
+
+use lock::{Mutex, MutexGuard, rank};
+
+use crate::wire::v4::types::Status;
+
+/// The progress of one client.
+pub(super) struct Creation(Mutex<Progress, rank::Nfs4Creation>);
+
+#[derive(Default)]
+struct Progress {
+    /// The number of the last request that was executed.
+    last: u32,
+    /// What followed its status, which was OK. `None`: there was none.
+    reply: Option<Vec<u8>>,
+    /// The request after it has failed. Some clients count such a request, and some repeat its number.
+    has_failed: bool,
+}
+
+/// A request that is being executed. The next one waits.
+pub(super) struct Creating<'a> {
+    progress: MutexGuard<'a, Progress, rank::Nfs4Creation>,
+    sequence: u32,
+}
+
+/// What to do with a request.
+pub(super) enum Begun<'a> {
+    New(Creating<'a>),
+    /// It was executed. This followed its status.
+    Repeated(Vec<u8>),
+}
+
+impl Creation {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::default()))
+    }
+
+    /// The number of the next request.
+    pub(super) fn expected(&self) -> u32 {
+        self.0.lock().last.wrapping_add(1)
+    }
+
+    /// Begins a request: SEQ_MISORDERED if it is neither the next nor the last one.
+    pub(super) fn begin(&self, sequence: u32) -> Result<Begun<'_>, Status> {
+        let progress = self.0.lock();
+        let ahead = sequence.wrapping_sub(progress.last);
+        match (ahead, &progress.reply) {
+            (0, Some(reply)) => Ok(Begun::Repeated(reply.clone())),
+            (1, _) => Ok(Begun::New(Creating { progress, sequence })),
+            (2, _) if progress.has_failed => Ok(Begun::New(Creating { progress, sequence })),
+            _ => Err(Status::SEQ_MISORDERED),
+        }
+    }
+}
+
+impl Creating<'_> {
+    /// Ends the request. `reply` is what follows the status OK.
+    pub(super) fn end(mut self, reply: Result<&[u8], Status>) {
+        match reply {
+            Ok(reply) => {
+                *self.progress =
+                    Progress { last: self.sequence, reply: Some(reply.to_vec()), has_failed: false };
+            }
+            Err(_) if self.sequence == self.progress.last.wrapping_add(1) => self.progress.has_failed = true,
+            // The second failure: the client has counted the first one.
+            Err(_) => {
+                *self.progress =
+                    Progress { last: self.sequence.wrapping_sub(1), reply: None, has_failed: true };
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn new(creation: &Creation, sequence: u32) -> Creating<'_> {
+        match creation.begin(sequence) {
+            Ok(Begun::New(creating)) => creating,
+            _ => panic!("request {sequence} is not the next one"),
+        }
+    }
+
+    #[test]
+    fn the_last_request_is_repeated_and_others_are_out_of_order() {
+        let creation = Creation::new();
+        assert_eq!(creation.expected(), 1);
+        assert_eq!(creation.begin(0).err(), Some(Status::SEQ_MISORDERED)); // RFC 8881 18.36.4: a contrived result
+        new(&creation, 1).end(Ok(b"one"));
+        assert!(matches!(creation.begin(1), Ok(Begun::Repeated(reply)) if reply == b"one"));
+        for sequence in [0, 3, u32::MAX] {
+            assert_eq!(creation.begin(sequence).err(), Some(Status::SEQ_MISORDERED));
+        }
+    }
+
+    #[test]
+    fn a_failed_request_may_be_counted_or_not() {
+        let creation = Creation::new();
+        new(&creation, 1).end(Err(Status::TOOSMALL));
+        new(&creation, 1).end(Err(Status::TOOSMALL));
+        new(&creation, 2).end(Err(Status::TOOSMALL));
+        new(&creation, 3).end(Ok(b"three"));
+        assert_eq!(creation.begin(5).err(), Some(Status::SEQ_MISORDERED));
+        assert_eq!(creation.expected(), 4);
+    }
+}

@@ -1,0 +1,145 @@
+//! EXCHANGE_ID, CREATE_SESSION, BIND_CONN_TO_SESSION and their like, RFC 8881 18.33 to 18.37 and 18.50.
+
+use std::sync::Arc;
+
+use wire::Writer;
+
+use super::Compound;
+use super::client::Principal;
+use super::creation::Begun;
+use super::fail::Fail;
+use super::names::Entered;
+use super::sessions::allowed;
+use crate::server::Service;
+use crate::server::rpc::Call;
+use crate::wire::v4::sessions::{
+    BackChannel, BindConnection, CONFIRMED, CREATE_SESSION_FLAGS, CreateSession, CreatedSession,
+    EXCHANGE_FLAGS, ExchangeId, ExchangedId, Implementation, NO_PNFS, SessionId, StateProtect,
+    UPDATE_CONFIRMED,
+};
+use crate::wire::v4::types::{OwnerName, Status};
+use crate::wire::xdr::Encode;
+
+/// channel_dir_from_client4 and channel_dir_from_server4: CDFC4_FORE and CDFC4_BACK, which say the same as CDFS4_FORE and
+/// CDFS4_BACK, then CDFC4_FORE_OR_BOTH and CDFC4_BACK_OR_BOTH.
+const FORE: u32 = 1;
+const BACK: u32 = 2;
+const FORE_OR_BOTH: u32 = 3;
+const BACK_OR_BOTH: u32 = 7;
+
+/// EXCHANGE_ID.
+pub(super) fn exchange_id(call: &Call<'_>, request: &ExchangeId<'_>, w: &mut Writer) -> Result<(), Fail> {
+    if request.flags & !EXCHANGE_FLAGS != 0 {
+        return Err(Status::INVAL.into());
+    }
+    // The other two kinds need RPCSEC_GSS, RFC 8881 18.35.3.
+    if request.protect != StateProtect::None {
+        return Err(Status::INVAL.into());
+    }
+    let clients = &call.service.nfs4;
+    let update = request.flags & UPDATE_CONFIRMED != 0;
+    let exchanged = clients.exchange((&request.name, request.verifier), Principal::of(call), update)?;
+    if let Some(replaced) = &exchanged.replaced {
+        call.service.end_client(replaced);
+    }
+    call.service.watch_leases();
+    let identity = OwnerName::new(clients.identity.as_bytes());
+    ExchangedId {
+        client: exchanged.id,
+        sequence: exchanged.sequence,
+        flags: NO_PNFS | if exchanged.is_confirmed { CONFIRMED } else { 0 },
+        protect: StateProtect::None,
+        owner_minor: 0,
+        owner_major: identity,
+        scope: identity,
+        implementation: Implementation,
+    }
+    .encode(w);
+    Ok(())
+}
+
+/// CREATE_SESSION. The first one confirms the client, and a client that has restarted loses what it held before.
+pub(super) fn create_session(call: &Call<'_>, request: &CreateSession, w: &mut Writer) -> Result<(), Fail> {
+    let service: &Arc<Service> = call.service;
+    let creation = service.nfs4.creation(request.client)?;
+    let creating = match creation.begin(request.sequence)? {
+        Begun::New(creating) => creating,
+        Begun::Repeated(reply) => {
+            w.put(&reply);
+            return Ok(());
+        }
+    };
+    let start = w.len();
+    let created = created(call, request, w);
+    creating.end(created.as_ref().map(|()| &w.as_bytes()[start..]).map_err(|status| *status));
+    service.watch_leases();
+    Ok(created?)
+}
+
+fn created(call: &Call<'_>, request: &CreateSession, w: &mut Writer) -> Result<(), Status> {
+    if request.flags & !CREATE_SESSION_FLAGS != 0 {
+        return Err(Status::INVAL);
+    }
+    let back = allowed(&request.back, usize::MAX)?;
+    allowed(&request.fore, usize::MAX)?;
+    let service: &Arc<Service> = call.service;
+    let confirm = || service.nfs4.confirm_by_session(request.client, Principal::of(call));
+    let Entered { client, former } = match confirm() {
+        Err(Status::RESOURCE) if service.end_most_silent() => confirm()?,
+        done => done?,
+    };
+    if let Some(former) = former {
+        service.end_client(&former);
+    }
+    let session = service.nfs4.sessions.create(&client, &request.fore, call.origin)?;
+    // The server makes no calls to clients of this version and keeps no session over a restart: no flags.
+    let (session, fore, sequence) = (session.id, session.fore, request.sequence);
+    CreatedSession { session, sequence, flags: 0, fore, back }.encode(w);
+    Ok(())
+}
+
+/// DESTROY_SESSION: over a connection that uses the session.
+pub(super) fn destroy_session(call: &Call<'_>, id: &SessionId) -> Result<(), Fail> {
+    let sessions = &call.service.nfs4.sessions;
+    let session = sessions.named(id)?;
+    if !session.is_bound(call.origin) {
+        return Err(Status::CONN_NOT_BOUND_TO_SESSION.into());
+    }
+    session.client.renew();
+    sessions.end(&session);
+    Ok(())
+}
+
+/// DESTROY_CLIENTID: of a client that has neither sessions nor state.
+pub(super) fn destroy_client(call: &Call<'_>, id: u64) -> Result<(), Fail> {
+    let (service, clients) = (call.service, &call.service.nfs4);
+    if clients.forget_waiting(id)? {
+        return Ok(());
+    }
+    let client = clients.known(id).filter(|client| client.minor > 0).ok_or(Status::STALE_CLIENTID)?;
+    if client.has_sessions() || client.has_state() {
+        return Err(Status::CLIENTID_BUSY.into());
+    }
+    service.end_client(&client);
+    Ok(())
+}
+
+/// BIND_CONN_TO_SESSION. The server makes no calls, so a connection that may have both directions gets the one to the server.
+pub(super) fn bind(call: &Call<'_>, request: &BindConnection, w: &mut Writer) -> Result<(), Fail> {
+    let session = call.service.nfs4.sessions.named(&request.session)?;
+    let direction = match request.direction {
+        FORE | FORE_OR_BOTH => FORE,
+        BACK | BACK_OR_BOTH => BACK,
+        _ => return Err(Status::INVAL.into()),
+    };
+    session.bind(call.origin);
+    session.client.renew();
+    BindConnection { session: session.id, direction, rdma: false }.encode(w);
+    Ok(())
+}
+
+/// BACKCHANNEL_CTL: which program the server would call, and how. It identifies itself by AUTH_NONE or AUTH_SYS only.
+pub(super) fn back_channel(compound: &Compound<'_>, request: &BackChannel) -> Result<(), Fail> {
+    debug_assert!(compound.sequenced.is_some(), "only SEQUENCE and its like come first");
+    if request.security.none || request.security.sys { Ok(()) } else { Err(Status::INVAL.into()) }
+}

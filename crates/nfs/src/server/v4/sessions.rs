@@ -1,0 +1,368 @@
+//! Sessions, RFC 8881 2.10: their limits, their slots, and the connections that use them.
+//!
+//! A slot executes one request after another, each with the next sequence number, and keeps the last reply: a request with
+//! the number of the last one is that request again, and gets the same reply without being executed. The memory for these
+//! replies is set aside when a session is created, so that a reply can always be kept.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lock::{Mutex, RwLock, rank};
+
+use super::client::Client;
+use crate::server::Origin;
+use crate::server::stream::MAX_RECORD;
+use crate::wire::v4::OPERATIONS_LIMIT;
+use crate::wire::v4::sessions::{ChannelAttributes, SessionId};
+use crate::wire::v4::types::Status;
+
+/// The most sessions of one client.
+const SESSIONS_OF_CLIENT: usize = 16;
+/// The most connections that a session remembers. The oldest one is forgotten, and is remembered again when it is used.
+const CONNECTIONS: usize = 64;
+/// The most slots of a session: requests that a client may have in flight.
+const SLOTS: u32 = 64;
+/// The longest reply that a slot keeps.
+const KEPT_REPLY: u32 = 4 * 1024;
+/// The most memory for kept replies of all sessions.
+const KEPT_TOTAL: usize = 128 << 20;
+/// How much of it a session gets at most, by how much is left: the last row is for 16,384 small sessions.
+const SHARES: [(usize, usize); 3] =
+    [(KEPT_TOTAL / 2, 256 * 1024), (KEPT_TOTAL / 4, 32 * 1024), (LEAST_KEPT, LEAST_KEPT)];
+/// What each session gets: one slot with a short reply.
+const LEAST_KEPT: usize = 2 * 1024;
+/// A reply up to this length is kept even if the client has not asked for it.
+const KEPT_UNASKED: usize = 256;
+/// The head of a reply of RPC: xid, kind, status, verifier and status of the call.
+pub(super) const RPC_REPLY_HEAD: u32 = 24;
+/// The shortest requests and replies that a client may limit a session to: those of SEQUENCE alone.
+const SHORTEST_MESSAGE: u32 = 128;
+/// The fewest operations: SEQUENCE and one other.
+const FEWEST_OPERATIONS: u32 = 2;
+
+/// All sessions.
+#[derive(Default)]
+pub(in crate::server) struct Sessions {
+    table: RwLock<Table, rank::Nfs4Sessions>,
+    /// The memory that is set aside for kept replies.
+    kept: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    sessions: HashMap<SessionId, Arc<Session>>,
+    /// The sessions of each client, by its number.
+    of_clients: HashMap<u32, Vec<SessionId>>,
+}
+
+/// One session.
+pub(super) struct Session {
+    pub(super) id: SessionId,
+    pub(super) client: Arc<Client>,
+    /// The limits of requests.
+    pub(super) fore: ChannelAttributes,
+    slots: Box<[Mutex<Slot, rank::Nfs4Slot>]>,
+    connections: Mutex<Vec<Origin>, rank::Nfs4Connections>,
+}
+
+/// The last request of a slot.
+#[derive(Default)]
+struct Slot {
+    sequence: u32,
+    /// Of the request, to tell another request with the same number.
+    digest: u64,
+    reply: Vec<u8>,
+    is_kept: bool,
+    /// A request after it is being executed.
+    is_busy: bool,
+    is_used: bool,
+}
+
+/// A request of a slot that is being executed. Dropping it unfinished forgets the request.
+pub(super) struct SlotTurn {
+    session: Arc<Session>,
+    at: usize,
+    digest: u64,
+    is_ended: bool,
+}
+
+/// What to do with a request.
+pub(super) enum Begun {
+    New(SlotTurn),
+    /// It was executed. This was the reply.
+    Repeated(Vec<u8>),
+}
+
+/// The limits of a channel as the server allows them: TOOSMALL if no request could be executed.
+pub(super) fn allowed(wanted: &ChannelAttributes, kept: usize) -> Result<ChannelAttributes, Status> {
+    let size = |size: u32| size.min(MAX_RECORD as u32);
+    let kept_size = wanted.kept_size.min(KEPT_REPLY).min(wanted.reply_size).min(kept as u32);
+    let most_slots = (kept / (kept_size.max(1) as usize)) as u32;
+    let allowed = ChannelAttributes {
+        header_padding: 0,
+        request_size: size(wanted.request_size),
+        reply_size: size(wanted.reply_size),
+        kept_size,
+        operations: wanted.operations.min(OPERATIONS_LIMIT),
+        requests: wanted.requests.min(SLOTS).min(most_slots),
+        inbound_reads: None,
+    };
+    let is_too_small = allowed.request_size < SHORTEST_MESSAGE
+        || allowed.reply_size < SHORTEST_MESSAGE
+        || allowed.operations < FEWEST_OPERATIONS
+        || allowed.requests == 0;
+    if is_too_small { Err(Status::TOOSMALL) } else { Ok(allowed) }
+}
+
+impl Sessions {
+    /// Creates a session of a client over this connection: NOSPC if it has too many, or there are too many in all.
+    pub(super) fn create(
+        &self,
+        client: &Arc<Client>,
+        wanted: &ChannelAttributes,
+        origin: Origin,
+    ) -> Result<Arc<Session>, Status> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map_err(|_| Status::SERVERFAULT)?;
+        let fore = self.set_aside(wanted)?;
+        let session = Arc::new(Session {
+            id,
+            client: client.clone(),
+            fore,
+            slots: (0..fore.requests).map(|_| Mutex::default()).collect(),
+            connections: Mutex::new(vec![origin]),
+        });
+        let mut table = self.table.write();
+        let own = table.of_clients.entry(client.number).or_default();
+        if own.len() >= SESSIONS_OF_CLIENT {
+            drop(table);
+            self.give_back(&fore);
+            return Err(Status::NOSPC);
+        }
+        own.push(id);
+        client.sessions.fetch_add(1, Ordering::AcqRel);
+        table.sessions.insert(id, session.clone());
+        Ok(session)
+    }
+
+    /// Sets memory for kept replies aside, and says which limits it allows.
+    fn set_aside(&self, wanted: &ChannelAttributes) -> Result<ChannelAttributes, Status> {
+        loop {
+            let used = self.kept.load(Ordering::Acquire);
+            let left = KEPT_TOTAL.saturating_sub(used);
+            let share = SHARES.iter().find(|(least_left, _)| left >= *least_left).ok_or(Status::NOSPC)?;
+            let fore = allowed(wanted, share.1)?;
+            let more = used + reserved(&fore);
+            if self.kept.compare_exchange(used, more, Ordering::AcqRel, Ordering::Acquire).is_ok() {
+                return Ok(fore);
+            }
+        }
+    }
+
+    fn give_back(&self, fore: &ChannelAttributes) {
+        self.kept.fetch_sub(reserved(fore), Ordering::AcqRel);
+    }
+
+    /// The session of this name.
+    pub(super) fn named(&self, id: &SessionId) -> Result<Arc<Session>, Status> {
+        self.table.read().sessions.get(id).cloned().ok_or(Status::BADSESSION)
+    }
+
+    /// Ends a session. Requests in flight are still answered.
+    pub(super) fn end(&self, session: &Session) {
+        let mut table = self.table.write();
+        if table.sessions.remove(&session.id).is_none() {
+            return;
+        }
+        let number = session.client.number;
+        session.client.sessions.fetch_sub(1, Ordering::AcqRel);
+        if let Some(own) = table.of_clients.get_mut(&number) {
+            own.retain(|id| *id != session.id);
+            if own.is_empty() {
+                table.of_clients.remove(&number);
+            }
+        }
+        drop(table);
+        self.give_back(&session.fore);
+    }
+
+    /// Ends all sessions of a client.
+    pub(super) fn end_of(&self, client: &Client) {
+        let own: Vec<_> = {
+            let table = self.table.read();
+            let ids = table.of_clients.get(&client.number).into_iter().flatten();
+            ids.filter_map(|id| table.sessions.get(id).cloned()).collect()
+        };
+        own.iter().for_each(|session| self.end(session));
+    }
+}
+
+/// The memory for the kept replies of a session.
+fn reserved(fore: &ChannelAttributes) -> usize {
+    fore.requests as usize * (fore.kept_size as usize).max(KEPT_UNASKED)
+}
+
+impl Session {
+    /// The number of the last slot.
+    pub(super) fn highest_slot(&self) -> u32 {
+        self.fore.requests - 1 // there is at least one
+    }
+
+    /// Remembers that a connection uses the session, RFC 8881 2.10.3.1.
+    pub(super) fn bind(&self, origin: Origin) {
+        let mut connections = self.connections.lock();
+        if connections.contains(&origin) {
+            return;
+        }
+        if connections.len() >= CONNECTIONS {
+            connections.remove(0);
+        }
+        connections.push(origin);
+    }
+
+    /// Whether a connection uses the session.
+    pub(super) fn is_bound(&self, origin: Origin) -> bool {
+        self.connections.lock().contains(&origin)
+    }
+
+    /// Begins a request, RFC 8881 2.10.6.1.
+    pub(super) fn begin(self: &Arc<Self>, at: u32, sequence: u32, digest: u64) -> Result<Begun, Status> {
+        let at = at as usize;
+        let mut slot = self.slots.get(at).ok_or(Status::BADSLOT)?.lock();
+        if sequence == slot.sequence.wrapping_add(1) {
+            if slot.is_busy {
+                return Err(Status::DELAY); // the same request is being executed
+            }
+            slot.is_busy = true;
+            return Ok(Begun::New(SlotTurn { session: self.clone(), at, digest, is_ended: false }));
+        }
+        if sequence != slot.sequence || !slot.is_used {
+            return Err(Status::SEQ_MISORDERED);
+        }
+        if slot.digest != digest {
+            return Err(Status::SEQ_FALSE_RETRY);
+        }
+        if slot.is_kept { Ok(Begun::Repeated(slot.reply.clone())) } else { Err(Status::RETRY_UNCACHED_REP) }
+    }
+}
+
+impl SlotTurn {
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
+    /// Ends the request with the two parts of its reply, which is kept if the client `wants` that or it is short. `None`: a
+    /// reply that cannot be kept.
+    pub(super) fn end(mut self, reply: Option<[&[u8]; 2]>, wants: bool) {
+        self.is_ended = true;
+        let most = if wants { self.session.fore.kept_size as usize } else { KEPT_UNASKED };
+        let kept = reply.filter(|[first, rest]| first.len() + rest.len() <= most);
+        let Some(slot) = self.session.slots.get(self.at) else { return };
+        let mut slot = slot.lock();
+        slot.sequence = slot.sequence.wrapping_add(1);
+        (slot.digest, slot.is_used, slot.is_busy, slot.is_kept) = (self.digest, true, false, kept.is_some());
+        slot.reply.clear();
+        for part in kept.unwrap_or_default() {
+            slot.reply.extend_from_slice(part);
+        }
+    }
+}
+
+impl Drop for SlotTurn {
+    fn drop(&mut self) {
+        if !self.is_ended
+            && let Some(slot) = self.session.slots.get(self.at)
+        {
+            slot.lock().is_busy = false;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::v4::client::Principal;
+
+    const WANTED: ChannelAttributes = ChannelAttributes {
+        header_padding: 0,
+        request_size: 1 << 20,
+        reply_size: 1 << 20,
+        kept_size: 8192,
+        operations: 16,
+        requests: 1000,
+        inbound_reads: Some(1),
+    };
+
+    fn client(number: u32) -> Arc<Client> {
+        Client::new((1, number), &Arc::from(&b"name"[..]), ([0; 8], Principal::root()), 1)
+    }
+
+    fn origin(port: u16) -> Origin {
+        Origin { address: [192, 0, 2, 1].into(), port, datagram: false }
+    }
+
+    #[test]
+    fn a_channel_has_the_limits_that_both_sides_allow() {
+        let large = allowed(&WANTED, 256 * 1024).unwrap();
+        assert_eq!((large.kept_size, large.requests, large.operations), (4096, 64, 16));
+        let small = allowed(&WANTED, LEAST_KEPT).unwrap();
+        assert_eq!((small.kept_size, small.requests), (2048, 1));
+        for wanted in [
+            ChannelAttributes { request_size: 20, ..WANTED },
+            ChannelAttributes { reply_size: 0, ..WANTED },
+            ChannelAttributes { operations: 1, ..WANTED },
+            ChannelAttributes { requests: 0, ..WANTED },
+        ] {
+            assert_eq!(allowed(&wanted, 256 * 1024), Err(Status::TOOSMALL));
+        }
+    }
+
+    #[test]
+    fn ten_thousand_clients_get_a_session_each_and_their_memory_is_bounded() {
+        let sessions = Sessions::default();
+        let clients: Vec<_> = (0..10_000).map(client).collect();
+        for client in &clients {
+            sessions.create(client, &WANTED, origin(1)).expect("a session");
+        }
+        assert!(sessions.kept.load(Ordering::Relaxed) <= KEPT_TOTAL);
+        clients.iter().for_each(|client| sessions.end_of(client));
+        assert_eq!(sessions.kept.load(Ordering::Relaxed), 0);
+        assert!(sessions.table.read().of_clients.is_empty());
+        let made = (0..100).map_while(|_| sessions.create(&clients[0], &WANTED, origin(1)).ok());
+        assert_eq!(made.count(), SESSIONS_OF_CLIENT);
+    }
+
+    #[test]
+    fn a_slot_executes_each_request_once() {
+        let sessions = Sessions::default();
+        let session = sessions.create(&client(1), &WANTED, origin(1)).unwrap();
+        let new = |sequence| match session.begin(3, sequence, 7) {
+            Ok(Begun::New(turn)) => turn,
+            _ => panic!("request {sequence} is not the next one"),
+        };
+        let refusal = |sequence, digest| session.begin(3, sequence, digest).err();
+        assert_eq!(session.begin(64, 1, 7).err(), Some(Status::BADSLOT));
+        assert_eq!(refusal(0, 7), Some(Status::SEQ_MISORDERED));
+        let turn = new(1);
+        assert_eq!(refusal(1, 7), Some(Status::DELAY));
+        turn.end(Some([b"sh", b"ort"]), false);
+        assert!(matches!(session.begin(3, 1, 7), Ok(Begun::Repeated(reply)) if reply == b"short"));
+        assert_eq!(refusal(1, 8), Some(Status::SEQ_FALSE_RETRY));
+        assert_eq!(refusal(3, 7), Some(Status::SEQ_MISORDERED));
+        drop(new(2)); // forgotten, so it comes again
+        new(2).end(Some([&[], &[0; 1000]]), false);
+        assert_eq!(refusal(2, 7), Some(Status::RETRY_UNCACHED_REP));
+        new(3).end(Some([&[], &[1; 1000]]), true);
+        assert!(matches!(session.begin(3, 3, 7), Ok(Begun::Repeated(reply)) if reply == [1; 1000]));
+    }
+
+    #[test]
+    fn a_session_remembers_a_bounded_number_of_connections() {
+        let session = Sessions::default().create(&client(1), &WANTED, origin(1)).unwrap();
+        assert!(session.is_bound(origin(1)) && !session.is_bound(origin(2)));
+        (2..2 + CONNECTIONS as u16).for_each(|port| session.bind(origin(port)));
+        assert!(!session.is_bound(origin(1)) && session.is_bound(origin(2)));
+        assert_eq!(session.connections.lock().len(), CONNECTIONS);
+    }
+}
