@@ -75,8 +75,13 @@ impl NfsView {
             portmap: OnceLock::new(),
         });
         view.service.set_exports(view.exports(&current.settings)?);
-        view.service.set_versions(versions(&current.settings.server));
+        view.set_versions(&current.settings.server);
         Ok(view)
+    }
+
+    fn set_versions(&self, server: &ServerSettings) {
+        self.service.set_minor_versions(&server.nfs_4);
+        self.service.set_versions(versions(server));
     }
 
     /// Answers on these listeners until the server stops. Returns the services that clients find
@@ -173,7 +178,7 @@ impl NfsView {
 /// The versions of NFS that the settings turn on.
 fn versions(server: &ServerSettings) -> RangeInclusive<u32> {
     let oldest = if server.nfs_3 { 3 } else { 4 };
-    let newest = if server.nfs_4 { 4 } else { 3 };
+    let newest = if server.nfs_4.is_empty() { 3 } else { 4 };
     oldest..=newest
 }
 
@@ -199,7 +204,7 @@ impl View for NfsView {
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         match self.exports(&current.settings) {
             Ok(exports) => {
-                self.service.set_versions(versions(&current.settings.server));
+                self.set_versions(&current.settings.server);
                 self.service.set_exports(exports);
                 Vec::new()
             }

@@ -162,7 +162,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         },
         smb_directory_leases: server.bool("smb-directory-leases"),
         nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
-        nfs_4: server.texts("nfs-versions").iter().any(|version| version == "4.0"),
+        nfs_4: nfs_minors(&server.texts("nfs-versions")),
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),
@@ -189,6 +189,11 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
         grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
     }
+}
+
+/// The minor versions of NFSv4 among the versions of NFS.
+fn nfs_minors(versions: &[String]) -> Vec<u32> {
+    versions.iter().filter_map(|version| version.strip_prefix("4.")?.parse().ok()).collect()
 }
 
 fn afp_logins(server: &Section) -> Vec<AfpLogin> {
