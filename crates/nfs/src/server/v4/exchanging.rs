@@ -5,10 +5,9 @@ use std::sync::Arc;
 use wire::Writer;
 
 use super::Compound;
-use super::client::Principal;
+use super::client::{Client, Principal};
 use super::creation::Begun;
 use super::fail::Fail;
-use super::names::Entered;
 use super::sessions::allowed;
 use crate::server::Service;
 use crate::server::rpc::Call;
@@ -61,37 +60,60 @@ pub(super) fn exchange_id(call: &Call<'_>, request: &ExchangeId<'_>, w: &mut Wri
 /// CREATE_SESSION. The first one confirms the client, and a client that has restarted loses what it held before.
 pub(super) fn create_session(call: &Call<'_>, request: &CreateSession, w: &mut Writer) -> Result<(), Fail> {
     let service: &Arc<Service> = call.service;
-    let creation = service.nfs4.creation(request.client)?;
+    let created = match created_in_order(call, request, w) {
+        Err(Status::RESOURCE) if service.end_most_silent() => created_in_order(call, request, w),
+        created => created,
+    };
+    if let Some(former) = created? {
+        service.end_client(&former);
+    }
+    service.watch_leases();
+    Ok(())
+}
+
+/// Creates a session if the request is the next one. Returns a former run of the client, whose end needs other locks.
+fn created_in_order(
+    call: &Call<'_>,
+    request: &CreateSession,
+    w: &mut Writer,
+) -> Result<Option<Arc<Client>>, Status> {
+    let creation = call.service.nfs4.creation(request.client)?;
     let creating = match creation.begin(request.sequence)? {
         Begun::New(creating) => creating,
         Begun::Repeated(reply) => {
             w.put(&reply);
-            return Ok(());
+            return Ok(None);
         }
     };
+    let mut former = None;
     let start = w.len();
-    let created = created(call, request, w);
-    creating.end(created.as_ref().map(|()| &w.as_bytes()[start..]).map_err(|status| *status));
-    service.watch_leases();
-    Ok(created?)
+    let created = created(call, request, &mut former, w);
+    creating.end(created.map(|()| &w.as_bytes()[start..]));
+    // The former run has ended even if the session cannot be created.
+    match (created, former) {
+        (Err(status), Some(former)) => {
+            call.service.end_client(&former);
+            Err(status)
+        }
+        (created, former) => created.map(|()| former),
+    }
 }
 
-fn created(call: &Call<'_>, request: &CreateSession, w: &mut Writer) -> Result<(), Status> {
+fn created(
+    call: &Call<'_>,
+    request: &CreateSession,
+    former: &mut Option<Arc<Client>>,
+    w: &mut Writer,
+) -> Result<(), Status> {
     if request.flags & !CREATE_SESSION_FLAGS != 0 {
         return Err(Status::INVAL);
     }
     let back = allowed(&request.back, usize::MAX)?;
     allowed(&request.fore, usize::MAX)?;
-    let service: &Arc<Service> = call.service;
-    let confirm = || service.nfs4.confirm_by_session(request.client, Principal::of(call));
-    let Entered { client, former } = match confirm() {
-        Err(Status::RESOURCE) if service.end_most_silent() => confirm()?,
-        done => done?,
-    };
-    if let Some(former) = former {
-        service.end_client(&former);
-    }
-    let session = service.nfs4.sessions.create(&client, &request.fore, call.origin)?;
+    let clients = &call.service.nfs4;
+    let entered = clients.confirm_by_session(request.client, Principal::of(call))?;
+    *former = entered.former;
+    let session = clients.sessions.create(&entered.client, &request.fore, call.origin)?;
     // The server makes no calls to clients of this version and keeps no session over a restart: no flags.
     let (session, fore, sequence) = (session.id, session.fore, request.sequence);
     CreatedSession { session, sequence, flags: 0, fore, back }.encode(w);

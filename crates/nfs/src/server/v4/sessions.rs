@@ -97,8 +97,9 @@ pub(super) enum Begun {
 /// The limits of a channel as the server allows them: TOOSMALL if no request could be executed.
 pub(super) fn allowed(wanted: &ChannelAttributes, kept: usize) -> Result<ChannelAttributes, Status> {
     let size = |size: u32| size.min(MAX_RECORD as u32);
-    let kept_size = wanted.kept_size.min(KEPT_REPLY).min(wanted.reply_size).min(kept as u32);
-    let most_slots = (kept / (kept_size.max(1) as usize)) as u32;
+    let kept = u32::try_from(kept).unwrap_or(u32::MAX);
+    let kept_size = wanted.kept_size.min(KEPT_REPLY).min(wanted.reply_size).min(kept);
+    let most_slots = kept / kept_size.max(1);
     let allowed = ChannelAttributes {
         header_padding: 0,
         request_size: size(wanted.request_size),

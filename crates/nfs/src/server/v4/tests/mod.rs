@@ -5,6 +5,7 @@ mod hostile;
 mod leases;
 mod locks;
 mod opens;
+mod sessions;
 
 use std::future::Future;
 use std::pin::pin;
