@@ -131,6 +131,10 @@ pub fn v4(data: &[u8]) {
         2 => v4::ReplyHead<'_>,
         3 => v4::Operation<'_>,
         4 => v4::attributes::Values<'_>,
+        5 => v4::sessions::ExchangedId<'_>,
+        6 => v4::sessions::CreatedSession,
+        7 => v4::sessions::Sequenced,
+        8 => v4::sessions::StateIds<'_>,
     );
 }
 

@@ -1,0 +1,120 @@
+//! The operations of NFSv4.1 on clients and sessions, and their results.
+
+use nfs::wire::v4::attributes::Values;
+use nfs::wire::v4::sessions::*;
+use nfs::wire::v4::types::*;
+use nfs::wire::v4::{Operation, OperationNumber};
+use nfs::wire::xdr::{Encode, Opaque};
+
+use super::{Seed, chosen};
+
+const SESSION: SessionId = *b"a session of 16 ";
+const CHANNEL: ChannelAttributes = ChannelAttributes {
+    header_padding: 0,
+    request_size: 1 << 20,
+    reply_size: 1 << 20,
+    kept_size: 4096,
+    operations: 16,
+    requests: 64,
+    inbound_reads: Some(1),
+};
+const SECURITY: CallbackSecurity = CallbackSecurity { none: true, sys: true, gss: true };
+
+fn operation(name: &'static str, operation: Operation<'_>) -> Seed {
+    chosen("nfs_v4", name, 3, &operation)
+}
+
+fn state() -> StateId {
+    StateId { sequence: 7, other: *b"twelve bytes" }
+}
+
+/// TEST_STATEID: the encoding has no constructor, because a server only reads it.
+struct Tested;
+
+impl Encode for Tested {
+    fn encode(&self, w: &mut wire::Writer) {
+        OperationNumber::TEST_STATEID.encode(w);
+        w.u32_be(2);
+        state().encode(w);
+        StateId::CURRENT.encode(w);
+    }
+}
+
+fn exchange_id(protect: StateProtect) -> Operation<'static> {
+    let (verifier, name) = (*b"verifier", Opaque::new(b"Linux NFSv4.1 host"));
+    let flags = UPDATE_CONFIRMED | 0x103;
+    Operation::ExchangeId(ExchangeId { verifier, name, flags, protect, implementation: Implementation })
+}
+
+pub fn seeds() -> Vec<Seed> {
+    let create = CreateSession {
+        client: 7,
+        sequence: 1,
+        flags: 2,
+        fore: CHANNEL,
+        back: CHANNEL,
+        program: 0x4000_0000,
+        security: SECURITY,
+    };
+    let time = NfsTime { seconds: 5, nanoseconds: 0 };
+    let directory = DirectoryDelegation {
+        signal: true,
+        notifications: Bitmap::of(&[2, 3]),
+        child_delay: time,
+        folder_delay: time,
+        child_attributes: Bitmap::of(&[4]),
+        folder_attributes: Bitmap::of(&[3]),
+    };
+    let sequence = Sequence { session: SESSION, sequence: 9, slot: 3, highest_slot: 63, cache: true };
+    let want = |claim| Operation::WantDelegation(WantDelegation { want: 0x100, claim });
+    let name = Opaque::new(b"fourfold-0123456789abcdef");
+    let exchanged = ExchangedId {
+        client: 7,
+        sequence: 1,
+        flags: CONFIRMED | NO_PNFS,
+        protect: StateProtect::None,
+        owner_minor: 0,
+        owner_major: name,
+        scope: name,
+        implementation: Implementation,
+    };
+    let created = CreatedSession { session: SESSION, sequence: 1, flags: 0, fore: CHANNEL, back: CHANNEL };
+    let sequenced = Sequenced {
+        session: SESSION,
+        sequence: 9,
+        slot: 3,
+        highest_slot: 63,
+        target_highest_slot: 63,
+        flags: 0,
+    };
+    let exclusive = Values { suppattr_exclcreat: Some(Bitmap::of(&[4, 33])), ..Values::default() };
+    vec![
+        operation("exchange-id", exchange_id(StateProtect::None)),
+        operation("exchange-id-machine", exchange_id(StateProtect::MachineCredential)),
+        operation("exchange-id-ssv", exchange_id(StateProtect::SecretState)),
+        operation("create-session", Operation::CreateSession(create)),
+        operation("destroy-session", Operation::DestroySession(SESSION)),
+        operation("destroy-clientid", Operation::DestroyClientId(7)),
+        operation("sequence", Operation::Sequence(sequence)),
+        operation(
+            "bind-connection",
+            Operation::BindConnection(BindConnection { session: SESSION, direction: 3, rdma: false }),
+        ),
+        operation("back-channel", Operation::BackChannel(BackChannel { program: 1, security: SECURITY })),
+        operation("free-stateid", Operation::FreeStateId(state())),
+        chosen("nfs_v4", "test-stateid", 3, &Tested),
+        operation("reclaim-complete", Operation::ReclaimComplete(false)),
+        operation("secinfo-no-name", Operation::SecInfoNoName(1)),
+        operation(
+            "set-ssv",
+            Operation::SetSsv(SetSsv { ssv: Opaque::new(b"ssv"), digest: Opaque::new(b"digest") }),
+        ),
+        operation("directory-delegation", Operation::DirectoryDelegation(directory)),
+        operation("want-delegation", want(DelegationClaim::File)),
+        operation("want-delegation-again", want(DelegationClaim::Previous(DelegationType::READ))),
+        chosen("nfs_v4", "exclusive-attributes", 4, &exclusive),
+        chosen("nfs_v4", "exchanged-id", 5, &exchanged),
+        chosen("nfs_v4", "created-session", 6, &created),
+        chosen("nfs_v4", "sequenced", 7, &sequenced),
+    ]
+}
