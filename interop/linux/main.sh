@@ -23,7 +23,7 @@ mounted() {
 	mkdir -p "/mnt/$1"
 	case $2 in
 	nfs) mount -t nfs -o "vers=3,proto=tcp,mountproto=tcp,$3" $SERVER:/share "/mnt/$1" ;;
-	nfs4) mount -t nfs -o "vers=4.0,proto=tcp,$3" $SERVER:/share "/mnt/$1" ;;
+	nfs4) mount -t nfs -o "proto=tcp,$3" $SERVER:/share "/mnt/$1" ;;
 	cifs) mount -t cifs -o "username=$USER,password=$PASSWORD,uid=1000,gid=1000,nosharesock,$3" //$SERVER/share "/mnt/$1" ;;
 	esac
 	grep " /mnt/$1 " /proc/mounts
@@ -38,9 +38,16 @@ mount_nfs() {
 	has_option nfs local_lock=none
 }
 mount_nfs4() {
-	mounted nfs4 nfs4 hard,actimeo=1
+	mounted nfs4 nfs4 vers=4.0,hard,actimeo=1
 	has_option nfs4 vers=4.0
 	has_option nfs4 local_lock=none
+}
+# Four connections in one session.
+mount_nfs41() {
+	mounted nfs41 nfs4 vers=4.1,nconnect=4,hard,actimeo=1
+	has_option nfs41 vers=4.1
+	has_option nfs41 nconnect=4
+	has_option nfs41 local_lock=none
 }
 mount_nolock() {
 	mounted nolock nfs hard,actimeo=1,nolock,nosharecache
@@ -169,29 +176,29 @@ survives() {
 	rm -f /tmp/stop
 	as_user mkdir /mnt/nfs/survives
 	pids=
-	for mount in nfs nfs4 smb; do
+	for mount in nfs nfs4 nfs41 smb; do
 		as_user $FILES journal /mnt/$mount/survives/$mount /tmp/noted-$mount /tmp/stop &
 		pids="$pids $!"
 	done
-	for mount in nfs nfs4; do
+	for mount in nfs nfs4 nfs41; do
 		as_user $FILES hold-lock /mnt/$mount/survives/lock-$mount /tmp/held-$mount /tmp/stop &
 		pids="$pids $!"
 	done
-	for mount in nfs nfs4 smb; do soon counts_on /tmp/noted-$mount 10; done
-	for mount in nfs nfs4; do soon [ -e /tmp/held-$mount ]; done
+	for mount in nfs nfs4 nfs41 smb; do soon counts_on /tmp/noted-$mount 10; done
+	for mount in nfs nfs4 nfs41; do soon [ -e /tmp/held-$mount ]; done
 	is "$(ask "$1")" "done"
-	for mount in nfs nfs4 smb; do
+	for mount in nfs nfs4 nfs41 smb; do
 		before=$(wc -l </tmp/noted-$mount)
 		soon counts_on /tmp/noted-$mount $((before + 10)) || soon counts_on /tmp/noted-$mount $((before + 10))
 	done
 	sleep 3
-	for mount in nfs nfs4; do refused as_user $FILES try-lock /mnt/smb/survives/lock-$mount; done
+	for mount in nfs nfs4 nfs41; do refused as_user $FILES try-lock /mnt/smb/survives/lock-$mount; done
 	touch /tmp/stop
 	for pid in $pids; do wait "$pid"; done
-	for mount in nfs nfs4 smb; do
-		for other in nfs nfs4 smb; do $FILES journal-is-whole /mnt/$other/survives/$mount /tmp/noted-$mount; done
+	for mount in nfs nfs4 nfs41 smb; do
+		for other in nfs nfs4 nfs41 smb; do $FILES journal-is-whole /mnt/$other/survives/$mount /tmp/noted-$mount; done
 	done
-	for mount in nfs nfs4; do as_user $FILES try-lock /mnt/smb/survives/lock-$mount; done
+	for mount in nfs nfs4 nfs41; do as_user $FILES try-lock /mnt/smb/survives/lock-$mount; done
 }
 
 # past NAME ROOT: in /mnt/NAME is a share with the snapshot `one`, which is found below ROOT in each folder, and listed in none.
@@ -226,7 +233,8 @@ if [ "$PEER" = 0 ]; then
 	check "mounts, NFS with locks" mount_nfs
 	check "mounts, NFS without locks" mount_nolock
 	check "mounts, NFS 4.0" mount_nfs4
-	MOUNTS="nfs nolock nfs4 $MOUNTS"
+	check "mounts, NFS 4.1" mount_nfs41
+	MOUNTS="nfs nolock nfs4 nfs41 $MOUNTS"
 fi
 check "mounts, SMB 2.1" mount_smb smb21 2.1
 check "mounts, SMB 3.0" mount_smb smb30 3.0
@@ -254,7 +262,15 @@ if [ "$PEER" = 0 ]; then
 		check "nfs4 and $other, a lock holds, and who waits gets it" locked nfs4 $other
 		check "$other and nfs4, a lock holds, and who waits gets it" locked $other nfs4
 	done
-	check "nfs4, tar" day with_tar /mnt/nfs4/day-nfs4 nfs4
+	for other in nfs4 smb; do
+		check "nfs41 and $other, a change is seen by the next open" coherent nfs41 $other
+		check "$other and nfs41, a change is seen by the next open" coherent $other nfs41
+		check "nfs41 and $other, a lock holds, and who waits gets it" locked nfs41 $other
+		check "$other and nfs41, a lock holds, and who waits gets it" locked $other nfs41
+	done
+	for mount in nfs4 nfs41; do
+		check "$mount, tar" day with_tar /mnt/$mount/day-$mount $mount
+	done
 fi
 both "git" in_git
 CHECK_LIMIT_S=150 both "stress-ng dentry" entries 3000
@@ -275,7 +291,7 @@ if [ "$PEER" = 0 ]; then
 	check "nfs and smb, appending under locks, an open for each record" appended 1
 	check "nfs and smb, a lock of NFS does not bind writes over SMB" bound nfs
 	check "smb and nfs, a lock of SMB binds writes" bound smb
-	check "nfs, nfs4 and smb, the server is killed under writes" survives kill
+	CHECK_LIMIT_S=120 check "nfs, nfs4, nfs41 and smb, the server is killed under writes" survives kill
 fi
 echo done >&3
 sleep 1

@@ -77,7 +77,8 @@ impl Place {
             )
         });
         format!(
-            "[server]\nbonjour = \"off\"\nnfs-versions = [\"3\", \"4.0\"]\ngrace-period = {GRACE_S}\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
+            "[server]\nbonjour = \"off\"\nnfs-versions = [\"3\", \"4.0\", \"4.1\"]\n\
+             grace-period = {GRACE_S}\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
              afp = false\niscsi = false\n{}",
             self.share().display(),
             past.unwrap_or_default()
