@@ -95,7 +95,7 @@ impl Compound<'_> {
             slot: request.slot,
             highest_slot: session.highest_slot(),
             target_highest_slot: session.highest_slot(),
-            flags: 0, // what a client holds is never taken without the end of its sessions
+            flags: 0, // a client whose lease is over loses its sessions with everything else
         };
         let begun = session.begin(request.slot, request.sequence, self.digest)?;
         if request.highest_slot > session.highest_slot() {
