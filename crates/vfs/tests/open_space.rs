@@ -86,6 +86,24 @@ async fn space_is_made_sure_of_without_a_longer_file() {
 }
 
 #[tokio::test]
+async fn a_reserved_range_reads_as_zeros_and_makes_the_file_longer() {
+    for scene in scenes() {
+        let open = filled(&scene, "a", 10).await;
+        open.reserve(4, 3).await.unwrap();
+        assert_eq!((open.size().await, read(&open, 0, 10).await), (Ok(10), pattern(0, 10)));
+        open.reserve(8 * MIB, MIB).await.unwrap();
+        assert_eq!(open.size().await, Ok(9 * MIB));
+        assert_eq!(read(&open, 5, 10).await, [&pattern(5, 5)[..], &[0; 5]].concat());
+        if scene.dir.is_some() {
+            let allocated = open.attributes().unwrap().allocated;
+            assert!((MIB..2 * MIB).contains(&allocated), "{allocated}"); // not the hole before the range
+        }
+        assert!(matches!(open.reserve(1, u64::MAX - 2).await, Err(Error::NoSpace | Error::FileTooLarge)));
+        assert_eq!(open.size().await, Ok(9 * MIB));
+    }
+}
+
+#[tokio::test]
 async fn a_range_is_copied_from_file_to_file() {
     for scene in scenes() {
         let source = filled(&scene, "a", 3_000_000).await;

@@ -308,6 +308,7 @@ async fn a_read_only_tree_refuses_each_change_although_the_volume_is_writable() 
     refused("write", object.write_at(&me.caller, 0, b"x", Stability::File));
     refused("truncate", object.truncate(&me.caller, 0));
     refused("allocate", object.allocate(&me.caller, 10));
+    refused("reserve", object.reserve(&me.caller, 0, 10));
     refused("punch", object.punch(&me.caller, 0, 10));
     refused("xattr", object.set_xattr(&me.caller, b"user.new", b"", XattrMode::Set));
     refused("xattr away", object.remove_xattr(&me.caller, b"user.old"));

@@ -22,6 +22,7 @@ pub enum Call {
     WriteAt,
     Truncate,
     Allocate,
+    Reserve,
     CopyRange,
     CloneRange,
     Resident,
@@ -39,6 +40,6 @@ impl Call {
     pub(super) fn is_change(self) -> bool {
         use Call::*;
         matches!(self, SetAttributes | Create | Link | Remove | RemoveFolder | Rename | WriteAt | Truncate)
-            || matches!(self, Allocate | CopyRange | CloneRange | Punch | SetXattr | RemoveXattr)
+            || matches!(self, Allocate | Reserve | CopyRange | CloneRange | Punch | SetXattr | RemoveXattr)
     }
 }

@@ -288,6 +288,8 @@ pub trait Object: Any + Send + Sync {
         Truncate: fn truncate(&self, caller: &Caller, size: u64) -> ();
         /// Makes sure of space for the first `length` bytes, without making the file longer. `prepare` came first.
         Allocate: fn allocate(&self, caller: &Caller, length: u64) -> ();
+        /// Makes sure of space for a range. The file gets longer if the range ends behind it. `prepare` came first.
+        Reserve: fn reserve(&self, caller: &Caller, offset: u64, length: u64) -> ();
         /// Puts everything written to this file (or this folder's entries) on the disk.
         Sync: fn sync(&self, stability: Stability) -> ();
         /// Gives back the space of a range, which then reads as zeros.

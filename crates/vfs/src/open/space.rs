@@ -92,6 +92,20 @@ impl Open {
         self.on_data(move |node, caller| node.allocate(caller, length)).await
     }
 
+    /// Reserves space for a range. The file gets longer if the range ends behind it.
+    pub async fn reserve(&self, offset: u64, length: u64) -> Result<()> {
+        self.before_write(offset, length, Cause::Write).await?;
+        if length == 0 {
+            return Ok(());
+        }
+        if !self.is_data {
+            return Err(Error::NotSupported);
+        }
+        let reserving = self.begin(Cause::Write);
+        let done = self.on_data(move |node, caller| node.reserve(caller, offset, length)).await;
+        reserving.end(done)
+    }
+
     /// Copies up to `length` bytes at `from` in another open file to `to` in this one. The two may
     /// be the same file, and the ranges may overlap. Returns the number of bytes copied, fewer than
     /// asked for only at the end of the source.

@@ -171,9 +171,8 @@ impl Object for OfferedFolder {
         Err(match call {
             Call::Xattr => Error::NoSuchAttribute,
             Call::ReadLink => Error::NotLink,
-            Call::ReadAt | Call::WriteAt | Call::Truncate | Call::Allocate | Call::Punch | Call::Seek => {
-                Error::IsFolder
-            }
+            Call::ReadAt | Call::WriteAt | Call::Truncate | Call::Punch | Call::Seek => Error::IsFolder,
+            Call::Allocate | Call::Reserve => Error::IsFolder,
             Call::CopyRange | Call::CloneRange => Error::NotSupported,
             _ => Error::ReadOnly,
         })

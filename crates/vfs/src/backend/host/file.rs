@@ -63,6 +63,19 @@ impl HostObject {
             .map_err(failure::of("fallocate", &*fd))
     }
 
+    /// Takes the space of a range and makes the file longer if it ends before that.
+    pub(super) fn reserve_range(&self, offset: u64, length: u64) -> Result<()> {
+        let fd = self.writable()?;
+        let space = rustix::fs::fstatvfs(&self.shared.root).map_err(failure::of("fstatvfs", self.fd()))?;
+        let missing = length.saturating_sub(self.attributes()?.allocated);
+        // The host would first take all the space there is, and keep it.
+        if missing > space.f_bavail.saturating_mul(space.f_frsize) {
+            return Err(Error::NoSpace);
+        }
+        rustix::fs::fallocate(&*fd, FallocateFlags::empty(), offset, length)
+            .map_err(failure::of("fallocate", &*fd))
+    }
+
     pub(super) fn copy_from(&self, source: &Self, mut from: u64, mut to: u64, length: u64) -> Result<u64> {
         let (input, output, end) = (source.readable()?, self.writable()?, from.saturating_add(length));
         let start = from;

@@ -326,6 +326,11 @@ impl Object for HostObject {
         self.metered(Growth::Allocate(length), || self.preallocate(length))
     }
 
+    fn reserve(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
+        self.shared.act_to_change(caller)?;
+        self.metered(Growth::Write { offset, length }, || self.reserve_range(offset, length))
+    }
+
     fn copy_range(
         &self,
         caller: &Caller,

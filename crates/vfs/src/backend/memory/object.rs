@@ -204,6 +204,17 @@ impl Object for MemoryObject {
         tree.room_for(added)
     }
 
+    /// Checks whether there is room, and reserves none.
+    fn reserve(&self, caller: &Caller, offset: u64, length: u64) -> Result<()> {
+        let (now, mut tree) = self.begin();
+        tree.writable()?;
+        check_end(offset, length, tree.limits.file_size)?;
+        let file = tree.inode_mut(self.id)?.file()?;
+        let (added, size, end) = (file.added_by(offset, length), file.size, offset + length);
+        tree.room_for(added)?;
+        if end > size { self.cut(&mut tree, caller, end, now) } else { Ok(()) }
+    }
+
     fn sync(&self, _: Stability) -> Result<()> {
         self.store.lock().inode(self.id).map(drop)
     }
