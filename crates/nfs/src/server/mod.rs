@@ -168,7 +168,7 @@ impl Service {
         self.newest_version.store(known(versions.end()), Ordering::Relaxed);
     }
 
-    /// Answers these minor versions of version 4: 0, 1 or both. Calls of others get NFS4ERR_MINOR_VERS_MISMATCH.
+    /// Answers these minor versions of version 4, up to 2. Calls of others get NFS4ERR_MINOR_VERS_MISMATCH.
     pub fn set_minor_versions(&self, minors: &[u32]) {
         let known = minors.iter().filter(|minor| **minor <= v4::NEWEST_MINOR);
         self.minors.store(known.fold(0, |bits, minor| bits | 1 << minor), Ordering::Relaxed);

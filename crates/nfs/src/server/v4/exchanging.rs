@@ -13,7 +13,7 @@ use crate::server::Service;
 use crate::server::rpc::Call;
 use crate::wire::v4::sessions::{
     BackChannel, BindConnection, CONFIRMED, CREATE_SESSION_FLAGS, CreateSession, CreatedSession,
-    EXCHANGE_FLAGS, ExchangeId, ExchangedId, Implementation, NO_PNFS, SessionId, StateProtect,
+    EXCHANGE_FLAGS, ExchangeId, ExchangedId, FENCE, Implementation, NO_PNFS, SessionId, StateProtect,
     UPDATE_CONFIRMED,
 };
 use crate::wire::v4::types::{OwnerName, Status};
@@ -28,7 +28,8 @@ const BACK_OR_BOTH: u32 = 7;
 
 /// EXCHANGE_ID.
 pub(super) fn exchange_id(call: &Call<'_>, request: &ExchangeId<'_>, w: &mut Writer) -> Result<(), Fail> {
-    if request.flags & !EXCHANGE_FLAGS != 0 {
+    let known = EXCHANGE_FLAGS | if call.minor > 1 { FENCE } else { 0 };
+    if request.flags & !known != 0 {
         return Err(Status::INVAL.into());
     }
     // The other two kinds need RPCSEC_GSS, RFC 8881 18.35.3.

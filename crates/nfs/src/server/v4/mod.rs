@@ -1,4 +1,4 @@
-//! NFS version 4.0, RFC 7530, and 4.1, RFC 8881: COMPOUND, the current and the saved file handle, and the operations.
+//! NFS version 4.0, RFC 7530, 4.1, RFC 8881, and 4.2, RFC 7862: COMPOUND, the current and the saved file handle, and the operations.
 //!
 //! ```text
 //! mod.rs (one operation after another) ─► place.rs: what a handle names, and the pseudo-root
@@ -8,6 +8,7 @@
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
 //!   stateids.rs                                                     what a stateid means in each minor version
+//!   ranges.rs                                                       4.2: ranges that no data travel for
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
@@ -28,6 +29,7 @@ mod names;
 mod opens;
 mod owners;
 mod place;
+mod ranges;
 mod reclaiming;
 mod records;
 mod registering;
@@ -60,7 +62,7 @@ pub(super) use reserving::{is_kept, minor_of, reserved};
 use sequencing::Sequenced;
 
 /// The newest minor version that is built.
-pub(super) const NEWEST_MINOR: u32 = 1;
+pub(super) const NEWEST_MINOR: u32 = 2;
 /// The most bytes of the results of one COMPOUND: the longest READ, and some room.
 const MOST_RESULTS: usize = (1 << 20) + 64 * 1024;
 /// The longest results of an operation without data, with its number and status.
@@ -254,6 +256,12 @@ impl<'c> Compound<'c> {
             Operation::OpenDowngrade(request) => opens::downgrade(self, request, w).await,
             Operation::Close(request) => opens::close(self, request, w).await,
             Operation::Lock(request) => locks::lock(self, request, w).await,
+            Operation::Seek(request) => ranges::seek(self, request, w).await,
+            Operation::Allocate(request) => ranges::allocate(self, request).await,
+            Operation::Deallocate(request) => ranges::deallocate(self, request).await,
+            Operation::ReadPlus(request) => ranges::read(self, request, w).await,
+            Operation::Copy(request) => ranges::copy(self, request, w).await,
+            Operation::Clone(request) => ranges::clone(self, request).await,
             Operation::LockTest(request) => locks::test(self, request).await,
             Operation::Unlock(request) => locks::unlock(self, request, w).await,
             Operation::ReleaseLockOwner(owner) if self.minor == 0 => locks::release(self, owner).await,
@@ -331,6 +339,8 @@ impl<'c> Compound<'c> {
             Operation::SecInfoNoName(style) => Ok(looking::security_of_place(self, *style, w)?),
             Operation::WantDelegation(request) => reclaiming::want(self, request, w),
             Operation::DirectoryDelegation(request) => reclaiming::want_directory(self, request, w),
+            Operation::Advise(request) => ranges::advise(self, request, w),
+            Operation::CancelOffload(_) | Operation::OffloadStatus(_) => ranges::offloaded(self),
             // Only for SP4_SSV, which no client has: RFC 8881 18.47.3.
             Operation::SetSsv(_) => Err(Status::INVAL.into()),
             _ => Err(Status::NOTSUPP.into()),
@@ -389,6 +399,10 @@ fn may_change(operation: &Operation<'_>) -> bool {
             | Operation::Rename(_)
             | Operation::Link(_)
             | Operation::SetAttr(_)
+            | Operation::Allocate(_)
+            | Operation::Deallocate(_)
+            | Operation::Copy(_)
+            | Operation::Clone(_)
     )
 }
 

@@ -252,7 +252,7 @@ async fn new_open(
         let granted = opening.is_new;
         let empties = opening.size == Some(0) && !opening.is_new;
         let options = OpenOptions { deny, place, granted, empties, ..OpenOptions::data(access) };
-        Held::Open(Box::new(volume.open(&actor, &target.found, options).await?))
+        Held::Open(Arc::new(volume.open(&actor, &target.found, options).await?))
     };
     service.locks.hold(target.named.tag, &target.found, client.party);
     let (export, named, owner) = (target.export.clone(), target.named, owner.clone());

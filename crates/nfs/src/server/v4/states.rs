@@ -76,7 +76,7 @@ impl Sequence {
 
 /// What the tree knows of an open.
 pub(super) enum Held {
-    Open(Box<vfs::Open>),
+    Open(Arc<vfs::Open>),
     /// Of a sidecar that the server composes.
     Sidecar(OpenGuard),
 }

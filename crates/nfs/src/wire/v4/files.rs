@@ -3,6 +3,7 @@
 use super::clients::*;
 use super::locks::*;
 use super::opens::*;
+use super::ranges::*;
 use super::sessions::*;
 use super::types::*;
 use super::*;
@@ -146,4 +147,13 @@ operations! {
     WantDelegation = WANT_DELEGATION: WantDelegation,
     DestroyClientId = DESTROY_CLIENTID: u64,
     ReclaimComplete = RECLAIM_COMPLETE: bool,
+    Allocate = ALLOCATE: FileRange,
+    Copy = COPY: CopyRange,
+    Deallocate = DEALLOCATE: FileRange,
+    Advise = IO_ADVISE: Advise,
+    CancelOffload = OFFLOAD_CANCEL: StateId,
+    OffloadStatus = OFFLOAD_STATUS: StateId,
+    ReadPlus = READ_PLUS: Read,
+    Seek = SEEK: Seek,
+    Clone = CLONE: CloneRange,
 }

@@ -10,6 +10,7 @@ pub mod clients;
 pub mod files;
 pub mod locks;
 pub mod opens;
+pub mod ranges;
 pub mod sessions;
 pub mod types;
 
@@ -35,7 +36,8 @@ pub const TAG_LIMIT: usize = 1024;
 pub const OPERATIONS_LIMIT: u32 = 128;
 
 enumeration! {
-    /// nfs_opnum4 of the minor versions 0 and 1, RFC 7531 and RFC 5662. [`Operation`] decodes all of them but those on layouts.
+    /// nfs_opnum4 of the minor versions 0 to 2, RFC 7531, RFC 5662 and RFC 7863. [`Operation`] does not decode those on layouts,
+    /// and of minor version 2 COPY_NOTIFY and WRITE_SAME.
     pub struct OperationNumber;
     ACCESS = 3,
     CLOSE = 4,
@@ -93,13 +95,30 @@ enumeration! {
     WANT_DELEGATION = 56,
     DESTROY_CLIENTID = 57,
     RECLAIM_COMPLETE = 58,
+    ALLOCATE = 59,
+    COPY = 60,
+    COPY_NOTIFY = 61,
+    DEALLOCATE = 62,
+    IO_ADVISE = 63,
+    LAYOUTERROR = 64,
+    LAYOUTSTATS = 65,
+    OFFLOAD_CANCEL = 66,
+    OFFLOAD_STATUS = 67,
+    READ_PLUS = 68,
+    SEEK = 69,
+    WRITE_SAME = 70,
+    CLONE = 71,
     ILLEGAL = 10044,
 }
 
 impl OperationNumber {
     /// Whether a minor version has this operation.
     pub fn is_of(self, minor: u32) -> bool {
-        let last = if minor == 0 { Self::RELEASE_LOCKOWNER } else { Self::RECLAIM_COMPLETE };
+        let last = match minor {
+            0 => Self::RELEASE_LOCKOWNER,
+            1 => Self::RECLAIM_COMPLETE,
+            _ => Self::CLONE,
+        };
         (Self::ACCESS.0..=last.0).contains(&self.0)
     }
 }

@@ -12,6 +12,8 @@ pub const NO_PNFS: u32 = 0x1_0000;
 /// All EXCHGID4_FLAG_* that a client may send: SUPP_MOVED_REFER, SUPP_MOVED_MIGR, BIND_PRINC_STATEID, the three of pNFS, and
 /// UPD_CONFIRMED_REC_A.
 pub const EXCHANGE_FLAGS: u32 = 0x1 | 0x2 | 0x100 | 0x7_0000 | UPDATE_CONFIRMED;
+/// EXCHGID4_FLAG_SUPP_FENCE_OPS, RFC 7862 14.1: from minor version 2.
+pub const FENCE: u32 = 0x4;
 /// All CREATE_SESSION4_FLAG_*: PERSIST, CONN_BACK_CHAN and CONN_RDMA.
 pub const CREATE_SESSION_FLAGS: u32 = 7;
 /// The most stateids of one TEST_STATEID.

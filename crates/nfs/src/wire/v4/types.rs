@@ -47,7 +47,7 @@ pub type UniversalAddress<'a> = Opaque<'a, ADDRESS_LIMIT>;
 pub type Verifier = [u8; 8];
 
 enumeration! {
-    /// nfsstat4 of the minor versions 0 and 1, RFC 7530 13.1 and RFC 8881 15.1.
+    /// nfsstat4 of the minor versions 0 to 2, RFC 7530 13.1, RFC 8881 15.1 and RFC 7862 11.1.
     pub struct Status;
     OK = 0,
     PERM = 1,
@@ -153,6 +153,13 @@ enumeration! {
     REJECT_DELEG = 10085,
     RETURNCONFLICT = 10086,
     DELEG_REVOKED = 10087,
+    PARTNER_NOTSUPP = 10088,
+    PARTNER_NO_AUTH = 10089,
+    UNION_NOTSUPP = 10090,
+    OFFLOAD_DENIED = 10091,
+    WRONG_LFS = 10092,
+    BADLABEL = 10093,
+    OFFLOAD_NO_REQS = 10094,
 }
 
 enumeration! {

@@ -1,6 +1,7 @@
 //! Minor version 1 by RFC 8881: clients and sessions here, opens, locks and stateids in the files below.
 
 mod exchanging;
+mod ranges;
 mod restarts;
 mod slots;
 mod stateids;

@@ -14,9 +14,9 @@ fn minor_version_1_is_answered_only_when_it_is_turned_on() {
     client.service.set_minor_versions(&[1]);
     assert!(exchanged(&client, b"me", 1, 0).is_ok());
     assert_eq!(compound(&client, 1, &words(&[24])), words(&[10021, 0, 0]));
-    // 4.2 is not built, whatever is asked for.
-    client.service.set_minor_versions(&[0, 1, 2]);
-    let answer = now(client.call_raw((PROGRAM, 4, 1), &words(&[0, 2, 0]))).unwrap();
+    // 4.3 is not built, whatever is asked for.
+    client.service.set_minor_versions(&[0, 1, 2, 3]);
+    let answer = now(client.call_raw((PROGRAM, 4, 1), &words(&[0, 3, 0]))).unwrap();
     assert_eq!(answer.results, words(&[10021, 0, 0]));
 }
 
