@@ -86,7 +86,7 @@ pub struct ServerSettings {
     pub cache_buffers: Option<u64>,
     /// NFSv3 is served.
     pub nfs_3: bool,
-    /// The minor versions of NFSv4 that are served: 0, 1.
+    /// The minor versions of NFSv4 that are served: 0 to 2.
     pub nfs_4: Vec<u32>,
     /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
     /// machine's memory.

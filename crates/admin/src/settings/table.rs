@@ -10,7 +10,7 @@ pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
 }
 
 /// The values of `nfs-versions`.
-pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0", "4.1"];
+pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0", "4.1", "4.2"];
 /// The values of `afp-logins`.
 pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
