@@ -135,6 +135,8 @@ pub fn v4(data: &[u8]) {
         6 => v4::sessions::CreatedSession,
         7 => v4::sessions::Sequenced,
         8 => v4::sessions::StateIds<'_>,
+        9 => v4::ranges::Copied,
+        10 => v4::ranges::Sought,
     );
 }
 

@@ -1,6 +1,8 @@
-//! The operations of NFSv4.1 on clients and sessions, and their results.
+//! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges, and their results.
 
 use nfs::wire::v4::attributes::Values;
+use nfs::wire::v4::files::Read;
+use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
 use nfs::wire::v4::types::*;
 use nfs::wire::v4::{Operation, OperationNumber};
@@ -116,5 +118,47 @@ pub fn seeds() -> Vec<Seed> {
         chosen("nfs_v4", "exchanged-id", 5, &exchanged),
         chosen("nfs_v4", "created-session", 6, &created),
         chosen("nfs_v4", "sequenced", 7, &sequenced),
+    ]
+    .into_iter()
+    .chain(ranges())
+    .collect()
+}
+
+fn ranges() -> Vec<Seed> {
+    let state = state();
+    let range = FileRange { state, offset: 4096, length: 8192 };
+    let copy = CopyRange {
+        from_state: state,
+        to_state: state,
+        from: 0,
+        to: 4096,
+        count: 0,
+        consecutive: true,
+        synchronous: false,
+        servers: Servers(1),
+    };
+    let clone = CloneRange { from_state: state, to_state: state, from: 0, to: 4096, count: 4096 };
+    let copied = Copied {
+        callback: Some(state),
+        count: 9,
+        stable: StableHow::UNSTABLE,
+        verifier: *b"verifier",
+        consecutive: true,
+        synchronous: true,
+    };
+    vec![
+        operation("allocate", Operation::Allocate(range)),
+        operation("deallocate", Operation::Deallocate(range)),
+        operation(
+            "advise",
+            Operation::Advise(Advise { state, offset: 0, count: 9, hints: Bitmap::of(&[3]) }),
+        ),
+        operation("seek", Operation::Seek(Seek { state, offset: 9, what: 1 })),
+        operation("read-plus", Operation::ReadPlus(Read { state, offset: 9, count: 4096 })),
+        operation("copy", Operation::Copy(copy)),
+        operation("clone", Operation::Clone(clone)),
+        operation("offload-status", Operation::OffloadStatus(state)),
+        chosen("nfs_v4", "copied", 9, &copied),
+        chosen("nfs_v4", "sought", 10, &Sought { end: true, offset: 9 }),
     ]
 }
