@@ -70,7 +70,11 @@ pub(super) const SUPPORTED: &[u32] = &[
 /// The attributes of files and folders in a minor version.
 fn supported(minor: u32) -> Bitmap {
     let all = Bitmap::of(SUPPORTED);
-    if minor > 0 { all.union(&Bitmap::of(&[SUPPATTR_EXCLCREAT])) } else { all }
+    match minor {
+        0 => all,
+        1 => all.union(&Bitmap::of(&[SUPPATTR_EXCLCREAT])),
+        _ => all.union(&Bitmap::of(&[SUPPATTR_EXCLCREAT, XATTR_SUPPORT])),
+    }
 }
 
 /// Whether the set has attributes that can only be set, RFC 7530 5.5.
@@ -108,7 +112,7 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
     put(call, place, &sent.which, &mut w)?;
     let own = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(|_| Status::SERVERFAULT)?;
     let is_there = |number| own.which.has(number) == sent.which.has(number);
-    if !(0..=SUPPATTR_EXCLCREAT).all(is_there) {
+    if !(0..=XATTR_SUPPORT).all(is_there) {
         return Err(Status::ATTRNOTSUPP);
     }
     Ok(own.values == sent.values)
@@ -124,6 +128,7 @@ fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
         symlink_support: Some(true),
         named_attr: Some(false),
         unique_handles: Some(true),
+        xattr_support: (call.minor > 1).then_some(true),
         lease_time: Some(call.service.nfs4.lease_seconds()),
         rdattr_error: Some(Status::OK),
         cansettime: Some(true),

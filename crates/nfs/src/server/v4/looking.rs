@@ -12,14 +12,20 @@ use crate::wire::xdr::{Encode, put_words};
 
 /// Every right that ACCESS can ask for.
 const KNOWN: u32 = 0x3f;
+/// ACCESS4_XAREAD, ACCESS4_XAWRITE and ACCESS4_XALIST: rights to extended attributes, RFC 8276 8.5. From minor version 2.
+const READ_XATTR: u32 = 0x40;
+const WRITE_XATTR: u32 = 0x80;
+const LIST_XATTRS: u32 = 0x100;
+const XATTRS: u32 = READ_XATTR | WRITE_XATTR | LIST_XATTRS;
 /// secinfo_style4.
 const CURRENT: u32 = 0;
 const PARENT: u32 = 1;
 
 /// ACCESS, RFC 7530 16.1: which of the asked rights are checked, and which the caller has. The bits
 /// are those of NFSv3.
-pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), Status> {
-    if asked & !KNOWN != 0 {
+pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> Result<(), Status> {
+    let xattrs = if minor > 1 && super::xattrs::described(place).is_ok() { XATTRS } else { 0 };
+    if asked & !(KNOWN | if minor > 1 { XATTRS } else { 0 }) != 0 {
         return Err(Status::INVAL);
     }
     let meaningful = match place {
@@ -36,10 +42,11 @@ pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), St
             let folder = target.found.attributes.kind == Kind::Folder && target.sidecar.is_none();
             let mut access = 0;
             if granted.contains(Access::READ) {
-                access |= bits::READ;
+                access |= bits::READ | xattrs & (READ_XATTR | LIST_XATTRS);
             }
             if granted.contains(Access::WRITE) && target.writable && !target.is_locked()? {
                 access |= bits::MODIFY | bits::EXTEND | if folder { bits::DELETE } else { 0 };
+                access |= xattrs & WRITE_XATTR;
             }
             if granted.contains(Access::EXECUTE) {
                 access |= if folder { bits::LOOKUP } else { bits::EXECUTE };
@@ -47,6 +54,7 @@ pub(super) fn access(place: &Place, asked: u32, w: &mut Writer) -> Result<(), St
             access
         }
     };
+    let meaningful = meaningful | xattrs;
     put_words(w, &[asked & meaningful, granted & asked & meaningful]);
     Ok(())
 }

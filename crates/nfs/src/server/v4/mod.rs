@@ -8,7 +8,7 @@
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
 //!   stateids.rs                                                     what a stateid means in each minor version
-//!   ranges.rs                                                       4.2: ranges that no data travel for
+//!   ranges.rs, xattrs.rs                                            4.2: ranges that no data travel for, extended attributes
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
@@ -41,6 +41,7 @@ mod stateids;
 mod states;
 #[cfg(test)]
 mod tests;
+mod xattrs;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -294,7 +295,7 @@ impl<'c> Compound<'c> {
             }
             Operation::Verify(sent) => self.compare(sent, true)?,
             Operation::DiffersFrom(sent) => self.compare(sent, false)?,
-            Operation::Access(asked) => looking::access(self.refreshed()?, *asked, w)?,
+            Operation::Access(asked) => looking::access(self.minor, self.refreshed()?, *asked, w)?,
             Operation::ReadLink(()) => looking::read_link(self.current()?, w)?,
             Operation::ReadDir(request) => listing::list(self.call, &self.refreshed()?.clone(), request, w)?,
             Operation::SecInfo(name) => looking::security(self, name, w)?,
@@ -340,6 +341,10 @@ impl<'c> Compound<'c> {
             Operation::WantDelegation(request) => reclaiming::want(self, request, w),
             Operation::DirectoryDelegation(request) => reclaiming::want_directory(self, request, w),
             Operation::Advise(request) => ranges::advise(self, request, w),
+            Operation::GetXattr(name) => xattrs::get(self, name, w),
+            Operation::SetXattr(request) => xattrs::set(self, request, w),
+            Operation::ListXattrs(request) => xattrs::list(self, request, w),
+            Operation::RemoveXattr(name) => xattrs::remove(self, name, w),
             Operation::CancelOffload(_) | Operation::OffloadStatus(_) => ranges::offloaded(self),
             // Only for SP4_SSV, which no client has: RFC 8881 18.47.3.
             Operation::SetSsv(_) => Err(Status::INVAL.into()),
@@ -403,6 +408,8 @@ fn may_change(operation: &Operation<'_>) -> bool {
             | Operation::Deallocate(_)
             | Operation::Copy(_)
             | Operation::Clone(_)
+            | Operation::SetXattr(_)
+            | Operation::RemoveXattr(_)
     )
 }
 

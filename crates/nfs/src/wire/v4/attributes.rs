@@ -191,6 +191,7 @@ values! {
     TIME_MODIFY_SET = 54, time_modify_set: SetTime;
     MOUNTED_ON_FILEID = 55, mounted_on_fileid: u64;
     SUPPATTR_EXCLCREAT = 75, suppattr_exclcreat: Bitmap;
+    XATTR_SUPPORT = 82, xattr_support: bool;
 }
 
 /// Whether all attributes of a set are encoded and decoded here.

@@ -6,6 +6,7 @@ use super::opens::*;
 use super::ranges::*;
 use super::sessions::*;
 use super::types::*;
+use super::xattrs::*;
 use super::*;
 
 record! {
@@ -156,4 +157,8 @@ operations! {
     ReadPlus = READ_PLUS: Read,
     Seek = SEEK: Seek,
     Clone = CLONE: CloneRange,
+    GetXattr = GETXATTR: Name<'a>,
+    SetXattr = SETXATTR: SetXattr<'a>,
+    ListXattrs = LISTXATTRS: ListXattrs,
+    RemoveXattr = REMOVEXATTR: Name<'a>,
 }

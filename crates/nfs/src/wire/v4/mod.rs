@@ -13,6 +13,7 @@ pub mod opens;
 pub mod ranges;
 pub mod sessions;
 pub mod types;
+pub mod xattrs;
 
 #[cfg(test)]
 mod tests;
@@ -36,7 +37,7 @@ pub const TAG_LIMIT: usize = 1024;
 pub const OPERATIONS_LIMIT: u32 = 128;
 
 enumeration! {
-    /// nfs_opnum4 of the minor versions 0 to 2, RFC 7531, RFC 5662 and RFC 7863. [`Operation`] does not decode those on layouts,
+    /// nfs_opnum4 of the minor versions 0 to 2, RFC 7531, RFC 5662, RFC 7863 and RFC 8276. [`Operation`] does not decode those on layouts,
     /// and of minor version 2 COPY_NOTIFY and WRITE_SAME.
     pub struct OperationNumber;
     ACCESS = 3,
@@ -108,6 +109,10 @@ enumeration! {
     SEEK = 69,
     WRITE_SAME = 70,
     CLONE = 71,
+    GETXATTR = 72,
+    SETXATTR = 73,
+    LISTXATTRS = 74,
+    REMOVEXATTR = 75,
     ILLEGAL = 10044,
 }
 
@@ -117,7 +122,7 @@ impl OperationNumber {
         let last = match minor {
             0 => Self::RELEASE_LOCKOWNER,
             1 => Self::RECLAIM_COMPLETE,
-            _ => Self::CLONE,
+            _ => Self::REMOVEXATTR,
         };
         (Self::ACCESS.0..=last.0).contains(&self.0)
     }

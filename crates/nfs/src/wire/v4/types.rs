@@ -33,6 +33,8 @@ const SENT_BITMAP_LIMIT: usize = 256;
 pub type FileHandle<'a> = Opaque<'a, FILE_HANDLE_LIMIT>;
 /// component4: any bytes, which the server checks.
 pub type Name<'a> = Opaque<'a, NAME_LIMIT>;
+/// The value of an extended attribute.
+pub type XattrValue<'a> = Opaque<'a, VALUES_LIMIT>;
 /// The data of WRITE.
 pub type Data<'a> = Opaque<'a, DATA_LIMIT>;
 /// linktext4: any bytes.
@@ -47,7 +49,8 @@ pub type UniversalAddress<'a> = Opaque<'a, ADDRESS_LIMIT>;
 pub type Verifier = [u8; 8];
 
 enumeration! {
-    /// nfsstat4 of the minor versions 0 to 2, RFC 7530 13.1, RFC 8881 15.1 and RFC 7862 11.1.
+    /// nfsstat4 of the minor versions 0 to 2, RFC 7530 13.1, RFC 8881 15.1, RFC 7862 11.1 and
+    /// RFC 8276 8.4.
     pub struct Status;
     OK = 0,
     PERM = 1,
@@ -160,6 +163,8 @@ enumeration! {
     WRONG_LFS = 10092,
     BADLABEL = 10093,
     OFFLOAD_NO_REQS = 10094,
+    NOXATTR = 10095,
+    XATTR2BIG = 10096,
 }
 
 enumeration! {

@@ -5,6 +5,7 @@ mod ranges;
 mod restarts;
 mod slots;
 mod stateids;
+mod xattrs;
 
 use super::*;
 

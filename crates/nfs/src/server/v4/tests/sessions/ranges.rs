@@ -9,16 +9,16 @@ fn number(words: [u64; 2]) -> Vec<u8> {
 }
 
 /// A client in a session that sends minor version 2.
-struct Newer(Session);
+pub(super) struct Newer(pub(super) Session);
 
 impl Newer {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let client = client();
         client.service.set_minor_versions(&[1, 2]);
         Self(Session::of(&client, b"me", 1))
     }
 
-    fn call(&self, operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
+    pub(super) fn call(&self, operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
         let session = &self.0;
         session.used.set(session.used.get() + 1);
         let sequence = session.sequence([session.used.get(), 0, 0, 0]);
@@ -28,7 +28,7 @@ impl Newer {
         (status(&answer.results), answer.results[56..].to_vec())
     }
 
-    fn at(&self, handle: &[u8], operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
+    pub(super) fn at(&self, handle: &[u8], operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
         let put = [words(&[22]), opaque(handle)].concat();
         let (status, results) = self.call(&[vec![put], operations.to_vec()].concat());
         (status, results[8..].to_vec())
@@ -179,7 +179,7 @@ fn hints_are_not_followed_and_other_operations_are_not_there() {
     for number in [61, 64, 65, 70] {
         assert_eq!(client.at(&handle, &[[words(&[number]), vec![0; 64]].concat()]).0, 10004);
     }
-    assert_eq!(client.call(&[words(&[72])]).0, 10044);
+    assert_eq!(client.call(&[words(&[76])]).0, 10044);
     // In minor version 1 there are none of them: OP_ILLEGAL.
     let seek = [words(&[69]), state.to_vec(), vec![0; 12]].concat();
     assert_eq!(client.0.at(&handle, &[seek]).0, 10044);
