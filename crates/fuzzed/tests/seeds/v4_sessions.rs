@@ -1,10 +1,11 @@
-//! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges, and their results.
+//! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges and extended attributes, and their results.
 
 use nfs::wire::v4::attributes::Values;
 use nfs::wire::v4::files::Read;
 use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
 use nfs::wire::v4::types::*;
+use nfs::wire::v4::xattrs::*;
 use nfs::wire::v4::{Operation, OperationNumber};
 use nfs::wire::xdr::{Encode, Opaque};
 
@@ -157,6 +158,17 @@ fn ranges() -> Vec<Seed> {
         operation("read-plus", Operation::ReadPlus(Read { state, offset: 9, count: 4096 })),
         operation("copy", Operation::Copy(copy)),
         operation("clone", Operation::Clone(clone)),
+        operation("get-xattr", Operation::GetXattr(Opaque::new(b"Author"))),
+        operation(
+            "set-xattr",
+            Operation::SetXattr(SetXattr {
+                option: SetOption::CREATE,
+                name: Opaque::new(b"Author"),
+                value: Opaque::new(b"me"),
+            }),
+        ),
+        operation("list-xattrs", Operation::ListXattrs(ListXattrs { cookie: 1, max_count: 4096 })),
+        operation("remove-xattr", Operation::RemoveXattr(Opaque::new(b"Author"))),
         operation("offload-status", Operation::OffloadStatus(state)),
         chosen("nfs_v4", "copied", 9, &copied),
         chosen("nfs_v4", "sought", 10, &Sought { end: true, offset: 9 }),
