@@ -49,6 +49,10 @@ mount_nfs41() {
 	has_option nfs41 nconnect=4
 	has_option nfs41 local_lock=none
 }
+mount_nfs42() {
+	mounted nfs42 nfs4 vers=4.2,hard,actimeo=1
+	has_option nfs42 vers=4.2
+}
 mount_nolock() {
 	mounted nolock nfs hard,actimeo=1,nolock,nosharecache
 	has_option nolock local_lock=all
@@ -169,6 +173,30 @@ bound() {
 	as_user $FILES write-plain /mnt/sealed/bound 3
 }
 
+# sent NAME OPERATION: how often the client has sent it through this mount.
+sent() { sed -n "/ \/mnt\/$1 with /,/^device/s/^[[:space:]]*$2: \([0-9]*\) .*/\1/p" /proc/self/mountstats; }
+
+# Holes and copies go by operations of NFSv4.2, and other mounts see what they did.
+ranges() {
+	cd /mnt/nfs42
+	as_user mkdir ranges
+	cd ranges
+	as_user bash -c 'head -c 3000000 /dev/urandom >data'
+	as_user truncate -s 8000000 data
+	as_user fallocate -l 100000 reserved
+	is "$(stat -c %s reserved)" 100000
+	as_user fallocate -p -o 1048576 -l 1048576 data
+	as_user cp data copy
+	cmp data copy
+	cmp /mnt/smb/ranges/data /mnt/smb/ranges/copy
+	is "$(head -c 2097152 copy | tail -c 1048576 | tr -d '\0' | wc -c)" 0
+	for operation in ALLOCATE DEALLOCATE SEEK COPY; do
+		echo "$operation: $(sent nfs42 $operation)"
+		[ "$(sent nfs42 $operation)" -gt 0 ]
+	done
+	cd /
+}
+
 counts_on() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 
 # The server is killed and started again while clients write; what they synced is there, and locks hold.
@@ -234,7 +262,8 @@ if [ "$PEER" = 0 ]; then
 	check "mounts, NFS without locks" mount_nolock
 	check "mounts, NFS 4.0" mount_nfs4
 	check "mounts, NFS 4.1" mount_nfs41
-	MOUNTS="nfs nolock nfs4 nfs41 $MOUNTS"
+	check "mounts, NFS 4.2" mount_nfs42
+	MOUNTS="nfs nolock nfs4 nfs41 nfs42 $MOUNTS"
 fi
 check "mounts, SMB 2.1" mount_smb smb21 2.1
 check "mounts, SMB 3.0" mount_smb smb30 3.0
@@ -268,6 +297,7 @@ if [ "$PEER" = 0 ]; then
 		check "nfs41 and $other, a lock holds, and who waits gets it" locked nfs41 $other
 		check "$other and nfs41, a lock holds, and who waits gets it" locked $other nfs41
 	done
+	check "nfs42, holes and copies" ranges
 	for mount in nfs4 nfs41; do
 		check "$mount, tar" day with_tar /mnt/$mount/day-$mount $mount
 	done

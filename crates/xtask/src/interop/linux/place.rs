@@ -77,7 +77,7 @@ impl Place {
             )
         });
         format!(
-            "[server]\nbonjour = \"off\"\nnfs-versions = [\"3\", \"4.0\", \"4.1\"]\n\
+            "[server]\nbonjour = \"off\"\nnfs-versions = [\"3\", \"4.0\", \"4.1\", \"4.2\"]\n\
              grace-period = {GRACE_S}\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
              afp = false\niscsi = false\n{}",
             self.share().display(),
