@@ -337,7 +337,7 @@ mod tests {
         let volume = Volume::new(Arc::new(host), VolumeOptions::default());
         let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
         let root = volume.root().unwrap();
-        assert!(Notes::begin().is_none(), "nobody asked");
+        assert!(Notes::begin().is_none(), "no observer wants notes");
         want(3, true, true);
         let of = |part: &dyn Fn()| {
             let notes = Notes::begin();

@@ -158,7 +158,7 @@ mod tests {
         let mail =
             refused("alert-mail = \"smtp://mail\"\nalert-mail-from = \"me\"\nalert-mail-to = [\"you\"]");
         assert!(mail.contains("needs a sender") && mail.contains("addresses of mail, not \"you\""), "{mail}");
-        let nobody = refused("alert-mail = \"smtp://mail\"\nalert-mail-from = \"a@b\"");
-        assert!(nobody.contains("needs receivers"), "{nobody}");
+        let no_receiver = refused("alert-mail = \"smtp://mail\"\nalert-mail-from = \"a@b\"");
+        assert!(no_receiver.contains("needs receivers"), "{no_receiver}");
     }
 }

@@ -133,9 +133,9 @@ async fn a_mail_goes_to_all_receivers() {
     ] {
         assert!(lines.iter().any(|line| line.starts_with(expected)), "{expected}: {lines:#?}");
     }
-    let wrong = MailSettings { to: vec!["nobody".into()], ..settings };
+    let wrong = MailSettings { to: vec!["ada".into()], ..settings };
     let error = send(&Way::Mail(wrong), &message(), &[]).await.unwrap_err();
-    assert_eq!(error.to_string(), "nobody is no address of mail");
+    assert_eq!(error.to_string(), "ada is no address of mail");
 }
 
 #[tokio::test]

@@ -156,7 +156,7 @@ impl Encode for DelegationClaim {
     }
 }
 
-/// state_protect4_a: who may change the state of a client. The parameters of the two kinds that the server refuses are read
+/// state_protect4_a: how the state of a client is protected. The parameters of the two kinds that the server refuses are read
 /// and not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateProtect {

@@ -71,7 +71,7 @@ fn a_silent_client_keeps_its_session_until_another_one_needs_its_files() {
     let (state, handle) = silent.opened(b"o", (3, 3), b"f");
     let pass = |seconds| runtime.block_on(async { tokio::time::sleep(Duration::from_secs(seconds)).await });
     pass(100);
-    assert_eq!(silent.at(&handle, &[read_1(&state)]).0, 0); // the lease of 45 s is over, but nobody needs the file
+    assert_eq!(silent.at(&handle, &[read_1(&state)]).0, 0); // the lease of 45 s is over, but no other client needs the file
     let needy = Session::of(&client, b"needy", 1);
     let open = open_1(b"p", (1, 0), &words(&[0]), b"f");
     assert_eq!(needy.in_docs(std::slice::from_ref(&open)).0, 10015); // SHARE_DENIED
