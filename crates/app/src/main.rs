@@ -22,6 +22,7 @@ mod dataset;
 mod disconnect;
 mod doctor;
 mod exit;
+mod explain;
 mod exports;
 mod folders;
 mod fork;
@@ -83,6 +84,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Check(arguments) => check::run(&arguments),
         cli::Command::Doctor(arguments) => doctor::run(&arguments),
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
+        cli::Command::Explain(arguments) => explain::run(&arguments),
         cli::Command::Names(arguments) => names::run(&arguments),
         cli::Command::Fork(arguments) => fork::run(&arguments),
         cli::Command::Create(arguments) => dataset::create(&arguments),

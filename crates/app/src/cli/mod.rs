@@ -6,6 +6,7 @@ mod bench;
 mod caches;
 mod dataset;
 mod doctor;
+mod explain;
 mod fork;
 mod lun;
 mod names;
@@ -31,6 +32,7 @@ pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };
 pub(crate) use doctor::Doctor;
+pub(crate) use explain::Explain;
 pub(crate) use fork::{Fork as ForkCommand, Form, Pack, Unpack};
 pub(crate) use lun::{Create, Lun, LunSnapshot};
 pub(crate) use names::Names;
@@ -92,6 +94,9 @@ Exit codes:
     /// Look at a folder that another server has served, and say how to serve it as it is
     #[command(after_help = adopt::EXAMPLES)]
     Adopt(Adopt),
+    /// Say what a user may do to a file, by which rule, and who uses it now
+    #[command(after_help = explain::EXAMPLES)]
+    Explain(Explain),
     /// Find names that will hurt some client, and fix them
     #[command(after_help = names::EXAMPLES)]
     Names(Names),
