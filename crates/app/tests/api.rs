@@ -15,6 +15,8 @@ use tokio_rustls::rustls::{ClientConfig, ClientConnection, RootCertStore, Stream
 
 #[path = "api/console.rs"]
 mod console;
+#[path = "api/idle.rs"]
+mod idle;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 
@@ -54,10 +56,22 @@ impl Server {
 
     /// A server of this folder, with more arguments.
     fn serving(folder: tempfile::TempDir, more: &[&str]) -> Self {
+        let mut server = Self::without_api(folder, &[&["--admin-port", "0"], more].concat());
+        let status: Value = serde_json::from_str(&server.run(&["status", "--json"])).unwrap();
+        let port = |protocol: &str| {
+            let listeners = status["listeners"].as_array().unwrap();
+            let found = listeners.iter().find(|one| one["protocol"] == protocol).unwrap();
+            found["address"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap()
+        };
+        (server.api, server.nfs) = (port("api"), port("nfs"));
+        server
+    }
+
+    /// A server whose ports are not known.
+    fn without_api(folder: tempfile::TempDir, more: &[&str]) -> Self {
         let off = ["--smb-port", "off", "--afp-port", "off", "--iscsi-port", "off", "--portmap-port", "off"];
         let mut child = Command::new(PROGRAM)
             .args(["serve", "--listen", "127.0.0.1", "--state", "state", "--nfs-port", "0"])
-            .args(["--admin-port", "0"])
             .args(off)
             .args(more)
             .current_dir(folder.path())
@@ -68,15 +82,7 @@ impl Server {
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
         lines.find(|line| line == "ready").unwrap();
-        let mut server = Self { child, folder, api: 0, nfs: 0 };
-        let status: Value = serde_json::from_str(&server.run(&["status", "--json"])).unwrap();
-        let port = |protocol: &str| {
-            let listeners = status["listeners"].as_array().unwrap();
-            let found = listeners.iter().find(|one| one["protocol"] == protocol).unwrap();
-            found["address"].as_str().unwrap().rsplit(':').next().unwrap().parse().unwrap()
-        };
-        (server.api, server.nfs) = (port("api"), port("nfs"));
-        server
+        Self { child, folder, api: 0, nfs: 0 }
     }
 
     /// The output of a command about this server.
@@ -253,35 +259,5 @@ fn metrics_count_operations_by_protocol_and_command() {
         "# EOF",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
-    }
-}
-
-#[test]
-fn clients_that_say_nothing_keep_none_but_their_own_address_out() {
-    let server = Server::start();
-    let token = server.token("one", "read");
-    let idle: Vec<TcpStream> =
-        (0..64).map(|_| TcpStream::connect(("127.0.0.1", server.api)).unwrap()).collect();
-    // A further connection of the address is closed. Other services are not concerned.
-    let mut further = TcpStream::connect(("127.0.0.1", server.api)).unwrap();
-    further.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    assert_eq!(further.read(&mut [0]).unwrap_or(0), 0);
-    call_null(server.nfs);
-    server.run(&["status"]);
-    drop(idle);
-    let until = Instant::now() + Duration::from_secs(10);
-    let is_back = || {
-        let mut stream = server.connect();
-        let request = format!(
-            "GET /v1/shares HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {token}\r\n\r\n"
-        );
-        let mut answer = String::new();
-        stream.write_all(request.as_bytes()).is_ok()
-            && stream.read_to_string(&mut answer).is_ok()
-            && answer.contains(" 200 ")
-    };
-    while !is_back() {
-        assert!(Instant::now() < until, "the API does not come back");
-        std::thread::sleep(Duration::from_millis(50));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use axum::extract::{ConnectInfo, Request};
@@ -28,14 +28,46 @@ pub(crate) struct Actor {
     pub(crate) session: Option<String>,
 }
 
-/// Whether a request of a connection had a token or a session. Cheap to clone.
+/// What the requests of a connection have shown, and how many of them are in flight. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Acquainted(Arc<AtomicBool>);
+pub(crate) struct Standing(Arc<Shown>);
 
-impl Acquainted {
-    /// One had.
-    pub(crate) fn is(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+#[derive(Debug, Default)]
+struct Shown {
+    known: AtomicBool,
+    in_flight: AtomicUsize,
+}
+
+/// A request in flight, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct InFlight(Standing);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Standing {
+    /// Whether a request had a token or a session.
+    pub(crate) fn is_known(&self) -> bool {
+        self.0.known.load(Ordering::Relaxed)
+    }
+
+    /// A request had one.
+    pub(crate) fn know(&self) {
+        self.0.known.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a request is in flight.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.in_flight.load(Ordering::Relaxed) > 0
+    }
+
+    /// A request begins.
+    pub(crate) fn busy(&self) -> InFlight {
+        self.0.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(self.clone())
     }
 }
 
@@ -49,8 +81,8 @@ pub(crate) async fn admitted(api: Api, scope: Scope, mut request: Request, next:
     };
     match actor {
         Ok(actor) => {
-            if let Some(acquainted) = request.extensions().get::<Acquainted>() {
-                acquainted.0.store(true, Ordering::Relaxed);
+            if let Some(standing) = request.extensions().get::<Standing>() {
+                standing.know();
             }
             request.extensions_mut().insert(actor);
             next.run(request).await

@@ -8,6 +8,7 @@ mod admitted;
 mod api;
 mod assets;
 mod console;
+mod door;
 mod events;
 mod guard;
 mod history;
@@ -19,6 +20,8 @@ mod metrics;
 mod openapi;
 mod same_site;
 mod serve;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 mod tls;
 pub mod tokens;
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,21 +12,19 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use lock::{Mutex, rank};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
-use crate::admitted::Acquainted;
+use crate::admitted::Standing;
+use crate::door::{Door, Entered, MOST_CONNECTIONS};
 use crate::tls::{self, Certificate};
 use crate::{Api, api, console};
 
-/// Connections at the same time. Further ones wait to be accepted.
-const MOST_CONNECTIONS: usize = 256;
-/// Connections of one address, or of one IPv6 network of 64 bits. Further ones are closed.
-const MOST_OF_ADDRESS: usize = 64;
+/// Connections that were told to end, and have not yet. Further ones wait to be accepted.
+const MOST_ENDING: usize = 64;
 /// How long a TLS handshake may take, or the headers of a request; an idle connection is closed after it, too.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// The longest life of a connection. A client opens another one.
@@ -55,58 +53,30 @@ pub fn serve(
     let tls = certificate.map(tls::acceptor).transpose()?;
     let api = Api { is_secure: tls.is_some(), ..api };
     tokio::spawn(console::look(api.clone(), stopping.clone()));
-    let door = Arc::new(Door {
+    let shared = Arc::new(Shared {
         router: api::router(api),
         tls,
-        permits: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
-        places: Mutex::default(),
+        door: Door::default(),
+        permits: Arc::new(Semaphore::new(MOST_CONNECTIONS + MOST_ENDING)),
     });
     for listener in listeners {
-        tokio::spawn(accept(listener, door.clone(), stopping.clone()));
+        tokio::spawn(accept(listener, shared.clone(), stopping.clone()));
     }
     Ok(())
 }
 
-struct Door {
+/// What all connections share.
+struct Shared {
     router: Router,
     tls: Option<TlsAcceptor>,
+    door: Door,
+    /// Bound the descriptors, which a connection has until its task ends.
     permits: Arc<Semaphore>,
-    /// The addresses of the connections.
-    places: Mutex<Vec<IpAddr>, rank::ApiConnections>,
 }
 
-/// A connection that counts.
-struct Entered {
-    door: Arc<Door>,
-    place: IpAddr,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        let mut places = self.door.places.lock();
-        if let Some(at) = places.iter().position(|place| *place == self.place) {
-            places.swap_remove(at);
-        }
-    }
-}
-
-impl Door {
-    fn enter(self: &Arc<Self>, place: IpAddr, permit: OwnedSemaphorePermit) -> Option<Entered> {
-        let place = auth::network(place);
-        let mut places = self.places.lock();
-        if places.iter().filter(|other| **other == place).count() >= MOST_OF_ADDRESS {
-            return None;
-        }
-        places.push(place);
-        drop(places);
-        Some(Entered { door: self.clone(), place, _permit: permit })
-    }
-}
-
-async fn accept(listener: TcpListener, door: Arc<Door>, mut stopping: watch::Receiver<bool>) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
     loop {
-        let Ok(permit) = door.permits.clone().acquire_owned().await else { return };
+        let Ok(permit) = shared.permits.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             _ = stopping.wait_for(|stop| *stop) => return,
@@ -119,14 +89,18 @@ async fn accept(listener: TcpListener, door: Arc<Door>, mut stopping: watch::Rec
                 continue;
             }
         };
-        let Some(entered) = door.enter(peer.ip(), permit) else {
-            tracing::debug!(%peer, "too many connections of one address to the API");
+        let Some(entered) = shared.door.enter(peer.ip()) else {
+            tracing::debug!(%peer, "too many connections to the API have shown tokens");
             continue;
         };
-        let mut stopping = stopping.clone();
+        let (shared, mut stopping) = (shared.clone(), stopping.clone());
         tokio::spawn(async move {
+            let _permit = permit;
             tokio::select! {
-                () = converse(&entered, stream, peer) => {}
+                () = converse(&shared, &entered, stream, peer) => {}
+                () = entered.must_leave() => {
+                    tracing::debug!(%peer, "a connection to the API ended for another one");
+                }
                 () = tokio::time::sleep(LONGEST_LIFE) => {}
                 _ = stopping.wait_for(|stop| *stop) => {}
             }
@@ -134,12 +108,13 @@ async fn accept(listener: TcpListener, door: Arc<Door>, mut stopping: watch::Rec
     }
 }
 
-async fn converse(entered: &Entered, stream: TcpStream, peer: SocketAddr) {
-    let router = &entered.door.router;
-    let ended = match &entered.door.tls {
-        None => answer(stream, peer, router, STRANGERS_LIFE).await,
+async fn converse(shared: &Shared, entered: &Entered, stream: TcpStream, peer: SocketAddr) {
+    let (router, standing) = (&shared.router, entered.standing());
+    let ended = match &shared.tls {
+        None => answer(stream, (peer, standing), router, STRANGERS_LIFE).await,
         Some(tls) => match tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
-            Ok(Ok(stream)) => answer(stream, peer, router, STRANGERS_LIFE).await,
+            // In a box, so that a client that never finishes the handshake does not have the memory of one that has.
+            Ok(Ok(stream)) => Box::pin(answer(stream, (peer, standing), router, STRANGERS_LIFE)).await,
             Ok(Err(error)) => Err(error.into()),
             Err(late) => Err(late.into()),
         },
@@ -154,7 +129,7 @@ type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 /// Answers the requests of a connection.
 pub(crate) async fn answer(
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    peer: SocketAddr,
+    (peer, standing): (SocketAddr, &Standing),
     router: &Router,
     strangers_life: Duration,
 ) -> Ended {
@@ -169,14 +144,14 @@ pub(crate) async fn answer(
         .max_concurrent_streams(MOST_STREAMS)
         .initial_stream_window_size(WINDOW)
         .initial_connection_window_size(WINDOW);
-    let (router, acquainted) = (router.clone(), Acquainted::default());
-    let told = acquainted.clone();
+    let (router, told) = (router.clone(), standing.clone());
     let service = hyper::service::service_fn(move |request: Request<hyper::body::Incoming>| {
         let (mut router, told) = (router.clone(), told.clone());
         async move {
+            let _in_flight = told.busy();
             let mut request = request.map(Body::new);
             request.extensions_mut().insert(ConnectInfo(peer));
-            request.extensions_mut().insert(told);
+            request.extensions_mut().insert(told.clone());
             let response: Result<Response<Body>, Infallible> = router.call(request).await;
             response
         }
@@ -184,7 +159,7 @@ pub(crate) async fn answer(
     let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
     let stranger = async {
         tokio::time::sleep(strangers_life).await;
-        if acquainted.is() {
+        if standing.is_known() {
             std::future::pending::<()>().await;
         }
     };
@@ -193,26 +168,4 @@ pub(crate) async fn answer(
         () = stranger => connection.as_mut().graceful_shutdown(),
     }
     tokio::time::timeout(FAREWELL, connection).await?
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ipv6_network_has_the_connections_of_one_address() {
-        let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-        let door = Arc::new(Door { router: Router::new(), tls: None, permits, places: Mutex::default() });
-        let enter = |address: &str| {
-            let permit = door.permits.clone().try_acquire_owned().unwrap();
-            door.enter(address.parse().unwrap(), permit)
-        };
-        let mut entered: Vec<Entered> =
-            (0..MOST_OF_ADDRESS).map(|host| enter(&format!("2001:db8::{host:x}")).unwrap()).collect();
-        assert!(enter("2001:db8::ffff").is_none());
-        assert!(enter("2001:db8:0:1::1").is_some(), "another network");
-        assert!(enter("192.0.2.7").is_some());
-        entered.pop();
-        assert!(enter("2001:db8::ffff").is_some());
-    }
 }

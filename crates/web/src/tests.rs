@@ -2,14 +2,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use admin::control::{
-    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
-    RestoreReport, RestoreRequest, SessionStatus, Status,
-};
-use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
+use auth::LoginGuard;
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
@@ -18,8 +14,11 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
-use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
-use crate::{Api, Events, Figures, LogLines, Manage, Metrics, Scope, tokens};
+use crate::admitted::Standing;
+use crate::testing::{self, MadeUp};
+use crate::{Scope, tokens};
+
+mod strangers;
 
 const SESSIONS: usize = 1_000;
 const OPENS: usize = 100_000;
@@ -28,128 +27,6 @@ const LONG: Duration = Duration::from_secs(20);
 /// How long a password is checked.
 const CHECK: Duration = Duration::from_millis(30);
 const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
-
-type Lines = Result<Vec<String>, Vec<String>>;
-
-/// A server with many clients.
-#[derive(Default)]
-struct MadeUp {
-    /// Passwords that are being checked, the most at the same time, and all of them.
-    checking: AtomicUsize,
-    most_checking: AtomicUsize,
-    checked: AtomicUsize,
-}
-
-fn account(name: &str) -> Account {
-    let secrets = vec![Secret::Nt(nt_hash("secret"))];
-    Account { name: name.into(), identity: Identity::anonymous(), disabled: false, secrets }
-}
-
-impl Report for MadeUp {
-    fn status(&self) -> Status {
-        let session = |number: usize| SessionStatus {
-            protocol: admin::Protocol::Smb,
-            peer: SocketAddr::from(([10, 0, (number >> 8) as u8, number as u8], 445)),
-            user: Some(format!("user{number}")),
-            since_s: 1,
-            requests: 1,
-            bytes_in: 1,
-            bytes_out: 1,
-        };
-        let open = |number: usize| OpenStatus {
-            share: "studio".into(),
-            file: Some(format!("<script>{number}</script>")),
-            inode: number as u64,
-            owner: "ada".into(),
-            access: "rw".into(),
-            deny: String::new(),
-        };
-        let (sessions, opens) = ((0..SESSIONS).map(session).collect(), (0..OPENS).map(open).collect());
-        Status { sessions, opens, ..Status::default() }
-    }
-
-    fn reload(&self) -> Lines {
-        Ok(Vec::new())
-    }
-
-    fn say(&self, _: &str) -> Vec<String> {
-        Vec::new()
-    }
-
-    fn disconnect(&self, _: &Disconnect) -> Lines {
-        Ok(Vec::new())
-    }
-
-    fn lun(&self, _: LunRequest, _: &dyn Fn(Progress) -> bool) -> Result<LunAnswer, Vec<String>> {
-        Ok(LunAnswer::Luns(Vec::new()))
-    }
-
-    fn restore(&self, _: RestoreRequest, _: &dyn Fn(Progress) -> bool) -> Result<RestoreReport, Vec<String>> {
-        Ok(RestoreReport::default())
-    }
-
-    fn look_at_snapshots(&self) -> Lines {
-        Ok(Vec::new())
-    }
-
-    fn caches(&self, _: CachesRequest) -> Result<CachesAnswer, Vec<String>> {
-        Ok(CachesAnswer::Done(Vec::new()))
-    }
-}
-
-impl Manage for MadeUp {
-    fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
-        let now = self.checking.fetch_add(1, Ordering::SeqCst) + 1;
-        self.most_checking.fetch_max(now, Ordering::SeqCst);
-        self.checked.fetch_add(1, Ordering::SeqCst);
-        std::thread::sleep(CHECK);
-        self.checking.fetch_sub(1, Ordering::SeqCst);
-        if !["ada", "grace"].contains(&name) {
-            return Err(Refusal::Unknown);
-        }
-        if password == "secret" { Ok(account(name)) } else { Err(Refusal::WrongPassword) }
-    }
-
-    fn administrator(&self, name: &str) -> Option<Account> {
-        (name == "ada").then(|| account(name))
-    }
-
-    fn overview(&self) -> Overview {
-        Overview::default()
-    }
-
-    fn holdings(&self) -> Holdings {
-        Holdings::default()
-    }
-
-    fn accounts(&self) -> Vec<AccountStatus> {
-        Vec::new()
-    }
-
-    fn settings(&self) -> Result<SettingsStatus, Vec<String>> {
-        Ok(SettingsStatus::default())
-    }
-
-    fn change(&self, _: &SettingChange) -> Lines {
-        Ok(Vec::new())
-    }
-
-    fn undo(&self) -> Lines {
-        Ok(Vec::new())
-    }
-
-    fn snapshots(&self, _: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {
-        Ok(SnapshotsStatus::default())
-    }
-
-    fn take_snapshot(&self, _: &str, _: Option<&str>) -> Lines {
-        Ok(Vec::new())
-    }
-
-    fn remove_snapshot(&self, _: &str, _: &str) -> Lines {
-        Ok(Vec::new())
-    }
-}
 
 #[derive(Clone)]
 struct Scene {
@@ -162,12 +39,9 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let state = tempfile::tempdir().unwrap();
-        let (server, guard) = (Arc::new(MadeUp::default()), Arc::new(LoginGuard::default()));
-        let metrics =
-            (Metrics::default(), Arc::new(Figures::default) as Arc<dyn Fn() -> Figures + Send + Sync>);
-        let more = (Events::default(), LogLines::default());
-        let api =
-            Api::new(state.path().into(), (server.clone(), server.clone()), metrics, guard.clone(), more);
+        let server = Arc::new(MadeUp { sessions: SESSIONS, opens: OPENS, check: CHECK, ..MadeUp::default() });
+        let guard = Arc::new(LoginGuard::default());
+        let api = testing::api(state.path(), server.clone(), guard.clone());
         Self { router: crate::api::router(api), state: Arc::new(state), server, guard }
     }
 
@@ -367,7 +241,7 @@ async fn answers(scene: &Scene, request: &str, most: usize) -> usize {
     let life = Duration::from_millis(200);
     let router = scene.router.clone();
     let serving = tokio::spawn(async move {
-        let _ = crate::serve::answer(server, CLIENT, &router, life).await;
+        let _ = crate::serve::answer(server, (CLIENT, &Standing::default()), &router, life).await;
     });
     let (mut count, mut buffer) = (0, vec![0; 64 * 1024]);
     let talk = async {
