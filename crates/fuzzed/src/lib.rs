@@ -30,6 +30,7 @@ pub mod smb_info;
 pub mod smb_login;
 pub mod smb_messages;
 pub mod smb_pipes;
+pub mod web;
 pub mod wsd;
 
 /// A target: the name of its binary and of its folder in `corpus/`, and what it does with an input.
@@ -86,6 +87,8 @@ pub const TARGETS: &[Target] = &[
     ("smb_pipe", smb_pipes::pipe),
     ("smb_rpc", smb_pipes::rpc),
     ("vfs_acl", acl::stored),
+    ("web_connection", web::connection),
+    ("web_requests", web::requests),
     ("wsd_messages", wsd::messages),
 ];
 

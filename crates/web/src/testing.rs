@@ -1,6 +1,6 @@
 //! The API in front of a server that is made up: for tests, and for what is fuzzed.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,7 +11,15 @@ use admin::control::{
     RestoreReport, RestoreRequest, SessionStatus, Status,
 };
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::{Request, StatusCode, header};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::Runtime;
+use tower::ServiceExt;
 
+use crate::admitted::Standing;
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
@@ -152,4 +160,75 @@ pub fn api(state: &Path, server: Arc<MadeUp>, guard: Arc<LoginGuard>) -> Api {
     let metrics = (Metrics::default(), Arc::new(Figures::default) as Arc<dyn Fn() -> Figures + Send + Sync>);
     let more = (Events::default(), LogLines::default());
     Api::new(state.into(), (server.clone(), server), metrics, guard, more)
+}
+
+/// Where requests come from.
+const CLIENT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 7)), 50_000);
+/// Far longer than all times that the API waits. The clock of a [`Fixture`] does not wait.
+const LONG: Duration = Duration::from_secs(600);
+
+/// A made-up server with a session of an administrator, whose clock advances whenever it would wait.
+pub struct Fixture {
+    runtime: Runtime,
+    router: Router,
+    cookie: String,
+}
+
+impl Fixture {
+    /// A server without tokens.
+    ///
+    /// # Panics
+    /// The host has no memory or no threads for it.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_all().start_paused(true).build().expect("a runtime");
+        let server = MadeUp { sessions: 3, opens: 3, ..MadeUp::default() };
+        let api = api(Path::new("/nonexistent"), Arc::new(server), Arc::default());
+        let (logins, router) = (api.logins.clone(), crate::api::router(api));
+        let record = crate::logins::record(&Arc::default(), CLIENT, "ada", std::time::Instant::now());
+        let secret = logins.begin(account("ada"), record, std::time::Instant::now());
+        Self { runtime, router, cookie: format!("fourfold={}", secret.expect("random numbers")) }
+    }
+
+    /// What a client receives that sends this on a connection and then nothing more.
+    #[must_use]
+    pub fn connection(&self, input: &[u8]) -> Vec<u8> {
+        let (mut client, server) = tokio::io::duplex(1 << 16);
+        let mut answer = Vec::new();
+        self.runtime.block_on(async {
+            let standing = Standing::default();
+            let serving = crate::serve::answer(server, (CLIENT, &standing), &self.router, LONG);
+            let talking = async {
+                let _ = client.write_all(input).await;
+                let _ = client.shutdown().await;
+                let _ = client.read_to_end(&mut answer).await;
+            };
+            let _ = tokio::join!(serving, talking);
+        });
+        answer
+    }
+
+    /// The status of the answer to a request of an administrator: a method and a path, lines of headers, an empty line,
+    /// a body. `None`: it is no request.
+    #[must_use]
+    pub fn request(&self, input: &str) -> Option<StatusCode> {
+        let (head, body) = input.split_once("\n\n").unwrap_or((input, ""));
+        let mut lines = head.lines();
+        let (method, path) = lines.next()?.split_once(' ')?;
+        let mut request = Request::builder().method(method).uri(path).header(header::COOKIE, &self.cookie);
+        for (name, value) in lines.filter_map(|line| line.split_once(": ")) {
+            request = request.header(name, value);
+        }
+        let mut request = request.body(Body::from(body.to_owned())).ok()?;
+        request.extensions_mut().insert(ConnectInfo(CLIENT));
+        let answer = self.runtime.block_on(self.router.clone().oneshot(request));
+        answer.ok().map(|answer| answer.status())
+    }
+}
+
+impl Default for Fixture {
+    fn default() -> Self {
+        Self::new()
+    }
 }

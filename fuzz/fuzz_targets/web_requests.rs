@@ -1,0 +1,4 @@
+//! covers: web
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::web::requests);
