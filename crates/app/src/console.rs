@@ -1,6 +1,7 @@
 //! What the console administers of a running server: see [`web::Manage`].
 
 mod change;
+mod files;
 mod snapshots;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use admin::control::{AlertStatus, CachesAnswer, CachesRequest, Report, Severity,
 use admin::settings::units::format_size;
 use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
 use vfs::backend::host::as_ourselves;
+use web::files::{FileStatus, FolderStatus, Part};
 use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
     SpaceStatus,
@@ -115,6 +117,14 @@ impl Manage for Console {
 
     fn undo(&self) -> Result<Vec<String>, Vec<String>> {
         self.as_server(|| change::undo(&self.running, &self.changes))
+    }
+
+    fn folder(&self, share: &str, path: &[u8], part: &Part) -> Result<FolderStatus, Vec<String>> {
+        self.as_server(|| files::folder(&self.running, share, path, part))
+    }
+
+    fn file(&self, share: &str, path: &[u8]) -> Result<FileStatus, Vec<String>> {
+        self.as_server(|| files::file(&self.running, share, path))
     }
 
     fn snapshots(&self, share: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {

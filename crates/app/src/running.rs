@@ -81,6 +81,11 @@ pub(crate) trait View: Send + Sync {
         None
     }
 
+    /// The files of a share, if this knows the shares' folders.
+    fn volume(&self, _current: &Arc<Current>, _share: &ShareSettings) -> Option<anyhow::Result<Arc<Volume>>> {
+        None
+    }
+
     /// Executes a request about LUNs, if they belong to the protocol.
     fn lun(
         &self,
@@ -194,6 +199,13 @@ impl Running {
     /// The shares with their mount lines.
     pub(crate) fn shares(&self) -> Vec<ShareStatus> {
         recipe::shares(&self.current().settings.shares, self.reach)
+    }
+
+    /// The files of a share.
+    pub(crate) fn volume(&self, share: &ShareSettings) -> anyhow::Result<Arc<Volume>> {
+        let current = self.current();
+        let found = self.views.iter().find_map(|view| view.volume(&current, share));
+        found.unwrap_or_else(|| Err(anyhow::anyhow!("this server has no shares")))
     }
 
     fn not_served(&self) -> Vec<AbsentShareStatus> {

@@ -348,6 +348,10 @@ impl View for Volumes {
         Some(Ok(OpenFile { volume, id: FileId::new(FileId::device_of(major, minor), found.ino()) }))
     }
 
+    fn volume(&self, current: &Arc<Current>, share: &ShareSettings) -> Option<anyhow::Result<Arc<Volume>>> {
+        Some(self.open(share, &current.settings))
+    }
+
     fn restore(
         &self,
         current: &Arc<Current>,

@@ -5,6 +5,7 @@ import { h, replace } from "./dom.js";
 import accounts from "./accounts.js";
 import caches from "./caches.js";
 import clients from "./clients.js";
+import files from "./files.js";
 import log from "./log.js";
 import luns from "./luns.js";
 import overview from "./overview.js";
@@ -12,7 +13,7 @@ import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 
-const PAGES = { __proto__: null, overview, shares, clients, luns, snapshots, caches, accounts, settings, log };
+const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, caches, accounts, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends

@@ -40,7 +40,7 @@ export function paged(context, { path, caption, columns, empty }) {
     asked += 1;
     const mine = asked;
     const query = new URLSearchParams({ offset, limit: PAGE, search });
-    const { total, rows } = await get(`${path}?${query}`, context.signal);
+    const { total, rows } = await get(`${path}${path.includes("?") ? "&" : "?"}${query}`, context.signal);
     if (mine !== asked) return;
     if (rows.length === 0 && offset > 0) {
       offset = Math.max(0, Math.floor((total - 1) / PAGE) * PAGE);

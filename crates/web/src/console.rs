@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
+use vfs::names::from_text_view;
 
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
@@ -110,7 +111,7 @@ pub(crate) async fn accounts(State(api): State<Api>) -> Result<Response, Failure
     Ok(Json(blocking(move || api.manage.accounts()).await?).into_response())
 }
 
-fn answered<T: Serialize>(result: Result<T, Vec<String>>) -> Result<Response, Failure> {
+pub(crate) fn answered<T: Serialize>(result: Result<T, Vec<String>>) -> Result<Response, Failure> {
     result
         .map(|value| Json(value).into_response())
         .map_err(|lines| Failure::lines(StatusCode::CONFLICT, lines))
@@ -239,8 +240,8 @@ pub(crate) async fn restore(State(api): State<Api>, asked: Body<Restoring>) -> R
     let request = RestoreRequest {
         share,
         snapshot,
-        path: path.into_bytes(),
-        to: to.into_bytes(),
+        path: from_text_view(&path),
+        to: from_text_view(&to),
         dry_run,
         delete: false,
         keep: false,
@@ -249,7 +250,7 @@ pub(crate) async fn restore(State(api): State<Api>, asked: Body<Restoring>) -> R
 }
 
 /// Refuses a path that could lead out of its share. The empty path is the whole share.
-fn check_inside(path: &str) -> Result<(), Failure> {
+pub(crate) fn check_inside(path: &str) -> Result<(), Failure> {
     if path.split('/').any(|part| matches!(part, "." | "..")) || path.contains('\0') {
         let hint = format!("{path:?}: give a path relative to the share's folder, without `.` and `..`");
         return Err(Failure::new(StatusCode::BAD_REQUEST, hint));

@@ -10,6 +10,7 @@ mod assets;
 mod console;
 mod door;
 mod events;
+pub mod files;
 mod guard;
 mod history;
 mod log_lines;

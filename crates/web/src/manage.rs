@@ -7,6 +7,8 @@ use auth::{Account, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::files::{FileStatus, FolderStatus, Part};
+
 /// The server, as the console administers it. All methods may block.
 pub trait Manage: Send + Sync + 'static {
     /// The account with this name and password.
@@ -44,6 +46,19 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// There is none, or the file was changed since; the lines say so.
     fn undo(&self) -> Result<Vec<String>, Vec<String>>;
+
+    /// A part of a folder of a share, sorted by name. The path has no `.` and `..`.
+    ///
+    /// # Errors
+    /// It cannot be listed; the lines have the reasons.
+    fn folder(&self, share: &str, path: &[u8], part: &Part) -> Result<FolderStatus, Vec<String>>;
+
+    /// A file or folder as every protocol sees it. The path has no `.` and `..`. It is called where a tokio runtime is
+    /// entered, and threads may block.
+    ///
+    /// # Errors
+    /// It cannot be read; the lines have the reasons.
+    fn file(&self, share: &str, path: &[u8]) -> Result<FileStatus, Vec<String>>;
 
     /// The snapshots of a share, or of all shares.
     ///

@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
 use crate::admitted::Standing;
+use crate::files::{FileStatus, FolderStatus, Part};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
@@ -140,6 +141,14 @@ impl Manage for MadeUp {
 
     fn undo(&self) -> Lines {
         Ok(Vec::new())
+    }
+
+    fn folder(&self, _: &str, _: &[u8], _: &Part) -> Result<FolderStatus, Vec<String>> {
+        Ok(FolderStatus::default())
+    }
+
+    fn file(&self, _: &str, path: &[u8]) -> Result<FileStatus, Vec<String>> {
+        Err(vec![format!("{CONFIDENTIAL}{}", path.escape_ascii())])
     }
 
     fn snapshots(&self, _: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {

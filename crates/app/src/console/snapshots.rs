@@ -40,7 +40,7 @@ pub(super) fn status(running: &Running, only: Option<&str>) -> Result<SnapshotsS
     Ok(all)
 }
 
-fn share<'a>(current: &'a Current, name: &str) -> Result<&'a ShareSettings, Vec<String>> {
+pub(super) fn share<'a>(current: &'a Current, name: &str) -> Result<&'a ShareSettings, Vec<String>> {
     let found = current.settings.shares.iter().find(|share| share.name == name);
     found.ok_or_else(|| vec![format!("there is no share {name:?}; `GET /v1/shares` lists them")])
 }

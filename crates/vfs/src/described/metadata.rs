@@ -140,6 +140,14 @@ impl Volume {
         Ok(())
     }
 
+    /// The tags of a file, as the Finder shows them; empty if there are none, or if they cannot be read.
+    pub fn tags(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<String>> {
+        match (&self.streams, place) {
+            (Some(streams), Some(place)) => streams.tags(&file_at(of, place)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
     /// The comment of a file as the desktop database has it: in MacRoman.
     pub fn comment(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Vec<u8>> {
         match (&self.streams, place) {

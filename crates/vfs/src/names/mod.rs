@@ -11,6 +11,7 @@
 //! |---|---|---|---|
 //! | private-use UTF-16 | [`windows_view`] | [`from_windows_view`] | characters Windows forbids sit at U+F001–U+F029 |
 //! | decomposed, colon-free | [`mac_view`] | [`from_mac_view`] | `/` stands where the disk has `:`; NFD as HFS+ does it |
+//! | text | [`text_view`] | [`from_text_view`] | only what is no text |
 //! | short MacRoman | [`short_view`] | [`from_short_view`], [`parse_mangled`] | at most 31 bytes, else `prefix#id.ext` |
 //!
 //! **Bytes that no view can hold as text** (not UTF-8, or code points a view uses for itself) are shown byte by byte,
@@ -47,5 +48,6 @@ pub use mac_view::{from_mac_view, mac_view, tagged_mac_view};
 pub use mangle::parse_mangled;
 pub use name::{Name, NameError};
 pub use normalise::{has_other_forms, other_forms, to_hfs_nfd, to_nfc};
+pub use octets::{from_text_view, text_view};
 pub use private_use::{Map, detect_map, from_windows_view, windows_view};
 pub use report::{Trouble, report};

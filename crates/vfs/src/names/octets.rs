@@ -31,6 +31,17 @@ pub fn shown(byte: u8) -> char {
     }
 }
 
+/// A stored name, or a path of them, as text for people and scripts: itself where it is text, else byte by byte.
+/// [`from_text_view`] gives the same bytes back.
+pub fn text_view(stored: &[u8]) -> String {
+    to_text(stored, |_| false)
+}
+
+/// The stored bytes of a [`text_view`].
+pub fn from_text_view(view: &str) -> Vec<u8> {
+    to_bytes(view)
+}
+
 /// The bytes as text in which everything that is not text, or that `reserved` claims, is shown byte by byte.
 pub(super) fn to_text(bytes: &[u8], reserved: impl Fn(char) -> bool) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -71,6 +82,14 @@ mod tests {
     fn a_byte_that_is_not_text_is_one_private_code_point() {
         assert_eq!(to_text(b"caf\xe9", |_| false), "caf\u{EFE9}");
         assert_eq!(to_bytes("caf\u{EFE9}"), b"caf\xe9");
+    }
+
+    #[test]
+    fn a_text_view_is_the_name_itself_and_gives_all_bytes_back() {
+        assert_eq!(text_view("a:b*?/Üb\u{f029}".as_bytes()), "a:b*?/Üb\u{f029}");
+        for stored in [&b"caf\xe9"[..], "\u{EF80}".as_bytes(), b"\xff/\xfe", b""] {
+            assert_eq!(from_text_view(&text_view(stored)), stored);
+        }
     }
 
     #[test]

@@ -41,6 +41,12 @@ impl Streams {
         if after == before { Ok(()) } else { self.store(&Caller::root(), file, &after) }
     }
 
+    /// The tags of a file; empty if there are none, or if they cannot be read.
+    pub(crate) fn tags(&self, file: &File<'_>) -> Result<Vec<String>> {
+        let value = self.small_value(file, tags::TAGS.as_bytes())?;
+        Ok(value.and_then(|value| tags::read(&value)).unwrap_or_default())
+    }
+
     /// Makes the attributes say what the model says since it was changed.
     pub(crate) fn heed_model(&self, file: &File<'_>, before: &Metadata, after: &Metadata) -> Result<()> {
         let label = after.finder_info.label();

@@ -6,12 +6,12 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::browser::{Browser, Look};
-use super::place::{ADMIN, HOSTILE, Place};
+use super::place::{ADMIN, HOSTILE, ODD, Place};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
 const PAGES: &[&str] =
-    &["overview", "shares", "clients", "luns", "snapshots", "caches", "accounts", "settings", "log"];
+    &["overview", "shares", "files", "clients", "luns", "snapshots", "caches", "accounts", "settings", "log"];
 const DESK: Look = Look { width: 1280, height: 860, dark: false };
 const PHONE: Look = Look { width: 390, height: 844, dark: true };
 /// A list of a hundred thousand files may keep the page busy for so long, also on a busy machine.
@@ -19,6 +19,9 @@ const BUSY: Duration = Duration::from_secs(10);
 
 /// Needs a file system that can have snapshots.
 const SNAPSHOTS: &str = "a snapshot is taken, a file restored, the snapshot removed";
+
+/// Needs it, too.
+const RESTORED: &str = "a file is restored from the page that shows it";
 
 /// A browser at a server.
 struct Scene {
@@ -39,6 +42,8 @@ const CHECKS: &[(&str, Check)] = &[
     ("a setting that is refused says why", refused_setting),
     ("a cache's limit is changed and taken back", cache),
     ("a client that comes is shown by itself", client_comes),
+    ("a file is shown as each protocol sees it", files),
+    (RESTORED, restored),
     (SNAPSHOTS, snapshots),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
     ("hostile names stay text", hostile_names),
@@ -62,7 +67,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     browser.go(&place.url())?;
     let mut scene = Scene { place, browser };
     for (name, check) in CHECKS {
-        if *name == SNAPSHOTS && !scene.place.has_snapshots {
+        if [SNAPSHOTS, RESTORED].contains(name) && !scene.place.has_snapshots {
             outcomes.skip(name, "no XFS can be mounted here");
             continue;
         }
@@ -249,6 +254,61 @@ fn client_comes(scene: &mut Scene) -> Result<()> {
     scene.browser.until("document.querySelectorAll('tbody tr').length === 1")?;
     drop(client);
     scene.browser.until(&shows("No client is connected."))?;
+    scene.expect_no_errors()
+}
+
+fn files(scene: &mut Scene) -> Result<()> {
+    scene.open("files?share=studio")?;
+    scene.click("tbody a[href*='path=scenes']")?;
+    scene.browser.until("document.querySelector('.crumbs [aria-current]').textContent === 'scenes'")?;
+    scene.click(&format!("[aria-label={}]", json!(format!("About {ODD}"))))?;
+    scene.browser.until("document.querySelector('#about')")?;
+    let codes = scene
+        .browser
+        .evaluate("[...document.querySelectorAll('#about td code')].map((one) => one.textContent)")?;
+    ensure!(codes[0] == ODD && codes[2] == ODD.replace(':', "/"), "{codes}");
+    ensure!(
+        codes[1] == ODD.replace(':', "\u{f022}").replace('<', "\u{f023}").replace('>', "\u{f024}"),
+        "{codes}"
+    );
+    for text in ["Owner, group, mode", "It is not open, locked or cached."] {
+        scene.browser.until(&shows(text))?;
+    }
+    let made = scene.browser.evaluate("document.querySelectorAll('main b, main img').length")?;
+    ensure!(made == 0, "the name became markup");
+    scene.click("#about a[href]")?;
+    scene.browser.until("!document.querySelector('#about') && document.querySelector('tbody')")?;
+    scene.expect_no_errors()?;
+    // A name that is not there says so, and the page goes on.
+    scene.open("files?share=studio&path=scenes&about=nothing")?;
+    scene
+        .browser
+        .until("document.querySelector('main .error').textContent.includes('nothing of that name')")?;
+    scene.browser.errors(); // the browser notes the refusal
+    Ok(())
+}
+
+fn restored(scene: &mut Scene) -> Result<()> {
+    let plan = scene.place.folder().join("projects/plan");
+    scene.place.run(&["snapshot", "create", "projects@for-files"])?;
+    std::fs::write(&plan, "another mistake")?;
+    scene.open("files?share=projects&about=plan")?;
+    scene.click("[aria-label='Restore from for-files']")?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    scene.browser.until(&shows("1 restored"))?;
+    ensure!(std::fs::read_to_string(&plan)? == "the first plan", "the file is not restored");
+    scene.browser.until(&shows("as now"))?;
+    scene.click("[aria-label='Restore beside from for-files']")?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    let beside = scene.place.folder().join("projects/plan (for-files)");
+    let until = Instant::now() + BUSY;
+    while !beside.exists() {
+        ensure!(Instant::now() < until, "nothing is restored beside the file");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    scene.place.run(&["snapshot", "remove", "projects@for-files"])?;
     scene.expect_no_errors()
 }
 

@@ -15,6 +15,8 @@ use crate::{isolate, server};
 pub const ADMIN: (&str, &str) = ("ada", "secret of ada");
 /// A name that would be a script in a page that does not take care.
 pub const HOSTILE: &str = "<img src=x onerror=hit=1><script>hit=2";
+/// The name of a file that each protocol shows in another way.
+pub const ODD: &str = "take 1: <b>ready";
 /// What commands of the server may take.
 const LIMIT: Duration = Duration::from_secs(60);
 /// The Unix user of all accounts.
@@ -68,6 +70,8 @@ impl Place {
             std::fs::set_permissions(folder.join(share), Permissions::from_mode(0o777))?;
         }
         std::fs::write(folder.join("projects/plan"), "the first plan")?;
+        std::fs::create_dir(folder.join("studio/scenes"))?;
+        std::fs::write(folder.join("studio/scenes").join(ODD), "a scene")?;
         std::fs::write(folder.join("fourfold.toml"), SETTINGS)?;
         let state = folder.join("state");
         std::fs::create_dir_all(&state)?;
