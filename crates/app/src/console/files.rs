@@ -28,8 +28,6 @@ const MOST_SORTED: usize = 100_000;
 const MOST_SNAPSHOTS: usize = 500;
 /// The opens, locks and leases, streams and attributes that are shown, of each kind.
 const MOST_SHOWN: usize = 200;
-/// The actor of this module: it reads, and holds nothing.
-const READER: ClientId = ClientId(u64::MAX);
 
 /// A file, and the folder that it is in; `None`: it is the share's own folder.
 struct Placed {
@@ -136,7 +134,7 @@ fn described(
     let at = Placed::find(volume, path)?;
     let description = volume.description(&at.found, at.beside(), Wanted::ALL)?;
     let attributes = &at.found.attributes;
-    let actor = Actor::new(Caller::root(), Party::client(READER));
+    let actor = Actor::new(Caller::root(), Party::client(ClientId::unused()));
     let has_forks = matches!(attributes.kind, Kind::File | Kind::Folder);
     let streams = match has_forks {
         true => tokio::runtime::Handle::current().block_on(volume.streams(&actor, &at.found, at.beside()))?,

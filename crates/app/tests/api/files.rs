@@ -113,6 +113,24 @@ fn what_macs_and_windows_keep_is_told() {
 }
 
 #[test]
+fn an_administrator_sees_shares_inside_shares_whatever_their_rules() {
+    let folder = files();
+    let settings = "[[share]]\nname = \"one\"\npath = \"one\"\n\n[[share]]\nname = \"film\"\n\
+                    path = \"one/Projects/Film\"\nusers = [\"nobody-else\"]\nhide = [\"*.tmp\"]\n";
+    std::fs::write(folder.path().join("fourfold.toml"), settings).unwrap();
+    std::fs::write(folder.path().join("one/Projects/Film/scene"), b"").unwrap();
+    let server = Server::serving(folder, &["--config", "fourfold.toml"]);
+    let token = server.token("files", "read");
+    let asking = Asking { server, token };
+    for place in ["one&path=Projects/Film", "film"] {
+        let (status, film) = asking.get(&format!("/v1/files?share={place}"));
+        assert_eq!((status, names(&film)), (200, vec!["scene"]), "{film}");
+    }
+    let (status, scene) = asking.get("/v1/file?share=one&path=Projects/Film/scene");
+    assert_eq!((status, &scene["kind"]), (200, &json!("file")), "{scene}");
+}
+
+#[test]
 fn nothing_outside_a_share_is_reached() {
     let asking = serving(files());
     for bad in ["..", "../state", "Projects/../../state", "Projects/.", "a%00b"] {

@@ -31,6 +31,11 @@ const PICTURES: &[(&str, &str, Look)] = &[
     ("overview", "console-overview-dark", Look { dark: true, ..WIDE }),
     ("overview", "console-phone", TALL),
     ("shares", "console-shares", Look { height: 700, ..WIDE }),
+    (
+        "files?share=studio&path=scenes&about=take%201%3A%20%3Cb%3Eready",
+        "console-files",
+        Look { height: 1100, ..WIDE },
+    ),
     ("clients", "console-clients", LOW),
     ("luns", "console-luns", LOW),
     ("snapshots", "console-snapshots", LOW),
