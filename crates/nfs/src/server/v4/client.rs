@@ -279,12 +279,24 @@ impl Client {
         Ok(open)
     }
 
-    /// Keeps the first locks of an owner by an open.
-    pub(super) fn add_locks(
+    /// Keeps the locks of an owner by an open: `known` ones, or the first ones. BAD_STATEID if another request has closed
+    /// the open meanwhile: nothing would release these locks.
+    pub(super) fn keep_locks(
         &self,
+        known: Option<Arc<LockState>>,
+        open: &OpenState,
         make: impl FnOnce(Numbers) -> LockState,
     ) -> Result<Arc<LockState>, Status> {
         let mut owned = self.owned.lock();
+        if !matches!(owned.states.get(&open.numbers.state), Some(State::Open(_))) {
+            return Err(Status::BAD_STATEID);
+        }
+        if let Some(known) = known {
+            return match owned.states.get(&known.numbers.state) {
+                Some(State::Lock(_)) => Ok(known),
+                _ => Err(Status::BAD_STATEID),
+            };
+        }
         let numbers = owned.new_numbers(self)?;
         let locks = Arc::new(make(numbers));
         owned.locks.insert((locks.owner.name.clone(), locks.open.numbers.state), numbers.state);

@@ -131,20 +131,18 @@ async fn locked(
     if let Err(refused) = volume.state().lock(file, &stream, wanted) {
         return Err(refusal(compound, refused));
     }
-    let locks = match known {
-        Some(locks) => {
-            locks.sequence.advance();
-            locks
-        }
-        None => {
-            let (owner, open, sequence) = (owner.clone(), open.clone(), Sequence::first());
-            let make = |numbers| LockState { numbers, sequence, owner, open, in_tree: in_tree.clone() };
-            client.add_locks(make).inspect_err(|_| {
-                let state = volume.state();
-                let _ = state.unlock(file, &stream, &in_tree, range, Flavour::Advisory); // taken just now
-            })?
-        }
+    let is_first = known.is_none();
+    let make = |numbers| {
+        let (owner, open, sequence) = (owner.clone(), open.clone(), Sequence::first());
+        LockState { numbers, sequence, owner, open, in_tree: in_tree.clone() }
     };
+    let locks = client.keep_locks(known, open, make).inspect_err(|_| {
+        let state = volume.state();
+        let _ = state.unlock(file, &stream, &in_tree, range, Flavour::Advisory); // taken just now
+    })?;
+    if !is_first {
+        locks.sequence.advance();
+    }
     volume.state().note_view(file, volume.view());
     locks.numbers.stateid(locks.sequence.now()).encode(w);
     Ok(())

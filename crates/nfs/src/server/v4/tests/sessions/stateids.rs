@@ -1,6 +1,8 @@
 //! Opens, locks and stateids in a session, by RFC 8881 8.2, 9 and 18.
 
 use super::*;
+use crate::server::v4::states::{LockState, Sequence, State};
+use crate::wire::v4::types::Status;
 
 fn bytes(words: [u64; 2]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_be_bytes()).collect()
@@ -102,6 +104,31 @@ fn stateids_are_tested_and_freed() {
     assert_eq!(session.call(&[free(&reply[8..24])]), (0, words(&[45, 0])));
     assert_eq!(session.call(&[free(&reply[8..24])]).0, 10025);
     assert_eq!(session.at(&handle, &[lock(2, [0, 5], &state, b"l")]).0, 0);
+}
+
+#[test]
+fn locks_are_not_kept_after_their_file_is_closed() {
+    let client = client_1();
+    let session = Session::of(&client, b"me", 1);
+    let (state, handle) = session.opened(b"o", (3, 0), b"f");
+    let (status, reply) = session.at(&handle, &[lock(1, [0, 5], &state, b"l")]);
+    assert_eq!(status, 0);
+    let number = |state: &[u8]| u32::from_be_bytes(state[12..16].try_into().unwrap());
+    let holder = client.service.nfs4.known(session.client_id).unwrap();
+    let State::Lock(locks) = holder.state(number(&reply[8..24])).unwrap() else { panic!("no lock") };
+    let make = |numbers| LockState {
+        numbers,
+        sequence: Sequence::first(),
+        owner: locks.owner.clone(),
+        open: locks.open.clone(),
+        in_tree: locks.in_tree.clone(),
+    };
+    assert!(holder.keep_locks(Some(locks.clone()), &locks.open, make).is_ok());
+    // A LOCK that has found the open or its locks while another request closes the file.
+    assert_eq!(session.at(&handle, &[close_1(&state)]).0, 0);
+    let kept = holder.keep_locks(Some(locks.clone()), &locks.open, make);
+    assert_eq!(kept.err(), Some(Status::BAD_STATEID));
+    assert_eq!(holder.keep_locks(None, &locks.open, make).err(), Some(Status::BAD_STATEID));
 }
 
 #[test]
