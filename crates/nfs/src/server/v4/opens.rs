@@ -260,7 +260,13 @@ async fn new_open(
     let id = held.guard().id();
     let held = Mutex::new(Some(held));
     let make = |numbers| OpenState { numbers, sequence, owner, export, named, file, id, party, held, shares };
-    Ok(client.add_open(make)?)
+    let added = client.add_open(make);
+    if added.is_err() {
+        // The open is dropped by now.
+        let (state, key) = (volume.state(), target.named.key);
+        service.locks.let_go(target.named.tag, key, client.party, || state.concerns(file, client.party));
+    }
+    Ok(added?)
 }
 
 /// Who may read a file may read its sidecar, and who may change the file may change it.

@@ -205,6 +205,28 @@ fn an_unconfirmed_open_is_not_used_and_gives_way_to_the_next_one() {
 }
 
 #[test]
+fn an_open_beyond_the_limit_of_a_client_keeps_nothing() {
+    let client = client();
+    let id = registered(&client, b"me", 1);
+    let mut sequence = 2;
+    let mut open_next = |name: &[u8]| {
+        sequence += 1;
+        in_docs(&client, &[open(id, b"o", sequence, (READ, 0), &unchecked(), name)]).0
+    };
+    opened(&client, id, b"o", (READ, 0), b"first");
+    for number in 1..128 {
+        assert_eq!(open_next(format!("f{number}").as_bytes()), 0);
+    }
+    assert_eq!(open_next(b"beyond"), 10018); // RESOURCE
+    // It is not kept for the client after its last name is gone.
+    let handle =
+        in_docs(&client, &[[words(&[15]), opaque(b"beyond")].concat(), words(&[10])]).1[20..].to_vec();
+    assert_eq!(in_docs(&client, &[[words(&[28]), opaque(b"beyond")].concat()]).0, 0);
+    let put = [words(&[22]), opaque(&handle)].concat();
+    assert_eq!(compound(&client, 1, &put), words(&[70, 0, 1, 22, 70])); // STALE
+}
+
+#[test]
 fn the_root_is_no_file() {
     assert!(Place::root().target().is_err());
 }
