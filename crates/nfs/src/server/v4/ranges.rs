@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vfs::state::{Modes, Party};
-use vfs::{Actor, Open, OpenOptions};
+use vfs::{Access, Actor, Open, OpenOptions};
 use wire::Writer;
 
 use super::Compound;
@@ -46,10 +46,23 @@ async fn open(
     if !opened.open.modes().0.intersects(mode) {
         return Err(Status::OPENMODE.into());
     }
+    permit(target, mode)?;
     match &*opened.open.held.lock() {
         Some(Held::Open(open)) => Ok(open.clone()),
         _ => Err(Status::BAD_STATEID.into()), // closed meanwhile
     }
+}
+
+/// The user of each request needs the right, as for READ and WRITE: several users of a client may know a stateid. The owner of
+/// the file always has it.
+fn permit(target: &Target, mode: Modes) -> Result<(), Fail> {
+    let want = if mode == Modes::WRITE { Access::WRITE } else { Access::READ };
+    let caller = &target.actor.caller;
+    if caller.uid == target.found.attributes.uid {
+        return Ok(());
+    }
+    let granted = target.export.volume.access(caller, &target.found, want)?;
+    if granted.contains(want) { Ok(()) } else { Err(Status::ACCESS.into()) }
 }
 
 /// The end of a range: INVAL beyond the largest offset, FBIG beyond the largest file.

@@ -129,6 +129,21 @@ fn holes_are_read_as_holes() {
 }
 
 #[test]
+fn another_user_of_the_client_needs_the_rights_to_the_file() {
+    let mut client = Newer::new();
+    let (state, handle) = client.holed(b"f");
+    let mode = [words(&[34]), vec![0; 16], words(&[2, 0, 2, 4, 0o600])].concat();
+    assert_eq!(client.at(&handle, &[mode]).0, 0);
+    let seek = [words(&[69]), state.to_vec(), words(&[0, 0, 0])].concat();
+    let punch = [words(&[62]), state.to_vec(), number([0, 1])].concat();
+    assert_eq!(client.at(&handle, &[seek.clone(), punch.clone()]).0, 0);
+    client.0.client = client.0.client.clone().user(2000);
+    for operation in [seek, punch, read_1(&state)] {
+        assert_eq!(client.at(&handle, &[operation]).0, 13); // ACCESS
+    }
+}
+
+#[test]
 fn a_range_is_copied_inside_the_server() {
     let client = Newer::new();
     let (source, target) = (client.holed(b"f"), client.0.opened(b"o", (3, 0), b"g"));
@@ -183,4 +198,38 @@ fn hints_are_not_followed_and_other_operations_are_not_there() {
     // In minor version 1 there are none of them: OP_ILLEGAL.
     let seek = [words(&[69]), state.to_vec(), vec![0; 12]].concat();
     assert_eq!(client.0.at(&handle, &[seek]).0, 10044);
+}
+
+#[test]
+fn each_operation_of_minor_version_2_with_each_kind_of_arguments_is_answered() {
+    let client = Newer::new();
+    let (state, handle) = client.holed(b"f");
+    let arguments: Vec<Vec<u8>> = vec![
+        vec![],
+        words(&[0; 64]),
+        words(&[u32::MAX; 64]),
+        words(&[1; 64]),
+        [state.to_vec(), words(&[0; 16])].concat(),
+        [state.to_vec(), vec![0xff; 64]].concat(),
+        [state.to_vec(), number([PAGE, u64::MAX - PAGE]), words(&[1; 8])].concat(),
+        [state.to_vec(), state.to_vec(), number([0, u64::MAX]), words(&[0; 8])].concat(),
+        [state.to_vec(), state.to_vec(), number([u64::MAX, 0]), vec![0xff; 32]].concat(),
+        [opaque(b"name"), words(&[0; 16])].concat(),
+        [words(&[1]), opaque(b"name"), opaque(b"value")].concat(),
+        words(&[0, u32::MAX, u32::MAX]),
+    ];
+    let put = [words(&[22]), opaque(&handle)].concat();
+    let places = [vec![], vec![words(&[24])], vec![put.clone()], vec![put, words(&[32])]];
+    for operation in 59..77 {
+        for place in &places {
+            for arguments in &arguments {
+                let operation = [words(&[operation]), arguments.clone()].concat();
+                let (status, reply) = client.call(&[place.clone(), vec![operation]].concat());
+                assert!(crate::wire::v4::types::Status(status).name().is_some(), "status {status}");
+                assert_eq!(reply.len() % 4, 0);
+            }
+        }
+    }
+    let (status, reply) = client.at(&handle, &[words(&[9, 1, 0x10])]);
+    assert_eq!((status, reply.len()), (0, 28)); // the file is still there, and so is the session
 }
