@@ -198,9 +198,10 @@ impl Clients {
         }
     }
 
-    /// The confirmed client of a clientid4, whose lease begins anew.
+    /// The confirmed client of a clientid4 of minor version 0, whose lease begins anew.
     pub(super) fn client(&self, id: u64) -> Result<Arc<Client>, Status> {
-        let client = self.numbered(self.number_of(id)?).ok_or(Status::STALE_CLIENTID)?;
+        let client = self.numbered(self.number_of(id)?).filter(|client| client.minor == 0);
+        let client = client.ok_or(Status::STALE_CLIENTID)?;
         client.renew();
         Ok(client)
     }

@@ -114,7 +114,8 @@ fn created(
     let clients = &call.service.nfs4;
     let entered = clients.confirm_by_session(request.client, Principal::of(call))?;
     *former = entered.former;
-    let session = clients.sessions.create(&entered.client, &request.fore, call.origin)?;
+    let is_there = || clients.known(request.client).is_some();
+    let session = clients.sessions.create(&entered.client, &request.fore, call.origin, is_there)?;
     // The server makes no calls to clients of this version and keeps no session over a restart: no flags.
     let (session, fore, sequence) = (session.id, session.fore, request.sequence);
     CreatedSession { session, sequence, flags: 0, fore, back }.encode(w);

@@ -117,8 +117,24 @@ pub(super) fn allowed(wanted: &ChannelAttributes, kept: usize) -> Result<Channel
 }
 
 impl Sessions {
-    /// Creates a session of a client over this connection: NOSPC if it has too many, or there are too many in all.
+    /// Creates a session of a client over this connection: NOSPC if it has too many, or there are too many in all;
+    /// STALE_CLIENTID if the client has ended meanwhile, because nothing would end the session.
     pub(super) fn create(
+        &self,
+        client: &Arc<Client>,
+        wanted: &ChannelAttributes,
+        origin: Origin,
+        is_there: impl FnOnce() -> bool,
+    ) -> Result<Arc<Session>, Status> {
+        let session = self.add(client, wanted, origin)?;
+        if is_there() {
+            return Ok(session);
+        }
+        self.end(&session);
+        Err(Status::STALE_CLIENTID)
+    }
+
+    fn add(
         &self,
         client: &Arc<Client>,
         wanted: &ChannelAttributes,
@@ -324,20 +340,29 @@ mod tests {
         let sessions = Sessions::default();
         let clients: Vec<_> = (0..10_000).map(client).collect();
         for client in &clients {
-            sessions.create(client, &WANTED, origin(1)).expect("a session");
+            sessions.create(client, &WANTED, origin(1), || true).expect("a session");
         }
         assert!(sessions.kept.load(Ordering::Relaxed) <= KEPT_TOTAL);
         clients.iter().for_each(|client| sessions.end_of(client));
         assert_eq!(sessions.kept.load(Ordering::Relaxed), 0);
         assert!(sessions.table.read().of_clients.is_empty());
-        let made = (0..100).map_while(|_| sessions.create(&clients[0], &WANTED, origin(1)).ok());
+        let made = (0..100).map_while(|_| sessions.create(&clients[0], &WANTED, origin(1), || true).ok());
         assert_eq!(made.count(), SESSIONS_OF_CLIENT);
+    }
+
+    #[test]
+    fn a_client_that_has_ended_gets_no_session() {
+        let (sessions, client) = (Sessions::default(), client(1));
+        let made = sessions.create(&client, &WANTED, origin(1), || false);
+        assert_eq!(made.err(), Some(Status::STALE_CLIENTID));
+        assert!(sessions.table.read().sessions.is_empty() && !client.has_sessions());
+        assert_eq!(sessions.kept.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn a_slot_executes_each_request_once() {
         let sessions = Sessions::default();
-        let session = sessions.create(&client(1), &WANTED, origin(1)).unwrap();
+        let session = sessions.create(&client(1), &WANTED, origin(1), || true).unwrap();
         let new = |sequence| match session.begin(3, sequence, 7) {
             Ok(Begun::New(turn)) => turn,
             _ => panic!("request {sequence} is not the next one"),
@@ -360,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_session_remembers_a_bounded_number_of_connections() {
-        let session = Sessions::default().create(&client(1), &WANTED, origin(1)).unwrap();
+        let session = Sessions::default().create(&client(1), &WANTED, origin(1), || true).unwrap();
         assert!(session.is_bound(origin(1)) && !session.is_bound(origin(2)));
         (2..2 + CONNECTIONS as u16).for_each(|port| session.bind(origin(port)));
         assert!(!session.is_bound(origin(1)) && session.is_bound(origin(2)));

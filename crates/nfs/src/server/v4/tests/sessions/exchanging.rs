@@ -144,6 +144,13 @@ fn a_client_that_changes_its_minor_version_loses_what_it_held() {
     );
     // A stateid of a session is not good in minor version 0.
     assert_eq!(at(&client, &handle, &[read_1(&state)]).0, 10025);
+    // Nor is its clientid: STALE_CLIENTID.
+    let its = session.client_id;
+    assert_eq!(
+        compound(&client, 1, &[words(&[30]), its.to_be_bytes().to_vec()].concat())[..4],
+        words(&[10022])
+    );
+    assert_eq!(in_docs(&client, &[open(its, b"p", 1, (1, 0), &words(&[0]), b"f")]).0, 10022);
     let newer = registered(&client, b"me", 2);
     opened(&client, newer, b"o", (3, 3), b"f");
 }
