@@ -1,5 +1,6 @@
 //! What the console administers of a running server: see [`web::Manage`].
 
+mod backups;
 mod change;
 mod files;
 mod snapshots;
@@ -13,6 +14,7 @@ use admin::control::{AlertStatus, CachesAnswer, CachesRequest, Report, Severity,
 use admin::settings::units::format_size;
 use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
 use vfs::backend::host::as_ourselves;
+use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
 use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
@@ -125,6 +127,10 @@ impl Manage for Console {
 
     fn file(&self, share: &str, path: &[u8]) -> Result<FileStatus, Vec<String>> {
         self.as_server(|| files::file(&self.running, share, path))
+    }
+
+    fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
+        self.as_server(|| backups::status(&self.running))
     }
 
     fn snapshots(&self, share: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {

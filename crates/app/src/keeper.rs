@@ -29,6 +29,7 @@ pub(crate) use time_machine::{bundles, changed};
 use failures::Failures;
 use pulls::Pulls;
 use time_machine::Sessions;
+pub(crate) use time_machine::is_in_bundle;
 
 /// How often the schedules are looked at.
 const EVERY: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };

@@ -33,6 +33,7 @@ mod traffic;
 mod volume;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
+pub use backups::MacBackup;
 pub use caller::{Access, Caller};
 pub use described::description::{Description, Wanted};
 pub use described::sidecars::Looked;

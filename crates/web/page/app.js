@@ -3,6 +3,7 @@
 import { get, listen, post, reachable, state } from "./api.js";
 import { h, replace } from "./dom.js";
 import accounts from "./accounts.js";
+import backups from "./backups.js";
 import caches from "./caches.js";
 import clients from "./clients.js";
 import files from "./files.js";
@@ -13,7 +14,7 @@ import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 
-const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, caches, accounts, settings, log };
+const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends

@@ -20,7 +20,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::admitted::admitted;
 use crate::metrics::MEDIA_TYPE;
-use crate::{Api, Scope, assets, console, files, login};
+use crate::{Api, Scope, assets, backups, console, files, login};
 
 /// The longest body of a request in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -50,6 +50,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/log", get(console::log))
         .route("/v1/settings", get(console::settings))
         .route("/v1/snapshots", get(console::snapshots))
+        .route("/v1/backups", get(backups::backups))
         .route("/v1/files", get(files::folder))
         .route("/v1/file", get(files::file))
         .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }));

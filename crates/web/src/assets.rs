@@ -45,6 +45,7 @@ const ASSETS: &[Asset] = assets![
     "log.js" "text/javascript; charset=utf-8",
     "luns.js" "text/javascript; charset=utf-8",
     "snapshots.js" "text/javascript; charset=utf-8",
+    "backups.js" "text/javascript; charset=utf-8",
     "caches.js" "text/javascript; charset=utf-8",
     "accounts.js" "text/javascript; charset=utf-8",
     "settings.js" "text/javascript; charset=utf-8",

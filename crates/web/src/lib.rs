@@ -7,6 +7,7 @@
 mod admitted;
 mod api;
 mod assets;
+pub mod backups;
 mod console;
 mod door;
 mod events;

@@ -7,6 +7,7 @@ use auth::{Account, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 
 /// The server, as the console administers it. All methods may block.
@@ -59,6 +60,12 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// It cannot be read; the lines have the reasons.
     fn file(&self, share: &str, path: &[u8]) -> Result<FileStatus, Vec<String>>;
+
+    /// The backups of Macs.
+    ///
+    /// # Errors
+    /// They cannot be listed; the lines have the reasons.
+    fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>>;
 
     /// The snapshots of a share, or of all shares.
     ///

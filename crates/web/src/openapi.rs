@@ -3,7 +3,7 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::{api, console, files, login};
+use crate::{api, backups, console, files, login};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -21,7 +21,7 @@ use crate::{api, console, files, login};
         login::logged_in, login::login, login::logout,
         console::overview, console::throughput, console::events, console::accounts, console::log,
         console::settings, console::change, console::undo,
-        files::folder, files::file,
+        files::folder, files::file, backups::backups,
         console::snapshots, console::take_snapshot, console::remove_snapshot, console::restore
     ),
     modifiers(&Tokens)

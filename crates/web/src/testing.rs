@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
 use crate::admitted::Standing;
+use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
@@ -149,6 +150,10 @@ impl Manage for MadeUp {
 
     fn file(&self, _: &str, path: &[u8]) -> Result<FileStatus, Vec<String>> {
         Err(vec![format!("{CONFIDENTIAL}{}", path.escape_ascii())])
+    }
+
+    fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
+        Ok(Vec::new())
     }
 
     fn snapshots(&self, _: Option<&str>) -> Result<SnapshotsStatus, Vec<String>> {

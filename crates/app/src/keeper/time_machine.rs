@@ -67,7 +67,7 @@ impl Sessions {
         let last = all.iter().find(|one| one.name.starts_with(PREFIX)).map(|one| one.created);
         let mut is_due = false;
         for bundle in bundles {
-            if opens.iter().any(|open| open.access.contains('w') && is_in(&bundle, open)) {
+            if opens.iter().any(|open| open.access.contains('w') && is_in_bundle(&bundle, open)) {
                 self.seen.insert(bundle);
                 return Ok(Report::default()); // another bundle of the share waits for it, too
             }
@@ -99,7 +99,7 @@ pub(crate) fn bundles(share: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether an open file is in a bundle: the server tells its name and its inode number.
-fn is_in(bundle: &Path, open: &OpenStatus) -> bool {
+pub(crate) fn is_in_bundle(bundle: &Path, open: &OpenStatus) -> bool {
     let Some(name) = &open.file else { return false };
     PLACES.iter().any(|place| {
         let found = bundle.join(place).join(name).symlink_metadata();

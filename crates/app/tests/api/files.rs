@@ -131,6 +131,57 @@ fn an_administrator_sees_shares_inside_shares_whatever_their_rules() {
 }
 
 #[test]
+fn backups_of_macs_are_told_with_their_state() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = "[[share]]\nname = \"macs\"\npath = \"macs\"\ntime-machine = true\n\
+                    time-machine-size = \"1 GiB\"\n\n[[share]]\nname = \"other\"\npath = \"other\"\n";
+    std::fs::write(folder.path().join("fourfold.toml"), settings).unwrap();
+    let bundle = |name: &str, state: u32, date: Option<&str>| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.join("bands")).unwrap();
+        std::fs::write(path.join("bands/0"), b"x").unwrap();
+        let band_size = "<dict><key>band-size</key><integer>8388608</integer></dict>";
+        std::fs::write(path.join("Info.plist"), band_size).unwrap();
+        let machine = format!("<key>VerificationState</key>\n\t<integer>{state}</integer>");
+        std::fs::write(path.join("com.apple.TimeMachine.MachineID.plist"), machine).unwrap();
+        if let Some(date) = date {
+            let list = format!(
+                "<array><dict><key>com.apple.backupd.SnapshotCompletionDate</key>\n<date>{date}</date></dict></array>"
+            );
+            std::fs::write(path.join("com.apple.TimeMachine.SnapshotHistory.plist"), list).unwrap();
+        }
+    };
+    bundle("macs/Ada's Mac.sparsebundle", 1, Some("2020-01-02T03:04:05Z"));
+    bundle("macs/Grace.backupbundle", 2, Some("2020-01-02T03:04:05Z"));
+    bundle("macs/new.sparsebundle", 0, None);
+    bundle("other/hidden.sparsebundle", 0, None);
+    std::fs::write(folder.path().join("macs/file.sparsebundle"), b"").unwrap();
+    let server = Server::serving(folder, &["--config", "fourfold.toml"]);
+    let token = server.token("files", "read");
+    let asking = Asking { server, token };
+    let (status, backups) = asking.get("/v1/backups");
+    assert_eq!(status, 200, "{backups}");
+    let told = |at: usize| {
+        let one = &backups[at];
+        [&one["share"], &one["mac"], &one["state"], &one["completed"], &one["size"]].map(Value::clone)
+    };
+    let size = json!(8_388_608);
+    assert_eq!(backups.as_array().unwrap().len(), 3, "{backups}");
+    assert_eq!(
+        told(0),
+        [json!("macs"), json!("Ada's Mac"), json!("overdue"), json!(1_577_934_245), size.clone()]
+    );
+    assert_eq!(
+        told(1),
+        [json!("macs"), json!("Grace"), json!("damaged"), json!(1_577_934_245), size.clone()]
+    );
+    assert_eq!(told(2), [json!("macs"), json!("new"), json!("incomplete"), Value::Null, size]);
+    assert_eq!(backups[0]["limit"], json!(1 << 30));
+    // As for the clients: only bundles of the usual kind count against the limit.
+    assert!(backups[0]["free"].as_u64().unwrap() <= (1 << 30) - 2 * 8_388_608, "{backups}");
+}
+
+#[test]
 fn nothing_outside_a_share_is_reached() {
     let asking = serving(files());
     for bad in ["..", "../state", "Projects/../../state", "Projects/.", "a%00b"] {

@@ -25,6 +25,7 @@ pub mod sidecar;
 pub mod sparse_bundle;
 pub mod tags;
 pub mod time;
+pub mod time_machine;
 
 pub use bits::{DosAttributes, FileBits, FinderFlags};
 pub use finder_info::FinderInfo;

@@ -10,8 +10,19 @@ use super::place::{ADMIN, HOSTILE, ODD, Place};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
-const PAGES: &[&str] =
-    &["overview", "shares", "files", "clients", "luns", "snapshots", "caches", "accounts", "settings", "log"];
+const PAGES: &[&str] = &[
+    "overview",
+    "shares",
+    "files",
+    "clients",
+    "luns",
+    "snapshots",
+    "backups",
+    "caches",
+    "accounts",
+    "settings",
+    "log",
+];
 const DESK: Look = Look { width: 1280, height: 860, dark: false };
 const PHONE: Look = Look { width: 390, height: 844, dark: true };
 /// A list of a hundred thousand files may keep the page busy for so long, also on a busy machine.
@@ -45,6 +56,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a file is shown as each protocol sees it", files),
     (RESTORED, restored),
     (SNAPSHOTS, snapshots),
+    ("the backups of Macs are shown", backups),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
     ("hostile names stay text", hostile_names),
     ("a message is sent", message),
@@ -332,6 +344,15 @@ fn snapshots(scene: &mut Scene) -> Result<()> {
     scene.click("#confirm-yes")?;
     scene.browser.until(&shows("There is none yet."))?;
     ensure!(!scene.place.run(&["snapshot", "list"])?.contains("before-noon"), "the snapshot is still there");
+    scene.expect_no_errors()
+}
+
+fn backups(scene: &mut Scene) -> Result<()> {
+    scene.open("backups")?;
+    let card = "document.querySelector('[data-mac=Ada]').innerText";
+    for text in ["overdue", "8 MiB", "no backup for a week"] {
+        scene.browser.until(&format!("{card}.includes({})", json!(text)))?;
+    }
     scene.expect_no_errors()
 }
 

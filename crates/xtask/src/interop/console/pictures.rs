@@ -39,6 +39,7 @@ const PICTURES: &[(&str, &str, Look)] = &[
     ("clients", "console-clients", LOW),
     ("luns", "console-luns", LOW),
     ("snapshots", "console-snapshots", LOW),
+    ("backups", "console-backups", LOW),
     ("caches", "console-caches-dark", Look { dark: true, ..WIDE }),
     ("accounts", "console-accounts", LOW),
     ("settings?share=backups", "console-settings", Look { height: 700, ..WIDE }),

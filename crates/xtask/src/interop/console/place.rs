@@ -43,6 +43,7 @@ read-only = true
 name = "backups"
 path = "backups"
 quota = "40 GiB"
+time-machine = true
 
 [[share]]
 name = "projects"
@@ -70,6 +71,7 @@ impl Place {
             std::fs::set_permissions(folder.join(share), Permissions::from_mode(0o777))?;
         }
         std::fs::write(folder.join("projects/plan"), "the first plan")?;
+        make_backup(&folder.join("backups/Ada.sparsebundle"))?;
         std::fs::create_dir(folder.join("studio/scenes"))?;
         std::fs::write(folder.join("studio/scenes").join(ODD), "a scene")?;
         std::fs::write(folder.join("fourfold.toml"), SETTINGS)?;
@@ -139,6 +141,16 @@ impl Place {
         ensure!(streams.len() == count, "not all connections were made");
         Ok(streams)
     }
+}
+
+/// A bundle of Time Machine whose newest backup is old.
+fn make_backup(bundle: &Path) -> Result<()> {
+    std::fs::create_dir_all(bundle.join("bands"))?;
+    std::fs::write(bundle.join("bands/0"), "a band")?;
+    std::fs::write(bundle.join("Info.plist"), "<key>band-size</key><integer>8388608</integer>")?;
+    let history = "<key>com.apple.backupd.SnapshotCompletionDate</key><date>2026-01-02T03:04:05Z</date>";
+    std::fs::write(bundle.join("com.apple.TimeMachine.SnapshotHistory.plist"), history)?;
+    Ok(())
 }
 
 /// Mounts an XFS, whose files can share blocks, as the share `projects`. It ends with the namespace of this process. False:
