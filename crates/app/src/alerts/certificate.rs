@@ -14,7 +14,10 @@ pub(super) fn of(settings: &Settings, state: &Path) -> Option<(String, Option<Du
         return None;
     }
     let given = api.certificate.as_ref().map(|(chain, _)| chain.clone());
-    let path = given.unwrap_or_else(|| state.join("api-certificate.pem"));
+    let path = match given {
+        Some(path) => path,
+        None => Some(state.join("api-certificate.pem")).filter(|own| own.exists())?, // else it is being made
+    };
     let left = ends(&path).and_then(|end| end.duration_since(SystemTime::now()).ok());
     Some((path.display().to_string(), left))
 }
