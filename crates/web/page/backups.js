@@ -11,7 +11,7 @@ const STATES = {
   damaged: ["bad", "damaged"],
 };
 const HINTS = {
-  overdue: "The Mac has completed no backup for a week. Look at Time Machine in its settings.",
+  overdue: "The Mac has completed no backup for longer than alert-backup says. Look at Time Machine in its settings.",
   incomplete: "The Mac has completed no backup yet. The first one can take days.",
   damaged: "The Mac has checked these backups and found them damaged. It asks to begin anew. A snapshot of the share from before that may have good ones.",
 };

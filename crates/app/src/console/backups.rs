@@ -14,14 +14,12 @@ use web::backups::{BackupState, BackupStatus};
 use crate::keeper::is_in_bundle;
 use crate::running::Running;
 
-/// A Mac backs up each hour by default. A newest backup that is older is overdue, in seconds.
-const OVERDUE: i64 = 7 * 24 * 60 * 60;
-
 /// The bundles in the shares with `time-machine`.
 pub(super) fn status(running: &Running) -> Result<Vec<BackupStatus>, Vec<String>> {
     let current = running.current();
     let server = running.status();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
+    let oldest = current.settings.server.told.backup.map(|age| now.saturating_sub(age.as_secs() as i64));
     let mut all = Vec::new();
     for share in current.settings.shares.iter().filter(|share| share.time_machine) {
         let failed = |error: String| vec![format!("{}: {error}", share.path.display())];
@@ -33,7 +31,7 @@ pub(super) fn status(running: &Running) -> Result<Vec<BackupStatus>, Vec<String>
         let free = space.map(|space| space.available);
         all.extend(bundles.into_iter().map(|bundle| {
             let users = users(share, &bundle, &server);
-            told(share, &bundle, (limit, free), (users, &server.sessions), now)
+            told(share, &bundle, (limit, free), (users, &server.sessions), oldest)
         }));
     }
     Ok(all)
@@ -54,7 +52,7 @@ fn told(
     bundle: &MacBackup,
     (limit, free): (Option<u64>, Option<u64>),
     (users, sessions): (Vec<String>, &[SessionStatus]),
-    now: i64,
+    oldest: Option<i64>,
 ) -> BackupStatus {
     let completed = bundle.completed.as_deref().and_then(|text| text.parse::<Timestamp>().ok());
     let completed = completed.map(Timestamp::as_second);
@@ -65,7 +63,7 @@ fn told(
         share: share.name.clone(),
         mac: name.rsplit_once('.').map_or(name.clone(), |(mac, _)| mac.to_owned()),
         model: bundle.model.clone(),
-        state: state(bundle.is_damaged, completed, !users.is_empty(), now),
+        state: state(bundle.is_damaged, completed, !users.is_empty(), oldest),
         completed,
         changed: bundle.changed.secs,
         size: bundle.size,
@@ -76,12 +74,13 @@ fn told(
     }
 }
 
-fn state(is_damaged: bool, completed: Option<i64>, is_written: bool, now: i64) -> BackupState {
+/// A backup that was completed before `oldest` is overdue, as the alert is about it.
+fn state(is_damaged: bool, completed: Option<i64>, is_written: bool, oldest: Option<i64>) -> BackupState {
     match completed {
         _ if is_damaged => BackupState::Damaged,
         _ if is_written => BackupState::BackingUp,
         None => BackupState::Incomplete,
-        Some(completed) if now.saturating_sub(completed) > OVERDUE => BackupState::Overdue,
+        Some(completed) if oldest.is_some_and(|oldest| completed < oldest) => BackupState::Overdue,
         Some(_) => BackupState::Good,
     }
 }
@@ -91,13 +90,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backup_is_overdue_after_a_week_and_damage_comes_first() {
-        let now = 1_800_000_000;
-        assert_eq!(state(false, Some(now - OVERDUE), false, now), BackupState::Good);
-        assert_eq!(state(false, Some(now - OVERDUE - 1), false, now), BackupState::Overdue);
-        assert_eq!(state(false, Some(now - OVERDUE - 1), true, now), BackupState::BackingUp);
-        assert_eq!(state(false, None, false, now), BackupState::Incomplete);
-        assert_eq!(state(true, Some(now), true, now), BackupState::Damaged);
-        assert_eq!(state(false, Some(now + 60), false, now), BackupState::Good, "the Mac's clock is ahead");
+    fn a_backup_is_overdue_at_its_limit_and_damage_comes_first() {
+        let oldest = 1_800_000_000;
+        let state =
+            |is_damaged, completed, is_written| state(is_damaged, completed, is_written, Some(oldest));
+        assert_eq!(state(false, Some(oldest), false), BackupState::Good);
+        assert_eq!(state(false, Some(oldest - 1), false), BackupState::Overdue);
+        assert_eq!(state(false, Some(oldest - 1), true), BackupState::BackingUp);
+        assert_eq!(state(false, None, false), BackupState::Incomplete);
+        assert_eq!(state(true, Some(oldest), true), BackupState::Damaged);
+        assert_eq!(super::state(false, Some(0), false, None), BackupState::Good, "the alert is off");
     }
 }

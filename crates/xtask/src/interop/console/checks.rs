@@ -350,7 +350,7 @@ fn snapshots(scene: &mut Scene) -> Result<()> {
 fn backups(scene: &mut Scene) -> Result<()> {
     scene.open("backups")?;
     let card = "document.querySelector('[data-mac=Ada]').innerText";
-    for text in ["overdue", "8 MiB", "no backup for a week"] {
+    for text in ["overdue", "8 MiB", "no backup for longer"] {
         scene.browser.until(&format!("{card}.includes({})", json!(text)))?;
     }
     scene.expect_no_errors()
