@@ -26,9 +26,7 @@ use crate::dataset::space;
 use crate::running::{Current, Running, View};
 use crate::{here, memory, quotas, who};
 
-/// A disk with less than this part free is a warning,
-const LITTLE: f64 = 0.05;
-/// and with less than this a problem.
+/// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
 
 /// Tells the console of changes.
@@ -192,6 +190,7 @@ fn notes(current: &Current, spaces: &[SpaceStatus], part: f64) -> Vec<Note> {
         let text = format!("The share {} is not served: {why}", share.name);
         note(Level::Problem, text, "It comes back by itself when its folder does.");
     }
+    let little = current.settings.server.told.space as f64 / 100.0;
     let mut told = Vec::new();
     for space in spaces {
         let (Some(size), Some(available)) = (space.size.filter(|size| *size > 0), space.available) else {
@@ -200,7 +199,7 @@ fn notes(current: &Current, spaces: &[SpaceStatus], part: f64) -> Vec<Note> {
         let size = space.quota.map_or(size, |quota| quota.min(size)).max(1);
         let free = available as f64 / size as f64;
         let is_new = space.quota.is_some() || !told.contains(&space.disk);
-        if free >= LITTLE || !is_new {
+        if free >= little || !is_new {
             continue;
         }
         told.push(space.disk);
@@ -271,5 +270,8 @@ mod tests {
         assert!(told[1].0 == Level::Problem && told[1].1.starts_with("d has "), "{told:?}");
         assert!(told[2].0 == Level::Warning && told[2].1.starts_with("a has "), "{told:?}");
         assert!(told[3].1.contains("50 %"), "{told:?}");
+        let mut current = current;
+        current.settings.server.told.space = 0;
+        assert_eq!(super::notes(&current, &spaces, 1.0).len(), 1, "no note about space, as the setting says");
     }
 }

@@ -26,6 +26,7 @@ const SETTINGS: &str = r#"# The studio's server. This comment stays.
 [server]
 bonjour-name = "Studio"
 afp-greeting = "Backups run at noon."  # shown at each login
+alert-space = 0  # the disk of the tests may be nearly full
 
 [[share]]
 name = "studio"
