@@ -76,6 +76,7 @@ struct Folder {
     denials: Denials,
     style: Style,
     read_only_by_mode: bool,
+    safe_save: bool,
     snapshots: SnapshotFolder,
 }
 
@@ -100,6 +101,7 @@ impl Folder {
             denials: denials(share.deny_modes),
             style: style(share.mac_layout),
             read_only_by_mode: share.read_only_by_mode,
+            safe_save: share.safe_save,
             snapshots: share.snapshot_folder,
         })
     }
@@ -210,8 +212,9 @@ impl Volumes {
         let host = Host::open(&share.path, &options).with_context(refused)?;
         share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let Folder { denials, style, read_only_by_mode, .. } = folder;
-        let options = VolumeOptions { read_only, cache, sidecars, denials, style, read_only_by_mode };
+        let Folder { denials, style, read_only_by_mode, safe_save, .. } = folder;
+        let options =
+            VolumeOptions { read_only, cache, sidecars, denials, style, read_only_by_mode, safe_save };
         let snapshots = Shown::new(&host, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {
             Some(snapshots) => snapshots.tree(),

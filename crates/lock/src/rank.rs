@@ -281,6 +281,8 @@ ranks! {
     LoginLines Known,
     /// The lines of a log that is kept in memory.
     KeptLines Known,
+    /// The names that files with Mac metadata were moved away from.
+    VacatedNames Known,
     // The tree: locks that an operation holds while it takes further ones.
     /// The names that are being changed together with their sidecars.
     BusyNames Known,

@@ -6,3 +6,4 @@ pub(super) mod coherence;
 pub(super) mod exchange;
 pub(super) mod inhibited;
 pub(super) mod operation;
+pub(super) mod safe_save;

@@ -17,6 +17,7 @@ use crate::changing::busy::Busy;
 use crate::changing::changed::Changed;
 use crate::changing::coherence::Recalls;
 use crate::changing::inhibited::Inhibited;
+use crate::changing::safe_save::Vacated;
 use crate::homes::Homes;
 use crate::open::Places;
 use crate::pool::Pool;
@@ -35,6 +36,7 @@ pub struct Site {
     pub(crate) changed: Changed,
     pub(crate) acls: Known,
     pub(crate) inhibited: Arc<Inhibited>,
+    pub(crate) vacated: Vacated,
     /// Raised to forget what listings know of entries.
     pub(crate) details: Arc<AtomicU64>,
     /// How often streams in stores came or went.

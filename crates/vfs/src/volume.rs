@@ -14,8 +14,8 @@ use std::sync::Arc;
 use auth::Grant;
 
 use super::{
-    Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Payload, Result, SetAttributes,
-    names,
+    Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Payload, Result,
+    SetAttributes, names,
 };
 use crate::acl::{CreateAcl, New};
 use crate::backend::forest::Hidden;
@@ -53,6 +53,8 @@ pub struct VolumeOptions {
     pub style: Style,
     /// A file whose mode has no right to write is shown as read-only and locked.
     pub read_only_by_mode: bool,
+    /// What a client that knows nothing of Mac metadata saves under a file's name keeps those of the file.
+    pub safe_save: bool,
 }
 
 /// What the deny modes of an open bind besides reading and writing.
@@ -77,6 +79,7 @@ impl Default for VolumeOptions {
             denials: Denials::default(),
             style: Style::default(),
             read_only_by_mode: true,
+            safe_save: true,
         }
     }
 }
@@ -113,12 +116,14 @@ pub struct Actor {
     pub parent_key: Option<[u8; 16]>,
     /// It is a Mac that renames: the deny modes of other Macs do not stand against that.
     pub renames_open: bool,
+    /// It is a client that knows nothing of Mac metadata. What it saves by replacing a file keeps those of the file.
+    pub is_blind_to_forks: bool,
 }
 
 impl Actor {
     /// An actor without an open.
     pub fn new(caller: Caller, party: Party) -> Self {
-        Self { caller, party, open: None, parent_key: None, renames_open: false }
+        Self { caller, party, open: None, parent_key: None, renames_open: false, is_blind_to_forks: false }
     }
 
     /// The party that keeps its lease on a folder's listing when this actor changes an entry of it.
@@ -351,6 +356,7 @@ impl Volume {
         let name = self.new_entry_name(&actor.caller, folder, name)?;
         let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
         let found = self.create_for(&actor.caller, folder, &name, New { kind, mode, acl })?;
+        self.keep_for_new(actor, &found, Beside { folder: &folder.object, name: &name });
         operation.commit_entry(&folder.object, &name, &found, Happened::Created);
         Ok(found)
     }
@@ -400,6 +406,10 @@ impl Volume {
     /// Whether a file that its mode locks is shown as read-only.
     pub(crate) fn heeds_mode(&self) -> bool {
         self.options.read_only_by_mode
+    }
+
+    pub(crate) fn keeps_for_safe_saves(&self) -> bool {
+        self.options.safe_save
     }
 
     /// What a Mac's open that denies these modes denies to others.

@@ -34,6 +34,7 @@ fn scenes() -> Vec<Scene> {
             open: None,
             parent_key: None,
             renames_open: false,
+            is_blind_to_forks: false,
         };
         let root = volume.root().unwrap();
         volume.create(&actor, &root, b"notes", NewKind::File, 0o644).unwrap();

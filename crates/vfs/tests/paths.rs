@@ -51,6 +51,7 @@ fn tree(volume: Volume, caller: Caller, _dir: Option<tempfile::TempDir>) -> Tree
         open: None,
         parent_key: None,
         renames_open: false,
+        is_blind_to_forks: false,
     };
     let make = |folder: &Found, name: &str, new| {
         volume.create(&actor, folder, name.as_bytes(), new, 0o755).unwrap().found
@@ -158,6 +159,7 @@ fn a_path_longer_than_the_hosts_longest_is_followed_in_steps() {
             open: None,
             parent_key: None,
             renames_open: false,
+            is_blind_to_forks: false,
         };
         let (mut folder, mut path) = (tree.root.clone(), String::new());
         for _ in 0..20 {
@@ -180,6 +182,7 @@ fn a_link_is_followed_inside_the_volume_and_as_far_as_it_leads() {
             open: None,
             parent_key: None,
             renames_open: false,
+            is_blind_to_forks: false,
         };
         let top = tree.find("Top").unwrap().found.unwrap();
         let deep = "../".repeat(100);

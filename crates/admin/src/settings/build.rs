@@ -391,6 +391,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             _ => DenyModes::Strict,
         },
         read_only_by_mode: section.bool("read-only-by-mode"),
+        safe_save: section.bool("safe-save"),
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),

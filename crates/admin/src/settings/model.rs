@@ -305,6 +305,8 @@ pub struct ShareSettings {
     pub deny_modes: DenyModes,
     /// A file whose mode has no right to write is shown as read-only and locked.
     pub read_only_by_mode: bool,
+    /// What clients that see no forks save by replacing a file keeps the Mac metadata of the file.
+    pub safe_save: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
     /// Patterns of names that listings leave out.

@@ -340,6 +340,13 @@ pub static SETTINGS: &[Setting] = &[
          remove it, until one of them makes it writable, which adds the owner's right to write to the mode. Files that an ACL \
          of Windows or a Mac governs are not concerned. When it is false, the mode only says who may write.",
     ),
+    new(Share, "safe-save", Bool, "true").says(
+        "A file that an SMB or NFS client saves by putting a new one in its place keeps what only Macs know of.",
+        "Many programs write a new file and give it the name of the old one. The new file then gets the Finder info, tags, \
+         comment, resource fork and creation date of the old one, unless it has some of these itself. This concerns files of the \
+         same folder, the new one less than an hour old; and the name that a file had less than 15 seconds ago. Macs over AFP \
+         and SMB do it themselves. When it is false, the new file has only what the client wrote.",
+    ),
     new(Share, "cross-mounts", Bool, "true").says(
         "File systems that are mounted inside the share's folder are part of the share.",
         "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \

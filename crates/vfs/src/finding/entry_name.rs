@@ -109,7 +109,7 @@ impl Volume {
         })
     }
 
-    fn is_sidecar(&self, name: &[u8]) -> bool {
+    pub(crate) fn is_sidecar(&self, name: &[u8]) -> bool {
         self.streams.is_some() && is_sidecar_name(name)
     }
 

@@ -29,7 +29,7 @@ use lock::{Mutex, rank};
 
 pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
-pub(crate) use self::described::Described;
+pub(crate) use self::described::{Described, OfMac};
 pub use self::fork::Fork;
 pub(crate) use self::metadata::{
     has_fork_or_moves, has_own, load_alone, load_from, names, store_alone, store_first,

@@ -58,6 +58,7 @@ impl Volume {
         let moving = self.concerned(actor, from.0, &name, (Cause::Rename, denied_by))?;
         let replaced_by = if mode == RenameMode::Exchange { denied_by } else { Modes::REMOVE };
         let replaced = self.concerned(actor, to.0, &target.there, (Cause::Remove, replaced_by))?;
+        let keeps = self.keep_mac_metadata(actor, (from.0, &name), (to.0, &target.there), mode)?;
         let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
         let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;
         let may_go = || if is_right(&name) { Ok(()) } else { Err(Error::Stale) };
@@ -73,6 +74,10 @@ impl Volume {
             }
         })?;
         operation.commit();
+        match keeps {
+            true => self.tell_kept(actor, &to.0.object, &ended_as),
+            false => self.vacated(actor, (from.0, from.1), (to.0, &ended_as)),
+        }
         self.tell_moved(actor, Moved { from, to, mode, moving, replaced, name: ended_as });
         let change = Change { before, after: from.0.object.attributes()? };
         Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))

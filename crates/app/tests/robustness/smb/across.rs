@@ -22,11 +22,10 @@ use ::smb::wire::fscc::file_name::Target;
 use ::smb::wire::fscc::notify::{self, Action};
 use ::smb::wire::oplock_break::{self, Notification, NotificationFlags, Oplock};
 use ::smb::wire::security::AccessMask;
-use ::smb::wire::{Command, FileKey, InfoType, LeaseKey, LeaseState, OplockLevel, Status, lock, set_info};
+use ::smb::wire::{Command, FileKey, LeaseKey, LeaseState, OplockLevel, Status, lock};
 use nfs::wire::nlm::Stat;
 use nfs::wire::v3::types::{Sattr3, Status as NfsStatus};
 use nfs::wire::v3::write::StableHow;
-use wire::Writer;
 
 use super::client::{Smb, ok};
 use crate::client::Client;
@@ -350,33 +349,12 @@ fn a_file_deleted_over_smb_goes_with_its_last_open_and_nfs_sees_it_until_then() 
     assert!(!scene.share.join("notes").exists());
 }
 
-/// SET_INFO of a file, MS-SMB2 2.2.39.
-fn set(
-    smb: &mut Smb,
-    file: FileKey,
-    class: FileClass,
-    encode: impl FnOnce(&mut Writer),
-) -> Result<(), Status> {
-    let mut data = Writer::new();
-    encode(&mut data);
-    let data = data.into_bytes();
-    let request = set_info::Request {
-        info_type: InfoType::FILE,
-        information_class: class.0,
-        additional_information: 0,
-        file,
-        data: &data,
-    };
-    ok(&smb.call(Command::SET_INFO, |w| request.encode(w)))
-}
-
 #[test]
 fn a_deletion_that_is_taken_back_leaves_the_file() {
     let mut scene = Scene::new();
     let file = scene.open(|_| ());
     for delete_pending in [true, false] {
-        let set =
-            set(&mut scene.smb, file, FileClass::DISPOSITION, |w| Disposal { delete_pending }.encode(w));
+        let set = scene.smb.set(file, FileClass::DISPOSITION, |w| Disposal { delete_pending }.encode(w));
         assert_eq!(set, Ok(()));
         assert_eq!(scene.reads(0), Ok(()));
     }
@@ -392,7 +370,7 @@ fn a_file_renamed_over_smb_keeps_its_handle_and_the_one_in_its_place_is_gone() {
     let file = scene.open(|_| ());
     let target =
         Target { replace_if_exists: true, root_directory: 0, name: "Other".encode_utf16().collect() };
-    assert_eq!(set(&mut scene.smb, file, FileClass::RENAME, |w| target.encode(w)), Ok(()));
+    assert_eq!(scene.smb.set(file, FileClass::RENAME, |w| target.encode(w)), Ok(()));
     assert_eq!(scene.nfs.lookup(&root, "other").as_ref(), Ok(&scene.handle));
     assert_eq!(scene.nfs.lookup(&root, "notes"), Err(NfsStatus::NOENT));
     assert_eq!(scene.nfs.content(&scene.handle).unwrap(), CONTENT);

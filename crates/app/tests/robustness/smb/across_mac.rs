@@ -95,3 +95,36 @@ fn a_sidecar_written_over_nfs_is_seen_as_streams_over_smb() {
     smb.remove("other").unwrap();
     assert_eq!(nfs.lookup(&root, "._other"), Err(NfsStatus::NOENT));
 }
+
+#[test]
+fn a_file_saved_by_a_client_without_forks_keeps_what_a_mac_gave_it() {
+    let (_top, _server, mut smb, mut nfs, root) = scene();
+    for (name, content) in
+        [("notes:AFP_AfpInfo", afp_info(FINDER_INFO)), ("notes:AFP_Resource", FORK.to_vec())]
+    {
+        let file = smb.make(name, &content);
+        smb.close(file).unwrap();
+    }
+    // An editor on Linux: a new file over the old one.
+    let new = nfs.create(&root, ".notes.swp").unwrap();
+    nfs.write(&new, 0, b"second", StableHow::FILE_SYNC).unwrap();
+    nfs.rename(&root, ".notes.swp", "notes").unwrap();
+    // One on Windows: the old file gets another name, and the new one gets its name.
+    for (version, by_moving) in [(&b"third"[..], true), (b"fourth", false)] {
+        assert_eq!(stream(&mut smb, "notes:AFP_AfpInfo").unwrap(), afp_info(FINDER_INFO));
+        assert_eq!(stream(&mut smb, "notes:AFP_Resource").unwrap(), FORK);
+        if by_moving {
+            let file = smb.make("new", version);
+            smb.rename("notes", "old").unwrap();
+            smb.close(file).unwrap();
+            smb.rename("new", "notes").unwrap();
+        } else {
+            smb.rename("notes", "old").unwrap();
+            let file = smb.make("notes", version);
+            smb.close(file).unwrap();
+        }
+        smb.remove("old").unwrap();
+        assert_eq!(stream(&mut smb, "notes").unwrap(), version);
+    }
+    assert_eq!(stream(&mut smb, "notes:AFP_Resource").unwrap(), FORK);
+}

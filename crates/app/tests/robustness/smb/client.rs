@@ -12,8 +12,12 @@ use std::time::Duration;
 use ::smb::client::{self, Answer, Credentials, Error, How, Link, Offer, Request, Session, SetUp};
 pub(crate) use ::smb::client::{open_request, read_request};
 use ::smb::wire::create::{self, Disposition};
+use ::smb::wire::fscc::FileClass;
+use ::smb::wire::fscc::file_name::Target;
 use ::smb::wire::security::AccessMask;
-use ::smb::wire::{Command, FileKey, Status, close, flush, frame, read, tree_connect, write};
+use ::smb::wire::{
+    Command, FileKey, InfoType, Status, close, flush, frame, read, set_info, tree_connect, write,
+};
 use wire::Writer;
 
 use crate::server::USER;
@@ -274,6 +278,38 @@ impl Smb {
             request.options = create::Options::DELETE_ON_CLOSE;
         })?;
         self.close(file)
+    }
+
+    /// Gives a file a new name; the target is replaced.
+    pub(crate) fn rename(&mut self, from: &str, to: &str) -> Result<(), Status> {
+        let file = self.open(from, |request| {
+            request.desired_access = AccessMask::DELETE.0;
+            request.disposition = Disposition::OPEN;
+        })?;
+        let target = Target { replace_if_exists: true, root_directory: 0, name: to.encode_utf16().collect() };
+        let renamed = self.set(file, FileClass::RENAME, |w| target.encode(w));
+        self.close(file)?;
+        renamed
+    }
+
+    /// SET_INFO of a file, MS-SMB2 2.2.39.
+    pub(crate) fn set(
+        &mut self,
+        file: FileKey,
+        class: FileClass,
+        encode: impl FnOnce(&mut Writer),
+    ) -> Result<(), Status> {
+        let mut data = Writer::new();
+        encode(&mut data);
+        let data = data.into_bytes();
+        let request = set_info::Request {
+            info_type: InfoType::FILE,
+            information_class: class.0,
+            additional_information: 0,
+            file,
+            data: &data,
+        };
+        ok(&self.call(Command::SET_INFO, |w| request.encode(w)))
     }
 
     pub(crate) fn echo(&mut self) -> Result<(), Error> {

@@ -61,7 +61,7 @@ impl Call<'_> {
             }
         }
         let party = Party::client(self.service.clients.of(self.origin.address));
-        let actor = Actor::new(caller, party);
+        let actor = Actor { is_blind_to_forks: true, ..Actor::new(caller, party) };
         Ok(Target { export, found, sidecar, actor, writable, named })
     }
 

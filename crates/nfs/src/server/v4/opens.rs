@@ -237,7 +237,7 @@ async fn new_open(
 ) -> Result<Arc<OpenState>, Fail> {
     let party = Party::client(client.party);
     let (volume, file) = (&target.export.volume, target.found.object.id());
-    let actor = Actor::new(target.actor.caller.clone(), party);
+    let actor = Actor { is_blind_to_forks: true, ..Actor::new(target.actor.caller.clone(), party) };
     if access.intersects(Modes::WRITE) && !target.writable {
         return Err(Status::ROFS.into());
     }

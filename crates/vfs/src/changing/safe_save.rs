@@ -1,0 +1,221 @@
+//! Mac metadata of files that other clients save.
+//!
+//! Many programs save a file by writing a new one, to which they then give the old one's name. A Mac brings the Finder info,
+//! tags, comment and resource fork along; a client that knows nothing of them loses them. So the file that such a client puts
+//! in place of another one gets those of the old file, in three cases:
+//!
+//! | what the client does | the old file |
+//! |---|---|
+//! | moves the new file over the old one | is replaced |
+//! | moves the old file away, and the new one to its name | has another name, since a short time |
+//! | moves the old file away, and makes the new one | the same |
+//!
+//! The new file must be a young one of the same folder, and have no Mac metadata of its own. Windows does the same with named
+//! streams (`ReplaceFile`), and with creation times of names that are used again (file tunneling).
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use lock::{Mutex, rank};
+
+use crate::backend::{Found, RenameMode};
+use crate::described::metadata::file_at;
+use crate::events::{Aspects, Happened};
+use crate::names::to_nfc;
+use crate::streams::OfMac;
+use crate::volume::Node;
+use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
+
+/// How long a name is remembered that a client has moved a file away from: as long as Windows does.
+const REMEMBERED: Duration = Duration::from_secs(15);
+/// How many such names are remembered.
+const MOST_NAMES: usize = 256;
+/// A file that is older is not one that a program has written to put it in place of another one.
+/// In seconds.
+const YOUNG: i64 = 3600;
+
+/// Names that files with Mac metadata were moved away from a short time ago.
+#[derive(Default)]
+pub(crate) struct Vacated {
+    count: AtomicUsize,
+    names: Mutex<VecDeque<Left>, rank::VacatedNames>,
+}
+
+struct Left {
+    folder: FileId,
+    /// In composed form.
+    name: Box<[u8]>,
+    file: HostKey,
+    /// Where the file went to.
+    now: (Node, Box<[u8]>),
+    when: Instant,
+}
+
+impl Vacated {
+    fn remember(&self, left: Left) {
+        let mut names = self.names.lock();
+        names.retain(|known| known.when.elapsed() < REMEMBERED && !known.is_at(left.folder, &left.name));
+        names.truncate(MOST_NAMES - 1);
+        names.push_front(left);
+        self.count.store(names.len(), Ordering::Release);
+    }
+
+    /// The file that had this name, which is then forgotten.
+    fn take(&self, folder: FileId, name: &[u8]) -> Option<Left> {
+        if self.count.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        let (mut names, name) = (self.names.lock(), to_nfc(name));
+        names.retain(|known| known.when.elapsed() < REMEMBERED);
+        let index = names.iter().position(|known| known.is_at(folder, &name));
+        let left = index.and_then(|index| names.remove(index));
+        self.count.store(names.len(), Ordering::Release);
+        left
+    }
+}
+
+impl Left {
+    fn is_at(&self, folder: FileId, name: &[u8]) -> bool {
+        self.folder == folder && *self.name == *name
+    }
+}
+
+/// A file at its place.
+type At<'a> = (&'a Found, Beside<'a>);
+
+impl Volume {
+    /// Before a client moves the entry `from` to `to`: gives the file what it is to keep of the file that has or had the new
+    /// name. Whether there was anything.
+    pub(crate) fn keep_mac_metadata(
+        &self,
+        actor: &Actor,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+        mode: RenameMode,
+    ) -> Result<bool> {
+        let folder = &from.0.object;
+        let is_save = mode != RenameMode::Exchange && folder.id() == to.0.object.id() && from.1 != to.1;
+        if !self.keeps(actor) || !is_save || self.is_sidecar(from.1) {
+            return Ok(false);
+        }
+        let ourselves = Caller::root();
+        let old = match folder.lookup(&ourselves, to.1) {
+            Ok(old) => Some(old),
+            Err(Error::NotFound) if self.site.vacated.count.load(Ordering::Acquire) == 0 => return Ok(false),
+            Err(_) => None,
+        };
+        let Ok(new) = folder.lookup(&ourselves, from.1) else { return Ok(false) };
+        let new_at = Beside { folder, name: from.1 };
+        match &old {
+            Some(old) => self.keep_of(actor, (&new, new_at), (old, Beside { folder, name: to.1 })),
+            None => self.keep_of_vacated(actor, (&new, new_at), to.1),
+        }
+    }
+
+    /// A client has made a file: gives it what it is to keep of the file that had the name a short time ago. What cannot be
+    /// kept is logged.
+    pub(crate) fn keep_for_new(&self, actor: &Actor, new: &Found, place: Beside<'_>) {
+        if self.keeps(actor) {
+            // A lease that another client has on the new file already is no reason to wait.
+            _ = self.keep_of_vacated(actor, (new, place), place.name);
+        }
+    }
+
+    /// A client has moved a file: if it has Mac metadata, its old name is remembered.
+    pub(crate) fn vacated(&self, actor: &Actor, from: (&Found, &[u8]), to: (&Found, &[u8])) {
+        if !self.keeps(actor) || self.is_sidecar(from.1) {
+            return;
+        }
+        let Ok(found) = to.0.object.lookup(&Caller::root(), to.1) else { return };
+        let place = Beside { folder: &to.0.object, name: to.1 };
+        if self.of_mac((&found, place)).is_ok_and(|of_mac| of_mac.is_some()) {
+            self.site.vacated.remember(Left {
+                folder: from.0.object.id(),
+                name: to_nfc(from.1).as_ref().into(),
+                file: found.object.key(),
+                now: (to.0.object.clone(), to.1.into()),
+                when: Instant::now(),
+            });
+        }
+    }
+
+    /// A file was moved that keeps metadata of another one: tells the subscribers that watch the folder.
+    pub(crate) fn tell_kept(&self, actor: &Actor, folder: &Node, name: &[u8]) {
+        if let Ok(found) = folder.lookup(&Caller::root(), name) {
+            let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
+            self.entry_changed(actor, folder, name, &found, Happened::Modified(aspects));
+        }
+    }
+
+    fn keeps(&self, actor: &Actor) -> bool {
+        actor.is_blind_to_forks && self.keeps_for_safe_saves()
+    }
+
+    fn keep_of_vacated(&self, actor: &Actor, new: At<'_>, name: &[u8]) -> Result<bool> {
+        let Some(left) = self.site.vacated.take(new.1.folder.id(), name) else { return Ok(false) };
+        let (folder, name) = &left.now;
+        match folder.lookup(&Caller::root(), name) {
+            Ok(old) if old.object.key() == left.file => {
+                self.keep_of(actor, new, (&old, Beside { folder, name }))
+            }
+            _ => Ok(false), // moved on, or removed
+        }
+    }
+
+    /// `LeaseRecall` if another client must give up what it has cached of the new file; other errors are logged.
+    fn keep_of(&self, actor: &Actor, new: At<'_>, old: At<'_>) -> Result<bool> {
+        match self.try_to_keep(actor, new, old) {
+            Err(error) if !matches!(error, Error::LeaseRecall(_)) => {
+                let name = old.1.name.escape_ascii();
+                tracing::warn!(%error, %name, "a client has saved a file, and its Mac metadata are lost");
+                Ok(false)
+            }
+            other => other,
+        }
+    }
+
+    fn try_to_keep(&self, actor: &Actor, new: At<'_>, old: At<'_>) -> Result<bool> {
+        if !is_successor(new.0, old.0) || !self.may_take(actor, new.0, old.0)? {
+            return Ok(false);
+        }
+        let Some(kept) = self.of_mac(old)? else { return Ok(false) };
+        if self.of_mac(new)?.is_some() {
+            return Ok(false);
+        }
+        let Some(streams) = &self.streams else { return Ok(false) };
+        let places = [new, old].map(|(found, at)| [(at.folder.id(), at.name), (found.object.id(), &b""[..])]);
+        let _changing = self.site.busy.change(&places.concat());
+        let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
+        self.describe(actor, new.0, Some(new.1), aspects, || {
+            streams.give_of_mac(&file_at(new.0, new.1), &kept, &file_at(old.0, old.1))
+        })?;
+        let name = old.1.name.escape_ascii();
+        tracing::info!(%name, "a client has saved a file, which keeps its Mac metadata");
+        Ok(true)
+    }
+
+    fn of_mac(&self, (found, place): At<'_>) -> Result<Option<OfMac>> {
+        let Some(streams) = self.streams.as_ref().filter(|_| found.attributes.kind == Kind::File) else {
+            return Ok(None);
+        };
+        let metadata = self.stored_metadata(found, Some(place))?.unwrap_or_default();
+        let created = Self::created(&found.attributes, &metadata);
+        streams.of_mac(&file_at(found, place), metadata, created)
+    }
+
+    /// Whether the client may read what the old file has, and change the new one.
+    fn may_take(&self, actor: &Actor, new: &Found, old: &Found) -> Result<bool> {
+        let may = |found, want| Ok::<_, Error>(self.access(&actor.caller, found, want)?.contains(want));
+        Ok(may(old, Access::READ)? && may(new, Access::WRITE)?)
+    }
+}
+
+/// Whether a file may be the new version of another one: it was made after it, a short time ago.
+fn is_successor(new: &Found, old: &Found) -> bool {
+    let (new, old) = (&new.attributes, &old.attributes);
+    let are_files = new.kind == Kind::File && old.kind == Kind::File;
+    let Some(made) = new.created else { return are_files };
+    let age = Time::from(SystemTime::now()).secs.saturating_sub(made.secs);
+    are_files && age < YOUNG && old.created.is_none_or(|old| old <= made)
+}
