@@ -123,6 +123,13 @@ impl Identity {
         Self { origin: Some(Arc::new(origin)), ..self }
     }
 
+    /// Whether it passes folders whose ACL does not let it: Windows gives all users the privilege to bypass traverse checking
+    /// (SeChangeNotifyPrivilege), and its programs rely on that.
+    #[must_use]
+    pub fn bypasses_traverse(&self) -> bool {
+        self.origin.as_ref().is_some_and(|origin| origin.protocol == FileProtocol::Smb)
+    }
+
     /// The superuser.
     #[must_use]
     pub fn root() -> Self {

@@ -363,6 +363,23 @@ fn an_acl_lets_list_a_folder_and_look_at_what_is_in_it() {
 }
 
 #[test]
+fn users_of_windows_pass_a_folder_whose_acl_does_not_let_them() {
+    for share in shares() {
+        let folder = share.make(&anna(), &share.root(), "folder", NewKind::Folder, 0o700).unwrap();
+        share.make(&anna(), &folder, "file", NewKind::File, 0o644).unwrap();
+        let look = |by: &Caller| share.volume.lookup(by, &folder.object, b"file").map(drop);
+        let by_smb = ben().caller.of(auth::FileProtocol::Smb, Some("ben"), [127, 0, 0, 1].into());
+        assert_eq!(look(&by_smb), Err(Error::AccessDenied), "the mode decides, as for local users");
+        let folder = share.set(&anna(), &folder, &[allow(5002, Rights::READ_ATTRIBUTES)]).unwrap();
+        let look = |by: &Caller| share.volume.lookup(by, &folder.object, b"file").map(drop);
+        assert_eq!(look(&ben().caller), Err(Error::AccessDenied));
+        assert_eq!(look(&by_smb), Ok(()));
+        let listed = share.volume.list(&by_smb, &folder, 0).map(drop);
+        assert_eq!(listed, Err(Error::AccessDenied), "it passes, but does not see what is there");
+    }
+}
+
+#[test]
 fn removing_takes_the_files_right_or_the_folders() {
     for share in shares() {
         let folder = share.folder("f", 0o755);

@@ -54,6 +54,7 @@ impl Volume {
     /// The identity under which entries of a folder are looked up.
     pub(crate) fn passing<'a>(&self, caller: &'a Caller, folder: &Found) -> Result<&'a Caller> {
         match folder.attributes.kind {
+            Kind::Folder if caller.bypasses_traverse() => self.acting(caller, folder, Rights::NONE),
             Kind::Folder => self.acting(caller, folder, Rights::EXECUTE),
             _ => Ok(caller),
         }
