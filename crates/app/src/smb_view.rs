@@ -6,8 +6,10 @@ use std::time::SystemTime;
 
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
+use auth::kerberos::Kerberos;
 use auth::{Identity, LoginGuard, UnixAccounts};
 use conn::{Budget, Loops, Server, Watchdog};
+use kerberos::Acceptor;
 use smb::server::{
     Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
@@ -84,6 +86,7 @@ fn config(
         comment: "Fourfold".into(),
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
         accounts: Arc::new(current.accounts.clone()),
+        kerberos: kerberos(settings)?,
         unix: Arc::new(UnixAccounts::NameService),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),
@@ -100,6 +103,23 @@ fn config(
         listens_on: settings.server.listen.clone(),
         model: here::MODEL.into(),
     })
+}
+
+/// What takes Kerberos tickets, if there is a keytab.
+fn kerberos(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Kerberos>>> {
+    let Some(keytab) = &settings.server.kerberos_keytab else { return Ok(None) };
+    let acceptor = Acceptor::new(keytab, &settings.server.kerberos_realms, &settings.server.state)?;
+    let services: Vec<&String> =
+        acceptor.principals().iter().filter(|name| name.to_lowercase().starts_with("cifs/")).collect();
+    match services.is_empty() {
+        true => tracing::warn!(
+            keytab = %keytab.display(), "the keytab has no key of cifs/HOST: clients of SMB cannot use Kerberos"
+        ),
+        false => {
+            tracing::info!(?services, realms = ?acceptor.realms(), "clients of SMB may log in by Kerberos")
+        }
+    }
+    Ok(Some(Arc::new(acceptor)))
 }
 
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {

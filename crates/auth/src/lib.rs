@@ -9,6 +9,7 @@ pub mod durable;
 mod file;
 pub mod hex;
 mod identity;
+pub mod kerberos;
 mod login_guard;
 mod login_limiter;
 mod login_log;

@@ -110,6 +110,7 @@ fn build(
     api::check(&server, &settings.api, findings);
     told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
+    check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
@@ -128,6 +129,16 @@ fn build(
     let mentions = mentions::of(&written);
     let (absent, notes) = (Vec::new(), Vec::new());
     (Settings { file, server: settings, shares, absent, users, mentions, notes }, written)
+}
+
+/// The keytab is a file that the server can read.
+fn check_keytab(server: &Section, keytab: Option<&Path>, findings: &mut Findings) {
+    let Some(keytab) = keytab else { return };
+    if let Err(error) = std::fs::File::open(keytab) {
+        let what = format!("`kerberos-keytab`: {} cannot be read: {error}", keytab.display());
+        let instead = "write the path of a keytab that the server's user may read, or remove the line";
+        findings.error(server.place_of("kerberos-keytab"), what, instead);
+    }
 }
 
 /// A settings file without shares is accepted: shares are added to a server that runs. Without a file nothing says
@@ -166,6 +177,8 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),
+        kerberos_keytab: server.path("kerberos-keytab", &arguments.folder, file),
+        kerberos_realms: server.texts("kerberos-realms"),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
         iscsi_name: server.text("iscsi-name"),
         iscsi_account: server.text("iscsi-account"),

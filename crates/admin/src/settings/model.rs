@@ -60,6 +60,10 @@ pub struct ServerSettings {
     pub afp_change_password: bool,
     /// The signature by which AFP clients distinguish servers; `None`: the server's own id.
     pub afp_signature: Option<[u8; 16]>,
+    /// The keytab for logins by Kerberos; `None`: there are none.
+    pub kerberos_keytab: Option<PathBuf>,
+    /// The realms whose users have accounts; empty: those of the keytab.
+    pub kerberos_realms: Vec<String>,
     /// The greeting that AFP clients show after a login.
     pub afp_greeting: Option<String>,
     /// The prefix of the names of iSCSI targets; `None`: a name with the server's own id.

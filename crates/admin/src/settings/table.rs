@@ -72,6 +72,17 @@ pub static SETTINGS: &[Setting] = &[
         "The versions of NFS that are served.",
         "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
     ),
+    new(Server, "kerberos-keytab", Path, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
+        "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
+        "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
+         `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
+         a realm has the account of the same name (`fourfold user add`, whose password then does not matter). Passwords go on to \
+         work. A session ends with its ticket; clients get a new one by themselves.",
+    ),
+    new(Server, "kerberos-realms", Texts, "[\"EXAMPLE.COM\"]").without_default("those of the keytab").says(
+        "The realms whose users have accounts here.",
+        "Users of other realms that these realms trust cannot log in: their names may be those of other people.",
+    ),
     new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must sign what they send.",
         "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \

@@ -2,6 +2,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use auth::kerberos::Kerberos;
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use vfs::Volume;
 
@@ -76,6 +77,8 @@ pub struct Config {
     pub shares: Vec<Arc<Share>>,
     /// The accounts that may log in.
     pub accounts: Arc<dyn Accounts>,
+    /// Takes Kerberos tickets; `None` if the server has no keytab.
+    pub kerberos: Option<Arc<dyn Kerberos>>,
     /// The names of the host's uids and gids.
     pub unix: Arc<UnixAccounts>,
     /// How the server treats users without an account.
@@ -110,6 +113,7 @@ impl Config {
             comment: String::new(),
             shares,
             accounts,
+            kerberos: None,
             unix: Arc::new(UnixAccounts::NameService),
             guests: Guests::default(),
             login_guard: Arc::default(),

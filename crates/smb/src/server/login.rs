@@ -2,6 +2,7 @@
 
 pub(super) mod admit;
 pub(crate) mod crypto;
+pub(super) mod exchange;
 pub(super) mod login_lines;
 pub(super) mod logoff;
 pub(super) mod negotiate;

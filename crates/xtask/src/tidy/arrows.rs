@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("lock", &[]),
     ("auth", &["wire", "lock"]),
     ("vfs", &["wire", "lock", "auth"]),
+    ("kerberos", &["wire", "auth"]),
     ("snapshots", &["wire", "lock", "auth"]),
     ("replicate", &["wire", "lock", "auth", "vfs", "snapshots"]),
     ("conn", &["wire", "lock", "vfs"]),
@@ -45,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "replicate",
             "bench",
             "web",
+            "kerberos",
         ],
     ),
     (

@@ -121,12 +121,19 @@ fn sizes(source: &Source, findings: &mut Vec<Finding>) {
     }
 }
 
+/// The calls of MIT Kerberos.
+const MIT_KERBEROS: &str = "crates/kerberos/src/library.rs";
+
 fn unsafe_code(source: &Source, findings: &mut Vec<Finding>) {
-    if is_host_backend(&source.path) {
+    if is_host_backend(&source.path) || source.path == MIT_KERBEROS {
         return;
     }
     for token in source.tokens.iter().filter(|token| token.text == "unsafe") {
-        findings.push(finding(source, token.line, "unsafe outside vfs/backend/host".into()));
+        findings.push(finding(
+            source,
+            token.line,
+            "unsafe outside vfs/backend/host and kerberos/library.rs".into(),
+        ));
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use auth::{Event, Login as Line, LoginRecord};
 
-use super::ntlm::{Claim, Login, Who};
+use super::exchange::{Claim, Login, TicketRefused, Who};
 use crate::server::clients::session::Session;
 use crate::server::config::Config;
 use crate::server::context::{Context, Failure};
@@ -44,6 +44,13 @@ pub(in crate::server) fn failed(
     tell(context, config, claim, Event::Failed(&reason));
 }
 
+/// A ticket was refused.
+pub(in crate::server) fn ticket_refused(context: &Context, config: &Config, refused: &TicketRefused) {
+    let (peer, user) = (context.connection.peer.address, &*refused.principal);
+    let line = Line { protocol: PROTOCOL, peer, user, method: "Kerberos" };
+    config.login_guard.log.tell(&line, Event::Failed(&refused.why), Instant::now());
+}
+
 /// A login was refused by the rate limit.
 pub(in crate::server) fn refused(context: &Context, config: &Config, claim: &Claim) {
     tell(context, config, Some(claim), Event::Refused);
@@ -58,7 +65,7 @@ fn tell(context: &Context, config: &Config, claim: Option<&Claim>, event: Event<
 
 fn line<'a>(context: &Context, login: &'a Login) -> Line<'a> {
     let (user, method) = match &login.who {
-        Who::Account(account) => (&*account.name, "NTLMv2"),
+        Who::Account(account) => (&*account.name, login.method),
         Who::Guest => (&*login.user, "guest"),
         Who::Anonymous => ("", "anonymous"),
     };

@@ -8,7 +8,7 @@ use wire::Writer;
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Cipher;
 use super::crypto::signing::SigningAlgorithm;
-use super::ntlm;
+use super::exchange;
 use crate::server::config::{Config, Dialect, Encryption};
 use crate::server::connection::{Connection, MAX_TRANSACT, framed};
 use crate::server::context::{Also, Context, Outcome, Reply};
@@ -264,7 +264,7 @@ fn response(config: &Config, dialect: Revision, agreed: &Negotiated, contexts: V
         max_write_size: agreed.max_transact,
         system_time: NtTime::from(vfs::Time::from(SystemTime::now())).0,
         server_start_time: 0,
-        security_buffer: ntlm::hint(),
+        security_buffer: exchange::hint(config.kerberos.is_some()),
         contexts,
     };
     let mut w = Writer::new();

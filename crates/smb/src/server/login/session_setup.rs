@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use auth::kerberos::{Refused, Ticket};
 use auth::{Attempt, FileProtocol, Identity};
 use lock::{Mutex, rank};
 
@@ -12,9 +13,9 @@ use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
+use super::exchange::{Claim, Exchange, Judge, Login, Names, Policy, Who};
 use super::login_lines;
 use super::negotiate::Negotiated;
-use super::ntlm::{Claim, Exchange, Judge, Login, Names, Policy, Who};
 use crate::server::clients::session::{Channel, NewSession, Session, User};
 use crate::server::config::{Config, Dialect, Encryption};
 use crate::server::context::{Also, Context, Failure, Outcome, Reply};
@@ -67,10 +68,20 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     };
     let entry = connection.logins.entry(id, negotiated, matches!(purpose, Purpose::New))?;
     let claimed = entry.lock().exchange.claimed(request.security_buffer);
+    let token = entry.lock().exchange.token_for_kerberos(request.security_buffer);
+    let ticket = match (token, context.service().config().kerberos.clone()) {
+        (Some(token), Some(kerberos)) => Some(kerberos.accept(token).await),
+        _ => None,
+    };
     let result = match &claimed {
         Some(claim) => decide(context, &request, &entry, id, &purpose, claim).await,
-        None => step(context, &request, &entry, id, &purpose, None)
-            .inspect_err(|failure| login_lines::failed(context, &context.service().config(), None, failure)),
+        None => step(context, &request, &entry, (id, &purpose), None, ticket).inspect_err(|failure| {
+            let config = context.service().config();
+            match entry.lock().exchange.ticket_refused() {
+                Some(refused) => login_lines::ticket_refused(context, &config, refused),
+                None => login_lines::failed(context, &config, None, failure),
+            }
+        }),
     };
     if !matches!(&result, Ok(reply) if reply.status == Status::MORE_PROCESSING_REQUIRED) {
         connection.logins.forget(id);
@@ -99,7 +110,7 @@ async fn decide(
         return Err(TOO_MANY.into());
     };
     pause(attempt.wait).await;
-    let result = step(context, request, entry, id, purpose, Some(&attempt));
+    let result = step(context, request, entry, (id, purpose), Some(&attempt), None);
     if let Err(failure) = &result {
         login_lines::failed(context, &config, Some(claim), failure);
         if failure.status == Status::LOGON_FAILURE {
@@ -171,9 +182,9 @@ fn step(
     context: &Context,
     request: &Request<'_>,
     entry: &Mutex<Entry, rank::SmbSetup>,
-    id: u64,
-    purpose: &Purpose,
+    (id, purpose): (u64, &Purpose),
     attempt: Option<&Attempt>,
+    ticket: Option<Result<Ticket, Refused>>,
 ) -> Outcome {
     let mut entry = entry.lock();
     entry.preauth.update(&context.message);
@@ -188,10 +199,11 @@ fn step(
             guest: config.guests.identity.is_some(),
             unknown_users: config.guests.unknown_users,
         },
+        has_kerberos: config.kerberos.is_some(),
         now: NtTime::from(vfs::Time::from(SystemTime::now())).0,
         challenge,
     };
-    let step = entry.exchange.step(request.security_buffer, &judge)?;
+    let step = entry.exchange.step(request.security_buffer, &judge, ticket)?;
     let Some(login) = step.login else {
         let response = Response { flags: SessionFlags::NONE, security_buffer: step.token };
         let also = Also { session_id: Some(id), preauth: Some(entry.preauth.clone()), ..Also::default() };
@@ -203,17 +215,22 @@ fn step(
         config.login_guard.limiter.succeeded(attempt, Instant::now());
     }
     let user = user(&config, &login, context.connection.peer.address.ip())?;
-    let expires = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
     let channel = match purpose {
         Purpose::New => begin(context, &config, request, &login, user, id, &entry.preauth)?,
         Purpose::Binding(session) => bind(context, session, &user, &login, &entry.preauth)?,
         Purpose::Renewal(channel) => {
             login_lines::continued(context, &channel.session, &login, "renewed");
-            channel.session.renew(user, expires);
+            channel.session.renew(user, expires(&config, &login));
             channel.clone()
         }
     };
     Ok(welcome(&channel, step.token))
+}
+
+/// When a login ends: with its ticket, or by the settings.
+fn expires(config: &Config, login: &Login) -> Option<SystemTime> {
+    let by_settings = config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime);
+    by_settings.into_iter().chain(login.expires).min()
 }
 
 /// Begins a new session. Other requests can find it from now on.
@@ -246,7 +263,7 @@ fn begin(
         signing: negotiated.signing,
         cipher: negotiated.cipher,
         user,
-        expires: config.session_lifetime.map(|lifetime| SystemTime::now() + lifetime),
+        expires: expires(config, login),
         require_signing: wants_signing && can_sign,
         require_encryption: must_seal,
         sealer: negotiated.cipher.filter(|_| can_sign).map(|cipher| Sealer::new(cipher, &keys)),

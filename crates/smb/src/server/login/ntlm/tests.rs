@@ -1,9 +1,11 @@
 //! A client written from MS-NLMP 3.1.5.1.2, and messages of Windows.
 
-use auth::{Identity, Refusal};
+use auth::{Accounts, Identity, Refusal};
 
+use super::super::exchange::{Exchange, Names, Policy, State, Step};
 use super::*;
 use crate::testing::hex;
+use crate::wire::spnego::{MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
 const CHALLENGE: [u8; 8] = [1, 2, 3, 4, 5, 6, 7, 8];
 const NOW: u64 = 0x01D0_AECB_ADF5_A1A1;
@@ -60,13 +62,14 @@ impl Server {
 
     fn step(&mut self, message: &[u8]) -> Result<Step, Status> {
         let judge = Judge {
+            has_kerberos: false,
             accounts: &self.people,
             names: &self.names,
             policy: self.policy,
             now: NOW,
             challenge: CHALLENGE,
         };
-        self.exchange.step(message, &judge)
+        self.exchange.step(message, &judge, None)
     }
 }
 
@@ -317,13 +320,13 @@ fn the_policy_decides_on_logins_without_an_account() {
         client.log_in(&mut Server::admitting(Policy { anonymous, guest, unknown_users }))
     };
     let login = come(&nobody, true, false, false).unwrap();
-    assert_eq!((login.who, login.session_key), (Who::Anonymous, nobody.exported));
+    assert_eq!((login.who, login.session_key), (Who::Anonymous, nobody.exported.to_vec()));
     assert_eq!(come(&nobody, false, true, true).unwrap_err(), Status::LOGON_FAILURE);
     assert_eq!(come(&guest, false, true, false).unwrap().who, Who::Guest);
     assert_eq!(come(&guest, true, false, true).unwrap_err(), Status::LOGON_FAILURE);
     assert_eq!(come(&other, true, true, false).unwrap_err(), Status::LOGON_FAILURE);
     let login = come(&other, false, true, true).unwrap();
-    assert_eq!((login.who, login.session_key), (Who::Guest, [0; 16]));
+    assert_eq!((login.who, login.session_key), (Who::Guest, vec![0; 16]));
     let wrong = Client::new("ada", "wrong");
     assert_eq!(come(&wrong, true, true, true).unwrap_err(), Status::LOGON_FAILURE, "an account is no guest");
 }

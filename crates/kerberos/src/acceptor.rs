@@ -1,0 +1,219 @@
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, SystemTime};
+
+use auth::kerberos::{Accepting, Checksums, Kerberos, Refused, Ticket};
+use tokio::sync::oneshot;
+
+use crate::keytab;
+use crate::library::{Accepted, Context, Credentials, Library, c_string};
+
+/// The file of the state folder in which MIT Kerberos remembers the tickets that it has seen.
+const REPLAYS: &str = "kerberos-replays";
+/// The longest token that is given to the library. A ticket with a very large PAC has 128 KiB.
+const LONGEST_TOKEN: usize = 256 << 10;
+
+/// The most logins that wait for the thread.
+const MOST_WAITING: usize = 256;
+
+/// Why Kerberos cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The library cannot be opened.
+    #[error(
+        "MIT Kerberos cannot be used ({0}); install it (Debian: `apt install libgssapi-krb5-2`), or remove `kerberos-keytab`"
+    )]
+    Library(String),
+    /// The keytab cannot be read.
+    #[error("the keytab {} cannot be read: {why}; it must be readable by the server's user", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// What the host says.
+        why: String,
+    },
+    /// The keytab has no keys.
+    #[error("the keytab {} has no keys; `ktutil` or `kadmin ktadd` writes them", .0.display())]
+    Empty(PathBuf),
+    /// The host has no thread left.
+    #[error("no thread for Kerberos: {0}")]
+    Thread(std::io::Error),
+    /// The library does not take the keytab.
+    #[error("MIT Kerberos does not take the keytab {}: {why}", path.display())]
+    Refused {
+        /// Its path.
+        path: PathBuf,
+        /// What the library says.
+        why: String,
+    },
+}
+
+/// Takes the tickets that are made for the keys of a keytab.
+///
+/// A thread of its own does that: it reads the keytab as the server's user, while the threads that serve clients act as the
+/// clients' users, and a slow disk keeps no other client waiting. It ends with the acceptor.
+pub struct Acceptor {
+    jobs: SyncSender<Job>,
+    realms: Vec<String>,
+    principals: Vec<String>,
+}
+
+/// A client's token, and where the result goes.
+struct Job {
+    token: Vec<u8>,
+    done: oneshot::Sender<Result<Ticket, Refused>>,
+}
+
+impl Acceptor {
+    /// An acceptor with the keys of a keytab. Users of `realms` have the accounts of their names; if there are none, those of
+    /// the realms in the keytab.
+    ///
+    /// # Errors
+    /// The library or the keytab cannot be used; the text says what to do.
+    pub fn new(keytab: &Path, realms: &[String], state: &Path) -> Result<Self, Error> {
+        let unreadable = |why: String| Error::Unreadable { path: keytab.into(), why };
+        let file = std::fs::read(keytab).map_err(|error| unreadable(error.to_string()))?;
+        let entries = keytab::entries(&file).map_err(|error| unreadable(error.to_string()))?;
+        if entries.is_empty() {
+            return Err(Error::Empty(keytab.into()));
+        }
+        let library = Library::open().map_err(Error::Library)?;
+        let text = |path: String| c_string(path).ok_or_else(|| unreadable("a zero in its path".into()));
+        let names = (
+            text(format!("FILE:{}", keytab.display()))?,
+            text(format!("file2:{}", state.join(REPLAYS).display()))?,
+        );
+        let credentials = library
+            .credentials(&names.0, &names.1)
+            .map_err(|failed| Error::Refused { path: keytab.into(), why: failed.text })?;
+        let unique = |mut all: Vec<String>| {
+            all.sort();
+            all.dedup();
+            all
+        };
+        let principals = unique(entries.iter().map(keytab::Entry::to_string).collect());
+        let realms = match realms.is_empty() {
+            true => unique(entries.into_iter().map(|entry| entry.realm).collect()),
+            false => realms.to_vec(),
+        };
+        let (jobs, received) = sync_channel(MOST_WAITING);
+        let known = realms.clone();
+        let work = move || accept_all(&credentials, &known, &received);
+        std::thread::Builder::new().name("kerberos".into()).spawn(work).map_err(Error::Thread)?;
+        Ok(Self { jobs, realms, principals })
+    }
+
+    /// The principals of the keytab, such as `cifs/filer.example.com@EXAMPLE.COM`.
+    pub fn principals(&self) -> &[String] {
+        &self.principals
+    }
+
+    /// The realms whose users have accounts.
+    pub fn realms(&self) -> &[String] {
+        &self.realms
+    }
+}
+
+/// Works until the acceptor is gone.
+fn accept_all(credentials: &Credentials, realms: &[String], jobs: &Receiver<Job>) {
+    for Job { token, done } in jobs {
+        let accepted = credentials.accept(&token).map_err(|failed| refused(failed.code, failed.text));
+        _ = done.send(accepted.and_then(|accepted| ticket(accepted, realms))); // the client may be gone
+    }
+}
+
+fn ticket(accepted: Accepted, realms: &[String]) -> Result<Ticket, Refused> {
+    let Accepted { context, principal, reply, session_key, lifetime, is_unfinished } = accepted;
+    if is_unfinished {
+        return Err(Refused::Other("the client wants to send more than one message".into()));
+    }
+    let account = account(&principal, realms).map(str::to_owned);
+    let expires = lifetime.map(|seconds| SystemTime::now() + Duration::from_secs(u64::from(seconds)));
+    Ok(Ticket { principal, account, session_key, reply, expires, checksums: Box::new(context) })
+}
+
+impl Kerberos for Acceptor {
+    fn accept(&self, token: Vec<u8>) -> Accepting {
+        let refuse = |why: &str| -> Accepting {
+            let refused = Refused::Other(why.to_owned());
+            Box::pin(std::future::ready(Err(refused)))
+        };
+        if token.len() > LONGEST_TOKEN {
+            return refuse("the ticket is too long");
+        }
+        let (done, result) = oneshot::channel();
+        match self.jobs.try_send(Job { token, done }) {
+            Ok(()) => Box::pin(async {
+                result.await.unwrap_or_else(|_| Err(Refused::Other("the server is stopping".into())))
+            }),
+            Err(_) => refuse("too many clients log in at once"),
+        }
+    }
+}
+
+impl Checksums for Context {
+    fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
+        Context::sign(self, message).ok()
+    }
+
+    fn verifies(&self, message: &[u8], checksum: &[u8]) -> bool {
+        Context::verifies(self, message, checksum)
+    }
+}
+
+/// The account that a principal means: that of its name, if it is a user (no service, which has two components) of one of
+/// these realms.
+fn account<'a>(principal: &'a str, realms: &[String]) -> Option<&'a str> {
+    let (name, realm) = principal.rsplit_once('@')?;
+    let is_user = !name.is_empty() && !name.contains(['/', '\\', '@']);
+    (is_user && realms.iter().any(|known| known == realm)).then_some(name)
+}
+
+/// The base of Kerberos's error codes (RFC 4120 7.5.9), as MIT numbers them.
+const BASE: u32 = (-1_765_328_384_i32) as u32;
+
+fn refused(code: u32, text: String) -> Refused {
+    match code.wrapping_sub(BASE) {
+        32 => Refused::Expired,
+        33 | 37 => Refused::Clock,
+        34 => Refused::Replayed,
+        35 | 45 | 181 | 230 => Refused::OtherService(text),
+        _ => Refused::Other(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn users_of_the_own_realms_have_the_account_of_their_name_and_others_have_none() {
+        let realms = ["LAB.TEST".to_owned()];
+        assert_eq!(account("ada@LAB.TEST", &realms), Some("ada"));
+        for other in ["ada@OTHER.TEST", "ada", "@LAB.TEST", "ada/admin@LAB.TEST", "ada\\@LAB.TEST@OTHER.TEST"]
+        {
+            assert_eq!(account(other, &realms), None, "{other}");
+        }
+        assert_eq!(account("a\\@b@LAB.TEST", &realms), None);
+    }
+
+    #[test]
+    fn the_reasons_that_an_administrator_mends_in_other_ways_are_told_apart() {
+        let of = |code: i32| refused(code as u32, "text".into());
+        assert_eq!(of(-1_765_328_352), Refused::Expired); // KRB5KRB_AP_ERR_TKT_EXPIRED
+        assert_eq!(of(-1_765_328_347), Refused::Clock); // KRB5KRB_AP_ERR_SKEW
+        assert_eq!(of(-1_765_328_350), Refused::Replayed); // KRB5KRB_AP_ERR_REPEAT
+        assert_eq!(of(-1_765_328_203), Refused::OtherService("text".into())); // KRB5_KT_NOTFOUND
+        assert_eq!(of(-1), Refused::Other("text".into()));
+    }
+
+    #[test]
+    fn a_keytab_that_is_missing_or_empty_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keytab");
+        let error = |path: &Path| Acceptor::new(path, &[], folder.path()).err().unwrap().to_string();
+        assert!(error(&path).contains("cannot be read"));
+        std::fs::write(&path, b"\x05\x02").unwrap();
+        assert!(error(&path).contains("kadmin ktadd"));
+    }
+}
