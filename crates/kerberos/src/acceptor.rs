@@ -177,7 +177,7 @@ fn refused(code: u32, text: String) -> Refused {
         32 => Refused::Expired,
         33 | 37 => Refused::Clock,
         34 => Refused::Replayed,
-        35 | 45 | 181 | 230 => Refused::OtherService(text),
+        35 | 44 | 45 | 181 | 230 => Refused::OtherService(text),
         _ => Refused::Other(text),
     }
 }

@@ -40,6 +40,9 @@ pub const SMB_CLIENTS: &[Package] = &[
     // Any ZFS will do.
     Package { name: "zfs-fuse", shows: "/usr/sbin/zfs" },
     Package { name: "wsdd", shows: "/usr/share/doc/wsdd/copyright" },
+    Package { name: "krb5-kdc", shows: "/usr/sbin/krb5kdc" },
+    Package { name: "krb5-admin-server", shows: "/usr/sbin/kadmin.local" },
+    Package { name: "krb5-user", shows: "/usr/bin/kinit" },
     Package { name: "python3-smbc", shows: "/usr/share/doc/python3-smbc/copyright" },
     Package { name: "python3-venv", shows: "/usr/share/doc/python3-venv/copyright" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },

@@ -1,6 +1,7 @@
 //! SMB clients: Samba's smbtorture, and common client programs.
 
 mod baseline;
+mod kerberos;
 mod libraries;
 mod place;
 mod python;
@@ -110,6 +111,9 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
     }
     if is_meant("wsdd") && !args.peer {
         wsdd::run(&mut outcomes)?;
+    }
+    if is_meant("kerberos") && !args.peer {
+        kerberos::run(&mut outcomes)?;
     }
     if is_meant("linux") {
         outcomes.skip("linux: mounts", "this kernel has no SMB client");
