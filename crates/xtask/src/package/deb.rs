@@ -102,7 +102,7 @@ fn fields(parts: &Parts, about: &About, data: &Tree) -> Result<String> {
         ("Maintainer", about.maintainer.clone()),
         ("Installed-Size", data.kib().to_string()),
         ("Depends", depends.join(", ")),
-        ("Suggests", "btrfs-progs, zfsutils-linux, openssh-client".to_owned()),
+        ("Suggests", "btrfs-progs, zfsutils-linux, openssh-client, libgssapi-krb5-2".to_owned()),
         ("Section", "net".to_owned()),
         ("Priority", "optional".to_owned()),
         ("Description", DESCRIPTION.to_owned()),
