@@ -258,6 +258,11 @@ impl SetAttributes {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Whether at most the size would change.
+    pub fn is_only_size(&self) -> bool {
+        *self == Self { size: self.size, ..Self::default() }
+    }
 }
 
 #[cfg(test)]

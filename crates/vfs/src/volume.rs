@@ -26,7 +26,6 @@ use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
-use crate::mac::FileBits;
 use crate::mac::layout::sidecar_name;
 use crate::noted::Act;
 use crate::permission::by_mode;
@@ -317,7 +316,7 @@ impl Volume {
         self.note_change(cause, &of.object);
         let (node, before) = (&of.object, self.may_change(of)?);
         if let Some(size) = changes.size {
-            self.may_despite(&of.object, FileBits::WRITE_INHIBIT)?;
+            self.may_write_despite(actor, &of.object)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
         let operation = self.change_file(actor, node, cause)?;

@@ -179,7 +179,13 @@ impl Volume {
         if self.inhibits(of)?.0 & bits.0 != 0 { Err(Error::Locked) } else { Ok(()) }
     }
 
-    /// The same for an entry of a folder.
+    /// Fails if the data of a file may not be written. For a client that has the file open this was decided when it was
+    /// opened: what it has written since then must not be lost.
+    pub(crate) fn may_write_despite(&self, actor: &Actor, of: &Node) -> Result<()> {
+        if actor.open.is_some() { Ok(()) } else { self.may_despite(of, FileBits::WRITE_INHIBIT) }
+    }
+
+    /// The same as `may_despite` for an entry of a folder.
     fn entry_may_despite(&self, folder: &Found, name: &[u8], bits: FileBits) -> Result<()> {
         self.homes.learn(&folder.object.key())?;
         if !self.site.inhibited.any.load(Ordering::Acquire) {

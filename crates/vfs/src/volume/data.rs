@@ -5,7 +5,6 @@ use bytes::Bytes;
 use super::{Actor, Change, Node, ReadData};
 use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
-use crate::mac::FileBits;
 use crate::noted::Act;
 use crate::state::{Cause, Stream};
 use crate::{Access, Error, Payload, Result, Volume};
@@ -70,7 +69,7 @@ impl Volume {
         self.note(Act::Write, &to.object);
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         let length = data.len();
-        self.may_despite(&to.object, FileBits::WRITE_INHIBIT)?;
+        self.may_write_despite(actor, &to.object)?;
         self.may_write(actor, node.id(), offset, length)?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;

@@ -141,13 +141,15 @@ fn set(compound: &mut Compound<'_>, request: &SetAttr<'_>) -> Result<(), Fail> {
     let current = compound.refreshed()?.clone();
     let wanted = setting::wanted(&request.attributes)?;
     let target = current.target()?;
-    if !wanted.changes.is_empty() && target.is_locked()? {
-        return Err(Status::PERM.into());
-    }
     let acting: Actor = match wanted.changes.size {
         Some(_) => actor(compound, file(&current)?, &request.state, Modes::WRITE)?,
         None => target.actor.clone(),
     };
+    // A file that was locked after it was opened is still written through the open.
+    let by_open = acting.open.is_some() && wanted.changes.is_only_size();
+    if !by_open && !wanted.changes.is_empty() && target.is_locked()? {
+        return Err(Status::PERM.into());
+    }
     let found = changeable(target)?.unwrap_or_else(|| target.found.clone());
     let changed = target.export.volume.set_attributes(&acting, &found, &wanted.changes);
     changed.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
