@@ -4,14 +4,15 @@
 //! The host exchanges the names of the two, which is one step, and their sidecars follow as they do
 //! with any move. So the two forks of a file are never from two files, whatever happens in between.
 //! After that, the other properties of the files are put back to the names where they were: Mac
-//! metadata, named streams, owner, mode and ACL. An open of one of the files keeps its contents.
+//! metadata, named streams, extended attributes, owner, mode and ACL. An open of one of the files keeps its contents.
 
 use crate::acl::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
+use crate::described::xattrs::replace_xattrs;
 use crate::state::{Cause, Stream};
 use crate::streams::Described;
-use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume};
+use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume, Xattr};
 
 /// A file at its place.
 #[derive(Clone, Copy)]
@@ -25,6 +26,7 @@ struct Stays {
     described: Option<Described>,
     attributes: Attributes,
     rights: Vec<RightsAttribute>,
+    xattrs: Vec<Xattr>,
 }
 
 impl Volume {
@@ -77,7 +79,8 @@ impl Volume {
             None => None,
         };
         let rights = self.rights_of_file(&found)?;
-        Ok(Stays { described, attributes: found.attributes, rights })
+        let xattrs = self.xattrs(&found)?;
+        Ok(Stays { described, attributes: found.attributes, rights, xattrs })
     }
 
     fn put_back(&self, at: At<'_>, stays: &Stays) -> Result<()> {
@@ -86,7 +89,9 @@ impl Volume {
         if let (Some(streams), Some(described)) = (&self.streams, &stays.described) {
             streams.describe_as(&file_at(&found, at.beside()), described)?;
         }
+        replace_xattrs(&*found.object, &stays.xattrs)?;
         self.put_rights_of_file(&found, &stays.attributes, &stays.rights)?;
+        self.site.inhibited.forget_all(); // what locks the one file locks the other now
         self.unheard(&found.object);
         Ok(())
     }

@@ -70,6 +70,18 @@ impl Volume {
     }
 }
 
+/// Gives a file exactly these extended attributes.
+pub(crate) fn replace_xattrs(object: &dyn Object, all: &[Xattr]) -> Result<()> {
+    let before = read(object)?;
+    for gone in before.iter().filter(|one| all.iter().all(|other| other.name != one.name)) {
+        object.remove_xattr(&Caller::root(), &[PREFIX, &gone.name].concat())?;
+    }
+    for one in all.iter().filter(|one| !before.contains(one)) {
+        object.set_xattr(&Caller::root(), &[PREFIX, &one.name].concat(), &one.value, XattrMode::Set)?;
+    }
+    Ok(())
+}
+
 fn read(object: &dyn Object) -> Result<Vec<Xattr>> {
     match object.list_xattrs() {
         Ok(names) => among(|name| object.xattr(name), &names),
