@@ -43,7 +43,9 @@ pub(crate) fn serve(
     let (started, counted) = (Instant::now(), running.clone());
     let figures = Arc::new(move || figures(&counted.held(), started));
     let metrics = (Metrics::of_process(), figures as Arc<dyn Fn() -> Figures + Send + Sync>);
-    let manage: Arc<dyn Manage> = Arc::new(Console::new(running.clone()));
+    let console = Arc::new(Console::new(running.clone()));
+    console.sample();
+    let manage: Arc<dyn Manage> = console;
     let api =
         Api::new(settings.state.clone(), (running.clone(), manage), metrics, logins, (events, log::kept()));
     web::serve(bound.tcp, certificate.as_ref(), api, stopping).context("the API cannot start")

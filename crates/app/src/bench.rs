@@ -226,7 +226,7 @@ fn random() -> u64 {
     std::hash::RandomState::new().build_hasher().finish() >> 32
 }
 
-fn read(path: &Path) -> anyhow::Result<Report> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Report> {
     let file = File::open(path).with_context(|| format!("{} cannot be read", path.display()))?;
     let records: Vec<Record> = bench::record::read(file).with_context(|| path.display().to_string())?;
     Ok(Report::of(&records))

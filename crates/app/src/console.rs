@@ -3,7 +3,10 @@
 mod backups;
 mod change;
 mod files;
+mod forecast;
+mod jobs;
 mod snapshots;
+mod watching;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -16,10 +19,12 @@ use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
 use vfs::backend::host::as_ourselves;
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
+use web::jobs::{BenchmarkStatus, JobRequest, NewJob};
 use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
     SpaceStatus,
 };
+use web::watching::Watched;
 use web::{Events, Manage};
 
 use crate::dataset::space;
@@ -49,11 +54,32 @@ impl View for Told {
 pub(crate) struct Console {
     running: Arc<Running>,
     changes: change::Changes,
+    forecast: forecast::Forecast,
 }
 
 impl Console {
     pub(crate) fn new(running: Arc<Running>) -> Self {
-        Self { running, changes: change::Changes::default() }
+        let state = running.current().settings.server.state.clone();
+        let forecast = as_ourselves(|| forecast::Forecast::of(&state)).unwrap_or_default();
+        Self { running, changes: change::Changes::default(), forecast }
+    }
+
+    /// Takes samples of the space for the forecast, until the console is dropped. Needs a tokio runtime.
+    pub(crate) fn sample(self: &Arc<Self>) {
+        let console = Arc::downgrade(self);
+        tokio::spawn(async move {
+            let mut every = tokio::time::interval(std::time::Duration::from_secs(forecast::EVERY));
+            loop {
+                every.tick().await;
+                let Some(console) = console.upgrade() else { return };
+                let work = move || {
+                    let current = console.running.current();
+                    let take = || console.forecast.sample(&spaces(&current), &current.settings.server.state);
+                    as_ourselves(take)
+                };
+                let _ = tokio::task::spawn_blocking(work).await; // a panic there was logged
+            }
+        });
     }
 
     /// The lines of an error, for an operation as the server itself.
@@ -75,7 +101,8 @@ impl Manage for Console {
 
     fn overview(&self) -> Overview {
         let current = self.running.current();
-        let shares = as_ourselves(|| spaces(&current)).unwrap_or_default();
+        let mut shares = as_ourselves(|| spaces(&current)).unwrap_or_default();
+        self.forecast.judge(&mut shares);
         let part = match self.running.caches(CachesRequest::Show) {
             Ok(CachesAnswer::Shown(status)) => status.part,
             _ => 1.0,
@@ -119,12 +146,36 @@ impl Manage for Console {
         self.as_server(|| change::undo(&self.running, &self.changes))
     }
 
+    fn share(&self, name: &str, path: &str, by: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| change::share(&self.running, &self.changes, (name, path), by))
+    }
+
+    fn job(&self, request: JobRequest) -> Result<NewJob, Vec<String>> {
+        self.as_server(|| jobs::job(&self.running, request))
+    }
+
+    fn benchmarks(&self) -> Result<Vec<BenchmarkStatus>, Vec<String>> {
+        self.as_server(|| Ok(jobs::kept(&self.running)))
+    }
+
+    fn benchmark(&self, name: &str) -> Result<String, Vec<String>> {
+        self.as_server(|| jobs::report(&self.running, name))
+    }
+
+    fn compare(&self, before: &str, after: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| jobs::compare(&self.running, before, after))
+    }
+
     fn folder(&self, share: &str, path: &[u8], part: &Part) -> Result<FolderStatus, Vec<String>> {
         self.as_server(|| files::folder(&self.running, share, path, part))
     }
 
     fn file(&self, share: &str, path: &[u8]) -> Result<FileStatus, Vec<String>> {
         self.as_server(|| files::file(&self.running, share, path))
+    }
+
+    fn watch(&self, folder: &str, below: bool) -> Result<Watched, Vec<String>> {
+        self.as_server(|| watching::watch(&self.running, folder, below))
     }
 
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
@@ -176,6 +227,8 @@ fn spaces(current: &Current) -> Vec<SpaceStatus> {
             available,
             quota: share.quota,
             disk: std::fs::metadata(&share.path).ok().map(|found| found.dev()),
+            growth_per_day: None,
+            full_in_s: None,
         }
     };
     shares.iter().map(of_share).collect()

@@ -445,8 +445,12 @@ ranks! {
     ApiTokens Known,
     /// The sessions of the console.
     ApiLogins Known,
+    /// The jobs that were started by the API.
+    ApiJobs Known,
     /// The listeners to changes.
     ApiListeners Known,
+    /// How much space the shares have used.
+    SpaceSamples Known,
     /// The throughput of the last day.
     ThroughputHistory Known,
     /// What was noted of an operation.

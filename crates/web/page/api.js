@@ -46,7 +46,7 @@ export const post = (path, body) => ask("POST", path, body ?? {});
 // Calls `tell(name, data)` for each event until the signal aborts.
 export function listen(tell, signal) {
   const source = new EventSource("/v1/events");
-  for (const name of ["holdings", "settings", "snapshots", "alerts", "missed"]) {
+  for (const name of ["holdings", "settings", "snapshots", "alert", "jobs", "missed"]) {
     source.addEventListener(name, (event) => tell(name, JSON.parse(event.data)));
   }
   // The browser connects again by itself; after a refusal it does not, and a request finds out why.

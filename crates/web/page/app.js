@@ -4,17 +4,20 @@ import { get, listen, post, reachable, state } from "./api.js";
 import { h, replace } from "./dom.js";
 import accounts from "./accounts.js";
 import backups from "./backups.js";
+import benchmarks from "./benchmarks.js";
 import caches from "./caches.js";
 import clients from "./clients.js";
 import files from "./files.js";
+import jobs from "./jobs.js";
 import log from "./log.js";
 import luns from "./luns.js";
+import names from "./names.js";
 import overview from "./overview.js";
 import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 
-const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, settings, log };
+const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, names, benchmarks, jobs, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends
@@ -52,6 +55,7 @@ function contextOf(signal) {
     signal,
     toast,
     confirm,
+    failed,
     on: (name, then) => told.push([name, then]),
     // Runs at once and again and again, never twice at a time, and not while the page is hidden.
     every: (ms, work) => {
@@ -115,11 +119,18 @@ function begin(user) {
   $("login").hidden = true;
   $("shell").hidden = false;
   listen((name, data) => {
+    if (name === "jobs") tellEnd(data);
     for (const [wanted, then] of told) {
       if (wanted === name || name === "missed") Promise.resolve(then(name === "missed" ? null : data)).catch(() => {});
     }
   }, session.signal);
   show().then(() => $("main").querySelector("h1")?.focus());
+}
+
+// The end of a job is told on each page.
+function tellEnd(job) {
+  if (job.state === "done") toast(`Done: ${job.what}`);
+  else if (job.state !== "running") toast(`${job.state === "failed" ? "Failed" : "Cancelled"}: ${job.what}`, "bad");
 }
 
 function askForLogin(hint) {

@@ -2,7 +2,8 @@
 
 import { get } from "./api.js";
 import { chart } from "./chart.js";
-import { badge, bar, bytes, count, duration, h, heading, latency, rate, replace } from "./dom.js";
+import { badge, bar, bytes, count, duration, h, heading, latency, rate, replace, when } from "./dom.js";
+import { shareForm } from "./shares.js";
 
 const PROTOCOLS = ["smb", "afp", "nfs", "iscsi"];
 
@@ -30,35 +31,53 @@ function tiles({ holdings, uptime_s, version, memory }) {
   ];
 }
 
+// When a disk is full, by what the last 30 days were like.
+function forecast(share) {
+  if (share.growth_per_day === null) return "A forecast needs a day of samples.";
+  const day = `${bytes(Math.abs(share.growth_per_day))} a day`;
+  if (share.growth_per_day <= 0) return share.growth_per_day === 0 ? "It does not grow." : `It shrinks by ${day}.`;
+  const full = share.full_in_s === null ? "full in more than ten years" : `full in about ${duration(share.full_in_s)}, ${new Date(Date.now() + share.full_in_s * 1000).toLocaleDateString(undefined, { dateStyle: "medium" })}`;
+  return `It grows by ${day}: ${full}.`;
+}
+
+function lastBackups(backups) {
+  const shown = [...backups].sort((one, other) => (one.completed ?? 0) - (other.completed ?? 0)).slice(0, 5);
+  const good = (backup) => ["good", "backing-up"].includes(backup.state);
+  return h("section", { class: "card" }, h("div", { class: "row" }, h("h2", { class: "grow" }, "Last backups"), h("a", { href: "#/backups" }, "All")),
+    h("ul", { class: "plain" }, shown.map((backup) => h("li", { class: "row" }, h("span", { class: "grow clip" }, backup.mac),
+      h("span", { class: "muted" }, backup.completed === null ? "none" : when(backup.completed)), good(backup) ? null : h("span", { class: "badge low" }, backup.state)))));
+}
+
 function space(shares) {
   const disks = new Map();
   for (const share of shares) {
     const key = share.quota ? `quota ${share.share}` : `disk ${share.disk}`;
-    if (!disks.has(key)) disks.set(key, { names: [], size: share.quota ? Math.min(share.quota, share.size) : share.size, available: share.available });
+    if (!disks.has(key)) disks.set(key, { names: [], size: share.quota ? Math.min(share.quota, share.size) : share.size, available: share.available, forecast: forecast(share) });
     disks.get(key).names.push(share.share);
   }
-  return [...disks.values()].map(({ names, size, available }) => {
+  return [...disks.values()].map(({ names, size, available, forecast }) => {
     if (!size) return h("div", { class: "space" }, h("div", { class: "row" }, h("b", {}, names.join(", ")), h("span", { class: "muted" }, "the space is not known")));
     const used = (size - available) / size;
     const text = `${bytes(available)} of ${bytes(size)} free`;
-    return h("div", { class: "space" }, h("div", { class: "row" }, h("b", { class: "grow clip" }, names.join(", ")), h("span", { class: "muted" }, text)), bar(used, `${names.join(", ")}: ${text}`));
+    return h("div", { class: "space" }, h("div", { class: "row" }, h("b", { class: "grow clip" }, names.join(", ")), h("span", { class: "muted" }, text)), bar(used, `${names.join(", ")}: ${text}`), h("p", { class: "muted small" }, forecast));
   });
 }
 
-function firstRun() {
+function firstRun(context) {
   return h("section", { class: "card first" },
     h("h2", {}, "Share the first folder"),
-    h("ol", {},
-      h("li", {}, "On the server, type ", h("code", {}, "fourfold create NAME --path DIR"), "."),
-      h("li", {}, "The share appears here, and all clients can mount it."),
-      h("li", {}, "The page Shares shows what to type on each client.")));
+    h("p", { class: "muted" }, "Choose a folder of the server. All clients can mount it at once, and the page Shares shows what to type on each."),
+    shareForm(context, () => { location.hash = "#/shares"; }));
 }
 
 export default {
   title: "Overview",
   async show(main, context) {
     const top = h("div", { class: "stack" });
+    const welcome = h("div", {});
+    let first = null; // stays as it is while a person types into it
     const numbers = h("div", { class: "tiles" });
+    const saved = h("div", {});
     const disks = h("div", {});
     const through = chart("Throughput", rate, 1024);
     const late = chart("Latency: 99 of 100 operations are faster", latency, 10);
@@ -77,15 +96,18 @@ export default {
     const name = h("span", { class: "muted" });
     main.append(
       heading("Overview", name),
-      top, numbers,
+      top, welcome, numbers,
       h("div", { class: "row" }, h("span", { class: "grow" }), h("div", { class: "choice", role: "group", "aria-label": "Time" }, choice("minutes", "10 minutes"), choice("day", "24 hours"))),
       h("div", { class: "charts" }, through.element, late.element),
-      h("section", { class: "card" }, h("h2", {}, "Space"), disks));
+      h("section", { class: "card" }, h("h2", {}, "Space"), disks), saved);
 
     async function overview() {
       const now = await get("/v1/overview", context.signal);
       name.textContent = now.name;
-      replace(top, health(now.notes), now.shares.length === 0 ? firstRun() : null);
+      replace(top, health(now.notes));
+      first = now.shares.length > 0 ? null : first ?? firstRun(context);
+      if (first === null) welcome.replaceChildren();
+      else if (!welcome.contains(first)) welcome.replaceChildren(first);
       replace(numbers, tiles(now));
       replace(disks, now.shares.length ? space(now.shares) : h("p", { class: "muted" }, "There is no share."));
     }
@@ -111,6 +133,11 @@ export default {
     }
     context.on("holdings", overview);
     context.on("settings", overview);
-    await Promise.all([context.every(10000, overview), context.every(2000, look)]);
+    context.on("alert", overview);
+    const backups = async () => {
+      const all = await get("/v1/backups", context.signal);
+      replace(saved, all.length ? lastBackups(all) : null);
+    };
+    await Promise.all([context.every(10000, overview), context.every(2000, look), context.every(60000, backups)]);
   },
 };

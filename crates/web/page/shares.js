@@ -1,13 +1,40 @@
 // The shares: how clients mount them, and their properties.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { badge, copyButton, h, heading, replace, title } from "./dom.js";
 import { table } from "./table.js";
+
+// Shares a folder of the server.
+export function shareForm(context, then) {
+  const path = h("input", { id: "new-path", required: true, placeholder: "/srv/studio", spellcheck: "false", oninput: () => { if (!typed) name.value = path.value.split("/").filter(Boolean).pop() ?? ""; } });
+  let typed = false;
+  const name = h("input", { id: "new-name", required: true, spellcheck: "false", oninput: () => { typed = name.value !== ""; } });
+  return h("form", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      if (await context.doing(() => post("/v1/shares", { name: name.value, path: path.value }))) then();
+    },
+  }, h("div", { class: "fields" },
+    h("label", { for: "new-path" }, "Folder on the server"), path,
+    h("label", { for: "new-name" }, "Name that clients see"), name),
+  h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, "Share it")));
+}
+
+// The address as a code for the camera of a phone. It is asked for when it is wanted.
+function qrCode(mount) {
+  const address = mount.line.match(/\b(smb|afp|nfs):\/\/[^\s'"]+/)?.[0];
+  if (!address || address.length > 300) return null;
+  const place = h("div", {});
+  const details = h("details", { ontoggle: () => replace(place, details.open ? h("img", { class: "qr", src: `/v1/code?${new URLSearchParams({ text: address })}`, alt: `QR code of ${address}` }) : null) },
+    h("summary", { class: "small" }, "QR code"), place);
+  return details;
+}
 
 function mountLine(mount) {
   return h("li", {},
     h("div", { class: "row" }, h("span", { class: "grow" }, mount.client), copyButton(mount.line, `the line for ${mount.client} over ${title(mount.protocol)}`)),
     h("code", { class: "line", tabindex: "0" }, mount.line),
+    qrCode(mount),
     mount.why ? h("p", { class: "muted small" }, mount.why) : null);
 }
 
@@ -53,13 +80,18 @@ export default {
   title: "Shares",
   async show(main, context) {
     const list = h("div", { class: "cards" });
-    main.append(heading("Shares"), list);
+    const form = h("div", {});
+    const add = h("button", { type: "button", onclick: () => {
+      replace(form, h("section", { class: "card" }, h("h2", {}, "Share a folder"), shareForm(context, () => { replace(form); add.focus(); load().catch(() => {}); })));
+      form.querySelector("input").focus();
+    } }, "Share a folder…");
+    main.append(heading("Shares", add), form, list);
     async function load() {
       const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
       const of = (share) => settings.settings.filter((setting) => setting.share === share.name);
       replace(list, shares.length
         ? shares.map((share) => card(share, of(share)))
-        : h("p", { class: "muted" }, "No folder is shared. ", h("code", {}, "fourfold create NAME --path DIR"), " on the server shares one."));
+        : h("p", { class: "muted" }, "No folder is shared."));
     }
     context.on("settings", load);
     await load();

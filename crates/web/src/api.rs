@@ -19,8 +19,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::admitted::admitted;
+use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
-use crate::{Api, Scope, assets, backups, console, files, login};
+use crate::{Api, Scope, assets, backups, code, console, files, login};
 
 /// The longest body of a request in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -52,6 +53,12 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/snapshots", get(console::snapshots))
         .route("/v1/backups", get(backups::backups))
         .route("/v1/files", get(files::folder))
+        .route("/v1/code", get(code::code))
+        .route("/v1/jobs", get(jobs::jobs))
+        .route("/v1/jobs/{id}", get(jobs::job))
+        .route("/v1/benchmarks", get(jobs::benchmarks))
+        .route("/v1/benchmarks/{name}", get(jobs::report))
+        .route("/v1/comparison", get(jobs::compare))
         .route("/v1/file", get(files::file))
         .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }));
     let write = Router::new()
@@ -63,7 +70,10 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/settings/undo", post(console::undo))
         .route("/v1/snapshots", post(console::take_snapshot))
         .route("/v1/snapshots/remove", post(console::remove_snapshot))
-        .route("/v1/snapshots/restore", post(console::restore));
+        .route("/v1/snapshots/restore", post(console::restore))
+        .route("/v1/shares", post(console::share))
+        .route("/v1/jobs", post(jobs::start))
+        .route("/v1/jobs/{id}/cancel", post(jobs::cancel));
     let guarded = |router: Router<Api>, scope: Scope| {
         let api = api.clone();
         let guard = move |request, next| admitted(api.clone(), scope, request, next);

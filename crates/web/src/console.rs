@@ -1,5 +1,6 @@
 //! What the console asks: an overview, the throughput, events, accounts, settings and snapshots.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use admin::control::RestoreReport;
@@ -18,7 +19,7 @@ use crate::api::{Body, Done, Failure, blocking, body, done};
 use crate::history::{Span, Throughput};
 use crate::log_lines::Log;
 use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
-use crate::{Api, history};
+use crate::{Api, events, history, watching};
 
 /// How the server is, in a few numbers and words.
 #[utoipa::path(get, path = "/v1/overview", security(("token" = ["read"])), responses((status = 200, description = "The overview", body = Overview), (status = "4XX", description = "Refused", body = Failure)))]
@@ -62,12 +63,28 @@ pub(crate) async fn throughput(
     Ok(Json(api.history.since(span, wanted.after)).into_response())
 }
 
-/// Changes as server-sent events: `holdings` (how much clients hold), `settings`, `snapshots`, `missed` (the listener was too slow for so many events).
-#[utoipa::path(get, path = "/v1/events", security(("token" = ["read"])), responses((status = 200, description = "Events, until the client closes; connections end after ten minutes", body = String, content_type = "text/event-stream"), (status = "4XX", description = "Refused", body = Failure), (status = 503, description = "Too many listeners", body = Failure)))]
+/// Whose changes are wanted.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct Listening {
+    /// A share, or a folder of it: `studio/scenes`. Then the events are `change`, with what happened to a file there, `missed`
+    /// (look at the whole folder again) and `gone` (the folder itself is removed).
+    folder: Option<String>,
+    /// Also all folders below.
+    #[serde(default)]
+    below: bool,
+}
+
+/// Changes as server-sent events: `holdings` (how much clients hold), `settings`, `snapshots`, `jobs` (a job as it is now), `missed` (the listener was too slow for so many events).
+#[utoipa::path(get, path = "/v1/events", params(Listening), security(("token" = ["read"])), responses((status = 200, description = "Events, until the client closes; connections end after ten minutes", body = String, content_type = "text/event-stream"), (status = "4XX", description = "Refused", body = Failure), (status = 503, description = "Too many listeners", body = Failure)))]
 pub(crate) async fn events(
     State(api): State<Api>,
     Extension(actor): Extension<Actor>,
+    listening: Result<Query<Listening>, QueryRejection>,
 ) -> Result<Response, Failure> {
+    let Query(Listening { folder, below }) =
+        listening.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     let asked = api.clone();
     let may_listen = move || match &actor.session {
         Some(secret) => {
@@ -80,7 +97,16 @@ pub(crate) async fn events(
         let hint = "there are too many listeners already; close one, or ask again later";
         Failure::new(StatusCode::SERVICE_UNAVAILABLE, hint)
     };
-    let body = api.events.listen(may_listen).ok_or_else(too_many)?;
+    let body = match folder {
+        None => api.events.listen(may_listen).ok_or_else(too_many)?,
+        Some(folder) => {
+            check_inside(&folder)?;
+            let place = api.places.take().ok_or_else(too_many)?;
+            let watched = blocking(move || api.manage.watch(&folder, below)).await?;
+            let watched = watched.map_err(|lines| Failure::lines(StatusCode::CONFLICT, lines))?;
+            events::body(watching::send(watched, place), Arc::default(), may_listen)
+        }
+    };
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
 }
 
@@ -145,6 +171,27 @@ pub(crate) async fn change(
     let Change { share, key, value } = body(change)?;
     let change = SettingChange { share, key, value, by: actor.name };
     done(blocking(move || api.manage.change(&change)).await?)
+}
+
+/// A folder to share.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NewShare {
+    /// The name that clients see.
+    name: String,
+    /// The folder on the server, an absolute path. It exists.
+    path: String,
+}
+
+/// Shares a folder that exists on the server. The change can be taken back as those of settings.
+#[utoipa::path(post, path = "/v1/shares", request_body = NewShare, security(("token" = ["write"])), responses((status = 200, description = "It is shared", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn share(
+    State(api): State<Api>,
+    Extension(actor): Extension<Actor>,
+    new: Body<NewShare>,
+) -> Result<Response, Failure> {
+    let NewShare { name, path } = body(new)?;
+    done(blocking(move || api.manage.share(&name, &path, &actor.name)).await?)
 }
 
 /// Takes the newest change of a setting back. The last 20 changes can be taken back until the server stops.
@@ -264,9 +311,12 @@ pub(crate) async fn look(api: Api, mut stopping: tokio::sync::watch::Receiver<bo
     every.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
     let mut told = None;
     loop {
-        tokio::select! {
-            _ = every.tick() => {}
-            _ = stopping.wait_for(|stop| *stop) => return,
+        let stops = tokio::select! {
+            _ = every.tick() => false,
+            _ = stopping.wait_for(|stop| *stop) => true,
+        };
+        if stops {
+            return end(&api.jobs).await;
         }
         api.history.tick(&api.metrics.by_protocol());
         if !api.events.has_listeners() {
@@ -279,5 +329,19 @@ pub(crate) async fn look(api: Api, mut stopping: tokio::sync::watch::Receiver<bo
             api.events.tell("holdings", &now);
             told = Some(now);
         }
+    }
+}
+
+/// Jobs have so long to end when the server stops.
+const ENDING: u32 = 20;
+
+/// Tells the jobs to end, and waits for them for two seconds: they end processes and remove files.
+async fn end(jobs: &crate::Jobs) {
+    jobs.cancel_all();
+    for _ in 0..ENDING {
+        if !jobs.is_busy() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
 }

@@ -81,10 +81,19 @@ impl Events {
         }
         listeners.push(Listener { queue, missed: missed.clone() });
         drop(listeners);
-        let mut heartbeat = interval(HEARTBEAT);
-        heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Some(Body::new(Told { events, missed, heartbeat, beats: 0, may_listen: Box::new(may_listen) }))
+        Some(body(events, missed, may_listen))
     }
+}
+
+/// A body of these events, while `may_listen`.
+pub(crate) fn body(
+    events: mpsc::Receiver<Bytes>,
+    missed: Arc<AtomicU64>,
+    may_listen: impl Fn() -> bool + Send + Sync + 'static,
+) -> Body {
+    let mut heartbeat = interval(HEARTBEAT);
+    heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    Body::new(Told { events, missed, heartbeat, beats: 0, may_listen: Box::new(may_listen) })
 }
 
 /// The events of one listener.

@@ -8,12 +8,14 @@ mod admitted;
 mod api;
 mod assets;
 pub mod backups;
+mod code;
 mod console;
 mod door;
 mod events;
 pub mod files;
 mod guard;
 mod history;
+pub mod jobs;
 mod log_lines;
 mod login;
 mod logins;
@@ -26,6 +28,7 @@ mod serve;
 pub mod testing;
 mod tls;
 pub mod tokens;
+pub mod watching;
 
 #[cfg(test)]
 mod tests;
@@ -38,6 +41,7 @@ use auth::LoginGuard;
 use tokio::sync::Semaphore;
 
 pub use self::events::Events;
+pub use self::jobs::{JobHandle, Jobs, NewJob};
 pub use self::log_lines::LogLines;
 pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
@@ -54,6 +58,9 @@ pub struct Api {
     guard: Arc<guard::Guard>,
     manage: Arc<dyn Manage>,
     events: Events,
+    jobs: Jobs,
+    /// For listeners to changes in folders.
+    places: watching::Places,
     log: LogLines,
     history: Arc<history::History>,
     logins: Arc<logins::Logins>,
@@ -80,6 +87,8 @@ impl Api {
             figures,
             guard: Arc::new(guard::Guard::new(state, login_guard.clone())),
             manage,
+            jobs: Jobs::new(events.clone()),
+            places: watching::Places::default(),
             events,
             log,
             history: Arc::default(),

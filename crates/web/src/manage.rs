@@ -9,6 +9,8 @@ use utoipa::ToSchema;
 
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
+use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
+use crate::watching::Watched;
 
 /// The server, as the console administers it. All methods may block.
 pub trait Manage: Send + Sync + 'static {
@@ -48,6 +50,36 @@ pub trait Manage: Send + Sync + 'static {
     /// There is none, or the file was changed since; the lines say so.
     fn undo(&self) -> Result<Vec<String>, Vec<String>>;
 
+    /// Shares a folder of the server, by a change that can be taken back.
+    ///
+    /// # Errors
+    /// It is not shared, and the settings file is as it was; the lines have the reasons.
+    fn share(&self, name: &str, path: &str, by: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// What a job does.
+    ///
+    /// # Errors
+    /// It cannot be started; the lines have the reasons.
+    fn job(&self, request: JobRequest) -> Result<NewJob, Vec<String>>;
+
+    /// The benchmarks that are kept, the newest first.
+    ///
+    /// # Errors
+    /// They cannot be listed; the lines have the reasons.
+    fn benchmarks(&self) -> Result<Vec<BenchmarkStatus>, Vec<String>>;
+
+    /// The report of a benchmark, HTML.
+    ///
+    /// # Errors
+    /// There is none with this name, or it cannot be read; the lines have the reasons.
+    fn benchmark(&self, name: &str) -> Result<String, Vec<String>>;
+
+    /// The lines of the comparison of two benchmarks.
+    ///
+    /// # Errors
+    /// They cannot be compared; the lines have the reasons.
+    fn compare(&self, before: &str, after: &str) -> Result<Vec<String>, Vec<String>>;
+
     /// A part of a folder of a share, sorted by name. The path has no `.` and `..`.
     ///
     /// # Errors
@@ -60,6 +92,12 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// It cannot be read; the lines have the reasons.
     fn file(&self, share: &str, path: &[u8]) -> Result<FileStatus, Vec<String>>;
+
+    /// Watches a folder of a share, which is given as `share/path`, with all below it if `below`.
+    ///
+    /// # Errors
+    /// It cannot be watched; the lines have the reasons.
+    fn watch(&self, folder: &str, below: bool) -> Result<Watched, Vec<String>>;
 
     /// The backups of Macs.
     ///
@@ -157,6 +195,10 @@ pub struct SpaceStatus {
     pub quota: Option<u64>,
     /// The number of its file system: shares with one number have their space in common.
     pub disk: Option<u64>,
+    /// Bytes by which it grows in a day, by a line through the last 30 days; `None`: less than a day is known.
+    pub growth_per_day: Option<i64>,
+    /// Seconds until it is full, if it goes on to grow as fast; `None`: in more than ten years, or not known.
+    pub full_in_s: Option<u64>,
 }
 
 /// An account.

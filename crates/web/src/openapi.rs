@@ -3,7 +3,8 @@
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use crate::{api, backups, console, files, login};
+use crate::jobs::requests as jobs;
+use crate::{api, backups, code, console, files, login};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -21,7 +22,8 @@ use crate::{api, backups, console, files, login};
         login::logged_in, login::login, login::logout,
         console::overview, console::throughput, console::events, console::accounts, console::log,
         console::settings, console::change, console::undo,
-        files::folder, files::file, backups::backups,
+        jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::benchmarks, jobs::report, jobs::compare,
+        code::code, console::share, files::folder, files::file, backups::backups,
         console::snapshots, console::take_snapshot, console::remove_snapshot, console::restore
     ),
     modifiers(&Tokens)

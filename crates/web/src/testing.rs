@@ -22,7 +22,9 @@ use tower::ServiceExt;
 use crate::admitted::Standing;
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
+use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
+use crate::watching::Watched;
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
 /// A part of answers that only administrators may read.
@@ -144,12 +146,37 @@ impl Manage for MadeUp {
         Ok(Vec::new())
     }
 
+    fn share(&self, _: &str, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn job(&self, _: JobRequest) -> Result<NewJob, Vec<String>> {
+        let work = Box::new(|_: &crate::JobHandle| Ok(serde_json::Value::Null));
+        Ok(NewJob { kind: "names", what: CONFIDENTIAL.into(), unit: "names", key: String::new(), work })
+    }
+
+    fn benchmarks(&self) -> Result<Vec<BenchmarkStatus>, Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn benchmark(&self, _: &str) -> Result<String, Vec<String>> {
+        Ok(CONFIDENTIAL.into())
+    }
+
+    fn compare(&self, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
     fn folder(&self, _: &str, _: &[u8], _: &Part) -> Result<FolderStatus, Vec<String>> {
         Ok(FolderStatus::default())
     }
 
     fn file(&self, _: &str, path: &[u8]) -> Result<FileStatus, Vec<String>> {
         Err(vec![format!("{CONFIDENTIAL}{}", path.escape_ascii())])
+    }
+
+    fn watch(&self, folder: &str, _: bool) -> Result<Watched, Vec<String>> {
+        Err(vec![format!("{CONFIDENTIAL}{folder}")])
     }
 
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {

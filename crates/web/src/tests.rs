@@ -270,3 +270,56 @@ async fn a_connection_without_a_token_or_a_session_ends_soon() {
     let known = format!("GET /v1/luns HTTP/1.1\r\nHost: nas\r\nAuthorization: Bearer {token}\r\n\r\n");
     assert_eq!(answers(&scene, &known, 50).await, 50);
 }
+
+#[tokio::test]
+async fn a_job_is_started_shown_and_bounded() {
+    let scene = Scene::new();
+    let login = scene.login("ada", "secret").await;
+    let cookie = login.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
+    let mark =
+        [("x-fourfold-console", "1"), ("content-type", "application/json"), ("cookie", cookie.as_str())];
+    let job = r#"{"kind": "names", "share": "studio"}"#;
+    let started = json(scene.ask("POST", "/v1/jobs", &mark, job).await).await;
+    assert_eq!(
+        (&started["id"], &started["by"], &started["kind"]),
+        (&1.into(), &"ada".into(), &"names".into())
+    );
+    let until = Instant::now() + LONG;
+    loop {
+        let detail = json(scene.ask("GET", "/v1/jobs/1?after=0", &mark[2..], "").await).await;
+        if detail["job"]["state"] == "done" {
+            break;
+        }
+        assert!(Instant::now() < until, "{detail}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    let listed = json(scene.ask("GET", "/v1/jobs", &mark[2..], "").await).await;
+    assert_eq!(listed.as_array().unwrap().len(), 1);
+    for (method, path, body, status) in [
+        ("POST", "/v1/jobs", job.replace("names", "shell"), 422),
+        ("POST", "/v1/jobs", r#"{"kind": "names", "share": "a", "more": 1}"#.to_owned(), 422),
+        ("POST", "/v1/jobs", format!(r#"{{"kind": "names", "share": "{}"}}"#, "a".repeat(5000)), 400),
+        (
+            "POST",
+            "/v1/jobs",
+            r#"{"kind": "restore", "share": "a", "snapshot": "b", "path": "../c"}"#.to_owned(),
+            400,
+        ),
+        ("POST", "/v1/jobs/1/cancel", "{}".to_owned(), 409),
+        ("POST", "/v1/jobs/2/cancel", "{}".to_owned(), 404),
+        ("GET", "/v1/jobs/2", String::new(), 404),
+        ("GET", "/v1/jobs/none", String::new(), 400),
+        ("GET", "/v1/events?folder=studio/../b", String::new(), 400),
+        ("GET", "/v1/events?folder=studio", String::new(), 409),
+        ("GET", "/v1/code?text=", String::new(), 400),
+        ("GET", "/v1/code?text=smb%3A%2F%2Fnas%2Fstudio", String::new(), 200),
+    ] {
+        let answer = scene.ask(method, path, &mark, &body).await;
+        assert_eq!(answer.status().as_u16(), status, "{method} {path} {body}");
+    }
+    let code = format!("/v1/code?text={}", "a".repeat(301));
+    assert_eq!(scene.ask("GET", &code, &mark, "").await.status(), StatusCode::BAD_REQUEST);
+    let report = scene.ask("GET", "/v1/benchmarks/one", &mark, "").await;
+    let policy = report.headers()["content-security-policy"].to_str().unwrap();
+    assert!(policy.starts_with("sandbox; default-src 'none'"), "{policy}: reports run no scripts");
+}

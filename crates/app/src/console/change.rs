@@ -1,6 +1,7 @@
 //! Changes of settings by the console, each of which can be taken back.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -83,18 +84,49 @@ fn words(setting: &Setting) -> Vec<&'static str> {
 
 /// Changes a setting in the file, and has the server apply it.
 pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange) -> Lines {
+    edited(running, changes, (&change.by, &in_words(change)), |edit| apply(running, edit, change))
+}
+
+/// Shares a folder that exists.
+pub(super) fn share(running: &Running, changes: &Changes, (name, path): (&str, &str), by: &str) -> Lines {
+    let folder = Path::new(path);
+    if !folder.is_absolute() {
+        return Err(vec![format!("{path:?}: write the whole path of the folder, with / at its beginning")]);
+    }
+    let cannot =
+        |why: String| vec![format!("{path}: {why}; make the folder on the server, or choose another one")];
+    let found = folder.metadata().map_err(|error| cannot(error.to_string()))?;
+    if !found.is_dir() {
+        return Err(cannot("it is no folder".into()));
+    }
+    let current = running.current();
+    if current.settings.shares.iter().chain(&current.settings.absent).any(|share| share.name == name) {
+        return Err(vec![format!("there is a share {name:?} already: choose another name")]);
+    }
+    edited(running, changes, (by, &format!("{name}: shared from {path}")), |edit| {
+        edit.add(name, Some(folder)).map_err(refusal)
+    })
+}
+
+/// Changes the settings file, and has the server apply it. The change can be taken back.
+fn edited(
+    running: &Running,
+    changes: &Changes,
+    (by, what): (&str, &str),
+    change: impl FnOnce(&mut Edit) -> Result<(), Vec<String>>,
+) -> Lines {
     let mut made = changes.made.lock();
     let mut edit = Edit::open(running.arguments()).map_err(refusal)?;
-    apply(running, &mut edit, change)?;
+    change(&mut edit)?;
     let (before, after) = edit.texts();
     if before == after {
         return Ok(vec!["it is so already".into()]);
     }
     edit.save(running.arguments()).map_err(refusal)?;
-    tracing::info!(by = change.by, change = in_words(change), "setting changed");
+    tracing::info!(by, change = what, "setting changed");
     if before.len().max(after.len()) <= LONGEST_TEXT {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let status = ChangeStatus { at, by: change.by.clone(), what: in_words(change) };
+        let status = ChangeStatus { at, by: by.to_owned(), what: what.to_owned() };
         if made.len() >= MOST_CHANGES {
             made.pop_front();
         }

@@ -30,14 +30,14 @@ const MOST_SNAPSHOTS: usize = 500;
 const MOST_SHOWN: usize = 200;
 
 /// A file, and the folder that it is in; `None`: it is the share's own folder.
-struct Placed {
-    found: Found,
+pub(super) struct Placed {
+    pub(super) found: Found,
     place: Option<(Found, Vec<u8>)>,
 }
 
 impl Placed {
     /// Follows a path from the share's folder. Links are not followed.
-    fn find(volume: &Volume, path: &[u8]) -> Result<Self, Error> {
+    pub(super) fn find(volume: &Volume, path: &[u8]) -> Result<Self, Error> {
         let mut at = Self { found: volume.root()?, place: None };
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             let found = volume.lookup(&Caller::root(), &at.found.object, name)?;
@@ -51,7 +51,7 @@ impl Placed {
     }
 }
 
-fn explained(error: Error, share: &ShareSettings, path: &[u8]) -> Vec<String> {
+pub(super) fn explained(error: Error, share: &ShareSettings, path: &[u8]) -> Vec<String> {
     let place = share.path.join(OsStr::from_bytes(path));
     let why = match error {
         Error::NotFound => "there is nothing of that name".to_owned(),

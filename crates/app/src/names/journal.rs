@@ -4,10 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
 use serde::{Deserialize, Serialize};
 
 /// The longest journal that is read.
@@ -29,7 +30,7 @@ pub(super) struct Journal {
 impl Journal {
     /// Makes the file.
     pub(super) fn new(path: &Path) -> anyhow::Result<Self> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
         match file {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 bail!("the journal {} exists; name another file, so that it is not lost", path.display())
@@ -85,14 +86,17 @@ pub(super) fn undo(path: &Path) -> anyhow::Result<(usize, Vec<String>)> {
 
 /// Renames a file, and its sidecar if there is one. No file is replaced.
 fn rename_both(folder: &Path, from: &OsStr, to: &OsStr) -> anyhow::Result<()> {
-    let beside = |name: &OsStr| folder.join(OsString::from_vec([b"._", name.as_bytes()].concat()));
+    // A client that makes a link of a folder meanwhile does not lead the change to another place.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        .context("its folder has gone, or is a link now")?;
+    let beside = |name: &OsStr| OsString::from_vec([b"._", name.as_bytes()].concat());
     let no_replace = RenameFlags::NOREPLACE;
-    renameat_with(CWD, folder.join(from), CWD, folder.join(to), no_replace)
-        .context("it cannot be renamed")?;
-    match renameat_with(CWD, beside(from), CWD, beside(to), no_replace) {
+    renameat_with(&folder, from, &folder, to, no_replace).context("it cannot be renamed")?;
+    match renameat_with(&folder, beside(from), &folder, beside(to), no_replace) {
         Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG) => Ok(()),
         Err(error) => {
-            let back = renameat_with(CWD, folder.join(to), CWD, folder.join(from), no_replace);
+            let back = renameat_with(&folder, to, &folder, from, no_replace);
             let stays = if back.is_ok() { "it has its old name" } else { "it has its new name" };
             bail!("its ._ file cannot be renamed ({error}); {stays}")
         }

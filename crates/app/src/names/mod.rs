@@ -24,17 +24,17 @@ const DEEPEST: usize = 1_000;
 
 /// A name with troubles.
 #[derive(Debug, Serialize)]
-struct Named {
+pub(crate) struct Named {
     /// The folder.
-    folder: PathBuf,
+    pub(crate) folder: PathBuf,
     /// The name; what is not UTF-8 is replaced here.
-    name: String,
+    pub(crate) name: String,
     /// What is wrong with it.
-    why: Vec<String>,
+    pub(crate) why: Vec<String>,
     /// The name that it gets, if it can be fixed.
-    fixed: Option<String>,
+    pub(crate) fixed: Option<String>,
     /// Why it could not be renamed.
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     #[serde(skip)]
     change: Option<(OsString, OsString)>,
 }
@@ -44,20 +44,11 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
         return undo(file, names.json);
     }
     let Some(folder) = &names.folder else { return Ok(ExitCode::from(crate::exit::REFUSED)) };
-    fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-    let mut found = Vec::new();
-    let mut unreadable = Vec::new();
-    look(folder, 0, names.windows, &mut found, &mut unreadable);
-    let mut journal = match (&names.journal, names.fix) {
-        (Some(file), true) => Some(Journal::new(file)?),
-        _ => None,
-    };
-    if let Some(journal) = &mut journal {
-        for one in &mut found {
-            if let Some((from, to)) = &one.change {
-                one.error = journal.rename(&one.folder, from, to).err().map(|error| format!("{error:#}"));
-            }
-        }
+    let mut survey = Survey::new(names.windows, &|_, _| true);
+    survey.look(folder)?;
+    let Survey { mut found, unreadable, .. } = survey;
+    if let (Some(file), true) = (&names.journal, names.fix) {
+        rename(&mut found, file, &|_| true)?;
     }
     let failed = !unreadable.is_empty() || found.iter().any(|one| one.error.is_some());
     if names.json {
@@ -68,44 +59,111 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Looks at a folder. The names in it come after those below it: in this order they can be changed.
-fn look(folder: &Path, depth: usize, windows: bool, found: &mut Vec<Named>, unreadable: &mut Vec<String>) {
-    let entries = match fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
-        Ok(entries) if depth < DEEPEST => entries,
-        Ok(_) => return unreadable.push(format!("{}: too deep", folder.display())),
-        Err(error) => return unreadable.push(format!("{}: {error}", folder.display())),
-    };
-    let mut names: Vec<OsString> = Vec::new();
-    for entry in entries {
-        let name = entry.file_name();
-        if vfs::is_own_name(name.as_bytes()) {
-            continue;
-        }
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            look(&entry.path(), depth + 1, windows, found, unreadable);
-        }
-        names.push(name);
+/// A look at the names of a tree.
+pub(crate) struct Survey<'a> {
+    windows: bool,
+    /// Called with the names so far, and with those that have troubles. False: the look ends.
+    go_on: &'a dyn Fn(u64, usize) -> bool,
+    /// Names that were looked at.
+    pub(crate) looked: u64,
+    /// Those with troubles.
+    pub(crate) found: Vec<Named>,
+    /// Folders that could not be read, and why.
+    pub(crate) unreadable: Vec<String>,
+}
+
+impl<'a> Survey<'a> {
+    /// With `windows`, names that Windows forbids get a fix, too.
+    pub(crate) fn new(windows: bool, go_on: &'a dyn Fn(u64, usize) -> bool) -> Self {
+        Self { windows, go_on, looked: 0, found: Vec::new(), unreadable: Vec::new() }
     }
-    names.sort();
-    let plain: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
-    let mut taken: HashSet<FoldedKey> = plain.iter().map(|name| fix::key(name)).collect();
-    let troubles = report(&plain);
-    for (at, name) in plain.iter().enumerate() {
-        let own: Vec<&Trouble> = troubles.iter().filter(|trouble| trouble.name == at).collect();
-        let has_file = is_sidecar_name(name) && plain.contains(&name.get(2..).unwrap_or_default());
-        if own.is_empty() || has_file {
-            continue; // a sidecar has the name of its file
-        }
-        let fixed = fix::name(name, &own, windows, &mut taken);
-        found.push(Named {
-            folder: folder.into(),
-            name: String::from_utf8_lossy(name).into_owned(),
-            why: own.iter().map(|trouble| fix::why(trouble, &plain)).collect(),
-            fixed: fixed.as_ref().map(|fixed| String::from_utf8_lossy(fixed).into_owned()),
-            error: None,
-            change: fixed.map(|fixed| (OsStr::from_bytes(name).to_owned(), OsString::from_vec(fixed))),
-        });
+
+    /// Looks at a folder with all below it.
+    ///
+    /// # Errors
+    /// The folder itself cannot be read.
+    pub(crate) fn look(&mut self, folder: &Path) -> anyhow::Result<()> {
+        let unreadable = || format!("{} cannot be read", folder.display());
+        let folder = folder.canonicalize().with_context(unreadable)?;
+        fs::read_dir(&folder).with_context(unreadable)?;
+        self.below(&folder, 0);
+        Ok(())
     }
+
+    /// The names in a folder come after those below it: in this order they can be changed.
+    fn below(&mut self, folder: &Path, depth: usize) {
+        if !(self.go_on)(self.looked, self.found.len()) {
+            return;
+        }
+        let entries = match fs::read_dir(folder).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
+            Ok(entries) if depth < DEEPEST => entries,
+            Ok(_) => return self.unreadable.push(format!("{}: too deep", folder.display())),
+            Err(error) => return self.unreadable.push(format!("{}: {error}", folder.display())),
+        };
+        let mut names: Vec<OsString> = Vec::new();
+        for entry in entries {
+            let name = entry.file_name();
+            if vfs::is_own_name(name.as_bytes()) {
+                continue;
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                self.below(&entry.path(), depth + 1);
+            }
+            names.push(name);
+        }
+        names.sort();
+        self.judge(folder, &names);
+    }
+
+    /// Looks at the names of one folder.
+    fn judge(&mut self, folder: &Path, names: &[OsString]) {
+        self.looked += names.len() as u64;
+        let plain: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        let mut taken: HashSet<FoldedKey> = plain.iter().map(|name| fix::key(name)).collect();
+        let troubles = report(&plain);
+        for (at, name) in plain.iter().enumerate() {
+            let own: Vec<&Trouble> = troubles.iter().filter(|trouble| trouble.name == at).collect();
+            let has_file = is_sidecar_name(name) && plain.contains(&name.get(2..).unwrap_or_default());
+            if own.is_empty() || has_file {
+                continue; // a sidecar has the name of its file
+            }
+            let fixed = fix::name(name, &own, self.windows, &mut taken);
+            self.found.push(Named {
+                folder: folder.into(),
+                name: String::from_utf8_lossy(name).into_owned(),
+                why: own.iter().map(|trouble| fix::why(trouble, &plain)).collect(),
+                fixed: fixed.as_ref().map(|fixed| String::from_utf8_lossy(fixed).into_owned()),
+                error: None,
+                change: fixed.map(|fixed| (OsStr::from_bytes(name).to_owned(), OsString::from_vec(fixed))),
+            });
+        }
+    }
+}
+
+/// Renames all that have a fix, and writes a new journal. `go_on` is called with the number of changes; false ends it.
+/// Returns how many have new names.
+pub(crate) fn rename(
+    found: &mut [Named],
+    journal: &Path,
+    go_on: &dyn Fn(u64) -> bool,
+) -> anyhow::Result<u64> {
+    let mut journal = Journal::new(journal)?;
+    let mut renamed = 0;
+    for one in found {
+        let Some((from, to)) = &one.change else { continue };
+        if !go_on(renamed) {
+            break;
+        }
+        one.error = journal.rename(&one.folder, from, to).err().map(|error| format!("{error:#}"));
+        renamed += u64::from(one.error.is_none());
+    }
+    go_on(renamed);
+    Ok(renamed)
+}
+
+/// Takes the changes of a journal back. Returns how many, and what failed.
+pub(crate) fn take_back(journal: &Path) -> anyhow::Result<(usize, Vec<String>)> {
+    journal::undo(journal)
 }
 
 fn tell(found: &[Named], unreadable: &[String], fixed: bool) -> anyhow::Result<()> {

@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::browser::{Browser, Look};
+use super::jobs;
 use super::place::{ADMIN, HOSTILE, ODD, Place};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
@@ -20,6 +21,9 @@ const PAGES: &[&str] = &[
     "backups",
     "caches",
     "accounts",
+    "names",
+    "benchmarks",
+    "jobs",
     "settings",
     "log",
 ];
@@ -35,9 +39,9 @@ const SNAPSHOTS: &str = "a snapshot is taken, a file restored, the snapshot remo
 const RESTORED: &str = "a file is restored from the page that shows it";
 
 /// A browser at a server.
-struct Scene {
-    place: Place,
-    browser: Browser,
+pub struct Scene {
+    pub place: Place,
+    pub browser: Browser,
 }
 
 type Check = fn(&mut Scene) -> Result<()>;
@@ -58,6 +62,12 @@ const CHECKS: &[(&str, Check)] = &[
     (SNAPSHOTS, snapshots),
     ("the backups of Macs are shown", backups),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
+    ("names that hurt are found, fixed, and taken back", jobs::names),
+    ("a benchmark runs, is compared, and its report opens", jobs::benchmark),
+    ("a job is cancelled", jobs::cancelled),
+    ("a LUN is cloned by a job", jobs::lun),
+    ("a folder is shared, shown with a QR code, and taken back", jobs::share),
+    ("changes in a folder are told", jobs::changes),
     ("hostile names stay text", hostile_names),
     ("a message is sent", message),
     ("a server that stops is told, and comes back", server_stops),
@@ -110,22 +120,22 @@ pub fn open(browser: &mut Browser, page: &str) -> Result<()> {
 }
 
 /// An expression that is true if the page shows this text.
-fn shows(text: &str) -> String {
+pub fn shows(text: &str) -> String {
     format!("document.body.innerText.includes({})", json!(text))
 }
 
 impl Scene {
-    fn open(&mut self, page: &str) -> Result<()> {
+    pub fn open(&mut self, page: &str) -> Result<()> {
         open(&mut self.browser, page)
     }
 
-    fn expect_no_errors(&mut self) -> Result<()> {
+    pub fn expect_no_errors(&mut self) -> Result<()> {
         let errors = self.browser.errors();
         ensure!(errors.is_empty(), "the browser's console has {errors:?}");
         Ok(())
     }
 
-    fn click(&mut self, selector: &str) -> Result<()> {
+    pub fn click(&mut self, selector: &str) -> Result<()> {
         let selector = json!(selector);
         self.browser.until(&format!("document.querySelector({selector})"))?;
         self.browser.evaluate(&format!("document.querySelector({selector}).click()")).map(drop)

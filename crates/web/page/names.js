@@ -1,0 +1,64 @@
+// Names that hurt some client: found, fixed, and taken back.
+
+import { get } from "./api.js";
+import { count, h, heading, replace } from "./dom.js";
+import { begin, watched } from "./jobs.js";
+import { table } from "./table.js";
+
+const COLUMNS = [
+  { title: "Folder", cell: (row) => h("code", {}, row.folder || "/") },
+  { title: "Name", cell: (row) => h("code", {}, row.name) },
+  { title: "Trouble", cell: (row) => row.why.join("; ") },
+  { title: "Fix", cell: (row) => (row.error ? h("span", { class: "error" }, row.error) : row.fixed ? h("code", {}, row.fixed) : h("span", { class: "muted" }, "by hand")) },
+];
+
+function words(result) {
+  if (result.found === 0) return `All ${count(result.looked)} names are good for all clients.`;
+  const fix = result.renamed > 0 ? `${count(result.renamed)} have new names.` : `${count(result.fixable)} can be fixed.`;
+  return `${count(result.found)}${result.more ? " or more" : ""} of ${count(result.looked)} names hurt some client. ${fix}`;
+}
+
+export default {
+  title: "Names",
+  async show(main, context) {
+    const shares = await get("/v1/shares", context.signal);
+    const share = h("select", { id: "names-share" }, shares.map((one) => h("option", { value: one.name }, one.name)));
+    const windows = h("input", { type: "checkbox", id: "names-windows" });
+    const now = h("div", {});
+    const outcome = h("div", { "aria-live": "polite" });
+
+    function told({ result, job }) {
+      if (!result || job.kind !== "names") return;
+      const preview = result.renamed === 0 && result.fixable > 0;
+      const button = (text, kind, onclick) => h("button", { type: "button", class: kind, onclick }, text);
+      replace(outcome, h("section", { class: "card", "data-found": result.found },
+        h("h2", {}, words(result)),
+        result.unreadable ? h("p", { class: "error" }, `${count(result.unreadable)} folders could not be read; the job's lines say which.`) : null,
+        result.names.length ? table("Names with troubles", COLUMNS, result.names, "") : null,
+        result.found > result.names.length ? h("p", { class: "muted" }, `The first ${count(result.names.length)} are shown.`) : null,
+        h("div", { class: "row end" },
+          preview ? button("Rename them…", "danger", fix) : null,
+          result.journal ? button("Take back", "", () => run({ kind: "names-undo", journal: result.journal })) : null)));
+    }
+    async function run(request) {
+      const job = await begin(context, request);
+      if (!job) return;
+      replace(outcome);
+      replace(now, watched(context, job.id, told));
+    }
+    const look = (fixed) => run({ kind: "names", share: share.value, fix: fixed, windows: windows.checked });
+    async function fix() {
+      const text = "Programs and documents that refer to the old names do not find the files. The page can take the changes back.";
+      if (await context.confirm(`Rename files of ${share.value}?`, text, "Rename")) await look(true);
+    }
+    main.append(heading("Names"),
+      shares.length ? h("form", { class: "card", onsubmit: (event) => { event.preventDefault(); look(false); } },
+        h("p", { class: "muted" }, "Some names hurt clients: Windows cannot open them, two differ in case only, or a Mac and a Linux host wrote the letters in different forms."),
+        h("div", { class: "row" }, h("label", { for: "names-share" }, "Share"), share, windows, h("label", { for: "names-windows" }, "also fix what Windows forbids"),
+          h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "There is no share."),
+      now, outcome);
+    const jobs = await get("/v1/jobs", context.signal);
+    const latest = jobs.find((job) => job.kind.startsWith("names"));
+    if (latest) replace(now, watched(context, latest.id, told));
+  },
+};
