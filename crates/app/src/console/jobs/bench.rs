@@ -142,7 +142,7 @@ fn url(running: &Running, share: &ShareSettings, protocol: &str, user: &str) -> 
     let path: Vec<String> = share.name.split('/').map(encoded).collect();
     Ok(match (protocol, user) {
         ("nfs", _) => format!("nfs://{at}/{}", path.join("/")),
-        (_, user) => format!("{protocol}://{}@{at}/{}", encoded(user), path.join("%2F")),
+        (_, user) => format!("{protocol}://{}@{at}/{}", encoded(user), encoded(&share.flat_name())),
     })
 }
 

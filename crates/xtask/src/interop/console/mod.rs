@@ -2,6 +2,7 @@
 
 mod browser;
 mod checks;
+mod cost;
 mod jobs;
 mod pictures;
 mod place;
