@@ -52,8 +52,12 @@ enum Stage {
 /// Serves one connection until either side ends it.
 pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
     let limits = Limits::default();
-    let connection = Connection::new(service, peer.clone());
-    conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
+    conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;
+}
+
+/// One connection without its transport, for `conn` and for tests without sockets.
+pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
+    Served(Connection::new(service, peer))
 }
 
 impl Connection {

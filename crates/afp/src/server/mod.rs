@@ -25,5 +25,5 @@ pub(crate) mod testing;
 mod volumes;
 
 pub use config::{ChangePassword, Config, Logins, Share, ShareOptions, Version};
-pub use connection::serve_stream;
+pub use connection::{protocol, serve_stream};
 pub use service::{Service, SessionInfo};

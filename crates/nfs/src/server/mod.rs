@@ -45,7 +45,7 @@ pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
 pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
-pub use stream::{MAX_RECORD, serve_stream};
+pub use stream::{MAX_RECORD, protocol, serve_stream};
 
 /// What the lock manager and the status monitor need besides files.
 pub struct Company {

@@ -65,7 +65,11 @@ pub async fn serve_stream(
     limits: Limits,
     watchdog: Arc<Watchdog>,
 ) {
+    conn::serve(stream, &peer, protocol(service, &peer), limits, watchdog).await;
+}
+
+/// One TCP connection without its transport, for `conn` and for tests without sockets.
+pub fn protocol(service: Arc<Service>, peer: &Peer) -> impl Protocol {
     let origin = Origin { address: peer.address.ip(), port: peer.address.port(), datagram: false };
-    let records = Records { service, origin, memory: peer.memory.clone() };
-    conn::serve(stream, &peer, records, limits, watchdog).await;
+    Records { service, origin, memory: peer.memory.clone() }
 }

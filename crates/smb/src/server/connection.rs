@@ -59,8 +59,12 @@ pub(super) struct Connection {
 pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
     let in_flight = usize::from(credits::MOST) + 1;
     let limits = Limits { in_flight, ..Limits::default() };
-    let connection = Connection::new(service, peer.clone());
-    conn::serve(stream, &peer, Served(connection), limits, watchdog).await;
+    conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;
+}
+
+/// One connection without its transport, for `conn` and for tests without sockets.
+pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
+    Served(Connection::new(service, peer))
 }
 
 impl Connection {

@@ -34,5 +34,5 @@ pub(crate) mod testing;
 mod tests;
 
 pub use config::{Config, Dialect, Encryption, Guests, Share, ShareKind, ShareOptions};
-pub use connection::serve_stream;
+pub use connection::{protocol, serve_stream};
 pub use service::{Service, SessionInfo};
