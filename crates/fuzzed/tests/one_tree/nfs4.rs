@@ -1,0 +1,403 @@
+//! A client of NFSv4.2. Each slot is an open of an owner of its own, and an owner of locks.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use nfs::server::Service;
+use nfs::wire::v3::PROGRAM;
+use nfs::wire::v4::attributes::{
+    self, MODE, NAMED_ATTR, SIZE, SetTime, TIME_MODIFY, TIME_MODIFY_SET, TYPE, Values,
+};
+use nfs::wire::v4::files::{Operation, Read, ReadDir, Rename, SetAttr, Write};
+use nfs::wire::v4::locks::{Lock, Locker, NewLocker, Unlock};
+use nfs::wire::v4::opens::{Claim, Close, Create, CreateType, Open, OpenHow};
+use nfs::wire::v4::ranges::{CopyRange, Servers};
+use nfs::wire::v4::sessions::{
+    CallbackSecurity, ChannelAttributes, CreateSession, CreatedSession, ExchangeId, ExchangedId,
+    Implementation, Sequence, SessionId, StateProtect,
+};
+use nfs::wire::v4::types::{
+    Attributes, Bitmap, ChangeInfo, DelegationType, FileType, LockType, NfsTime, Owner, StableHow, StateId,
+    Status,
+};
+use nfs::wire::v4::xattrs::{SetOption, SetXattr};
+use nfs::wire::v4::{COMPOUND, Head, ReplyHead};
+use nfs::wire::xdr::{Decode, Encode, Opaque};
+use wire::{Reader, Writer};
+
+use crate::op::{Answered, At, Data, Fork, LINK, Modes, Op, Slot, Stat, XATTRS};
+use crate::rpc::Rpc;
+use crate::world::SHARE;
+
+/// The results of SEQUENCE: its number, its status, a session, five numbers.
+const SEQUENCE_RESULTS: usize = 8 + 16 + 5 * 4;
+
+struct Held {
+    handle: Vec<u8>,
+    state: StateId,
+    /// Once it has locked a range.
+    locks: Option<StateId>,
+}
+
+pub struct Nfs4 {
+    rpc: Rpc,
+    name: &'static str,
+    client: u64,
+    session: SessionId,
+    used: u32,
+    opened: u32,
+    slots: HashMap<Slot, Held>,
+}
+
+type Done<T> = Result<T, i64>;
+
+struct Encoded<'a>(&'a [Operation<'a>]);
+
+impl Encode for Encoded<'_> {
+    fn encode(&self, w: &mut Writer) {
+        Head { tag: Opaque::new(b""), minor: 2, operations: self.0.len() as u32 }.encode(w);
+        self.0.iter().for_each(|operation| operation.encode(w));
+    }
+}
+
+/// Attributes without values.
+fn none<'a>() -> Attributes<'a> {
+    Attributes { which: Bitmap::default(), values: Opaque::new(b"") }
+}
+
+fn name(name: &str) -> Opaque<'_, { nfs::wire::v4::types::NAME_LIMIT }> {
+    Opaque::new(name.as_bytes())
+}
+
+impl Nfs4 {
+    /// A client with a new verifier: what the one of this name had before is gone.
+    pub async fn new(service: &Arc<Service>, machine: usize, life: u64) -> Self {
+        let name = ["first", "second"][machine % 2];
+        let rpc = Rpc::new(service, machine);
+        let mut client =
+            Self { rpc, name, client: 0, session: [0; 16], used: 0, opened: 0, slots: HashMap::new() };
+        client.begin(life).await;
+        client
+    }
+
+    async fn begin(&mut self, life: u64) {
+        let exchange = Operation::ExchangeId(ExchangeId {
+            verifier: life.to_be_bytes(),
+            name: Opaque::new(self.name.as_bytes()),
+            flags: 0,
+            protect: StateProtect::None,
+            implementation: Implementation,
+        });
+        let reply = self.compound(&[exchange]).await.expect("a client");
+        let exchanged = ExchangedId::decode(&mut Reader::new(&reply[8..])).expect("an id");
+        self.client = exchanged.client;
+        let channel = ChannelAttributes {
+            header_padding: 0,
+            request_size: 1 << 20,
+            reply_size: 1 << 20,
+            kept_size: 4096,
+            operations: 16,
+            requests: 1,
+            inbound_reads: None,
+        };
+        let security = CallbackSecurity { none: true, ..CallbackSecurity::default() };
+        let create = Operation::CreateSession(CreateSession {
+            client: exchanged.client,
+            sequence: exchanged.sequence,
+            flags: 0,
+            fore: channel,
+            back: channel,
+            program: 0x4000_0000,
+            security,
+        });
+        let reply = self.compound(&[create]).await.expect("a session");
+        self.session = CreatedSession::decode(&mut Reader::new(&reply[8..])).expect("a session").session;
+        self.calls(&[Operation::ReclaimComplete(false)]).await.expect("nothing to reclaim");
+    }
+
+    /// The results after the head.
+    async fn compound(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+        let reply = self.rpc.call((PROGRAM, 4, COMPOUND), &Encoded(operations)).await;
+        let mut r = Reader::new(&reply);
+        let head = ReplyHead::decode(&mut r).expect("a head");
+        if head.status == Status::OK { Ok(r.rest().to_vec()) } else { Err(head.status.0.into()) }
+    }
+
+    /// The same in the session: the results of the last operation after its number and status.
+    async fn calls(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+        self.used += 1;
+        let sequence =
+            Sequence { session: self.session, sequence: self.used, slot: 0, highest_slot: 0, cache: false };
+        let all = [&[Operation::Sequence(sequence)], operations].concat();
+        self.compound(&all).await
+    }
+
+    /// The results of the last of these operations. Those before it have no results but their status.
+    async fn last(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+        let reply = self.calls(operations).await?;
+        Ok(reply[SEQUENCE_RESULTS + operations.len() * 8..].to_vec())
+    }
+
+    fn to_folder(at: &str) -> (Vec<Operation<'_>>, &str) {
+        let mut way = vec![Operation::PutRoot(()), Operation::LookUp(name(SHARE))];
+        match at.split_once('/') {
+            None => (way, at),
+            Some((folder, last)) => {
+                way.push(Operation::LookUp(name(folder)));
+                (way, last)
+            }
+        }
+    }
+
+    fn to_file(at: &str) -> Vec<Operation<'_>> {
+        let (mut way, last) = Self::to_folder(at);
+        if !last.is_empty() {
+            way.push(Operation::LookUp(name(last)));
+        }
+        way
+    }
+
+    async fn open(&mut self, at: &str, how: OpenHow<'_>, access: Modes, deny: Modes) -> Done<Held> {
+        self.opened += 1;
+        let owner = self.opened.to_be_bytes();
+        let bits = |modes: Modes| u32::from(modes.r) | u32::from(modes.w) << 1;
+        let (mut way, last) = Self::to_folder(at);
+        way.push(Operation::Open(Open {
+            sequence: 0,
+            access: bits(access),
+            deny: bits(deny),
+            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            how,
+            claim: Claim::Name(name(last)),
+        }));
+        way.push(Operation::GetHandle(()));
+        let reply = self.calls(&way).await?;
+        let mut r = Reader::new(&reply[SEQUENCE_RESULTS + (way.len() - 1) * 8..]);
+        let state = StateId::decode(&mut r).expect("a stateid");
+        ChangeInfo::decode(&mut r).expect("a change");
+        r.skip(4).expect("flags");
+        Bitmap::decode(&mut r).expect("attributes");
+        assert_eq!(DelegationType::decode(&mut r), Ok(DelegationType::NONE));
+        r.skip(8).expect("the status of GETFH");
+        let handle: Opaque<'_, 128> = Decode::decode(&mut r).expect("a handle");
+        Ok(Held { handle: handle.to_vec(), state, locks: None })
+    }
+
+    async fn close(&mut self, held: &Held) -> Done<()> {
+        let close = Close { sequence: 0, state: held.state };
+        self.calls(&[Operation::PutHandle(Opaque::new(&held.handle)), Operation::Close(close)])
+            .await
+            .map(drop)
+    }
+
+    /// The operation on the file of a slot.
+    async fn with(&mut self, slot: Slot, operation: Operation<'_>) -> Done<Vec<u8>> {
+        let handle = self.slots[&slot].handle.clone();
+        self.last(&[Operation::PutHandle(Opaque::new(&handle)), operation]).await
+    }
+
+    async fn lock(&mut self, slot: Slot, At(offset, length): At, exclusive: bool) -> Done<()> {
+        let (held, owner) = (&self.slots[&slot], (slot as u64 | 1 << 40).to_be_bytes());
+        let owner = Owner { client: self.client, name: Opaque::new(&owner) };
+        let locker = match held.locks {
+            Some(state) => Locker::Known(state, 0),
+            None => Locker::New(NewLocker { open_sequence: 0, open: held.state, sequence: 0, owner }),
+        };
+        let kind = if exclusive { LockType::WRITE } else { LockType::READ };
+        let lock = Operation::Lock(Lock { kind, reclaim: false, offset, length, locker });
+        let reply = self.with(slot, lock).await?;
+        let state = StateId::decode(&mut Reader::new(&reply)).expect("a stateid");
+        self.slots.get_mut(&slot).expect("open").locks = Some(state);
+        Ok(())
+    }
+
+    async fn unlock(&mut self, slot: Slot, At(offset, length): At) -> Done<()> {
+        let Some(state) = self.slots[&slot].locks else { return Ok(()) };
+        let unlock = Unlock { kind: LockType::WRITE, sequence: 0, state, offset, length };
+        let reply = self.with(slot, Operation::Unlock(unlock)).await?;
+        let state = StateId::decode(&mut Reader::new(&reply)).expect("a stateid");
+        self.slots.get_mut(&slot).expect("open").locks = Some(state);
+        Ok(())
+    }
+
+    async fn attributes(&mut self, at: &str) -> Done<Stat> {
+        let mut way = Self::to_file(at);
+        way.push(Operation::GetAttr(Bitmap::of(&[TYPE, SIZE, MODE, TIME_MODIFY, NAMED_ATTR])));
+        let reply = self.last(&way).await?;
+        let found = Values::decode(&mut Reader::new(&reply)).expect("attributes");
+        let folder = found.kind == Some(FileType::DIR);
+        Ok(Stat {
+            folder,
+            size: if folder { 0 } else { found.size.expect("a size") },
+            date: found.time_modify.and_then(|time| u32::try_from(time.seconds).ok()),
+            read_only: Some(found.mode.expect("a mode") & 0o222 == 0),
+        })
+    }
+
+    async fn list(&mut self, at: &str) -> Done<BTreeSet<String>> {
+        let mut way = Self::to_file(at);
+        let (dir_count, max_count) = (1 << 15, 1 << 16);
+        let wanted = Bitmap::default();
+        way.push(Operation::ReadDir(ReadDir { cookie: 0, verifier: [0; 8], dir_count, max_count, wanted }));
+        let reply = self.last(&way).await?;
+        let mut r = Reader::new(&reply[8..]);
+        let mut names = BTreeSet::new();
+        while r.u32_be().expect("whether another follows") == 1 {
+            r.skip(8).expect("a cookie");
+            let name: Opaque<'_, 256> = Decode::decode(&mut r).expect("a name");
+            names.insert(String::from_utf8(name.to_vec()).expect("UTF-8"));
+            Attributes::decode(&mut r).expect("attributes");
+        }
+        Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
+    }
+
+    async fn set(&mut self, way: Vec<Operation<'_>>, state: StateId, values: Values<'_>) -> Done<()> {
+        let mut w = Writer::new();
+        values.encode(&mut w);
+        let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).expect("just written");
+        let set = Operation::SetAttr(SetAttr { state, attributes });
+        self.calls(&[way, vec![set]].concat()).await.map(drop)
+    }
+
+    async fn copy(&mut self, from: &str, to: &str) -> Done<()> {
+        let (r, rw) = (Modes { r: true, ..Modes::default() }, Modes { r: true, w: true, d: false });
+        let source = self.open(from, OpenHow::Existing, r, Modes::default()).await?;
+        let done = match self.open(to, OpenHow::Guarded(none()), rw, Modes::default()).await {
+            Err(status) => Err(status),
+            Ok(target) => {
+                let copy = CopyRange {
+                    from_state: source.state,
+                    to_state: target.state,
+                    from: 0,
+                    to: 0,
+                    count: 0, // to the end of the source
+                    consecutive: true,
+                    synchronous: true,
+                    servers: Servers(0),
+                };
+                let operations = [
+                    Operation::PutHandle(Opaque::new(&source.handle)),
+                    Operation::Save(()),
+                    Operation::PutHandle(Opaque::new(&target.handle)),
+                    Operation::Copy(copy),
+                ];
+                let done = self.calls(&operations).await.map(drop);
+                self.close(&target).await.and(done)
+            }
+        };
+        self.close(&source).await.and(done)
+    }
+
+    pub async fn apply(&mut self, op: &Op) -> Answered {
+        let nothing = match *op {
+            Op::Open { at, access, deny, slot, fork: Fork::Data, .. } => {
+                let held = self.open(at, OpenHow::Existing, access, deny).await?;
+                self.slots.insert(slot, held);
+                Ok(())
+            }
+            Op::Read(slot, At(offset, length)) => {
+                let read = Read { state: self.slots[&slot].state, offset, count: length as u32 };
+                let reply = self.with(slot, Operation::Read(read)).await?;
+                let data: Opaque<'_, { 1 << 20 }> =
+                    Decode::decode(&mut Reader::new(&reply[4..])).expect("data");
+                return Ok(Data::Bytes(data.to_vec()));
+            }
+            Op::Write(slot, At(offset, length), byte) => {
+                let data = vec![byte; length as usize];
+                let (state, data) = (self.slots[&slot].state, Opaque::new(&data));
+                let write = Write { state, offset, stable: StableHow::FILE_SYNC, data };
+                self.with(slot, Operation::Write(write)).await.map(drop)
+            }
+            Op::Truncate(slot, length) => {
+                let (handle, state) = (self.slots[&slot].handle.clone(), self.slots[&slot].state);
+                let values = Values { size: Some(length), ..Values::default() };
+                self.set(vec![Operation::PutHandle(Opaque::new(&handle))], state, values).await
+            }
+            Op::Lock { slot, range, exclusive } => self.lock(slot, range, exclusive).await,
+            Op::Unlock(slot, range) => self.unlock(slot, range).await,
+            Op::Close(slot) => {
+                if self.slots[&slot].locks.is_some() {
+                    self.unlock(slot, At(0, u64::MAX)).await?; // RFC 8881 18.2: before CLOSE
+                }
+                let held = self.slots.remove(&slot).expect("open");
+                self.close(&held).await
+            }
+            _ => return self.apply_by_name(op).await,
+        };
+        nothing.map(|()| Data::Nothing)
+    }
+
+    async fn apply_by_name(&mut self, op: &Op) -> Answered {
+        let nothing = match *op {
+            Op::Make(_, at) => {
+                let r = Modes { r: true, ..Modes::default() };
+                let held = self.open(at, OpenHow::Guarded(none()), r, Modes::default()).await?;
+                self.close(&held).await
+            }
+            Op::MakeFolder(_, at) => self.create(at, CreateType::Other(FileType::DIR)).await,
+            Op::Symlink(_) => self.create(LINK, CreateType::Link(Opaque::new(b"a"))).await,
+            Op::ReadLink(_) => {
+                let way = [Self::to_file(LINK), vec![Operation::ReadLink(())]].concat();
+                let reply = self.last(&way).await?;
+                let target: Opaque<'_, 256> = Decode::decode(&mut Reader::new(&reply)).expect("a target");
+                return Ok(Data::Bytes(target.to_vec()));
+            }
+            Op::Remove(_, at) | Op::RemoveFolder(_, at) => {
+                let (mut way, last) = Self::to_folder(at);
+                way.push(Operation::Remove(name(last)));
+                self.calls(&way).await.map(drop)
+            }
+            Op::Rename { from, to, .. } => {
+                let ((mut way, from), (to_folder, to)) = (Self::to_folder(from), Self::to_folder(to));
+                way.push(Operation::Save(()));
+                way.extend(to_folder);
+                way.push(Operation::Rename(Rename { from: name(from), to: name(to) }));
+                self.calls(&way).await.map(drop)
+            }
+            Op::Link { at, new, .. } => {
+                let (mut way, (folder, last)) = (Self::to_file(at), Self::to_folder(new));
+                way.push(Operation::Save(()));
+                way.extend(folder);
+                way.push(Operation::Link(name(last)));
+                self.calls(&way).await.map(drop)
+            }
+            Op::List(_, at) => return self.list(at).await.map(Data::Names),
+            Op::SetXattr { at, name: which, length, byte, .. } => {
+                let value = vec![byte; length];
+                let set = SetXattr {
+                    option: SetOption::EITHER,
+                    name: name(XATTRS[which]),
+                    value: Opaque::new(&value),
+                };
+                self.calls(&[Self::to_file(at), vec![Operation::SetXattr(set)]].concat()).await.map(drop)
+            }
+            Op::GetXattr { at, name: which, .. } => {
+                let way = [Self::to_file(at), vec![Operation::GetXattr(name(XATTRS[which]))]].concat();
+                let reply = self.last(&way).await?;
+                let value: Opaque<'_, { 1 << 16 }> =
+                    Decode::decode(&mut Reader::new(&reply)).expect("a value");
+                return Ok(Data::Bytes(value.to_vec()));
+            }
+            Op::RemoveXattr { at, name: which, .. } => {
+                let remove = Operation::RemoveXattr(name(XATTRS[which]));
+                self.calls(&[Self::to_file(at), vec![remove]].concat()).await.map(drop)
+            }
+            Op::SetDate(_, at, seconds) => {
+                let time = SetTime::ToClientTime(NfsTime { seconds: seconds.into(), nanoseconds: 0 });
+                debug_assert_eq!(TIME_MODIFY_SET, attributes::TIME_MODIFY_SET);
+                let values = Values { time_modify_set: Some(time), ..Values::default() };
+                self.set(Self::to_file(at), StateId::ANONYMOUS, values).await
+            }
+            Op::Stat(_, at) => return self.attributes(at).await.map(Data::Stat),
+            Op::Copy { from, to, .. } => self.copy(from, to).await,
+            _ => unreachable!("{op:?} is not generated for NFSv4"),
+        };
+        nothing.map(|()| Data::Nothing)
+    }
+
+    async fn create(&mut self, at: &str, kind: CreateType<'_>) -> Done<()> {
+        let (mut way, last) = Self::to_folder(at);
+        way.push(Operation::Create(Create { kind, name: name(last), attributes: none() }));
+        self.calls(&way).await.map(drop)
+    }
+}

@@ -1,0 +1,142 @@
+//! A list of operations, done by a fresh server and by the model at once; and the shortest list that still fails.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use vfs::backend::Backend;
+
+use crate::model::Model;
+use crate::op::{Answered, Class, Data, Expected, Op, Slot, Stat, Who};
+use crate::table;
+use crate::world::World;
+
+/// What kind of disagreement it is: shrinking keeps it.
+pub type Signature = (std::mem::Discriminant<Op>, Option<(Who, Option<i64>)>, Option<Vec<Class>>);
+
+/// The most runs that look for a shorter list.
+const MOST_RUNS: usize = 2_000;
+
+/// Where the server and the model disagree.
+pub struct Disagreement {
+    /// The operation's place in the list.
+    pub at: usize,
+    pub op: Op,
+    pub expected: Expected,
+    /// What the server answered; `None` if it panicked.
+    pub answered: Option<(Who, Answered)>,
+}
+
+impl Disagreement {
+    pub fn signature(&self) -> Signature {
+        let status = |(who, answered): &(Who, Answered)| (who.first(), answered.as_ref().err().copied());
+        let reasons = match &self.expected {
+            Expected::Refused(reasons) => Some(reasons.clone()),
+            _ => None,
+        };
+        (std::mem::discriminant(&self.op), self.answered.as_ref().map(status), reasons)
+    }
+}
+
+impl fmt::Display for Disagreement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "operation {}, {:?}: the model expects {:?}, the server ",
+            self.at, self.op, self.expected
+        )?;
+        match &self.answered {
+            None => write!(f, "panics"),
+            Some((_, Ok(data))) => write!(f, "answers {data:?}"),
+            Some((who, Err(status))) => write!(f, "answers {}", table::name(who.protocol(), *status)),
+        }
+    }
+}
+
+/// Does these operations. Returns how many of them both sides did.
+pub fn run(disk: Arc<dyn Backend>, operations: &[Op]) -> Result<usize, Box<Disagreement>> {
+    // As root, a server's thread acts as the user on the host, and stays that user.
+    let apart = || std::thread::scope(|scope| scope.spawn(|| run_here(disk, operations)).join());
+    apart().expect("panics of a server are caught")
+}
+
+fn run_here(disk: Arc<dyn Backend>, operations: &[Op]) -> Result<usize, Box<Disagreement>> {
+    let (mut world, mut model) = (World::new(disk), Model::default());
+    let mut done = 0;
+    for (at, op) in operations.iter().enumerate() {
+        let owners: BTreeMap<Slot, Who> = model.opens.iter().map(|(slot, held)| (*slot, held.who)).collect();
+        let expected = model.apply(op);
+        if expected == Expected::Skipped {
+            continue;
+        }
+        done += 1;
+        let of = |slot: Slot| owners[&slot];
+        let answered = catch_unwind(AssertUnwindSafe(|| world.apply(op, of))).ok();
+        let who = op.client(of);
+        if !answered.as_ref().is_some_and(|answered| agrees(who, &expected, answered)) {
+            let answered = answered.map(|answered| (who, answered));
+            return Err(Box::new(Disagreement { at, op: *op, expected, answered }));
+        }
+    }
+    Ok(done)
+}
+
+fn agrees(who: Who, expected: &Expected, answered: &Answered) -> bool {
+    match (expected, answered) {
+        (Expected::Done(Data::Stat(wanted)), Ok(Data::Stat(found))) => same(wanted, found),
+        (Expected::Done(wanted), Ok(found)) => wanted == found,
+        (Expected::Refused(reasons), Err(status)) => {
+            reasons.iter().any(|class| table::says(who.protocol(), *status, *class))
+        }
+        _ => false,
+    }
+}
+
+/// What the model does not know is not compared.
+fn same(wanted: &Stat, found: &Stat) -> bool {
+    wanted.folder == found.folder
+        && wanted.size == found.size
+        && (wanted.date.is_none() || wanted.date == found.date)
+        && (wanted.read_only.is_none() || wanted.read_only == found.read_only)
+}
+
+/// The shortest list that is found by leaving out parts of one that fails: delta debugging. A list counts as failing
+/// if its first disagreement is of the same kind.
+pub fn shrink(
+    disk: impl Fn() -> Arc<dyn Backend>,
+    operations: &[Op],
+    first: Box<Disagreement>,
+) -> (Vec<Op>, Box<Disagreement>) {
+    let kind = first.signature();
+    let (mut list, mut why) = (operations[..=first.at].to_vec(), first);
+    let (mut part, mut runs) = (list.len().div_ceil(2), 0);
+    while part > 0 && runs < MOST_RUNS {
+        let (mut start, mut shorter) = (0, false);
+        while start < list.len() && runs < MOST_RUNS {
+            let end = list.len().min(start + part);
+            let candidate = [&list[..start], &list[end..]].concat();
+            runs += 1;
+            match run(disk(), &candidate) {
+                Err(disagreement) if disagreement.signature() == kind => {
+                    list = candidate[..=disagreement.at].to_vec();
+                    (why, shorter) = (disagreement, true);
+                }
+                _ => start = end,
+            }
+        }
+        part = if shorter && part == 1 { 1 } else { part / 2 };
+    }
+    (list, why)
+}
+
+/// The list as the body of a test.
+pub fn program(operations: &[Op]) -> String {
+    let lines: String = operations.iter().map(|op| format!("        {},\n", expression(op))).collect();
+    format!("    agree(&[\n{lines}    ]);")
+}
+
+/// An operation as an expression of Rust.
+fn expression(op: &Op) -> String {
+    format!("Op::{op:?}")
+}
