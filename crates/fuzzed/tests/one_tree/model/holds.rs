@@ -58,10 +58,10 @@ impl Model {
         self.opens.values().any(|open| open.node == node && open.is_open() && open.fork == Fork::Resource)
     }
 
-    /// A Mac is not bound by its own deny modes.
+    /// Macs rename files that Macs have open, whatever these deny (`vfs::Actor::renames_open`). They do not remove them.
     pub(super) fn denied_to_leave(&self, who: Who, node: NodeId) -> Reasons {
-        let is_own = |open: &Held| open.who == who && who.protocol() == Protocol::Afp;
-        let denies = |open: &Held| open.node == node && open.denies_leaving() && !is_own(open);
+        let afp = who.protocol() == Protocol::Afp;
+        let denies = |open: &Held| open.node == node && if afp { open.deny.d } else { open.denies_leaving() };
         if self.opens.values().any(denies) { vec![Class::Shared] } else { Reasons::new() }
     }
 
