@@ -44,7 +44,7 @@ pub(crate) fn serve(
     let figures = Arc::new(move || figures(&counted.held(), started));
     let metrics = (Metrics::of_process(), figures as Arc<dyn Fn() -> Figures + Send + Sync>);
     let console = Arc::new(Console::new(running.clone()));
-    console.sample();
+    console.start();
     let manage: Arc<dyn Manage> = console;
     let api =
         Api::new(settings.state.clone(), (running.clone(), manage), metrics, logins, (events, log::kept()));

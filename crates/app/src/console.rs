@@ -4,6 +4,7 @@ mod backups;
 mod change;
 mod files;
 mod forecast;
+mod hooks;
 mod jobs;
 mod snapshots;
 mod watching;
@@ -25,6 +26,7 @@ use web::manage::{
     SpaceStatus,
 };
 use web::watching::Watched;
+use web::webhooks::{NewWebhook, WebhookStatus};
 use web::{Events, Manage};
 
 use crate::dataset::space;
@@ -55,17 +57,20 @@ pub(crate) struct Console {
     running: Arc<Running>,
     changes: change::Changes,
     forecast: forecast::Forecast,
+    hooks: hooks::Hooks,
 }
 
 impl Console {
     pub(crate) fn new(running: Arc<Running>) -> Self {
         let state = running.current().settings.server.state.clone();
         let forecast = as_ourselves(|| forecast::Forecast::of(&state)).unwrap_or_default();
-        Self { running, changes: change::Changes::default(), forecast }
+        Self { running, changes: change::Changes::default(), forecast, hooks: hooks::Hooks::default() }
     }
 
-    /// Takes samples of the space for the forecast, until the console is dropped. Needs a tokio runtime.
-    pub(crate) fn sample(self: &Arc<Self>) {
+    /// Takes samples of the space for the forecast, until the console is dropped; sends what webhooks are to be told. Needs a
+    /// tokio runtime.
+    pub(crate) fn start(self: &Arc<Self>) {
+        self.hooks.start(&self.running);
         let console = Arc::downgrade(self);
         tokio::spawn(async move {
             let mut every = tokio::time::interval(std::time::Duration::from_secs(forecast::EVERY));
@@ -176,6 +181,18 @@ impl Manage for Console {
 
     fn watch(&self, folder: &str, below: bool) -> Result<Watched, Vec<String>> {
         self.as_server(|| watching::watch(&self.running, folder, below))
+    }
+
+    fn webhooks(&self) -> Vec<WebhookStatus> {
+        self.hooks.list()
+    }
+
+    fn add_webhook(&self, new: NewWebhook) -> Result<WebhookStatus, Vec<String>> {
+        self.as_server(|| self.hooks.add(&self.running, new))
+    }
+
+    fn remove_webhook(&self, id: u64) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| self.hooks.remove(&self.running, id))
     }
 
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {

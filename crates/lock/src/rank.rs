@@ -47,6 +47,8 @@ ranks! {
     // The program.
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,
+    /// Held while a webhook is made or removed.
+    Webhooks Known,
     /// Held during a reload of the settings: one reload runs at a time.
     Reloading Known,
     /// The volumes of the shared folders.
@@ -449,6 +451,8 @@ ranks! {
     ApiJobs Known,
     /// The listeners to changes.
     ApiListeners Known,
+    /// Why a webhook sends nothing.
+    WebhookError Known,
     /// How much space the shares have used.
     SpaceSamples Known,
     /// The throughput of the last day.

@@ -21,7 +21,7 @@ use utoipa::{IntoParams, ToSchema};
 use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
-use crate::{Api, Scope, assets, backups, code, console, files, login};
+use crate::{Api, Scope, assets, backups, code, console, files, login, webhooks};
 
 /// The longest body of a request in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -54,6 +54,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/backups", get(backups::backups))
         .route("/v1/files", get(files::folder))
         .route("/v1/code", get(code::code))
+        .route("/v1/webhooks", get(webhooks::webhooks))
         .route("/v1/jobs", get(jobs::jobs))
         .route("/v1/jobs/{id}", get(jobs::job))
         .route("/v1/benchmarks", get(jobs::benchmarks))
@@ -72,6 +73,8 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/snapshots/remove", post(console::remove_snapshot))
         .route("/v1/snapshots/restore", post(console::restore))
         .route("/v1/shares", post(console::share))
+        .route("/v1/webhooks", post(webhooks::add))
+        .route("/v1/webhooks/remove", post(webhooks::remove))
         .route("/v1/jobs", post(jobs::start))
         .route("/v1/jobs/{id}/cancel", post(jobs::cancel));
     let guarded = |router: Router<Api>, scope: Scope| {

@@ -29,6 +29,7 @@ pub mod testing;
 mod tls;
 pub mod tokens;
 pub mod watching;
+pub mod webhooks;
 
 #[cfg(test)]
 mod tests;

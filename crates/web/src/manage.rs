@@ -11,6 +11,7 @@ use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
 use crate::watching::Watched;
+use crate::webhooks::{NewWebhook, WebhookStatus};
 
 /// The server, as the console administers it. All methods may block.
 pub trait Manage: Send + Sync + 'static {
@@ -98,6 +99,21 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// It cannot be watched; the lines have the reasons.
     fn watch(&self, folder: &str, below: bool) -> Result<Watched, Vec<String>>;
+
+    /// The webhooks.
+    fn webhooks(&self) -> Vec<WebhookStatus>;
+
+    /// Makes a webhook, which is kept. It is called where a tokio runtime is entered. The folder has no `.` and `..`.
+    ///
+    /// # Errors
+    /// It cannot be made; the lines have the reasons.
+    fn add_webhook(&self, new: NewWebhook) -> Result<WebhookStatus, Vec<String>>;
+
+    /// Removes a webhook.
+    ///
+    /// # Errors
+    /// There is none with this number; the lines say so.
+    fn remove_webhook(&self, id: u64) -> Result<Vec<String>, Vec<String>>;
 
     /// The backups of Macs.
     ///

@@ -4,7 +4,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
-use crate::{api, backups, code, console, files, login};
+use crate::{api, backups, code, console, files, login, webhooks};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -23,7 +23,7 @@ use crate::{api, backups, code, console, files, login};
         console::overview, console::throughput, console::events, console::accounts, console::log,
         console::settings, console::change, console::undo,
         jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::benchmarks, jobs::report, jobs::compare,
-        code::code, console::share, files::folder, files::file, backups::backups,
+        webhooks::webhooks, webhooks::add, webhooks::remove, code::code, console::share, files::folder, files::file, backups::backups,
         console::snapshots, console::take_snapshot, console::remove_snapshot, console::restore
     ),
     modifiers(&Tokens)

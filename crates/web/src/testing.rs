@@ -25,6 +25,7 @@ use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::watching::Watched;
+use crate::webhooks::{NewWebhook, WebhookStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
 /// A part of answers that only administrators may read.
@@ -177,6 +178,18 @@ impl Manage for MadeUp {
 
     fn watch(&self, folder: &str, _: bool) -> Result<Watched, Vec<String>> {
         Err(vec![format!("{CONFIDENTIAL}{folder}")])
+    }
+
+    fn webhooks(&self) -> Vec<WebhookStatus> {
+        Vec::new()
+    }
+
+    fn add_webhook(&self, new: NewWebhook) -> Result<WebhookStatus, Vec<String>> {
+        Err(vec![format!("{CONFIDENTIAL}{}", new.url)])
+    }
+
+    fn remove_webhook(&self, _: u64) -> Lines {
+        Ok(Vec::new())
     }
 
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {

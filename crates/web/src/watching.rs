@@ -77,7 +77,7 @@ impl Watched {
     }
 
     /// The next event.
-    pub(crate) async fn next(&mut self) -> Next {
+    pub async fn next(&mut self) -> Next {
         (self.next)(self.watching.next().await)
     }
 }

@@ -12,6 +12,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::raised::News;
+pub(crate) use webhook::post;
 
 /// The most alerts that wait to be sent.
 const MOST_WAITING: usize = 64;
@@ -107,7 +108,7 @@ async fn send(way: &Way, message: &Message, pauses: &[Duration]) -> anyhow::Resu
     loop {
         let attempt = async {
             match way {
-                Way::Webhook(url) => webhook::post(url, serde_json::to_vec(message)?).await,
+                Way::Webhook(url) => post(url, serde_json::to_vec(message)?, &[]).await,
                 Way::Mail(settings) => mail::send(settings, message).await,
             }
         };

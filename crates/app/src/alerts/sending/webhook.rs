@@ -16,22 +16,22 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use url::Url;
 
-/// Sends JSON to a URL. Redirects are not followed.
+/// Sends JSON to a URL, with these further headers. Redirects are not followed.
 ///
 /// # Errors
 /// The server cannot be reached, its certificate is not valid, or its answer is no success.
-pub(super) async fn post(url: &str, json: Vec<u8>) -> anyhow::Result<()> {
+pub(crate) async fn post(url: &str, json: Vec<u8>, headers: &[(&str, String)]) -> anyhow::Result<()> {
     let url = Url::parse(url).context("the URL is not valid")?;
     let host = url.host_str().context("the URL has no host")?;
     let port = url.port_or_known_default().context("the URL has no port")?;
     let at = (host.trim_matches(['[', ']']), port);
     let tcp = TcpStream::connect(at).await.with_context(|| format!("{host}:{port} cannot be reached"))?;
     match url.scheme() {
-        "http" => exchange(tcp, &url, json).await,
+        "http" => exchange(tcp, &url, json, headers).await,
         "https" => {
             let name = ServerName::try_from(at.0.to_owned()).context("the host's name is not valid")?;
             let tls = connector()?.connect(name, tcp).await;
-            exchange(tls.with_context(|| format!("no TLS with {host}:{port}"))?, &url, json).await
+            exchange(tls.with_context(|| format!("no TLS with {host}:{port}"))?, &url, json, headers).await
         }
         other => bail!("{other} is not supported"),
     }
@@ -53,7 +53,7 @@ fn connector() -> anyhow::Result<TlsConnector> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-async fn exchange<S>(stream: S, url: &Url, json: Vec<u8>) -> anyhow::Result<()>
+async fn exchange<S>(stream: S, url: &Url, json: Vec<u8>, headers: &[(&str, String)]) -> anyhow::Result<()>
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
@@ -67,7 +67,9 @@ where
         (host, Some(port)) => format!("{host}:{port}"),
         (host, None) => host.to_owned(),
     };
-    let request = Request::post(path)
+    let request = Request::post(path);
+    let request = headers.iter().fold(request, |request, (name, value)| request.header(*name, value));
+    let request = request
         .header(HOST, host)
         .header(CONTENT_TYPE, "application/json")
         .header(USER_AGENT, concat!("fourfold/", env!("CARGO_PKG_VERSION")))

@@ -6,8 +6,8 @@ use anyhow::{Result, ensure};
 use serde_json::json;
 
 use super::browser::{Browser, Look};
-use super::{cost, jobs};
 use super::place::{ADMIN, HOSTILE, ODD, Place};
+use super::{cost, jobs, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
@@ -68,6 +68,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a LUN is cloned by a job", jobs::lun),
     ("a folder is shared, shown with a QR code, and taken back", jobs::share),
     ("changes in a folder are told", jobs::changes),
+    ("changes are sent to a webhook, again if it refuses", webhook::told),
     ("an idle API costs at most 2 threads and 4 MiB", cost::idle),
     ("hostile names stay text", hostile_names),
     ("a message is sent", message),

@@ -30,7 +30,8 @@ pub fn idle(scene: &mut Scene) -> Result<()> {
     Ok(())
 }
 
-/// The threads and the resident KiB of a server with this port for the API.
+/// The threads of a server with this port for the API, and its KiB of memory besides the program itself: what is mapped of
+/// the program depends on how it was built.
 fn cost(folder: &Path, api: &str) -> Result<(u64, u64)> {
     let (settings, state) = (folder.join("fourfold.toml"), folder.join(format!("state-{api}")));
     let ports = ["--admin-port", api, "--nfs-port", "0", "--smb-port", "0", "--bonjour", "off"];
@@ -42,5 +43,5 @@ fn cost(folder: &Path, api: &str) -> Result<(u64, u64)> {
         let number = line.and_then(|rest| rest.split_whitespace().next()).and_then(|text| text.parse().ok());
         number.with_context(|| format!("the kernel does not tell {name}"))
     };
-    Ok((field("Threads:")?, field("VmRSS:")?))
+    Ok((field("Threads:")?, field("RssAnon:")?))
 }

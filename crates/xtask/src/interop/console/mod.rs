@@ -6,6 +6,7 @@ mod cost;
 mod jobs;
 mod pictures;
 mod place;
+mod webhook;
 
 use anyhow::Result;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -1,0 +1,77 @@
+//! Changes in folders, sent to other programs by HTTP.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::Api;
+use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::console::{answered, check_inside};
+
+/// A webhook to make.
+#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewWebhook {
+    /// The share, or a folder of it: `studio/scenes`.
+    pub folder: String,
+    /// Also all folders below.
+    #[serde(default)]
+    pub below: bool,
+    /// Where changes are sent to: `http` or `https`.
+    pub url: String,
+    /// The secret of the signatures: 16 to 200 bytes. It is never shown.
+    pub secret: String,
+}
+
+/// A webhook.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct WebhookStatus {
+    /// Its number.
+    pub id: u64,
+    /// The folder that is watched.
+    pub folder: String,
+    /// Also all folders below.
+    pub below: bool,
+    /// Where changes are sent to.
+    pub url: String,
+    /// Messages that were sent since the server started,
+    pub sent: u64,
+    /// and those that could not be sent, also not by the last attempt.
+    pub failed: u64,
+    /// Changes that are lost: those of messages that could not be sent.
+    pub lost: u64,
+    /// How often there were more changes than the server keeps for the webhook.
+    pub missed: u64,
+    /// Why nothing is sent now; empty: all is well.
+    pub error: String,
+}
+
+/// The webhooks.
+#[utoipa::path(get, path = "/v1/webhooks", security(("token" = ["read"])), responses((status = 200, description = "The webhooks, without their secrets", body = Vec<WebhookStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn webhooks(State(api): State<Api>) -> Result<Response, Failure> {
+    answered(blocking(move || Ok(api.manage.webhooks())).await?)
+}
+
+/// Makes a webhook. It is kept over restarts.
+#[utoipa::path(post, path = "/v1/webhooks", request_body = NewWebhook, security(("token" = ["write"])), responses((status = 200, description = "It is made", body = WebhookStatus), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn add(State(api): State<Api>, new: Body<NewWebhook>) -> Result<Response, Failure> {
+    let new = body(new)?;
+    check_inside(&new.folder)?;
+    answered(blocking(move || api.manage.add_webhook(new)).await?)
+}
+
+/// A webhook to remove.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct OldWebhook {
+    /// Its number.
+    id: u64,
+}
+
+/// Removes a webhook.
+#[utoipa::path(post, path = "/v1/webhooks/remove", request_body = OldWebhook, security(("token" = ["write"])), responses((status = 200, description = "It is removed", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn remove(State(api): State<Api>, old: Body<OldWebhook>) -> Result<Response, Failure> {
+    let OldWebhook { id } = body(old)?;
+    done(blocking(move || api.manage.remove_webhook(id)).await?)
+}
