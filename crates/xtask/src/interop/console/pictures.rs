@@ -42,6 +42,9 @@ const PICTURES: &[(&str, &str, Look)] = &[
     ("backups", "console-backups", LOW),
     ("caches", "console-caches-dark", Look { dark: true, ..WIDE }),
     ("accounts", "console-accounts", LOW),
+    ("names", "console-names", LOW),
+    ("benchmarks", "console-benchmarks", Look { height: 900, ..WIDE }),
+    ("jobs", "console-jobs", LOW),
     ("settings?share=backups", "console-settings", Look { height: 700, ..WIDE }),
     ("log", "console-log", LOW),
 ];
