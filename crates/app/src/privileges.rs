@@ -5,13 +5,14 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
 /// Acting as the caller, opening files by handle, changing owners, making devices where a share
-/// allows them, and using the standard ports.
-const NEEDED: [(CapabilitySet, &str); 9] = [
+/// allows them, letting local programs wait for clients, and using the standard ports.
+const NEEDED: [(CapabilitySet, &str); 10] = [
     (CapabilitySet::CHOWN, "CAP_CHOWN"),
     (CapabilitySet::DAC_OVERRIDE, "CAP_DAC_OVERRIDE"),
     (CapabilitySet::DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH"),
     (CapabilitySet::FOWNER, "CAP_FOWNER"),
     (CapabilitySet::FSETID, "CAP_FSETID"),
+    (CapabilitySet::LEASE, "CAP_LEASE"),
     (CapabilitySet::MKNOD, "CAP_MKNOD"),
     (CapabilitySet::NET_BIND_SERVICE, "CAP_NET_BIND_SERVICE"),
     (CapabilitySet::SETGID, "CAP_SETGID"),

@@ -77,6 +77,7 @@ struct Folder {
     style: Style,
     read_only_by_mode: bool,
     safe_save: bool,
+    local_recall: bool,
     snapshots: SnapshotFolder,
 }
 
@@ -102,6 +103,7 @@ impl Folder {
             style: style(share.mac_layout),
             read_only_by_mode: share.read_only_by_mode,
             safe_save: share.safe_save,
+            local_recall: share.local_recall,
             snapshots: share.snapshot_folder,
         })
     }
@@ -212,9 +214,17 @@ impl Volumes {
         let host = Host::open(&share.path, &options).with_context(refused)?;
         share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let Folder { denials, style, read_only_by_mode, safe_save, .. } = folder;
-        let options =
-            VolumeOptions { read_only, cache, sidecars, denials, style, read_only_by_mode, safe_save };
+        let Folder { denials, style, read_only_by_mode, safe_save, local_recall, .. } = folder;
+        let options = VolumeOptions {
+            read_only,
+            cache,
+            sidecars,
+            denials,
+            style,
+            read_only_by_mode,
+            safe_save,
+            local_recall,
+        };
         let snapshots = Shown::new(&host, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {
             Some(snapshots) => snapshots.tree(),

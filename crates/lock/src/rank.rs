@@ -402,6 +402,8 @@ ranks! {
     HostFile Known,
     /// Whether a file of the host has an ACL.
     HostFileAcl Known,
+    /// The files that are guarded against local processes.
+    HostGuards Known,
     /// The files that count for quotas and are in use.
     FileCharges Known,
     /// What one file counts with.

@@ -23,6 +23,7 @@
 //! Why inotify: see the host backend's `watch`.
 
 mod own;
+mod recalling;
 mod tell;
 mod tree;
 
@@ -35,6 +36,7 @@ use lock::{Mutex, rank};
 
 use self::own::OwnChanges;
 pub(crate) use self::own::{Own, What};
+pub(crate) use self::recalling::Recalling;
 pub(crate) use self::tell::{DATA, SIDECAR};
 pub use self::tree::MAX_WATCHED;
 use self::tree::Tree;

@@ -8,6 +8,7 @@
 //!
 //! Opening and waiting for a lock are futures. Dropping such a future takes back everything it did.
 
+mod caching;
 mod data;
 mod describing;
 mod info;

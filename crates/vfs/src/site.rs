@@ -6,7 +6,7 @@
 //! replaced all use the same ones.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use lock::{Mutex, rank};
 
@@ -19,6 +19,7 @@ use crate::changing::coherence::Recalls;
 use crate::changing::inhibited::Inhibited;
 use crate::changing::safe_save::Vacated;
 use crate::homes::Homes;
+use crate::local::Recalling;
 use crate::open::Places;
 use crate::pool::Pool;
 use crate::state::{Coordinator, Limits, Policy, State, Told};
@@ -30,7 +31,7 @@ use crate::volume::Node;
 pub struct Site {
     pub(crate) state: State,
     pub(crate) recalls: Recalls,
-    pub(crate) busy: Busy,
+    pub(crate) busy: Arc<Busy>,
     pub(crate) places: Places,
     pub(crate) pool: Pool,
     pub(crate) changed: Changed,
@@ -47,6 +48,8 @@ pub struct Site {
     /// The volumes that have had subscriptions.
     watched: Mutex<Vec<Weak<Volume>>, rank::WatchedVolumes>,
     homes: Mutex<Vec<Weak<Homes>>, rank::SiteHomes>,
+    /// What is done about local processes that use what clients have in their caches.
+    recalling: OnceLock<Arc<Recalling>>,
     views: AtomicU32,
 }
 
@@ -65,6 +68,16 @@ impl Site {
                 volume.publish_here(&told.change);
             }
         }
+    }
+
+    /// What is done about local processes. `None` outside of a runtime, where nothing can wait for clients.
+    pub(crate) fn recalling(&self) -> Option<Arc<Recalling>> {
+        if let Some(recalling) = self.recalling.get() {
+            return Some(recalling.clone());
+        }
+        let runtime = tokio::runtime::Handle::try_current().ok()?;
+        let make = || Recalling::new(self, runtime);
+        Some(self.recalling.get_or_init(make).clone())
     }
 
     /// A number for a new volume.

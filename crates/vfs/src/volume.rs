@@ -54,6 +54,8 @@ pub struct VolumeOptions {
     pub read_only_by_mode: bool,
     /// What a client that knows nothing of Mac metadata saves under a file's name keeps those of the file.
     pub safe_save: bool,
+    /// A local process that opens a file waits until clients have given back what they cache of it.
+    pub local_recall: bool,
 }
 
 /// What the deny modes of an open bind besides reading and writing.
@@ -79,6 +81,7 @@ impl Default for VolumeOptions {
             style: Style::default(),
             read_only_by_mode: true,
             safe_save: true,
+            local_recall: true,
         }
     }
 }
@@ -250,6 +253,11 @@ impl Volume {
     /// What the host's file system can do.
     pub fn limits(&self) -> crate::backend::Limits {
         self.backend.limits()
+    }
+
+    /// Whether local processes wait for what clients cache.
+    pub(crate) fn recalls_for_local(&self) -> bool {
+        self.options.local_recall
     }
 
     /// Whether every change is refused.

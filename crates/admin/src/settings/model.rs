@@ -311,6 +311,8 @@ pub struct ShareSettings {
     pub read_only_by_mode: bool,
     /// What clients that see no forks save by replacing a file keeps the Mac metadata of the file.
     pub safe_save: bool,
+    /// A local program that opens a file waits until clients have given back what they cache of it.
+    pub local_recall: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
     /// Patterns of names that listings leave out.

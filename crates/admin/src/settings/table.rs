@@ -358,6 +358,14 @@ pub static SETTINGS: &[Setting] = &[
          same folder, the new one less than an hour old; and the name that a file had less than 15 seconds ago. Macs over AFP \
          and SMB do it themselves. When it is false, the new file has only what the client wrote.",
     ),
+    new(Share, "local-recall", Bool, "true").says(
+        "A local program that opens a file waits until SMB clients have given back what they cache of it.",
+        "A program that reads gets what the clients have written last, and a client reads what a program has written. A client \
+         that does not answer delays the program for 35 seconds, or for the seconds in `/proc/sys/fs/lease-break-time` if they \
+         are fewer. A client may cache nothing of a file that a local program has open for writing. After a rename or removal \
+         by a program, clients close the file that they keep open, and list the folder again. File systems that have no leases \
+         (NFS, some FUSE ones) cannot do this; the log says so once. As root the server needs CAP_LEASE.",
+    ),
     new(Share, "cross-mounts", Bool, "true").says(
         "File systems that are mounted inside the share's folder are part of the share.",
         "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \

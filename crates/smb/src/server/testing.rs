@@ -69,7 +69,16 @@ pub(crate) fn people(all: &[(&str, &str)]) -> Arc<dyn Accounts> {
 
 /// An empty share in memory that all users may write to.
 pub(crate) fn share(name: &str, options: ShareOptions) -> Arc<Share> {
-    let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
+    share_of(name, Arc::new(Memory::ticking()), options)
+}
+
+/// A share of what a backend has.
+pub(crate) fn share_of(
+    name: &str,
+    backend: Arc<dyn vfs::backend::Backend>,
+    options: ShareOptions,
+) -> Arc<Share> {
+    let volume = Arc::new(Volume::new(backend, VolumeOptions::default()));
     let kind =
         ShareKind::Disk { volume, serial: 0x1234_5678, created: vfs::Time { secs: 1_500_000_000, nanos: 0 } };
     Arc::new(Share { name: name.into(), comment: format!("the share {name}"), kind, options })

@@ -33,6 +33,8 @@ pub enum Call {
     SetXattr,
     RemoveXattr,
     ListXattrs,
+    Guard,
+    GuardEntries,
 }
 
 impl Call {

@@ -9,6 +9,7 @@
 mod call;
 pub mod faulty;
 pub mod forest;
+mod guarding;
 pub mod host;
 pub mod memory;
 mod watching;
@@ -23,6 +24,7 @@ use auth::Grant;
 use self::forest::Hidden;
 
 pub use self::call::Call;
+pub use self::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
 pub use self::watching::{Heard, WatchEvent, WatchId};
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes, Time,
@@ -305,6 +307,13 @@ pub trait Object: Any + Send + Sync {
         RemoveXattr: fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> ();
         /// The names of all extended attributes.
         ListXattrs: fn list_xattrs(&self) -> Vec<Vec<u8>>;
+
+        /// Makes local processes wait that open this file, until `hears` lets them. It also hears of names that the file
+        /// gets or loses by them. This lasts until the result is dropped. `WouldBlock`: a local process has it open now.
+        /// `NotSupported`: the file system cannot do that.
+        Guard: fn guard(&self, against: Against, hears: &Arc<dyn HearsLocal>) -> Hold;
+        /// `hears` is told if local processes make, remove or rename entries of this folder, until the result is dropped.
+        GuardEntries: fn guard_entries(&self, hears: &Arc<dyn HearsLocal>) -> Hold;
     }
     /// Copies up to `length` bytes from another file of the same kind of store, inside of it; answers how many, fewer
     /// than asked for at the end of the source. `NotSupported`, `CrossVolume` or `Invalid` (overlapping ranges): copy

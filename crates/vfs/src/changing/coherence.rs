@@ -21,7 +21,7 @@ use crate::{Error, FileId, Result, Volume};
 pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
 /// How often an operation is tried. Other clients may have got leases again after each try.
-const MOST_TRIES: usize = 8;
+pub(crate) const MOST_TRIES: usize = 8;
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ pub(crate) struct Recalls(Arc<watch::Sender<HashMap<FileId, usize>>>);
 
 impl Recalls {
     /// Waits for the end of a recall, even if the operation that began it does not wait.
-    pub(super) fn settle(&self, file: FileId, recall: Recall) {
+    pub(crate) fn settle(&self, file: FileId, recall: Recall) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let recalls = self.clone();
         recalls.0.send_modify(|files| *files.entry(file).or_default() += 1);

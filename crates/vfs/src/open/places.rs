@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lock::{Mutex, rank};
 
 use super::Beside;
-use crate::FileId;
 use crate::changing::busy::{Busy, Changing};
 use crate::state::Link;
 use crate::volume::Node;
+use crate::{Caller, Error, FileId};
 
 /// The folder and name of an open file, as of now.
 type At = Mutex<(Node, Arc<[u8]>), rank::OpenPlace>;
@@ -38,13 +38,17 @@ impl Place {
     /// The place, and the file itself, which may have other names: no other thread changes the streams of the file, or what
     /// is at the place, until the guard is dropped.
     pub(super) fn claim<'a>(&self, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
-        loop {
-            let (folder, name) = self.at.lock().clone();
-            let changing = busy.change(&[(folder.id(), &name), (self.file, b"")]);
-            let now = self.at.lock();
-            if now.0.id() == folder.id() && now.1 == name {
-                return (changing, folder, name);
-            }
+        claim(&self.at, self.file, busy)
+    }
+}
+
+fn claim<'a>(at: &At, file: FileId, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
+    loop {
+        let (folder, name) = at.lock().clone();
+        let changing = busy.change(&[(folder.id(), &name), (file, b"")]);
+        let now = at.lock();
+        if now.0.id() == folder.id() && now.1 == name {
+            return (changing, folder, name);
         }
     }
 }
@@ -123,6 +127,23 @@ impl Places {
             }
         }
         self.0.count.store(files.places.len(), Ordering::Release);
+    }
+
+    /// Whether a file that is open is not at one of the places any more by which it was opened. Waits until this server
+    /// has finished what it is doing to them.
+    pub(crate) fn has_lost_a_name(&self, file: FileId, busy: &Busy) -> bool {
+        let ats: Vec<Arc<At>> = {
+            let files = self.0.files.lock();
+            let names = files.places.get(&file).into_iter().flat_map(BTreeMap::values);
+            names.map(|name| name.at.clone()).collect()
+        };
+        ats.iter().any(|at| {
+            let (_changing, folder, name) = claim(at, file, busy);
+            match folder.entry_attributes(&Caller::root(), &name) {
+                Ok(found) => found.id != file,
+                Err(error) => error == Error::NotFound,
+            }
+        })
     }
 
     /// The name of a file that is open, as one of its opens knows it.

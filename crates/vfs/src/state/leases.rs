@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::ledger::Resource;
 use super::table::{Entry, Table};
 use super::{Party, State, Stream};
+use crate::backend::Hold;
 use crate::{Error, FileId, Result};
 
 /// What a party may cache. Only sets with `READ` have a meaning: without it the rest is worth
@@ -247,6 +248,14 @@ impl LeaseEntry {
     }
 }
 
+/// What a request was granted.
+struct Granted {
+    id: LeaseId,
+    /// What the party held already.
+    before: Caching,
+    held: Caching,
+}
+
 impl Entry {
     /// The part of a request that can be granted beside what others hold.
     fn grantable(&self, stream: &Stream, request: &LeaseRequest) -> Caching {
@@ -285,17 +294,13 @@ impl Entry {
         }
     }
 
-    fn take_lease(
-        &mut self,
-        table: &Table,
-        stream: &Stream,
-        request: &LeaseRequest,
-    ) -> Result<(LeaseId, Caching)> {
+    fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<Granted> {
         let (grant, party) = (self.grantable(stream, request), request.party);
         let same = self.leases.iter_mut().find(|lease| lease.stream == *stream && lease.party == party);
         if let Some(lease) = same {
+            let before = lease.held;
             lease.upgrade(grant, request);
-            return Ok((lease.id, lease.held));
+            return Ok(Granted { id: lease.id, before, held: lease.held });
         }
         if self.leases.len() >= table.ledger.limits.leases_per_file {
             return Err(Error::TooMany);
@@ -313,7 +318,7 @@ impl Entry {
             notices: request.notices.clone(),
             guards: 1,
         });
-        Ok((id, grant))
+        Ok(Granted { id, before: Caching::NONE, held: grant })
     }
 
     fn lease(&mut self, id: LeaseId) -> Option<&mut LeaseEntry> {
@@ -327,8 +332,10 @@ impl State {
     /// possible, never less. Register the open that belongs to it first.
     pub fn lease(&self, file: FileId, stream: &Stream, request: &LeaseRequest) -> Result<Lease> {
         let party = request.party;
-        let (id, held) = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))??;
-        Ok(Lease { state: self.clone(), file, party, id, last: AtomicU8::new(held.0) })
+        let granted = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))??;
+        let Granted { id, before, held } = granted;
+        let last = AtomicU8::new(held.0);
+        Ok(Lease { state: self.clone(), file, party, id, before, last, hold: None })
     }
 }
 
@@ -350,8 +357,12 @@ pub struct Lease {
     file: FileId,
     party: Party,
     id: LeaseId,
+    /// What the party held when it asked for this.
+    before: Caching,
     /// What it was when it was last looked at.
     last: AtomicU8,
+    /// Keeps local processes from the file.
+    hold: Option<Hold>,
 }
 
 impl Lease {
@@ -371,6 +382,25 @@ impl Lease {
         let held = found.flatten().unwrap_or_default();
         self.last.store(held.0, Ordering::Relaxed);
         held
+    }
+
+    /// Keeps a guard of the file as long as this.
+    pub(crate) fn keep(&mut self, hold: Hold) {
+        self.hold = Some(hold);
+    }
+
+    /// Takes back what was just granted beyond `most`, and of which the holder does not know yet.
+    pub(crate) fn limit(&self, most: Caching) {
+        let (id, before) = (self.id, self.before);
+        let limit = |entry: &mut Entry| {
+            if let Some(lease) = entry.lease(id).filter(|lease| !lease.is_breaking()) {
+                let most = lease.held.intersection(most);
+                let left = if most == lease.held { most } else { lease.style.leaves(most) };
+                lease.held = left.union(before.intersection(lease.held));
+            }
+        };
+        // If another server has the file's state by now, it has recalled the lease.
+        let _ = self.state.table.with_existing(self.file, limit);
     }
 
     /// The holder keeps nothing of a lease that is being recalled, as when it cannot be reached. If

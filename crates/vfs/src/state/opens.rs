@@ -184,7 +184,7 @@ pub struct OpenGuard {
     pub(super) link: Option<Link>,
     /// Access and denials, as in the table.
     modes: AtomicU16,
-    lease: Option<Lease>,
+    lease: Option<Box<Lease>>,
     closed: bool,
 }
 
@@ -220,12 +220,12 @@ impl OpenGuard {
 
     /// Keeps a lease as long as it is open itself, instead of the lease that it kept.
     pub fn keep(&mut self, lease: Lease) {
-        self.lease = Some(lease);
+        self.lease = Some(Box::new(lease));
     }
 
     /// The lease it keeps.
     pub fn lease(&self) -> Option<&Lease> {
-        self.lease.as_ref()
+        self.lease.as_deref()
     }
 
     /// Its present access and denials.

@@ -11,6 +11,8 @@
 
 mod cache;
 #[cfg(test)]
+mod local_tests;
+#[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
@@ -102,7 +104,7 @@ pub(in crate::server) fn grant(
     let Some(key) = request.party.key else { return Ok(Cached::NONE) };
     let make = || Cache::new(key, Of::open(file), kind, wanted.lease, Arc::downgrade(&client));
     let cache = client.cache_or(key, make);
-    let ask = || file.open.volume().state().lease(guard.file(), &guard.stream(), &request);
+    let ask = || file.open.lease(&request);
     let lease = match cache.grant(open, ask) {
         Err(vfs::Error::TooMany) => return Ok(Cached::NONE),
         other => other?,

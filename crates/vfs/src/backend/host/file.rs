@@ -7,8 +7,8 @@ use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use super::failure::{self, last_fact};
-use super::handle;
-use super::object::HostObject;
+use super::object::{HostObject, Opened};
+use super::{guards, handle};
 use crate::backend::{Object, Stability, Wait};
 use crate::{Access, Error, Kind, Result};
 
@@ -25,12 +25,22 @@ impl HostObject {
             return Ok(());
         }
         self.shared.act_as_ourselves()?;
-        if writes {
-            opened.write = Some(Arc::new(handle::reopen(self.fd(), OFlags::RDWR)?));
-        } else {
-            opened.read = Some(Arc::new(handle::reopen(self.fd(), OFlags::RDONLY)?));
+        // The host would have this open wait for the server's own lease.
+        let way = guards::way(self.id(), writes);
+        let new = handle::reopen(self.fd(), if writes { OFlags::RDWR } else { OFlags::RDONLY }).map(Arc::new);
+        if let Ok(new) = &new {
+            // One descriptor for all: with two, the host gives no lease against readers.
+            *opened = match writes {
+                true => Opened { read: None, write: Some(new.clone()) },
+                false => Opened { read: Some(new.clone()), write: None },
+            };
         }
-        Ok(())
+        if let Some(way) = way {
+            let now =
+                opened.write.as_ref().map(|fd| (fd, true)).or(opened.read.as_ref().map(|fd| (fd, false)));
+            way.end(self, now);
+        }
+        new.map(drop)
     }
 
     pub(super) fn readable(&self) -> Result<Arc<OwnedFd>> {
@@ -123,6 +133,10 @@ impl HostObject {
         };
         let fd = match kept {
             Some(fd) => fd,
+            None if self.kind() == Kind::File => {
+                self.open_for(Access::READ)?;
+                self.readable()?
+            }
             None => Arc::new(handle::reopen(self.fd(), OFlags::RDONLY | OFlags::NONBLOCK)?),
         };
         let synced =
@@ -168,7 +182,7 @@ impl HostObject {
 impl HostObject {
     /// Whether its data is open. One that another thread opens just now counts as not open.
     pub(super) fn has_data(&self) -> bool {
-        let is_open = |opened: &super::object::Opened| opened.read.is_some() || opened.write.is_some();
+        let is_open = |opened: &Opened| opened.read.is_some() || opened.write.is_some();
         self.kind() == Kind::File && self.opened.try_lock().is_some_and(|opened| is_open(&opened))
     }
 

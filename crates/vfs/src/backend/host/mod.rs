@@ -10,6 +10,7 @@ mod failure;
 mod file;
 mod file_system;
 mod folder;
+mod guards;
 mod handle;
 mod identity;
 mod lost;

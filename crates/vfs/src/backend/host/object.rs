@@ -13,7 +13,10 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use super::file::read_once;
 use super::metered::Growth;
 use super::{Reached, Shared, failure, handle};
-use crate::backend::{Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::backend::{
+    Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, Object, RenameMode, Stability, Wait,
+    XattrMode,
+};
 use crate::permission::{by_mode, mode_is_exact};
 use crate::quota::{Charge, Meter};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime, Time};
@@ -397,6 +400,14 @@ impl Object for HostObject {
 
     fn is_heard(&self) -> bool {
         self.reached == Reached::ByName
+    }
+
+    fn guard(&self, against: Against, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {
+        self.guard_data(against, hears)
+    }
+
+    fn guard_entries(&self, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {
+        self.guard_folder(hears)
     }
 
     fn as_any(&self) -> &dyn Any {
