@@ -10,6 +10,7 @@ use crate::backend::{Found, Heard};
 use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
 use crate::finding::own_folders::is_own_name;
 use crate::mac::layout::{self, is_sidecar_name};
+use crate::streams::File;
 use crate::volume::Node;
 use crate::{Caller, FileId, Kind, Volume};
 
@@ -150,6 +151,9 @@ impl Volume {
         if found.is_none() && matches!(what, Happened::Modified(_)) {
             return; // the event of its removal comes next
         }
+        if matches!(entry.what, Heard::MovedTo(_)) {
+            self.bring_sidecar(&folder, &entry.name, found.as_ref());
+        }
         self.tell_change(&change(entry, what, found.as_ref()), found.as_ref());
         if let Some(found) = found.filter(|_| entry.what == Heard::Created) {
             self.tell_contents(found);
@@ -164,8 +168,23 @@ impl Volume {
         }
         let Some(folder) = self.watched(to.folder) else { return self.tell_one(from) };
         let found = folder.object.lookup(&Caller::root(), &to.name).ok();
+        self.bring_sidecar(&folder, &to.name, found.as_ref());
         let what = Happened::Renamed { old_folder: from.folder, old_name: from.name.clone() };
         self.tell_change(&change(to, what, found.as_ref()), found.as_ref());
+    }
+
+    /// A file that a local process moved gets its sidecar, which that process has left behind. Where no folder is
+    /// watched, this is done when the file is looked at next.
+    fn bring_sidecar(&self, folder: &Found, name: &[u8], moved: Option<&Found>) {
+        let (Some(streams), Some(moved)) = (&self.streams, moved) else { return };
+        if moved.attributes.kind != Kind::File || self.refuses_changes(&moved.object) {
+            return;
+        }
+        let _changing = self.site.busy.change(&[(folder.object.id(), name), (moved.object.id(), b"")]);
+        let file = File { folder: &*folder.object, name, object: &*moved.object };
+        if let Err(error) = streams.mend(&file) {
+            tracing::debug!(%error, "the sidecar of a renamed file stays until the file is looked at");
+        }
     }
 
     /// The contents of a new folder came before it was watched.

@@ -35,6 +35,11 @@ impl Place {
         self.at.lock().clone()
     }
 
+    /// A local process has moved the file here.
+    pub(super) fn moved_to(&self, folder: Node, name: &[u8]) {
+        *self.at.lock() = (folder, name.into());
+    }
+
     /// The place, and the file itself, which may have other names: no other thread changes the streams of the file, or what
     /// is at the place, until the guard is dropped.
     pub(super) fn claim<'a>(&self, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {

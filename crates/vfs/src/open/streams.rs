@@ -12,7 +12,11 @@ use crate::backend::{Found, Stability, Wait};
 use crate::mac::info_stream;
 use crate::state::{Modes, Stream};
 use crate::streams::{File, Fork, Streams};
+use crate::volume::Node;
 use crate::{Caller, Error, Result};
+
+/// How many places of a file are looked at that local processes move meanwhile.
+const MOST_PLACES: usize = 3;
 
 impl Open {
     pub(super) async fn stream_size(&self) -> Result<u64> {
@@ -156,14 +160,28 @@ impl Open {
         let (volume, node) = (self.volume.clone(), self.node.clone());
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
-            let (_changing, folder, name) = place.claim(&volume.site.busy);
-            let ourselves = Caller::root();
-            // A local process has moved it. The new place is not known.
-            let there = folder.lookup(&ourselves, &name).map_err(|_| Error::Stale)?;
-            if there.object.key() != node.key() {
-                return Err(Error::Stale);
+            let is_at = |folder: &Node, name: &[u8]| {
+                let there = folder.lookup(&Caller::root(), name);
+                there.is_ok_and(|there| there.object.key() == node.key())
+            };
+            for tried in 0..MOST_PLACES {
+                let (changing, folder, name) = place.claim(&volume.site.busy);
+                if is_at(&folder, &name) {
+                    return act(
+                        streams,
+                        &Caller::root(),
+                        &File { folder: &*folder, name: &name, object: &*node },
+                    );
+                }
+                drop(changing);
+                if tried + 1 < MOST_PLACES {
+                    // A local process has moved it.
+                    let file = Found { attributes: node.attributes()?, object: node.clone() };
+                    let (folder, name) = volume.place_of(&file).map_err(|_| Error::Stale)?;
+                    place.moved_to(folder.object, &name);
+                }
             }
-            act(streams, &ourselves, &File { folder: &*folder, name: &name, object: &*node })
+            Err(Error::Stale)
         };
         self.volume.site.pool.run(self.node.id(), act).await
     }
