@@ -2,20 +2,22 @@
 
 import os
 import stat
+import subprocess
 import threading
 import uuid
 
 import smbclient
 import smbclient.shutil
-from smbprotocol.connection import Connection, Dialects
+from smbprotocol.connection import Connection, Dialects, Request
 from smbprotocol.create_contexts import (CreateContextName, SMB2CreateContextRequest, SMB2CreateQueryMaximalAccessRequest,
                                          SMB2CreateQueryMaximalAccessResponse)
 from smbprotocol.change_notify import CompletionFilter, FileSystemWatcher
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.file_info import FileDispositionInformation, FileInformationClass
-from smbprotocol.header import NtStatus
+from smbprotocol.header import NtStatus, SMB2HeaderRequest
 from smbprotocol.open import (CreateDisposition, CreateOptions, DirectoryAccessMask, FileAttributes, FilePipePrinterAccessMask,
-                              ImpersonationLevel, Open, ShareAccess, SMB2LockElement, SMB2LockRequest, SMB2SetInfoRequest)
+                              ImpersonationLevel, Open, RequestedOplockLevel, ShareAccess, SMB2LockElement, SMB2LockRequest,
+                              SMB2SetInfoRequest)
 from smbprotocol.session import Session
 from smbprotocol.tree import TreeConnect
 
@@ -134,6 +136,29 @@ def notified():
     if waiter.is_alive():
         raise AssertionError("nobody tells")
     is_([action["file_name"].get_value() for action in watcher.result][0], "new")
+
+
+def program_waits():
+    """A program of the server's machine that reads a file waits until this client has written what it caches."""
+    tree = connect()
+    stored = os.path.join(A.folder, "oplock")
+    file = opened(tree, "oplock", disposition=CreateDisposition.FILE_OVERWRITE_IF)
+    file.write(b"before", 0)
+    file.close()
+    file = Open(tree, "oplock")
+    file.create(ImpersonationLevel.Impersonation, READ | WRITE, FileAttributes.FILE_ATTRIBUTE_NORMAL, ALL,
+                CreateDisposition.FILE_OPEN, CreateOptions.FILE_NON_DIRECTORY_FILE,
+                oplock_level=RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
+    is_(file.oplock_level, RequestedOplockLevel.SMB2_OPLOCK_LEVEL_BATCH)
+    # The library has no breaks of oplocks: one comes as the answer to this, MS-SMB2 3.3.4.6.
+    told = Request(SMB2HeaderRequest(), None, tree.session.connection)
+    tree.session.connection.outstanding_requests[0xFFFFFFFFFFFFFFFF] = told
+    program = subprocess.Popen(["cat", stored], stdout=subprocess.PIPE)
+    is_(told.response_event.wait(20), True)
+    is_(program.poll(), None)
+    file.write(b"cached", 0)
+    file.close()  # gives the oplock back, as an acknowledgment does
+    is_(program.communicate(timeout=20)[0], b"cached")
 
 
 def maximal_access():
@@ -263,6 +288,7 @@ check("a read past the end", past_the_end)
 check("share modes", share_modes)
 check("byte-range locks", locks)
 check("a change is told", notified)
+check("a local program waits for an oplock", program_waits)
 check("maximal access", maximal_access)
 check("a related compound", compound)
 check("delete on close", delete_on_close)
