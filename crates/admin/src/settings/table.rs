@@ -76,8 +76,7 @@ pub static SETTINGS: &[Setting] = &[
         "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
         "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
          `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
-         a realm has the account of the same name (`fourfold user add`, whose password then does not matter). Passwords go on to \
-         work. A session ends with its ticket; clients get a new one by themselves.",
+         a realm has the account of the same name (`fourfold user add`). Passwords go on to work. A session ends with its ticket.",
     ),
     new(Server, "kerberos-realms", Texts, "[\"EXAMPLE.COM\"]").without_default("those of the keytab").says(
         "The realms whose users have accounts here.",
