@@ -201,7 +201,9 @@ impl Model {
         let node = &self.nodes[node];
         let folder = node.kind == Kind::Folder;
         let read_only = if folder { None } else { Some(node.is_inhibited()) };
-        Stat { folder, size: node.forks[0].len() as u64, date: node.date, read_only }
+        // The fork of a file with several names may be put beside another of them at any time.
+        let date = node.date.filter(|_| !folder || self.nodes.iter().all(|other| !other.linked));
+        Stat { folder, size: node.forks[0].len() as u64, date, read_only }
     }
 
     /// A file or folder that another client is not about to remove.
@@ -322,6 +324,8 @@ impl Model {
         (self.nodes[a].date, self.nodes[b].date) = (None, None);
         self.names.insert(one, b);
         self.names.insert(other, a);
+        self.touched(a);
+        self.touched(b);
         Ok(())
     }
 
