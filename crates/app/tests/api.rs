@@ -225,11 +225,13 @@ fn the_api_tells_and_does_what_commands_do() {
 
     let document = server.ask("GET /v1/openapi.json", &token, "").json();
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 27, "{paths:?}");
+    assert_eq!(paths.len(), 36, "{paths:?}");
     for path in paths.into_iter().filter(|path| !path.contains("events")) {
         let method = if document["paths"][path].get("get").is_some() { "GET" } else { "POST" };
         let status = server.ask(&format!("{method} {path}"), &token, "").status;
-        assert!(status != 404 && status != 405, "{path} is described, and answers {status}");
+        // A path with a name in it: there is nothing of this name.
+        let is_known = status != 404 || path.contains('{');
+        assert!(is_known && status != 405, "{path} is described, and answers {status}");
     }
 }
 

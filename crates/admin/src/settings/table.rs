@@ -72,7 +72,7 @@ pub static SETTINGS: &[Setting] = &[
         "The versions of NFS that are served.",
         "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
     ),
-    new(Server, "kerberos-keytab", Path, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
+    new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
         "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
         "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
          `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \

@@ -216,7 +216,9 @@ fn a_lease_is_given_up_before_nfs_has_its_way() {
         let mut scene = Scene::new();
         let file = scene.lease();
         assert_eq!(ask(&mut scene), Err(NfsStatus::JUKEBOX), "{what}");
-        assert_eq!(std::fs::read(scene.share.join("notes")).unwrap(), CONTENT, "{what}: not done yet");
+        // A look at the data by this process would break the lease.
+        let length = std::fs::metadata(scene.share.join("notes")).unwrap().len();
+        assert_eq!(length, CONTENT.len() as u64, "{what}: not done yet");
         // The client's cached write arrives now, and takes effect.
         scene.smb.write(file, 0, b"cached").unwrap();
         assert_eq!(ask(&mut scene), Err(NfsStatus::JUKEBOX), "{what}");
