@@ -1,4 +1,4 @@
-//! What the API and the page cost a server that nobody asks.
+//! What the API and the page cost while no client uses them.
 
 use std::path::Path;
 use std::time::Duration;
