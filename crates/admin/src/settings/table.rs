@@ -357,7 +357,7 @@ pub static SETTINGS: &[Setting] = &[
          same folder, the new one less than an hour old; and the name that a file had less than 15 seconds ago. Macs over AFP \
          and SMB do it themselves. When it is false, the new file has only what the client wrote.",
     ),
-    new(Share, "local-recall", Bool, "true").says(
+    new(Share, "local-recall", Bool, "false").says(
         "A local program that opens a file waits until SMB clients have given back what they cache of it.",
         "A program that reads gets what the clients have written last, and a client reads what a program has written. A client \
          that does not answer delays the program for 35 seconds, or for the seconds in `/proc/sys/fs/lease-break-time` if they \

@@ -111,7 +111,7 @@ impl Place {
     /// `fourfold serve` for other clients, with guests and a share that requires encryption.
     pub fn ours_for_clients(&self) -> Result<(Running, u16)> {
         let shares = [
-            self.share("files", "files", ""),
+            self.share("files", "files", "local-recall = true"),
             self.share("guests", "guests", "guests = true"),
             self.share("sealed", "sealed", "encryption = \"required\""),
         ];

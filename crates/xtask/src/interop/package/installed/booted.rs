@@ -98,11 +98,11 @@ impl<'a> Booted<'a> {
         self.machine.is_purged()
     }
 
-    /// The server has no other capabilities than the nine of `app/privileges.rs`, and system calls are filtered.
+    /// The server has no other capabilities than the ten of `app/privileges.rs`, and system calls are filtered.
     fn is_restricted(&self, process: &str) -> Result<()> {
         let status = self.machine.run(&["cat", &format!("/proc/{process}/status")])?;
         let value = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-        ensure!(value("CapEff:") == Some("00000000080004df"), "{status}");
+        ensure!(value("CapEff:") == Some("00000000180004df"), "{status}");
         ensure!(value("NoNewPrivs:") == Some("1") && value("Seccomp:") == Some("2"), "{status}");
         Ok(())
     }
