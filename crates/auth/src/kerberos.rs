@@ -31,7 +31,7 @@ pub struct Ticket {
 
 /// Checksums of messages (GSS_GetMIC and GSS_VerifyMIC).
 pub trait Checksums: Send {
-    /// The server's checksum of a message; `None` if there is none.
+    /// The server's checksum of a message; `None` if the library cannot make one.
     fn sign(&self, message: &[u8]) -> Option<Vec<u8>>;
     /// Whether the client's checksum of a message is right.
     fn verifies(&self, message: &[u8], checksum: &[u8]) -> bool;

@@ -20,7 +20,7 @@ pub struct BackupStatus {
     pub model: Option<String>,
     /// How it is.
     pub state: BackupState,
-    /// When the newest backup was completed, in seconds since 1970, as the Mac says; `None`: there is none yet.
+    /// When the newest backup was completed, in seconds since 1970, as the Mac says; `None` before the first backup.
     pub completed: Option<i64>,
     /// When the bundle was last changed, in seconds since 1970.
     pub changed: i64,

@@ -72,7 +72,7 @@ pub trait Manage: Send + Sync + 'static {
     /// The report of a benchmark, HTML.
     ///
     /// # Errors
-    /// There is none with this name, or it cannot be read; the lines have the reasons.
+    /// No benchmark has this name, or the benchmark cannot be read. The lines have the reasons.
     fn benchmark(&self, name: &str) -> Result<String, Vec<String>>;
 
     /// The lines of the comparison of two benchmarks.
@@ -112,7 +112,7 @@ pub trait Manage: Send + Sync + 'static {
     /// Removes a webhook.
     ///
     /// # Errors
-    /// There is none with this number; the lines say so.
+    /// No webhook has this number. The lines say so.
     fn remove_webhook(&self, id: u64) -> Result<Vec<String>, Vec<String>>;
 
     /// The backups of Macs.

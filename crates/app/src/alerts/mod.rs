@@ -25,7 +25,7 @@ use vfs::backend::host::as_ourselves;
 use self::facts::{Clock, Facts, Gatherer, Measured};
 use self::raised::{News, Raised};
 use self::sending::Sender;
-pub(crate) use self::sending::post;
+pub(crate) use self::sending::{post, with_retries};
 use crate::running::{Current, Held, View};
 
 /// How often the rules look.

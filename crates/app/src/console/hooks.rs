@@ -17,7 +17,7 @@ use web::watching::{Next, Watched};
 use web::webhooks::{NewWebhook, WebhookStatus};
 
 use super::watching;
-use crate::alerts::post;
+use crate::alerts::{post, with_retries};
 use crate::running::Running;
 
 /// The most webhooks.
@@ -260,21 +260,15 @@ async fn relay(hook: &Hook, mut watched: Watched, counts: &Counts, pauses: &[Dur
 
 /// Sends a message; tries again after each pause. Meanwhile the watch keeps what happens.
 async fn send(hook: &Hook, body: String, pauses: &[Duration]) -> anyhow::Result<()> {
-    let mut pauses = pauses.iter();
-    loop {
+    let attempt = || {
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_string();
         let signature = format!("sha256={}", signature(&hook.secret, &time, &body));
-        let headers = [("x-fourfold-time", time), ("x-fourfold-signature", signature)];
-        let attempt = post(&hook.url, body.clone().into_bytes(), &headers);
-        let result = match tokio::time::timeout(ATTEMPT, attempt).await {
-            Ok(result) => result,
-            Err(_) => Err(anyhow::anyhow!("no answer within {} s", ATTEMPT.as_secs())),
-        };
-        match (result, pauses.next()) {
-            (Err(_), Some(pause)) => tokio::time::sleep(*pause).await,
-            (result, _) => return result,
+        let body = body.clone().into_bytes();
+        async move {
+            post(&hook.url, body, &[("x-fourfold-time", time), ("x-fourfold-signature", signature)]).await
         }
-    }
+    };
+    with_retries(ATTEMPT, pauses, attempt).await
 }
 
 /// HMAC-SHA-256 (RFC 2104) of `TIME.BODY`, in hexadecimal. The time lets the receiver refuse an old message.
@@ -285,7 +279,7 @@ fn signature(secret: &str, time: &str, body: &str) -> String {
     for part in [time, ".", body] {
         mac.update(part.as_bytes());
     }
-    mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect()
+    auth::hex::encode(&mac.finalize().into_bytes())
 }
 
 #[cfg(test)]

@@ -402,7 +402,7 @@ impl Smb {
     async fn get_info(&mut self, at: &str) -> Done<Vec<u8>> {
         match self.get(&format!("{at}:AFP_AfpInfo")).await {
             Ok(stream) => Ok(info_seed(&stream[16..24])),
-            // Finder info of zeros is none: but the file must be there.
+            // Finder info of zeros means that the file has no Finder info. The file itself must exist.
             Err(Status::OBJECT_NAME_NOT_FOUND) => self.stat(at).await.map(|_| Vec::new()),
             Err(status) => Err(status),
         }

@@ -26,7 +26,7 @@ pub const MACHINES: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))];
 const CREATED: Time = Time { secs: 1_500_000_000, nanos: 0 };
 
-/// Finder info of these letters; 0 is none.
+/// Finder info of these letters; 0 stands for no Finder info.
 pub fn info_of(seed: u8) -> [u8; 8] {
     [seed; 8]
 }

@@ -104,17 +104,26 @@ async fn send_all<const N: usize>(
 
 /// Sends a message; tries again after each pause.
 async fn send(way: &Way, message: &Message, pauses: &[Duration]) -> anyhow::Result<()> {
+    let attempt = || async {
+        match way {
+            Way::Webhook(url) => post(url, serde_json::to_vec(message)?, &[]).await,
+            Way::Mail(settings) => mail::send(settings, message).await,
+        }
+    };
+    with_retries(ATTEMPT, pauses, attempt).await
+}
+
+/// Makes an attempt, and again after each pause as long as it fails. `limit` is the time limit of one attempt.
+pub(crate) async fn with_retries<A: Future<Output = anyhow::Result<()>>>(
+    limit: Duration,
+    pauses: &[Duration],
+    attempt: impl Fn() -> A,
+) -> anyhow::Result<()> {
     let mut pauses = pauses.iter();
     loop {
-        let attempt = async {
-            match way {
-                Way::Webhook(url) => post(url, serde_json::to_vec(message)?, &[]).await,
-                Way::Mail(settings) => mail::send(settings, message).await,
-            }
-        };
-        let result = match tokio::time::timeout(ATTEMPT, attempt).await {
+        let result = match tokio::time::timeout(limit, attempt()).await {
             Ok(result) => result,
-            Err(_) => Err(anyhow::anyhow!("no answer within {} s", ATTEMPT.as_secs())),
+            Err(_) => Err(anyhow::anyhow!("no answer within {} s", limit.as_secs())),
         };
         match (result, pauses.next()) {
             (Err(_), Some(pause)) => tokio::time::sleep(*pause).await,

@@ -21,7 +21,7 @@ pub struct Node {
     pub kind: Kind,
     /// The data fork and the resource fork.
     pub forks: [Vec<u8>; 2],
-    /// The letter of the Finder info; 0 is none.
+    /// The letter of the Finder info; 0 if the file has no Finder info.
     pub info: u8,
     pub xattrs: [Option<Vec<u8>>; 3],
     /// The last time that a client set, until something else may have changed it.

@@ -49,7 +49,7 @@ struct Thread {
     hear_at: Option<Instant>,
 }
 
-/// What to tell, of which file, to whom.
+/// A notice about a file, and its receiver.
 type Told = (FileId, LocalChange, Arc<dyn HearsLocal>);
 
 impl Thread {
