@@ -44,11 +44,16 @@ pub(crate) struct Client<'a> {
     pub(crate) cell: Cell,
     pub(crate) connector: &'a Connector,
     pub(crate) client: usize,
+    /// The server is on this machine.
+    pub(crate) is_beside_server: bool,
     pub(crate) folder: String,
 }
 
 impl Client<'_> {
     pub(crate) fn work(&self, say: &Sender<Said>, ordered: &Receiver<Go>) {
+        if self.cell.clients == 1 && self.is_beside_server {
+            machine::stay_on_one_processor();
+        }
         // The coordinator listens until all clients are gone: a send does not fail.
         let mut worker = match self.worker() {
             Ok(worker) => worker,

@@ -183,6 +183,7 @@ impl Runner<'_> {
     /// One cell, with its repeats.
     fn cell(&self, cell: &Cell, prefix: &str, watcher: &mut dyn Watcher) -> Result<Outcome> {
         let connector = self.connector(Some(cell));
+        let is_beside_server = machine::is_here(self.target);
         let mut advanced = 0;
         let (error, left) = thread::scope(|scope| {
             let (say, said) = mpsc::channel();
@@ -196,6 +197,7 @@ impl Runner<'_> {
                     cell: *cell,
                     connector: &connector,
                     client,
+                    is_beside_server,
                     folder: format!("{prefix}-{client}"),
                 };
                 let say = say.clone();

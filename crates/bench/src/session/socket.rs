@@ -43,11 +43,9 @@ impl Socket {
         if length > limit {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer that is too long"));
         }
-        let mut bytes = Vec::with_capacity(length);
-        match Read::by_ref(self).take(length as u64).read_to_end(&mut bytes)? == length {
-            true => Ok(bytes),
-            false => Err(io::ErrorKind::UnexpectedEof.into()),
-        }
+        let mut bytes = vec![0; length];
+        self.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Sends all parts, without copying them together.

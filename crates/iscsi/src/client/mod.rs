@@ -271,7 +271,7 @@ impl<L: Link> Client<L> {
                     return Ok(TaskResponse::decode(&mut Reader::new(&pdu.header))?.result);
                 }
                 Opcode::REJECT => return Err(Error::Rejected(pdu.reject_reason()?)),
-                _ => self.take_in(&pdu)?,
+                _ => self.take_in(pdu)?,
             }
         }
     }

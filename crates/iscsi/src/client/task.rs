@@ -89,9 +89,7 @@ impl<L: Link> Client<L> {
         };
         let most = self.agreed.first_burst.min(self.agreed.max_segment);
         let immediate = if self.agreed.immediate_data { &out[..out.len().min(most)] } else { &[] };
-        let room = if reads { (expected as usize).min(MAX_DATA) } else { 0 };
-        let data = Vec::with_capacity(room);
-        let task = Task { cmd_sn, lun: command.lun, out: out.to_vec(), data, ended: None };
+        let task = Task { cmd_sn, lun: command.lun, out: out.to_vec(), data: Vec::new(), ended: None };
         self.tasks.insert(task_tag, task);
         self.send(encoded(|w| command.encode(immediate.len(), w)), immediate)?;
         Ok(task_tag)
@@ -106,7 +104,7 @@ impl<L: Link> Client<L> {
                 return Ok(answer);
             }
             let pdu = self.receive()?;
-            self.take_in(&pdu)?;
+            self.take_in(pdu)?;
         }
     }
 
@@ -116,10 +114,10 @@ impl<L: Link> Client<L> {
     }
 
     /// Processes a PDU that concerns a command in flight.
-    pub(super) fn take_in(&mut self, pdu: &Pdu) -> Result<()> {
+    pub(super) fn take_in(&mut self, pdu: Pdu) -> Result<()> {
         let mut r = Reader::new(&pdu.header);
         match pdu.opcode() {
-            Opcode::DATA_IN => self.data_in(DataIn::decode(&mut r)?, &pdu.data),
+            Opcode::DATA_IN => self.data_in(DataIn::decode(&mut r)?, pdu.data),
             Opcode::R2T => self.data_out(R2t::decode(&mut r)?),
             Opcode::SCSI_RESPONSE => self.response(ScsiResponse::decode(&mut r)?, &pdu.data),
             Opcode::REJECT => Err(Error::Rejected(pdu.reject_reason()?)),
@@ -131,17 +129,19 @@ impl<L: Link> Client<L> {
         Ok(self.tasks.get_mut(&tag).ok_or(Malformed("an answer to a command that was not begun"))?)
     }
 
-    fn data_in(&mut self, head: DataIn, bytes: &[u8]) -> Result<()> {
+    fn data_in(&mut self, head: DataIn, bytes: Vec<u8>) -> Result<()> {
         let task = self.task(head.task_tag)?;
         let (begin, end) = (head.offset as usize, head.offset as usize + bytes.len());
         if end > MAX_DATA {
             return Err(Malformed("more data than anybody asks for").into());
         }
-        if begin == task.data.len() {
-            task.data.extend_from_slice(bytes);
+        if begin == 0 && task.data.is_empty() {
+            task.data = bytes; // often all of them
+        } else if begin == task.data.len() {
+            task.data.extend_from_slice(&bytes);
         } else {
             task.data.resize(task.data.len().max(end), 0);
-            task.data[begin..end].copy_from_slice(bytes);
+            task.data[begin..end].copy_from_slice(&bytes);
         }
         if let Some((status, residual)) = head.status {
             let data = std::mem::take(&mut task.data);
