@@ -10,7 +10,7 @@ use admin::Settings;
 use admin::control::{SlowOperation, Status};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, rank};
-use vfs::noted::Noted;
+use vfs::noted::{Noted, Paths};
 
 use crate::running::{Current, Held, View};
 
@@ -103,7 +103,7 @@ fn described(operation: &Operation<'_>, took: Duration, noted: &Noted) -> SlowOp
         user: outcome.user.to_owned(),
         share: outcome.share.to_owned(),
         command: operation.command.to_owned(),
-        path: noted.files.first().map(|file| file.path.clone()).unwrap_or_default(),
+        path: noted.files.first().map(|file| file.path.text().into_owned()).unwrap_or_default(),
         result: outcome.result.to_owned(),
         micros: micros(took),
         leases_micros: micros(noted.leases),
@@ -178,7 +178,7 @@ impl Slow {
     fn turn(&self) {
         let is_asked = self.shared.state.lock().asked.is_some();
         let is_on = is_asked || self.shared.threshold.load(Ordering::Relaxed) > 0;
-        let wants = is_on.then_some(Wants { files: true, times: true });
+        let wants = is_on.then_some(Wants { files: Some(Paths::Later), times: true });
         self.switch.iter().for_each(|switch| switch.turn(wants));
     }
 

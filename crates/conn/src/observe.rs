@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tracing::Span;
 use tracing::field::Empty;
 use tracing::instrument::{Instrument, Instrumented};
-use vfs::noted::{Noted, Notes, during, want};
+use vfs::noted::{Noted, Notes, Paths, during, want};
 
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +63,8 @@ pub trait Observer: Send + Sync + 'static {
 /// What an observer wants to be noted while operations run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wants {
-    /// The files that an operation concerns.
-    pub files: bool,
+    /// The files that an operation concerns, and when their paths are found.
+    pub files: Option<Paths>,
     /// Where its time goes.
     pub times: bool,
 }

@@ -5,6 +5,7 @@
 //! there. A note outside an operation is dropped. While no observer wants notes, each place that would make one costs a
 //! relaxed load.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 
+use crate::backend::Backend;
 use crate::state::Cause;
 use crate::volume::Node;
 use crate::{FileId, Volume};
@@ -23,6 +25,8 @@ const LONGEST_PATH: usize = 4096;
 
 /// The observers that want files, one bit each.
 static FILES: AtomicU32 = AtomicU32::new(0);
+/// Of these, the observers that need the paths as they are when the operation runs.
+static PATHS: AtomicU32 = AtomicU32::new(0);
 /// The observers that want times, one bit each.
 static TIMES: AtomicU32 = AtomicU32::new(0);
 
@@ -84,16 +88,69 @@ impl Act {
     }
 }
 
+/// When the path of a noted file is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paths {
+    /// With the note: the path that the operation meets, also of a file without a name. It takes two calls of the host.
+    AtOnce,
+    /// When it is asked for, by what the host has in memory then.
+    Later,
+}
+
+/// The path of a noted file from the share's folder.
+#[derive(Clone)]
+pub struct NotedPath(PathOf);
+
+#[derive(Clone)]
+enum PathOf {
+    Known(String),
+    /// Of the file, or of an entry of the folder.
+    Later(Arc<dyn Backend>, Node, Option<Box<[u8]>>),
+}
+
+impl NotedPath {
+    /// The path without a slash at the front; empty for the share's folder, and for a file whose path the host does not
+    /// tell. Bytes that are not UTF-8 are written as `\xNN`.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        match &self.0 {
+            PathOf::Known(path) => Cow::Borrowed(path),
+            PathOf::Later(backend, file, entry) => {
+                let mut parts = backend.path_hint(&**file).unwrap_or_default();
+                parts.extend(entry.iter().map(|name| name.to_vec()));
+                Cow::Owned(text(&parts.join(&b'/')))
+            }
+        }
+    }
+}
+
+impl From<&str> for NotedPath {
+    fn from(path: &str) -> Self {
+        Self(PathOf::Known(path.to_owned()))
+    }
+}
+
+impl PartialEq for NotedPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
+
+impl std::fmt::Debug for NotedPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.text().fmt(f)
+    }
+}
+
 /// What an operation does, or tries to do, to a file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct FileNote {
     /// What it does.
     pub act: Act,
-    /// The path from the share's folder, without a slash at the front; empty for that folder, and for a file whose path
-    /// the host does not tell. Bytes that are not UTF-8 are written as `\xNN`.
-    pub path: String,
+    /// Where the file is.
+    pub path: NotedPath,
     /// The path after a move, or of a further name.
-    pub to: Option<String>,
+    pub to: Option<NotedPath>,
     /// The inode number, if the file was known before the operation.
     pub inode: Option<u64>,
 }
@@ -112,9 +169,9 @@ pub enum Spent {
 }
 
 /// What was noted of an operation.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Noted {
-    /// The files; at most eight.
+    /// The files; at most eight. Only the first one if all observers are content with [`Paths::Later`].
     pub files: Vec<FileNote>,
     /// See [`Spent::Leases`].
     pub leases: Duration,
@@ -131,9 +188,10 @@ pub struct Noted {
 pub struct Notes(Mutex<Noted, rank::OperationNotes>);
 
 /// An observer, by its number below 32, wants files or times, or wants them no longer.
-pub fn want(observer: u32, files: bool, times: bool) {
+pub fn want(observer: u32, files: Option<Paths>, times: bool) {
     let bit = 1 << observer;
-    for (wanted, bits) in [(files, &FILES), (times, &TIMES)] {
+    let at_once = files == Some(Paths::AtOnce);
+    for (wanted, bits) in [(files.is_some(), &FILES), (at_once, &PATHS), (times, &TIMES)] {
         match wanted {
             true => bits.fetch_or(bit, Ordering::Relaxed),
             false => bits.fetch_and(!bit, Ordering::Relaxed),
@@ -225,19 +283,22 @@ fn add(notes: &Notes, note: FileNote) {
     }
 }
 
+/// The notes of the operation on this thread, if an observer wants this file among them.
 fn wanted() -> Option<Arc<Notes>> {
     if FILES.load(Ordering::Relaxed) == 0 {
         return None;
     }
-    CURRENT.with_borrow(Clone::clone)
+    let notes = CURRENT.with_borrow(Clone::clone)?;
+    let is_wanted = PATHS.load(Ordering::Relaxed) != 0 || notes.0.lock().files.is_empty();
+    is_wanted.then_some(notes)
 }
 
 impl Volume {
     /// Notes what is done to a file.
     pub(crate) fn note(&self, act: Act, of: &Node) {
         if let Some(notes) = wanted() {
-            let path = self.noted_path(of);
-            add(&notes, FileNote { act, path: text(&path), to: None, inode: Some(of.id().inode) });
+            let inode = Some(of.id().inode);
+            add(&notes, FileNote { act, path: self.noted_path(of, None), to: None, inode });
         }
     }
 
@@ -254,39 +315,45 @@ impl Volume {
     /// Notes what is done to an entry of a folder.
     pub(crate) fn note_entry(&self, act: Act, folder: &Node, name: &[u8], file: Option<FileId>) {
         if let Some(notes) = wanted() {
-            let path = self.noted_entry(folder, name);
-            add(&notes, FileNote { act, path: text(&path), to: None, inode: file.map(|file| file.inode) });
+            let path = self.noted_path(folder, Some(name));
+            add(&notes, FileNote { act, path, to: None, inode: file.map(|file| file.inode) });
         }
     }
 
     /// Notes a move.
     pub(crate) fn note_move(&self, from: (&Node, &[u8]), to: (&Node, &[u8])) {
         if let Some(notes) = wanted() {
-            let (path, to) = (self.noted_entry(from.0, from.1), self.noted_entry(to.0, to.1));
-            add(&notes, FileNote { act: Act::Rename, path: text(&path), to: Some(text(&to)), inode: None });
+            let path = self.noted_path(from.0, Some(from.1));
+            let to = Some(self.noted_path(to.0, Some(to.1)));
+            add(&notes, FileNote { act: Act::Rename, path, to, inode: None });
         }
     }
 
     /// Notes a further name of a file.
     pub(crate) fn note_link(&self, file: &Node, folder: &Node, name: &[u8]) {
         if let Some(notes) = wanted() {
-            let (path, to) = (self.noted_path(file), self.noted_entry(folder, name));
-            let inode = Some(file.id().inode);
-            add(&notes, FileNote { act: Act::Link, path: text(&path), to: Some(text(&to)), inode });
+            let (path, to) = (self.noted_path(file, None), Some(self.noted_path(folder, Some(name))));
+            add(&notes, FileNote { act: Act::Link, path, to, inode: Some(file.id().inode) });
         }
     }
 
-    fn noted_entry(&self, folder: &Node, name: &[u8]) -> Vec<u8> {
-        let mut path = self.noted_path(folder);
-        if !path.is_empty() {
-            path.push(b'/');
+    /// The path of a file, or of an entry of a folder.
+    fn noted_path(&self, of: &Node, entry: Option<&[u8]>) -> NotedPath {
+        if PATHS.load(Ordering::Relaxed) == 0 {
+            return NotedPath(PathOf::Later(self.backend.clone(), of.clone(), entry.map(Into::into)));
         }
-        path.extend_from_slice(name);
-        path
+        let mut path = self.path_now(of);
+        if let Some(name) = entry {
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
+        }
+        NotedPath(PathOf::Known(text(&path)))
     }
 
     /// The path, by what the host has in memory, or by where the file was seen last; empty if neither knows it.
-    fn noted_path(&self, of: &Node) -> Vec<u8> {
+    fn path_now(&self, of: &Node) -> Vec<u8> {
         if let Some(parts) = self.backend.path_hint(&**of) {
             return parts.join(&b'/');
         }
@@ -338,12 +405,15 @@ mod tests {
         let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
         let root = volume.root().unwrap();
         assert!(Notes::begin().is_none(), "no observer wants notes");
-        want(3, true, true);
+        want(3, Some(Paths::AtOnce), true);
         let of = |part: &dyn Fn()| {
             let notes = Notes::begin();
             during(notes.as_ref(), part);
             let files = notes.unwrap().taken().files;
-            files.into_iter().map(|note| (note.act, note.path, note.to)).collect::<Vec<_>>()
+            let shown = |note: FileNote| {
+                (note.act, note.path.text().into_owned(), note.to.map(|to| to.text().into_owned()))
+            };
+            files.into_iter().map(shown).collect::<Vec<_>>()
         };
         let made = of(&|| _ = volume.create(&actor, &root, b"plans", NewKind::Folder, 0o755));
         assert_eq!(made, [(Act::Create, "plans".into(), None)]);
@@ -360,7 +430,7 @@ mod tests {
         std::future::poll_fn(|cx| during(notes.as_ref(), || written.as_mut().poll(cx))).await.unwrap();
         let noted = notes.unwrap().taken();
         assert_eq!(noted.files.len(), 1, "{noted:?}");
-        assert_eq!((noted.files[0].act, &*noted.files[0].path), (Act::Write, "plans/a"));
+        assert_eq!((noted.files[0].act, &*noted.files[0].path.text()), (Act::Write, "plans/a"));
         assert!(noted.disk > Duration::ZERO, "{noted:?}");
         let moved = of(&|| {
             volume.rename(&actor, (&plans, b"a"), (&root, b"b"), RenameMode::Replace).unwrap();
@@ -370,7 +440,17 @@ mod tests {
         assert_eq!(gone, [(Act::Remove, "b".into(), None)]);
         let refused = of(&|| _ = volume.remove(&actor, &root, b"absent", Kind::File));
         assert_eq!(refused, [(Act::Remove, "absent".into(), None)], "it is tried");
-        want(3, false, false);
+        want(3, Some(Paths::Later), false);
+        let plans = volume.lookup(&actor.caller, &root.object, b"plans").unwrap();
+        let made = of(&|| _ = volume.create(&actor, &plans, b"c", NewKind::File, 0o644));
+        assert_eq!(made, [(Act::Create, "plans/c".into(), None)]);
+        let file = volume.lookup(&actor.caller, &plans.object, b"c").unwrap();
+        let set = of(&|| {
+            volume.set_attributes(&actor, &file, &changes).unwrap();
+            volume.rename(&actor, (&plans, b"c"), (&root, b"d"), RenameMode::Replace).unwrap();
+        });
+        assert_eq!(set, [(Act::Attributes, "d".into(), None)], "only the first, where it is now");
+        want(3, None, false);
         assert!(Notes::begin().is_none());
     }
 }

@@ -21,7 +21,7 @@ use admin::control::Status;
 use admin::{Audited, Settings};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, RwLock, rank};
-use vfs::noted::Noted;
+use vfs::noted::{Noted, Paths};
 
 use self::line::Line;
 use self::writer::{Place, Writer};
@@ -134,7 +134,7 @@ impl Audit {
                 *thread = self.start(place);
             }
         }
-        let wants = thread.is_some().then_some(Wants { files: true, times: false });
+        let wants = thread.is_some().then_some(Wants { files: Some(Paths::AtOnce), times: false });
         self.switch.iter().for_each(|switch| switch.turn(wants));
     }
 

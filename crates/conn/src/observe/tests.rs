@@ -90,7 +90,7 @@ async fn operations_are_spans_and_go_to_the_observer_and_the_log() {
     let switch = add(Box::new(Another(counts.clone()))).unwrap();
     read().unwrap().end(&outcome);
     assert_eq!(counts.load(Ordering::Relaxed), 0, "it is off");
-    switch.turn(Some(Wants { files: true, times: true }));
+    switch.turn(Some(Wants { files: Some(Paths::AtOnce), times: true }));
     read().unwrap().end(&outcome);
     switch.turn(None);
     read().unwrap().end(&outcome);
