@@ -207,6 +207,14 @@ ranks! {
     Nfs4Slot Known,
     /// The connections that use a session.
     Nfs4Connections Known,
+    /// The program of a client that the server calls.
+    Nfs4Callback Known,
+    /// The connections over which the server may call clients.
+    Nfs4BackConnections Known,
+    /// The delegations of all clients of NFSv4.
+    Nfs4Delegations Known,
+    /// The notices of delegations that are recalled, until a task reads them.
+    Nfs4Notices Known,
     /// The owners, opens and locks of a client of NFSv4.
     Nfs4Owned Known,
     /// The clients of NFSv4 that may reclaim what they held before a restart.

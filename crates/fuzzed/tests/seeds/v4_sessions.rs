@@ -1,6 +1,7 @@
 //! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges and extended attributes, and their results.
 
 use nfs::wire::v4::attributes::Values;
+use nfs::wire::v4::callbacks::RecallReply;
 use nfs::wire::v4::files::Read;
 use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
@@ -21,7 +22,7 @@ const CHANNEL: ChannelAttributes = ChannelAttributes {
     requests: 64,
     inbound_reads: Some(1),
 };
-const SECURITY: CallbackSecurity = CallbackSecurity { none: true, sys: true, gss: true };
+const SECURITY: CallbackSecurity = CallbackSecurity { none: true, sys: Some((17, 19)), gss: true };
 
 fn operation(name: &'static str, operation: Operation<'_>) -> Seed {
     chosen("nfs_v4", name, 3, &operation)
@@ -172,5 +173,6 @@ fn ranges() -> Vec<Seed> {
         operation("offload-status", Operation::OffloadStatus(state)),
         chosen("nfs_v4", "copied", 9, &copied),
         chosen("nfs_v4", "sought", 10, &Sought { end: true, offset: 9 }),
+        chosen("nfs_v4", "recalled", 11, &RecallReply { sequence: Status::OK, recall: Some(Status::OK) }),
     ]
 }

@@ -108,7 +108,7 @@ fn ourselves() -> AuthSys<'static> {
 }
 
 /// Begins at a random number, so that calls of this run do not look like calls of the previous one.
-fn next_xid() -> u32 {
+pub(super) fn next_xid() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let mut next = NEXT.load(Ordering::Relaxed);
     if next == 0 {

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use conn::observe::{self, Begun};
 use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::Payload;
+use vfs::state::Party;
 use wire::{Reader, Writer};
 
 use super::export::Export;
@@ -43,6 +44,8 @@ pub(crate) struct Call<'a> {
     pub(crate) message: &'a Bytes,
     /// When it began, if it is observed.
     pub(crate) begun: Option<Begun>,
+    /// The client of version 4 in whose session it is.
+    pub(crate) party: OnceLock<Party>,
     /// The export that it concerns, if it is observed.
     pub(crate) concerns: OnceLock<Arc<Export>>,
 }
@@ -84,7 +87,11 @@ pub(crate) async fn answer(
         Ok(Message::OtherVersion { xid, .. }) => {
             return Some(finish(refusal(xid, Outcome::RpcMismatch { low: 2, high: 2 }), None, origin));
         }
-        Ok(Message::Reply(_)) | Err(_) => return None,
+        Ok(Message::Reply(_)) => {
+            service.nfs4.back.replied(origin, &message);
+            return None;
+        }
+        Err(_) => return None,
     };
     let client = SocketAddr::new(origin.address, origin.port);
     let begun = observe::begin("nfs", client, || observed::command(&header));
@@ -107,8 +114,20 @@ pub(crate) async fn answer(
     }
     let (service, memory, message) = (&service, &memory, &message);
     let (room, minor) = (usize::MAX, v4::minor_of(&header, arguments));
-    let mut call =
-        Call { service, origin, memory, room, identity, header, arguments, minor, message, begun, concerns };
+    let mut call = Call {
+        service,
+        origin,
+        memory,
+        room,
+        identity,
+        header,
+        arguments,
+        minor,
+        message,
+        begun,
+        party: OnceLock::new(),
+        concerns,
+    };
     // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
     let reserved = match call.header.program {
         crate::wire::v3::PROGRAM if call.header.version == crate::wire::v3::VERSION && !origin.datagram => {

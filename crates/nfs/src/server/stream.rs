@@ -1,9 +1,9 @@
 //! RPC over TCP: record marking, RFC 5531 11.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Stream, Watchdog};
+use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog};
 
 use super::{Origin, Service, rpc};
 use crate::wire::rpc::RecordMark;
@@ -17,6 +17,8 @@ struct Records {
     service: Arc<Service>,
     origin: Origin,
     memory: Arc<Allowance>,
+    /// The number of the connection, once it has begun.
+    number: OnceLock<u64>,
 }
 
 impl Protocol for Records {
@@ -35,6 +37,16 @@ impl Protocol for Records {
             }
         }
         Err("a record of too many fragments")
+    }
+
+    fn began(&self, client: ToClient) {
+        let _ = self.number.set(self.service.nfs4.back.began(self.origin, client)); // it begins once
+    }
+
+    fn ended(&self) {
+        if let Some(number) = self.number.get() {
+            self.service.nfs4.back.ended(self.origin, *number);
+        }
     }
 
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
@@ -71,5 +83,5 @@ pub async fn serve_stream(
 /// One TCP connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: &Peer) -> impl Protocol {
     let origin = Origin { address: peer.address.ip(), port: peer.address.port(), datagram: false };
-    Records { service, origin, memory: peer.memory.clone() }
+    Records { service, origin, memory: peer.memory.clone(), number: OnceLock::new() }
 }

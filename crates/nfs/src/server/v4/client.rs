@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use vfs::FileId;
 use vfs::state::{Absence, ClientId};
 
+use super::delegations::Delegation;
 use super::owners::Owner;
 use super::states::{LockState, Numbers, OpenState, State};
 use crate::server::rpc::Call;
@@ -57,6 +58,10 @@ pub(super) struct Client {
     has_reclaimed: AtomicBool,
     /// How many sessions it has. From minor version 1.
     pub(super) sessions: AtomicUsize,
+    /// How many of its requests are being executed. From minor version 1.
+    pub(super) in_flight: AtomicUsize,
+    /// How many delegations it has lost without having freed their stateids.
+    pub(super) revoked: AtomicUsize,
     /// When it was heard last, in milliseconds since `born`.
     heard: AtomicU64,
     born: Instant,
@@ -74,6 +79,8 @@ struct Owned {
     opens: HashMap<(Arc<[u8]>, FileId, bool), u32>,
     /// The locks of an owner by an open.
     locks: HashMap<(Arc<[u8]>, u32), u32>,
+    /// The delegation of a file.
+    delegations: HashMap<FileId, u32>,
     /// The last closed open of each owner.
     closed: HashMap<Arc<[u8]>, u32>,
     last_number: u32,
@@ -103,6 +110,8 @@ impl Client {
             recorded: OnceCell::new(),
             has_reclaimed: AtomicBool::new(minor == 0),
             sessions: AtomicUsize::new(0),
+            in_flight: AtomicUsize::new(0),
+            revoked: AtomicUsize::new(0),
             heard: AtomicU64::new(0),
             born: Instant::now(),
             is_absent: AtomicBool::new(false),
@@ -134,8 +143,11 @@ impl Client {
         self.has_reclaimed.swap(true, Ordering::AcqRel)
     }
 
-    /// For how many milliseconds the client has been silent.
+    /// For how many milliseconds the client has been silent. It is not while it waits for a reply.
     pub(super) fn silent_ms(&self) -> u64 {
+        if self.in_flight.load(Ordering::Acquire) > 0 {
+            return 0;
+        }
         (self.born.elapsed().as_millis() as u64).saturating_sub(self.heard.load(Ordering::Relaxed))
     }
 
@@ -279,6 +291,40 @@ impl Client {
         Ok(open)
     }
 
+    /// The delegation of a file that it holds.
+    pub(super) fn delegation_of(&self, file: FileId) -> Option<Arc<Delegation>> {
+        let owned = self.owned.lock();
+        match owned.states.get(owned.delegations.get(&file)?) {
+            Some(State::Delegation(delegation)) => Some(delegation.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether it holds delegations, or has lost some.
+    pub(super) fn has_delegations(&self) -> bool {
+        !self.owned.lock().delegations.is_empty()
+    }
+
+    /// Keeps a new delegation.
+    pub(super) fn add_delegation(
+        &self,
+        make: impl FnOnce(Numbers) -> Delegation,
+    ) -> Result<Arc<Delegation>, Status> {
+        let mut owned = self.owned.lock();
+        let numbers = owned.new_numbers(self)?;
+        let delegation = Arc::new(make(numbers));
+        owned.delegations.insert(delegation.file, numbers.state);
+        owned.states.insert(numbers.state, State::Delegation(delegation.clone()));
+        Ok(delegation)
+    }
+
+    /// Forgets a delegation that it has returned or freed.
+    pub(super) fn forget_delegation(&self, delegation: &Delegation) {
+        let mut owned = self.owned.lock();
+        owned.states.remove(&delegation.numbers.state);
+        owned.delegations.remove(&delegation.file);
+    }
+
     /// Keeps the locks of an owner by an open: `known` ones, or the first ones. BAD_STATEID if another request has closed
     /// the open meanwhile: nothing would release these locks.
     pub(super) fn keep_locks(
@@ -320,15 +366,23 @@ impl Client {
         Ok(())
     }
 
-    /// All opens and locks by them in an export.
+    /// All opens and locks by them in an export, and the delegations.
     pub(super) fn close_in(&self, tag: u32) -> Vec<State> {
         let mut owned = self.owned.lock();
+        let is_there = |_: &u32, state: &mut State| match state {
+            State::Delegation(delegation) => delegation.named.tag == tag,
+            _ => false,
+        };
+        let delegations: Vec<State> = owned.states.extract_if(is_there).map(|(_, state)| state).collect();
+        let left: HashSet<u32> = owned.states.keys().copied().collect();
+        owned.delegations.retain(|_, number| left.contains(number));
         let opens = owned.states.values().filter_map(|state| match state {
             State::Open(open) if open.named.tag == tag => Some(open.clone()),
             _ => None,
         });
         let opens: Vec<Arc<OpenState>> = opens.collect();
-        opens.iter().flat_map(|open| owned.close(open)).collect()
+        let closed = opens.iter().flat_map(|open| owned.close(open));
+        delegations.into_iter().chain(closed.collect::<Vec<_>>()).collect()
     }
 }
 

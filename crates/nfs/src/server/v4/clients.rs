@@ -15,8 +15,10 @@ use std::time::Duration;
 use lock::{Mutex, rank};
 use siphasher::sip::SipHasher24;
 
+use super::backchannel::BackConnections;
 use super::client::{Client, Principal};
 use super::creation::Creation;
+use super::delegations::Delegations;
 use super::names::{Callback, Claimed, Confirmed, Entered, How, Table, Waiting};
 use super::records::Records;
 use super::sessions::Sessions;
@@ -37,6 +39,8 @@ pub(in crate::server) struct Clients {
     pub(super) lease: Duration,
     pub(super) records: Records,
     pub(super) sessions: Sessions,
+    pub(in crate::server) back: BackConnections,
+    pub(super) delegations: Delegations,
     table: Mutex<Table, rank::Nfs4Clients>,
     pub(super) is_watching: AtomicBool,
 }
@@ -67,6 +71,8 @@ impl Clients {
             lease: company.grace.max(SHORTEST_LEASE),
             records: Records::new(company.clients.clone()),
             sessions: Sessions::default(),
+            back: BackConnections::default(),
+            delegations: Delegations::default(),
             table: Mutex::default(),
             is_watching: AtomicBool::new(false),
         }

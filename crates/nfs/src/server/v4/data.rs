@@ -114,11 +114,11 @@ pub(super) fn actor(
     state: &StateId,
     mode: Modes,
 ) -> Result<Actor, Fail> {
-    let Some(open) = compound.opened(state, &target.named)? else { return Ok(target.actor.clone()) };
-    open.client.renew();
+    let Some(opened) = compound.opened(state, &target.named)? else { return Ok(target.actor.clone()) };
+    opened.client.renew();
     // RFC 7530 9.1.6: a client that writes parts of blocks may have to read the rest.
-    if mode == Modes::WRITE && !open.open.modes().0.intersects(mode) {
+    if mode == Modes::WRITE && !opened.by.modes().intersects(mode) {
         return Err(Status::OPENMODE.into());
     }
-    Ok(open.open.acting(&target.actor.caller))
+    Ok(opened.by.acting(&target.actor.caller))
 }

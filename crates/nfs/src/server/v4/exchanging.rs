@@ -5,6 +5,7 @@ use std::sync::Arc;
 use wire::Writer;
 
 use super::Compound;
+use super::backchannel::BackChannel;
 use super::client::{Client, Principal};
 use super::creation::Begun;
 use super::fail::Fail;
@@ -12,9 +13,9 @@ use super::sessions::allowed;
 use crate::server::Service;
 use crate::server::rpc::Call;
 use crate::wire::v4::sessions::{
-    BackChannel, BindConnection, CONFIRMED, CREATE_SESSION_FLAGS, CreateSession, CreatedSession,
-    EXCHANGE_FLAGS, ExchangeId, ExchangedId, FENCE, Implementation, NO_PNFS, SessionId, StateProtect,
-    UPDATE_CONFIRMED,
+    BACK_CHANNEL, BackChannel as BackChannelControl, BindConnection, CONFIRMED, CREATE_SESSION_FLAGS,
+    CreateSession, CreatedSession, EXCHANGE_FLAGS, ExchangeId, ExchangedId, FENCE, Implementation, NO_PNFS,
+    SessionId, StateProtect, UPDATE_CONFIRMED,
 };
 use crate::wire::v4::types::{OwnerName, Status};
 use crate::wire::xdr::Encode;
@@ -25,6 +26,8 @@ const FORE: u32 = 1;
 const BACK: u32 = 2;
 const FORE_OR_BOTH: u32 = 3;
 const BACK_OR_BOTH: u32 = 7;
+/// CDFS4_BOTH.
+const BOTH: u32 = 3;
 
 /// EXCHANGE_ID.
 pub(super) fn exchange_id(call: &Call<'_>, request: &ExchangeId<'_>, w: &mut Writer) -> Result<(), Fail> {
@@ -115,10 +118,15 @@ fn created(
     let entered = clients.confirm_by_session(request.client, Principal::of(call))?;
     *former = entered.former;
     let is_there = || clients.known(request.client).is_some();
-    let session = clients.sessions.create(&entered.client, &request.fore, call.origin, is_there)?;
-    // The server makes no calls to clients of this version and keeps no session over a restart: no flags.
+    let is_back = request.flags & BACK_CHANNEL != 0 && request.security.is_usable();
+    let channel = BackChannel::new(back, request.program, request.security);
+    let (channels, over) = ((&request.fore, channel), (call.origin, is_back));
+    let session = clients.sessions.create(&entered.client, channels, over, is_there)?;
+    session.prove(call.service);
+    // No session outlives the server.
+    let flags = if is_back { BACK_CHANNEL } else { 0 };
     let (session, fore, sequence) = (session.id, session.fore, request.sequence);
-    CreatedSession { session, sequence, flags: 0, fore, back }.encode(w);
+    CreatedSession { session, sequence, flags, fore, back }.encode(w);
     Ok(())
 }
 
@@ -148,22 +156,28 @@ pub(super) fn destroy_client(call: &Call<'_>, id: u64) -> Result<(), Fail> {
     Ok(())
 }
 
-/// BIND_CONN_TO_SESSION. The server makes no calls, so a connection that may have both directions gets the one to the server.
+/// BIND_CONN_TO_SESSION. A connection that may have both directions gets both.
 pub(super) fn bind(call: &Call<'_>, request: &BindConnection, w: &mut Writer) -> Result<(), Fail> {
     let session = call.service.nfs4.sessions.named(&request.session)?;
     let direction = match request.direction {
-        FORE | FORE_OR_BOTH => FORE,
-        BACK | BACK_OR_BOTH => BACK,
+        FORE => FORE,
+        BACK => BACK,
+        FORE_OR_BOTH | BACK_OR_BOTH => BOTH,
         _ => return Err(Status::INVAL.into()),
     };
-    session.bind(call.origin);
+    session.bind(call.origin, direction != FORE);
     session.client.renew();
+    session.prove(call.service);
     BindConnection { session: session.id, direction, rdma: false }.encode(w);
     Ok(())
 }
 
-/// BACKCHANNEL_CTL: which program the server would call, and how. It identifies itself by AUTH_NONE or AUTH_SYS only.
-pub(super) fn back_channel(compound: &Compound<'_>, request: &BackChannel) -> Result<(), Fail> {
-    debug_assert!(compound.sequenced.is_some(), "only SEQUENCE and its like come first");
-    if request.security.none || request.security.sys { Ok(()) } else { Err(Status::INVAL.into()) }
+/// BACKCHANNEL_CTL: which program the server calls, and how. It identifies itself by AUTH_NONE or AUTH_SYS only.
+pub(super) fn back_channel(compound: &Compound<'_>, request: &BackChannelControl) -> Result<(), Fail> {
+    let sequenced = compound.sequenced.as_ref().ok_or(Status::OP_NOT_IN_SESSION)?;
+    if !request.security.is_usable() {
+        return Err(Status::INVAL.into());
+    }
+    sequenced.session().back.change(request.program, request.security);
+    Ok(())
 }

@@ -7,18 +7,21 @@
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
+//!   delegations.rs ─► backchannel.rs                                4.1: what clients may cache, and how it is recalled
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, xattrs.rs                                            4.2: ranges that no data travel for, extended attributes
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
 mod attributes;
+mod backchannel;
 mod changing;
 mod client;
 mod clients;
 mod creating;
 mod creation;
 mod data;
+mod delegations;
 mod exchanging;
 mod fail;
 mod leases;
@@ -304,7 +307,7 @@ impl<'c> Compound<'c> {
             Operation::Rename(request) => changing::rename(self, request, w)?,
             Operation::Link(name) => changing::link(self, name, w)?,
             Operation::SetAttr(request) => changing::set_attributes(self, request, w)?,
-            Operation::ReturnDelegation(state) => registering::return_delegation(self, state)?,
+            Operation::ReturnDelegation(state) => delegations::give_back(self, state)?,
             _ if self.minor == 0 => self.execute_first_minor(operation, w)?,
             _ => self.execute_in_session(operation, w)?,
         }

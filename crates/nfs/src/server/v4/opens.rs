@@ -11,6 +11,7 @@ use super::Compound;
 use super::client::Client;
 use super::creating::{self, Opening};
 use super::data::file;
+use super::delegations::Delegation;
 use super::fail::Fail;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
@@ -102,8 +103,7 @@ async fn opened(
     if access == Modes::NONE {
         return Err(Status::INVAL.into());
     }
-    let mut delegation = Writer::new();
-    put_no_delegation(request.access, &mut delegation)?;
+    put_no_delegation(request.access, &mut Writer::new())?; // refuses unknown wishes before it opens the file
     let service = compound.call.service;
     in_its_time(service, client, matches!(request.claim, Claim::Previous(_)))?;
     let opening = claimed(compound, request)?;
@@ -130,7 +130,7 @@ async fn opened(
     let confirm = if owner.is_confirmed() { 0 } else { CONFIRM };
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
-    w.put(delegation.as_bytes());
+    super::delegations::put(compound, client, &state, request, w)?;
     compound.current = Some(place);
     Ok(())
 }
@@ -148,11 +148,32 @@ fn claimed(compound: &mut Compound<'_>, request: &Open<'_>) -> Result<Opening, F
         }
         Claim::Previous(_) | Claim::File if is_existing => creating::same(compound.current()?),
         Claim::Previous(_) | Claim::File => Err(Status::INVAL.into()),
-        Claim::DelegatedName(state, _) | Claim::DelegatedFile(state) => {
-            compound.state(&compound.sent(state))?;
-            Err(Status::BAD_STATEID.into()) // the server grants no delegations
+        Claim::DelegatedName(state, name) => {
+            let delegation = delegated(compound, state)?;
+            let folder = compound.refreshed()?.clone();
+            let opening = creating::by_name(compound.call, &folder, name, &OpenHow::Existing)?;
+            match file(&opening.place)?.named == delegation.named {
+                true => Ok(opening),
+                false => Err(Status::BAD_STATEID.into()),
+            }
+        }
+        Claim::DelegatedFile(state) => {
+            let delegation = delegated(compound, state)?;
+            match file(compound.current()?)?.named == delegation.named {
+                true => creating::same(compound.current()?),
+                false => Err(Status::BAD_STATEID.into()),
+            }
         }
         Claim::PreviouslyDelegatedName(_) | Claim::PreviouslyDelegatedFile => Err(Status::NOTSUPP.into()),
+    }
+}
+
+/// The delegation by which a client opens a file that it has opened in its cache only.
+fn delegated(compound: &Compound<'_>, state: &StateId) -> Result<Arc<Delegation>, Status> {
+    let sent = compound.sent(state);
+    match compound.state(&sent)?.1 {
+        State::Delegation(delegation) => delegation.check(sent.sequence).map(|()| delegation),
+        _ => Err(Status::BAD_STATEID),
     }
 }
 
@@ -248,6 +269,12 @@ async fn new_open(
         volume.state().note_view(file, volume.view());
         Held::Sidecar(guard)
     } else {
+        if !opening.is_new && !volume.state().quiet(file) {
+            // `open` would wait for as long as the holder of a lease has time, while the client waits for its reply.
+            permit(target, access)?;
+            let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
+            volume.once_recalled(RECALL_LIMIT, || volume.recall(&actor, file, cause)).await?;
+        }
         let place = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
         let granted = opening.is_new;
         let empties = opening.size == Some(0) && !opening.is_new;
@@ -306,7 +333,7 @@ fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
     match state {
         State::Open(open) => Ok(open.owner.clone()),
         State::Closed(owner) => Ok(owner.clone()),
-        State::Lock(_) => Err(Status::BAD_STATEID),
+        State::Lock(_) | State::Delegation(_) => Err(Status::BAD_STATEID),
     }
 }
 
@@ -401,6 +428,7 @@ pub(super) fn release(service: &Service, client: &Client, state: &State) {
             let (state, party) = (open.export.volume.state(), client.party);
             service.locks.let_go(open.named.tag, open.named.key, party, || state.concerns(open.file, party));
         }
+        State::Delegation(delegation) => super::delegations::release(service, delegation),
         State::Closed(_) => {}
     }
 }

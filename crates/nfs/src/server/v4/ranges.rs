@@ -10,7 +10,7 @@ use super::Compound;
 use super::data::{actor, file};
 use super::fail::Fail;
 use super::place::Place;
-use super::states::Held;
+use super::states::{By, Held};
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::Read;
 use crate::wire::v4::ranges::{Advise, CloneRange, Copied, CopyRange, FileRange, Seek, Servers, Sought};
@@ -38,19 +38,25 @@ async fn open(
     if mode == Modes::WRITE && !target.writable {
         return Err(Status::ROFS.into());
     }
-    let Some(opened) = compound.opened(state, &target.named)? else {
-        let actor = Actor::new(target.actor.caller.clone(), Party::client(target.actor.party.client));
-        let opened = target.export.volume.open(&actor, &target.found, OpenOptions::data(mode)).await;
-        return Ok(Arc::new(opened.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?));
+    let opened = compound.opened(state, &target.named)?;
+    if let Some(opened) = &opened {
+        if !opened.by.modes().intersects(mode) {
+            return Err(Status::OPENMODE.into());
+        }
+        permit(target, mode)?;
+    }
+    let actor = match opened.map(|opened| opened.by) {
+        Some(By::Open(open)) => {
+            return match &*open.held.lock() {
+                Some(Held::Open(open)) => Ok(open.clone()),
+                _ => Err(Status::BAD_STATEID.into()), // closed meanwhile
+            };
+        }
+        Some(By::Delegation(delegation)) => delegation.acting(&target.actor.caller),
+        None => Actor::new(target.actor.caller.clone(), Party::client(target.actor.party.client)),
     };
-    if !opened.open.modes().0.intersects(mode) {
-        return Err(Status::OPENMODE.into());
-    }
-    permit(target, mode)?;
-    match &*opened.open.held.lock() {
-        Some(Held::Open(open)) => Ok(open.clone()),
-        _ => Err(Status::BAD_STATEID.into()), // closed meanwhile
-    }
+    let opened = target.export.volume.open(&actor, &target.found, OpenOptions::data(mode)).await;
+    Ok(Arc::new(opened.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?))
 }
 
 /// The user of each request needs the right, as for READ and WRITE: several users of a client may know a stateid. The owner of

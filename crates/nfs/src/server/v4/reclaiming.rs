@@ -19,9 +19,9 @@ use crate::wire::xdr::{Encode, put_words};
 pub(super) const WANT: u32 = 0xff00;
 /// The bits that say when the client is told of a delegation that there is later.
 pub(super) const WANT_LATER: u32 = 0x3_0000;
-const WANT_NOTHING_SAID: u32 = 0;
-const WANT_READ: u32 = 0x100;
-const WANT_ANY: u32 = 0x300;
+pub(super) const WANT_NOTHING_SAID: u32 = 0;
+pub(super) const WANT_READ: u32 = 0x100;
+pub(super) const WANT_ANY: u32 = 0x300;
 const WANT_NONE: u32 = 0x400;
 const WANT_CANCEL: u32 = 0x500;
 /// why_no_delegation4.
@@ -59,6 +59,7 @@ pub(super) fn free(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail>
             locks.sequence.check(sent.sequence)?;
             Ok(client.free(&locks, || !holds_ranges(&locks))?)
         }
+        State::Delegation(delegation) => Ok(super::delegations::free(&client, &delegation)?),
         State::Closed(_) => Err(Status::BAD_STATEID.into()),
     }
 }
@@ -80,6 +81,7 @@ fn tested(compound: &Compound<'_>, state: &StateId) -> Result<(), Status> {
     match compound.state(&sent)?.1 {
         State::Open(open) => open.sequence.check(sent.sequence),
         State::Lock(locks) => locks.sequence.check(sent.sequence),
+        State::Delegation(delegation) => delegation.check(sent.sequence),
         State::Closed(_) => Err(Status::BAD_STATEID),
     }
 }

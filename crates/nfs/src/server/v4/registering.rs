@@ -1,10 +1,9 @@
-//! SETCLIENTID, SETCLIENTID_CONFIRM, RENEW and DELEGRETURN, RFC 7530 16.33, 16.34, 16.28 and 16.6.
+//! SETCLIENTID, SETCLIENTID_CONFIRM and RENEW, RFC 7530 16.33, 16.34 and 16.28.
 
 use std::sync::Arc;
 
 use wire::Writer;
 
-use super::Compound;
 use super::client::Principal;
 use super::clients::Refused;
 use super::fail::Fail;
@@ -12,7 +11,7 @@ use super::names::Callback;
 use crate::server::Service;
 use crate::server::rpc::Call;
 use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};
-use crate::wire::v4::types::{NetId, StateId, Status, UniversalAddress};
+use crate::wire::v4::types::{NetId, Status, UniversalAddress};
 use crate::wire::xdr::Encode;
 
 /// SETCLIENTID.
@@ -53,11 +52,4 @@ pub(super) fn confirm(call: &Call<'_>, request: &SetClientIdConfirm) -> Result<(
 /// RENEW.
 pub(super) fn renew(call: &Call<'_>, client: u64) -> Result<(), Fail> {
     Ok(call.service.nfs4.renew(client)?)
-}
-
-/// DELEGRETURN: the server grants no delegations, so no stateid is one.
-pub(super) fn return_delegation(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail> {
-    compound.current()?;
-    compound.state(&compound.sent(state))?;
-    Err(Status::BAD_STATEID.into())
 }

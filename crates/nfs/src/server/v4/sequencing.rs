@@ -4,10 +4,11 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use vfs::state::Party;
 use wire::Writer;
 
 use super::client::Client;
-use super::sessions::{Begun, RPC_REPLY_HEAD, SlotTurn};
+use super::sessions::{Begun, RPC_REPLY_HEAD, Session, SlotTurn};
 use super::{Compound, MOST_RESULTS};
 use crate::wire::v4::sessions::{Sequence, Sequenced as Reply};
 use crate::wire::v4::types::Status;
@@ -32,7 +33,11 @@ pub(super) struct Sequenced {
 
 impl Sequenced {
     pub(super) fn client(&self) -> &Arc<Client> {
-        &self.turn.session().client
+        &self.session().client
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        self.turn.session()
     }
 
     /// Whether all data have to be among the kept bytes.
@@ -95,13 +100,13 @@ impl Compound<'_> {
             slot: request.slot,
             highest_slot: session.highest_slot(),
             target_highest_slot: session.highest_slot(),
-            flags: 0, // a client whose lease is over loses its sessions with everything else
+            flags: super::delegations::flags(self.call.service, &session),
         };
         let begun = session.begin(request.slot, request.sequence, self.digest)?;
         if request.highest_slot > session.highest_slot() {
             return Err(Status::BAD_HIGH_SLOT);
         }
-        session.bind(self.call.origin);
+        session.bind(self.call.origin, false);
         session.client.renew();
         match begun {
             Begun::Repeated(reply) => self.repeated = Some(reply),
@@ -110,6 +115,7 @@ impl Compound<'_> {
                 if w.len() - self.start > most.0 {
                     return Err(most.1); // the turn is dropped: the client has not used the number
                 }
+                let _ = self.call.party.set(Party::client(session.client.party)); // SEQUENCE comes once
                 self.sequenced = Some(Sequenced { turn, wants_kept: request.cache, most });
             }
         }

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lock::{Mutex, RwLock, rank};
 
+use super::backchannel::BackChannel;
 use super::client::Client;
 use crate::server::Origin;
 use crate::server::stream::MAX_RECORD;
@@ -62,8 +63,18 @@ pub(super) struct Session {
     pub(super) client: Arc<Client>,
     /// The limits of requests.
     pub(super) fore: ChannelAttributes,
+    /// How the server calls the client.
+    pub(super) back: BackChannel,
     slots: Box<[Mutex<Slot, rank::Nfs4Slot>]>,
-    connections: Mutex<Vec<Origin>, rank::Nfs4Connections>,
+    connections: Mutex<Vec<Bound>, rank::Nfs4Connections>,
+}
+
+/// A connection that uses a session.
+#[derive(Debug, Clone, Copy)]
+struct Bound {
+    origin: Origin,
+    /// The server may call the client over it.
+    is_back: bool,
 }
 
 /// The last request of a slot.
@@ -117,16 +128,16 @@ pub(super) fn allowed(wanted: &ChannelAttributes, kept: usize) -> Result<Channel
 }
 
 impl Sessions {
-    /// Creates a session of a client over this connection: NOSPC if it has too many, or there are too many in all;
+    /// Creates a session of a client over this connection, over which the server may call back (`true`) or not: NOSPC if it has too many, or there are too many in all;
     /// STALE_CLIENTID if the client has ended meanwhile, because nothing would end the session.
     pub(super) fn create(
         &self,
         client: &Arc<Client>,
-        wanted: &ChannelAttributes,
-        origin: Origin,
+        (wanted, back): (&ChannelAttributes, BackChannel),
+        over: (Origin, bool),
         is_there: impl FnOnce() -> bool,
     ) -> Result<Arc<Session>, Status> {
-        let session = self.add(client, wanted, origin)?;
+        let session = self.add(client, wanted, back, over)?;
         if is_there() {
             return Ok(session);
         }
@@ -138,7 +149,8 @@ impl Sessions {
         &self,
         client: &Arc<Client>,
         wanted: &ChannelAttributes,
-        origin: Origin,
+        back: BackChannel,
+        (origin, is_back): (Origin, bool),
     ) -> Result<Arc<Session>, Status> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map_err(|_| Status::SERVERFAULT)?;
@@ -147,8 +159,9 @@ impl Sessions {
             id,
             client: client.clone(),
             fore,
+            back,
             slots: (0..fore.requests).map(|_| Mutex::default()).collect(),
-            connections: Mutex::new(vec![origin]),
+            connections: Mutex::new(vec![Bound { origin, is_back }]),
         });
         let mut table = self.table.write();
         let own = table.of_clients.entry(client.number).or_default();
@@ -204,14 +217,16 @@ impl Sessions {
         self.give_back(&session.fore);
     }
 
+    /// The sessions of a client.
+    pub(super) fn of(&self, client: &Client) -> Vec<Arc<Session>> {
+        let table = self.table.read();
+        let ids = table.of_clients.get(&client.number).into_iter().flatten();
+        ids.filter_map(|id| table.sessions.get(id).cloned()).collect()
+    }
+
     /// Ends all sessions of a client.
     pub(super) fn end_of(&self, client: &Client) {
-        let own: Vec<_> = {
-            let table = self.table.read();
-            let ids = table.of_clients.get(&client.number).into_iter().flatten();
-            ids.filter_map(|id| table.sessions.get(id).cloned()).collect()
-        };
-        own.iter().for_each(|session| self.end(session));
+        self.of(client).iter().for_each(|session| self.end(session));
     }
 }
 
@@ -226,21 +241,28 @@ impl Session {
         self.fore.requests - 1 // there is at least one
     }
 
-    /// Remembers that a connection uses the session, RFC 8881 2.10.3.1.
-    pub(super) fn bind(&self, origin: Origin) {
+    /// Remembers that a connection uses the session, RFC 8881 2.10.3.1; with `is_back` for calls of the server, too.
+    pub(super) fn bind(&self, origin: Origin, is_back: bool) {
         let mut connections = self.connections.lock();
-        if connections.contains(&origin) {
+        if let Some(known) = connections.iter_mut().find(|known| known.origin == origin) {
+            known.is_back |= is_back;
             return;
         }
         if connections.len() >= CONNECTIONS {
             connections.remove(0);
         }
-        connections.push(origin);
+        connections.push(Bound { origin, is_back });
     }
 
     /// Whether a connection uses the session.
     pub(super) fn is_bound(&self, origin: Origin) -> bool {
-        self.connections.lock().contains(&origin)
+        self.connections.lock().iter().any(|known| known.origin == origin)
+    }
+
+    /// The connections over which the server may call the client.
+    pub(super) fn back_connections(&self) -> Vec<Origin> {
+        let connections = self.connections.lock();
+        connections.iter().filter(|known| known.is_back).map(|known| known.origin).collect()
     }
 
     /// Begins a request, RFC 8881 2.10.6.1.
@@ -252,6 +274,7 @@ impl Session {
                 return Err(Status::DELAY); // the same request is being executed
             }
             slot.is_busy = true;
+            self.client.in_flight.fetch_add(1, Ordering::AcqRel);
             return Ok(Begun::New(SlotTurn { session: self.clone(), at, digest, is_ended: false }));
         }
         if sequence != slot.sequence || !slot.is_used {
@@ -288,6 +311,8 @@ impl SlotTurn {
 
 impl Drop for SlotTurn {
     fn drop(&mut self) {
+        self.session.client.renew();
+        self.session.client.in_flight.fetch_sub(1, Ordering::AcqRel);
         if !self.is_ended
             && let Some(slot) = self.session.slots.get(self.at)
         {
@@ -300,6 +325,7 @@ impl Drop for SlotTurn {
 mod tests {
     use super::*;
     use crate::server::v4::client::Principal;
+    use crate::wire::v4::sessions::CallbackSecurity;
 
     const WANTED: ChannelAttributes = ChannelAttributes {
         header_padding: 0,
@@ -310,6 +336,11 @@ mod tests {
         requests: 1000,
         inbound_reads: Some(1),
     };
+
+    fn create(sessions: &Sessions, client: &Arc<Client>, is_there: bool) -> Result<Arc<Session>, Status> {
+        let back = BackChannel::new(WANTED, 0x4000_0000, CallbackSecurity::default());
+        sessions.create(client, (&WANTED, back), (origin(1), true), || is_there)
+    }
 
     fn client(number: u32) -> Arc<Client> {
         Client::new((1, number), &Arc::from(&b"name"[..]), ([0; 8], Principal::root()), 1)
@@ -340,20 +371,20 @@ mod tests {
         let sessions = Sessions::default();
         let clients: Vec<_> = (0..10_000).map(client).collect();
         for client in &clients {
-            sessions.create(client, &WANTED, origin(1), || true).expect("a session");
+            create(&sessions, client, true).expect("a session");
         }
         assert!(sessions.kept.load(Ordering::Relaxed) <= KEPT_TOTAL);
         clients.iter().for_each(|client| sessions.end_of(client));
         assert_eq!(sessions.kept.load(Ordering::Relaxed), 0);
         assert!(sessions.table.read().of_clients.is_empty());
-        let made = (0..100).map_while(|_| sessions.create(&clients[0], &WANTED, origin(1), || true).ok());
+        let made = (0..100).map_while(|_| create(&sessions, &clients[0], true).ok());
         assert_eq!(made.count(), SESSIONS_OF_CLIENT);
     }
 
     #[test]
     fn a_client_that_has_ended_gets_no_session() {
         let (sessions, client) = (Sessions::default(), client(1));
-        let made = sessions.create(&client, &WANTED, origin(1), || false);
+        let made = create(&sessions, &client, false);
         assert_eq!(made.err(), Some(Status::STALE_CLIENTID));
         assert!(sessions.table.read().sessions.is_empty() && !client.has_sessions());
         assert_eq!(sessions.kept.load(Ordering::Relaxed), 0);
@@ -362,7 +393,7 @@ mod tests {
     #[test]
     fn a_slot_executes_each_request_once() {
         let sessions = Sessions::default();
-        let session = sessions.create(&client(1), &WANTED, origin(1), || true).unwrap();
+        let session = create(&sessions, &client(1), true).unwrap();
         let new = |sequence| match session.begin(3, sequence, 7) {
             Ok(Begun::New(turn)) => turn,
             _ => panic!("request {sequence} is not the next one"),
@@ -385,10 +416,14 @@ mod tests {
 
     #[test]
     fn a_session_remembers_a_bounded_number_of_connections() {
-        let session = Sessions::default().create(&client(1), &WANTED, origin(1), || true).unwrap();
+        let session = create(&Sessions::default(), &client(1), true).unwrap();
         assert!(session.is_bound(origin(1)) && !session.is_bound(origin(2)));
-        (2..2 + CONNECTIONS as u16).for_each(|port| session.bind(origin(port)));
+        (2..2 + CONNECTIONS as u16).for_each(|port| session.bind(origin(port), port % 2 == 0));
         assert!(!session.is_bound(origin(1)) && session.is_bound(origin(2)));
         assert_eq!(session.connections.lock().len(), CONNECTIONS);
+        assert_eq!(session.back_connections().len(), CONNECTIONS / 2);
+        session.bind(origin(3), true);
+        session.bind(origin(3), false);
+        assert!(session.back_connections().contains(&origin(3)));
     }
 }

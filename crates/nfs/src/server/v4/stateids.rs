@@ -7,7 +7,7 @@ use wire::{Reader, Writer};
 
 use super::Compound;
 use super::client::Client;
-use super::states::{Opened, Sent, State};
+use super::states::{By, Opened, Sent, State};
 use crate::server::handle::Named;
 use crate::wire::v4::Operation;
 use crate::wire::v4::types::{StateId, Status};
@@ -50,7 +50,7 @@ impl Compound<'_> {
         Ok((client.clone(), client.state(super::states::Numbers::of(&sent.state).state)?))
     }
 
-    /// The open by which a file is read or written; `None` for a special stateid.
+    /// The open or the delegation by which a file is read or written; `None` for a special stateid.
     pub(super) fn opened(&self, state: &StateId, file: &Named) -> Result<Option<Opened>, Status> {
         let sent = self.sent(state);
         if sent.state == StateId::ANONYMOUS || sent.state == StateId::BYPASS {
@@ -60,13 +60,19 @@ impl Compound<'_> {
         let (open, sequence) = match found {
             State::Open(open) => (open.clone(), open.sequence.check(sent.sequence)),
             State::Lock(lock) => (lock.open.clone(), lock.sequence.check(sent.sequence)),
+            State::Delegation(delegation) => {
+                delegation.check(sent.sequence)?;
+                let is_it = delegation.named == *file;
+                let by = By::Delegation(delegation);
+                return if is_it { Ok(Some(Opened { client, by })) } else { Err(Status::BAD_STATEID) };
+            }
             State::Closed(_) => return Err(Status::BAD_STATEID),
         };
         sequence?;
         if open.named != *file || !open.owner.is_confirmed() {
             return Err(Status::BAD_STATEID);
         }
-        Ok(Some(Opened { client, open }))
+        Ok(Some(Opened { client, by: By::Open(open) }))
     }
 
     /// After an operation: the current stateid is the one in its results, or none if it has changed the current handle only.

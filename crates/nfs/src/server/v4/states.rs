@@ -15,6 +15,7 @@ use vfs::{Actor, Caller, Error, FileId};
 use wire::Reader;
 
 use super::client::Client;
+use super::delegations::Delegation;
 use super::owners::Owner;
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
@@ -161,14 +162,39 @@ pub(super) struct Sent {
 pub(super) enum State {
     Open(Arc<OpenState>),
     Lock(Arc<LockState>),
+    Delegation(Arc<Delegation>),
     /// The last open that this owner has closed: its CLOSE may be repeated.
     Closed(Arc<Owner>),
 }
 
-/// An open by which data are read or written.
+/// By what data are read or written.
 pub(super) struct Opened {
     pub(super) client: Arc<Client>,
-    pub(super) open: Arc<OpenState>,
+    pub(super) by: By,
+}
+
+/// An open, or a delegation.
+pub(super) enum By {
+    Open(Arc<OpenState>),
+    Delegation(Arc<Delegation>),
+}
+
+impl By {
+    /// What it permits.
+    pub(super) fn modes(&self) -> Modes {
+        match self {
+            Self::Open(open) => open.modes().0,
+            Self::Delegation(delegation) => delegation.modes(),
+        }
+    }
+
+    /// A caller that acts through it.
+    pub(super) fn acting(&self, caller: &Caller) -> Actor {
+        match self {
+            Self::Open(open) => open.acting(caller),
+            Self::Delegation(delegation) => delegation.acting(caller),
+        }
+    }
 }
 
 /// The combinations of access and denials with which an owner has opened a file, as one bit each.

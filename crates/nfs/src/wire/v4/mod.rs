@@ -6,6 +6,7 @@
 //! server answers version 4 only when it is told to: see `Service::set_versions`.
 
 pub mod attributes;
+pub mod callbacks;
 pub mod clients;
 pub mod files;
 pub mod locks;

@@ -14,6 +14,12 @@ pub const NO_PNFS: u32 = 0x1_0000;
 pub const EXCHANGE_FLAGS: u32 = 0x1 | 0x2 | 0x100 | 0x7_0000 | UPDATE_CONFIRMED;
 /// EXCHGID4_FLAG_SUPP_FENCE_OPS, RFC 7862 14.1: from minor version 2.
 pub const FENCE: u32 = 0x4;
+/// CREATE_SESSION4_FLAG_CONN_BACK_CHAN: the server may call the client over this connection.
+pub const BACK_CHANNEL: u32 = 2;
+/// SEQ4_STATUS_CB_PATH_DOWN: the server cannot call the client.
+pub const CALLBACK_PATH_DOWN: u32 = 0x1;
+/// SEQ4_STATUS_RECALLABLE_STATE_REVOKED: the client has lost delegations, and has not freed their stateids.
+pub const DELEGATIONS_REVOKED: u32 = 0x40;
 /// All CREATE_SESSION4_FLAG_*: PERSIST, CONN_BACK_CHAN and CONN_RDMA.
 pub const CREATE_SESSION_FLAGS: u32 = 7;
 /// The most stateids of one TEST_STATEID.
@@ -273,12 +279,20 @@ impl Encode for ChannelAttributes {
     }
 }
 
-/// callback_sec_parms4<>: how the server may identify itself when it calls. Of the parameters only the flavours are kept.
+/// callback_sec_parms4<>: how the server may identify itself when it calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CallbackSecurity {
     pub none: bool,
-    pub sys: bool,
+    /// The user and the group of AUTH_SYS. The rest of its credential is read and not kept.
+    pub sys: Option<(u32, u32)>,
     pub gss: bool,
+}
+
+impl CallbackSecurity {
+    /// Whether there is a flavour that the server can use.
+    pub fn is_usable(&self) -> bool {
+        self.none || self.sys.is_some()
+    }
 }
 
 impl Decode<'_> for CallbackSecurity {
@@ -288,8 +302,8 @@ impl Decode<'_> for CallbackSecurity {
             match r.u32_be()? {
                 0 => found.none = true,
                 1 => {
-                    found.sys = true;
-                    crate::wire::rpc::AuthSys::decode(r)?;
+                    let sys = crate::wire::rpc::AuthSys::decode(r)?;
+                    found.sys = Some((sys.uid, sys.gid));
                 }
                 6 => {
                     found.gss = true;
@@ -307,12 +321,12 @@ impl Decode<'_> for CallbackSecurity {
 
 impl Encode for CallbackSecurity {
     fn encode(&self, w: &mut Writer) {
-        w.u32_be(u32::from(self.none) + u32::from(self.sys) + u32::from(self.gss));
+        w.u32_be(u32::from(self.none) + u32::from(self.sys.is_some()) + u32::from(self.gss));
         if self.none {
             w.u32_be(0);
         }
-        if self.sys {
-            put_words(w, &[1, 0, 0, 0, 0, 0]);
+        if let Some((uid, gid)) = self.sys {
+            put_words(w, &[1, 0, 0, uid, gid, 0]);
         }
         if self.gss {
             put_words(w, &[6, 1, 0, 0]);

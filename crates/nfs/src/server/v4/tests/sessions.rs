@@ -1,5 +1,6 @@
 //! Minor version 1 by RFC 8881: clients and sessions here, opens, locks and stateids in the files below.
 
+mod delegations;
 mod exchanging;
 mod ranges;
 mod restarts;
@@ -52,7 +53,12 @@ fn channel(size: u32) -> Vec<u8> {
 
 /// CREATE_SESSION with a callback program and AUTH_NONE for it.
 fn create_session(id: u64, sequence: u32, size: u32) -> Vec<u8> {
-    let head = [words(&[43]), id.to_be_bytes().to_vec(), words(&[sequence, 0])].concat();
+    create_session_with(id, sequence, size, 0)
+}
+
+/// The same with CREATE_SESSION4_FLAG_*.
+fn create_session_with(id: u64, sequence: u32, size: u32, flags: u32) -> Vec<u8> {
+    let head = [words(&[43]), id.to_be_bytes().to_vec(), words(&[sequence, flags])].concat();
     [head, channel(size), channel(4096), words(&[0x4000_0000, 1, 0])].concat()
 }
 
@@ -79,7 +85,11 @@ impl Session {
     }
 
     fn with_size(client: &Client, id: u64, sequence: u32, size: u32) -> Self {
-        let reply = compound_1(client, &[create_session(id, sequence, size)]);
+        Self::created(client, id, &create_session(id, sequence, size))
+    }
+
+    fn created(client: &Client, id: u64, request: &[u8]) -> Self {
+        let reply = compound_1(client, &[request.to_vec()]);
         assert_eq!(reply[..20], words(&[0, 0, 1, 43, 0]));
         let (id, client_id) = (reply[20..36].to_vec(), id);
         Self { client: client.clone(), client_id, id, used: std::cell::Cell::default() }

@@ -111,8 +111,8 @@ fn sessions_and_clients_are_destroyed_when_nothing_needs_them() {
     let another = client.clone().on_port(701);
     assert_eq!(status(&compound_1(&another, std::slice::from_ref(&destroy))), 10055);
     let bind = |direction| [words(&[41]), session.id.clone(), words(&[direction, 0])].concat();
-    // CDFC4_FORE_OR_BOTH gets CDFS4_FORE; 4 is no direction.
-    let bound = [words(&[0, 0, 1, 41, 0]), session.id.clone(), words(&[1, 0])].concat();
+    // CDFC4_FORE_OR_BOTH gets CDFS4_BOTH; 4 is no direction.
+    let bound = [words(&[0, 0, 1, 41, 0]), session.id.clone(), words(&[3, 0])].concat();
     assert_eq!(compound_1(&another, &[bind(3)]), bound);
     assert_eq!(status(&compound_1(&another, &[bind(4)])), 22);
     assert_eq!(status(&compound_1(&another, std::slice::from_ref(&destroy))), 0);

@@ -1,0 +1,264 @@
+//! The calls of the server to clients in sessions, over the connections that these have made: RFC 8881 2.10.3.1 and 20.
+//!
+//! ```text
+//! delegations.rs ─► Session::recall ─ a free slot ─► BackConnections ─► ToClient ─ the call ─► client
+//!                                                          ▲                                     │
+//!                        rpc.rs: a message that is a reply ┴─────────────────────────────────────┘
+//! ```
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use conn::{Reply, ToClient};
+use lock::{Mutex, rank};
+use tokio::sync::{Mutex as Turn, oneshot};
+use tokio::time::timeout;
+use wire::{Reader, Writer};
+
+use super::sessions::Session;
+use crate::server::outgoing::next_xid;
+use crate::server::{Origin, Service};
+use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
+use crate::wire::v4::callbacks::{
+    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, CallbackSequence, Recall, RecallCall, RecallReply,
+};
+use crate::wire::v4::sessions::{CallbackSecurity, ChannelAttributes};
+use crate::wire::v4::types::{FileHandle, StateId, Status};
+use crate::wire::xdr::{Decode, Encode, Opaque, Words};
+
+/// How long the server waits for a client's answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(10);
+/// The most slots of a back channel that the server uses: its calls to one client that are in flight.
+const SLOTS: u32 = 4;
+/// The longest call of the server, with its heads.
+const LONGEST_CALL: u32 = 512;
+/// The longest answer that is read. Those that the server asks for are some hundred bytes long.
+const LONGEST_ANSWER: usize = 4096;
+
+/// The connections of clients, as far as the server may call them.
+#[derive(Default)]
+pub(in crate::server) struct BackConnections {
+    table: Mutex<HashMap<Origin, Connection>, rank::Nfs4BackConnections>,
+    last: AtomicU64,
+}
+
+struct Connection {
+    /// Tells it from a later connection from the same address and port.
+    number: u64,
+    client: ToClient,
+    /// The calls without an answer, by their transaction ids. Each slot of each session has one at most.
+    waiting: HashMap<u32, oneshot::Sender<Bytes>>,
+}
+
+impl BackConnections {
+    /// A connection begins. Returns its number.
+    pub(in crate::server) fn began(&self, origin: Origin, client: ToClient) -> u64 {
+        let number = self.last.fetch_add(1, Ordering::Relaxed);
+        self.table.lock().insert(origin, Connection { number, client, waiting: HashMap::new() });
+        number
+    }
+
+    /// It is over: no call over it gets an answer.
+    pub(in crate::server) fn ended(&self, origin: Origin, number: u64) {
+        let mut table = self.table.lock();
+        if table.get(&origin).is_some_and(|connection| connection.number == number) {
+            table.remove(&origin);
+        }
+    }
+
+    /// A client answers a call. An answer that no call waits for is ignored.
+    pub(in crate::server) fn replied(&self, origin: Origin, message: &Bytes) {
+        let xid = crate::wire::rpc::xid(message);
+        let mut table = self.table.lock();
+        let waiting = table.get_mut(&origin).and_then(|connection| connection.waiting.remove(&xid));
+        drop(table);
+        if let Some(waiting) = waiting
+            && message.len() <= LONGEST_ANSWER
+        {
+            let _ = waiting.send(message.clone()); // nothing waits any more
+        }
+    }
+
+    /// Whether the connection is there.
+    fn has(&self, origin: Origin) -> bool {
+        self.table.lock().contains_key(&origin)
+    }
+
+    /// Sends a call and waits for its results. `None`: the connection is gone, the client has not answered in time, or it
+    /// has refused the call.
+    async fn call(&self, origin: Origin, header: CallHeader<'_>, arguments: &impl Encode) -> Option<Vec<u8>> {
+        let (answer, answered) = oneshot::channel();
+        let to = {
+            let mut table = self.table.lock();
+            let connection = table.get_mut(&origin)?;
+            connection.waiting.insert(header.xid, answer);
+            connection.client.clone()
+        };
+        let mut w = Writer::new();
+        w.zeros(RecordMark::SIZE);
+        header.encode(&mut w);
+        arguments.encode(&mut w);
+        let len = (w.len() - RecordMark::SIZE) as u32; // some hundred bytes
+        w.patch_u32_be(0, RecordMark { last: true, len }.word());
+        let is_sent = to.send(Reply { head: w.into_bytes(), ..Reply::default() });
+        let answered = timeout(ANSWER_LIMIT, answered);
+        let answer = if is_sent { answered.await.ok().and_then(Result::ok) } else { None };
+        if answer.is_none() {
+            let mut table = self.table.lock();
+            table.get_mut(&origin).map(|connection| connection.waiting.remove(&header.xid));
+        }
+        let answer = answer?;
+        let r = &mut Reader::new(&answer);
+        match ReplyHeader::decode(r) {
+            Ok(ReplyHeader { outcome: Outcome::Success, .. }) => Some(r.rest().to_vec()),
+            _ => None,
+        }
+    }
+}
+
+/// How the server calls the client of a session.
+pub(super) struct BackChannel {
+    /// The longest call that the client takes.
+    request_size: u32,
+    callback: Mutex<(u32, CallbackSecurity), rank::Nfs4Callback>,
+    /// The last sequence number of each slot.
+    slots: Box<[Turn<u32>]>,
+    /// The client has answered a call.
+    is_proven: AtomicBool,
+}
+
+impl BackChannel {
+    /// A channel with these limits, to this program of the client.
+    pub(super) fn new(limits: ChannelAttributes, program: u32, security: CallbackSecurity) -> Self {
+        Self {
+            request_size: limits.request_size,
+            callback: Mutex::new((program, security)),
+            slots: (0..limits.requests.clamp(1, SLOTS)).map(|_| Turn::new(0)).collect(),
+            is_proven: AtomicBool::new(false),
+        }
+    }
+
+    /// The client says anew how it is to be called.
+    pub(super) fn change(&self, program: u32, security: CallbackSecurity) {
+        *self.callback.lock() = (program, security);
+    }
+
+    /// Whether the client has answered over this channel: only then it can be asked for what it gets.
+    pub(super) fn is_proven(&self) -> bool {
+        self.is_proven.load(Ordering::Acquire)
+    }
+}
+
+/// How a client answers a recall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Recalled {
+    /// It will return the delegation.
+    Accepted,
+    /// It is to be asked again.
+    Later,
+    /// It cannot be reached.
+    Unreachable,
+}
+
+impl Session {
+    /// The connections over which the server may call the client now.
+    fn callable(&self, service: &Service) -> Vec<Origin> {
+        let back = &service.nfs4.back;
+        self.back_connections().into_iter().filter(|origin| back.has(*origin)).collect()
+    }
+
+    /// Whether the server can call the client.
+    pub(super) fn is_callable(&self, service: &Service) -> bool {
+        self.back.is_proven()
+            && self.back_connections().into_iter().any(|origin| service.nfs4.back.has(origin))
+    }
+
+    /// Calls CB_NULL once. The client gets no delegation before it has answered.
+    pub(super) fn prove(self: &Arc<Self>, service: &Arc<Service>) {
+        if self.back.is_proven() || self.back.request_size < LONGEST_CALL {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (session, service) = (self.clone(), service.clone());
+        runtime.spawn(async move {
+            for origin in session.callable(&service) {
+                if session.call(&service, origin, CB_NULL, &()).await.is_some() {
+                    session.back.is_proven.store(true, Ordering::Release);
+                    return;
+                }
+            }
+        });
+    }
+
+    async fn call(
+        &self,
+        service: &Service,
+        origin: Origin,
+        procedure: u32,
+        arguments: &impl Encode,
+    ) -> Option<Vec<u8>> {
+        let (program, security) = *self.back.callback.lock();
+        let credential = match security {
+            CallbackSecurity { sys: Some((uid, gid)), .. } => {
+                let machine_name = Opaque::new(b"fourfold");
+                Credential::Sys(AuthSys { stamp: 0, machine_name, uid, gid, gids: Words::new(&[]) })
+            }
+            CallbackSecurity { none: true, .. } => Credential::None,
+            _ => return None,
+        };
+        let (xid, verifier) = (next_xid(), AuthFlavor::AUTH_NONE);
+        let header = CallHeader { xid, program, version: CALLBACK_VERSION, procedure, credential, verifier };
+        service.nfs4.back.call(origin, header, arguments).await
+    }
+
+    /// CB_RECALL of a delegation.
+    pub(super) async fn recall(&self, service: &Service, state: StateId, handle: &[u8]) -> Recalled {
+        for origin in self.callable(service) {
+            let (slot, mut sequence) = self.back.turn().await;
+            let next = sequence.wrapping_add(1);
+            let call = RecallCall {
+                minor: self.client.minor,
+                sequence: CallbackSequence {
+                    session: self.id,
+                    sequence: next,
+                    slot,
+                    highest_slot: self.back.slots.len() as u32 - 1, // there is at least one
+                    cache: false,
+                    referring: 0,
+                },
+                recall: Recall { state, truncate: false, handle: FileHandle::new(handle) },
+            };
+            let Some(results) = self.call(service, origin, CB_COMPOUND, &call).await else { continue };
+            match RecallReply::decode(&mut Reader::new(&results)) {
+                Ok(RecallReply { sequence: Status::OK, recall }) => {
+                    *sequence = next;
+                    return if recall == Some(Status::OK) { Recalled::Accepted } else { Recalled::Later };
+                }
+                // The client has executed the request of this number, and its answer was lost.
+                Ok(RecallReply {
+                    sequence: Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY, ..
+                }) => {
+                    *sequence = next;
+                    return Recalled::Later;
+                }
+                Ok(RecallReply { sequence: Status::DELAY, .. }) => return Recalled::Later,
+                _ => {}
+            }
+        }
+        Recalled::Unreachable
+    }
+}
+
+impl BackChannel {
+    /// A slot without a call in flight, else the first one when it is free.
+    async fn turn(&self) -> (u32, tokio::sync::MutexGuard<'_, u32>) {
+        let free = self.slots.iter().zip(0..).find_map(|(slot, at)| Some((at, slot.try_lock().ok()?)));
+        match free {
+            Some(free) => free,
+            None => (0, self.slots[0].lock().await),
+        }
+    }
+}

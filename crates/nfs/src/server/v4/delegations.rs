@@ -1,0 +1,358 @@
+//! Delegations, RFC 8881 10.4: leases of the tree that a client of minor version 1 holds as a whole. It may read, or read and
+//! write, in its cache until the server recalls it.
+//!
+//! ```text
+//! OPEN ─► grant ─► lease of the tree ─── another client's operation ───► BreakNotice ─► CB_RECALL ─► the client writes,
+//!                                                                                      opens, locks ─► DELEGRETURN ─► none
+//!                        └─ no answer until the deadline ─► revoked ─► FREE_STATEID ─► none
+//! ```
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use lock::{Mutex, rank};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::{Instant, sleep};
+use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Party, Style};
+use vfs::{Actor, Caller, FileId};
+use wire::Writer;
+
+use super::Compound;
+use super::backchannel::Recalled;
+use super::client::Client;
+use super::fail::Fail;
+use super::place::Place;
+use super::reclaiming::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, put_no_delegation};
+use super::sessions::Session;
+use super::states::{Held, Numbers, OpenState, State};
+use crate::server::Service;
+use crate::server::handle::Named;
+use crate::wire::v4::opens::{Claim, Open};
+use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
+use crate::wire::v4::types::{DelegationType, SHARE_WRITE, StateId, Status};
+use crate::wire::xdr::{Encode, Opaque, put_words};
+
+/// How long nothing is granted on a file after a recall: it is used by several clients.
+const SHARED_FOR: Duration = Duration::from_secs(30);
+/// The most files that are remembered as such.
+const MOST_SHARED: usize = 4096;
+/// The most delegations of all clients.
+const MOST: usize = 65_536;
+/// The pauses before a client is asked again that wants to be asked later, or cannot be reached; the last one repeats.
+const PAUSES: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+];
+/// How often a client is asked. The tree takes the lease back before that.
+const MOST_CALLS: usize = 32;
+/// NFS_LIMIT_SIZE: a limit of the size of the file that the client may write without asking.
+const LIMIT_SIZE: u32 = 1;
+
+/// A delegation.
+pub(super) struct Delegation {
+    pub(super) numbers: Numbers,
+    pub(super) named: Named,
+    pub(super) file: FileId,
+    pub(super) party: Party,
+    pub(super) writes: bool,
+    /// The file handle that the client knows the file by.
+    handle: Vec<u8>,
+    /// `None`: it is returned or revoked.
+    lease: Mutex<Option<Lease>, rank::Nfs4Open>,
+    is_revoked: AtomicBool,
+}
+
+impl Delegation {
+    /// Its stateid, which never changes.
+    pub(super) fn stateid(&self) -> StateId {
+        self.numbers.stateid(1)
+    }
+
+    /// Whether a request that names it may use it: DELEG_REVOKED or a stateid that is not this one.
+    pub(super) fn check(&self, sent: Option<u32>) -> Result<(), Status> {
+        match sent {
+            _ if self.is_lost() => Err(Status::DELEG_REVOKED),
+            None | Some(1) => Ok(()),
+            Some(_) => Err(Status::BAD_STATEID),
+        }
+    }
+
+    /// A caller that acts by it, without an open.
+    pub(super) fn acting(&self, caller: &Caller) -> Actor {
+        Actor { is_blind_to_forks: true, ..Actor::new(caller.clone(), self.party) }
+    }
+
+    /// The access that it stands for.
+    pub(super) fn modes(&self) -> Modes {
+        if self.writes { Modes::READ.union(Modes::WRITE) } else { Modes::READ }
+    }
+
+    /// Gives the lease back to the tree.
+    pub(super) fn give_back(&self) {
+        let lease = self.lease.lock().take();
+        drop(lease);
+    }
+
+    /// Whether the tree has taken the lease. The notice of it may come later.
+    fn is_lost(&self) -> bool {
+        let is_taken = |lease: &Lease| lease.caching() == Caching::NONE;
+        self.is_revoked.load(Ordering::Acquire) || self.lease.lock().as_ref().is_some_and(is_taken)
+    }
+
+    fn is_held(&self) -> bool {
+        self.lease.lock().is_some()
+    }
+}
+
+/// All delegations of a server.
+pub(in crate::server) struct Delegations {
+    table: Mutex<Table, rank::Nfs4Delegations>,
+    notices: UnboundedSender<BreakNotice>,
+    /// Taken by the task that reads it.
+    unread: Mutex<Option<UnboundedReceiver<BreakNotice>>, rank::Nfs4Notices>,
+    is_watched: OnceLock<()>,
+}
+
+#[derive(Default)]
+struct Table {
+    by_lease: HashMap<LeaseId, (Weak<Client>, Arc<Delegation>)>,
+    /// Files whose delegations were recalled, and when.
+    shared: HashMap<FileId, Instant>,
+}
+
+impl Default for Delegations {
+    fn default() -> Self {
+        let (notices, unread) = unbounded_channel();
+        let unread = Mutex::new(Some(unread));
+        Self { table: Mutex::default(), notices, unread, is_watched: OnceLock::new() }
+    }
+}
+
+impl Table {
+    fn is_shared(&self, file: FileId) -> bool {
+        self.shared.get(&file).is_some_and(|since| since.elapsed() < SHARED_FOR)
+    }
+
+    fn note_shared(&mut self, file: FileId) {
+        if self.shared.len() >= MOST_SHARED {
+            self.shared.retain(|_, since| since.elapsed() < SHARED_FOR);
+        }
+        if self.shared.len() < MOST_SHARED {
+            self.shared.insert(file, Instant::now());
+        }
+    }
+}
+
+impl Delegations {
+    fn forget(&self, delegation: &Delegation) {
+        let id = delegation.lease.lock().as_ref().map(Lease::id);
+        if let Some(id) = id {
+            self.table.lock().by_lease.remove(&id);
+        }
+    }
+}
+
+/// Writes open_delegation4 of an OPEN: a delegation if the client can get one and has not refused it.
+pub(super) fn put(
+    compound: &Compound<'_>,
+    client: &Arc<Client>,
+    open: &Arc<OpenState>,
+    request: &Open<'_>,
+    w: &mut Writer,
+) -> Result<(), Status> {
+    let granted = match wanted(compound, request) {
+        Some(writes) => grant(compound, client, open, writes),
+        None => None,
+    };
+    let Some(delegation) = granted else { return put_no_delegation(request.access, w) };
+    let kind = if delegation.writes { DelegationType::WRITE } else { DelegationType::READ };
+    kind.encode(w);
+    delegation.stateid().encode(w);
+    false.encode(w); // it is not being recalled
+    if delegation.writes {
+        LIMIT_SIZE.encode(w);
+        u64::MAX.encode(w);
+    }
+    // nfsace4 that allows no user anything: the client asks by ACCESS.
+    put_words(w, &[0, 0, 0]);
+    Opaque::<0>::new(b"").encode(w);
+    Ok(())
+}
+
+/// Whether a client gets a delegation by this request, and whether it is one for writes.
+fn wanted(compound: &Compound<'_>, request: &Open<'_>) -> Option<bool> {
+    let session = compound.sequenced.as_ref()?.session();
+    if !session.is_callable(compound.call.service) {
+        return None;
+    }
+    let opens_to_write = request.access & SHARE_WRITE != 0;
+    let writes = match request.claim {
+        Claim::Name(_) | Claim::File => opens_to_write,
+        Claim::Previous(DelegationType::READ) => false,
+        Claim::Previous(DelegationType::WRITE) => true,
+        _ => return None,
+    };
+    match request.access & WANT {
+        // A file that is open for writing would be read by nobody but this client.
+        WANT_READ if opens_to_write => None,
+        WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Some(writes),
+        _ => None,
+    }
+}
+
+/// Grants a delegation, if no other client uses the file.
+fn grant(
+    compound: &Compound<'_>,
+    client: &Arc<Client>,
+    open: &Arc<OpenState>,
+    writes: bool,
+) -> Option<Arc<Delegation>> {
+    let service = compound.call.service;
+    let delegations = &service.nfs4.delegations;
+    let in_tree = match open.held.lock().as_ref()? {
+        Held::Open(open) => open.clone(),
+        Held::Sidecar(_) => return None,
+    };
+    let handle = open.named.seal(&service.secret).as_bytes().to_vec();
+    watch(service);
+    // A break of the new lease finds the delegation in the table.
+    let mut table = delegations.table.lock();
+    if table.by_lease.len() >= MOST || table.is_shared(open.file) || client.delegation_of(open.file).is_some()
+    {
+        return None;
+    }
+    let want = if writes { Caching::ALL } else { Caching::READ.union(Caching::HANDLE) };
+    let notices = delegations.notices.clone();
+    let lease =
+        in_tree.lease(&LeaseRequest { party: open.party, want, style: Style::Whole, notices }).ok()?;
+    if !lease.caching().contains(want) {
+        return None;
+    }
+    let id = lease.id();
+    let delegation = client.add_delegation(|numbers| Delegation {
+        numbers,
+        named: open.named,
+        file: open.file,
+        party: open.party,
+        writes,
+        handle,
+        lease: Mutex::new(Some(lease)),
+        is_revoked: AtomicBool::new(false),
+    });
+    let delegation = delegation.ok()?;
+    table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));
+    Some(delegation)
+}
+
+/// Begins to read the notices of breaks, unless that has begun.
+fn watch(service: &Arc<Service>) {
+    let delegations = &service.nfs4.delegations;
+    if delegations.is_watched.set(()).is_err() {
+        return;
+    }
+    let unread = delegations.unread.lock().take();
+    if let (Some(mut unread), Ok(runtime)) = (unread, tokio::runtime::Handle::try_current()) {
+        let service = Arc::downgrade(service);
+        runtime.spawn(async move {
+            while let Some(notice) = unread.recv().await {
+                let Some(service) = service.upgrade() else { return };
+                heard(&service, &notice);
+            }
+        });
+    }
+}
+
+/// The tree takes a lease back, or has taken it.
+fn heard(service: &Arc<Service>, notice: &BreakNotice) {
+    let mut table = service.nfs4.delegations.table.lock();
+    table.note_shared(notice.file);
+    let Some((client, delegation)) = table.by_lease.get(&notice.lease).cloned() else { return };
+    let Some(client) = client.upgrade() else { return };
+    if notice.revoked {
+        table.by_lease.remove(&notice.lease);
+        drop(table);
+        delegation.is_revoked.store(true, Ordering::Release);
+        delegation.give_back();
+        client.revoked.fetch_add(1, Ordering::AcqRel);
+        tracing::info!(client = %client.name.escape_ascii(),
+            "a client has not returned a delegation in time: it has lost it");
+        return;
+    }
+    drop(table);
+    if client.is_absent() {
+        return service.end_client(&client);
+    }
+    let service = Arc::downgrade(service);
+    tokio::spawn(async move { recall(&service, &client, &delegation).await });
+}
+
+/// Asks the client to return a delegation until it has done that, or the tree has taken the lease.
+async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegation) {
+    for number in 0..MOST_CALLS {
+        let Some(service) = service.upgrade() else { return };
+        if !delegation.is_held() {
+            return;
+        }
+        if client.is_absent() {
+            return service.end_client(client); // another client needs what it held
+        }
+        for session in service.nfs4.sessions.of(client) {
+            match session.recall(&service, delegation.stateid(), &delegation.handle).await {
+                Recalled::Accepted => return,
+                Recalled::Later => break,
+                Recalled::Unreachable => {}
+            }
+        }
+        drop(service);
+        sleep(PAUSES[number.min(PAUSES.len() - 1)]).await;
+    }
+}
+
+/// The flags of SEQUENCE: what the client has to know of its delegations.
+pub(super) fn flags(service: &Service, session: &Session) -> u32 {
+    let client = &session.client;
+    let mut flags = 0;
+    if client.revoked.load(Ordering::Acquire) > 0 {
+        flags |= DELEGATIONS_REVOKED;
+    }
+    if client.has_delegations() && !session.is_callable(service) {
+        flags |= CALLBACK_PATH_DOWN;
+    }
+    flags
+}
+
+/// DELEGRETURN.
+pub(super) fn give_back(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail> {
+    let place = compound.current()?;
+    let sent = compound.sent(state);
+    let (client, found) = compound.state(&sent)?;
+    let State::Delegation(delegation) = found else { return Err(Status::BAD_STATEID.into()) };
+    delegation.check(sent.sequence)?;
+    match &**place {
+        Place::File(target) if target.named == delegation.named => {}
+        _ => return Err(Status::BAD_STATEID.into()),
+    }
+    client.forget_delegation(&delegation);
+    release(compound.call.service, &delegation);
+    Ok(())
+}
+
+/// FREE_STATEID of a delegation: the client has understood that it is lost.
+pub(super) fn free(client: &Client, delegation: &Delegation) -> Result<(), Status> {
+    if !delegation.is_revoked.load(Ordering::Acquire) {
+        return Err(Status::LOCKS_HELD);
+    }
+    client.forget_delegation(delegation);
+    client.revoked.fetch_sub(1, Ordering::AcqRel);
+    Ok(())
+}
+
+/// Gives back what a delegation that is gone held in the tree.
+pub(super) fn release(service: &Service, delegation: &Delegation) {
+    service.nfs4.delegations.forget(delegation);
+    delegation.give_back();
+}

@@ -1,0 +1,224 @@
+//! Delegations by RFC 8881 10.4, and the calls of the server that recall them.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use conn::{Reply, ToClient};
+use parking_lot::Mutex;
+use wire::{Reader, Writer};
+
+use super::*;
+use crate::wire::rpc::{CallHeader, RecordMark, ReplyHeader};
+use crate::wire::v4::callbacks::{CB_NULL, RecallReply};
+use crate::wire::v4::types::Status;
+use crate::wire::xdr::{Decode, Encode};
+
+const READ: u32 = 1;
+const WRITE: u32 = 2;
+const BOTH: u32 = 3;
+const WANT_READ: u32 = 0x100;
+const WANT_NONE: u32 = 0x400;
+const DELAY: u32 = 10008;
+const REVOKED: u32 = 10087;
+/// Where open_delegation4 stands in the results of OPEN: after the number, the status, the stateid, change_info4, the flags
+/// and an empty bitmap.
+const DELEGATION_AT: usize = 8 + 16 + 20 + 4 + 4;
+
+/// The procedures that the server has called, with their arguments.
+type Calls = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
+
+/// A connection over which the server may call the client. CB_RECALL is answered with this status.
+fn connected(client: &Client, recall: Status) -> Calls {
+    let calls = Calls::default();
+    let (seen, service, origin) = (calls.clone(), Arc::downgrade(&client.service), client.origin);
+    let answer = move |reply: Option<Reply>| {
+        let Some(message) = reply.and_then(|reply| reply.into_bytes().ok()) else { return true };
+        let mut r = Reader::new(&message[RecordMark::SIZE..]);
+        let header = CallHeader::decode(&mut r).expect("a call");
+        assert_eq!((header.program, header.version), (0x4000_0000, 1));
+        seen.lock().push((header.procedure, r.rest().to_vec()));
+        let mut w = Writer::new();
+        ReplyHeader::success(header.xid).encode(&mut w);
+        if header.procedure != CB_NULL {
+            RecallReply { sequence: Status::OK, recall: Some(recall) }.encode(&mut w);
+        }
+        service.upgrade().expect("a server").nfs4.back.replied(origin, &Bytes::from(w.into_bytes()));
+        true
+    };
+    client.service.nfs4.back.began(client.origin, ToClient::of(answer));
+    calls
+}
+
+/// A session whose client answers the server.
+async fn callable(client: &Client, name: &[u8], recall: Status) -> (Session, Calls) {
+    let calls = connected(client, recall);
+    let (id, sequence, _) = exchanged(client, name, 1, 0).expect("a client");
+    let session = Session::created(client, id, &create_session_with(id, sequence, 1 << 20, 2));
+    assert_eq!(session.call(&[words(&[58, 0])]).0, 0);
+    while calls.lock().is_empty() {
+        tokio::task::yield_now().await; // CB_NULL
+    }
+    tokio::task::yield_now().await;
+    (session, calls)
+}
+
+impl Session {
+    /// Operations that may wait for another client.
+    async fn later(&self, operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
+        self.used.set(self.used.get() + 1);
+        let sequence = self.sequence([self.used.get(), 0, 0, 0]);
+        let operations = [vec![sequence], operations.to_vec()].concat();
+        let head = words(&[0, 1, operations.len() as u32]);
+        let answer = self.client.call_raw((PROGRAM, 4, 1), &[head, operations.concat()].concat()).await;
+        let results = answer.expect("a reply").results;
+        (status(&results), results[56..].to_vec())
+    }
+
+    /// OPEN of a name in `docs` that exists.
+    async fn opens(&self, access: u32, name: &[u8]) -> (u32, Vec<u8>) {
+        self.opens_as(access, &words(&[0]), name).await
+    }
+
+    /// OPEN of a name in `docs`, and GETFH.
+    async fn opens_as(&self, access: u32, how: &[u8], name: &[u8]) -> (u32, Vec<u8>) {
+        let open = open_1(b"owner", (access, 0), how, name);
+        let (status, results) = self.later(&[words(&[24]), look_up(b"docs"), open, words(&[10])]).await;
+        (status, results[16..].to_vec())
+    }
+
+    /// The delegation that an OPEN gives: its kind, its stateid, and the handle of the file.
+    async fn delegated(&self, access: u32, name: &[u8]) -> (u32, StateBytes, Vec<u8>) {
+        let (status, reply) = self.opens_as(access, &unchecked(), name).await;
+        assert_eq!(status, 0);
+        let handle_at = reply.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
+        let at = DELEGATION_AT;
+        let kind = u32::from_be_bytes(reply[at..at + 4].try_into().unwrap());
+        (kind, reply[at + 4..at + 20].try_into().unwrap_or_default(), reply[handle_at..].to_vec())
+    }
+
+    /// sr_status_flags of SEQUENCE.
+    fn flags(&self) -> u32 {
+        self.used.set(self.used.get() + 1);
+        let reply = compound_1(&self.client, &[self.sequence([self.used.get(), 0, 0, 0])]);
+        u32::from_be_bytes(reply[reply.len() - 4..].try_into().unwrap())
+    }
+}
+
+fn give_back(state: &[u8]) -> Vec<u8> {
+    [words(&[8]), state.to_vec()].concat()
+}
+
+fn two(client: &Client) -> (Client, Client) {
+    (client.clone(), client.clone().at([192, 0, 2, 2]))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_returns_its_delegation_before_another_client_writes() {
+    let (one, other) = two(&client_1());
+    let (reader, calls) = callable(&one, b"reader", Status::OK).await;
+    let writer = Session::of(&other, b"writer", 1);
+    let (kind, state, handle) = reader.delegated(READ | WANT_READ, b"plan").await;
+    assert_eq!(kind, 1);
+    assert_eq!(reader.at(&handle, &[read_1(&state)]).0, 0);
+    assert_eq!(reader.at(&handle, &[write_1(&state)]).0, 10038, "OPENMODE");
+    assert_eq!(writer.opens(READ, b"plan").await.0, 0, "two readers do not collide");
+    assert_eq!(writer.opens(WRITE, b"plan").await.0, DELAY);
+    let (procedure, arguments) = calls.lock()[1].clone();
+    assert_eq!(procedure, 1);
+    // An empty tag, the minor version, no callback_ident, two operations: CB_SEQUENCE and CB_RECALL.
+    assert_eq!(arguments[..20], words(&[0, 1, 0, 2, 11]));
+    assert_eq!(arguments[20..36], reader.id);
+    assert_eq!(arguments[36..60], words(&[1, 0, 3, 0, 0, 4]));
+    assert_eq!(arguments[60..], [state.to_vec(), words(&[0]), opaque(&handle)].concat());
+    assert_eq!(calls.lock().len(), 2, "it has accepted, and is not asked again");
+    assert_eq!(reader.at(&handle, &[give_back(&state)]).0, 0);
+    assert_eq!(reader.at(&handle, &[give_back(&state)]).0, 10025, "BAD_STATEID");
+    assert_eq!(writer.opens(WRITE, b"plan").await.0, 0);
+    let (kind, ..) = reader.delegated(READ | WANT_READ, b"plan").await;
+    assert_eq!(kind, 3, "none, as another client writes");
+    assert_eq!(reader.flags(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_opens_what_it_has_in_its_cache_while_it_is_recalled() {
+    let (one, other) = two(&client_1());
+    let (writer, calls) = callable(&one, b"writer", Status::OK).await;
+    let reader = Session::of(&other, b"reader", 1);
+    let (kind, state, handle) = writer.delegated(BOTH, b"plan").await;
+    assert_eq!(kind, 2);
+    assert_eq!(writer.at(&handle, &[write_1(&state)]).0, 0);
+    assert_eq!(writer.at(&handle, &[get_size()]).0, 0, "its own question recalls nothing");
+    assert_eq!(calls.lock().len(), 1);
+    let put = [words(&[22]), opaque(&handle)].concat();
+    assert_eq!(reader.later(&[put.clone(), get_size()]).await.0, DELAY);
+    assert_eq!(calls.lock().len(), 2);
+    // OPEN with CLAIM_DELEG_CUR_FH by another owner, and by a stateid that is none.
+    let by = |state: &[u8]| {
+        let owner = [77_u64.to_be_bytes().to_vec(), opaque(b"second")].concat();
+        [words(&[18, 9, BOTH, 0]), owner, words(&[0, 5]), state.to_vec()].concat()
+    };
+    assert_eq!(writer.at(&handle, &[by(&state)]).0, 0);
+    assert_eq!(writer.at(&handle, &[by(&[7; 16])]).0, 10025);
+    assert_eq!(writer.at(&handle, &[give_back(&state)]).0, 0);
+    let (status, reply) = reader.later(&[put, get_size()]).await;
+    assert_eq!((status, &reply[reply.len() - 8..]), (0, &9_u64.to_be_bytes()[..]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_keeps_its_delegation_loses_it() {
+    let (one, other) = two(&client_1());
+    let (reader, calls) = callable(&one, b"reader", Status::DELAY).await;
+    let writer = Session::of(&other, b"writer", 1);
+    let (kind, state, handle) = reader.delegated(READ | WANT_READ, b"plan").await;
+    assert_eq!(kind, 1);
+    let mut tries = 0;
+    while writer.opens(WRITE, b"plan").await.0 == DELAY {
+        assert_eq!(reader.flags(), 0);
+        tries += 1;
+        assert!(tries < 60, "the writer waits for ever");
+    }
+    assert!(calls.lock().len() > 5, "it is asked again");
+    assert_eq!(reader.at(&handle, &[read_1(&state)]).0, REVOKED);
+    tokio::task::yield_now().await; // the notice
+    assert_eq!(reader.flags(), 0x40);
+    let test = [words(&[55, 1]), state.to_vec()].concat();
+    assert_eq!(reader.call(&[test]).1, words(&[55, 0, 1, REVOKED]));
+    assert_eq!(reader.call(&[[words(&[45]), state.to_vec()].concat()]).0, 0);
+    assert_eq!(reader.flags(), 0);
+    assert_eq!(reader.at(&handle, &[read_1(&state)]).0, 10025);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_cannot_be_called_gets_none() {
+    let client = client_1();
+    let session = Session::of(&client, b"silent", 1);
+    assert_eq!(session.delegated(READ, b"a").await.0, 0);
+    assert_eq!(session.delegated(READ | WANT_READ, b"a").await.0, 3);
+    let (callable, calls) = callable(&client.clone().on_port(900), b"heard", Status::OK).await;
+    assert_eq!(callable.delegated(READ | WANT_NONE, b"b").await.0, 3);
+    let (kind, state, handle) = callable.delegated(READ, b"b").await;
+    assert_eq!(kind, 1);
+    assert_eq!(callable.delegated(READ, b"b").await.0, 0, "it has one");
+    // The connection ends: the client is told that it has to make one.
+    client.service.nfs4.back.ended(callable.client.origin, 0);
+    assert_eq!(callable.flags(), 1);
+    connected(&callable.client, Status::OK);
+    assert_eq!(callable.flags(), 0);
+    assert_eq!(callable.at(&handle, &[give_back(&state)]).0, 0);
+    // Answers to no call, and a message that is none.
+    let back = &client.service.nfs4.back;
+    for message in [&b""[..], b"\0\0\0\x07\0\0\0\x01", &[0xff; 64]] {
+        back.replied(callable.client.origin, &Bytes::copy_from_slice(message));
+    }
+    assert_eq!(calls.lock().len(), 1);
+}
+
+/// WRITE of nine bytes.
+fn write_1(state: &[u8]) -> Vec<u8> {
+    [words(&[38]), state.to_vec(), words(&[0, 0, 0]), opaque(b"nine byte")].concat()
+}
+
+/// GETATTR of the size.
+fn get_size() -> Vec<u8> {
+    words(&[9, 1, 1 << 4])
+}
