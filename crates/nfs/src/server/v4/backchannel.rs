@@ -220,7 +220,7 @@ impl Session {
             let (slot, mut sequence) = self.back.turn().await;
             let next = sequence.wrapping_add(1);
             let call = RecallCall {
-                minor: self.client.minor,
+                minor: self.minor,
                 sequence: CallbackSequence {
                     session: self.id,
                     sequence: next,

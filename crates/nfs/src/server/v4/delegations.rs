@@ -1,4 +1,4 @@
-//! Delegations, RFC 8881 10.4: leases of the tree that a client of minor version 1 holds as a whole. It may read, or read and
+//! Delegations, RFC 8881 10.4 and 10.9: leases of the tree that a client of minor version 1 holds as a whole. It may read, or read and
 //! write, in its cache until the server recalls it.
 //!
 //! ```text
@@ -24,15 +24,14 @@ use super::backchannel::Recalled;
 use super::client::Client;
 use super::fail::Fail;
 use super::place::Place;
-use super::reclaiming::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, put_no_delegation};
 use super::sessions::Session;
 use super::states::{Held, Numbers, OpenState, State};
+use super::wanting::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, Why, put_delegation, put_no_delegation};
 use crate::server::Service;
 use crate::server::handle::Named;
 use crate::wire::v4::opens::{Claim, Open};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
 use crate::wire::v4::types::{DelegationType, SHARE_WRITE, StateId, Status};
-use crate::wire::xdr::{Encode, Opaque, put_words};
 
 /// How long nothing is granted on a file after a recall: it is used by several clients.
 const SHARED_FOR: Duration = Duration::from_secs(30);
@@ -49,8 +48,17 @@ const PAUSES: [Duration; 4] = [
 ];
 /// How often a client is asked. The tree takes the lease back before that.
 const MOST_CALLS: usize = 32;
-/// NFS_LIMIT_SIZE: a limit of the size of the file that the client may write without asking.
-const LIMIT_SIZE: u32 = 1;
+
+/// What a delegation allows its holder to do in its cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// Reading a file.
+    Read,
+    /// Reading and writing a file.
+    Write,
+    /// Listing a folder.
+    Folder,
+}
 
 /// A delegation.
 pub(super) struct Delegation {
@@ -58,7 +66,7 @@ pub(super) struct Delegation {
     pub(super) named: Named,
     pub(super) file: FileId,
     pub(super) party: Party,
-    pub(super) writes: bool,
+    pub(super) allows: Use,
     /// The file handle that the client knows the file by.
     handle: Vec<u8>,
     /// `None`: it is returned or revoked.
@@ -88,7 +96,11 @@ impl Delegation {
 
     /// The access that it stands for.
     pub(super) fn modes(&self) -> Modes {
-        if self.writes { Modes::READ.union(Modes::WRITE) } else { Modes::READ }
+        match self.allows {
+            Use::Read => Modes::READ,
+            Use::Write => Modes::READ.union(Modes::WRITE),
+            Use::Folder => Modes::NONE,
+        }
     }
 
     /// Gives the lease back to the tree.
@@ -164,88 +176,97 @@ pub(super) fn put(
     request: &Open<'_>,
     w: &mut Writer,
 ) -> Result<(), Status> {
-    let granted = match wanted(compound, request) {
-        Some(writes) => grant(compound, client, open, writes),
-        None => None,
-    };
-    let Some(delegation) = granted else { return put_no_delegation(request.access, w) };
-    let kind = if delegation.writes { DelegationType::WRITE } else { DelegationType::READ };
-    kind.encode(w);
-    delegation.stateid().encode(w);
-    false.encode(w); // it is not being recalled
-    if delegation.writes {
-        LIMIT_SIZE.encode(w);
-        u64::MAX.encode(w);
+    let granted = wanted(compound, request).and_then(|allows| {
+        let in_tree = match open.held.lock().as_ref() {
+            Some(Held::Open(open)) => open.clone(),
+            Some(Held::Sidecar(_)) => return Err(Why::NotOfThisType),
+            None => return Err(Why::NoResource),
+        };
+        let wanted = Grant { named: open.named, file: open.file, party: open.party, allows };
+        grant(compound.call.service, client, &in_tree, &wanted)
+    });
+    match granted {
+        Ok(delegation) => put_delegation(&delegation, w),
+        Err(why) => put_no_delegation(request.access, why, w)?,
     }
-    // nfsace4 that allows no user anything: the client asks by ACCESS.
-    put_words(w, &[0, 0, 0]);
-    Opaque::<0>::new(b"").encode(w);
     Ok(())
 }
 
-/// Whether a client gets a delegation by this request, and whether it is one for writes.
-fn wanted(compound: &Compound<'_>, request: &Open<'_>) -> Option<bool> {
-    let session = compound.sequenced.as_ref()?.session();
+/// Which delegation a client gets by this request, if it can get any.
+fn wanted(compound: &Compound<'_>, request: &Open<'_>) -> Result<Use, Why> {
+    let session = compound.sequenced.as_ref().ok_or(Why::NoResource)?.session();
     if !session.is_callable(compound.call.service) {
-        return None;
+        return Err(Why::NoResource);
     }
     let opens_to_write = request.access & SHARE_WRITE != 0;
-    let writes = match request.claim {
-        Claim::Name(_) | Claim::File => opens_to_write,
-        Claim::Previous(DelegationType::READ) => false,
-        Claim::Previous(DelegationType::WRITE) => true,
-        _ => return None,
+    let allows = match request.claim {
+        Claim::Name(_) | Claim::File if opens_to_write => Use::Write,
+        Claim::Name(_) | Claim::File | Claim::Previous(DelegationType::READ) => Use::Read,
+        Claim::Previous(DelegationType::WRITE) => Use::Write,
+        _ => return Err(Why::NoResource),
     };
     match request.access & WANT {
         // A file that is open for writing would be read by nobody but this client.
-        WANT_READ if opens_to_write => None,
-        WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Some(writes),
-        _ => None,
+        WANT_READ if opens_to_write => Err(Why::NoResource),
+        WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Ok(allows),
+        _ => Err(Why::NoResource),
     }
 }
 
-/// Grants a delegation, if no other client uses the file.
-fn grant(
-    compound: &Compound<'_>,
+/// A delegation that a client wants.
+pub(super) struct Grant {
+    pub(super) named: Named,
+    pub(super) file: FileId,
+    pub(super) party: Party,
+    pub(super) allows: Use,
+}
+
+/// Grants a delegation of a file or folder that is open here, if no other client uses it.
+pub(super) fn grant(
+    service: &Arc<Service>,
     client: &Arc<Client>,
-    open: &Arc<OpenState>,
-    writes: bool,
-) -> Option<Arc<Delegation>> {
-    let service = compound.call.service;
+    open: &vfs::Open,
+    wanted: &Grant,
+) -> Result<Arc<Delegation>, Why> {
+    let &Grant { named, file, party, allows } = wanted;
     let delegations = &service.nfs4.delegations;
-    let in_tree = match open.held.lock().as_ref()? {
-        Held::Open(open) => open.clone(),
-        Held::Sidecar(_) => return None,
-    };
-    let handle = open.named.seal(&service.secret).as_bytes().to_vec();
+    let handle = named.seal(&service.secret).as_bytes().to_vec();
     watch(service);
     // A break of the new lease finds the delegation in the table.
     let mut table = delegations.table.lock();
-    if table.by_lease.len() >= MOST || table.is_shared(open.file) || client.delegation_of(open.file).is_some()
-    {
-        return None;
+    if table.by_lease.len() >= MOST {
+        return Err(Why::NoResource);
     }
-    let want = if writes { Caching::ALL } else { Caching::READ.union(Caching::HANDLE) };
+    match client.delegation_of(file).map(|held| held.allows) {
+        None => {}
+        Some(Use::Read) if allows == Use::Write => return Err(Why::NoUpgrade),
+        Some(Use::Write) if allows == Use::Read => return Err(Why::NoDowngrade),
+        Some(_) => return Err(Why::NoResource), // it has this one
+    }
+    if table.is_shared(file) {
+        return Err(Why::Contention);
+    }
+    let want = if allows == Use::Write { Caching::ALL } else { Caching::READ.union(Caching::HANDLE) };
     let notices = delegations.notices.clone();
-    let lease =
-        in_tree.lease(&LeaseRequest { party: open.party, want, style: Style::Whole, notices }).ok()?;
+    let lease = open.lease(&LeaseRequest { party, want, style: Style::Whole, notices });
+    let lease = lease.map_err(|_| Why::NoResource)?;
     if !lease.caching().contains(want) {
-        return None;
+        return Err(Why::Contention);
     }
     let id = lease.id();
     let delegation = client.add_delegation(|numbers| Delegation {
         numbers,
-        named: open.named,
-        file: open.file,
-        party: open.party,
-        writes,
+        named,
+        file,
+        party,
+        allows,
         handle,
         lease: Mutex::new(Some(lease)),
         is_revoked: AtomicBool::new(false),
     });
-    let delegation = delegation.ok()?;
+    let delegation = delegation.map_err(|_| Why::NoResource)?;
     table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));
-    Some(delegation)
+    Ok(delegation)
 }
 
 /// Begins to read the notices of breaks, unless that has begun.

@@ -121,7 +121,7 @@ fn created(
     let is_back = request.flags & BACK_CHANNEL != 0 && request.security.is_usable();
     let channel = BackChannel::new(back, request.program, request.security);
     let (channels, over) = ((&request.fore, channel), (call.origin, is_back));
-    let session = clients.sessions.create(&entered.client, channels, over, is_there)?;
+    let session = clients.sessions.create((&entered.client, call.minor), channels, over, is_there)?;
     session.prove(call.service);
     // No session outlives the server.
     let flags = if is_back { BACK_CHANNEL } else { 0 };

@@ -7,7 +7,7 @@
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
-//!   delegations.rs ─► backchannel.rs                                4.1: what clients may cache, and how it is recalled
+//!   wanting.rs ─► delegations.rs ─► backchannel.rs                  4.1: what clients may cache, and how it is recalled
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, xattrs.rs                                            4.2: ranges that no data travel for, extended attributes
 //!   fail.rs                                                         the one map from facts of the tree to statuses
@@ -44,6 +44,7 @@ mod stateids;
 mod states;
 #[cfg(test)]
 mod tests;
+mod wanting;
 mod xattrs;
 
 use std::sync::Arc;
@@ -266,6 +267,8 @@ impl<'c> Compound<'c> {
             Operation::ReadPlus(request) => ranges::read(self, request, w).await,
             Operation::Copy(request) => ranges::copy(self, request, w).await,
             Operation::Clone(request) => ranges::clone(self, request).await,
+            Operation::WantDelegation(request) => wanting::want(self, request, w).await,
+            Operation::DirectoryDelegation(request) => wanting::want_directory(self, request, w).await,
             Operation::LockTest(request) => locks::test(self, request).await,
             Operation::Unlock(request) => locks::unlock(self, request, w).await,
             Operation::ReleaseLockOwner(owner) if self.minor == 0 => locks::release(self, owner).await,
@@ -341,8 +344,6 @@ impl<'c> Compound<'c> {
                 Ok(())
             }
             Operation::SecInfoNoName(style) => Ok(looking::security_of_place(self, *style, w)?),
-            Operation::WantDelegation(request) => reclaiming::want(self, request, w),
-            Operation::DirectoryDelegation(request) => reclaiming::want_directory(self, request, w),
             Operation::Advise(request) => ranges::advise(self, request, w),
             Operation::GetXattr(name) => xattrs::get(self, name, w),
             Operation::SetXattr(request) => xattrs::set(self, request, w),

@@ -15,8 +15,8 @@ use super::delegations::Delegation;
 use super::fail::Fail;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
-use super::reclaiming::{WANT, WANT_LATER, put_no_delegation};
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
+use super::wanting::{WANT, WANT_LATER, check_want};
 use crate::server::Service;
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
@@ -103,7 +103,7 @@ async fn opened(
     if access == Modes::NONE {
         return Err(Status::INVAL.into());
     }
-    put_no_delegation(request.access, &mut Writer::new())?; // refuses unknown wishes before it opens the file
+    check_want(request.access)?;
     let service = compound.call.service;
     in_its_time(service, client, matches!(request.claim, Claim::Previous(_)))?;
     let opening = claimed(compound, request)?;
@@ -212,7 +212,7 @@ fn wanted(access: Modes) -> Access {
 }
 
 /// Whether the caller may use a file so. The mode does not limit the user who has just made the file.
-fn permit(target: &Target, access: Modes) -> Result<(), Fail> {
+pub(super) fn permit(target: &Target, access: Modes) -> Result<(), Fail> {
     let want = wanted(access);
     if want.contains(Access::WRITE) && !target.writable {
         return Err(Status::ROFS.into());

@@ -102,10 +102,11 @@ impl Compound<'_> {
             target_highest_slot: session.highest_slot(),
             flags: super::delegations::flags(self.call.service, &session),
         };
-        let begun = session.begin(request.slot, request.sequence, self.digest)?;
-        if request.highest_slot > session.highest_slot() {
+        let highest = session.highest_slot();
+        if request.slot <= highest && request.highest_slot > highest {
             return Err(Status::BAD_HIGH_SLOT);
         }
+        let begun = session.begin(request.slot, request.sequence, self.digest)?;
         session.bind(self.call.origin, false);
         session.client.renew();
         match begun {
@@ -113,7 +114,8 @@ impl Compound<'_> {
             Begun::New(turn) => {
                 sequenced.encode(w);
                 if w.len() - self.start > most.0 {
-                    return Err(most.1); // the turn is dropped: the client has not used the number
+                    turn.cancel(); // the client has not used the number
+                    return Err(most.1);
                 }
                 let _ = self.call.party.set(Party::client(session.client.party)); // SEQUENCE comes once
                 self.sequenced = Some(Sequenced { turn, wants_kept: request.cache, most });

@@ -61,6 +61,8 @@ struct Table {
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) client: Arc<Client>,
+    /// The minor version that the client speaks in it, and the server when it calls the client.
+    pub(super) minor: u32,
     /// The limits of requests.
     pub(super) fore: ChannelAttributes,
     /// How the server calls the client.
@@ -90,7 +92,8 @@ struct Slot {
     is_used: bool,
 }
 
-/// A request of a slot that is being executed. Dropping it unfinished forgets the request.
+/// A request of a slot that is being executed, also after its connection has ended. If it is dropped unfinished, as when its
+/// task panics, the request counts as executed, and its reply is lost: executing it again could do it twice.
 pub(super) struct SlotTurn {
     session: Arc<Session>,
     at: usize,
@@ -128,16 +131,17 @@ pub(super) fn allowed(wanted: &ChannelAttributes, kept: usize) -> Result<Channel
 }
 
 impl Sessions {
-    /// Creates a session of a client over this connection, over which the server may call back (`true`) or not: NOSPC if it has too many, or there are too many in all;
-    /// STALE_CLIENTID if the client has ended meanwhile, because nothing would end the session.
+    /// Creates a session of a client, in a minor version, over a connection that the server may use to call back (`true`) or
+    /// not: NOSPC if the client has too many, or there are too many in all; STALE_CLIENTID if the client has ended meanwhile,
+    /// because nothing would end the session.
     pub(super) fn create(
         &self,
-        client: &Arc<Client>,
+        (client, minor): (&Arc<Client>, u32),
         (wanted, back): (&ChannelAttributes, BackChannel),
         over: (Origin, bool),
         is_there: impl FnOnce() -> bool,
     ) -> Result<Arc<Session>, Status> {
-        let session = self.add(client, wanted, back, over)?;
+        let session = self.add((client, minor), wanted, back, over)?;
         if is_there() {
             return Ok(session);
         }
@@ -147,7 +151,7 @@ impl Sessions {
 
     fn add(
         &self,
-        client: &Arc<Client>,
+        (client, minor): (&Arc<Client>, u32),
         wanted: &ChannelAttributes,
         back: BackChannel,
         (origin, is_back): (Origin, bool),
@@ -158,6 +162,7 @@ impl Sessions {
         let session = Arc::new(Session {
             id,
             client: client.clone(),
+            minor,
             fore,
             back,
             slots: (0..fore.requests).map(|_| Mutex::default()).collect(),
@@ -295,9 +300,20 @@ impl SlotTurn {
     /// Ends the request with the two parts of its reply, which is kept if the client `wants` that or it is short. `None`: a
     /// reply that cannot be kept.
     pub(super) fn end(mut self, reply: Option<[&[u8]; 2]>, wants: bool) {
-        self.is_ended = true;
         let most = if wants { self.session.fore.kept_size as usize } else { KEPT_UNASKED };
-        let kept = reply.filter(|[first, rest]| first.len() + rest.len() <= most);
+        self.keep(reply.filter(|[first, rest]| first.len() + rest.len() <= most));
+    }
+
+    /// The request was not executed: it may come again.
+    pub(super) fn cancel(mut self) {
+        self.is_ended = true;
+        if let Some(slot) = self.session.slots.get(self.at) {
+            slot.lock().is_busy = false;
+        }
+    }
+
+    fn keep(&mut self, kept: Option<[&[u8]; 2]>) {
+        self.is_ended = true;
         let Some(slot) = self.session.slots.get(self.at) else { return };
         let mut slot = slot.lock();
         slot.sequence = slot.sequence.wrapping_add(1);
@@ -313,10 +329,8 @@ impl Drop for SlotTurn {
     fn drop(&mut self) {
         self.session.client.renew();
         self.session.client.in_flight.fetch_sub(1, Ordering::AcqRel);
-        if !self.is_ended
-            && let Some(slot) = self.session.slots.get(self.at)
-        {
-            slot.lock().is_busy = false;
+        if !self.is_ended {
+            self.keep(None);
         }
     }
 }
@@ -339,7 +353,7 @@ mod tests {
 
     fn create(sessions: &Sessions, client: &Arc<Client>, is_there: bool) -> Result<Arc<Session>, Status> {
         let back = BackChannel::new(WANTED, 0x4000_0000, CallbackSecurity::default());
-        sessions.create(client, (&WANTED, back), (origin(1), true), || is_there)
+        sessions.create((client, 1), (&WANTED, back), (origin(1), true), || is_there)
     }
 
     fn client(number: u32) -> Arc<Client> {
@@ -407,11 +421,14 @@ mod tests {
         assert!(matches!(session.begin(3, 1, 7), Ok(Begun::Repeated(reply)) if reply == b"short"));
         assert_eq!(refusal(1, 8), Some(Status::SEQ_FALSE_RETRY));
         assert_eq!(refusal(3, 7), Some(Status::SEQ_MISORDERED));
-        drop(new(2)); // forgotten, so it comes again
+        new(2).cancel(); // not executed, so it comes again
         new(2).end(Some([&[], &[0; 1000]]), false);
         assert_eq!(refusal(2, 7), Some(Status::RETRY_UNCACHED_REP));
         new(3).end(Some([&[], &[1; 1000]]), true);
         assert!(matches!(session.begin(3, 3, 7), Ok(Begun::Repeated(reply)) if reply == [1; 1000]));
+        drop(new(4)); // its task has panicked
+        assert_eq!(refusal(4, 7), Some(Status::RETRY_UNCACHED_REP), "it is not executed twice");
+        new(5).end(None, true);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod ranges;
 mod restarts;
 mod slots;
 mod stateids;
+mod wanting;
 mod xattrs;
 
 use super::*;

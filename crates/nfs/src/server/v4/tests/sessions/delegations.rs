@@ -25,7 +25,7 @@ const REVOKED: u32 = 10087;
 const DELEGATION_AT: usize = 8 + 16 + 20 + 4 + 4;
 
 /// The procedures that the server has called, with their arguments.
-type Calls = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
+pub(super) type Calls = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
 /// A connection over which the server may call the client. CB_RECALL is answered with this status.
 fn connected(client: &Client, recall: Status) -> Calls {
@@ -50,7 +50,7 @@ fn connected(client: &Client, recall: Status) -> Calls {
 }
 
 /// A session whose client answers the server.
-async fn callable(client: &Client, name: &[u8], recall: Status) -> (Session, Calls) {
+pub(super) async fn callable(client: &Client, name: &[u8], recall: Status) -> (Session, Calls) {
     let calls = connected(client, recall);
     let (id, sequence, _) = exchanged(client, name, 1, 0).expect("a client");
     let session = Session::created(client, id, &create_session_with(id, sequence, 1 << 20, 2));
@@ -64,7 +64,7 @@ async fn callable(client: &Client, name: &[u8], recall: Status) -> (Session, Cal
 
 impl Session {
     /// Operations that may wait for another client.
-    async fn later(&self, operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
+    pub(super) async fn later(&self, operations: &[Vec<u8>]) -> (u32, Vec<u8>) {
         self.used.set(self.used.get() + 1);
         let sequence = self.sequence([self.used.get(), 0, 0, 0]);
         let operations = [vec![sequence], operations.to_vec()].concat();
@@ -72,6 +72,11 @@ impl Session {
         let answer = self.client.call_raw((PROGRAM, 4, 1), &[head, operations.concat()].concat()).await;
         let results = answer.expect("a reply").results;
         (status(&results), results[56..].to_vec())
+    }
+
+    /// The same after others that lead to a place.
+    pub(super) async fn later_in(&self, place: &[Vec<u8>], then: Vec<Vec<u8>>) -> (u32, Vec<u8>) {
+        self.later(&[place.to_vec(), then].concat()).await
     }
 
     /// OPEN of a name in `docs` that exists.
@@ -104,11 +109,11 @@ impl Session {
     }
 }
 
-fn give_back(state: &[u8]) -> Vec<u8> {
+pub(super) fn give_back(state: &[u8]) -> Vec<u8> {
     [words(&[8]), state.to_vec()].concat()
 }
 
-fn two(client: &Client) -> (Client, Client) {
+pub(super) fn two(client: &Client) -> (Client, Client) {
     (client.clone(), client.clone().at([192, 0, 2, 2]))
 }
 

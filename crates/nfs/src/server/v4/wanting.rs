@@ -1,0 +1,200 @@
+//! What a client hears of the delegation that it wants, and the two operations that ask for one without an OPEN:
+//! WANT_DELEGATION and GET_DIR_DELEGATION, RFC 8881 18.16.3, 18.39 and 18.49.
+
+use std::sync::Arc;
+
+use vfs::state::Modes;
+use vfs::{Actor, Kind, Open, OpenOptions};
+use wire::Writer;
+
+use super::Compound;
+use super::client::Client;
+use super::data::file;
+use super::delegations::{Delegation, Grant, Use, grant};
+use super::fail::Fail;
+use super::opens::{in_its_time, permit};
+use super::place::Place;
+use super::reclaiming::own_client;
+use crate::server::v3::Target;
+use crate::wire::v4::sessions::{DelegationClaim, DirectoryDelegation, WantDelegation};
+use crate::wire::v4::types::{Bitmap, DelegationType, Status};
+use crate::wire::xdr::{Encode, Opaque, put_words};
+
+/// OPEN4_SHARE_ACCESS_WANT_*: the bits that say which delegation a client wants.
+pub(super) const WANT: u32 = 0xff00;
+/// The bits that say when the client is told of a delegation that there is later.
+pub(super) const WANT_LATER: u32 = 0x3_0000;
+pub(super) const WANT_NOTHING_SAID: u32 = 0;
+pub(super) const WANT_READ: u32 = 0x100;
+const WANT_WRITE: u32 = 0x200;
+pub(super) const WANT_ANY: u32 = 0x300;
+const WANT_NONE: u32 = 0x400;
+const WANT_CANCEL: u32 = 0x500;
+/// NFS_LIMIT_SIZE: a limit of the size of the file that the client may write without asking.
+const LIMIT_SIZE: u32 = 1;
+/// gddrnf4_status: GDD4_OK and GDD4_UNAVAIL.
+const GRANTED: u32 = 0;
+const UNAVAILABLE: u32 = 1;
+
+/// why_no_delegation4.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    NotWanted = 0,
+    /// Other clients use the file.
+    Contention = 1,
+    /// The server has none to give, or cannot recall it.
+    NoResource = 2,
+    /// Only files have delegations of this kind.
+    NotOfThisType = 3,
+    /// The client has one to read, and wants one to write.
+    NoUpgrade = 5,
+    NoDowngrade = 6,
+    Cancelled = 7,
+    IsFolder = 8,
+}
+
+/// Writes open_delegation4 with a delegation.
+pub(super) fn put_delegation(delegation: &Delegation, w: &mut Writer) {
+    let writes = delegation.allows == Use::Write;
+    let kind = if writes { DelegationType::WRITE } else { DelegationType::READ };
+    kind.encode(w);
+    delegation.stateid().encode(w);
+    false.encode(w); // it is not being recalled
+    if writes {
+        LIMIT_SIZE.encode(w);
+        u64::MAX.encode(w);
+    }
+    // nfsace4 that allows no user anything: the client asks by ACCESS.
+    put_words(w, &[0, 0, 0]);
+    Opaque::<0>::new(b"").encode(w);
+}
+
+/// Writes open_delegation4 for an OPEN or WANT_DELEGATION with these bits that gives none. A client that has said what it
+/// wants learns why, RFC 8881 18.16.3. INVAL: it wants something unknown.
+pub(super) fn put_no_delegation(access: u32, why: Why, w: &mut Writer) -> Result<(), Status> {
+    let why = match access & WANT {
+        WANT_NOTHING_SAID => {
+            DelegationType::NONE.encode(w);
+            return Ok(());
+        }
+        WANT_READ..=WANT_ANY => why,
+        WANT_NONE => Why::NotWanted,
+        WANT_CANCEL => Why::Cancelled,
+        _ => return Err(Status::INVAL),
+    };
+    put_words(w, &[DelegationType::NONE_EXT.0, why as u32]);
+    if matches!(why, Why::Contention | Why::NoResource) {
+        false.encode(w); // the client is not told later
+    }
+    Ok(())
+}
+
+/// Whether a WANT_* is known: to be asked before anything is done.
+pub(super) fn check_want(access: u32) -> Result<(), Status> {
+    put_no_delegation(access, Why::NotWanted, &mut Writer::new())
+}
+
+/// WANT_DELEGATION.
+pub(super) async fn want(
+    compound: &Compound<'_>,
+    request: &WantDelegation,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let place = compound.current()?.clone();
+    let (service, client) = (compound.call.service, own_client(compound)?.clone());
+    in_its_time(service, &client, matches!(request.claim, DelegationClaim::Previous(_)))?;
+    let asked = request.want & WANT;
+    if request.want & !(WANT | WANT_LATER) != 0 || asked == WANT_NOTHING_SAID {
+        return Err(Status::INVAL.into());
+    }
+    check_want(request.want)?;
+    let allows = match (request.claim, asked) {
+        (DelegationClaim::PreviouslyDelegatedFile, _) => return Err(Status::NOTSUPP.into()),
+        (_, WANT_NONE | WANT_CANCEL) => return Ok(put_no_delegation(request.want, Why::NotWanted, w)?),
+        (DelegationClaim::Previous(DelegationType::WRITE), _) | (DelegationClaim::File, WANT_WRITE) => {
+            Use::Write
+        }
+        _ => Use::Read,
+    };
+    if let Err(why) = of_type(&place, false) {
+        return Ok(put_no_delegation(request.want, why, w)?);
+    }
+    match granted(compound, &client, file(&place)?, allows).await? {
+        Ok(delegation) => put_delegation(&delegation, w),
+        Err(why) => put_no_delegation(request.want, why, w)?,
+    }
+    Ok(())
+}
+
+/// GET_DIR_DELEGATION. The server sends no notifications: it recalls the delegation when the folder changes.
+pub(super) async fn want_directory(
+    compound: &Compound<'_>,
+    _: &DirectoryDelegation,
+    w: &mut Writer,
+) -> Result<(), Fail> {
+    let place = compound.current()?.clone();
+    let client = own_client(compound)?.clone();
+    let target = match &*place {
+        Place::File(target) if of_type(&place, true).is_ok() => target,
+        Place::File(_) => return Err(Status::NOTDIR.into()),
+        Place::Pseudo(_) => {
+            put_words(w, &[UNAVAILABLE, 0]);
+            return Ok(());
+        }
+    };
+    match granted(compound, &client, target, Use::Folder).await? {
+        Ok(delegation) => {
+            GRANTED.encode(w);
+            compound.call.service.verifier.encode(w); // of cookies, which stay good as long as this run
+            delegation.stateid().encode(w);
+            // Notifications and attributes: there are none.
+            (0..3).for_each(|_| Bitmap::default().encode(w));
+        }
+        Err(_) => put_words(w, &[UNAVAILABLE, 0]),
+    }
+    Ok(())
+}
+
+/// Whether the place is a folder, or else a file, of a share.
+fn of_type(place: &Place, is_folder: bool) -> Result<(), Why> {
+    let kind = match place {
+        Place::Pseudo(_) => return Err(Why::IsFolder),
+        Place::File(target) if target.sidecar.is_some() => return Err(Why::NotOfThisType),
+        Place::File(target) => target.found.attributes.kind,
+    };
+    match kind {
+        Kind::Folder if is_folder => Ok(()),
+        Kind::File if !is_folder => Ok(()),
+        Kind::Folder => Err(Why::IsFolder),
+        _ => Err(Why::NotOfThisType),
+    }
+}
+
+/// Opens the file for the moment, if no other client has to give back anything for that, and grants a delegation.
+async fn granted(
+    compound: &Compound<'_>,
+    client: &Arc<Client>,
+    target: &Target,
+    allows: Use,
+) -> Result<Result<Arc<Delegation>, Why>, Fail> {
+    let session = compound.sequenced.as_ref().ok_or(Status::OP_NOT_IN_SESSION)?.session();
+    if !session.is_callable(compound.call.service) {
+        return Ok(Err(Why::NoResource));
+    }
+    let access = if allows == Use::Write { Modes::READ.union(Modes::WRITE) } else { Modes::READ };
+    permit(target, access)?;
+    let (volume, party) = (&target.export.volume, vfs::state::Party::client(client.party));
+    let actor = Actor { is_blind_to_forks: true, ..Actor::new(target.actor.caller.clone(), party) };
+    if volume.is_written_behind(&actor, target.found.object.id()) {
+        return Ok(Err(Why::Contention));
+    }
+    compound.call.service.nfs4.records.record(client).await?;
+    let options = OpenOptions { granted: true, ..OpenOptions::data(Modes::READ) };
+    let open: Open = match volume.open(&actor, &target.found, options).await {
+        Ok(open) => open,
+        Err(vfs::Error::ShareConflict) => return Ok(Err(Why::Contention)),
+        Err(error) => return Err(error.into()),
+    };
+    let wanted = Grant { named: target.named, file: target.found.object.id(), party, allows };
+    Ok(grant(compound.call.service, client, &open, &wanted))
+}
