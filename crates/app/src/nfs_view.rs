@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use auth::LoginGuard;
+use auth::{LoginGuard, UnixAccounts};
 use conn::{Budget, Limits, Loops, Server, Watchdog};
 use nfs::server::{Company, Export, HandleSecret, InIndex, Places, Portmap, Service, Sockets};
 use tokio::sync::watch;
@@ -82,6 +82,7 @@ impl NfsView {
     fn set_versions(&self, server: &ServerSettings) {
         self.service.set_minor_versions(&server.nfs_4);
         self.service.set_versions(versions(server));
+        self.service.set_naming(server.nfs4_domain.as_deref(), &UnixAccounts::NameService);
     }
 
     /// Answers on these listeners until the server stops. Returns the services that clients find

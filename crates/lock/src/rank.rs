@@ -237,6 +237,10 @@ ranks! {
     NfsPlaces Known,
     /// The exports.
     NfsExports Known,
+    /// How users and groups are named to clients of NFSv4.
+    NfsNaming Known,
+    /// The names of users and groups that the name service has told.
+    NfsNames Known,
     /// The mounts of each client.
     Mounts Known,
     // iSCSI.

@@ -174,6 +174,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         smb_directory_leases: server.bool("smb-directory-leases"),
         nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
         nfs_4: nfs_minors(&server.texts("nfs-versions")),
+        nfs4_domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),

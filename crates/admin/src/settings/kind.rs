@@ -14,6 +14,11 @@ const LONGEST_PREFIX: usize = 100;
 /// The highest number of a LUN in its target that every initiator supports, SAM-5 4.7.7.2.
 pub const MOST_NUMBER: u16 = 255;
 
+/// The values of `nfs-versions`.
+pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0", "4.1", "4.2"];
+/// The values of `afp-logins`.
+pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
+
 /// The most parts of a share's name.
 const MOST_PARTS: usize = 16;
 

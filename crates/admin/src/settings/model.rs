@@ -92,6 +92,8 @@ pub struct ServerSettings {
     pub nfs_3: bool,
     /// The minor versions of NFSv4 that are served: 0 to 2.
     pub nfs_4: Vec<u32>,
+    /// The domain of users' and groups' names over NFSv4; `None`: numbers.
+    pub nfs4_domain: Option<String>,
     /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
     /// machine's memory.
     pub transfer_memory: Option<u64>,

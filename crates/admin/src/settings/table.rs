@@ -1,6 +1,6 @@
 //! The table of all settings.
 
-use super::kind::{Kind, MOST_NUMBER};
+use super::kind::{AFP_LOGINS, Kind, MOST_NUMBER, NFS_VERSIONS};
 use super::setting::{Setting, Table, new, port};
 
 /// The setting `key` of `table`.
@@ -8,11 +8,6 @@ use super::setting::{Setting, Table, new, port};
 pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|s| s.table == table && s.key == key)
 }
-
-/// The values of `nfs-versions`.
-pub(super) const NFS_VERSIONS: &[&str] = &["3", "4.0", "4.1", "4.2"];
-/// The values of `afp-logins`.
-pub(super) const AFP_LOGINS: &[&str] = &["dhx2", "srp", "dhx", "cleartext", "randnum", "2-way-randnum"];
 
 use Kind::{Addresses, Bool, Clients, Duration, Number, OneOf, Path, Size, SomeOf, Texts, Url};
 use Table::{Client, Lun, Server, Share, User};
@@ -71,6 +66,10 @@ pub static SETTINGS: &[Setting] = &[
     new(Server, "nfs-versions", SomeOf(NFS_VERSIONS), "[\"3\"]").says(
         "The versions of NFS that are served.",
         "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
+    ),
+    new(Server, "nfs4-domain", Kind::Text, "\"example.com\"").without_default("numbers only").says(
+        "The domain in the names of users and groups over NFSv4: `ada@example.com`.",
+        "It must be the one in `/etc/idmapd.conf` of the clients. Without it they see numbers. Numbers of clients are always understood.",
     ),
     new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
         "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",

@@ -22,6 +22,7 @@ mod model;
 mod nfs3;
 mod nfs4;
 mod op;
+mod permissions;
 mod rpc;
 mod run;
 mod smb;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use nfs::server::Service;
 use nfs::wire::v3::PROGRAM;
+use nfs::wire::v4::acls::{Ace, AceType, Aces};
 use nfs::wire::v4::attributes::{
     self, MODE, NAMED_ATTR, SIZE, SetTime, TIME_MODIFY, TIME_MODIFY_SET, TYPE, Values,
 };
@@ -50,6 +51,9 @@ pub struct Nfs4 {
 }
 
 type Done<T> = Result<T, i64>;
+
+/// nfsace4: type, flags, mask and who.
+pub type Line = (u32, u32, u32, String);
 
 struct Encoded<'a>(&'a [Operation<'a>]);
 
@@ -257,6 +261,26 @@ impl Nfs4 {
         let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).expect("just written");
         let set = Operation::SetAttr(SetAttr { state, attributes });
         self.calls(&[way, vec![set]].concat()).await.map(drop)
+    }
+
+    /// The entries of `acl`.
+    pub async fn acl(&mut self, at: &str) -> Done<Vec<Line>> {
+        let way = [Self::to_file(at), vec![Operation::GetAttr(Bitmap::of(&[attributes::ACL]))]].concat();
+        let reply = self.last(&way).await?;
+        let found = Values::decode(&mut Reader::new(&reply)).expect("attributes");
+        let line = |ace: Ace<'_>| (ace.kind.0, ace.flags, ace.mask, String::from_utf8_lossy(&ace.who).into());
+        Ok(found.acl.expect("a list").iter().map(line).collect())
+    }
+
+    pub async fn set_acl(&mut self, at: &str, list: &[Line]) -> Done<()> {
+        let mut w = Writer::new();
+        for (kind, flags, mask, who) in list {
+            let (kind, who) = (AceType(*kind), Opaque::new(who.as_bytes()));
+            Ace { kind, flags: *flags, mask: *mask, who }.encode(&mut w);
+        }
+        let acl = Some(Aces::new(list.len() as u32, w.as_bytes()));
+        let values = Values { acl, ..Values::default() };
+        self.set(Self::to_file(at), StateId::ANONYMOUS, values).await
     }
 
     async fn copy(&mut self, from: &str, to: &str) -> Done<()> {

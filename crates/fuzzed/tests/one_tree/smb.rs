@@ -14,7 +14,7 @@ use smb::wire::fscc::file_name::Target;
 use smb::wire::fscc::{FileAttributes, FileClass};
 use smb::wire::fsctl::Code;
 use smb::wire::fsctl::copy::{Chunk, CopyChunk, ResumeKey};
-use smb::wire::security::AccessMask;
+use smb::wire::security::{AccessMask, Ace, Acl, Control, SecurityDescriptor, SecurityInformation};
 use smb::wire::{
     Command, FileKey, InfoType, NtTime, Status, close, ioctl, lock, query_directory, query_info, read,
     set_info, tree_connect, write,
@@ -406,6 +406,43 @@ impl Smb {
             Err(Status::OBJECT_NAME_NOT_FOUND) => self.stat(at).await.map(|_| Vec::new()),
             Err(status) => Err(status),
         }
+    }
+
+    /// The list of the security descriptor.
+    pub async fn acl(&mut self, at: &str) -> Done<Vec<Ace>> {
+        let change = |request: &mut create::Request<'_>| request.desired_access = AccessMask::READ_CONTROL.0;
+        let file = self.create(at, change).await?.file;
+        let request = query_info::Request {
+            info_type: InfoType::SECURITY,
+            information_class: 0,
+            output_buffer_length: 1 << 16,
+            additional_information: SecurityInformation::DACL.0,
+            flags: query_info::Flags::NONE,
+            file,
+            input: &[],
+        };
+        let answer = self.call(Command::QUERY_INFO, |w| request.encode(w)).await?;
+        self.close(file).await?;
+        let data = query_info::Response::decode(&answer.message).expect("a descriptor").data;
+        Ok(SecurityDescriptor::decode(&data).expect("a descriptor").dacl.expect("a list").aces)
+    }
+
+    pub async fn set_acl(&mut self, at: &str, list: Vec<Ace>) -> Done<()> {
+        let change = |request: &mut create::Request<'_>| request.desired_access = AccessMask::WRITE_DAC.0;
+        let file = self.create(at, change).await?.file;
+        let mut w = Writer::new();
+        let control = Control::DACL_PRESENT;
+        SecurityDescriptor { control, dacl: Some(Acl::new(list)), ..SecurityDescriptor::default() }
+            .encode(&mut w);
+        let request = set_info::Request {
+            info_type: InfoType::SECURITY,
+            information_class: 0,
+            additional_information: SecurityInformation::DACL.0,
+            file,
+            data: w.as_bytes(),
+        };
+        let done = self.call(Command::SET_INFO, |w| request.encode(w)).await.map(drop);
+        self.close(file).await.and(done)
     }
 
     /// FileDispositionInformation says why a file cannot be removed.

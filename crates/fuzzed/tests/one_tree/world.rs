@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use ::smb::wire::security::Ace;
 use afp::catalogue::Catalogue;
 use auth::{Account, Accounts, Identity, Refusal, UnixAccounts};
 use nfs::server::{Company, Endpoint, Exchanged, Export, ExportOptions, HandleSecret, Network};
@@ -14,7 +15,7 @@ use vfs::{Time, Volume, VolumeOptions};
 
 use crate::afp::Afp;
 use crate::nfs3::Nfs3;
-use crate::nfs4::Nfs4;
+use crate::nfs4::{Line, Nfs4};
 use crate::op::{Answered, Data, Op, Slot, Who};
 use crate::smb::Smb;
 
@@ -150,6 +151,26 @@ impl World {
             Who::Nfs4A => runtime.block_on(self.nfs4[0].apply(op)),
             Who::Nfs4B => runtime.block_on(self.nfs4[1].apply(op)),
         }
+    }
+
+    /// The list of a file, as a client of NFSv4 reads it.
+    pub fn nfs_acl(&mut self, at: &str) -> Vec<Line> {
+        self.runtime.block_on(self.nfs4[0].acl(at)).expect("a list")
+    }
+
+    /// A client of NFSv4 sets the list of a file.
+    pub fn set_nfs_acl(&mut self, at: &str, list: &[Line]) {
+        self.runtime.block_on(self.nfs4[0].set_acl(at, list)).expect("a list that can be set");
+    }
+
+    /// The list of a file, as a client of SMB reads it.
+    pub fn smb_acl(&mut self, at: &str) -> Vec<Ace> {
+        self.runtime.block_on(self.smb[0].acl(at)).expect("a list")
+    }
+
+    /// A client of SMB sets the list of a file.
+    pub fn set_smb_acl(&mut self, at: &str, list: Vec<Ace>) {
+        self.runtime.block_on(self.smb[0].set_acl(at, list)).expect("a list that can be set");
     }
 
     fn lose(&mut self, who: Who) {

@@ -10,6 +10,7 @@ mod datagram;
 mod export;
 mod handle;
 mod mount;
+mod naming;
 mod nlm;
 #[cfg(test)]
 mod noise;
@@ -33,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-use auth::LoginGuard;
+use auth::{LoginGuard, UnixAccounts};
 use lock::{Mutex, RwLock, rank};
 use vfs::names::{Folding, folds_alike};
 
@@ -41,6 +42,7 @@ use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
 pub use export::{Export, ExportOptions, Rule, Squash};
 pub use handle::HandleSecret;
+use naming::Naming;
 pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
 pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
@@ -97,6 +99,7 @@ pub struct Service {
     monitor: nsm::Monitor,
     locks: nlm::Locks,
     nfs4: v4::Clients,
+    naming: RwLock<Arc<Naming>, rank::NfsNaming>,
     login_guard: Arc<LoginGuard>,
     oldest_version: AtomicU32,
     newest_version: AtomicU32,
@@ -132,6 +135,7 @@ impl Service {
             network: company.network,
             locks: nlm::Locks::default(),
             nfs4,
+            naming: RwLock::new(Arc::new(Naming::new(None, UnixAccounts::NameService))),
             login_guard: company.login_guard,
             oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),
@@ -172,6 +176,17 @@ impl Service {
     pub fn set_minor_versions(&self, minors: &[u32]) {
         let known = minors.iter().filter(|minor| **minor <= v4::NEWEST_MINOR);
         self.minors.store(known.fold(0, |bits, minor| bits | 1 << minor), Ordering::Relaxed);
+    }
+
+    /// Names users and groups to clients of version 4 by these names. If they are the present ones, names that are known stay.
+    pub fn set_naming(&self, domain: Option<&str>, accounts: &UnixAccounts) {
+        if !self.naming.read().is_of(domain) {
+            *self.naming.write() = Arc::new(Naming::new(domain.map(Into::into), accounts.clone()));
+        }
+    }
+
+    pub(crate) fn naming(&self) -> Arc<Naming> {
+        self.naming.read().clone()
     }
 
     pub(crate) fn speaks_minor(&self, minor: u32) -> bool {

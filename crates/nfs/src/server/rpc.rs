@@ -11,6 +11,7 @@ use vfs::state::Party;
 use wire::{Reader, Writer};
 
 use super::export::Export;
+use super::naming::Naming;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, v3, v4};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
@@ -54,6 +55,11 @@ pub(crate) struct Call<'a> {
 pub(crate) type Answered = Result<Option<Payload>, Outcome>;
 
 impl<'a> Call<'a> {
+    /// How users and groups are named to clients of version 4.
+    pub(super) fn naming(&self) -> Arc<Naming> {
+        self.service.naming()
+    }
+
     /// The arguments as one value.
     pub(crate) fn arguments<T: Decode<'a>>(&self) -> Result<T, Outcome> {
         arguments(&mut Reader::new(self.arguments)).map_err(|_| Outcome::GarbageArgs)

@@ -1,25 +1,36 @@
 //! The attributes of a place, for GETATTR, VERIFY and NVERIFY.
 
 use siphasher::sip::SipHasher24;
-use vfs::{Attributes as Facts, Time};
+use vfs::acl::{Acl, Entries, Rights, Who, entries_of_mode};
+use vfs::backend::Found;
+use vfs::mac::DosAttributes;
+use vfs::{Attributes as Facts, Kind, Time, Wanted as Describe};
 use wire::{Reader, Writer};
 
+use super::acls::{Encoded, SUPPORT};
 use super::place::{self, Place};
 use super::setting::SETTABLE_EXCLUSIVELY;
+use crate::server::handle::View;
+use crate::server::naming::Id;
 use crate::server::rpc::Call;
 use crate::server::v3::{MAX_DATA, Target};
+use crate::wire::v4::acls::FlaggedAces;
 use crate::wire::v4::attributes::*;
 use crate::wire::v4::types::{Attributes, Bitmap, FileHandle, FileType, NfsTime, Status};
 use crate::wire::xdr::{Decode, Opaque};
 
 /// The file system that the pseudo-root is.
 const PSEUDO: FsId = FsId { major: 0, minor: 0 };
+/// The mode of its folders.
+const PSEUDO_MODE: u32 = 0o555;
 /// The first half of the ids of all other file systems.
 const SHARES: u64 = 1;
 /// The attributes that need a look at the whole file system.
 const SPACE: &[u32] = &[FILES_AVAIL, FILES_FREE, FILES_TOTAL, SPACE_AVAIL, SPACE_FREE, SPACE_TOTAL];
+/// The attributes that need a look at what Macs and Windows keep with a file.
+const DESCRIBED: &[u32] = &[ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP];
 /// The attributes of files and folders in every minor version.
-pub(super) const SUPPORTED: &[u32] = &[
+const SUPPORTED: &[u32] = &[
     SUPPORTED_ATTRS,
     TYPE,
     FH_EXPIRE_TYPE,
@@ -32,6 +43,9 @@ pub(super) const SUPPORTED: &[u32] = &[
     UNIQUE_HANDLES,
     LEASE_TIME,
     RDATTR_ERROR,
+    ACL,
+    ACLSUPPORT,
+    ARCHIVE,
     CANSETTIME,
     CASE_INSENSITIVE,
     CASE_PRESERVING,
@@ -41,6 +55,7 @@ pub(super) const SUPPORTED: &[u32] = &[
     FILES_AVAIL,
     FILES_FREE,
     FILES_TOTAL,
+    HIDDEN,
     HOMOGENEOUS,
     MAXFILESIZE,
     MAXLINK,
@@ -57,8 +72,10 @@ pub(super) const SUPPORTED: &[u32] = &[
     SPACE_FREE,
     SPACE_TOTAL,
     SPACE_USED,
+    SYSTEM,
     TIME_ACCESS,
     TIME_ACCESS_SET,
+    TIME_BACKUP,
     TIME_CREATE,
     TIME_DELTA,
     TIME_METADATA,
@@ -67,29 +84,44 @@ pub(super) const SUPPORTED: &[u32] = &[
     MOUNTED_ON_FILEID,
 ];
 
+/// The attributes that minor version 1 has added.
+const ADDED: &[u32] = &[DACL, MODE_SET_MASKED, SUPPATTR_EXCLCREAT];
+
 /// The attributes of files and folders in a minor version.
-fn supported(minor: u32) -> Bitmap {
+pub(super) fn supported(minor: u32) -> Bitmap {
     let all = Bitmap::of(SUPPORTED);
     match minor {
         0 => all,
-        1 => all.union(&Bitmap::of(&[SUPPATTR_EXCLCREAT])),
-        _ => all.union(&Bitmap::of(&[SUPPATTR_EXCLCREAT, XATTR_SUPPORT])),
+        1 => all.union(&Bitmap::of(ADDED)),
+        _ => all.union(&Bitmap::of(ADDED)).union(&Bitmap::of(&[XATTR_SUPPORT])),
     }
 }
 
 /// Whether the set has attributes that can only be set, RFC 7530 5.5.
-pub(super) fn can_only_be_set(wanted: &Bitmap) -> bool {
-    wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET)
+pub(super) fn can_only_be_set(minor: u32, wanted: &Bitmap) -> bool {
+    let of_first = wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET);
+    of_first || minor > 0 && wanted.has(MODE_SET_MASKED)
+}
+
+/// Whether the set has attributes for which the file itself is needed, and not only its entry in a listing.
+pub(super) fn needs_file(wanted: &Bitmap) -> bool {
+    wanted.has(ACL) || wanted.has(DACL) || DESCRIBED.iter().any(|&number| wanted.has(number))
 }
 
 /// Writes the attributes that are wanted and there are, RFC 7530 16.7.
 pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
-    if can_only_be_set(wanted) {
+    if can_only_be_set(call.minor, wanted) {
         return Err(Status::INVAL);
     }
     place.with_handle(call, |handle| match place {
         Place::Pseudo(path) => {
-            pseudo(call, path, handle).encode_wanted(wanted, w);
+            let list = entries_of_mode(PSEUDO_MODE, true);
+            let entries = Entries { list, ..Entries::default() };
+            let acl = Acl { owner: Who::User(0), group: Who::Group(0), entries, stored: false };
+            let acl = Encoded::new(&call.naming(), &acl, false);
+            let dacl = (call.minor > 0).then(|| FlaggedAces { flags: 0, aces: acl.aces() });
+            let values = Values { acl: Some(acl.aces()), dacl, ..pseudo(call, path, handle) };
+            values.encode_wanted(wanted, w);
             Ok(())
         }
         Place::File(target) => {
@@ -97,7 +129,8 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             let now = target.found.attributes;
             let mode = target.export.volume.mode_with_locks(&target.found.object, now.mode);
             let now = &Facts { mode, ..now };
-            Shown { target, now, handle, mounted_on }.put(call, wanted, w)
+            let file = (target.named.view == View::File).then_some(&target.found);
+            Shown { target, now, handle, mounted_on, file }.put(call, wanted, w)
         }
     })?
 }
@@ -110,7 +143,8 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
     Values::of(sent)?;
     let mut w = Writer::new();
     put(call, place, &sent.which, &mut w)?;
-    let own = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(|_| Status::SERVERFAULT)?;
+    // A client cannot send an ACL that is too long to be decoded here.
+    let Ok(own) = Attributes::decode(&mut Reader::new(w.as_bytes())) else { return Ok(false) };
     let is_there = |number| own.which.has(number) == sent.which.has(number);
     if !(0..=XATTR_SUPPORT).all(is_there) {
         return Err(Status::ATTRNOTSUPP);
@@ -131,6 +165,7 @@ fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
         xattr_support: (call.minor > 1).then_some(true),
         lease_time: Some(call.service.nfs4.lease_seconds()),
         rdattr_error: Some(Status::OK),
+        aclsupport: Some(SUPPORT),
         cansettime: Some(true),
         case_insensitive: Some(false),
         case_preserving: Some(true),
@@ -153,18 +188,27 @@ pub(super) struct Shown<'a> {
     pub(super) handle: FileHandle<'a>,
     /// The number of what the file system of a share is mounted on.
     pub(super) mounted_on: Option<u64>,
+    /// The file itself, if [`needs_file`]. A sidecar has none: nobody sets an ACL for it.
+    pub(super) file: Option<&'a Found>,
 }
 
 impl Shown<'_> {
     /// Writes the wanted attributes.
     pub(super) fn put(&self, call: &Call<'_>, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
-        let Self { target, now, handle, mounted_on } = *self;
+        let Self { target, now, handle, mounted_on, .. } = *self;
         let volume = &target.export.volume;
         let fattr = target.fattr(now);
         let limits = volume.limits();
-        let (owner, group) = (now.uid.to_string(), now.gid.to_string());
+        let naming = &call.naming();
+        let name = |number, id| if wanted.has(number) { naming.name(id) } else { String::new() };
+        let (owner, group) = (name(OWNER, Id::User(now.uid)), name(OWNER_GROUP, Id::Group(now.gid)));
+        let acl = if wanted.has(ACL) || wanted.has(DACL) { Some(self.acl()?) } else { None };
+        let encoded = |is_dacl| acl.as_ref().map(|acl| Encoded::new(naming, acl, is_dacl));
+        let (acl, dacl) = (encoded(false), encoded(true).filter(|_| call.minor > 0));
         let mut values = Values {
             kind: Some(FileType(fattr.file_type.0)), // the same numbers
+            acl: acl.as_ref().map(Encoded::aces),
+            dacl: dacl.as_ref().map(|dacl| FlaggedAces { flags: dacl.flags, aces: dacl.aces() }),
             change: Some(change(now.changed)),
             size: Some(now.size),
             fsid: Some(FsId { major: SHARES, minor: fattr.fsid }),
@@ -195,9 +239,42 @@ impl Shown<'_> {
             values.space_free = Some(space.free);
             values.space_total = Some(space.total);
         }
+        if DESCRIBED.iter().any(|&number| wanted.has(number)) {
+            self.describe(&mut values)?;
+        }
         values.encode_wanted(wanted, w);
         Ok(())
     }
+
+    /// The ACL, if the caller may read it: RFC 7530 6.2.1.3.1.
+    fn acl(&self) -> Result<Acl, Status> {
+        let Some(file) = self.file else { return Ok(of_mode(self.now, self.now.mode)) };
+        let (volume, caller) = (&self.target.export.volume, &self.target.actor.caller);
+        if !volume.rights(caller, file, None)?.contains(Rights::READ_ACL) {
+            return Err(Status::ACCESS);
+        }
+        Ok(volume.acl(file)?)
+    }
+
+    /// What Macs and Windows keep with a file.
+    fn describe(&self, values: &mut Values<'_>) -> Result<(), Status> {
+        let Some(file) = self.file else { return Ok(()) };
+        let described = self.target.export.volume.description(file, None, Describe::METADATA)?;
+        let dos = described.shown_dos();
+        values.archive = Some(dos.contains(DosAttributes::ARCHIVE));
+        values.hidden = Some(dos.contains(DosAttributes::HIDDEN));
+        values.system = Some(dos.contains(DosAttributes::SYSTEM));
+        // RFC 7530 5.8.2.36: a file that was never backed up has no time.
+        values.time_backup = Some(described.backup.map(time).unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// The ACL that says the same as a mode.
+fn of_mode(of: &Facts, mode: u32) -> Acl {
+    let list = entries_of_mode(mode, of.kind == Kind::Folder);
+    let entries = Entries { list, ..Entries::default() };
+    Acl { owner: Who::User(of.uid), group: Who::Group(of.gid), entries, stored: false }
 }
 
 /// A folder above the shares: no client can change it.
@@ -211,7 +288,7 @@ fn pseudo<'a>(call: &Call<'_>, path: &str, handle: FileHandle<'a>) -> Values<'a>
         fsid: Some(PSEUDO),
         fileid: Some(own),
         maxname: Some(255),
-        mode: Some(0o555),
+        mode: Some(PSEUDO_MODE),
         numlinks: Some(2),
         owner: Some(Opaque(b"0")),
         owner_group: Some(Opaque(b"0")),

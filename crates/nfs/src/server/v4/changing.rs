@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vfs::backend::{NewKind, RenameMode};
 use vfs::state::Modes;
-use vfs::{Actor, Error, Kind, SetAttributes};
+use vfs::{Actor, Error, Kind};
 use wire::Writer;
 
 use super::Compound;
@@ -30,12 +30,12 @@ pub(super) fn create(compound: &mut Compound<'_>, request: &Create<'_>, w: &mut 
     }
     let folder = current.folder()?;
     let name = checked(&request.name)?;
-    let mut wanted = setting::wanted(&request.attributes)?;
+    let mut wanted = setting::wanted(compound.minor, &compound.call.naming(), &request.attributes)?;
     let (new, mode) = match &request.kind {
         CreateType::Link(text) => {
             check_link(text)?;
             // Links have no mode of their own on this host.
-            wanted.changes = SetAttributes { mode: None, size: None, ..wanted.changes };
+            wanted = wanted.of_link();
             (NewKind::Link(text), 0o777)
         }
         CreateType::BlockDevice(..) | CreateType::CharDevice(..) if !folder.export.options.device_nodes => {
@@ -139,19 +139,18 @@ pub(super) fn set_attributes(
 
 fn set(compound: &mut Compound<'_>, request: &SetAttr<'_>) -> Result<(), Fail> {
     let current = compound.refreshed()?.clone();
-    let wanted = setting::wanted(&request.attributes)?;
+    let wanted = setting::wanted(compound.minor, &compound.call.naming(), &request.attributes)?;
     let target = current.target()?;
     let acting: Actor = match wanted.changes.size {
         Some(_) => actor(compound, file(&current)?, &request.state, Modes::WRITE)?,
         None => target.actor.clone(),
     };
     // A file that was locked after it was opened is still written through the open.
-    let by_open = acting.open.is_some() && wanted.changes.is_only_size();
-    if !by_open && !wanted.changes.is_empty() && target.is_locked()? {
+    let by_open = acting.open.is_some() && wanted.is_only_size();
+    if !by_open && !wanted.is_empty() && target.is_locked()? {
         return Err(Status::PERM.into());
     }
     let found = changeable(target)?.unwrap_or_else(|| target.found.clone());
-    let changed = target.export.volume.set_attributes(&acting, &found, &wanted.changes);
-    changed.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
-    Ok(())
+    setting::set(&target.export.volume, &acting, &found, &wanted)
+        .map_err(|fail| fail.denied_as(Status::LOCKED))
 }

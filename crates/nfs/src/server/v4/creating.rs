@@ -15,7 +15,7 @@ use crate::server::rpc::Call;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::{SIZE, TIME_ACCESS, TIME_ACCESS_SET, TIME_MODIFY, TIME_MODIFY_SET};
 use crate::wire::v4::opens::OpenHow;
-use crate::wire::v4::types::{Bitmap, ChangeInfo, Status, Verifier};
+use crate::wire::v4::types::{Attributes, Bitmap, ChangeInfo, Status, Verifier};
 
 /// The mode of a new file if the client gives none.
 const FILE_MODE: u32 = 0o644;
@@ -52,7 +52,7 @@ pub(super) fn by_name(
     match how {
         OpenHow::Existing => existing(call, folder, name, None),
         OpenHow::Unchecked(attributes) => {
-            let wanted = setting::wanted(attributes)?;
+            let wanted = read(call, attributes)?;
             let size = wanted.changes.size.filter(|&size| size == 0);
             match existing(call, folder, name, size) {
                 Err(fail) if fail.status == Status::NOENT => match made(folder, name, &wanted) {
@@ -63,11 +63,11 @@ pub(super) fn by_name(
                 found => found,
             }
         }
-        OpenHow::Guarded(attributes) => made(folder, name, &setting::wanted(attributes)?),
+        OpenHow::Guarded(attributes) => made(folder, name, &read(call, attributes)?),
         OpenHow::Exclusive(verifier) => made_once(call, folder, name, (*verifier, &Wanted::default())),
         OpenHow::ExclusiveWith(..) if call.minor == 0 => Err(Status::BADXDR.into()), // of minor version 1
         OpenHow::ExclusiveWith(verifier, attributes) => {
-            let wanted = setting::wanted(attributes)?;
+            let wanted = read(call, attributes)?;
             // RFC 8881 18.16.3: the times store the verifier.
             if [TIME_ACCESS_SET, TIME_MODIFY_SET].iter().any(|&number| wanted.set.has(number)) {
                 return Err(Status::INVAL.into());
@@ -75,6 +75,10 @@ pub(super) fn by_name(
             made_once(call, folder, name, (*verifier, &wanted))
         }
     }
+}
+
+fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<Wanted, Status> {
+    setting::wanted(call.minor, &call.naming(), attributes)
 }
 
 fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> Result<Opening, Fail> {
@@ -117,7 +121,9 @@ fn made_once(
         Time { secs: i64::from(number & 0x7fff_ffff), nanos: 0 }
     };
     let (accessed, modified) = (SetTime::To(word(0)), SetTime::To(word(4)));
-    let marked = Wanted { changes: SetAttributes { accessed, modified, ..wanted.changes }, set: wanted.set };
+    let changes = SetAttributes { accessed, modified, ..wanted.changes };
+    let mut marked = wanted.clone();
+    marked.changes = changes;
     let set = wanted.set.union(&Bitmap::of(&[TIME_ACCESS, TIME_MODIFY]));
     match setting::make(target, name, NewKind::File, &marked, FILE_MODE) {
         Ok(made) => Ok(new(target, name, made.found, made.change, set)),

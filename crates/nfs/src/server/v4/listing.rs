@@ -39,7 +39,7 @@ pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut W
     if request.cookie != 0 && request.verifier != VERIFIER {
         return Err(Status::NOT_SAME.into());
     }
-    if attributes::can_only_be_set(&request.wanted) {
+    if attributes::can_only_be_set(call.minor, &request.wanted) {
         return Err(Status::INVAL.into());
     }
     let most = request.max_count.min(MAX_LISTING) as usize;
@@ -172,6 +172,7 @@ fn put_entry(
     let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
     let sealed = named.seal(&call.service.secret);
     let (now, handle) = (&details.attributes, FileHandle::new(sealed.as_bytes()));
-    Shown { target: folder, now, handle, mounted_on: None }.put(call, wanted, w)?;
+    let file = if attributes::needs_file(wanted) { Some(volume.node(&details.key)?) } else { None };
+    Shown { target: folder, now, handle, mounted_on: None, file: file.as_ref() }.put(call, wanted, w)?;
     Ok(())
 }

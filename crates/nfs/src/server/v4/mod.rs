@@ -3,6 +3,7 @@
 //! ```text
 //! mod.rs (one operation after another) ─► place.rs: what a handle names, and the pseudo-root
 //!   looking.rs, attributes.rs, listing.rs, data.rs, changing.rs, setting.rs    on files, as version 3
+//!   acls.rs                                                         ACLs, over those of the tree
 //!   names.rs ─► clients.rs ─► client.rs ─► states.rs, owners.rs     who clients are, what they hold, and their leases.rs
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
@@ -13,6 +14,7 @@
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
+mod acls;
 mod attributes;
 mod backchannel;
 mod changing;

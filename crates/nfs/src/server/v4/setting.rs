@@ -1,50 +1,128 @@
 //! Attributes that clients set, RFC 7530 5, and the objects that are made with them.
 
+use vfs::acl::{AclChange, CreateAcl, Entries, Rights, entries_of_mode};
 use vfs::backend::{Found, NewKind};
-use vfs::{Change, SetAttributes, Time};
+use vfs::{Actor, Change, Kind, SetAttributes, Time, Volume};
 
-use super::attributes::{SUPPORTED, change};
+use super::acls;
+use super::attributes::{change, supported};
 use super::fail::Fail;
+use crate::server::naming::Naming;
 use crate::server::v3::{Target, size};
+use crate::wire::v4::acls::MaskedMode;
 use crate::wire::v4::attributes::*;
-use crate::wire::v4::types::{Attributes, Bitmap, ChangeInfo, NfsTime, OwnerName, Status};
+use crate::wire::v4::types::{Attributes, Bitmap, ChangeInfo, NfsTime, Status};
 
 /// The attributes that can be set.
-const SETTABLE: &[u32] = &[SIZE, MODE, OWNER, OWNER_GROUP, TIME_ACCESS_SET, TIME_MODIFY_SET];
+const SETTABLE: &[u32] = &[
+    SIZE,
+    ACL,
+    ARCHIVE,
+    HIDDEN,
+    MODE,
+    OWNER,
+    OWNER_GROUP,
+    SYSTEM,
+    TIME_ACCESS_SET,
+    TIME_BACKUP,
+    TIME_MODIFY_SET,
+    DACL,
+    MODE_SET_MASKED,
+];
 
 /// The attributes that an exclusive OPEN of minor version 1 can set: the times store its verifier.
-pub(super) const SETTABLE_EXCLUSIVELY: &[u32] = &[SIZE, MODE, OWNER, OWNER_GROUP];
+pub(super) const SETTABLE_EXCLUSIVELY: &[u32] =
+    &[SIZE, ACL, ARCHIVE, HIDDEN, MODE, OWNER, OWNER_GROUP, SYSTEM, TIME_BACKUP, DACL, MODE_SET_MASKED];
 
 /// The attributes that a client wants to set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Wanted {
     pub(super) changes: SetAttributes,
+    /// The bits of the mode that are set, RFC 8881 6.2.5.
+    mode_bits: Option<MaskedMode>,
+    acl: Option<Entries>,
+    marks: Marks,
     /// Their set.
     pub(super) set: Bitmap,
 }
 
+/// What Windows and Macs keep with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Marks {
+    archive: Option<bool>,
+    hidden: Option<bool>,
+    system: Option<bool>,
+    backup: Option<Time>,
+}
+
+impl Wanted {
+    /// The same without what a symbolic link does not have on this host.
+    pub(super) fn of_link(self) -> Self {
+        Self { changes: SetAttributes { mode: None, size: None, ..self.changes }, mode_bits: None, ..self }
+    }
+
+    /// Whether there is anything to change.
+    pub(super) fn is_empty(&self) -> bool {
+        *self == Self { set: self.set, ..Self::default() }
+    }
+
+    /// Whether only the size is to be changed.
+    pub(super) fn is_only_size(&self) -> bool {
+        let rest = Self { changes: SetAttributes::default(), set: self.set, ..self.clone() };
+        self.changes.is_only_size() && rest.is_empty()
+    }
+
+    /// Whether the mode is set, and not only its bits for other things than permissions.
+    fn names_permissions(&self) -> bool {
+        self.changes.mode.is_some() || self.mode_bits.is_some_and(|bits| bits.mask & 0o777 != 0)
+    }
+
+    /// The mode of a file that had another one.
+    fn mode(&self, before: u32) -> Option<u32> {
+        let masked = self.mode_bits.map(|MaskedMode { value, mask }| before & !mask & 0o7777 | value & mask);
+        self.changes.mode.or(masked)
+    }
+}
+
 /// Reads the attributes of SETATTR, CREATE and OPEN: ATTRNOTSUPP for one that there is not, INVAL for one that cannot be set.
-pub(super) fn wanted(sent: &Attributes<'_>) -> Result<Wanted, Status> {
-    if !is_within(&sent.which, SUPPORTED) {
+pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Result<Wanted, Status> {
+    if !is_within(&sent.which, &supported(minor)) {
         return Err(Status::ATTRNOTSUPP);
     }
-    if !is_within(&sent.which, SETTABLE) {
+    if !is_within(&sent.which, &Bitmap::of(SETTABLE)) {
         return Err(Status::INVAL);
     }
     let values = Values::of(sent)?;
     let changes = SetAttributes {
         mode: values.mode.map(mode).transpose()?,
-        uid: values.owner.map(|name| id(&name)).transpose()?,
-        gid: values.owner_group.map(|name| id(&name)).transpose()?,
+        uid: values.owner.map(|name| naming.user(&name)).transpose()?,
+        gid: values.owner_group.map(|name| naming.group(&name)).transpose()?,
         size: values.size.map(size).transpose()?,
         accessed: set_time(values.time_access_set)?,
         modified: set_time(values.time_modify_set)?,
     };
-    Ok(Wanted { changes, set: sent.which })
+    // RFC 8881 6.2.5 and 6.2.2: one of the two that say the same.
+    let mode_bits = match values.mode_set_masked {
+        Some(_) if changes.mode.is_some() => return Err(Status::INVAL),
+        Some(MaskedMode { value, mask }) => Some(MaskedMode { value: mode(value)?, mask: mode(mask)? }),
+        None => None,
+    };
+    let acl = match (values.acl, values.dacl) {
+        (Some(_), Some(_)) => return Err(Status::INVAL),
+        (Some(aces), None) => Some(acls::entries(naming, &aces)?),
+        (None, Some(dacl)) => Some(acls::flagged(naming, dacl.flags, &dacl.aces)?),
+        (None, None) => None,
+    };
+    let marks = Marks {
+        archive: values.archive,
+        hidden: values.hidden,
+        system: values.system,
+        backup: values.time_backup.map(time).transpose()?,
+    };
+    Ok(Wanted { changes, mode_bits, acl, marks, set: sent.which })
 }
 
-fn is_within(set: &Bitmap, numbers: &[u32]) -> bool {
-    let all = Bitmap::of(numbers);
+fn is_within(set: &Bitmap, all: &Bitmap) -> bool {
     set.iter().enumerate().all(|(at, word)| word & !all.get(at).copied().unwrap_or(0) == 0)
 }
 
@@ -53,27 +131,18 @@ fn mode(mode: u32) -> Result<u32, Status> {
     if mode & !0o7777 == 0 { Ok(mode) } else { Err(Status::INVAL) }
 }
 
-/// The number of a user or group. Clients without Kerberos send it as a string, RFC 7530 5.9.
-fn id(name: &OwnerName<'_>) -> Result<u32, Status> {
-    let text = std::str::from_utf8(name).map_err(|_| Status::INVAL)?;
-    if text.is_empty() {
-        return Err(Status::INVAL);
-    }
-    let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
-    let id = is_number.then(|| text.parse().ok()).flatten();
-    id.filter(|&id| id != u32::MAX).ok_or(Status::BADOWNER)
-}
-
 fn set_time(wanted: Option<SetTime>) -> Result<vfs::SetTime, Status> {
     match wanted {
         None => Ok(vfs::SetTime::Keep),
         Some(SetTime::ToServerTime) => Ok(vfs::SetTime::Now),
-        Some(SetTime::ToClientTime(NfsTime { nanoseconds, .. })) if nanoseconds >= 1_000_000_000 => {
-            Err(Status::INVAL)
-        }
-        Some(SetTime::ToClientTime(NfsTime { seconds, nanoseconds })) => {
-            Ok(vfs::SetTime::To(Time { secs: seconds, nanos: nanoseconds }))
-        }
+        Some(SetTime::ToClientTime(sent)) => time(sent).map(vfs::SetTime::To),
+    }
+}
+
+fn time(NfsTime { seconds, nanoseconds }: NfsTime) -> Result<Time, Status> {
+    match nanoseconds {
+        0..1_000_000_000 => Ok(Time { secs: seconds, nanos: nanoseconds }),
+        _ => Err(Status::INVAL),
     }
 }
 
@@ -91,24 +160,94 @@ pub(super) fn make(
     wanted: &Wanted,
     mode: u32,
 ) -> Result<Made, Fail> {
-    let volume = &folder.export.volume;
-    let mut changes = wanted.changes;
-    let mode = changes.mode.take().unwrap_or(mode);
-    let mut made = volume.create(&folder.actor, &folder.found, name, new, mode)?;
-    changes.uid = changes.uid.filter(|&uid| uid != made.found.attributes.uid);
-    changes.gid = changes.gid.filter(|&gid| gid != made.found.attributes.gid);
+    let (volume, actor) = (&folder.export.volume, &folder.actor);
+    let mode = wanted.mode(mode).unwrap_or(mode);
+    // RFC 8881 6.4.3: a list that is given is not added to what the folder passes on.
+    let acl = wanted.acl.clone().map(|entries| CreateAcl { entries: Entries { protected: true, ..entries } });
+    if let Some(acl) = &acl {
+        let kind = match new {
+            NewKind::File => Kind::File,
+            NewKind::Folder => Kind::Folder,
+            _ => return Err(Status::ATTRNOTSUPP.into()),
+        };
+        acls::check_for(kind, &acl.entries)?;
+    }
+    let mut found = volume.create_with_acl(actor, &folder.found, name, (new, mode), acl.as_ref())?;
+    let before = folder.found.attributes;
+    let change = Change { before, after: folder.found.object.attributes()? };
+    if let Err(fail) = finish(volume, actor, &mut found, wanted) {
+        let _ = volume.remove(actor, &folder.found, name, found.attributes.kind); // the first error is the answer
+        return Err(fail);
+    }
+    Ok(Made { found, change: info(&change) })
+}
+
+/// Gives a new object the attributes that it was not made with.
+fn finish(volume: &Volume, actor: &Actor, made: &mut Found, wanted: &Wanted) -> Result<(), Fail> {
+    let mut changes = SetAttributes { mode: None, ..wanted.changes };
+    changes.uid = changes.uid.filter(|&uid| uid != made.attributes.uid);
+    changes.gid = changes.gid.filter(|&gid| gid != made.attributes.gid);
     changes.size = changes.size.filter(|&size| size > 0);
     if !changes.is_empty() {
-        match volume.set_attributes(&folder.actor, &made.found, &changes) {
-            Ok(change) => made.found.attributes = change.after,
-            Err(error) => {
-                let kind = made.found.attributes.kind;
-                let _ = volume.remove(&folder.actor, &folder.found, name, kind); // the first error is the answer
-                return Err(error.into());
-            }
+        made.attributes = volume.set_attributes(actor, made, &changes)?.after;
+    }
+    mark(volume, actor, made, wanted.marks)
+}
+
+fn mark(volume: &Volume, actor: &Actor, of: &Found, marks: Marks) -> Result<(), Fail> {
+    if marks == Marks::default() {
+        return Ok(());
+    }
+    volume.change_metadata(actor, of, None, |metadata| {
+        marks.archive.into_iter().for_each(|on| metadata.set_archive(on));
+        marks.hidden.into_iter().for_each(|on| metadata.set_hidden(on));
+        marks.system.into_iter().for_each(|on| metadata.set_system(on));
+        metadata.times.backup = marks.backup.or(metadata.times.backup);
+    })?;
+    Ok(())
+}
+
+/// Sets attributes of a file: the mode first, then the ACL, which says what the mode is (RFC 8881 6.4.1.3).
+pub(super) fn set(volume: &Volume, actor: &Actor, of: &Found, wanted: &Wanted) -> Result<(), Fail> {
+    if let Some(entries) = &wanted.acl {
+        acls::check_for(of.attributes.kind, entries)?;
+        // Nothing is changed if the ACL must not be.
+        if !volume.rights(&actor.caller, of, None)?.contains(Rights::WRITE_ACL) {
+            return Err(Status::ACCESS.into());
         }
     }
-    Ok(Made { found: made.found, change: info(&made.folder) })
+    let mode = wanted.mode(of.attributes.mode);
+    let changes = SetAttributes { mode, ..wanted.changes };
+    if !changes.is_empty() || wanted.is_empty() {
+        volume.set_attributes(actor, of, &changes)?;
+    }
+    mark(volume, actor, of, wanted.marks)?;
+    let now = || Ok::<_, Status>(Found { object: of.object.clone(), attributes: of.object.attributes()? });
+    match (&wanted.acl, mode) {
+        (Some(entries), _) => set_acl(volume, actor, &now()?, entries.clone()),
+        (None, Some(mode)) if wanted.names_permissions() => replace_by_mode(volume, actor, &now()?, mode),
+        _ => Ok(()),
+    }
+}
+
+fn set_acl(volume: &Volume, actor: &Actor, of: &Found, entries: Entries) -> Result<(), Fail> {
+    let change = AclChange { entries: Some(entries), ..AclChange::default() };
+    volume.set_acl(actor, of, &change)?;
+    Ok(())
+}
+
+/// A mode that is set takes the place of an ACL even if it is the same as before: RFC 8881 6.4.1.1. An ACL that a Mac has put
+/// before the mode stays.
+fn replace_by_mode(volume: &Volume, actor: &Actor, of: &Found, mode: u32) -> Result<(), Fail> {
+    if !volume.has_stored_acl(of)? {
+        return Ok(());
+    }
+    let is_before_mode = |entry: &vfs::acl::Entry| entry.rights.contains(Rights::FROM_MODE);
+    if volume.acl(of)?.entries.list.iter().any(is_before_mode) {
+        return Ok(());
+    }
+    let list = entries_of_mode(mode, of.attributes.kind == Kind::Folder);
+    set_acl(volume, actor, of, Entries { list, ..Entries::default() })
 }
 
 /// change_info4 of a change.
@@ -118,24 +257,58 @@ pub(super) fn info(of: &Change) -> ChangeInfo {
 
 #[cfg(test)]
 mod tests {
+    use auth::UnixAccounts;
+
     use super::*;
     use crate::wire::xdr::Opaque;
 
-    fn read(which: &[u32], values: &[u8]) -> Result<Wanted, Status> {
-        wanted(&Attributes { which: Bitmap::new(which), values: Opaque::new(values) })
+    fn read(minor: u32, which: &[u32], values: &[u8]) -> Result<Wanted, Status> {
+        let naming = Naming::new(None, UnixAccounts::NameService);
+        wanted(minor, &naming, &Attributes { which: Bitmap::new(which), values: Opaque::new(values) })
     }
 
     #[test]
     fn attributes_that_cannot_be_set_are_told_apart() {
-        // acl (12), type (1), a mode (33) of 13 bits, an owner (36) that is no number, a time (54) of 10^9 nanoseconds.
-        assert_eq!(read(&[0x1000], &[]).err(), Some(Status::ATTRNOTSUPP));
-        assert_eq!(read(&[2], &[0, 0, 0, 1]).err(), Some(Status::INVAL));
-        assert_eq!(read(&[0, 2], &[0, 0, 0x10, 0]).err(), Some(Status::INVAL));
-        assert_eq!(read(&[0, 0x10], b"\0\0\0\x03who\0").err(), Some(Status::BADOWNER));
+        // fs_locations (24), type (1), a mode (33) of 13 bits, an owner (36) that is no number, a time (54) of 10^9 nanoseconds.
+        assert_eq!(read(1, &[1 << 24], &[]).err(), Some(Status::ATTRNOTSUPP));
+        assert_eq!(read(1, &[2], &[0, 0, 0, 1]).err(), Some(Status::INVAL));
+        assert_eq!(read(1, &[0, 2], &[0, 0, 0x10, 0]).err(), Some(Status::INVAL));
+        assert_eq!(read(1, &[0, 0x10], b"\0\0\0\x03who\0").err(), Some(Status::BADOWNER));
         let late = [&[0, 0, 0, 1][..], &[0; 8], &1_000_000_000_u32.to_be_bytes()].concat();
-        assert_eq!(read(&[0, 1 << 22], &late).err(), Some(Status::INVAL));
-        assert_eq!(read(&[0, 2], &[0, 0]).err(), Some(Status::BADXDR));
-        let changes = read(&[0, 0x12], b"\0\0\x01\xed\0\0\0\x041000").unwrap().changes;
+        assert_eq!(read(1, &[0, 1 << 22], &late).err(), Some(Status::INVAL));
+        assert_eq!(read(1, &[0, 2], &[0, 0]).err(), Some(Status::BADXDR));
+        let changes = read(1, &[0, 0x12], b"\0\0\x01\xed\0\0\0\x041000").unwrap().changes;
         assert_eq!((changes.mode, changes.uid), (Some(0o755), Some(1000)));
+    }
+    /// RFC 8881 6.2.5: `mode_set_masked` (74), a value and a mask of twelve bits each, and not beside `mode` (33).
+    #[test]
+    fn single_bits_of_a_mode_are_set_from_minor_version_1_on() {
+        let masked = |value: u32, mask: u32| [value.to_be_bytes(), mask.to_be_bytes()].concat();
+        let set = read(1, &[0, 0, 1 << 10], &masked(0o020, 0o070)).unwrap();
+        assert_eq!((set.mode(0o4755), set.names_permissions(), set.is_empty()), (Some(0o4725), true, false));
+        assert!(!read(1, &[0, 0, 1 << 10], &masked(0o4000, 0o4000)).unwrap().names_permissions());
+        assert_eq!(read(1, &[0, 0, 1 << 10], &masked(0o10000, 0)).err(), Some(Status::INVAL));
+        assert_eq!(read(1, &[0, 0, 1 << 10], &masked(0, 0o10000)).err(), Some(Status::INVAL));
+        let both = [&[0, 0, 1, 0xed][..], &masked(0, 0)].concat();
+        assert_eq!(read(1, &[0, 2, 1 << 10], &both).err(), Some(Status::INVAL));
+        assert_eq!(read(0, &[0, 0, 1 << 10], &masked(0, 0)).err(), Some(Status::ATTRNOTSUPP));
+    }
+
+    /// RFC 8881 6.2: `acl` (12) or `dacl` (58), no `sacl` (59), at most a thousand entries.
+    #[test]
+    fn lists_are_read_with_their_limits() {
+        let everyone = |mask: u8| [&[0; 11][..], &[mask, 0, 0, 0, 9], b"EVERYONE@\0\0\0"].concat();
+        let acl = [&[0, 0, 0, 1][..], &everyone(1)].concat();
+        let entries = |set: Wanted| set.acl.expect("a list");
+        assert_eq!(entries(read(0, &[1 << 12], &acl).unwrap()).list.len(), 1);
+        let dacl = [&[0, 0, 0, 3][..], &acl].concat();
+        let set = entries(read(1, &[0, 1 << 26], &dacl).unwrap());
+        assert_eq!((set.protected, set.auto_inherited, set.list.len()), (true, true, 1));
+        assert_eq!(read(1, &[1 << 12, 1 << 26], &[&acl[..], &dacl].concat()).err(), Some(Status::INVAL));
+        assert_eq!(read(0, &[0, 1 << 26], &dacl).err(), Some(Status::ATTRNOTSUPP));
+        assert_eq!(read(1, &[0, 1 << 27], &dacl).err(), Some(Status::ATTRNOTSUPP));
+        let long = [&1001_u32.to_be_bytes()[..], &everyone(1).repeat(1001)].concat();
+        assert_eq!(read(1, &[1 << 12], &long).err(), Some(Status(27))); // NFS4ERR_FBIG
+        assert_eq!(read(1, &[1 << 12], &acl[..8]).err(), Some(Status::BADXDR));
     }
 }

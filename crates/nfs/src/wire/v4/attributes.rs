@@ -1,7 +1,8 @@
 //! The attributes of files, RFC 7530 5, and their form fattr4.
 //!
-//! Not here yet: `acl` (12), `fs_locations` (24) and `mimetype` (32).
+//! Not here: `fs_locations` (24), `mimetype` (32) and `sacl` (59).
 
+use super::acls::{Aces, FlaggedAces, MaskedMode};
 use super::types::*;
 use super::*;
 
@@ -149,6 +150,7 @@ values! {
     UNIQUE_HANDLES = 9, unique_handles: bool;
     LEASE_TIME = 10, lease_time: u32;
     RDATTR_ERROR = 11, rdattr_error: Status;
+    ACL = 12, acl: Aces<'a>;
     ACLSUPPORT = 13, aclsupport: u32;
     ARCHIVE = 14, archive: bool;
     CANSETTIME = 15, cansettime: bool;
@@ -190,6 +192,8 @@ values! {
     TIME_MODIFY = 53, time_modify: NfsTime;
     TIME_MODIFY_SET = 54, time_modify_set: SetTime;
     MOUNTED_ON_FILEID = 55, mounted_on_fileid: u64;
+    DACL = 58, dacl: FlaggedAces<'a>;
+    MODE_SET_MASKED = 74, mode_set_masked: MaskedMode;
     SUPPATTR_EXCLCREAT = 75, suppattr_exclcreat: Bitmap;
     XATTR_SUPPORT = 82, xattr_support: bool;
 }

@@ -5,6 +5,7 @@
 //! one that does not decode fails alone (NFS4ERR_BADXDR), after those before it took effect. The
 //! server answers version 4 only when it is told to: see `Service::set_versions`.
 
+pub mod acls;
 pub mod attributes;
 pub mod callbacks;
 pub mod clients;

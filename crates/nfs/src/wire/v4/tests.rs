@@ -2,6 +2,7 @@
 
 mod states;
 
+use super::acls::*;
 use super::attributes::*;
 use super::files::*;
 use super::types::*;
@@ -111,12 +112,36 @@ fn a_set_without_attributes_is_empty() {
     assert!(Bitmap::of(&[33]).has(33) && !Bitmap::of(&[33]).has(32) && !Bitmap::of(&[33]).has(4000));
 }
 
+/// RFC 7531: nfsace4 is type, flags, mask and who.
+#[test]
+fn lists_of_entries_have_the_layout_of_the_specification() {
+    let mut bytes = words(&[2, 0x1000, 0x400_0000, 88, 2]);
+    let (first, second) = (words(&[0, 0x40, 0x1f01ff, 6]), words(&[1, 3, 2, 9]));
+    let list = [&first[..], b"GROUP@\0\0", &second, b"EVERYONE@\0\0\0"].concat();
+    bytes.extend(&list);
+    let dacl = [words(&[3, 1, 0, 0x80, 1, 4]), b"1000".to_vec()].concat();
+    bytes.extend(dacl);
+    bytes[15] = (bytes.len() - 16) as u8;
+    let sent = Attributes::decode(&mut Reader::new(&bytes)).expect("a fattr4");
+    let values = Values::of(&sent).expect("acl and dacl");
+    let aces: Vec<Ace<'_>> = values.acl.unwrap().iter().collect();
+    let everyone = Ace { kind: AceType::DENIED, flags: 3, mask: 2, who: Opaque::new(b"EVERYONE@") };
+    let group = Ace { kind: AceType::ALLOWED, flags: 0x40, mask: 0x1f01ff, who: Opaque::new(b"GROUP@") };
+    assert_eq!(aces, [group, everyone]);
+    let FlaggedAces { flags, aces } = values.dacl.unwrap();
+    assert_eq!((flags, aces.count(), aces.iter().next().unwrap().flags), (3, 1, 0x80));
+    assert_eq!(bytes_of(&values), bytes);
+    // A count that the bytes do not hold.
+    assert!(Aces::decode(&mut Reader::new(&words(&[2, 0, 0, 0, 0]))).is_err());
+    assert!(Aces::decode(&mut Reader::new(&words(&[u32::MAX]))).is_err());
+}
+
 #[test]
 fn attributes_that_are_not_known_or_do_not_fit_have_their_own_statuses() {
     let status = |which: &[u32], values: &[u8]| {
         Values::of(&Attributes { which: Bitmap::new(which), values: Opaque::new(values) }).err()
     };
-    assert_eq!(status(&[1 << 12], &[]), Some(Status(10032))); // acl: NFS4ERR_ATTRNOTSUPP
+    assert_eq!(status(&[1 << 24], &[]), Some(Status(10032))); // fs_locations: NFS4ERR_ATTRNOTSUPP
     assert_eq!(status(&[0, 0, 0, 1], &[]), Some(Status(10032))); // 96
     assert_eq!(status(&[0x10], &[0; 4]), Some(Status(10036))); // half a size: NFS4ERR_BADXDR
     assert_eq!(status(&[0x10], &[0; 12]), Some(Status(10036))); // a size and a half

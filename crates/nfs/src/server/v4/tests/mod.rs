@@ -1,5 +1,6 @@
 //! Sessions without a socket: bytes in and out, by RFC 7530 and RFC 7531.
 
+mod acls;
 mod files;
 mod hostile;
 mod leases;
