@@ -64,6 +64,7 @@ pub const TARGETS: &[Target] = &[
     ("mac_values", mac::values),
     ("names_sent", names::sent),
     ("names_stored", names::stored),
+    ("names_whole", names::whole_names),
     ("nfs_mount", nfs::mount),
     ("nfs_nlm", nfs::nlm),
     ("nfs_nsm", nfs::nsm),

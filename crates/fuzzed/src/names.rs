@@ -2,9 +2,9 @@
 
 use vfs::names::cap::Charset;
 use vfs::names::{
-    FILE_LIMIT, Fit, FoldedKey, Folding, Map, Name, cap, detect_map, fit_for_host, folds_alike,
-    from_mac_view, from_short_view, from_windows_view, has_other_forms, mac_view, other_forms, parse_mangled,
-    report, short_view, tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
+    FILE_LIMIT, FoldedKey, Folding, Map, Name, cap, detect_map, folds_alike, from_mac_view, from_short_view,
+    from_windows_view, has_other_forms, long, mac_view, other_forms, parse_mangled, report, short_view,
+    tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
 };
 
 /// An id that a short name may have to carry.
@@ -61,11 +61,27 @@ pub fn sent(data: &[u8]) {
     let Ok(stored) = stored else { return };
     if view % 6 < 3 {
         assert!(!stored.is_empty() && !stored.contains(&0) && !stored.contains(&b'/'));
-        if let Fit::Stub { stub, full } = fit_for_host(&stored, 255) {
-            assert!(stub.len() <= 255 && full == stored);
+        if long::is_long(&stored) && long::check_long(&stored).is_ok() {
+            let short = long::shortened(&stored, view % long::NUMBERS);
+            assert!(short.len() <= Name::MAX && long::is_shortened(&short));
+            assert_eq!(long::whole_name(&short, &long::encode(&[&stored])), Some(&*stored));
         }
     }
     if stored.len() <= Name::MAX {
         self::stored(&stored);
+    }
+}
+
+/// The attribute of long names, after a name on the host and a zero byte.
+pub fn whole_names(data: &[u8]) {
+    let mut parts = data.splitn(2, |byte| *byte == 0);
+    let (Some(host_name), Some(value)) = (parts.next(), parts.next()) else { return };
+    let problem = long::check(host_name, Some(value));
+    match long::whole_name(host_name, value) {
+        Some(name) => {
+            assert!(long::is_long(name) && name.len() <= long::MAX_BYTES + 2 && !name.contains(&b'/'));
+            assert!(long::is_shortened(host_name) && problem.is_none_or(|it| it == long::Problem::Others));
+        }
+        None => assert!(problem.is_some()),
     }
 }

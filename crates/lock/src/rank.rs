@@ -398,6 +398,8 @@ ranks! {
     LostSearched Known,
     /// The trees that are attached to a share.
     AttachedTrees Known,
+    /// The long names of entries in watched folders.
+    HeardNames Known,
     /// The watches of folders in snapshots.
     SnapshotWatches Known,
     /// The file systems that are mounted inside a share.

@@ -19,6 +19,7 @@ use super::{
 };
 use crate::acl::{CreateAcl, New};
 use crate::backend::forest::Hidden;
+use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Found, NewKind, Object, Snapshot, Space};
 use crate::events::{Happened, Hub};
 use crate::finding::own_folders::refuse_own;
@@ -173,6 +174,7 @@ impl Volume {
 
     /// A volume on `backend`, which shares with the other volumes of the site what depends on the file alone.
     pub fn in_site(backend: Arc<dyn Backend>, options: VolumeOptions, site: Arc<Site>) -> Self {
+        let backend: Arc<dyn Backend> = Arc::new(LongNames::over(backend));
         let homes = Homes::new(backend.clone(), site.clone());
         Self {
             view: site.new_view(),

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod long_names;
 mod scene;
 
 use std::sync::Barrier;

@@ -30,7 +30,9 @@ pub(super) fn why(trouble: &Trouble, names: &[&[u8]]) -> String {
         Kind::PrivateUse(Map::Sfm) => "it has private characters of Samba or Services for Macintosh".into(),
         Kind::PrivateUse(Map::Sfu) => "it has private characters of Services for UNIX".into(),
         Kind::MixedMaps => "it has private characters whose meaning differs in this folder".into(),
-        Kind::LooksLikeStub => "it looks like the shortened form of a long name".into(),
+        Kind::LooksShortened => {
+            "it looks shortened, and the whole name is not there: it was lost, or there never was one".into()
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Names that the views treat specially. The selectors are those of `src/names.rs`.
 
+use vfs::names::long::{encode, shortened};
 use vfs::names::{mac_view, windows_view};
 
 use super::Seed;
@@ -33,5 +34,17 @@ pub fn seeds() -> Vec<Seed> {
         sent("cap-mac-roman", 4, b"caf:8e"),
         sent("posix", 5, NAMES[4].1),
     ];
-    stored.into_iter().chain(others).collect()
+    let (one, two) = ("\u{6f22}".repeat(100) + ".txt", "\u{5b57}".repeat(255));
+    let names = [one.as_bytes(), two.as_bytes()];
+    let whole = |name, host: &[u8], value: &[u8]| {
+        let bytes = [host, b"\0", value].concat();
+        Seed { target: "names_whole", name, bytes }
+    };
+    let whole = [
+        whole("one", &shortened(names[0], 0), names[0]),
+        whole("two", &shortened(names[1], 1), &encode(&names)),
+        whole("stale", b"copy.txt", names[0]),
+        whole("malformed", &shortened(names[0], 0), b"short"),
+    ];
+    stored.into_iter().chain(others).chain(whole).collect()
 }

@@ -1,8 +1,9 @@
 //! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
 //! device in it.
 //!
-//! There are four: `host` (a folder of the host's file system), `forest` (a tree of several
-//! backends), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
+//! There are five: `host` (a folder of the host's file system), `forest` (a tree of several
+//! backends), `long_names` (any other, with names that are longer than the host's), `memory`
+//! (tests) and `faulty` (any other, failing on demand). Every method may block
 //! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
 //! moves calls that are known to wait for a disk to the blocking pool.
 
@@ -11,6 +12,7 @@ pub mod faulty;
 pub mod forest;
 mod guarding;
 pub mod host;
+pub(crate) mod long_names;
 pub mod memory;
 mod watching;
 
@@ -275,6 +277,10 @@ pub trait Object: Any + Send + Sync {
     }
     /// The name of an entry that listings of this folder omit.
     fn unlisted_name(&self, _entry: &dyn Object) -> Option<Vec<u8>> {
+        None
+    }
+    /// The name on the host of the entry with this name, if that is another, shorter one.
+    fn name_on_host(&self, _name: &[u8]) -> Option<Vec<u8>> {
         None
     }
     forwarded! {

@@ -34,6 +34,9 @@ impl OwnFolder {
 /// Earlier versions kept a server's state in the current folder by default, and may have left it there.
 const STATE: &[u8] = b".fourfold";
 
+/// Names begin so that files have until they are finished.
+pub(crate) const UNFINISHED: &[u8] = b".fourfold-new-";
+
 /// Whether a name is reserved for the server itself, anywhere in a share. So is the name of such a folder in
 /// other case, which a file system without case takes for the same, and the name of its sidecar.
 #[must_use]
@@ -41,6 +44,9 @@ pub fn is_own_name(name: &[u8]) -> bool {
     let name = name.strip_prefix(SIDECAR_PREFIX).unwrap_or(name);
     // All reserved names begin so. This is checked for each name of each request.
     let [b'.', b'f' | b'F', ..] = name else { return false };
+    if name.get(..UNFINISHED.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(UNFINISHED)) {
+        return true;
+    }
     [STORE, OwnFolder::LUNS.name, OwnFolder::SNAPSHOTS.name, STATE]
         .iter()
         .any(|own| folds_alike(name, own, Folding::default()))

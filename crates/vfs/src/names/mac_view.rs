@@ -25,7 +25,7 @@ pub fn mac_view(stored: &[u8]) -> Cow<'_, str> {
 }
 
 /// The stored bytes, composed, of a name in the Mac view. They may be too long for the host, see
-/// [`fit_for_host`](super::fit_for_host). A `:`, a NUL and what is no UTF-8 are forbidden.
+/// [`long`](super::long). A `:`, a NUL and what is no UTF-8 are forbidden.
 pub fn from_mac_view(view: &[u8]) -> Result<Vec<u8>, NameError> {
     let text = std::str::from_utf8(view).map_err(|_| NameError::Forbidden)?;
     if text.contains(':') {

@@ -1,6 +1,6 @@
 //! Names and their views.
 //!
-//! **The stored name** is what the host's folder holds: 1 to 255 bytes, any byte but `/` and NUL, neither `.`
+//! **The stored name** is what the host's folder holds, or what is kept beside it ([`long`]): 1 to 255 bytes, any byte but `/` and NUL, neither `.`
 //! nor `..` ([`Name`]). It is also the POSIX view, unchanged. It is what the client that made the entry gave,
 //! and need be neither composed nor UTF-8. Names from Macs are composed first, because Macs decompose what
 //! was typed. Two normal forms of a name mean one entry ([`other_forms`]).
@@ -20,7 +20,7 @@
 //!
 //! **Look-up** compares a [`FoldedKey`]: one table of simple case folding and one normalisation for all protocols.
 //!
-//! **Names too long for the host** (255 UTF-16 units may be 765 bytes) are stored as a stub, see [`long`].
+//! **Names too long for the host** (255 UTF-16 units may be 765 bytes) are shortened there, and kept whole beside, see [`long`].
 
 pub mod cap;
 mod fold;
@@ -40,7 +40,6 @@ mod test_names;
 
 pub use fold::{FoldedKey, Folding, folded_units, folds_alike};
 pub use hiding::{Hiding, is_like};
-pub use long::{Fit, fit_for_host, is_stub};
 pub use mac_roman::{
     FILE_LIMIT, VOLUME_LIMIT, decode_mac_roman, encode_mac_roman, from_short_view, short_view,
 };

@@ -18,7 +18,7 @@ pub enum NameError {
     /// No bytes at all.
     #[error("the name is empty")]
     Empty,
-    /// More bytes than the host holds. [`fit_for_host`](super::fit_for_host) makes a stub of it.
+    /// More bytes than the host holds. See [`long`](super::long).
     #[error("the name is too long")]
     TooLong,
     /// A slash, a NUL, or something the view it came from never shows.
@@ -54,7 +54,7 @@ impl Name {
     }
 }
 
-/// All rules of a stored name but its length: a name kept beside its stub has these too.
+/// All rules of a stored name but its length: a name kept beside its shortened one has these too.
 pub(super) fn check(bytes: &[u8]) -> Result<(), NameError> {
     match bytes {
         b"" => Err(NameError::Empty),

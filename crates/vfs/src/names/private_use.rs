@@ -30,7 +30,7 @@ pub fn windows_view(stored: &[u8]) -> Vec<u16> {
 }
 
 /// The stored bytes of a name in the private-use view. They may be too long for the host, see
-/// [`fit_for_host`](super::fit_for_host), and are in the normal form that the client gave.
+/// [`long`](super::long), and are in the normal form that the client gave.
 ///
 /// A character Windows forbids is forbidden here too, as is U+F000, which stands for NUL. A last space or dot as
 /// such is taken, and shown mapped from then on; so is U+F028 or U+F029 before the end.

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
+use super::long::is_shortened;
 use super::mac_roman::{FILE_LIMIT, short_view};
 use super::mangle::parse_mangled;
-use super::{FoldedKey, Folding, Map, detect_map, is_stub, windows_view};
+use super::{FoldedKey, Folding, Map, detect_map, windows_view};
 
 /// A name, by its place in the list that was given, and what is wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,8 +39,8 @@ pub enum Kind {
     PrivateUse(Map),
     /// Has private-use code points that read differently in the two maps, in a folder where both were used.
     MixedMaps,
-    /// Has the form of a stub of a long name.
-    LooksLikeStub,
+    /// Has the form of a shortened name. Where the file has the whole one, nothing is wrong.
+    LooksShortened,
 }
 
 const WINDOWS_UNITS: usize = 255;
@@ -70,7 +71,7 @@ fn own_troubles(name: &[u8]) -> Vec<Kind> {
         (matches!(name.last(), Some(b' ' | b'.')), Kind::TrailingSpaceOrDot),
         (windows_view(name).len() > WINDOWS_UNITS, Kind::TooLongForWindows),
         (parse_mangled(&short).is_some(), Kind::NoShortName),
-        (is_stub(name), Kind::LooksLikeStub),
+        (is_shortened(name), Kind::LooksShortened),
     ]
     .into_iter()
     .filter_map(|(found, kind)| found.then_some(kind))
