@@ -291,6 +291,21 @@ async fn the_servers_own_opens_do_not_wait_for_its_leases() {
     assert_eq!(read(&theirs, 0, 4).await, b"DATA");
 }
 
+/// A file that is open is found with the descriptor that it has, also after the server has forgotten idle files. A second
+/// descriptor would end the guard, and clients would get no lease any more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_open_for_long_keeps_its_guard() {
+    let scene = scene();
+    std::fs::write(path(&scene, "file"), "data").unwrap();
+    let mut holder = hold(&scene, 1001, "file", RWD, RWH).await;
+    (0..3).for_each(|_| scene.volume.tend());
+    let mut again = hold(&scene, 1001, "file", RWD, RWH).await;
+    holder.undisturbed();
+    let cat = run("cat", &["file"], &path(&scene, ""));
+    assert_eq!(again.gives_way(b"DATA").await, Caching::NONE);
+    assert_eq!(finished(cat).await, "DATA");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_reader_that_becomes_a_writer_keeps_its_guard() {
     let scene = scene();

@@ -106,6 +106,14 @@ struct Kept {
     used: AtomicBool,
 }
 
+impl Kept {
+    /// Whether it was used since the last sweep, or a client has it open. An open file that is found by a second object
+    /// has a second descriptor, and with two the host gives no lease (`guards`).
+    fn stays(&self) -> bool {
+        self.used.swap(false, Ordering::Relaxed) || Arc::strong_count(&self.object) > 1
+    }
+}
+
 /// A part of the files, chosen by the hash of their keys.
 #[derive(Default)]
 struct Shard {
@@ -208,11 +216,11 @@ impl Objects {
         for shard in &self.table.shards {
             let mut idle = Vec::new();
             shard.lock().files.retain(|_, kept| {
-                let used = kept.used.swap(false, Ordering::Relaxed);
-                if !used {
+                let stays = kept.stays();
+                if !stays {
                     idle.push(kept.object.clone());
                 }
-                used
+                stays
             });
         }
     }
@@ -276,7 +284,7 @@ impl Shard {
     /// Drops what was not used since the last sweep, else an eighth of everything, whichever comes first in the table.
     fn make_room(&mut self) {
         let before = self.files.len();
-        self.files.retain(|_, kept| kept.used.swap(false, Ordering::Relaxed));
+        self.files.retain(|_, kept| kept.stays());
         if self.files.len() == before {
             let excess: Vec<HostKey> = self.files.keys().take(before.div_ceil(8)).copied().collect();
             for key in excess {
