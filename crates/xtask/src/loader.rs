@@ -19,6 +19,15 @@ pub fn compile(name: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The program `interop/coherence/nfs3.c`.
+pub fn compile_coherence() -> Result<PathBuf> {
+    let (from, program) = (process::root().join("interop/coherence/nfs3.c"), program("coherence-nfs3")?);
+    if !is_current(&program, &from, "nfs/rpc.h") {
+        cc(&from, &program, &["-lnfs".to_owned()]).context("it needs libnfs-dev")?;
+    }
+    Ok(program)
+}
+
 /// The instructions for a machine without libsmb2.
 pub const NO_LIBSMB2: &str = "libsmb2 is missing, with which the load program speaks SMB. Debian 13 has it: apt-get install \
 libsmb2-dev. Before that, build it by hand from its source (cmake, with BUILD_SHARED_LIBS off) and say where its headers and \

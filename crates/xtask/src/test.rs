@@ -38,6 +38,7 @@ pub fn run() -> Result<()> {
     steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
     steps.run("interop linux", || interop("linux", &["--ci"]));
     steps.run("interop layouts", || interop("layouts", &[]));
+    steps.run("interop coherence", || interop("coherence", &[]));
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop console", || interop("console", &[]));

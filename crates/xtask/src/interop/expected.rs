@@ -1,5 +1,6 @@
 //! The committed list of expected outcomes: `"name" = "pass"`, `"fail: why"`, `"skip: why"` (the test itself finds nothing
-//! to do), `"pass or skip: when it is skipped"`, or `"pass or fail: what it depends on"`.
+//! to do), `"pass or skip: when it is skipped"`, or `"pass or fail: what it depends on"`. Tables are read by the programs that
+//! the list is for.
 
 use std::path::Path;
 
@@ -74,7 +75,7 @@ impl Expected {
 
     fn parse(text: &str) -> Result<Self> {
         let document: DocumentMut = text.parse()?;
-        let entries = document.iter().map(|(name, item)| {
+        let entries = document.iter().filter(|(_, item)| !item.is_table()).map(|(name, item)| {
             let expectation = match item.as_str() {
                 Some("pass") => Expectation::Pass,
                 Some(text) if text.starts_with("fail: ") => Expectation::Fail,

@@ -5,6 +5,7 @@ mod afp;
 mod bench;
 mod cable;
 mod capture;
+mod coherence;
 mod console;
 mod expected;
 mod guest;
@@ -22,24 +23,29 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use crate::debian::Package;
-use crate::{debian, isolate, process};
+use crate::{debian, isolate, process, server};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] = &["nfs", "smb", "afp", "iscsi", "linux", "layouts", "bench", "package", "console"];
+const PROTOCOLS: &[&str] =
+    &["nfs", "smb", "afp", "iscsi", "linux", "layouts", "coherence", "bench", "package", "console"];
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba has served; bench: `fourfold bench`
-    /// against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser
+    /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba has served; coherence: clients of all protocols on one file;
+    /// bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
-    /// other clients (`smbclient`, `gvfs`, `qemu`), or patterns of linux's checks (`mounts`, `^smb: git`)
+    /// other clients (`smbclient`, `gvfs`, `qemu`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
+    /// clients hold (coherence: `afp denies`)
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
     no_build: bool,
+    /// Take this program instead, such as target/debug/fourfold
+    #[arg(long, value_name = "PATH")]
+    program: Option<PathBuf>,
     /// Keep what is said on the wire, as target/interop-linux/wire0.pcap and wire1.pcap (linux)
     #[arg(long)]
     capture: bool,
@@ -79,6 +85,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
+    if let Some(program) = &args.program {
+        server::use_program(program);
+    }
     match args.protocol.as_str() {
         "nfs" => run_nfs(args),
         "smb" => smb::run(args),
@@ -86,6 +95,7 @@ pub fn run(args: &Args) -> Result<()> {
         "iscsi" => iscsi::run(args),
         "linux" => linux::run(args),
         "layouts" => layouts::run(args),
+        "coherence" => coherence::run(args),
         "bench" => run_bench(args),
         "package" => run_package(args),
         "console" => console::run(args),
@@ -106,7 +116,7 @@ fn install_and_build(args: &Args, packages: &[Package], with_qemu: bool) -> Resu
         for package in debian::ensure(packages, with_qemu)? {
             println!("missing Debian package: {package}");
         }
-        if !args.no_build && !args.peer {
+        if !args.no_build && !args.peer && args.program.is_none() {
             process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
         }
     }

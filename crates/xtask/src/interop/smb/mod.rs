@@ -4,7 +4,7 @@ mod baseline;
 mod kerberos;
 mod libraries;
 mod place;
-mod python;
+pub(super) mod python;
 mod smbclient;
 mod suites;
 mod torture;

@@ -43,15 +43,25 @@ pub fn install() -> Result<()> {
     Ok(fs::write(folder.join("installed"), wanted)?)
 }
 
+/// Whether the environment is there.
+pub fn is_installed() -> bool {
+    environment().join("installed").exists()
+}
+
+/// The interpreter of the environment.
+pub fn program() -> PathBuf {
+    environment().join("bin/python")
+}
+
 /// One script.
 pub fn run(outcomes: &mut Outcomes, script: &str, place: &Place, port: u16) {
-    let mut python = environment().join("bin/python").to_string_lossy().into_owned();
+    let mut python = program().to_string_lossy().into_owned();
     if script == LIBSMBCLIENT {
         if !Path::new("/usr/share/doc/python3-smbc").exists() {
             return outcomes.skip(script, "python3-smbc is not installed");
         }
         python = PYTHON.to_owned();
-    } else if !environment().join("installed").exists() {
+    } else if !is_installed() {
         return outcomes.skip(script, "its Python packages are not installed");
     }
     let file = process::root().join("interop/smb").join(format!("with_{script}.py"));
