@@ -17,6 +17,9 @@ const BETTER: f64 = 1.05;
 const IN_VAIN: usize = 2;
 /// Transfer sizes of Linux, the usual one first.
 const SIZES: [u32; 8] = [1 << 20, 512 << 10, 256 << 10, 128 << 10, 64 << 10, 32 << 10, 16 << 10, 8 << 10];
+/// Versions of NFS, the newest first: the number of the version times ten, and of the minor version.
+const VERSIONS: [u32; 3] = [42, 41, VERSION_3];
+const VERSION_3: u32 = 30;
 /// TCP and UDP, by their numbers in IP.
 const PROTOCOLS: [u32; 2] = [TCP, UDP];
 const TCP: u32 = 6;
@@ -32,6 +35,8 @@ const MAX_DEPTH: usize = 128;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Choice {
+    /// The version of NFS, times ten.
+    Vers,
     /// Bytes of a read.
     Rsize,
     /// TCP or UDP, by its number in IP.
@@ -46,10 +51,12 @@ pub enum Choice {
 }
 
 impl Choice {
-    const ALL: [Self; 5] = [Self::Rsize, Self::Proto, Self::Wsize, Self::WsizeSync, Self::Nconnect];
+    const ALL: [Self; 6] =
+        [Self::Vers, Self::Rsize, Self::Proto, Self::Wsize, Self::WsizeSync, Self::Nconnect];
 
     fn values(self) -> &'static [u32] {
         match self {
+            Self::Vers => &VERSIONS,
             Self::Proto => &PROTOCOLS,
             Self::Nconnect => &CONNECTIONS,
             Self::Rsize | Self::Wsize | Self::WsizeSync => &SIZES,
@@ -60,6 +67,7 @@ impl Choice {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
+            Self::Vers => "vers",
             Self::Rsize => "rsize",
             Self::Proto => "proto",
             Self::Wsize => "wsize, async",
@@ -85,6 +93,8 @@ impl Step {
     #[must_use]
     pub fn shown(&self) -> String {
         match (self.choice, self.value) {
+            (Choice::Vers, VERSION_3) => "3".into(),
+            (Choice::Vers, version) => format!("{}.{}", version / 10, version % 10),
             (Choice::Proto, UDP) => "udp".into(),
             (Choice::Proto, _) => "tcp".into(),
             (_, value) => value.to_string(),
@@ -182,10 +192,13 @@ fn of_target(
                 complete = false;
                 break;
             }
-            let plan = step(plan, target, (choice, value), sweep.of(Choice::Rsize).map(|step| step.value));
+            let plan = step(plan, target, (choice, value), &sweep);
             let mut tap = Tap { watcher: &mut *watcher, rates: Vec::new(), is_unsupported: false };
             let whole = all_links(&plan, stop, &mut tap)?;
             complete &= whole || tap.is_unsupported;
+            if tap.rates.is_empty() && choice == Choice::Vers && tap.is_unsupported {
+                continue; // the server may have an older version
+            }
             if tap.rates.is_empty() {
                 break; // the failure is recorded
             }
@@ -219,15 +232,26 @@ impl Search {
     }
 }
 
-/// The plan of one value.
-fn step(plan: &Plan, target: &Target, (choice, value): (Choice, u32), rsize: Option<u32>) -> Plan {
+/// The plan of one value, with the best values of the options before it.
+fn step(plan: &Plan, target: &Target, (choice, value): (Choice, u32), so_far: &Sweep) -> Plan {
     let mut target = target.clone();
+    let rsize = so_far.of(Choice::Rsize).map(|step| step.value);
+    let tried = Step { choice, value, speed: 0.0 };
+    let version = match (choice, value) {
+        (Choice::Vers, _) => Some(&tried),
+        (Choice::Proto, UDP) => None, // only version 3 has it, which is the client's default
+        _ => so_far.of(Choice::Vers),
+    };
+    match version {
+        Some(version) => drop(target.options.insert("vers".into(), version.shown())),
+        None => drop(target.options.remove("vers")),
+    }
     if choice == Choice::Proto {
-        target.options.insert("proto".into(), Step { choice, value, speed: 0.0 }.shown());
+        target.options.insert("proto".into(), tried.shown());
     }
     let mut set = |name: &str, value: u32| drop(target.options.insert(name.into(), value.to_string()));
     let (workload, durability, clients) = match choice {
-        Choice::Rsize | Choice::Proto => ("seq-read", Durability::None, 1),
+        Choice::Vers | Choice::Rsize | Choice::Proto => ("seq-read", Durability::None, 1),
         Choice::Wsize => ("seq-write", Durability::End, 1),
         Choice::WsizeSync => ("seq-write", Durability::Each, 1),
         Choice::Nconnect => ("seq-read", Durability::None, value as usize),
@@ -235,7 +259,9 @@ fn step(plan: &Plan, target: &Target, (choice, value): (Choice, u32), rsize: Opt
     let size = match choice {
         Choice::Rsize => (set("rsize", value), value).1,
         Choice::Wsize | Choice::WsizeSync => (set("wsize", value), value).1,
-        Choice::Proto | Choice::Nconnect => rsize.map_or(FULL, |rsize| (set("rsize", rsize), rsize).1),
+        Choice::Vers | Choice::Proto | Choice::Nconnect => {
+            rsize.map_or(FULL, |rsize| (set("rsize", rsize), rsize).1)
+        }
     };
     // More datagrams than a socket's buffer holds would be lost.
     let depth = match (choice, value) {
@@ -259,13 +285,16 @@ fn step(plan: &Plan, target: &Target, (choice, value): (Choice, u32), rsize: Opt
 fn mount(target: &Target, sweep: &Sweep) -> String {
     let is_udp = sweep.of(Choice::Proto).is_some_and(|step| step.value == UDP);
     let proto = if is_udp { "proto=udp" } else { "proto=tcp" };
-    let mut options = vec!["vers=3".to_owned(), proto.to_owned(), "hard".to_owned()];
+    let version = sweep.of(Choice::Vers).filter(|_| !is_udp).map_or("3".into(), Step::shown);
+    let mut options = vec![format!("vers={version}"), proto.to_owned(), "hard".to_owned()];
     // A client that uses UDP has one socket and its own sizes.
     let values = [("rsize", Choice::Rsize), ("wsize", Choice::Wsize), ("nconnect", Choice::Nconnect)];
     for (name, choice) in values.into_iter().filter(|_| !is_udp) {
         options.extend(sweep.of(choice).map(|step| format!("{name}={}", step.shown())));
     }
-    if target.port != Protocol::Nfs.port() {
+    if target.port != Protocol::Nfs.port() && version != "3" {
+        options.push(format!("port={}", target.port)); // version 4 has no MOUNT
+    } else if target.port != Protocol::Nfs.port() {
         let mount = target.options.get("mountport").cloned().unwrap_or_else(|| target.port.to_string());
         options.push(format!("port={},mountport={mount}", target.port));
     }
@@ -328,7 +357,7 @@ mod tests {
     fn the_winning_line_has_the_best_values_and_the_ports() {
         let target = Target::parse("nfs://[2001:db8::1]:12049/data?uid=1").unwrap();
         let best = |choice, value, speed| Step { choice, value, speed };
-        let sweep = Sweep {
+        let mut sweep = Sweep {
             target: target.to_string(),
             steps: Vec::new(),
             best: vec![
@@ -345,5 +374,14 @@ mod tests {
              mountport=12049 [2001:db8::1]:/data /mnt"
         );
         assert!(sweep.text().contains("25 % of the speed"), "{}", sweep.text());
+        sweep.best.push(best(Choice::Vers, 42, 1e9));
+        assert_eq!(
+            mount(&target, &sweep),
+            "mount -t nfs -o vers=4.2,proto=tcp,hard,rsize=1048576,wsize=524288,nconnect=4,port=12049 \
+             [2001:db8::1]:/data /mnt"
+        );
+        sweep.best.push(best(Choice::Proto, UDP, 1e9));
+        let line = mount(&target, &sweep);
+        assert!(line.starts_with("mount -t nfs -o vers=3,proto=udp,hard,port="), "{line}");
     }
 }

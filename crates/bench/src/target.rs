@@ -142,7 +142,7 @@ impl Target {
 }
 
 /// Options that make a measurement another one.
-const MOUNTED: [&str; 3] = ["proto", "rsize", "wsize"];
+const MOUNTED: [&str; 4] = ["vers", "proto", "rsize", "wsize"];
 
 /// The URL without the password, with the options of a mount.
 impl fmt::Display for Target {

@@ -53,11 +53,11 @@ fn portmapper(place: &Path) -> Result<Option<Running>> {
 fn configuration(folder: &Path, place: &Path, nfs_port: u16, mount_port: u16) -> String {
     let (folder, place) = (folder.display(), place.display());
     format!(
-        "NFS_CORE_PARAM {{ NFS_Port = {nfs_port}; MNT_Port = {mount_port}; Protocols = 3; Enable_UDP = false;
+        "NFS_CORE_PARAM {{ NFS_Port = {nfs_port}; MNT_Port = {mount_port}; Protocols = 3, 4; Enable_UDP = false;
                   Enable_NLM = false; Enable_RQUOTA = false; Mount_Path_Pseudo = true; RPC_Max_Connections = 10000; }}
 NFSV4 {{ Graceless = true; RecoveryRoot = {place}; }}
 LOG {{ Default_Log_Level = CRIT; }}
-EXPORT {{ Export_Id = 1; Path = {folder}; Pseudo = /share; Protocols = 3; Transports = TCP; Access_Type = RW;
+EXPORT {{ Export_Id = 1; Path = {folder}; Pseudo = /share; Protocols = 3, 4; Transports = TCP; Access_Type = RW;
          Squash = No_Root_Squash; SecType = sys; PrivilegedPort = false;
          MaxRead = 1048576; MaxWrite = 1048576; PrefRead = 1048576; PrefWrite = 1048576;
          FSAL {{ Name = VFS; }} }}

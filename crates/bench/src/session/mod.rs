@@ -186,7 +186,7 @@ impl Connector {
             Protocol::File => Box::new(file::Local::open(&target.share)?),
             Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
             Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
-            Protocol::Nfs => Box::new(nfs::Nfs::connect(target, reach)?),
+            Protocol::Nfs => nfs::connect(target, reach)?,
             Protocol::Iscsi => Box::new(iscsi::Disk::connect(target, reach, self.regions, client)?),
         })
     }
@@ -213,10 +213,17 @@ impl<T> Default for Slots<T> {
 
 impl<T> Slots<T> {
     fn put(&mut self, thing: T) -> FileId {
-        let free = self.0.iter().position(Option::is_none);
-        let at = free.unwrap_or_else(|| (self.0.push(None), self.0.len() - 1).1);
+        let at = self.next();
+        if at == self.0.len() {
+            self.0.push(None);
+        }
         self.0[at] = Some(thing);
         FileId(at)
+    }
+
+    /// The number that the next thing gets.
+    fn next(&self) -> usize {
+        self.0.iter().position(Option::is_none).unwrap_or(self.0.len())
     }
 
     /// The numbers that are used.
@@ -227,6 +234,11 @@ impl<T> Slots<T> {
 
     fn get(&self, file: FileId) -> Result<&T> {
         self.0.get(file.0).and_then(Option::as_ref).ok_or_else(|| Error::Other("a closed file".into()))
+    }
+
+    fn change(&mut self, file: FileId) -> Result<&mut T> {
+        let slot = self.0.get_mut(file.0).and_then(Option::as_mut);
+        slot.ok_or_else(|| Error::Other("a closed file".into()))
     }
 
     fn take(&mut self, file: FileId) -> Result<T> {

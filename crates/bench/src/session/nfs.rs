@@ -1,7 +1,9 @@
-//! NFS version 3 over TCP or UDP, with the codecs of the crate `nfs`: MOUNT, NFS, and NLM for locks.
+//! NFS version 3 over TCP or UDP, with the codecs of the crate `nfs`: MOUNT, NFS, and NLM for locks. `v4.rs` has versions 4.1
+//! and 4.2.
 
 mod rpc;
 mod udp;
+mod v4;
 
 use std::collections::HashMap;
 
@@ -16,8 +18,6 @@ use ::nfs::wire::v3::{commit, create, fsinfo, getattr, lookup, mkdir, read, read
 use ::nfs::wire::xdr::{Encode, Opaque};
 use rpc::{Rpc, decode, is_udp, ok, results};
 use wire::Writer;
-
-pub(super) use rpc::decode_answer;
 
 use super::{Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result, Target};
@@ -49,12 +49,32 @@ mod procedure {
     pub(super) const COMMIT: u32 = 21;
 }
 
+/// A session by the version that the target names, else version 3.
+pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Box<dyn Session>> {
+    let minor = match target.options.get("vers").map(String::as_str) {
+        None | Some("3") => return Ok(Box::new(Nfs::connect(target, reach)?)),
+        Some("4.1") => 1,
+        Some("4.2") => 2,
+        Some(other) => return Err(Error::Address(format!("vers={other}: write 3, 4.1 or 4.2"))),
+    };
+    if is_udp(target)? {
+        return Err(Error::Unsupported("NFS version 4 over UDP"));
+    }
+    Ok(Box::new(v4::Nfs4::connect(target, reach, minor)?))
+}
+
+/// Runs the decoders on any bytes.
+pub(super) fn decode_answer(record: &[u8]) {
+    rpc::decode_answer(record);
+    v4::decode_answer(record);
+}
+
 struct Flight {
     xid: u32,
     is_read: bool,
 }
 
-pub(super) struct Nfs {
+struct Nfs {
     rpc: Rpc,
     /// The lock manager, if it is another connection.
     locks: Option<Rpc>,
@@ -69,7 +89,7 @@ pub(super) struct Nfs {
 }
 
 impl Nfs {
-    pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Self> {
+    fn connect(target: &Target, reach: &Reach) -> Result<Self> {
         let mut rpc = Rpc::connect(&target.address(), target, reach)?;
         let is_udp = is_udp(target)?;
         if is_udp {

@@ -51,6 +51,7 @@ struct Peer {
 const PEERS: &[Peer] = &[
     Peer { name: "smbd", program: "smbd", workloads: FILES, start: smbd },
     Peer { name: "Ganesha", program: "ganesha.nfsd", workloads: FILES, start: nfs },
+    Peer { name: "Ganesha-4.2", program: "ganesha.nfsd", workloads: FILES, start: nfs },
     Peer { name: "tgt", program: "tgtd", workloads: BLOCKS, start: tgtd },
     Peer { name: "Netatalk", program: "afpd", workloads: FILES, start: afpd },
 ];
@@ -116,9 +117,10 @@ fn url(peer: &Peer, reach: &[String]) -> Result<String> {
     };
     Ok(match peer.name {
         "smbd" => format!("smb://{}@127.0.0.1:{}/share", ADA.name, option("--port")?),
-        "Ganesha" => {
+        "Ganesha" | "Ganesha-4.2" => {
             let (port, mount) = (option("--nfs-port")?, option("--mount-port")?);
-            format!("nfs://127.0.0.1:{port}/share?mountport={mount}&uid={UID}&gid={UID}")
+            let version = if peer.name == "Ganesha" { "3" } else { "4.2" };
+            format!("nfs://127.0.0.1:{port}/share?vers={version}&mountport={mount}&uid={UID}&gid={UID}")
         }
         "tgt" => {
             let (port, target) = (option("--port")?, option("--target")?);

@@ -163,7 +163,7 @@ pub(super) fn results(record: &[u8]) -> Result<&[u8]> {
 }
 
 /// A record as a reply, and its results as those of a READ and of a listing.
-pub(in crate::session) fn decode_answer(record: &[u8]) {
+pub(super) fn decode_answer(record: &[u8]) {
     let Some(results) = record.len().checked_sub(4).and_then(|_| results(record).ok()) else { return };
     assert!(results.len() < record.len());
     let _ = xid(record);

@@ -1,0 +1,398 @@
+//! NFS versions 4.1 and 4.2 over TCP, with the codecs of the crate `nfs`: a session without a back channel, so the server grants
+//! no delegations.
+
+mod compound;
+mod session;
+
+use std::collections::{HashMap, VecDeque};
+
+use ::nfs::wire::rpc::xid;
+use ::nfs::wire::v4::OperationNumber as Number;
+use ::nfs::wire::v4::attributes::{self as attribute, Values};
+use ::nfs::wire::v4::files::{Commit, Operation, Read, ReadDir};
+use ::nfs::wire::v4::locks::{Lock, Locker, NewLocker, Unlock};
+use ::nfs::wire::v4::opens::{Claim, Close, Create, CreateType, Open, OpenHow};
+use ::nfs::wire::v4::sessions::SessionId;
+use ::nfs::wire::v4::types::{
+    Attributes, Bitmap, FileType, LockType, Owner, SHARE_READ, SHARE_WRITE, StableHow, StateId,
+};
+use ::nfs::wire::v4::xattrs::{SetOption, SetXattr};
+use ::nfs::wire::xdr::Opaque;
+use compound::{Compound, Results, WriteHead};
+use session::{COMPOUND, NFS, Slot};
+
+use super::rpc::{Rpc, results};
+use super::{LIST_BYTES, MAX_FOLDERS, MAX_PAGES};
+use crate::session::{
+    Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
+};
+use crate::{Error, Result, Target};
+
+pub(super) use compound::decode_answer;
+
+/// OPEN4_SHARE_ACCESS_WANT_NO_DELEG, RFC 8881 18.16.
+const WANT_NO_DELEGATION: u32 = 0x400;
+/// An open file.
+struct File {
+    handle: Vec<u8>,
+    state: StateId,
+    /// The locks of this client.
+    locks: Option<StateId>,
+}
+
+struct Flight {
+    xid: u32,
+    slot: usize,
+    is_read: bool,
+}
+
+pub(super) struct Nfs4 {
+    rpc: Rpc,
+    minor: u32,
+    client: u64,
+    session: SessionId,
+    slots: Vec<Slot>,
+    root: Vec<u8>,
+    folders: HashMap<String, Vec<u8>>,
+    files: Slots<File>,
+    flights: Vec<Flight>,
+    /// Replies that came while the client waited for a slot.
+    arrived: VecDeque<Vec<u8>>,
+    largest: usize,
+    has_xattrs: bool,
+}
+
+impl Nfs4 {
+    /// A client of this minor version, 1 or 2.
+    pub(super) fn connect(target: &Target, reach: &Reach, minor: u32) -> Result<Self> {
+        let rpc = Rpc::connect(&target.address(), target, reach)?;
+        let mut nfs = Self {
+            rpc,
+            minor,
+            client: 0,
+            session: SessionId::default(),
+            slots: Vec::new(),
+            root: Vec::new(),
+            folders: HashMap::new(),
+            files: Slots::default(),
+            flights: Vec::new(),
+            arrived: VecDeque::new(),
+            largest: 0,
+            has_xattrs: false,
+        };
+        nfs.begin_session()?;
+        let path = [&target.share, "/", &target.path].concat();
+        let names = path.split('/').filter(|name| !name.is_empty());
+        let mut operations = vec![Operation::PutRoot(())];
+        operations.extend(names.map(|name| Operation::LookUp(Opaque::new(name.as_bytes()))));
+        operations.push(Operation::GetHandle(()));
+        let limits = [attribute::MAXREAD, attribute::MAXWRITE, attribute::XATTR_SUPPORT];
+        operations.push(Operation::GetAttr(Bitmap::of(&limits)));
+        let answer = nfs.call(&operations, &path)?;
+        let mut results = Results::of(&answer, &path)?;
+        results.skip(Number::PUTROOTFH)?;
+        for _ in operations.iter().filter(|operation| matches!(operation, Operation::LookUp(_))) {
+            results.skip(Number::LOOKUP)?;
+        }
+        nfs.root = results.handle()?;
+        let values: Values<'_> = results.values()?;
+        nfs.has_xattrs = values.xattr_support == Some(true);
+        let size = |option| Ok::<u32, Error>(target.number(option)?.unwrap_or(u32::MAX));
+        let server = values.maxread.unwrap_or(u64::MAX).min(values.maxwrite.unwrap_or(u64::MAX));
+        let most = u64::from(size("rsize")?.min(size("wsize")?)).min(server).min(nfs.largest as u64);
+        nfs.largest = (most as usize).max(1 << 10);
+        Ok(nfs)
+    }
+
+    /// The handle of a folder, which is looked up once.
+    fn folder(&mut self, path: &str) -> Result<Vec<u8>> {
+        if path.is_empty() {
+            return Ok(self.root.clone());
+        }
+        if let Some(handle) = self.folders.get(path) {
+            return Ok(handle.clone());
+        }
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let above = self.folder(above)?;
+        let operations = [put(&above), look_up(name), Operation::GetHandle(())];
+        let answer = self.call(&operations, path)?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        results.skip(Number::LOOKUP)?;
+        let handle = results.handle()?;
+        self.remember(path, &handle);
+        Ok(handle)
+    }
+
+    fn remember(&mut self, path: &str, handle: &[u8]) {
+        if self.folders.len() < MAX_FOLDERS {
+            self.folders.insert(path.to_owned(), handle.to_vec());
+        }
+    }
+
+    /// The folder of a path, and the last name.
+    fn place<'p>(&mut self, path: &'p str) -> Result<(Vec<u8>, &'p str)> {
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        Ok((self.folder(above)?, name))
+    }
+
+    fn remove_entry(&mut self, path: &str) -> Result<()> {
+        let (folder, name) = self.place(path)?;
+        let answer = self.call(&[put(&folder), Operation::Remove(Opaque::new(name.as_bytes()))], path)?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        results.skip(Number::REMOVE)
+    }
+
+    /// An operation on a name, after LOOKUP.
+    fn on_name(&mut self, path: &str, operation: Operation<'_>) -> Result<Vec<u8>> {
+        let (folder, name) = self.place(path)?;
+        self.call(&[put(&folder), look_up(name), operation], path)
+    }
+}
+
+/// PUTFH.
+fn put(handle: &[u8]) -> Operation<'_> {
+    Operation::PutHandle(Opaque::new(handle))
+}
+
+/// LOOKUP.
+fn look_up(name: &str) -> Operation<'_> {
+    Operation::LookUp(Opaque::new(name.as_bytes()))
+}
+
+/// The attributes of something new: its mode, in bytes.
+fn with_mode(mode: &[u8; 4]) -> Attributes<'_> {
+    Attributes { which: Bitmap::of(&[attribute::MODE]), values: Opaque::new(mode) }
+}
+
+impl Session for Nfs4 {
+    fn abilities(&self) -> Abilities {
+        Abilities { files: true, locks: true, attributes: self.has_xattrs, forks: false, pipelined: true }
+    }
+
+    fn largest(&self) -> usize {
+        self.largest
+    }
+
+    fn agreed(&self) -> String {
+        format!(
+            "NFS version 4.{} over TCP, AUTH_SYS uid {}, up to {} KiB, {} slots, no client cache, no delegations",
+            self.minor,
+            self.rpc.uid,
+            self.largest >> 10,
+            self.slots.len()
+        )
+    }
+
+    fn traffic(&self) -> Traffic {
+        self.rpc.traffic()
+    }
+
+    fn make_folder(&mut self, path: &str) -> Result<()> {
+        let (folder, name) = self.place(path)?;
+        let mode = 0o755_u32.to_be_bytes();
+        let create = Operation::Create(Create {
+            kind: CreateType::Other(FileType::DIR),
+            name: Opaque::new(name.as_bytes()),
+            attributes: with_mode(&mode),
+        });
+        let answer = self.call(&[put(&folder), create, Operation::GetHandle(())], path)?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        results.skip(Number::CREATE)?;
+        let handle = results.handle()?;
+        self.remember(path, &handle);
+        Ok(())
+    }
+
+    fn remove_folder(&mut self, path: &str) -> Result<()> {
+        self.folders.remove(path);
+        self.remove_entry(path)
+    }
+
+    fn open(&mut self, path: &str, how: How) -> Result<FileId> {
+        let (folder, name) = self.place(path)?;
+        let mode = 0o644_u32.to_be_bytes();
+        let (access, made) = match how {
+            How::Create => (SHARE_READ | SHARE_WRITE, OpenHow::Guarded(with_mode(&mode))),
+            How::Read => (SHARE_READ, OpenHow::Existing),
+            How::Write => (SHARE_READ | SHARE_WRITE, OpenHow::Existing),
+        };
+        // An owner for each file that is open: two opens of one file would be one.
+        let owner = (self.files.next() as u64).to_be_bytes();
+        let open = Operation::Open(Open {
+            sequence: 0,
+            access: access | WANT_NO_DELEGATION,
+            deny: 0,
+            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            how: made,
+            claim: Claim::Name(Opaque::new(name.as_bytes())),
+        });
+        let answer = self.call(&[put(&folder), open, Operation::GetHandle(())], path)?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        let state = results.opened()?;
+        let handle = results.handle()?;
+        Ok(self.files.put(File { handle, state, locks: None }))
+    }
+
+    fn close(&mut self, file: FileId) -> Result<()> {
+        let file = self.files.take(file)?;
+        let answer = self.call(
+            &[put(&file.handle), Operation::Close(Close { sequence: 0, state: file.state })],
+            "a close",
+        )?;
+        let mut results = Results::of(&answer, "a close")?;
+        results.skip(Number::PUTFH)?;
+        results.take::<StateId>(Number::CLOSE).map(drop)
+    }
+
+    fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket> {
+        let slot = self.free_slot()?;
+        let sequence = Some(self.sequence(slot));
+        let file = self.files.get(file)?;
+        let (minor, state) = (self.minor, file.state);
+        let (xid, is_read) = match transfer {
+            Transfer::Read { offset, length } => {
+                let read = Operation::Read(Read { state, offset, count: length as u32 });
+                let request = Compound { minor, sequence, operations: &[put(&file.handle), read] };
+                (self.rpc.send(NFS, COMPOUND, &request, &[])?, true)
+            }
+            Transfer::Write { offset, data, stable } => {
+                let stable = if stable { StableHow::FILE_SYNC } else { StableHow::UNSTABLE };
+                let request = Compound { minor, sequence, operations: &[put(&file.handle)] };
+                let request = WriteHead { request, state, offset, stable, length: data.len() as u32 };
+                (self.rpc.send(NFS, COMPOUND, &request, data)?, false)
+            }
+        };
+        self.slots[slot].is_used = true;
+        self.flights.push(Flight { xid, slot, is_read });
+        Ok(Ticket(xid.into()))
+    }
+
+    fn finish(&mut self) -> Result<Finished> {
+        let (record, has_waited) = match self.arrived.pop_front() {
+            Some(record) => (record, true),
+            None => (self.rpc.receive()?, false),
+        };
+        let number = xid(&record);
+        let at = self.flights.iter().position(|flight| flight.xid == number);
+        let at = at.ok_or_else(|| Error::Other("an answer to another call".into()))?;
+        let flight = self.flights.swap_remove(at);
+        if !has_waited {
+            self.slots[flight.slot].is_used = false;
+        }
+        let mut answer = Results::of(results(&record)?, "a transfer")?;
+        answer.skip(Number::PUTFH)?;
+        if flight.is_read {
+            let data = answer.read()?;
+            let finished = Finished::read(number.into(), &data[..data.len().min(HEAD)]);
+            return Ok(Finished { length: data.len(), ..finished });
+        }
+        Ok(Finished::wrote(number.into(), answer.written()? as usize))
+    }
+
+    fn flush(&mut self, file: FileId) -> Result<()> {
+        let handle = self.files.get(file)?.handle.clone();
+        let commit = Operation::Commit(Commit { offset: 0, count: 0 });
+        let answer = self.call(&[put(&handle), commit], "a commit")?;
+        let mut results = Results::of(&answer, "a commit")?;
+        results.skip(Number::PUTFH)?;
+        results.take::<[u8; 8]>(Number::COMMIT).map(drop)
+    }
+
+    fn list(&mut self, folder: &str) -> Result<usize> {
+        use attribute::*;
+        let handle = self.folder(folder)?;
+        let wanted = [TYPE, CHANGE, SIZE, FSID, FILEHANDLE, FILEID, MODE, NUMLINKS, OWNER, OWNER_GROUP];
+        let wanted = [&wanted[..], &[SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY]].concat();
+        let (mut cookie, mut verifier, mut count) = (0, [0; 8], 0);
+        for _ in 0..MAX_PAGES {
+            let request = Operation::ReadDir(ReadDir {
+                cookie,
+                verifier,
+                dir_count: LIST_BYTES,
+                max_count: LIST_BYTES,
+                wanted: Bitmap::of(&wanted),
+            });
+            let answer = self.call(&[put(&handle), request], folder)?;
+            let mut results = Results::of(&answer, folder)?;
+            results.skip(Number::PUTFH)?;
+            let page = results.page()?;
+            count += page.entries;
+            match page.last {
+                Some(last) if !page.is_end => (cookie, verifier) = (last, page.verifier),
+                _ => return Ok(count),
+            }
+        }
+        Err(Error::Other("a listing without an end".into()))
+    }
+
+    /// LOOKUP and GETATTR in one request, as a client without a cache sends them.
+    fn stat(&mut self, path: &str) -> Result<u64> {
+        let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&[attribute::SIZE])))?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        results.skip(Number::LOOKUP)?;
+        let values: Values<'_> = results.values()?;
+        values.size.ok_or_else(|| Error::Other(format!("{path}: the server tells no size")))
+    }
+
+    fn remove(&mut self, path: &str) -> Result<()> {
+        self.remove_entry(path)
+    }
+
+    fn lock(&mut self, file: FileId, offset: u64, length: u64, take: bool) -> Result<()> {
+        let (client, kind) = (self.client, LockType::WRITE);
+        let File { handle, state: open, locks } = self.files.get(file)?;
+        let (handle, open, locks) = (handle.clone(), *open, *locks);
+        let name = (file.0 as u64).to_be_bytes();
+        let owner = Owner { client, name: Opaque::new(&name) };
+        let (operation, number) = match (take, locks) {
+            (true, known) => {
+                let new = NewLocker { open_sequence: 0, open, sequence: 0, owner };
+                let locker = known.map_or(Locker::New(new), |state| Locker::Known(state, 0));
+                (Operation::Lock(Lock { kind, reclaim: false, offset, length, locker }), Number::LOCK)
+            }
+            (false, Some(state)) => {
+                (Operation::Unlock(Unlock { kind, sequence: 0, state, offset, length }), Number::LOCKU)
+            }
+            (false, None) => return Err(Error::Other("nothing is locked".into())),
+        };
+        let answer = self.call(&[put(&handle), operation], "a lock")?;
+        let mut results = Results::of(&answer, "a lock")?;
+        results.skip(Number::PUTFH)?;
+        let state = results.take::<StateId>(number)?;
+        self.files.change(file)?.locks = Some(state);
+        Ok(())
+    }
+
+    fn set_attribute(&mut self, path: &str, name: &str, value: &[u8]) -> Result<()> {
+        let (option, name) = (SetOption::EITHER, Opaque::new(name.as_bytes()));
+        let set = Operation::SetXattr(SetXattr { option, name, value: Opaque::new(value) });
+        let answer = self.on_name(path, set)?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        results.skip(Number::LOOKUP)?;
+        results.skip(Number::SETXATTR)
+    }
+
+    fn attribute(&mut self, path: &str, name: &str) -> Result<usize> {
+        let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        results.skip(Number::LOOKUP)?;
+        results.xattr()
+    }
+}
+
+/// The server forgets the client at once, and not after a lease.
+impl Drop for Nfs4 {
+    fn drop(&mut self) {
+        if self.flights.is_empty() && !self.slots.is_empty() {
+            let _ = self.call_alone(Operation::DestroySession(self.session)); // the connection may be gone
+            let _ = self.call_alone(Operation::DestroyClientId(self.client));
+        }
+    }
+}
