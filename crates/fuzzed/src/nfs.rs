@@ -137,7 +137,7 @@ pub fn v4(data: &[u8]) {
         8 => v4::sessions::StateIds<'_>,
         9 => v4::ranges::Copied,
         10 => v4::ranges::Sought,
-        11 => v4::callbacks::RecallReply,
+        11 => v4::callbacks::CallbackReply,
     );
 }
 

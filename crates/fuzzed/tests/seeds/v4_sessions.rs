@@ -1,7 +1,7 @@
 //! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges and extended attributes, and their results.
 
 use nfs::wire::v4::attributes::Values;
-use nfs::wire::v4::callbacks::RecallReply;
+use nfs::wire::v4::callbacks::CallbackReply;
 use nfs::wire::v4::files::Read;
 use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
@@ -173,6 +173,11 @@ fn ranges() -> Vec<Seed> {
         operation("offload-status", Operation::OffloadStatus(state)),
         chosen("nfs_v4", "copied", 9, &copied),
         chosen("nfs_v4", "sought", 10, &Sought { end: true, offset: 9 }),
-        chosen("nfs_v4", "recalled", 11, &RecallReply { sequence: Status::OK, recall: Some(Status::OK) }),
+        chosen(
+            "nfs_v4",
+            "recalled",
+            11,
+            &CallbackReply::Executed { in_session: true, status: Some(Status::OK) },
+        ),
     ]
 }

@@ -1,14 +1,14 @@
 //! The calls of the server to clients in sessions, over the connections that these have made: RFC 8881 2.10.3.1 and 20.
 //!
 //! ```text
-//! delegations.rs ─► Session::recall ─ a free slot ─► BackConnections ─► ToClient ─ the call ─► client
+//! delegations.rs ─► Session::call_back ─ a free slot ─► BackConnections ─► ToClient ─ the call ─► client
 //!                                                          ▲                                     │
 //!                        rpc.rs: a message that is a reply ┴─────────────────────────────────────┘
 //! ```
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -18,15 +18,16 @@ use tokio::sync::{Mutex as Turn, oneshot};
 use tokio::time::timeout;
 use wire::{Reader, Writer};
 
+use super::client::Client;
 use super::sessions::Session;
 use crate::server::outgoing::next_xid;
 use crate::server::{Origin, Service};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::v4::callbacks::{
-    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, CallbackSequence, Recall, RecallCall, RecallReply,
+    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, Callback, CallbackCall, CallbackReply, CallbackSequence,
 };
 use crate::wire::v4::sessions::{CallbackSecurity, ChannelAttributes};
-use crate::wire::v4::types::{FileHandle, StateId, Status};
+use crate::wire::v4::types::Status;
 use crate::wire::xdr::{Decode, Encode, Opaque, Words};
 
 /// How long the server waits for a client's answer.
@@ -43,6 +44,8 @@ const LONGEST_ANSWER: usize = 4096;
 pub(in crate::server) struct BackConnections {
     table: Mutex<HashMap<Origin, Connection>, rank::Nfs4BackConnections>,
     last: AtomicU64,
+    /// Clients of minor version 0 have registered.
+    has_clients: AtomicBool,
 }
 
 struct Connection {
@@ -51,13 +54,24 @@ struct Connection {
     client: ToClient,
     /// The calls without an answer, by their transaction ids. Each slot of each session has one at most.
     waiting: HashMap<u32, oneshot::Sender<Bytes>>,
+    of: Of,
+}
+
+/// The client of minor version 0 that uses a connection. Most of its operations do not say which client it is.
+#[derive(Default)]
+enum Of {
+    #[default]
+    Nobody,
+    One(Weak<Client>),
+    Several,
 }
 
 impl BackConnections {
     /// A connection begins. Returns its number.
     pub(in crate::server) fn began(&self, origin: Origin, client: ToClient) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        self.table.lock().insert(origin, Connection { number, client, waiting: HashMap::new() });
+        let connection = Connection { number, client, waiting: HashMap::new(), of: Of::Nobody };
+        self.table.lock().insert(origin, connection);
         number
     }
 
@@ -79,6 +93,34 @@ impl BackConnections {
             && message.len() <= LONGEST_ANSWER
         {
             let _ = waiting.send(message.clone()); // nothing waits any more
+        }
+    }
+
+    /// A client of minor version 0 uses this connection.
+    pub(super) fn note_client(&self, origin: Origin, client: &Arc<Client>) {
+        let mut table = self.table.lock();
+        let Some(connection) = table.get_mut(&origin) else { return };
+        let of = match &connection.of {
+            Of::One(known) => match known.upgrade() {
+                Some(known) if Arc::ptr_eq(&known, client) => return,
+                Some(known) if !known.is_over() => Of::Several,
+                _ => Of::One(Arc::downgrade(client)),
+            },
+            Of::Nobody => Of::One(Arc::downgrade(client)),
+            Of::Several => return,
+        };
+        connection.of = of;
+        self.has_clients.store(true, Ordering::Release);
+    }
+
+    /// The only client of minor version 0 that uses this connection.
+    pub(super) fn client_of(&self, origin: Origin) -> Option<Arc<Client>> {
+        if !self.has_clients.load(Ordering::Acquire) {
+            return None;
+        }
+        match &self.table.lock().get(&origin)?.of {
+            Of::One(client) => client.upgrade().filter(|client| !client.is_over()),
+            _ => None,
         }
     }
 
@@ -152,10 +194,10 @@ impl BackChannel {
     }
 }
 
-/// How a client answers a recall.
+/// How a client answers a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Recalled {
-    /// It will return the delegation.
+pub(super) enum Called {
+    /// It will do what it is asked for.
     Accepted,
     /// It is to be asked again.
     Later,
@@ -214,41 +256,40 @@ impl Session {
         service.nfs4.back.call(origin, header, arguments).await
     }
 
-    /// CB_RECALL of a delegation.
-    pub(super) async fn recall(&self, service: &Service, state: StateId, handle: &[u8]) -> Recalled {
+    /// CB_COMPOUND.
+    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> Called {
         for origin in self.callable(service) {
             let (slot, mut sequence) = self.back.turn().await;
             let next = sequence.wrapping_add(1);
-            let call = RecallCall {
+            let call = CallbackCall {
                 minor: self.minor,
-                sequence: CallbackSequence {
+                ident: 0,
+                sequence: Some(CallbackSequence {
                     session: self.id,
                     sequence: next,
                     slot,
                     highest_slot: self.back.slots.len() as u32 - 1, // there is at least one
                     cache: false,
                     referring: 0,
-                },
-                recall: Recall { state, truncate: false, handle: FileHandle::new(handle) },
+                }),
+                callback,
             };
             let Some(results) = self.call(service, origin, CB_COMPOUND, &call).await else { continue };
-            match RecallReply::decode(&mut Reader::new(&results)) {
-                Ok(RecallReply { sequence: Status::OK, recall }) => {
+            match CallbackReply::decode(&mut Reader::new(&results)) {
+                Ok(CallbackReply::Executed { in_session: true, status }) => {
                     *sequence = next;
-                    return if recall == Some(Status::OK) { Recalled::Accepted } else { Recalled::Later };
+                    return if status == Some(Status::OK) { Called::Accepted } else { Called::Later };
                 }
                 // The client has executed the request of this number, and its answer was lost.
-                Ok(RecallReply {
-                    sequence: Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY, ..
-                }) => {
+                Ok(CallbackReply::Refused(Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY)) => {
                     *sequence = next;
-                    return Recalled::Later;
+                    return Called::Later;
                 }
-                Ok(RecallReply { sequence: Status::DELAY, .. }) => return Recalled::Later,
+                Ok(CallbackReply::Refused(Status::DELAY)) => return Called::Later,
                 _ => {}
             }
         }
-        Recalled::Unreachable
+        Called::Unreachable
     }
 }
 

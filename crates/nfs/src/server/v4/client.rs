@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use vfs::FileId;
 use vfs::state::{Absence, ClientId};
 
+use super::calling::CallPath;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use super::states::{LockState, Numbers, OpenState, State};
@@ -60,6 +61,8 @@ pub(super) struct Client {
     pub(super) sessions: AtomicUsize,
     /// How many of its requests are being executed. From minor version 1.
     pub(super) in_flight: AtomicUsize,
+    /// How the server calls it. Of minor version 0.
+    call_path: Mutex<Option<Arc<CallPath>>, rank::Nfs4Callback>,
     /// How many delegations it has lost without having freed their stateids.
     pub(super) revoked: AtomicUsize,
     /// When it was heard last, in milliseconds since `born`.
@@ -111,6 +114,7 @@ impl Client {
             has_reclaimed: AtomicBool::new(minor == 0),
             sessions: AtomicUsize::new(0),
             in_flight: AtomicUsize::new(0),
+            call_path: Mutex::default(),
             revoked: AtomicUsize::new(0),
             heard: AtomicU64::new(0),
             born: Instant::now(),
@@ -122,6 +126,16 @@ impl Client {
     /// clientid4.
     pub(super) fn id(&self) -> u64 {
         u64::from(self.boot) << 32 | u64::from(self.number)
+    }
+
+    /// How the server calls the client of minor version 0, if it can.
+    pub(super) fn call_path(&self) -> Option<Arc<CallPath>> {
+        self.call_path.lock().clone()
+    }
+
+    /// From now on it is called so.
+    pub(super) fn call_by(&self, path: Option<Arc<CallPath>>) {
+        *self.call_path.lock() = path;
     }
 
     /// The client was heard: its lease begins anew. An absent client is back.
@@ -170,6 +184,11 @@ impl Client {
         let mut owned = self.owned.lock();
         let ended = std::mem::replace(&mut *owned, Owned { is_over: true, ..Owned::default() });
         (ended.states, ended.absence)
+    }
+
+    /// Whether it has lost everything.
+    pub(super) fn is_over(&self) -> bool {
+        self.owned.lock().is_over
     }
 
     /// Whether it has sessions, RFC 8881 18.50.

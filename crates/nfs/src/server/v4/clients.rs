@@ -14,12 +14,14 @@ use std::time::Duration;
 
 use lock::{Mutex, rank};
 use siphasher::sip::SipHasher24;
+use tokio::sync::Semaphore;
 
 use super::backchannel::BackConnections;
+use super::calling::CALLS;
 use super::client::{Client, Principal};
 use super::creation::Creation;
 use super::delegations::Delegations;
-use super::names::{Callback, Claimed, Confirmed, Entered, How, Table, Waiting};
+use super::names::{Callback, Claimed, Confirmed, Entered, How, Place, Table, Waiting};
 use super::records::Records;
 use super::sessions::Sessions;
 use super::states::{Numbers, State};
@@ -41,6 +43,8 @@ pub(in crate::server) struct Clients {
     pub(super) sessions: Sessions,
     pub(in crate::server) back: BackConnections,
     pub(super) delegations: Delegations,
+    /// The calls to clients of minor version 0 that may be in flight.
+    pub(super) calls: Semaphore,
     table: Mutex<Table, rank::Nfs4Clients>,
     pub(super) is_watching: AtomicBool,
 }
@@ -58,7 +62,7 @@ pub(super) struct Exchanged {
 /// Why SETCLIENTID is refused.
 pub(super) enum Refused {
     /// Another user speaks for this name, and can be called there.
-    InUse(Callback),
+    InUse(Place),
     Status(Status),
 }
 
@@ -73,6 +77,7 @@ impl Clients {
             sessions: Sessions::default(),
             back: BackConnections::default(),
             delegations: Delegations::default(),
+            calls: Semaphore::new(CALLS),
             table: Mutex::default(),
             is_watching: AtomicBool::new(false),
         }
@@ -101,11 +106,11 @@ impl Clients {
         let claimed = Claimed { name, verifier, principal, how: How::Verifier(confirm, callback) };
         let mut table = self.table.lock();
         if let Some(known) = table.in_use(&claimed) {
-            let callback = match &known.how {
-                How::Verifier(_, callback) => callback.clone(),
-                How::Session(_) => Callback { net: b"tcp".into(), address: Vec::new() },
+            let place = match &known.how {
+                How::Verifier(_, callback) => callback.place.clone(),
+                How::Session(_) => Place { net: b"tcp".into(), address: Vec::new() },
             };
-            return Err(Refused::InUse(callback));
+            return Err(Refused::InUse(place));
         }
         // The same run of the same client: it only tells where it can be called.
         let same = table.same(&claimed).map(|known| known.client.number);
@@ -181,20 +186,23 @@ impl Clients {
         if (id >> 32) as u32 == self.boot { Ok(id as u32) } else { Err(Status::STALE_CLIENTID) }
     }
 
-    /// SETCLIENTID_CONFIRM, RFC 7530 16.34.5. Returns a former run of the client, which has ended.
+    /// SETCLIENTID_CONFIRM, RFC 7530 16.34.5. Returns the client, and a former run of it, which has ended; `None` for a repeated
+    /// confirmation.
     pub(super) fn confirm(
         &self,
         id: u64,
         confirm: Verifier,
         principal: Principal,
-    ) -> Result<Option<Arc<Client>>, Status> {
+    ) -> Result<Option<Entered>, Status> {
         let number = self.number_of(id)?;
         let mut table = self.table.lock();
         let is_it = |how: &How| matches!(how, How::Verifier(verifier, _) if *verifier == confirm);
-        if let Some(Entered { former, .. }) =
-            table.confirm((self.boot, number), principal, |waiting| is_it(&waiting.how))?
-        {
-            return Ok(former);
+        let entered = table.confirm((self.boot, number), principal, |waiting| is_it(&waiting.how))?;
+        if let Some(entered) = entered {
+            if let Some(How::Verifier(_, callback)) = table.numbered(number).map(|known| &known.how) {
+                entered.client.call_by(callback.path.clone());
+            }
+            return Ok(Some(entered));
         }
         // A repeated confirmation.
         match table.numbered(number) {
@@ -213,10 +221,10 @@ impl Clients {
     }
 
     /// The same for RENEW, which tells a client that it has lost everything: RFC 7530 16.28.4.
-    pub(super) fn renew(&self, id: u64) -> Result<(), Status> {
+    pub(super) fn renew(&self, id: u64) -> Result<Arc<Client>, Status> {
         let number = self.number_of(id)?;
         match self.client(id) {
-            Ok(_) => Ok(()),
+            Ok(client) => Ok(client),
             Err(_) if self.was_given(number) => Err(Status::EXPIRED),
             Err(status) => Err(status),
         }

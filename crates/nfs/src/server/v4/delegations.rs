@@ -20,7 +20,7 @@ use vfs::{Actor, Caller, FileId};
 use wire::Writer;
 
 use super::Compound;
-use super::backchannel::Recalled;
+use super::backchannel::Called;
 use super::client::Client;
 use super::fail::Fail;
 use super::place::Place;
@@ -29,9 +29,10 @@ use super::states::{Held, Numbers, OpenState, State};
 use super::wanting::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, Why, put_delegation, put_no_delegation};
 use crate::server::Service;
 use crate::server::handle::Named;
+use crate::wire::v4::callbacks::{Callback, Recall};
 use crate::wire::v4::opens::{Claim, Open};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
-use crate::wire::v4::types::{DelegationType, SHARE_WRITE, StateId, Status};
+use crate::wire::v4::types::{DelegationType, FileHandle, SHARE_WRITE, StateId, Status};
 
 /// How long nothing is granted on a file after a recall: it is used by several clients.
 const SHARED_FOR: Duration = Duration::from_secs(30);
@@ -101,6 +102,11 @@ impl Delegation {
             Use::Write => Modes::READ.union(Modes::WRITE),
             Use::Folder => Modes::NONE,
         }
+    }
+
+    /// What the client is asked for.
+    fn recall(&self) -> Recall<'_> {
+        Recall { state: self.stateid(), truncate: false, handle: FileHandle::new(&self.handle) }
     }
 
     /// Gives the lease back to the tree.
@@ -176,7 +182,10 @@ pub(super) fn put(
     request: &Open<'_>,
     w: &mut Writer,
 ) -> Result<(), Status> {
-    let granted = wanted(compound, request).and_then(|allows| {
+    let granted = wanted(compound, client, request).and_then(|allows| {
+        if !open.owner.is_confirmed() {
+            return Err(Why::NoResource); // RFC 7530 16.18.5
+        }
         let in_tree = match open.held.lock().as_ref() {
             Some(Held::Open(open)) => open.clone(),
             Some(Held::Sidecar(_)) => return Err(Why::NotOfThisType),
@@ -193,9 +202,8 @@ pub(super) fn put(
 }
 
 /// Which delegation a client gets by this request, if it can get any.
-fn wanted(compound: &Compound<'_>, request: &Open<'_>) -> Result<Use, Why> {
-    let session = compound.sequenced.as_ref().ok_or(Why::NoResource)?.session();
-    if !session.is_callable(compound.call.service) {
+fn wanted(compound: &Compound<'_>, client: &Client, request: &Open<'_>) -> Result<Use, Why> {
+    if !compound.is_callable(client) {
         return Err(Why::NoResource);
     }
     let opens_to_write = request.access & SHARE_WRITE != 0;
@@ -210,6 +218,16 @@ fn wanted(compound: &Compound<'_>, request: &Open<'_>) -> Result<Use, Why> {
         WANT_READ if opens_to_write => Err(Why::NoResource),
         WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Ok(allows),
         _ => Err(Why::NoResource),
+    }
+}
+
+impl Compound<'_> {
+    /// Whether the server can call the client of this request.
+    pub(super) fn is_callable(&self, client: &Client) -> bool {
+        match &self.sequenced {
+            Some(sequenced) => sequenced.session().is_callable(self.call.service),
+            None => client.is_callable(),
+        }
     }
 }
 
@@ -298,7 +316,11 @@ fn heard(service: &Arc<Service>, notice: &BreakNotice) {
         drop(table);
         delegation.is_revoked.store(true, Ordering::Release);
         delegation.give_back();
-        client.revoked.fetch_add(1, Ordering::AcqRel);
+        if client.minor > 0 {
+            client.revoked.fetch_add(1, Ordering::AcqRel);
+        } else {
+            client.forget_delegation(&delegation); // such a client cannot free it
+        }
         tracing::info!(client = %client.name.escape_ascii(),
             "a client has not returned a delegation in time: it has lost it");
         return;
@@ -321,16 +343,26 @@ async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegatio
         if client.is_absent() {
             return service.end_client(client); // another client needs what it held
         }
-        for session in service.nfs4.sessions.of(client) {
-            match session.recall(&service, delegation.stateid(), &delegation.handle).await {
-                Recalled::Accepted => return,
-                Recalled::Later => break,
-                Recalled::Unreachable => {}
-            }
+        if call_back(&service, client, Callback::Recall(delegation.recall())).await == Called::Accepted {
+            return;
         }
         drop(service);
         sleep(PAUSES[number.min(PAUSES.len() - 1)]).await;
     }
+}
+
+/// Calls a client over the first path on which it answers.
+pub(super) async fn call_back(service: &Service, client: &Client, callback: Callback<'_>) -> Called {
+    if client.minor == 0 {
+        return client.call_back(service, callback).await;
+    }
+    for session in service.nfs4.sessions.of(client) {
+        match session.call_back(service, callback).await {
+            Called::Unreachable => {}
+            answer => return answer,
+        }
+    }
+    Called::Unreachable
 }
 
 /// The flags of SEQUENCE: what the client has to know of its delegations.

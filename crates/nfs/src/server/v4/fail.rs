@@ -57,6 +57,7 @@ pub(super) fn in_minor(status: Status, minor: u32, number: Option<OperationNumbe
     match (minor, status) {
         (0, Status::WRONG_TYPE) if number == Some(Op::OPEN) => Status::SYMLINK,
         (0, Status::WRONG_TYPE) => Status::INVAL,
+        (0, Status::DELEG_REVOKED) => Status::BAD_STATEID,
         (0, Status::SYMLINK) if number == Some(Op::LOOKUPP) => Status::NOTDIR,
         (0, Status::SYMLINK) if !matches!(number, Some(Op::OPEN | Op::LOOKUP | Op::SECINFO)) => Status::INVAL,
         (0, _) => status,

@@ -8,7 +8,7 @@
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
-//!   wanting.rs ─► delegations.rs ─► backchannel.rs                  4.1: what clients may cache, and how it is recalled
+//!   wanting.rs ─► delegations.rs ─► calling.rs (4.0), backchannel.rs (4.1)   what clients may cache, and how it is recalled
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, xattrs.rs                                            4.2: ranges that no data travel for, extended attributes
 //!   fail.rs                                                         the one map from facts of the tree to statuses
@@ -17,6 +17,7 @@
 mod acls;
 mod attributes;
 mod backchannel;
+mod calling;
 mod changing;
 mod client;
 mod clients;
@@ -53,6 +54,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
+use vfs::state::Party;
 use vfs::{FileId, Payload, Volume};
 use wire::{Reader, Writer};
 
@@ -127,6 +129,11 @@ async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
     }
     let count_at = w.len() - 4;
     let mut compound = Compound::new(call, &head, start);
+    if head.minor == 0
+        && let Some(client) = call.service.nfs4.back.client_of(call.origin)
+    {
+        let _ = call.party.set(Party::client(client.party)); // nothing has set it
+    }
     if head.minor > 0 {
         compound.digest = sequencing::digest(call, r.clone().rest());
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::calling::CallPath;
 use super::client::{Client, Principal};
 use super::creation::Creation;
 use crate::wire::v4::types::{Status, Verifier};
@@ -16,11 +17,19 @@ const CONFIRMED: usize = 16_384;
 /// The most clients that have not confirmed their names. The oldest ones are forgotten.
 const WAITING: usize = 1_024;
 
-/// Where a client of minor version 0 can be called: the transport and the address.
+/// Where a client of minor version 0 says that it can be called: the transport and the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Callback {
+pub(super) struct Place {
     pub(super) net: Vec<u8>,
     pub(super) address: Vec<u8>,
+}
+
+/// The same, and how.
+#[derive(Clone)]
+pub(super) struct Callback {
+    pub(super) place: Place,
+    /// `None`: the server cannot call it.
+    pub(super) path: Option<Arc<CallPath>>,
 }
 
 /// How a client registers.

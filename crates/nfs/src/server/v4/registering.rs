@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use wire::Writer;
 
+use super::calling::CallPath;
 use super::client::Principal;
 use super::clients::Refused;
 use super::fail::Fail;
-use super::names::Callback;
+use super::names::{Callback, Entered, Place};
 use crate::server::Service;
 use crate::server::rpc::Call;
 use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};
@@ -17,7 +18,9 @@ use crate::wire::xdr::Encode;
 /// SETCLIENTID.
 pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut Writer) -> Result<(), Fail> {
     let Address { net, address } = request.callback;
-    let callback = Callback { net: net.to_vec(), address: address.to_vec() };
+    let place = Place { net: net.to_vec(), address: address.to_vec() };
+    let path = CallPath::to(&place, request.program, request.callback_ident, call.origin);
+    let callback = Callback { place, path };
     let (name, verifier, principal) = (&*request.id, request.verifier, Principal::of(call));
     match call.service.nfs4.claim((name, verifier), principal, callback) {
         Ok((client, verifier)) => {
@@ -25,7 +28,7 @@ pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut 
             Ok(())
         }
         Err(Refused::Status(status)) => Err(status.into()),
-        Err(Refused::InUse(Callback { net, address })) => {
+        Err(Refused::InUse(Place { net, address })) => {
             let mut body = Writer::new();
             let (net, address) = (NetId::new(&net), UniversalAddress::new(&address));
             Address { net, address }.encode(&mut body);
@@ -38,18 +41,32 @@ pub(super) fn set_client_id(call: &Call<'_>, request: &SetClientId<'_>, w: &mut 
 pub(super) fn confirm(call: &Call<'_>, request: &SetClientIdConfirm) -> Result<(), Fail> {
     let service: &Arc<Service> = call.service;
     let confirm = || service.nfs4.confirm(request.client, request.verifier, Principal::of(call));
-    let ended = match confirm() {
+    let entered = match confirm() {
         Err(Status::RESOURCE) if service.end_most_silent() => confirm()?,
         done => done?,
     };
-    if let Some(former) = ended {
-        service.end_client(&former);
+    if let Some(Entered { client, former }) = entered {
+        if let Some(former) = former {
+            service.end_client(&former);
+        }
+        service.nfs4.back.note_client(call.origin, &client);
+        if let Some(path) = client.call_path() {
+            path.prove(service);
+        }
     }
     service.watch_leases();
     Ok(())
 }
 
-/// RENEW.
-pub(super) fn renew(call: &Call<'_>, client: u64) -> Result<(), Fail> {
-    Ok(call.service.nfs4.renew(client)?)
+/// RENEW: CB_PATH_DOWN tells a client with delegations that it cannot be called, RFC 7530 16.28.4.
+pub(super) fn renew(call: &Call<'_>, id: u64) -> Result<(), Fail> {
+    let client = call.service.nfs4.renew(id)?;
+    call.service.nfs4.back.note_client(call.origin, &client);
+    if client.is_callable() {
+        return Ok(());
+    }
+    if let Some(path) = client.call_path() {
+        path.prove(call.service);
+    }
+    if client.has_delegations() { Err(Status::CB_PATH_DOWN.into()) } else { Ok(()) }
 }

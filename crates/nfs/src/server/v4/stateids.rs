@@ -18,7 +18,12 @@ impl Compound<'_> {
     pub(super) fn client(&self, sent: u64) -> Result<Arc<Client>, Status> {
         match &self.sequenced {
             Some(sequenced) => Ok(sequenced.client().clone()),
-            None => self.call.service.nfs4.client(sent),
+            None => {
+                let clients = &self.call.service.nfs4;
+                let client = clients.client(sent)?;
+                clients.back.note_client(self.call.origin, &client);
+                Ok(client)
+            }
         }
     }
 

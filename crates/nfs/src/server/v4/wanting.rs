@@ -177,8 +177,7 @@ async fn granted(
     target: &Target,
     allows: Use,
 ) -> Result<Result<Arc<Delegation>, Why>, Fail> {
-    let session = compound.sequenced.as_ref().ok_or(Status::OP_NOT_IN_SESSION)?.session();
-    if !session.is_callable(compound.call.service) {
+    if !compound.is_callable(client) {
         return Ok(Err(Why::NoResource));
     }
     let access = if allows == Use::Write { Modes::READ.union(Modes::WRITE) } else { Modes::READ };

@@ -1,5 +1,5 @@
-//! The calls of a server to a client of minor version 1, RFC 8881 20: CB_COMPOUND of CB_SEQUENCE and CB_RECALL. The layouts
-//! are those of RFC 5662.
+//! The calls of a server to its clients, RFC 7530 15, RFC 8881 20 and RFC 7862 16: CB_COMPOUND of CB_RECALL or CB_OFFLOAD, in
+//! sessions after CB_SEQUENCE. The layouts are those of RFC 7531, RFC 5662 and RFC 7863.
 
 use super::sessions::SessionId;
 use super::types::*;
@@ -15,11 +15,13 @@ pub const CB_COMPOUND: u32 = 1;
 const RECALL: u32 = 4;
 /// OP_CB_SEQUENCE.
 const SEQUENCE: u32 = 11;
+/// OP_CB_OFFLOAD.
+const OFFLOAD: u32 = 15;
 /// What follows the status in CB_SEQUENCE4resok: the session, its sequence number and three slots.
 const SEQUENCE_RESULT: usize = 16 + 4 * 4;
 
 record! {
-    /// CB_SEQUENCE4args, 20.9, without lists of referring calls.
+    /// CB_SEQUENCE4args, RFC 8881 20.9, without lists of referring calls.
     pub struct CallbackSequence {
         pub session: SessionId,
         pub sequence: u32,
@@ -31,7 +33,7 @@ record! {
         pub referring: u32,
     }
 
-    /// CB_RECALL4args, 20.2.
+    /// CB_RECALL4args, RFC 7530 15.2 and RFC 8881 20.2.
     pub struct Recall<'a> {
         pub state: StateId,
         /// The file is about to be emptied: the client need not write what it has in its cache.
@@ -40,68 +42,134 @@ record! {
     }
 }
 
-/// CB_COMPOUND4args that recall a delegation, as a client of this minor version understands them.
+/// CB_OFFLOAD4args, RFC 7862 16.1: a copy that goes on after its reply has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecallCall<'a> {
-    pub minor: u32,
-    pub sequence: CallbackSequence,
-    pub recall: Recall<'a>,
+pub struct Offload<'a> {
+    pub handle: FileHandle<'a>,
+    /// The copy.
+    pub state: StateId,
+    /// NFS4_OK: all is copied.
+    pub status: Status,
+    /// How many bytes are copied.
+    pub count: u64,
+    /// Of a copy that has succeeded: whether the data are on the disk, and the write verifier.
+    pub stable: StableHow,
+    pub verifier: Verifier,
 }
 
-impl Encode for RecallCall<'_> {
+impl Encode for Offload<'_> {
     fn encode(&self, w: &mut Writer) {
-        Tag::new(b"").encode(w);
-        // callback_ident has no meaning in a session, RFC 8881 20.8.3.
-        put_words(w, &[self.minor, 0, 2, SEQUENCE]);
-        self.sequence.encode(w);
-        w.u32_be(RECALL);
-        self.recall.encode(w);
+        self.handle.encode(w);
+        self.state.encode(w);
+        self.status.encode(w);
+        if self.status == Status::OK {
+            None::<StateId>.encode(w); // there is nothing more to wait for
+        }
+        self.count.encode(w);
+        if self.status == Status::OK {
+            self.stable.encode(w);
+            self.verifier.encode(w);
+        }
     }
 }
 
-/// CB_COMPOUND4res of a [`RecallCall`].
+/// What the server wants of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RecallReply {
-    /// The status of CB_SEQUENCE.
-    pub sequence: Status,
-    /// The status of CB_RECALL, if the client executed it.
-    pub recall: Option<Status>,
+pub enum Callback<'a> {
+    Recall(Recall<'a>),
+    Offload(Offload<'a>),
 }
 
-impl Decode<'_> for RecallReply {
+impl Encode for Callback<'_> {
+    fn encode(&self, w: &mut Writer) {
+        match self {
+            Self::Recall(recall) => {
+                w.u32_be(RECALL);
+                recall.encode(w);
+            }
+            Self::Offload(offload) => {
+                w.u32_be(OFFLOAD);
+                offload.encode(w);
+            }
+        }
+    }
+}
+
+/// CB_COMPOUND4args.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CallbackCall<'a> {
+    pub minor: u32,
+    /// The name that the client of minor version 0 has given the callback. It has no meaning in a session, RFC 8881 20.8.3.
+    pub ident: u32,
+    /// From minor version 1.
+    pub sequence: Option<CallbackSequence>,
+    pub callback: Callback<'a>,
+}
+
+impl Encode for CallbackCall<'_> {
+    fn encode(&self, w: &mut Writer) {
+        Tag::new(b"").encode(w);
+        put_words(w, &[self.minor, self.ident, 1 + u32::from(self.sequence.is_some())]);
+        if let Some(sequence) = &self.sequence {
+            w.u32_be(SEQUENCE);
+            sequence.encode(w);
+        }
+        self.callback.encode(w);
+    }
+}
+
+/// CB_COMPOUND4res.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallbackReply {
+    /// The client has executed nothing, for this reason: of CB_SEQUENCE, or of the whole call.
+    Refused(Status),
+    /// The call had its turn in the session, if it was in one, and this is the status of what it wanted. `None`: the client has
+    /// executed no more than CB_SEQUENCE.
+    Executed { in_session: bool, status: Option<Status> },
+}
+
+impl Decode<'_> for CallbackReply {
     fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let status = Status::decode(r)?;
+        let whole = Status::decode(r)?;
         Tag::decode(r)?;
         let results = r.u32_be()?;
         if results == 0 {
-            return Ok(Self { sequence: status, recall: None });
+            return Ok(Self::Refused(whole));
         }
-        if r.u32_be()? != SEQUENCE {
-            return Err(Malformed("another operation than CB_SEQUENCE"));
+        let (operation, status) = (r.u32_be()?, Status::decode(r)?);
+        match operation {
+            SEQUENCE if status != Status::OK => return Ok(Self::Refused(status)),
+            SEQUENCE => r.skip(SEQUENCE_RESULT)?,
+            RECALL | OFFLOAD => return Ok(Self::Executed { in_session: false, status: Some(status) }),
+            _ => return Err(Malformed("another operation than those of the call")),
         }
-        let sequence = Status::decode(r)?;
-        if sequence != Status::OK || results == 1 {
-            return Ok(Self { sequence, recall: None });
+        if results == 1 {
+            return Ok(Self::Executed { in_session: true, status: None });
         }
-        r.skip(SEQUENCE_RESULT)?;
-        if r.u32_be()? != RECALL {
-            return Err(Malformed("another operation than CB_RECALL"));
+        match r.u32_be()? {
+            RECALL | OFFLOAD => Ok(Self::Executed { in_session: true, status: Some(Status::decode(r)?) }),
+            _ => Err(Malformed("another operation than those of the call")),
         }
-        Ok(Self { sequence, recall: Some(Status::decode(r)?) })
     }
 }
 
-impl Encode for RecallReply {
+/// Of a recall, for tests and fuzzing.
+impl Encode for CallbackReply {
     fn encode(&self, w: &mut Writer) {
-        let status = self.recall.filter(|_| self.sequence == Status::OK).unwrap_or(self.sequence);
-        status.encode(w);
+        let (whole, in_session, results) = match *self {
+            Self::Refused(status) => (status, false, None),
+            Self::Executed { in_session, status } => (status.unwrap_or(Status::OK), in_session, status),
+        };
+        whole.encode(w);
         Tag::new(b"").encode(w);
-        put_words(w, &[1 + u32::from(self.recall.is_some()), SEQUENCE]);
-        self.sequence.encode(w);
-        if let Some(recall) = self.recall {
+        w.u32_be(u32::from(in_session) + u32::from(results.is_some()));
+        if in_session {
+            put_words(w, &[SEQUENCE, Status::OK.0]);
             w.zeros(SEQUENCE_RESULT);
+        }
+        if let Some(status) = results {
             w.u32_be(RECALL);
-            recall.encode(w);
+            status.encode(w);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Sessions without a socket: bytes in and out, by RFC 7530 and RFC 7531.
 
 mod acls;
+mod calling;
 mod files;
 mod hostile;
 mod leases;

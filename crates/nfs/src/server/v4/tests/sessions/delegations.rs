@@ -9,7 +9,7 @@ use wire::{Reader, Writer};
 
 use super::*;
 use crate::wire::rpc::{CallHeader, RecordMark, ReplyHeader};
-use crate::wire::v4::callbacks::{CB_NULL, RecallReply};
+use crate::wire::v4::callbacks::{CB_NULL, CallbackReply};
 use crate::wire::v4::types::Status;
 use crate::wire::xdr::{Decode, Encode};
 
@@ -40,7 +40,7 @@ fn connected(client: &Client, recall: Status) -> Calls {
         let mut w = Writer::new();
         ReplyHeader::success(header.xid).encode(&mut w);
         if header.procedure != CB_NULL {
-            RecallReply { sequence: Status::OK, recall: Some(recall) }.encode(&mut w);
+            CallbackReply::Executed { in_session: true, status: Some(recall) }.encode(&mut w);
         }
         service.upgrade().expect("a server").nfs4.back.replied(origin, &Bytes::from(w.into_bytes()));
         true
