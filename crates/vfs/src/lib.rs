@@ -26,6 +26,7 @@ mod permission;
 mod pool;
 pub mod quota;
 mod restoring;
+pub mod scrub;
 mod site;
 pub mod state;
 pub mod streams;

@@ -16,7 +16,7 @@ use crate::{Access, Attributes, Caller, Error, Result, Time};
 
 /// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
 /// system may have stored ACLs.
-const KEY_FILE: &[u8] = b"acl-key";
+pub(crate) const KEY_FILE: &[u8] = b"acl-key";
 const SHARDS: usize = 16;
 /// Files remembered, of all shards, unless another limit is set.
 const REMEMBERED: usize = 16 * 1_024;
@@ -142,6 +142,11 @@ impl Known {
             shard.read.insert(file, (changed, read.clone()));
         }
         Ok(read)
+    }
+
+    /// Whether one of the keys has sealed this value of the attribute.
+    pub(crate) fn has_sealed(&self, value: &[u8]) -> bool {
+        self.keys.lock().iter().any(|(_, key)| Stored::open(key, value).is_some())
     }
 
     /// The key that seals ACLs on the file system of this folder; made if there is none.

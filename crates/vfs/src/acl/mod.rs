@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub use self::beside_mode::before_mode;
 pub(crate) use self::creating::New;
 pub(crate) use self::enforce::server;
-pub(crate) use self::known::Known;
+pub(crate) use self::known::{KEY_FILE, Known};
 pub use self::mode::entries_of_mode;
 pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;

@@ -399,6 +399,17 @@ pub(crate) fn file_key(object: &dyn Object) -> FileKey {
     (object.id().device, object.key().local())
 }
 
+/// Whether [`Backend::by_key`] finds the file that a key names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finds {
+    /// If it exists: `Stale` is certain.
+    Always,
+    /// If it was seen before, or a search finds it; its entry has the same key.
+    IfSeen,
+    /// Files have keys of another form now.
+    Never,
+}
+
 /// One volume's store.
 pub trait Backend: Send + Sync {
     /// The backend behind this one, if this one is a wrapper. What a wrapper does not do itself goes there.
@@ -413,6 +424,10 @@ pub trait Backend: Send + Sync {
     fn root(&self) -> Result<Found>;
     /// The file with this key, wherever it is by now; `Stale` when it is gone.
     fn by_key(&self, key: &HostKey) -> Result<Found>;
+    /// Whether `by_key` finds files with keys like this one.
+    fn finds(&self, key: &HostKey) -> Finds {
+        self.behind().map_or(Finds::Always, |behind| behind.finds(key))
+    }
     /// The stored names from the share's folder down to a file, as far as the host can say without looking: a hint, which
     /// may be wrong.
     fn path_hint(&self, _object: &dyn Object) -> Option<Vec<Vec<u8>>> {

@@ -39,10 +39,8 @@ pub(crate) struct Inhibited {
 impl Inhibited {
     /// Takes in what is noted on the root of a share or mount.
     pub(crate) fn look(&self, home: &dyn Object) -> Result<()> {
-        match home.xattr(NOTE) {
-            Ok(_) => self.any.store(true, Ordering::Release),
-            Err(Error::NoSuchAttribute | Error::NotSupported) => {}
-            Err(other) => return Err(other),
+        if has_note(home)? {
+            self.any.store(true, Ordering::Release);
         }
         Ok(())
     }
@@ -65,8 +63,7 @@ impl Inhibited {
         if !self.to_note.swap(false, Ordering::AcqRel) {
             return;
         }
-        let noted =
-            backend.root().and_then(|root| root.object.set_xattr(server(), NOTE, b"1", XattrMode::Set));
+        let noted = backend.root().and_then(|root| note(&*root.object));
         if let Err(error) = noted {
             tracing::debug!(%error, "not noted that the volume has locked files");
         }
@@ -90,6 +87,20 @@ impl Inhibited {
         let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
+}
+
+/// Whether it is noted on a folder that there may be such files.
+pub(crate) fn has_note(home: &dyn Object) -> Result<bool> {
+    match home.xattr(NOTE) {
+        Ok(_) => Ok(true),
+        Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(false),
+        Err(other) => Err(other),
+    }
+}
+
+/// Notes on a folder that there may be such files.
+pub(crate) fn note(home: &dyn Object) -> Result<()> {
+    home.set_xattr(server(), NOTE, b"1", XattrMode::Set)
 }
 
 impl Volume {

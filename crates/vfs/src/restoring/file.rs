@@ -10,7 +10,7 @@ use crate::streams::{STORE, find_or_make};
 use crate::{Access, Beside, Error, Kind, Node, Result, SetAttributes, SetTime};
 
 /// In the server's own folder for streams: copies of files that are not whole yet.
-const STAGING: &[u8] = b"restoring";
+pub(crate) const STAGING: &[u8] = b"restoring";
 /// Bytes that are copied at once.
 pub(super) const PIECE: usize = 1 << 20;
 

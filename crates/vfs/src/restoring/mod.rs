@@ -29,6 +29,8 @@ use crate::finding::paths::MAX_PATH_DEPTH;
 use crate::state::{ClientId, Party};
 use crate::{Actor, Caller, Error, HostKey, Kind, Node, Result, Time, Volume};
 
+pub(crate) use self::file::STAGING;
+
 /// Files with several names that are remembered, so that their names stay one file.
 const MOST_LINKED: usize = 100_000;
 

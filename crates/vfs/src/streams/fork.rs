@@ -213,7 +213,7 @@ impl Streams {
 
     /// Moves a fork that cannot grow where it is (other entries follow it, no row names it, it is
     /// not in a sidecar) behind a header of its own. The new sidecar appears whole.
-    fn move_fork(&self, file: &File<'_>) -> Result<()> {
+    pub(crate) fn move_fork(&self, file: &File<'_>) -> Result<()> {
         self.absorb(file)?; // entries that the new header has no place for
         let old = self.sidecar(file)?;
         match old.as_ref().and_then(Sidecar::parsed) {

@@ -13,9 +13,9 @@ mod elsewhere;
 mod fork;
 mod metadata;
 mod named;
-mod pair;
-mod sidecar;
-mod store;
+pub(crate) mod pair;
+pub(crate) mod sidecar;
+pub(crate) mod store;
 mod style;
 #[cfg(test)]
 mod tests;
@@ -48,14 +48,14 @@ use crate::homes::Homes;
 use crate::mac::layout;
 
 /// The [`HostKey`] of the file that a sidecar belongs to. On the sidecar.
-const OWNER: &[u8] = b"user.fourfold.owner";
+pub(crate) const OWNER: &[u8] = b"user.fourfold.owner";
 /// The fingerprint of the sidecar's head that the model knows already. On the sidecar.
 const ABSORBED: &[u8] = b"user.fourfold.absorbed";
 /// Where a file's sidecar is, or was before the file was last moved. On the file. If the file is not there any more, a
 /// crash or a program on the host has separated them.
-const MOVING: &[u8] = b"user.fourfold.moving";
+pub(crate) const MOVING: &[u8] = b"user.fourfold.moving";
 /// The [`HostKey`] of the sidecar that a client wrote as a file. On the file.
-const SIDECAR: &[u8] = b"user.fourfold.sidecar";
+pub(crate) const SIDECAR: &[u8] = b"user.fourfold.sidecar";
 
 /// A file by its place: the folder, its stored name there, and the file itself.
 #[derive(Clone, Copy)]

@@ -116,6 +116,11 @@ impl Streams {
         Ok(attributes)
     }
 
+    /// Whether a stream is an attribute of its file, so that a file of the store does not count.
+    pub(crate) fn has_attribute(&self, object: &dyn Object, name: &[u8]) -> Result<bool> {
+        Ok(self.attributes(object)?.iter().any(|(known, _)| known == name))
+    }
+
     /// The length of a stream.
     pub fn stream_len(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<u64> {
         match self.open_stream(caller, file, name)? {

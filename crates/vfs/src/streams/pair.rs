@@ -27,7 +27,7 @@ use crate::{Caller, Error, HostKey, Kind, Result};
 /// How many moves of sidecars are remembered.
 const REMEMBERED: usize = 256;
 
-type Place = (HostKey, Vec<u8>);
+pub(crate) type Place = (HostKey, Vec<u8>);
 
 /// Places that sidecars lately moved from and to.
 #[derive(Default)]
@@ -371,7 +371,7 @@ fn claim(pair: &Pair) -> Result<()> {
 }
 
 /// Notes on a file where its sidecar is.
-pub(super) fn mark(object: &dyn Object, folder: &dyn Object, sidecar_name: &[u8]) -> Result<()> {
+pub(crate) fn mark(object: &dyn Object, folder: &dyn Object, sidecar_name: &[u8]) -> Result<()> {
     let key = folder.key().local();
     let mut place = vec![key.as_bytes().len() as u8];
     place.extend_from_slice(key.as_bytes());
@@ -379,7 +379,8 @@ pub(super) fn mark(object: &dyn Object, folder: &dyn Object, sidecar_name: &[u8]
     object.set_xattr(&Caller::root(), MOVING, &place, XattrMode::Set)
 }
 
-fn unpack(mark: &[u8]) -> Option<Place> {
+/// The folder and the name in a mark; `None` if it is no mark.
+pub(crate) fn unpack(mark: &[u8]) -> Option<Place> {
     let (&length, rest) = mark.split_first()?;
     let (key, name) = rest.split_at_checked(usize::from(length))?;
     let name = name.to_vec();
@@ -388,13 +389,13 @@ fn unpack(mark: &[u8]) -> Option<Place> {
 
 /// Notes where a file's sidecar is now, so that it is found if a program on the host moves the file.
 /// If the host has no room for that, such a move is not noticed.
-pub(super) fn mark_again(object: &dyn Object, at: (&dyn Object, &[u8])) -> Result<()> {
+pub(crate) fn mark_again(object: &dyn Object, at: (&dyn Object, &[u8])) -> Result<()> {
     match mark(object, at.0, &layout::sidecar_name(at.1)) {
         Err(Error::NoSpace | Error::FileTooLarge | Error::TooMany | Error::NotSupported) => unmark(object),
         other => other,
     }
 }
 
-pub(super) fn unmark(object: &dyn Object) -> Result<()> {
+pub(crate) fn unmark(object: &dyn Object) -> Result<()> {
     found(object.remove_xattr(&Caller::root(), MOVING)).map(drop)
 }

@@ -40,9 +40,9 @@ pub(super) struct Absorbed {
 const INFO_PRINT: &[u8] = b"com.apple.FinderInfo=";
 
 /// A file's sidecar, as it was when looked at.
-pub(super) struct Sidecar {
+pub(crate) struct Sidecar {
     pub(super) object: Arc<dyn Object>,
-    pub(super) attributes: Attributes,
+    pub(crate) attributes: Attributes,
     /// Whether it names the file that it belongs to. Those that Netatalk, Samba and macOS write do
     /// not.
     pub(super) owned: bool,
@@ -65,7 +65,8 @@ pub(super) struct Layout {
 }
 
 impl Sidecar {
-    pub(super) fn parsed(&self) -> Option<SidecarHead<'_>> {
+    /// What its beginning says; `None` if it is not AppleDouble.
+    pub(crate) fn parsed(&self) -> Option<SidecarHead<'_>> {
         sidecar::parse(&self.head, self.attributes.size).ok()
     }
 
@@ -274,7 +275,7 @@ impl Sidecar {
 }
 
 /// Looks at what is in a sidecar.
-pub(super) fn read(there: Found, owned: bool) -> Result<Sidecar> {
+pub(crate) fn read(there: Found, owned: bool) -> Result<Sidecar> {
     let (object, attributes) = (there.object, there.attributes);
     let mut sidecar = Sidecar { object, attributes, owned, head: Vec::new() };
     if attributes.size > 0 {
@@ -290,7 +291,7 @@ pub(super) fn read(there: Found, owned: bool) -> Result<Sidecar> {
 }
 
 /// The key of the file that a sidecar names as its own.
-pub(super) fn owner(sidecar: &dyn Object) -> Result<Option<HostKey>> {
+pub(crate) fn owner(sidecar: &dyn Object) -> Result<Option<HostKey>> {
     let owner = found(sidecar.xattr(OWNER))?.and_then(|bytes| HostKey::new(&bytes));
     Ok(owner.map(|owner| owner.beside(&sidecar.key())))
 }

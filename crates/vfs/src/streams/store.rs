@@ -16,9 +16,9 @@ use crate::{Attributes, Caller, Error, HostKey, Result};
 /// the file's [`HostKey`] in hexadecimal.
 pub const STORE: &[u8] = b".fourfold-streams";
 /// In a file's folder: its sidecar.
-pub(super) const SIDECAR: &[u8] = b"sidecar";
+pub(crate) const SIDECAR: &[u8] = b"sidecar";
 /// In a file's folder: something not finished.
-pub(super) const UNFINISHED: &[u8] = b"unfinished";
+pub(crate) const UNFINISHED: &[u8] = b"unfinished";
 /// The longest name of a file, on any host.
 const LONGEST_FILE: usize = 255;
 const STREAM_PREFIX: &[u8] = b"s.";
@@ -50,6 +50,20 @@ pub(super) fn note_name(object: &dyn Object, name: &[u8]) -> Result<()> {
         return Ok(());
     }
     object.set_xattr(&Caller::root(), NAME, name, XattrMode::Set)
+}
+
+/// Whether a file in a file's folder has a name as those of streams have.
+pub(crate) fn is_stream_file(file: &[u8]) -> bool {
+    file.starts_with(STREAM_PREFIX) || file.starts_with(LONG_PREFIX)
+}
+
+/// The name of the stream in a file; `None` if the file does not say it, or says another one.
+pub(crate) fn name_of_stream(file: &[u8], object: &dyn Object) -> Result<Option<Vec<u8>>> {
+    let name = match file.starts_with(LONG_PREFIX) {
+        true => found(object.xattr(NAME))?,
+        false => stream_of(file),
+    };
+    Ok(name.filter(|name| stream_file(name) == file))
 }
 
 /// The file of a stream in a file's folder.
@@ -99,11 +113,11 @@ pub(super) fn stream_of(file: &[u8]) -> Option<Vec<u8>> {
     Some(name)
 }
 
-pub(super) fn folder_name(key: &HostKey) -> Vec<u8> {
+pub(crate) fn folder_name(key: &HostKey) -> Vec<u8> {
     format!("{:?}", key.local()).into_bytes()
 }
 
-pub(super) fn folder_key(name: &[u8]) -> Option<HostKey> {
+pub(crate) fn folder_key(name: &[u8]) -> Option<HostKey> {
     let digits = std::str::from_utf8(name).ok().filter(|name| name.len() % 2 == 0)?;
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     let bytes: Option<Vec<u8>> = (0..digits.len()).step_by(2).map(byte).collect();
@@ -112,7 +126,7 @@ pub(super) fn folder_key(name: &[u8]) -> Option<HostKey> {
 
 impl Streams {
     /// The store's folder for a file, if there is one.
-    pub(super) fn stored(&self, key: &HostKey) -> Result<Option<Arc<dyn Object>>> {
+    pub(crate) fn stored(&self, key: &HostKey) -> Result<Option<Arc<dyn Object>>> {
         if !self.has_store(key)? {
             return Ok(None);
         }
@@ -134,7 +148,8 @@ impl Streams {
         self.homes.site.stored_changes.load(Ordering::Acquire)
     }
 
-    pub(super) fn note_stored_change(&self) {
+    /// The set of files that have streams in a store has changed.
+    pub(crate) fn note_stored_change(&self) {
         self.homes.site.stored_changes.fetch_add(1, Ordering::AcqRel);
     }
 
@@ -187,7 +202,7 @@ impl Streams {
 
     /// The store's folder for a file, made if need be. `NotPermitted` if something else is in the
     /// store's place.
-    pub(super) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
+    pub(crate) fn make_stored(&self, key: &HostKey) -> Result<Arc<dyn Object>> {
         if let Some(folder) = self.stored(key)? {
             return Ok(folder);
         }
@@ -238,7 +253,7 @@ pub(crate) fn find_or_make(folder: &dyn Object, name: &[u8], new: NewKind<'_>, m
 }
 
 /// All names in a folder, but `.` and `..`.
-pub(super) fn names(folder: &dyn Object) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn names(folder: &dyn Object) -> Result<Vec<Vec<u8>>> {
     let mut names = Vec::new();
     folder.list(0, &mut |entry| {
         if !matches!(entry.name, b"." | b"..") {

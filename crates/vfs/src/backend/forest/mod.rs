@@ -32,7 +32,7 @@ use self::object::ForestObject;
 use self::offered::{FIRST_TREE, OfferedFolder};
 use self::table::{Attached, Place, Shared};
 use self::watches::SnapshotWatches;
-use super::{Backend, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
+use super::{Backend, Finds, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
 use crate::acl::server;
 use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, Time};
 
@@ -208,6 +208,13 @@ impl Backend for Forest {
         match self.offered_by(key) {
             Some(of) => self.shared.offered_in(&self.shared.main.by_key(&of)?.object),
             None => self.shared.found(None, self.shared.main.by_key(key)?),
+        }
+    }
+
+    fn finds(&self, key: &HostKey) -> Finds {
+        match self.tree_of(key) {
+            Some((tree, inner)) => tree.tree.backend.finds(&inner),
+            None => self.shared.main.finds(key),
         }
     }
 

@@ -40,7 +40,7 @@ use self::mounts::Mounts;
 use self::object::{HostObject, attributes_of};
 use self::private::Private;
 use self::watch::Watches;
-use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
+use super::{Backend, Finds, Found, Limits, Object, Space, WatchEvent, WatchId};
 use crate::quota::Meter;
 use crate::{Caller, Error, FileId, HostKey, LastingKey, Result};
 
@@ -203,6 +203,14 @@ impl Backend for Host {
             return Err(Error::Stale);
         }
         Ok(found)
+    }
+
+    fn finds(&self, key: &HostKey) -> Finds {
+        match (self.shared.mount.is_some(), handle::is_by_birth(key)) {
+            (true, false) => Finds::Always,
+            (false, true) => Finds::IfSeen,
+            _ => Finds::Never,
+        }
     }
 
     fn path_hint(&self, object: &dyn Object) -> Option<Vec<Vec<u8>>> {
