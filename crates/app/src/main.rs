@@ -49,6 +49,7 @@ mod restoring;
 mod rights;
 mod running;
 mod say;
+mod scrub;
 mod serve;
 mod slow;
 mod smb_view;
@@ -86,6 +87,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Adopt(arguments) => adopt::run(&arguments),
         cli::Command::Explain(arguments) => explain::run(&arguments),
         cli::Command::Names(arguments) => names::run(&arguments),
+        cli::Command::Scrub(arguments) => scrub::run(&arguments),
         cli::Command::Fork(arguments) => fork::run(&arguments),
         cli::Command::Create(arguments) => dataset::create(&arguments),
         cli::Command::Destroy(arguments) => dataset::destroy(&arguments),

@@ -110,6 +110,13 @@ pub(crate) fn forget(state: &Path) -> io::Result<()> {
     if stored.clean { Stored { clean: false, ..stored }.write(state) } else { Ok(()) }
 }
 
+/// What a folder took when the last server stopped, if that was exact and nothing was counted since.
+pub(crate) fn exact_sum(state: &Path, folder: &Path) -> Option<u64> {
+    let stored = Stored::read(state);
+    let sum = stored.folders.get(folder).filter(|sum| stored.clean && sum.exact)?;
+    Some(sum.used)
+}
+
 impl Stored {
     fn read(state: &Path) -> Self {
         let text = fs::read(state.join(FILE)).unwrap_or_default();
@@ -233,6 +240,26 @@ impl Quotas {
             self.is_counting.store(false, Ordering::Release);
             tracing::warn!(%error, "the files cannot be counted for the quota");
         }
+    }
+
+    /// What a folder takes, if the server counts that and knows it.
+    pub(crate) fn counted_sum(&self, folder: &Path) -> Option<u64> {
+        let table = self.table.lock();
+        let kept = table.kept.get(folder).filter(|kept| matches!(kept.way, Way::Counted))?;
+        kept.quota.used().filter(|_| kept.quota.is_exact())
+    }
+
+    /// Counts the files of a folder now.
+    pub(crate) fn count_now(&self, folder: &Path) -> anyhow::Result<()> {
+        let quota = self.table.lock().kept.get(folder).map(|kept| kept.quota.clone());
+        let Some(quota) = quota else { anyhow::bail!("the server does not count it any more") };
+        if self.is_counting.swap(true, Ordering::AcqRel) {
+            anyhow::bail!("the files of a share are being counted now");
+        }
+        let done = host::recount(folder, Some(&self.state), &quota);
+        self.is_counting.store(false, Ordering::Release);
+        anyhow::ensure!(done?, "too much changed while the files were counted");
+        Ok(())
     }
 
     /// The server stops, and no file is changed any more: the sums stay exact.

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use admin::control::{
     AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, ShareStatus, SlowOperation, Status,
+    Progress, Report, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, ShareStatus, SlowOperation,
+    Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -103,6 +104,16 @@ pub(crate) trait View: Send + Sync {
         _request: &RestoreRequest,
         _progress: &dyn Fn(Progress) -> bool,
     ) -> Option<anyhow::Result<RestoreReport>> {
+        None
+    }
+
+    /// Scrubs a share, if this knows the shares' folders.
+    fn scrub(
+        &self,
+        _current: &Arc<Current>,
+        _request: &ScrubRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Option<anyhow::Result<ScrubReport>> {
         None
     }
 
@@ -304,6 +315,20 @@ impl Report for Running {
     ) -> Result<RestoreReport, Vec<String>> {
         let current = self.current();
         let ask = |view: &Arc<dyn View>| view.restore(&current, &request, progress);
+        match as_ourselves(|| self.views.iter().find_map(ask)) {
+            Ok(Some(report)) => report.map_err(|error| vec![format!("{error:#}")]),
+            Ok(None) => Err(vec!["this server has no shares".into()]),
+            Err(error) => Err(vec![error.to_string()]),
+        }
+    }
+
+    fn scrub(
+        &self,
+        request: ScrubRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<ScrubReport, Vec<String>> {
+        let current = self.current();
+        let ask = |view: &Arc<dyn View>| view.scrub(&current, &request, progress);
         match as_ourselves(|| self.views.iter().find_map(ask)) {
             Ok(Some(report)) => report.map_err(|error| vec![format!("{error:#}")]),
             Ok(None) => Err(vec!["this server has no shares".into()]),

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use admin::control::{LeaseStatus, LockStatus, OpenStatus, Progress, RestoreReport, RestoreRequest, Status};
+use admin::control::{
+    LeaseStatus, LockStatus, OpenStatus, Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest,
+    Status,
+};
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use lock::{Mutex, rank};
@@ -25,7 +28,7 @@ use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Untrusted, Volume, Volume
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::Shown;
-use crate::{gates, privileges, restoring};
+use crate::{gates, privileges, restoring, scrub};
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
@@ -48,6 +51,8 @@ pub(crate) struct Volumes {
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
+    /// A scrub is going on.
+    scrubbing: AtomicBool,
 }
 
 #[derive(Clone)]
@@ -138,8 +143,8 @@ impl Volumes {
         let cache = CacheBudget::new(LISTINGS);
         let files = KeptFiles::new(privileges::files_to_keep_open());
         let (site, quotas, known) = (Arc::default(), Arc::new(Quotas::new(state)), Mutex::default());
-        let restoring = AtomicBool::new(false);
-        Arc::new(Self { state: state.into(), index, cache, files, site, quotas, known, restoring })
+        let (restoring, scrubbing) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Self { state: state.into(), index, cache, files, site, quotas, known, restoring, scrubbing })
     }
 
     /// The cache of listings, of all volumes.
@@ -175,6 +180,11 @@ impl Volumes {
     /// The index, which stores volumes and hosts.
     pub(crate) fn index(&self) -> &Index {
         &self.index
+    }
+
+    /// The state folder.
+    pub(crate) fn state(&self) -> &Path {
+        &self.state
     }
 
     /// The permanent identity of the share's volume.
@@ -285,10 +295,10 @@ fn set_gates(known: &HashMap<String, Known>, settings: &Settings) {
     }
 }
 
-/// A restore that is going on, until dropped.
-struct Restoring<'a>(&'a AtomicBool);
+/// A restore or a scrub that is going on, until dropped.
+struct GoingOn<'a>(&'a AtomicBool);
 
-impl Drop for Restoring<'_> {
+impl Drop for GoingOn<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
     }
@@ -374,8 +384,22 @@ impl View for Volumes {
         if self.restoring.swap(true, Ordering::AcqRel) {
             return Some(Err(anyhow::anyhow!("another restore is going on; wait for its end")));
         }
-        let _ends = Restoring(&self.restoring);
+        let _ends = GoingOn(&self.restoring);
         Some(restoring::restore(&current.settings, self, request, progress))
+    }
+
+    fn scrub(
+        &self,
+        current: &Arc<Current>,
+        request: &ScrubRequest,
+        progress: &dyn Fn(Progress) -> bool,
+    ) -> Option<anyhow::Result<ScrubReport>> {
+        if self.scrubbing.swap(true, Ordering::AcqRel) {
+            return Some(Err(anyhow::anyhow!("another scrub is going on; wait for its end")));
+        }
+        let _ends = GoingOn(&self.scrubbing);
+        let place = scrub::Place { settings: &current.settings, volumes: self, is_served: true };
+        Some(place.scrub(request, progress))
     }
 
     fn look_at_snapshots(&self) {

@@ -20,7 +20,7 @@ use super::{
 use crate::acl::{CreateAcl, New};
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
-use crate::backend::{Backend, Found, NewKind, Object, Snapshot, Space};
+use crate::backend::{Backend, Finds, Found, NewKind, Object, Snapshot, Space};
 use crate::events::{Happened, Hub};
 use crate::finding::own_folders::refuse_own;
 use crate::finding::whereabouts::Whereabouts;
@@ -226,6 +226,15 @@ impl Volume {
     /// count only `with_all_mounts`.
     pub fn keys_of(&self, file: &LastingKey, with_all_mounts: bool) -> Vec<HostKey> {
         self.backend.keys_of(file, with_all_mounts)
+    }
+
+    /// Whether a file does not exist any more, in the share or elsewhere on its file system. `false` also if that is not certain.
+    pub fn is_gone(&self, file: &LastingKey) -> bool {
+        let keys = self.backend.keys_of(file, true);
+        let is_gone = |key: &HostKey| {
+            self.backend.finds(key) == Finds::Always && self.backend.by_key(key).err() == Some(Error::Stale)
+        };
+        !keys.is_empty() && keys.iter().all(is_gone)
     }
 
     /// The opens, locks and leases of all files of the site.

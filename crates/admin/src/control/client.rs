@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, SlowOperation, Status, at_socket,
+    RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, SlowOperation, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -133,6 +133,22 @@ pub fn restore(
 ) -> Result<RestoreReport, AskError> {
     match ask_for(state, Request::Restore(request), progress)? {
         Response::Restored(report) => Ok(*report),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// Scrubs a share; `progress` is called with the number of files that were looked at.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn scrub(
+    state: &Path,
+    request: ScrubRequest,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<ScrubReport, AskError> {
+    match ask_for(state, Request::Scrub(request), progress)? {
+        Response::Scrubbed(report) => Ok(*report),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

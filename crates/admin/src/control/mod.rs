@@ -10,6 +10,7 @@
 //! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer to this and to
 //!                             "reload" there may be {"progress":{…}}, every second
 //! {"ask":"restore",…}         {"restored":{…}}; see `RestoreRequest`; progress as above
+//! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
 //! {"ask":"slowest"}           {"slowest":[{…}]}: the slowest operations since the last such request, some seconds before at most
@@ -21,6 +22,7 @@ mod client;
 mod disconnect;
 mod lun;
 mod restore;
+mod scrub;
 mod server;
 mod status;
 mod table;
@@ -29,10 +31,13 @@ pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,
 };
-pub use client::{AskError, ask, caches, disconnect, lun, reload, restore, say, slowest, snapshots, status};
+pub use client::{
+    AskError, ask, caches, disconnect, lun, reload, restore, say, scrub, slowest, snapshots, status,
+};
 pub use disconnect::Disconnect;
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
+pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
     AbsentShareStatus, AlertStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
@@ -68,6 +73,8 @@ pub enum Request {
     Lun(LunRequest),
     /// Restores files of a snapshot.
     Restore(RestoreRequest),
+    /// Looks for what is not as the server leaves it, and mends it.
+    Scrub(ScrubRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
     Snapshots,
     /// A request about caches.
@@ -88,6 +95,8 @@ pub enum Response {
     Slowest(Vec<SlowOperation>),
     /// The answer to [`Request::Restore`].
     Restored(Box<RestoreReport>),
+    /// The answer to [`Request::Scrub`].
+    Scrubbed(Box<ScrubReport>),
     /// The answer to [`CachesRequest::Show`].
     Caches(Box<CachesStatus>),
     /// The answer to [`CachesRequest::Mounts`].

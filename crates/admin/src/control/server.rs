@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, SOCKET, SlowOperation, Status, at_socket,
+    RestoreReport, RestoreRequest, SOCKET, ScrubReport, ScrubRequest, SlowOperation, Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -65,6 +65,19 @@ pub trait Report: Send + Sync + 'static {
         request: RestoreRequest,
         progress: &dyn Fn(Progress) -> bool,
     ) -> Result<RestoreReport, Vec<String>>;
+
+    /// Scrubs a share. `progress` is called with the number of files that were looked at, and answers whether the client
+    /// still waits.
+    ///
+    /// # Errors
+    /// There is no such share, or it cannot be looked at; the lines have the reasons.
+    fn scrub(
+        &self,
+        _request: ScrubRequest,
+        _progress: &dyn Fn(Progress) -> bool,
+    ) -> Result<ScrubReport, Vec<String>> {
+        Err(vec!["this server has no shares".into()])
+    }
 
     /// Shows clients the snapshots that the shares have now.
     ///
@@ -210,6 +223,10 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
         },
         Request::Restore(request) => match report.restore(request, &progress) {
             Ok(report) => Response::Restored(Box::new(report)),
+            Err(lines) => Response::Refused(lines),
+        },
+        Request::Scrub(request) => match report.scrub(request, &progress) {
+            Ok(report) => Response::Scrubbed(Box::new(report)),
             Err(lines) => Response::Refused(lines),
         },
         Request::Slowest => Response::Slowest(report.slowest()),

@@ -16,6 +16,7 @@
 //!                           └─► next of the block ──► id, and two rows wait ─► the index's writer ─► one commit
 //! ```
 
+pub mod check;
 pub mod desktop;
 mod earlier;
 mod ledger;

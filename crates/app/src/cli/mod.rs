@@ -12,6 +12,7 @@ mod lun;
 mod names;
 mod pool;
 mod replicate;
+mod scrub;
 mod serve;
 mod snapshot;
 mod token;
@@ -38,6 +39,7 @@ pub(crate) use lun::{Create, Lun, LunSnapshot};
 pub(crate) use names::Names;
 pub(crate) use pool::Pool;
 pub(crate) use replicate::Replicate;
+pub(crate) use scrub::Scrub;
 pub(crate) use serve::Serve;
 pub(crate) use snapshot::{List as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
 pub(crate) use token::Token;
@@ -100,6 +102,9 @@ Exit codes:
     /// Find names that will hurt some client, and fix them
     #[command(after_help = names::EXAMPLES)]
     Names(Names),
+    /// Look for damage in shares and in what the server keeps beside them, and mend it
+    #[command(after_help = scrub::EXAMPLES)]
+    Scrub(Scrub),
     /// Pack and unpack files with resource forks: AppleSingle, AppleDouble, MacBinary, BinHex
     #[command(subcommand)]
     Fork(ForkCommand),

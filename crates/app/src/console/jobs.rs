@@ -7,6 +7,7 @@ mod bench;
 mod child;
 mod names;
 mod replicate;
+mod scrub;
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -35,6 +36,12 @@ pub(super) fn job(running: &Arc<Running>, request: JobRequest) -> Result<NewJob,
             Ok(names::job(found, journals(&current), fix, windows))
         }
         JobRequest::NamesUndo { journal } => names::undo(&journals(&current), journal),
+        JobRequest::Scrub { share: name, path, repair } => {
+            if let Some(name) = &name {
+                share(&current, name)?;
+            }
+            Ok(scrub::job(running.clone(), name, &path, repair))
+        }
         JobRequest::Restore { share: name, snapshot, path, to } => {
             share(&current, &name)?;
             Ok(restore(running.clone(), name, snapshot, (path, to)))

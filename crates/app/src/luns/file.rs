@@ -16,7 +16,7 @@ pub(super) const READ_WRITE: Modes = Modes(Modes::READ.0 | Modes::WRITE.0);
 pub(super) const DENY: Modes = Modes(Modes::WRITE.0 | Modes::DELETE.0);
 
 /// The file of a LUN. A missing file is `NotFound`.
-pub(super) fn find(volume: &Volume, lun: &LunRecord) -> vfs::Result<Found> {
+pub(crate) fn find(volume: &Volume, lun: &LunRecord) -> vfs::Result<Found> {
     match &lun.file {
         None => disks::find(volume, own_file_name(&lun.name).as_bytes()),
         Some(path) => at(volume, path),

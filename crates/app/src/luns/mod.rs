@@ -16,5 +16,6 @@ mod make;
 mod units;
 
 pub(crate) use desk::{Desk, Work};
+pub(crate) use file::find as find_file;
 pub(crate) use list::remembered;
 pub(crate) use units::Units;

@@ -24,6 +24,7 @@ mod quota;
 mod random;
 mod records;
 mod replaced;
+mod scrub;
 mod server;
 mod signals;
 mod slow_reader;

@@ -7,6 +7,7 @@ use crate::backend::{Glance, Object};
 use crate::changing::inhibited::{has_note, inhibits, note};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{FileBits, Problem};
+use crate::names::long;
 use crate::streams::{self, File, MOVING, pair, sidecar, store};
 use crate::volume::Node;
 use crate::{Error, HostKey, Kind, Result};
@@ -26,6 +27,9 @@ impl Scrub<'_> {
 
     /// Looks at the attributes of an entry.
     pub(super) fn attributes(&self, folder: &Node, name: &[u8], path: &[u8], glance: &Glance) -> Result<()> {
+        if long::is_shortened(name) && !glance.xattrs.iter().any(|xattr| xattr == long::ATTRIBUTE) {
+            self.leave(path, Flaw::LongName(long::Problem::NoWholeName), Why::Undecided);
+        }
         if !streams::has_own(&glance.xattrs) {
             return Ok(());
         }
@@ -40,6 +44,9 @@ impl Scrub<'_> {
             self.locks(object)?;
         }
         let has = |xattr: &[u8]| names.iter().any(|name| name == xattr);
+        if has(long::ATTRIBUTE) && (kind == Kind::Folder || found.attributes.links < 2) {
+            self.long_name(folder, name, path, object)?;
+        }
         if self.sidecars && kind == Kind::File && has(MOVING) {
             self.mark(folder, name, path, object)?;
         }
@@ -62,6 +69,25 @@ impl Scrub<'_> {
         streams::store_alone(server(), &*object, &metadata)?;
         let is_damaged = streams::load_alone(&*object)?.1.iter().any(is_damage);
         if is_damaged { Err(Error::Invalid) } else { Ok(Outcome::Mended) }
+    }
+
+    /// The whole name of a file, by the name that is seen: a whole one is shortened on the host.
+    fn long_name(&self, folder: &Node, name: &[u8], path: &[u8], object: &dyn Object) -> Result<()> {
+        let value = object.xattr(long::ATTRIBUTE)?;
+        let names = long::decode(&value);
+        if names.as_ref().is_ok_and(|names| names.contains(&name)) {
+            return Ok(());
+        }
+        let problem = match names {
+            Ok(_) => long::Problem::Stale,
+            Err(_) => long::Problem::Malformed,
+        };
+        self.settle(path, Flaw::LongName(problem), || {
+            let _claimed = self.claim(folder, name);
+            let object = folder.lookup(server(), name)?.object;
+            object.remove_xattr(server(), long::ATTRIBUTE).map(|()| Outcome::Mended)
+        });
+        Ok(())
     }
 
     /// A share with locked files has a note of that.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::mac::Problem;
+use crate::names::long::Problem as LongNameProblem;
 use crate::{Error, Untrusted};
 
 /// Something that is not as the server leaves it.
@@ -82,6 +83,10 @@ pub enum Flaw {
     MarkStale,
     /// Metadata of a file that is damaged.
     Metadata(Problem),
+    /// The whole name of a file with a shortened one is missing or damaged.
+    LongName(LongNameProblem),
+    /// A new file that has not got its name.
+    NewUnfinished,
     /// An ACL that is sealed with no key of the share, so that it does not apply.
     AclUnsealed,
     /// The share has locked files, and no note that it has.
@@ -150,6 +155,19 @@ impl Flaw {
                 "metadata-damaged",
                 "Finder info, dates or attributes cannot be read",
                 "--repair writes what could be read, and keeps the damaged value beside it",
+            ),
+            Self::LongName(LongNameProblem::NoWholeName) => (
+                "long-name-missing",
+                "clients see the shortened name",
+                "rename it, or bring its attribute user.fourfold.name back",
+            ),
+            Self::LongName(_) => {
+                ("long-name-stale", "the attribute has no effect", "--repair removes the attribute")
+            }
+            Self::NewUnfinished => (
+                "new-unfinished",
+                "no client sees it; its client was not told that it was made",
+                "--repair removes it if it is empty, and moves it to .fourfold-lost if not",
             ),
             Self::AclUnsealed => (
                 "acl-unsealed",
@@ -253,6 +271,12 @@ impl fmt::Display for Flaw {
             }
             Self::SidecarBehind => "its resource fork is in another place",
             Self::MarkStale => "it names a place of its resource fork where none is",
+            Self::LongName(LongNameProblem::NoWholeName) => {
+                "its name is a shortened one, and the whole one is missing"
+            }
+            Self::LongName(LongNameProblem::Malformed) => "the attribute with its whole name is damaged",
+            Self::LongName(_) => "the whole name in its attribute belongs to another name of it",
+            Self::NewUnfinished => "a new file whose making was interrupted",
             Self::AclUnsealed => "its ACL is not sealed with a key of this share",
             Self::LocksUnnoted => "it has locked files, and no note of that",
             Self::FolderAstray => {

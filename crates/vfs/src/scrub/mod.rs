@@ -29,7 +29,7 @@ use std::sync::Arc;
 use crate::acl::server;
 use crate::backend::Object;
 use crate::changing::busy::Changing;
-use crate::finding::own_folders::is_own_name;
+use crate::finding::own_folders::{UNFINISHED, is_own_name};
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
 use crate::streams::{STORE, Streams};
 use crate::volume::Node;
@@ -57,8 +57,6 @@ pub trait ScrubObserver {
     fn found(&mut self, finding: Finding);
     /// So many entries were looked at since the last call. The scrub ends if the answer is false.
     fn looked(&mut self, count: u64) -> bool;
-    /// A file or folder of the share takes so many bytes on the disk. Files with several names are told with each.
-    fn takes(&mut self, _attributes: &Attributes) {}
 }
 
 /// A scrub of a volume.
@@ -190,8 +188,33 @@ impl<'a> Scrub<'a> {
         lost::keep(self.volume.backend.as_ref(), folder, name, path)
     }
 
+    /// A new file that has not got its long name.
+    fn unfinished(&self, folder: &Node, name: &[u8], path: &[u8]) -> Result<()> {
+        let found = folder.lookup(server(), name)?;
+        if !self.is_settled(&found.attributes) {
+            self.leave(path, Flaw::NewUnfinished, Why::Recent);
+            return Ok(());
+        }
+        self.settle(path, Flaw::NewUnfinished, || {
+            let is_empty = match found.attributes.kind {
+                Kind::Folder => walk::page(&*found.object, 0)?.0.is_empty(),
+                Kind::File => found.attributes.size == 0,
+                _ => false,
+            };
+            match (is_empty, found.attributes.kind) {
+                (true, Kind::Folder) => folder.remove_folder(server(), name).map(|()| Outcome::Mended),
+                (true, _) => folder.remove(server(), name).map(|()| Outcome::Mended),
+                (false, _) => self.keep(&**folder, name, path),
+            }
+        });
+        Ok(())
+    }
+
     /// A folder that has the name of a store: one that no share uses?
     fn own_name(&self, folder: &Node, name: &[u8], path: &[Vec<u8>]) -> Result<()> {
+        if name.starts_with(UNFINISHED) {
+            return self.unfinished(folder, name, &place(path, name));
+        }
         if name != STORE || folder.entry_attributes(server(), name)?.kind != Kind::Folder {
             return Ok(());
         }
@@ -226,7 +249,6 @@ impl Visitor for &Scrub<'_> {
                 return false;
             }
         };
-        self.observer.borrow_mut().takes(&glance.attributes);
         let at = place(path, name);
         match glance.attributes.kind {
             Kind::File => {

@@ -139,6 +139,9 @@ impl Scrub<'_> {
         };
         match self.find(owner)? {
             Living::Unknown => self.leave(path, Flaw::SidecarOfGone, Why::Unknown),
+            Living::Alive(alive, _) if self.is_copy(folder, name, there, (file, &alive))? => {
+                self.settle(path, Flaw::SidecarOfCopy, || self.adopt(folder, name, owner));
+            }
             Living::Alive(alive, _) if !self.may_belong(there, &alive) => {
                 self.settle(path, Flaw::SidecarForged, || lose(self));
             }
@@ -224,6 +227,36 @@ impl Scrub<'_> {
         Ok(is_there.then(|| (folder, last.clone())))
     }
 
+    /// Whether the tree was copied with its attributes, and the original is there: the file names a sidecar of this name in
+    /// another folder, and the owner has its own sidecar.
+    fn is_copy(
+        &self,
+        folder: &Node,
+        name: &[u8],
+        there: &Found,
+        (file, owner): (Option<&Found>, &Found),
+    ) -> Result<bool> {
+        let mark = |of: &Found| -> Result<Option<pair::Place>> {
+            match of.object.xattr(MOVING) {
+                Err(Error::NoSuchAttribute) => Ok(None),
+                other => Ok(pair::unpack(&other?)),
+            }
+        };
+        let Some(file) = file.filter(|file| self.may_belong(there, file)) else { return Ok(false) };
+        let is_marked = |(place, marked): &pair::Place| marked == name && *place != folder.key().local();
+        if !mark(file)?.is_some_and(|mark| is_marked(&mark)) {
+            return Ok(false);
+        }
+        let Some((place, own)) = mark(owner)? else { return Ok(false) };
+        let Living::Alive(place, _) = self.find(&place.beside(&owner.object.key()))? else {
+            return Ok(false);
+        };
+        let Ok(own) = place.object.lookup(server(), &own) else { return Ok(false) };
+        let is_own =
+            sidecar::owner(&*own.object)?.is_some_and(|key| key.local() == owner.object.key().local());
+        Ok(is_own && own.object.id() != there.object.id())
+    }
+
     /// Whether the tree was copied with its attributes: the file names a sidecar of this name, in a folder that is gone.
     fn was_copied(&self, sidecar: &Found, name: &[u8], file: &Found) -> Result<bool> {
         let mark = match file.object.xattr(MOVING) {
@@ -241,7 +274,11 @@ impl Scrub<'_> {
         let Some(of) = sidecar_owner(name) else { return Err(Error::Invalid) };
         let _claimed = self.claim(folder, name);
         let (there, file) = (folder.lookup(server(), name)?, folder.lookup(server(), of)?);
-        if sidecar::owner(&*there.object)? != Some(*owner) || !self.was_copied(&there, name, &file)? {
+        let is_copy = match self.find(owner)? {
+            Living::Alive(alive, _) => self.is_copy(folder, name, &there, (Some(&file), &alive))?,
+            _ => self.was_copied(&there, name, &file)?,
+        };
+        if sidecar::owner(&*there.object)? != Some(*owner) || !is_copy {
             return Ok(Outcome::Left(Why::Recent));
         }
         let (key, sidecar) = (file.object.key().local(), there.object.key().local());

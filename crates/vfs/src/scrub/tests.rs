@@ -225,6 +225,22 @@ const DAMAGES: &[Damage] = &[
         &[("c", "mark-stale")],
     ),
     (
+        "whole name of another name",
+        |s| {
+            let name = [b'x'; 300];
+            s.set("b", crate::names::long::ATTRIBUTE, &name);
+        },
+        &[("b", "long-name-stale")],
+    ),
+    ("damaged whole name", |s| s.set("b", crate::names::long::ATTRIBUTE, b"\0"), &[("b", "long-name-stale")]),
+    (
+        "new file without its name",
+        |s| {
+            s.root().create(server(), b".fourfold-new-0011223344556677", NewKind::File, 0o600).unwrap();
+        },
+        &[(".fourfold-new-0011223344556677", "new-unfinished")],
+    ),
+    (
         "damaged DOS attributes",
         |s| s.set("b", crate::mac::layout::DOSATTRIB, b"\0\0\x63\0\x63\0\0\0nonsense"),
         &[("b", "metadata-damaged")],
@@ -292,6 +308,10 @@ fn streams_of(name: &str, scene: &Scene) -> (crate::mac::Metadata, Vec<crate::ma
 #[test]
 fn a_sound_tree_has_no_findings() {
     let scene = Scene::new();
+    let (root, caller) = (scene.volume.root().unwrap(), Caller::root());
+    let actor = crate::Actor::new(caller, crate::state::Party::client(crate::state::ClientId(1)));
+    scene.volume.create(&actor, &root, &[b'x'; 300][..200], NewKind::File, 0o644).unwrap();
+    scene.volume.create(&actor, &root, "漢".repeat(100).as_bytes(), NewKind::File, 0o644).unwrap();
     assert_eq!(summary(&scene.scrub(false)), []);
     assert_eq!(summary(&scene.scrub(true)), []);
     assert!(scene.root().lookup(server(), OwnFolder::LOST.name()).is_err());
@@ -369,6 +389,7 @@ fn forks_that_could_be_kept_are_shown_after_the_repair() {
 fn what_only_a_person_can_decide_stays() {
     let scene = Scene::new();
     scene.put("sub", "plain", b"");
+    scene.put("sub", "report~0123456789abcdef.txt", b"");
     scene.put("sub", "._plain", b"a letter to Grace");
     let acl = [&[1, 0, 0x01, 0xa4][..], &[0; 24]].concat();
     scene.set("a", crate::acl::STORED_ACL, &acl[..8]);
@@ -379,6 +400,7 @@ fn what_only_a_person_can_decide_stays() {
         ("a", "acl-unsealed"),
         ("sub/._plain", "sidecar-taken"),
         ("sub/.fourfold-streams", "folder-astray"),
+        ("sub/report~0123456789abcdef.txt", "long-name-missing"),
     ]
     .map(|(path, code)| (path.to_owned(), code));
     for repair in [false, true] {

@@ -39,6 +39,17 @@ pub enum JobRequest {
         /// The journal: `journal` in the result of that job.
         journal: String,
     },
+    /// Looks for damage in a share and in what the server keeps beside it, as `fourfold scrub`.
+    Scrub {
+        /// The share. Without one, the ids and tables in the state folder are looked at.
+        share: Option<String>,
+        /// A file or folder in the share. Without one, all of the share is looked at.
+        #[serde(default)]
+        path: String,
+        /// Mend what can be mended without losing data. Else nothing is changed.
+        #[serde(default)]
+        repair: bool,
+    },
     /// Restores a file or folder of a snapshot, as `POST /v1/snapshots/restore`.
     Restore {
         /// The share.
@@ -160,6 +171,10 @@ impl JobRequest {
         let texts: Vec<&String> = match self {
             Self::Names { share, .. } => vec![share],
             Self::NamesUndo { journal } => vec![journal],
+            Self::Scrub { share, path, .. } => {
+                check_inside(path)?;
+                share.iter().chain([path]).collect()
+            }
             Self::Restore { share, snapshot, path, to } => {
                 for given in [Some(path), to.as_ref()].into_iter().flatten() {
                     check_inside(given)?;

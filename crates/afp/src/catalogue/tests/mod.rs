@@ -1,3 +1,4 @@
+mod check;
 mod crash;
 mod damage;
 mod desktop;
