@@ -8,6 +8,7 @@
 //! moves calls that are known to wait for a disk to the blocking pool.
 
 mod call;
+mod facts;
 pub mod faulty;
 pub mod forest;
 mod guarding;
@@ -26,6 +27,7 @@ use auth::Grant;
 use self::forest::Hidden;
 
 pub use self::call::Call;
+pub use self::facts::{Finds, Limits, Space};
 pub use self::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
 pub use self::watching::{Heard, WatchEvent, WatchId};
 use super::{
@@ -134,33 +136,6 @@ pub enum XattrMode {
     Create,
     /// Fail with `NoSuchAttribute`.
     Replace,
-}
-
-/// Space of a volume, in bytes, and its files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "statvfs(3)")]
-pub struct Space {
-    pub total: u64,
-    pub free: u64,
-    pub available: u64,
-    pub files: u64,
-    pub files_free: u64,
-    pub block_size: u32,
-}
-
-/// What the host's file system can do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Longest name, in bytes.
-    pub name: u32,
-    /// Largest file, in bytes.
-    pub file_size: u64,
-    /// Most hard links to one file.
-    pub links: u32,
-    /// Largest extended attribute, in bytes; 0 where there are none.
-    pub xattr: u32,
-    /// Steps in which the host keeps times, in nanoseconds.
-    pub time_step_ns: u32,
 }
 
 /// The tree as it was at some time.
@@ -397,17 +372,6 @@ pub(crate) type FileKey = (u32, HostKey);
 
 pub(crate) fn file_key(object: &dyn Object) -> FileKey {
     (object.id().device, object.key().local())
-}
-
-/// Whether [`Backend::by_key`] finds the file that a key names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Finds {
-    /// If it exists: `Stale` is certain.
-    Always,
-    /// If it was seen before, or a search finds it; its entry has the same key.
-    IfSeen,
-    /// Files have keys of another form now.
-    Never,
 }
 
 /// One volume's store.

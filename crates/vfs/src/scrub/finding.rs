@@ -179,21 +179,7 @@ impl Flaw {
                 "locked files are not refused to clients until one of them is looked at",
                 "--repair makes the note",
             ),
-            Self::FolderUntrusted(_) => (
-                "folder-untrusted",
-                "the server does not use it: ACLs and large streams are refused",
-                "move it away, or make it root's with the mode 700",
-            ),
-            Self::FolderAstray => (
-                "folder-astray",
-                "what is in it is not found",
-                "share the folder that it is in, or move it to the share that the files came from",
-            ),
-            Self::AclKey => (
-                "acl-key-damaged",
-                "no ACL of the share applies",
-                "make it root's with the mode 600; if it has not 16 bytes, bring it back from a copy",
-            ),
+            Self::FolderUntrusted(_) | Self::FolderAstray | Self::AclKey => self.words_of_folder(),
             Self::StoreStray => ("store-stray", "the server does not know it", LOST),
             Self::StreamsOfGone => ("streams-of-gone-file", "no client sees them", LOST),
             Self::StreamNameless => ("stream-nameless", "no client sees it", LOST),
@@ -205,6 +191,26 @@ impl Flaw {
                 "restore-unfinished",
                 "copies of files of a snapshot that were not put in their places",
                 LOST,
+            ),
+        }
+    }
+
+    fn words_of_folder(&self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Self::FolderUntrusted(_) => (
+                "folder-untrusted",
+                "the server does not use it: ACLs and large streams are refused",
+                "move it away, or make it root's with the mode 700",
+            ),
+            Self::FolderAstray => (
+                "folder-astray",
+                "what is in it is not found",
+                "share the folder that it is in, or move it to the share that the files came from",
+            ),
+            _ => (
+                "acl-key-damaged",
+                "no ACL of the share applies",
+                "make it root's with the mode 600; if it has not 16 bytes, bring it back from a copy",
             ),
         }
     }

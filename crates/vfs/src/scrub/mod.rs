@@ -59,6 +59,9 @@ pub trait ScrubObserver {
     fn looked(&mut self, count: u64) -> bool;
 }
 
+/// A folder, a name in it, and the path of the entry.
+type Entry = (Node, Vec<u8>, Vec<u8>);
+
 /// A scrub of a volume.
 pub struct Scrub<'a> {
     volume: &'a Volume,
@@ -72,7 +75,7 @@ pub struct Scrub<'a> {
     /// Whether there is a note that there are locked files, if that was looked for.
     locks_noted: Cell<bool>,
     /// Files to look at once more, with their paths.
-    again: RefCell<Vec<(Node, Vec<u8>, Vec<u8>)>>,
+    again: RefCell<Vec<Entry>>,
 }
 
 impl<'a> Scrub<'a> {
