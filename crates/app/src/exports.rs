@@ -13,7 +13,12 @@ pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
         rule.matches.iter().map(move |clients| one(rule, *clients, read_only))
     });
     let hiding = Arc::new(Hiding::of_site(&share.hide, &share.show, share.case_sensitive));
-    ExportOptions { rules: rules.collect(), device_nodes: share.device_nodes, hiding }
+    ExportOptions {
+        rules: rules.collect(),
+        device_nodes: share.device_nodes,
+        hiding,
+        shortens_names: !share.nfs_whole_names,
+    }
 }
 
 fn one(rule: &ClientRule, clients: ClientMatch, read_only: bool) -> Rule {

@@ -411,6 +411,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         hide: section.texts("hide"),
         show: section.texts("show"),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
+        nfs_whole_names: section.bool("nfs-whole-names"),
         snapshot_folder: match section.text("snapshot-folder").as_deref() {
             Some("visible") => SnapshotFolder::Visible,
             Some("off") => SnapshotFolder::Off,

@@ -15,9 +15,9 @@ use super::flags::Arguments;
 use super::kind::{Kind, truth};
 use super::model::Settings;
 use super::section::Section;
-use super::setting::{Setting, Table};
+use super::setting::{Setting, Table, setting};
 use super::suggest;
-use super::table::{SETTINGS, setting};
+use super::table::SETTINGS;
 
 /// Why a change was not made. The file is as it was.
 #[derive(Debug, thiserror::Error)]

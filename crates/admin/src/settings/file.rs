@@ -8,9 +8,9 @@ use toml_edit::{Array, Document, InlineTable, Item, TableLike};
 use super::diagnostic::{Findings, Place};
 use super::kind::Raw;
 use super::section::Section;
-use super::setting::Table;
+use super::setting::{Table, setting};
 use super::suggest;
-use super::table::{SETTINGS, setting};
+use super::table::SETTINGS;
 
 /// The text of a settings file, and its name for diagnostics.
 pub(super) struct Source {

@@ -49,6 +49,6 @@ pub use model::{
     ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
 };
 pub use page::{PAGE_TITLE, page};
-pub use setting::{Live, Setting, Table};
-pub use table::{SETTINGS, setting};
+pub use setting::{Live, Setting, Table, setting};
+pub use table::SETTINGS;
 pub use told::{Audited, MailSettings, ToldSettings};

@@ -323,6 +323,8 @@ pub struct ShareSettings {
     pub show: Vec<String>,
     /// Clients may make device nodes.
     pub device_nodes: bool,
+    /// NFS listings show names that are longer than 255 bytes as they are.
+    pub nfs_whole_names: bool,
     /// Where clients see the snapshots.
     pub snapshot_folder: SnapshotFolder,
     /// The snapshots that the server takes by itself.

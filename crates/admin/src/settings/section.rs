@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Kind, Port, Raw, Value, Wrong, accept, identity};
-use super::setting::{Setting, Table};
-use super::table::{SETTINGS, setting};
+use super::setting::{Setting, Table, setting};
+use super::table::SETTINGS;
 
 /// One `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` or `[[user]]`.
 #[derive(Debug, Clone)]

@@ -1,6 +1,7 @@
 //! One setting: what the table of all settings says of it.
 
 use super::kind::Kind;
+use super::table::SETTINGS;
 
 /// The table of the settings file that has a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -143,4 +144,10 @@ impl Setting {
 
 pub(super) const fn port(key: &'static str, standard: &'static str, unset: &'static str) -> Setting {
     new(Table::Server, key, Kind::Port, standard).without_default(unset).restart().flag(key, "PORT")
+}
+
+/// The setting `key` of `table`.
+#[must_use]
+pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|s| s.table == table && s.key == key)
 }

@@ -10,8 +10,7 @@ use super::flags::{self, Arguments};
 use super::kind::{Kind, Raw, accept, reserved};
 use super::model::ShareSettings;
 use super::section::Section;
-use super::setting::Table;
-use super::table::setting;
+use super::setting::{Table, setting};
 use crate::recipe::quote;
 
 /// A share, with the places of its name and path.

@@ -3,12 +3,6 @@
 use super::kind::{AFP_LOGINS, Kind, MOST_NUMBER, NFS_VERSIONS};
 use super::setting::{Setting, Table, new, port};
 
-/// The setting `key` of `table`.
-#[must_use]
-pub fn setting(table: Table, key: &str) -> Option<&'static Setting> {
-    SETTINGS.iter().find(|s| s.table == table && s.key == key)
-}
-
 use Kind::{Addresses, Bool, Clients, Duration, Number, OneOf, Path, Size, SomeOf, Texts, Url};
 use Table::{Client, Lun, Server, Share, User};
 
@@ -419,6 +413,12 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "device-nodes", OneOf(&["allow", "deny"]), "\"deny\"").says(
         "Whether NFS clients may make block and character devices.",
         "FIFOs and sockets are always allowed.",
+    ),
+    new(Share, "nfs-whole-names", Bool, "false").says(
+        "NFS clients list names of more than 255 bytes as they are.",
+        "SMB and AFP clients can make such names, of up to 255 characters. Linux's NFS client cannot list a folder that has one \
+         (version 3) or use such a file (version 4). So NFS listings show these files by the shortened names that programs on the \
+         server see. Both names lead to the file. For clients that can hold longer names, set it to true.",
     ),
     new(Share, "audit", OneOf(&["none", "changes", "all"]), "\"none\"").says(
         "Which operations on the share the audit log has.",

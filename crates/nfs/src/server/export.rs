@@ -85,11 +85,14 @@ pub struct ExportOptions {
     pub device_nodes: bool,
     /// Names that listings leave out.
     pub hiding: Arc<Hiding>,
+    /// Listings show names of more than 255 bytes as local programs see them.
+    pub shortens_names: bool,
 }
 
 impl Default for ExportOptions {
     fn default() -> Self {
-        Self { rules: vec![Rule::everybody()], device_nodes: false, hiding: Arc::default() }
+        let rules = vec![Rule::everybody()];
+        Self { rules, device_nodes: false, hiding: Arc::default(), shortens_names: true }
     }
 }
 

@@ -27,7 +27,7 @@ mod write;
 
 pub(super) use lookup::find;
 pub(super) use read::sidecar_data;
-pub(super) use readdir::{listed, page};
+pub(super) use readdir::{listed, listed_name, page};
 pub(super) use target::{Target, size};
 
 use conn::Reservation;

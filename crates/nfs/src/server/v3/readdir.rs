@@ -1,3 +1,6 @@
+use std::borrow::Cow;
+
+use vfs::names::long::{is_long, shortened};
 use vfs::{Error, Page};
 use wire::Writer;
 
@@ -24,7 +27,8 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     let count = request.count.min(call.max_listing());
     let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
     let all = listed(&folder, &page).all(|entry| {
-        entries.push(&Entry { fileid: entry.id.inode, name: Name::new(entry.name()), cookie: entry.cookie })
+        let name = listed_name(&folder, entry);
+        entries.push(&Entry { fileid: entry.id.inode, name: Name::new(&name), cookie: entry.cookie })
     });
     if !all && entries.is_empty() {
         entries.discard();
@@ -55,4 +59,17 @@ pub(in crate::server) fn listed<'a>(
 ) -> impl Iterator<Item = &'a vfs::Entry> {
     let inner = folder.export.volume.hidden(&folder.found.object);
     page.entries().iter().filter(move |entry| folder.export.lists_in(inner.as_deref(), entry.name()))
+}
+
+/// The name of an entry in a listing. Linux's client fails to list a folder in which a name has more than 255 bytes, and
+/// cannot use such a name. So it gets the shortened name, which leads to the file as well, unless the share says otherwise.
+pub(in crate::server) fn listed_name<'a>(folder: &Target, entry: &'a vfs::Entry) -> Cow<'a, [u8]> {
+    let name = entry.name();
+    match is_long(name) && folder.export.options.shortens_names {
+        true => {
+            let on_host = folder.found.object.name_on_host(name);
+            on_host.unwrap_or_else(|| shortened(name, 0)).into() // it has just been removed
+        }
+        false => name.into(),
+    }
 }

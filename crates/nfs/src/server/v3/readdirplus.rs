@@ -1,7 +1,7 @@
 use vfs::Page;
 use wire::Writer;
 
-use super::readdir::{VERIFIER, listed, page};
+use super::readdir::{VERIFIER, listed, listed_name, page};
 use super::target::Target;
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
@@ -43,9 +43,10 @@ fn push(
     let handle = details.map(|details| {
         Named { tag: folder.export.tag, view: View::File, key: details.key }.seal(&call.service.secret)
     });
+    let name = listed_name(folder, entry);
     entries.push(&Entry {
         fileid: entry.id.inode,
-        name: Name::new(entry.name()),
+        name: Name::new(&name),
         cookie: entry.cookie,
         attributes: details
             .filter(|_| folder.is_current(entry.id))

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use vfs::backend::Found;
+use vfs::names::long::{check_long, is_long};
 use vfs::state::Party;
 use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, Looked, Node, SetAttributes, Time};
 
@@ -182,7 +183,7 @@ pub(super) fn entry_name(name: &[u8]) -> Result<&[u8], Status> {
         b"" => Err(Status::ACCES),
         b"." | b".." => Err(Status::INVAL),
         _ if name.contains(&b'/') || name.contains(&0) => Err(Status::ACCES),
-        _ if name.len() > 255 => Err(Status::NAMETOOLONG),
+        _ if is_long(name) && check_long(name).is_err() => Err(Status::NAMETOOLONG),
         _ => Ok(name),
     }
 }

@@ -9,7 +9,7 @@ use super::fail::Fail;
 use super::place::{self, Place};
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
-use crate::server::v3::{MAX_LISTING, Target, listed, page};
+use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
 use crate::wire::v4::attributes::{RDATTR_ERROR, Values};
 use crate::wire::v4::files::ReadDir;
 use crate::wire::v4::types::{Bitmap, FileHandle, Name, Status, Verifier};
@@ -91,7 +91,7 @@ impl Entries<'_> {
             let page = page(folder, after)?;
             for entry in listed(folder, &page).filter(|entry| !matches!(entry.name(), b"." | b"..")) {
                 let put = |wanted: &Bitmap, w: &mut Writer| put_entry(call, folder, &page, entry, wanted, w);
-                if !self.push(entry.cookie + OFFSET, entry.name(), put, w)? {
+                if !self.push(entry.cookie + OFFSET, &listed_name(folder, entry), put, w)? {
                     return self.finish(false, w);
                 }
             }

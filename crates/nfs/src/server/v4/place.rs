@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use vfs::Kind;
+use vfs::names::long::{check_long, is_long};
 use vfs::state::Cause;
 use wire::Writer;
 
@@ -161,7 +162,7 @@ pub(super) fn checked(name: &[u8]) -> Result<&[u8], Status> {
         b"" => Err(Status::INVAL),
         b"." | b".." => Err(Status::BADNAME),
         _ if name.contains(&b'/') || name.contains(&0) => Err(Status::BADCHAR),
-        _ if name.len() > 255 => Err(Status::NAMETOOLONG),
+        _ if is_long(name) && check_long(name).is_err() => Err(Status::NAMETOOLONG),
         _ => Ok(name),
     }
 }

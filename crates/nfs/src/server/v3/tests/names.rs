@@ -52,6 +52,53 @@ fn a_name_longer_than_the_host_holds_is_nametoolong() {
     refused(&[b'n'; 65_536], Status::NAMETOOLONG);
 }
 
+/// A name of 300 bytes and 100 characters, as clients of other protocols make them.
+fn characters(of: &str) -> Vec<u8> {
+    of.repeat(100).into_bytes()
+}
+
+#[test]
+fn a_name_of_255_characters_is_made_found_moved_and_removed() {
+    let s = Session::new();
+    let (one, two) = (characters("\u{6f22}"), "\u{5b57}".repeat(255).into_bytes());
+    let file = s.create(&s.root, &one, CreateHow::Guarded(mode(0o644))).unwrap().handle;
+    assert_eq!(s.lookup(&s.root, &one).unwrap().handle, file);
+    assert_eq!(s.create(&s.root, &one, CreateHow::Guarded(mode(0o644))).err().unwrap().status, Status::EXIST);
+    s.rename((&s.root, &one), (&s.root, &two)).unwrap();
+    assert_eq!(s.lookup(&s.root, &one).err().unwrap().status, Status::NOENT);
+    assert_eq!(s.lookup(&s.root, &two).unwrap().handle, file);
+    s.link(&file, &s.root, &one).unwrap();
+    assert_eq!(s.attributes(&file).nlink, 2);
+    let folder = characters("\u{5c71}");
+    s.mkdir(&s.root, &folder, mode(0o755)).unwrap();
+    assert_eq!(s.symlink(&s.root, &characters("x"), b"x").map(drop), Ok(())); // 100 bytes
+    assert_eq!(s.symlink(&s.root, &characters("\u{6d77}"), b"x").err().unwrap().status, Status::NAMETOOLONG);
+    s.remove(&s.root, &one).unwrap();
+    s.remove(&s.root, &two).unwrap();
+    s.rmdir(&s.root, &folder).unwrap();
+    assert_eq!(s.readdir(&s.root, 0, 4096).unwrap().entries.len(), 3);
+    assert_eq!(s.pathconf(&s.root).unwrap().name_max, 255, "Linux sets a limit of 255 in any case");
+}
+
+/// Linux refuses the whole reply if a name in it is longer than 255 bytes (NFS3_MAXNAMLEN of include/uapi/linux/nfs3.h).
+#[test]
+fn no_listing_has_a_name_of_more_than_255_bytes_unless_the_share_says_so() {
+    let name = characters("\u{6f22}");
+    for whole in [false, true] {
+        let mut export = export("share", 1, Arc::new(Memory::ticking()));
+        export.options.shortens_names = !whole;
+        let s = Session::with(vec![export]);
+        let file = s.create(&s.root, &name, CreateHow::Guarded(mode(0o644))).unwrap().handle;
+        let listings = [s.readdir(&s.root, 0, 4096), s.readdirplus(&s.root, 0, 4096, 4096)];
+        for entries in listings.map(|listed| listed.unwrap().entries) {
+            let listed = entries.into_iter().map(|entry| entry.name).find(|name| name.len() > 2).unwrap();
+            assert_eq!(listed == name, whole);
+            assert!(whole || listed.len() <= 255 && listed.starts_with(&name[..200]));
+            assert_eq!(s.lookup(&s.root, &listed).unwrap().handle, file, "either name leads to the file");
+        }
+    }
+}
+
 #[test]
 fn a_name_longer_than_any_message_may_hold_is_garbage() {
     use crate::wire::rpc::Outcome;

@@ -129,3 +129,23 @@ fn a_set_of_attributes_may_have_numbers_that_no_version_has() {
     let set = [words(&[34]), vec![0; 16], words(&[32]), words(&[0; 31]), words(&[1 << 8, 0])].concat();
     assert_eq!(in_docs(&client, &[set]), (10032, words(&[34, 10032, 0])));
 }
+
+/// Linux's client of version 4 can list a longer name, and not use it (NFS4_MAXNAMLEN).
+#[test]
+fn a_long_name_is_listed_as_one_of_255_bytes_and_found_by_either() {
+    let client = client();
+    let name = "\u{6f22}".repeat(100);
+    assert_eq!(in_docs(&client, &[make_folder(name.as_bytes())]).0, 0);
+    assert_eq!(
+        in_docs(&client, &[make_folder("\u{6f22}".repeat(256).as_bytes())]).0,
+        63,
+        "NFS4ERR_NAMETOOLONG"
+    );
+    let (status, reply) = in_docs(&client, &[list(0, 4096)]);
+    let length = u32::from_be_bytes(reply[28..32].try_into().unwrap()) as usize;
+    let listed = &reply[32..32 + length];
+    assert!(status == 0 && length <= 255 && listed.starts_with(&name.as_bytes()[..200]));
+    for name in [listed, name.as_bytes()] {
+        assert_eq!(in_docs(&client, &[lookup(name)]).0, 0);
+    }
+}
