@@ -23,8 +23,9 @@ impl Report for Server {
         Err(vec!["fourfold.toml:1:1: error: no".into()])
     }
 
-    fn say(&self, text: &str) -> Vec<String> {
-        vec![format!("told 2 clients: {text}")]
+    fn say(&self, text: &str, to: &Disconnect) -> Result<Vec<String>, Vec<String>> {
+        let clients = if to.is_all() { 2 } else { 1 };
+        Ok(vec![format!("told {clients} clients: {text}")])
     }
 
     fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>> {
@@ -156,8 +157,18 @@ fn a_status_arrives_as_it_was_reported() {
 #[test]
 fn a_message_is_passed_on_as_it_is() {
     let state = tempfile::tempdir().unwrap();
-    let lines = with_server(state.path(), |path| control::say(path, "\"Zoë\"\nis back").unwrap());
+    let lines = with_server(state.path(), |path| {
+        control::say(path, "\"Zoë\"\nis back", &Disconnect::default()).unwrap()
+    });
     assert_eq!(lines, ["told 2 clients: \"Zoë\"\nis back"]);
+    let ada = Disconnect { user: Some("ada".into()), ..Disconnect::default() };
+    let lines = with_server(state.path(), move |path| control::say(path, "now", &ada).unwrap());
+    assert_eq!(lines, ["told 1 clients: now"]);
+    let earlier = with_server(state.path(), |path| raw(path, b"{\"ask\":\"say\",\"text\":\"now\"}\n"));
+    assert_eq!(
+        earlier, "{\"done\":[\"told 2 clients: now\"]}\n",
+        "programs that know no conditions mean all"
+    );
 }
 
 #[test]

@@ -230,13 +230,10 @@ impl View for AfpView {
         }));
     }
 
-    fn say(&self, text: &str) -> Vec<String> {
-        if self.told.port.is_none() {
-            return Vec::new();
-        }
-        let told = self.service.say(text);
-        let clients = if told == 1 { "client" } else { "clients" };
-        vec![format!("told {told} AFP {clients}")]
+    fn say(&self, text: &str, to: &Disconnect) -> Option<usize> {
+        self.told.port?;
+        let which = |session: &SessionInfo| to.means(session.user.as_deref(), session.peer.as_slice());
+        Some(if to.is_all() { self.service.say(text) } else { self.service.say_where(text, which) })
     }
 
     fn disconnect(&self, what: &Disconnect, file: Option<&OpenFile>) -> Option<String> {

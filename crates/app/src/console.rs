@@ -1,5 +1,6 @@
 //! What the console administers of a running server: see [`web::Manage`].
 
+mod access;
 mod backups;
 mod change;
 mod files;
@@ -18,6 +19,7 @@ use admin::control::{AlertStatus, CachesAnswer, CachesRequest, Report, Severity,
 use admin::settings::units::format_size;
 use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
 use vfs::backend::host::as_ourselves;
+use web::access::{Entrant, GroupStatus};
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
 use web::jobs::{BenchmarkStatus, JobRequest, NewJob};
@@ -133,10 +135,19 @@ impl Manage for Console {
     fn accounts(&self) -> Vec<AccountStatus> {
         let current = self.running.current();
         let all = current.accounts.accounts().iter();
+        let mut groups = access::GroupNames::default();
         let mut accounts: Vec<AccountStatus> =
-            all.map(|account| account_status(account, &current.accounts)).collect();
+            all.map(|account| account_status(account, &current.accounts, &mut groups)).collect();
         accounts.sort_by(|one, other| one.name.cmp(&other.name));
         accounts
+    }
+
+    fn groups(&self) -> Vec<GroupStatus> {
+        access::groups(&self.running)
+    }
+
+    fn access(&self, share: &str) -> Result<Vec<Entrant>, Vec<String>> {
+        self.as_server(|| access::entrants(&self.running, share))
     }
 
     fn settings(&self) -> Result<SettingsStatus, Vec<String>> {
@@ -195,6 +206,10 @@ impl Manage for Console {
         self.as_server(|| self.hooks.remove(&self.running, id))
     }
 
+    fn test_webhook(&self, id: u64) -> Result<Vec<String>, Vec<String>> {
+        self.hooks.test(id)
+    }
+
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
         self.as_server(|| backups::status(&self.running))
     }
@@ -210,9 +225,21 @@ impl Manage for Console {
     fn remove_snapshot(&self, share: &str, name: &str) -> Result<Vec<String>, Vec<String>> {
         self.as_server(|| snapshots::remove(&self.running, share, name))
     }
+
+    fn rename_snapshot(&self, share: &str, name: &str, new: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| snapshots::rename(&self.running, share, name, new))
+    }
+
+    fn hold_snapshot(&self, share: &str, name: &str, tag: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| snapshots::hold(&self.running, share, name, (tag, true)))
+    }
+
+    fn release_snapshot(&self, share: &str, name: &str, tag: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| snapshots::hold(&self.running, share, name, (tag, false)))
+    }
 }
 
-fn account_status(account: &Account, accounts: &Directory) -> AccountStatus {
+fn account_status(account: &Account, accounts: &Directory, groups: &mut access::GroupNames) -> AccountStatus {
     let basis = accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
     AccountStatus {
         name: account.name.clone(),
@@ -221,6 +248,7 @@ fn account_status(account: &Account, accounts: &Directory) -> AccountStatus {
         acts_as: who::acts_as(&account.name, &account.identity, basis, accounts.unix()),
         disabled: account.disabled,
         admin: accounts.is_admin(&account.name),
+        groups: groups.of(&account.identity, accounts.unix()),
         secrets: account.secrets.iter().map(|secret: &Secret| secret.kind().to_owned()).collect(),
     }
 }

@@ -20,11 +20,11 @@ use crate::{accounts, exit, here, out};
 
 /// An answer with its reason.
 #[derive(Debug, Serialize)]
-struct Answer {
+pub(crate) struct Answer {
     /// What is asked.
     what: String,
-    may: bool,
-    why: String,
+    pub(crate) may: bool,
+    pub(crate) why: String,
 }
 
 /// Everything that is known.
@@ -43,7 +43,7 @@ struct Explained {
     /// In octal digits.
     mode: String,
     /// Whether the user may use the share, by protocol.
-    protocols: Vec<Answer>,
+    protocols: [Answer; 3],
     /// Whether the user may pass the folders above.
     way: Answer,
     /// What the user may do to the file itself.
@@ -72,7 +72,7 @@ pub(crate) fn run(asked: &Explain) -> anyhow::Result<ExitCode> {
 }
 
 /// The user as an account, or as NFS clients name one.
-enum User {
+pub(crate) enum User {
     Account(Account),
     Number(Identity),
 }
@@ -233,7 +233,8 @@ fn rights(
     Ok(answers.collect())
 }
 
-fn protocols(user: &User, share: &ShareSettings, settings: &Settings) -> Vec<Answer> {
+/// Whether a user may enter a share: over SMB, over AFP, over NFS.
+pub(crate) fn protocols(user: &User, share: &ShareSettings, settings: &Settings) -> [Answer; 3] {
     let answer = |protocol: Protocol| {
         let (may, why) = match () {
             () if !share.protocols.contains(&protocol) => {
@@ -250,7 +251,7 @@ fn protocols(user: &User, share: &ShareSettings, settings: &Settings) -> Vec<Ans
         };
         Answer { what: protocol.title().to_owned(), may, why }
     };
-    [Protocol::Smb, Protocol::Afp, Protocol::Nfs].into_iter().map(answer).collect()
+    [Protocol::Smb, Protocol::Afp, Protocol::Nfs].map(answer)
 }
 
 fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {

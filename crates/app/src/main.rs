@@ -24,6 +24,7 @@ mod doctor;
 mod exit;
 mod explain;
 mod exports;
+mod figures;
 mod folders;
 mod fork;
 mod gates;

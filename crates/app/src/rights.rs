@@ -20,15 +20,15 @@ const SOMEBODY: u32 = 4_294_967_000;
 
 /// A user's access to a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ability {
-    read: bool,
-    write: bool,
+pub(crate) struct Ability {
+    pub(crate) read: bool,
+    pub(crate) write: bool,
 }
 
 /// An admitted user, with the displayed name.
-struct Person {
+pub(crate) struct Person {
     name: String,
-    identity: Identity,
+    pub(crate) identity: Identity,
 }
 
 /// The lines of all shares. A folder that no user can read is also logged.
@@ -114,7 +114,7 @@ fn may_enter(account: &Account, share: &ShareSettings) -> bool {
 }
 
 /// Users of clients that may write: with their own identity, or squashed.
-fn nfs_users(share: &ShareSettings) -> Option<Person> {
+pub(crate) fn nfs_users(share: &ShareSettings) -> Option<Person> {
     let rule = share.clients.iter().find(|rule| rule.access != Allowed::None)?;
     let identity = match rule.squash {
         Squash::All => Identity::new(rule.anon_uid, rule.anon_gid, &[]),
@@ -123,7 +123,7 @@ fn nfs_users(share: &ShareSettings) -> Option<Person> {
     Some(Person { name: NFS_USERS.into(), identity })
 }
 
-fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Ability {
+pub(crate) fn ability(volume: &Volume, root: &Found, caller: &Identity) -> Ability {
     let all = Access(Access::READ.0 | Access::WRITE.0 | Access::EXECUTE.0);
     let granted = volume.access(caller, root, all).unwrap_or(Access::NONE);
     let has = |want: Access| granted.contains(want.union(Access::EXECUTE));

@@ -61,9 +61,10 @@ pub(crate) trait View: Send + Sync {
     /// Applies new settings without disconnecting clients; returns lines about it.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;
 
-    /// Shows a message to connected users, if the protocol can; returns the users that were told.
-    fn say(&self, _text: &str) -> Vec<String> {
-        Vec::new()
+    /// Shows a message to the users of the sessions that match; returns how many clients were told. `None`: the protocol is
+    /// off, or has no messages.
+    fn say(&self, _text: &str, _to: &Disconnect) -> Option<usize> {
+        None
     }
 
     /// Ends the matching sessions, or closes `file` in them. Returns a line about what was done, if
@@ -267,9 +268,20 @@ impl Report for Running {
         status
     }
 
-    fn say(&self, text: &str) -> Vec<String> {
-        let told: Vec<_> = self.views.iter().flat_map(|view| view.say(text)).collect();
-        if told.is_empty() { vec!["nobody was told: AFP is off".into()] } else { told }
+    fn say(&self, text: &str, to: &Disconnect) -> Result<Vec<String>, Vec<String>> {
+        let told: Option<usize> =
+            self.views.iter().filter_map(|view| view.say(text, to)).reduce(|a, b| a + b);
+        match told {
+            None if to.is_all() => Ok(vec!["nobody was told: AFP is off".into()]),
+            Some(0) | None if !to.is_all() => Err(vec![
+                "no AFP session is meant; `fourfold status` lists them (other protocols have no messages)"
+                    .into(),
+            ]),
+            told => {
+                let told = told.unwrap_or_default();
+                Ok(vec![format!("told {told} AFP {}", if told == 1 { "client" } else { "clients" })])
+            }
+        }
     }
 
     fn disconnect(&self, what: &Disconnect) -> Result<Vec<String>, Vec<String>> {

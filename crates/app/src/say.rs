@@ -14,7 +14,13 @@ pub(crate) fn run(arguments: &Say) -> anyhow::Result<ExitCode> {
         Ok(state) => state,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    match patiently(|_| control::say(&state, &arguments.text)) {
+    let to = control::Disconnect {
+        user: arguments.user.clone(),
+        client: arguments.client,
+        connection: arguments.connection,
+        file: None,
+    };
+    match patiently(|_| control::say(&state, &arguments.text, &to)) {
         Ok(lines) => out::lines(lines)?,
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
         Err(error) => return Err(error.into()),

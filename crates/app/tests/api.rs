@@ -225,7 +225,7 @@ fn the_api_tells_and_does_what_commands_do() {
 
     let document = server.ask("GET /v1/openapi.json", &token, "").json();
     let paths: Vec<&String> = document["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 36, "{paths:?}");
+    assert_eq!(paths.len(), 46, "{paths:?}");
     for path in paths.into_iter().filter(|path| !path.contains("events")) {
         let method = if document["paths"][path].get("get").is_some() { "GET" } else { "POST" };
         let status = server.ask(&format!("{method} {path}"), &token, "").status;
@@ -254,14 +254,53 @@ fn metrics_count_operations_by_protocol_and_command() {
     for line in [
         wanted,
         "# TYPE fourfold_operation_duration_seconds histogram",
-        r#"fourfold_operation_duration_seconds_count{protocol="nfs",command="NULL"} 3"#,
-        r#"fourfold_operation_duration_seconds_bucket{le="+Inf",protocol="nfs",command="NULL"} 3"#,
+        r#"fourfold_operation_duration_seconds_count{protocol="nfs",command="NULL",share=""} 3"#,
+        r#"fourfold_operation_duration_seconds_bucket{le="+Inf",protocol="nfs",command="NULL",share=""} 3"#,
         "# TYPE fourfold_transferred_bytes counter",
         r#"fourfold_build{version="#,
         r#"fourfold_cache_hits_total{cache="directory"}"#,
         "# UNIT fourfold_resident_memory_bytes bytes",
+        r#"fourfold_recalls_total{result="revoked"} 0"#,
         "# EOF",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
+    }
+    dashboard_names_only_metrics_of(&text);
+}
+
+/// What a query of Prometheus calls the metric whose type this line of OpenMetrics states: counters end in `_total`, and
+/// histograms have three names.
+fn names(line: &str) -> Vec<String> {
+    let Some((name, kind)) = line.strip_prefix("# TYPE ").and_then(|rest| rest.split_once(' ')) else {
+        return Vec::new();
+    };
+    match kind {
+        "counter" => vec![format!("{name}_total")],
+        "histogram" => ["_bucket", "_sum", "_count"].map(|end| format!("{name}{end}")).to_vec(),
+        _ => vec![name.to_owned()],
+    }
+}
+
+/// The dashboard asks for what is told, and all that is told is on it.
+fn dashboard_names_only_metrics_of(text: &str) {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../packaging/grafana-dashboard.json");
+    let dashboard: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let queries: String = dashboard["panels"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|panel| panel["targets"].as_array().into_iter().flatten())
+        .map(|target| format!("{} ", target["expr"].as_str().unwrap()))
+        .collect();
+    let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let asked: std::collections::BTreeSet<&str> =
+        queries.split(|letter| !is_of_name(letter)).filter(|word| word.starts_with("fourfold_")).collect();
+    let told: std::collections::BTreeSet<String> = text.lines().flat_map(names).collect();
+    assert!(asked.len() > 30, "{asked:?}");
+    for name in &asked {
+        assert!(told.contains(*name), "the dashboard asks for {name}, which the server does not tell");
+    }
+    for name in &told {
+        assert!(asked.contains(name.as_str()), "{name} is told, and not on the dashboard");
     }
 }

@@ -467,6 +467,10 @@ ranks! {
     ApiJobs Known,
     /// The listeners to changes.
     ApiListeners Known,
+    /// The slowest operations that the API has told.
+    ApiSlowest Known,
+    /// The backups of Macs, as they were measured for the metrics.
+    MeasuredBackups Known,
     /// Why a webhook sends nothing.
     WebhookError Known,
     /// How much space the shares have used.

@@ -80,6 +80,19 @@ impl Period {
         self.began(now, zone).is_some_and(|began| last < began)
     }
 
+    /// When the next period begins.
+    #[must_use]
+    pub fn next(self, now: SystemTime, zone: &TimeZone) -> Option<SystemTime> {
+        let began: Zoned = Timestamp::try_from(self.began(now, zone)?).ok()?.to_zoned(zone.clone());
+        let length = match self {
+            Self::Hourly => jiff::Span::new().hours(1),
+            Self::Daily | Self::Nightly => jiff::Span::new().days(1),
+            Self::Weekly => jiff::Span::new().weeks(1),
+            Self::Monthly => jiff::Span::new().months(1),
+        };
+        Some(began.checked_add(length).ok()?.timestamp().into())
+    }
+
     /// When the period of this time began.
     fn began(self, now: SystemTime, zone: &TimeZone) -> Option<SystemTime> {
         let now: Zoned = Timestamp::try_from(now).ok()?.to_zoned(zone.clone());
@@ -161,6 +174,23 @@ mod tests {
         for other in ["hourly.", "hourly.03", "hourly.x", "hourly", "nightly.1", "hourly.new", "hourly.+1"] {
             assert_eq!(Period::Hourly.number(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn the_next_snapshot_is_due_when_the_next_period_begins() {
+        // 2026-11-23 is a Monday. In New York, 2026-11-01 has 25 hours.
+        let next = |period: Period, now, zone: &TimeZone| period.next(time(now), zone).unwrap();
+        let rows = [
+            (Period::Hourly, "2026-11-23T01:59:59Z", "2026-11-23T02:00:00Z"),
+            (Period::Nightly, "2026-11-23T00:00:00Z", "2026-11-24T00:00:00Z"),
+            (Period::Weekly, "2026-11-23T12:00:00Z", "2026-11-30T00:00:00Z"),
+            (Period::Monthly, "2026-12-31T12:00:00Z", "2027-01-01T00:00:00Z"),
+        ];
+        for (period, now, want) in rows {
+            assert_eq!(next(period, now, &TimeZone::UTC), time(want), "{period:?} {now}");
+        }
+        let zone = TimeZone::posix("EST5EDT,M3.2.0,M11.1.0").unwrap();
+        assert_eq!(next(Period::Daily, "2026-11-01T12:00:00Z", &zone), time("2026-11-02T05:00:00Z"));
     }
 
     #[test]

@@ -16,8 +16,9 @@ import overview from "./overview.js";
 import settings from "./settings.js";
 import shares from "./shares.js";
 import snapshots from "./snapshots.js";
+import webhooks from "./webhooks.js";
 
-const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, names, benchmarks, jobs, settings, log };
+const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, names, benchmarks, jobs, webhooks, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends
@@ -190,6 +191,11 @@ state.addEventListener("unreachable", () => {
 state.addEventListener("reachable", () => {
   $("banner").hidden = true;
   if (session) show();
+});
+
+// What a page had asked for when it was left is no error.
+window.addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name === "AbortError") event.preventDefault();
 });
 
 async function start() {

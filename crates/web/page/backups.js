@@ -23,6 +23,7 @@ function card(backup, speed) {
     ["Newest backup", backup.completed === null ? "none" : when(backup.completed)],
     ["Bundle changed", when(backup.changed)],
     ["Size", backup.size === null ? "not known" : bytes(backup.size)],
+    ["Limit of the share", backup.limit === null ? "none" : bytes(backup.limit)],
     ["Left for backups", bytes(backup.free)],
     ["Mac", backup.model],
     ["Backed up by", backup.users.join(", ")],

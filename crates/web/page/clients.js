@@ -1,18 +1,73 @@
 // Who is connected, and what they have open.
 
-import { post } from "./api.js";
-import { badge, bytes, count, duration, h, heading } from "./dom.js";
-import { paged } from "./table.js";
+import { get, post } from "./api.js";
+import { badge, bytes, count, duration, h, heading, latency, replace } from "./dom.js";
+import { paged, table } from "./table.js";
 
 const ACCESS = { r: "read", w: "write", rw: "read, write" };
 const DENIED = (text) => [...text].map((letter) => ({ r: "reading", w: "writing", d: "removing" })[letter]).join(", ") || "–";
+
+// Where the time of a slow operation goes: a field of the API, the words, and what to do.
+const PARTS = [
+  ["leases_micros", "other clients give back what they cache", "low"],
+  ["permits_micros", "other requests to the same file", "low"],
+  ["queue_micros", "a free thread", "low"],
+  ["disk_micros", "the disk", "bad"],
+  ["other_micros", "the server itself", ""],
+];
+
+function parts(row) {
+  const spent = PARTS.filter(([key]) => row[key] > 0).sort(([one], [other]) => row[other] - row[one]);
+  const text = spent.map(([key, words]) => `${words}: ${latency(row[key])}`).join(", ");
+  const [first] = spent;
+  return h("div", { title: text },
+    h("div", { class: "parts", role: "img", "aria-label": text }, PARTS.map(([key]) => h("span", { class: key.split("_")[0], style: { flexGrow: String(row[key]) } }))),
+    h("span", { class: "muted small" }, first ? `${first[1]}, ${latency(row[first[0]])}` : ""));
+}
+
+const SLOWEST = [
+  { title: "Took", numeric: true, cell: (row) => h("b", {}, latency(row.micros)) },
+  { title: "Mostly by", cell: parts },
+  { title: "Command", cell: (row) => [badge(row.protocol), ` ${row.command}`] },
+  { title: "File", cell: (row) => [row.share, row.path].filter(Boolean).join("/") || "–" },
+  { title: "User", cell: (row) => row.user || "–" },
+  { title: "Client", cell: (row) => row.client },
+  { title: "Result", cell: (row) => row.result },
+];
+
+// The slowest operations, and why. The server keeps them while somebody asks.
+function slowest(context) {
+  const body = h("div");
+  const load = async () => {
+    const rows = await get("/v1/slowest", context.signal);
+    replace(body, table("Slowest operations", SLOWEST, rows, "None yet: the server notes the slowest operations while this list is shown."));
+  };
+  const legend = h("div", { class: "legend" }, PARTS.map(([key, words]) => h("span", {}, h("i", { class: `dot part-${key.split("_")[0]}` }), words)));
+  const element = h("div", {}, h("p", { class: "muted small" }, "The slowest of the last ten minutes, and what they waited for."), legend, body);
+  return { element, load };
+}
+
+// A field for a message to one session, in place of the list's buttons.
+function messageTo(context, row, place) {
+  const field = h("input", { "aria-label": `Message to ${row.user ?? row.peer}`, maxlength: "500", required: true });
+  const close = () => replace(place);
+  replace(place, h("form", {
+    class: "card row message",
+    onkeydown: (event) => { if (event.key === "Escape") close(); },
+    onsubmit: async (event) => {
+      event.preventDefault();
+      if (await context.doing(() => post("/v1/messages", { text: field.value, connection: row.peer }))) close();
+    },
+  }, h("b", {}, `To ${row.user ?? "the client"} at ${row.peer}`), h("span", { class: "grow" }, field), h("button", { type: "submit", class: "primary" }, "Send"), h("button", { type: "button", onclick: close }, "Cancel")));
+  field.focus();
+}
 
 const LISTS = {
   sessions: {
     title: "Sessions",
     path: "/v1/sessions",
     empty: "No client is connected.",
-    columns: (context, load) => [
+    columns: (context, load, place) => [
       { title: "Protocol", cell: (row) => badge(row.protocol) },
       { title: "User", cell: (row) => row.user ?? "–" },
       { title: "Client", cell: (row) => row.peer },
@@ -22,19 +77,26 @@ const LISTS = {
       { title: "Sent", numeric: true, cell: (row) => bytes(row.bytes_out) },
       {
         title: "",
-        cell: (row) => (row.protocol === "nfs" ? null : h("button", {
-          type: "button",
-          class: "small",
-          "aria-label": `Disconnect ${row.user ?? "the client"} at ${row.peer}`,
-          onclick: async () => {
-            const text = `${row.user ?? "The client"} at ${row.peer} loses the connection. Changes that the client has not written yet may be lost.`;
-            if (await context.confirm("Disconnect this client?", text, "Disconnect")) {
-              await context.doing(() => post("/v1/disconnect", { connection: row.peer }));
-              document.activeElement.blur();
-              load();
-            }
-          },
-        }, "Disconnect")),
+        cell: (row) => h("div", { class: "row end" },
+          row.protocol !== "afp" ? null : h("button", {
+            type: "button",
+            class: "small",
+            "aria-label": `Send a message to ${row.user ?? "the client"} at ${row.peer}`,
+            onclick: () => messageTo(context, row, place),
+          }, "Message…"),
+          row.protocol === "nfs" ? null : h("button", {
+            type: "button",
+            class: "small",
+            "aria-label": `Disconnect ${row.user ?? "the client"} at ${row.peer}`,
+            onclick: async () => {
+              const text = `${row.user ?? "The client"} at ${row.peer} loses the connection. Changes that the client has not written yet may be lost.`;
+              if (await context.confirm("Disconnect this client?", text, "Disconnect")) {
+                await context.doing(() => post("/v1/disconnect", { connection: row.peer }));
+                document.activeElement.blur();
+                load();
+              }
+            },
+          }, "Disconnect")),
       },
     ],
   },
@@ -63,6 +125,19 @@ const LISTS = {
       { title: "Kind", cell: (row) => (row.exclusive ? "exclusive" : "shared") },
     ],
   },
+  leases: {
+    title: "Leases",
+    path: "/v1/leases",
+    empty: "No client caches a file under a lease.",
+    columns: () => [
+      { title: "Share", cell: (row) => row.share },
+      { title: "File", cell: (row) => row.file ?? `inode ${row.inode}` },
+      { title: "Cached by", cell: (row) => row.owner },
+      { title: "What", cell: (row) => [...row.caching].map((letter) => ({ r: "contents", w: "changes", h: "the open" })[letter]).join(", ") },
+      { title: "", cell: (row) => (row.recalled ? h("span", { class: "badge low" }, "is being recalled") : null) },
+    ],
+  },
+  slowest: { title: "Slowest", show: slowest },
 };
 
 function message(context) {
@@ -81,11 +156,12 @@ export default {
   title: "Clients",
   async show(main, context) {
     const place = h("div", { class: "card" });
+    const single = h("div", {});
     let load = async () => {};
     const choose = async (name) => {
       const list = LISTS[name];
       const later = () => load().catch(() => {});
-      const shown = paged(context, { path: list.path, caption: list.title, columns: list.columns(context, later), empty: list.empty });
+      const shown = list.show ? list.show(context) : paged(context, { path: list.path, caption: list.title, columns: list.columns(context, later, single), empty: list.empty });
       load = shown.load;
       place.replaceChildren(shown.element);
       for (const button of choice.children) button.setAttribute("aria-pressed", String(button.dataset.list === name));
@@ -93,7 +169,7 @@ export default {
     };
     const choice = h("div", { class: "choice", role: "group", "aria-label": "List" }, Object.entries(LISTS).map(([name, { title }]) =>
       h("button", { type: "button", "data-list": name, onclick: () => choose(name).catch((error) => context.toast(error.message, "bad")) }, title)));
-    main.append(heading("Clients", choice), message(context), place);
+    main.append(heading("Clients", choice), message(context), single, place);
     await choose("sessions");
     context.on("holdings", () => load());
     await context.every(5000, () => load());

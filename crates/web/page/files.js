@@ -9,9 +9,13 @@ const ACCESS = { r: "read", w: "write", rw: "read, write" };
 const LABELS = ["none", "grey", "green", "purple", "blue", "yellow", "red", "orange"];
 const SYSTEMS = { nfs: "Linux, over NFS", smb: "Windows, and Macs over SMB", afp: "Macs, over AFP", "afp-short": "Macs before Mac OS X" };
 
+// The name of the snapshot that is browsed; null: the share as it is now.
+const browsed = () => new URLSearchParams(location.hash.split("?")[1] ?? "").get("snapshot");
+
 // `about`: the name of an entry, or "" for the folder itself; null: no details.
-function link(share, path, about = null) {
+function link(share, path, about = null, snapshot = browsed()) {
   const query = new URLSearchParams({ share, path });
+  if (snapshot !== null) query.set("snapshot", snapshot);
   if (about !== null) query.set("about", about);
   return `#/files?${query}`;
 }
@@ -148,6 +152,24 @@ const COLUMNS = (share, path) => [
   { title: "", cell: (row) => h("div", { class: "row end" }, h("a", { class: "button small", href: link(share, path, row.name), "aria-label": `About ${row.name}` }, "About")) },
 ];
 
+// The path in the share of what is at this path in a snapshot.
+const outside = (path) => path.split("/").slice(2).join("/");
+
+// Above a folder or file of a snapshot: what it is, and how it comes back.
+function inSnapshot(context, share, path, about) {
+  const snapshot = browsed();
+  if (snapshot === null) return null;
+  const of = outside(about ? inside(path, about) : path);
+  const restore = async () => {
+    if (!await context.confirm(`Restore ${of || share} from ${snapshot}?`, "What it is now is replaced. Files in a folder that the snapshot does not have stay. The page Jobs shows how far it is.", "Restore")) return;
+    const request = { kind: "restore", share, snapshot, path: of, to: null };
+    if (await context.doing(async () => { await post("/v1/jobs", request); return { lines: ["The restore has begun"] }; })) location.hash = "#/jobs";
+  };
+  return h("div", { class: "card row past" }, h("span", { class: "grow" }, "As it was in the snapshot ", h("b", {}, snapshot), ". Nothing here can change."),
+    h("button", { type: "button", onclick: restore }, about ? `Restore ${about}…` : "Restore this folder…"),
+    h("a", { class: "button", href: link(share, outside(path), null, null) }, "The share as it is now"));
+}
+
 export default {
   title: "Files",
   async show(main, context) {
@@ -160,11 +182,11 @@ export default {
       return;
     }
     const names = shares.some((one) => one.name === share) ? shares.map((one) => one.name) : [share, ...shares.map((one) => one.name)];
-    const choose = h("select", { "aria-label": "Share", onchange: () => { location.hash = link(choose.value, ""); } }, names.map((name) => h("option", { value: name }, name)));
+    const choose = h("select", { "aria-label": "Share", onchange: () => { location.hash = link(choose.value, "", null, null); } }, names.map((name) => h("option", { value: name }, name)));
     choose.value = share;
     const about = h("div", { "aria-live": "polite" });
     const shown = paged(context, { path: `/v1/files?${new URLSearchParams({ share, path })}`, caption: "Entries", columns: COLUMNS(share, path), empty: "The folder is empty." });
-    main.append(heading("Files", choose), about,
+    main.append(heading("Files", choose), h("div", {}, inSnapshot(context, share, path, query.get("about"))), about,
       h("section", { class: "card" }, h("div", { class: "row" }, h("div", { class: "grow" }, crumbs(share, path)), h("a", { class: "button small", href: link(share, path, "") }, "About this folder")), shown.element));
     const of = query.get("about");
     const load = async () => {

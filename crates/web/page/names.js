@@ -1,7 +1,7 @@
 // Names that hurt some client: found, fixed, and taken back.
 
 import { get } from "./api.js";
-import { count, h, heading, replace } from "./dom.js";
+import { count, h, heading, replace, when } from "./dom.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
@@ -16,6 +16,30 @@ function words(result) {
   if (result.found === 0) return `All ${count(result.looked)} names are good for all clients.`;
   const fix = result.renamed > 0 ? `${count(result.renamed)} have new names.` : `${count(result.fixable)} can be fixed.`;
   return `${count(result.found)}${result.more ? " or more" : ""} of ${count(result.looked)} names hurt some client. ${fix}`;
+}
+
+// What became of Mac metadata: kept over a safe save, lost, not readable.
+const EVENTS = [
+  { title: "When", cell: (line) => when(line.at) },
+  { title: "", cell: (line) => h("span", { class: `badge ${{ error: "bad", warn: "low", info: "good" }[line.level]}` }, { error: "lost", warn: "look at it", info: "kept" }[line.level]) },
+  { title: "What", cell: (line) => line.text },
+];
+
+function metadata(context) {
+  const list = h("div", {});
+  let last = 0;
+  let kept = [];
+  context.every(5000, async () => {
+    const now = await get(`/v1/metadata-events?after=${last}`, context.signal);
+    if (last > 0 && now.lines.length === 0) return;
+    kept = (now.last < last ? [] : kept).concat(now.lines).slice(-500);
+    last = now.last;
+    const lost = kept.filter((line) => line.level !== "info").length;
+    const words = `${count(kept.length - lost)} ${kept.length - lost === 1 ? "file has" : "files have"} kept their metadata over a save, ${count(lost)} ${lost === 1 ? "event needs" : "events need"} a look.`;
+    replace(list, kept.length ? h("p", {}, words) : null, table("Events of metadata", EVENTS, kept.slice(-100).reverse(), "Nothing has happened since the server started."));
+  });
+  return h("section", { class: "card", id: "metadata" }, h("h2", {}, "Metadata of Macs"),
+    h("p", { class: "muted" }, "Clients that know no forks save a file by putting a new one in its place. The server then keeps Finder info, tags, comment, resource fork and creation date of the old one. This tells where it did, and what was lost or could not be read."), list);
 }
 
 export default {
@@ -56,7 +80,7 @@ export default {
         h("p", { class: "muted" }, "Some names hurt clients: Windows cannot open them, two differ in case only, or a Mac and a Linux host wrote the letters in different forms."),
         h("div", { class: "row" }, h("label", { for: "names-share" }, "Share"), share, windows, h("label", { for: "names-windows" }, "also fix what Windows forbids"),
           h("span", { class: "grow" }), h("button", { type: "submit", class: "primary" }, "Look"))) : h("p", { class: "muted card" }, "There is no share."),
-      now, outcome);
+      now, outcome, metadata(context));
     const jobs = await get("/v1/jobs", context.signal);
     const latest = jobs.find((job) => job.kind.startsWith("names"));
     if (latest) replace(now, watched(context, latest.id, told));

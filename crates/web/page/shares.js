@@ -1,6 +1,7 @@
 // The shares: how clients mount them, and their properties.
 
 import { get, post } from "./api.js";
+import { access } from "./access.js";
 import { badge, copyButton, h, heading, replace, title } from "./dom.js";
 import { table } from "./table.js";
 
@@ -65,12 +66,22 @@ function card(share, properties) {
   const all = h("div", {});
   const more = h("details", { ontoggle: () => replace(all, more.open ? table(`All properties of ${share.name}`, COLUMNS, properties, "") : null) },
     h("summary", {}, `All ${properties.length} properties`), all);
-  return h("article", { class: "card share" },
+  const people = h("div", {});
+  const who = h("details", { class: "who-may", ontoggle: async () => {
+    if (!who.open) return replace(people);
+    try {
+      replace(people, await access(share.name));
+    } catch (error) {
+      replace(people, h("p", { class: "error", role: "alert" }, error.message));
+    }
+  } }, h("summary", {}, "Who may enter"), people);
+  return h("article", { class: "card share", "data-share": share.name },
     h("div", { class: "row" }, h("h2", { class: "grow clip" }, share.name), share.read_only ? h("span", { class: "badge" }, "read-only") : null,
       h("a", { href: `#/settings?share=${encodeURIComponent(share.name)}`, class: "button small", "aria-label": `Change the settings of ${share.name}` }, "Settings")),
     h("p", { class: "muted clip" }, share.path),
     h("h3", {}, "How clients mount it"),
     share.mounts.length ? mounts(share) : h("p", { class: "muted" }, "No protocol shows it."),
+    who,
     h("h3", {}, "Properties that are set"),
     table(`Properties of ${share.name}`, COLUMNS, set.filter((setting) => setting.key !== "name"), "All have their defaults."),
     more);

@@ -5,8 +5,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 
 use admin::control::{
-    CachesAnswer, CachesRequest, CachesStatus, Disconnect, LeaseStatus, LockStatus, LunAnswer, LunRequest,
-    LunStatus, OpenStatus, SessionStatus, ShareStatus, Status,
+    CachesAnswer, CachesRequest, CachesStatus, Disconnect, LeaseStatus, LockStatus, OpenStatus,
+    SessionStatus, ShareStatus, Status,
 };
 use axum::extract::{Query, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -21,7 +21,9 @@ use utoipa::{IntoParams, ToSchema};
 use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
-use crate::{Api, Scope, assets, backups, code, console, files, login, webhooks};
+use crate::{
+    Api, Scope, access, assets, backups, code, console, files, login, luns, slowest, snapshots, webhooks,
+};
 
 /// The longest body of a request in bytes.
 const LONGEST_BODY: usize = 64 * 1024;
@@ -35,48 +37,6 @@ const LONGEST_MESSAGE: usize = 1024;
 /// All requests.
 pub(crate) fn router(api: Api) -> Router {
     let metrics = Router::new().route("/metrics", get(metrics));
-    let read = Router::new()
-        .route("/v1/status", get(status))
-        .route("/v1/shares", get(shares))
-        .route("/v1/sessions", get(sessions))
-        .route("/v1/opens", get(opens))
-        .route("/v1/locks", get(locks))
-        .route("/v1/leases", get(leases))
-        .route("/v1/luns", get(luns))
-        .route("/v1/caches", get(caches))
-        .route("/v1/overview", get(console::overview))
-        .route("/v1/throughput", get(console::throughput))
-        .route("/v1/events", get(console::events))
-        .route("/v1/accounts", get(console::accounts))
-        .route("/v1/log", get(console::log))
-        .route("/v1/settings", get(console::settings))
-        .route("/v1/snapshots", get(console::snapshots))
-        .route("/v1/backups", get(backups::backups))
-        .route("/v1/files", get(files::folder))
-        .route("/v1/code", get(code::code))
-        .route("/v1/webhooks", get(webhooks::webhooks))
-        .route("/v1/jobs", get(jobs::jobs))
-        .route("/v1/jobs/{id}", get(jobs::job))
-        .route("/v1/benchmarks", get(jobs::benchmarks))
-        .route("/v1/benchmarks/{name}", get(jobs::report))
-        .route("/v1/comparison", get(jobs::compare))
-        .route("/v1/file", get(files::file))
-        .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }));
-    let write = Router::new()
-        .route("/v1/reload", post(reload))
-        .route("/v1/messages", post(say))
-        .route("/v1/disconnect", post(disconnect))
-        .route("/v1/caches", post(limit_caches))
-        .route("/v1/settings", post(console::change))
-        .route("/v1/settings/undo", post(console::undo))
-        .route("/v1/snapshots", post(console::take_snapshot))
-        .route("/v1/snapshots/remove", post(console::remove_snapshot))
-        .route("/v1/snapshots/restore", post(console::restore))
-        .route("/v1/shares", post(console::share))
-        .route("/v1/webhooks", post(webhooks::add))
-        .route("/v1/webhooks/remove", post(webhooks::remove))
-        .route("/v1/jobs", post(jobs::start))
-        .route("/v1/jobs/{id}/cancel", post(jobs::cancel));
     let guarded = |router: Router<Api>, scope: Scope| {
         let api = api.clone();
         let guard = move |request, next| admitted(api.clone(), scope, request, next);
@@ -88,8 +48,8 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/v1/login", get(login::logged_in).post(login::login))
         .route("/v1/logout", post(login::logout))
         .merge(guarded(metrics, Scope::Metrics))
-        .merge(guarded(read, Scope::Read))
-        .merge(guarded(write, Scope::Write))
+        .merge(guarded(read(), Scope::Read))
+        .merge(guarded(write(), Scope::Write))
         .fallback(|| async { nothing() })
         .method_not_allowed_fallback(|| async {
             Failure::new(StatusCode::METHOD_NOT_ALLOWED, "this path does not take this method")
@@ -97,6 +57,67 @@ pub(crate) fn router(api: Api) -> Router {
         .layer(DefaultBodyLimit::max(LONGEST_BODY))
         .layer(middleware::from_fn(harmless))
         .with_state(api)
+}
+
+/// What only shows.
+fn read() -> Router<Api> {
+    Router::new()
+        .route("/v1/status", get(status))
+        .route("/v1/shares", get(shares))
+        .route("/v1/sessions", get(sessions))
+        .route("/v1/opens", get(opens))
+        .route("/v1/locks", get(locks))
+        .route("/v1/leases", get(leases))
+        .route("/v1/luns", get(luns::luns))
+        .route("/v1/slowest", get(slowest::slowest))
+        .route("/v1/caches", get(caches))
+        .route("/v1/overview", get(console::overview))
+        .route("/v1/throughput", get(console::throughput))
+        .route("/v1/events", get(console::events))
+        .route("/v1/accounts", get(console::accounts))
+        .route("/v1/groups", get(access::groups))
+        .route("/v1/access", get(access::access))
+        .route("/v1/log", get(console::log))
+        .route("/v1/metadata-events", get(console::metadata_events))
+        .route("/v1/settings", get(console::settings))
+        .route("/v1/snapshots", get(snapshots::snapshots))
+        .route("/v1/backups", get(backups::backups))
+        .route("/v1/files", get(files::folder))
+        .route("/v1/code", get(code::code))
+        .route("/v1/webhooks", get(webhooks::webhooks))
+        .route("/v1/jobs", get(jobs::jobs))
+        .route("/v1/jobs/{id}", get(jobs::job))
+        .route("/v1/benchmarks", get(jobs::benchmarks))
+        .route("/v1/benchmarks/{name}", get(jobs::report))
+        .route("/v1/comparison", get(jobs::compare))
+        .route("/v1/file", get(files::file))
+        .route("/v1/openapi.json", get(|| async { Json(crate::openapi::document()) }))
+}
+
+/// What changes something.
+fn write() -> Router<Api> {
+    Router::new()
+        .route("/v1/reload", post(reload))
+        .route("/v1/messages", post(say))
+        .route("/v1/disconnect", post(disconnect))
+        .route("/v1/caches", post(limit_caches))
+        .route("/v1/luns", post(luns::create))
+        .route("/v1/luns/resize", post(luns::resize))
+        .route("/v1/luns/remove", post(luns::remove))
+        .route("/v1/settings", post(console::change))
+        .route("/v1/settings/undo", post(console::undo))
+        .route("/v1/snapshots", post(snapshots::take_snapshot))
+        .route("/v1/snapshots/remove", post(snapshots::remove_snapshot))
+        .route("/v1/snapshots/rename", post(snapshots::rename_snapshot))
+        .route("/v1/snapshots/hold", post(snapshots::hold_snapshot))
+        .route("/v1/snapshots/release", post(snapshots::release_snapshot))
+        .route("/v1/snapshots/restore", post(snapshots::restore))
+        .route("/v1/shares", post(console::share))
+        .route("/v1/webhooks", post(webhooks::add))
+        .route("/v1/webhooks/remove", post(webhooks::remove))
+        .route("/v1/webhooks/test", post(webhooks::test))
+        .route("/v1/jobs", post(jobs::start))
+        .route("/v1/jobs/{id}/cancel", post(jobs::cancel))
 }
 
 /// The console.
@@ -276,16 +297,6 @@ pub(crate) async fn leases(State(api): State<Api>, asked: Asked) -> Result<Respo
     Ok(Json(blocking(move || page.of(api.report.status().leases)).await?).into_response())
 }
 
-/// The LUNs of all shares.
-#[utoipa::path(get, path = "/v1/luns", security(("token" = ["read"])), responses((status = 200, description = "The LUNs", body = Vec<LunStatus>), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn luns(State(api): State<Api>) -> Result<Response, Failure> {
-    match blocking(move || api.report.lun(LunRequest::List, &|_| true)).await? {
-        Ok(LunAnswer::Luns(luns)) => Ok(Json(luns).into_response()),
-        Ok(LunAnswer::Done(_)) => Ok(Json(Vec::<()>::new()).into_response()),
-        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
-    }
-}
-
 /// The caches, and the memory of the host.
 #[utoipa::path(get, path = "/v1/caches", security(("token" = ["read"])), responses((status = 200, description = "The caches", body = CachesStatus), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn caches(State(api): State<Api>) -> Result<Response, Failure> {
@@ -342,23 +353,32 @@ pub(crate) async fn reload(State(api): State<Api>) -> Result<Response, Failure> 
     done(blocking(move || api.report.reload()).await?)
 }
 
-/// A message.
+/// A message. Without further fields it is for all users; else for those whose sessions match all fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Message {
     /// At most 1024 bytes.
     text: String,
+    /// The account, in any case of letters.
+    user: Option<String>,
+    /// The client's address.
+    #[schema(value_type = Option<String>)]
+    client: Option<IpAddr>,
+    /// One of its connections.
+    #[schema(value_type = Option<String>)]
+    connection: Option<SocketAddr>,
 }
 
-/// Shows a message to users who are logged in.
+/// Shows a message to users who are logged in over AFP. Other protocols have no messages.
 #[utoipa::path(post, path = "/v1/messages", request_body = Message, security(("token" = ["write"])), responses((status = 200, description = "The users that were told", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn say(State(api): State<Api>, message: Body<Message>) -> Result<Response, Failure> {
-    let Message { text } = body(message)?;
+    let Message { text, user, client, connection } = body(message)?;
     if text.is_empty() || text.len() > LONGEST_MESSAGE {
         let hint = format!("`text` has 1 to {LONGEST_MESSAGE} bytes");
         return Err(Failure::new(StatusCode::BAD_REQUEST, hint));
     }
-    done(blocking(move || Ok(api.report.say(&text))).await?)
+    let to = Disconnect { user, client, connection, file: None };
+    done(blocking(move || api.report.say(&text, &to)).await?)
 }
 
 /// The sessions that match all fields. As [`Disconnect`], but a field with a wrong name is refused: fewer conditions would end more sessions.

@@ -50,6 +50,9 @@ const ASSETS: &[Asset] = assets![
     "jobs.js" "text/javascript; charset=utf-8",
     "names.js" "text/javascript; charset=utf-8",
     "caches.js" "text/javascript; charset=utf-8",
+    "access.js" "text/javascript; charset=utf-8",
+    "timeline.js" "text/javascript; charset=utf-8",
+    "webhooks.js" "text/javascript; charset=utf-8",
     "accounts.js" "text/javascript; charset=utf-8",
     "settings.js" "text/javascript; charset=utf-8",
 ];

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use admin::control::RestoreReport;
-use admin::control::RestoreRequest;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
@@ -12,13 +10,12 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use vfs::names::from_text_view;
 
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
 use crate::history::{Span, Throughput};
 use crate::log_lines::Log;
-use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
+use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus};
 use crate::{Api, events, history, watching};
 
 /// How the server is, in a few numbers and words.
@@ -131,6 +128,18 @@ pub(crate) async fn log(
     Ok(Json(api.log.since(after)).into_response())
 }
 
+/// What became of Mac metadata: kept over a safe save, lost, not readable. At most 500 events, which other lines of the
+/// log do not push out.
+#[utoipa::path(get, path = "/v1/metadata-events", params(After), security(("token" = ["read"])), responses((status = 200, description = "The lines", body = Log), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn metadata_events(
+    State(api): State<Api>,
+    wanted: Result<Query<After>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(After { after }) =
+        wanted.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    Ok(Json(api.log.of_metadata(after)).into_response())
+}
+
 /// All accounts.
 #[utoipa::path(get, path = "/v1/accounts", security(("token" = ["read"])), responses((status = 200, description = "The accounts", body = Vec<AccountStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn accounts(State(api): State<Api>) -> Result<Response, Failure> {
@@ -198,102 +207,6 @@ pub(crate) async fn share(
 #[utoipa::path(post, path = "/v1/settings/undo", security(("token" = ["write"])), responses((status = 200, description = "What was applied", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn undo(State(api): State<Api>) -> Result<Response, Failure> {
     done(blocking(move || api.manage.undo()).await?)
-}
-
-/// The snapshots of one share, or of all.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
-#[into_params(parameter_in = Query)]
-pub(crate) struct OfShare {
-    /// The share.
-    share: Option<String>,
-}
-
-/// The snapshots.
-#[utoipa::path(get, path = "/v1/snapshots", params(OfShare), security(("token" = ["read"])), responses((status = 200, description = "The snapshots", body = SnapshotsStatus), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn snapshots(
-    State(api): State<Api>,
-    of: Result<Query<OfShare>, QueryRejection>,
-) -> Result<Response, Failure> {
-    let Query(of) = of.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    answered(blocking(move || api.manage.snapshots(of.share.as_deref())).await?)
-}
-
-/// A snapshot to take.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NewSnapshot {
-    /// The share.
-    share: String,
-    /// Its name; without one, it is named by its time.
-    name: Option<String>,
-}
-
-/// Takes a snapshot.
-#[utoipa::path(post, path = "/v1/snapshots", request_body = NewSnapshot, security(("token" = ["write"])), responses((status = 200, description = "Its name", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn take_snapshot(
-    State(api): State<Api>,
-    new: Body<NewSnapshot>,
-) -> Result<Response, Failure> {
-    let NewSnapshot { share, name } = body(new)?;
-    done(blocking(move || api.manage.take_snapshot(&share, name.as_deref())).await?)
-}
-
-/// A snapshot.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NamedSnapshot {
-    /// The share.
-    share: String,
-    /// Its name.
-    name: String,
-}
-
-/// Removes a snapshot.
-#[utoipa::path(post, path = "/v1/snapshots/remove", request_body = NamedSnapshot, security(("token" = ["write"])), responses((status = 200, description = "It is removed", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn remove_snapshot(
-    State(api): State<Api>,
-    named: Body<NamedSnapshot>,
-) -> Result<Response, Failure> {
-    let NamedSnapshot { share, name } = body(named)?;
-    done(blocking(move || api.manage.remove_snapshot(&share, &name)).await?)
-}
-
-/// A file or folder to restore.
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Restoring {
-    /// The share.
-    share: String,
-    /// The name of the snapshot.
-    snapshot: String,
-    /// The path in the share.
-    path: String,
-    /// Where to restore it to: another path in the share. Without one, it is restored in place.
-    to: Option<String>,
-    /// Only say what would be done.
-    #[serde(default)]
-    dry_run: bool,
-}
-
-/// Restores a file or folder of a snapshot. Files that are not in the snapshot stay.
-#[utoipa::path(post, path = "/v1/snapshots/restore", request_body = Restoring, security(("token" = ["write"])), responses((status = 200, description = "What was restored", body = RestoreReport), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn restore(State(api): State<Api>, asked: Body<Restoring>) -> Result<Response, Failure> {
-    let Restoring { share, snapshot, path, to, dry_run } = body(asked)?;
-    let to = to.unwrap_or_else(|| path.clone());
-    for given in [&path, &to] {
-        check_inside(given)?;
-    }
-    let request = RestoreRequest {
-        share,
-        snapshot,
-        path: from_text_view(&path),
-        to: from_text_view(&to),
-        dry_run,
-        delete: false,
-        keep: false,
-    };
-    answered(blocking(move || api.report.restore(request, &|_| true)).await?)
 }
 
 /// Refuses a path that could lead out of its share. The empty path is the whole share.

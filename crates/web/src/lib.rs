@@ -4,6 +4,7 @@
 //! The surface is small on purpose: before a request has shown a token or a session, nothing of it is kept but its headers
 //! (and 4 KiB of a login), and its answer does not depend on what the server has. Connections, their headers, bodies and times have limits.
 
+pub mod access;
 mod admitted;
 mod api;
 mod assets;
@@ -19,11 +20,14 @@ pub mod jobs;
 mod log_lines;
 mod login;
 mod logins;
+mod luns;
 pub mod manage;
 mod metrics;
 mod openapi;
 mod same_site;
 mod serve;
+mod slowest;
+mod snapshots;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 mod tls;
@@ -63,6 +67,7 @@ pub struct Api {
     /// For listeners to changes in folders.
     places: watching::Places,
     log: LogLines,
+    slowest: Arc<slowest::Slowest>,
     history: Arc<history::History>,
     logins: Arc<logins::Logins>,
     login_guard: Arc<LoginGuard>,
@@ -92,6 +97,7 @@ impl Api {
             places: watching::Places::default(),
             events,
             log,
+            slowest: Arc::default(),
             history: Arc::default(),
             logins: Arc::default(),
             login_guard,

@@ -10,10 +10,14 @@ use utoipa::ToSchema;
 
 /// Lines that are kept.
 const MOST_LINES: usize = 1000;
+/// Lines about metadata that are kept in addition, as the others would push them out.
+const MOST_OF_METADATA: usize = 500;
+/// The target of lines about metadata.
+const METADATA: &str = "metadata";
 /// The longest text of a line in bytes; the rest of a longer one is left out.
 const LONGEST_TEXT: usize = 500;
 
-/// The newest lines of the log: at most about 600 KiB. Cheap to clone.
+/// The newest lines of the log: at most about 900 KiB. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct LogLines {
     kept: Arc<Mutex<Kept, rank::KeptLog>>,
@@ -23,6 +27,7 @@ pub struct LogLines {
 struct Kept {
     last: u64,
     lines: VecDeque<LogLine>,
+    of_metadata: VecDeque<LogLine>,
 }
 
 /// A line of the log.
@@ -59,26 +64,55 @@ impl LogLines {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let mut kept = self.kept.lock();
         kept.last += 1;
-        if kept.lines.len() >= MOST_LINES {
-            kept.lines.pop_front();
+        let line = LogLine { number: kept.last, at, level, target, text };
+        if target == METADATA {
+            push(&mut kept.of_metadata, line.clone(), MOST_OF_METADATA);
         }
-        let number = kept.last;
-        kept.lines.push_back(LogLine { number, at, level, target, text });
+        push(&mut kept.lines, line, MOST_LINES);
     }
 
     /// The lines after the one with this number.
     pub(crate) fn since(&self, after: u64) -> Log {
         let kept = self.kept.lock();
-        // A number from before a restart of the server asks for everything.
-        let after = if after > kept.last { 0 } else { after };
-        let lines = kept.lines.iter().filter(|line| line.number > after).cloned().collect();
-        Log { last: kept.last, lines }
+        later(&kept.lines, after, kept.last)
     }
+
+    /// Those about metadata.
+    pub(crate) fn of_metadata(&self, after: u64) -> Log {
+        let kept = self.kept.lock();
+        later(&kept.of_metadata, after, kept.last)
+    }
+}
+
+fn push(lines: &mut VecDeque<LogLine>, line: LogLine, most: usize) {
+    if lines.len() >= most {
+        lines.pop_front();
+    }
+    lines.push_back(line);
+}
+
+fn later(lines: &VecDeque<LogLine>, after: u64, last: u64) -> Log {
+    // A number from before a restart of the server asks for everything.
+    let after = if after > last { 0 } else { after };
+    Log { last, lines: lines.iter().filter(|line| line.number > after).cloned().collect() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_about_metadata_are_not_pushed_out_by_others() {
+        let log = LogLines::default();
+        log.keep("info", METADATA, "kept".into());
+        (0..2 * MOST_LINES).for_each(|_| log.keep("info", "login", "accepted".into()));
+        let all = log.of_metadata(0);
+        assert_eq!((all.lines.len(), &*all.lines[0].text, all.last), (1, "kept", 2 * MOST_LINES as u64 + 1));
+        assert_eq!(log.of_metadata(1).lines, []);
+        assert!(log.since(0).lines.iter().all(|line| line.target == "login"));
+        (0..2 * MOST_OF_METADATA).for_each(|_| log.keep("warn", METADATA, "lost".into()));
+        assert_eq!(log.of_metadata(0).lines.len(), MOST_OF_METADATA);
+    }
 
     #[test]
     fn the_newest_lines_are_kept_and_long_ones_are_cut() {

@@ -7,6 +7,7 @@ use auth::{Account, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::access::{Entrant, GroupStatus};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
@@ -32,6 +33,15 @@ pub trait Manage: Send + Sync + 'static {
 
     /// All accounts.
     fn accounts(&self) -> Vec<AccountStatus>;
+
+    /// The groups that an account is in, or that a share names.
+    fn groups(&self) -> Vec<GroupStatus>;
+
+    /// Who may enter a share.
+    ///
+    /// # Errors
+    /// There is no such share, or its folder cannot be looked at; the lines say so.
+    fn access(&self, share: &str) -> Result<Vec<Entrant>, Vec<String>>;
 
     /// The settings with their sources.
     ///
@@ -115,6 +125,12 @@ pub trait Manage: Send + Sync + 'static {
     /// No webhook has this number. The lines say so.
     fn remove_webhook(&self, id: u64) -> Result<Vec<String>, Vec<String>>;
 
+    /// Sends a message without changes to a webhook. It is called where a tokio runtime is entered.
+    ///
+    /// # Errors
+    /// No webhook has this number, or the program has not accepted the message. The lines say why.
+    fn test_webhook(&self, id: u64) -> Result<Vec<String>, Vec<String>>;
+
     /// The backups of Macs.
     ///
     /// # Errors
@@ -138,6 +154,24 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// It was not removed; the lines have the reasons.
     fn remove_snapshot(&self, share: &str, name: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// Gives a snapshot another name.
+    ///
+    /// # Errors
+    /// It has the old one; the lines have the reasons.
+    fn rename_snapshot(&self, share: &str, name: &str, new: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// Keeps a snapshot until the tag is released.
+    ///
+    /// # Errors
+    /// It is not held by the tag; the lines have the reasons.
+    fn hold_snapshot(&self, share: &str, name: &str, tag: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// Releases a tag of a snapshot.
+    ///
+    /// # Errors
+    /// It was not released; the lines have the reasons.
+    fn release_snapshot(&self, share: &str, name: &str, tag: &str) -> Result<Vec<String>, Vec<String>>;
 }
 
 /// How much clients hold.
@@ -232,6 +266,8 @@ pub struct AccountStatus {
     pub disabled: bool,
     /// It may administer the server.
     pub admin: bool,
+    /// Its Unix groups.
+    pub groups: Vec<String>,
     /// The kinds of its stored secrets: `argon2`, `nt-hash`, `srp`, `legacy`, `chap`.
     pub secrets: Vec<String>,
 }
@@ -306,6 +342,19 @@ pub struct SnapshotsStatus {
     pub snapshots: Vec<SnapshotStatus>,
     /// Each share, and why it cannot have snapshots; `None`: it can.
     pub shares: BTreeMap<String, Option<String>>,
+    /// The schedules of the shares that have one.
+    pub schedules: BTreeMap<String, Vec<PeriodStatus>>,
+}
+
+/// A row of a share's schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct PeriodStatus {
+    /// `hourly`, `daily`, `nightly`, `weekly` or `monthly`.
+    pub period: &'static str,
+    /// So many are kept.
+    pub keep: u32,
+    /// When the next one is due, in seconds since 1970.
+    pub next: Option<u64>,
 }
 
 /// A snapshot.
@@ -320,6 +369,8 @@ pub struct SnapshotStatus {
     /// Its folder.
     #[schema(value_type = String)]
     pub path: PathBuf,
+    /// Its path in the share, by which `GET /v1/files` lists it; `None`: clients do not see it.
+    pub inside: Option<String>,
     /// Bytes that its removal alone would free; `None`: the host does not know.
     pub used: Option<u64>,
     /// The tags that hold it.

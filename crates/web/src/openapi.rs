@@ -4,7 +4,7 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
-use crate::{api, backups, code, console, files, login, webhooks};
+use crate::{access, api, backups, code, console, files, login, luns, slowest, snapshots, webhooks};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -15,16 +15,18 @@ use crate::{api, backups, code, console, files, login, webhooks};
         license(name = "MIT OR Apache-2.0"),
     ),
     paths(
-        api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases, api::luns,
+        api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases,
+        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups,
         api::reload, api::say, api::disconnect,
         api::caches,
         api::limit_caches,
         login::logged_in, login::login, login::logout,
-        console::overview, console::throughput, console::events, console::accounts, console::log,
+        console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
         jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::benchmarks, jobs::report, jobs::compare,
-        webhooks::webhooks, webhooks::add, webhooks::remove, code::code, console::share, files::folder, files::file, backups::backups,
-        console::snapshots, console::take_snapshot, console::remove_snapshot, console::restore
+        webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, console::share, files::folder, files::file, backups::backups,
+        snapshots::snapshots, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
+        snapshots::rename_snapshot, snapshots::hold_snapshot, snapshots::release_snapshot
     ),
     modifiers(&Tokens)
 )]

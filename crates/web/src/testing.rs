@@ -19,6 +19,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tower::ServiceExt;
 
+use crate::access::{Entrant, GroupStatus};
 use crate::admitted::Standing;
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
@@ -81,8 +82,8 @@ impl Report for MadeUp {
         Ok(Vec::new())
     }
 
-    fn say(&self, _: &str) -> Vec<String> {
-        Vec::new()
+    fn say(&self, _: &str, _: &Disconnect) -> Lines {
+        Ok(Vec::new())
     }
 
     fn disconnect(&self, _: &Disconnect) -> Lines {
@@ -133,6 +134,14 @@ impl Manage for MadeUp {
 
     fn accounts(&self) -> Vec<AccountStatus> {
         Vec::new()
+    }
+
+    fn groups(&self) -> Vec<GroupStatus> {
+        Vec::new()
+    }
+
+    fn access(&self, share: &str) -> Result<Vec<Entrant>, Vec<String>> {
+        Err(vec![format!("{CONFIDENTIAL}{share}")])
     }
 
     fn settings(&self) -> Result<SettingsStatus, Vec<String>> {
@@ -192,6 +201,10 @@ impl Manage for MadeUp {
         Ok(Vec::new())
     }
 
+    fn test_webhook(&self, _: u64) -> Lines {
+        Ok(Vec::new())
+    }
+
     fn backups(&self) -> Result<Vec<BackupStatus>, Vec<String>> {
         Ok(Vec::new())
     }
@@ -205,6 +218,18 @@ impl Manage for MadeUp {
     }
 
     fn remove_snapshot(&self, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn rename_snapshot(&self, _: &str, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn hold_snapshot(&self, _: &str, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn release_snapshot(&self, _: &str, _: &str, _: &str) -> Lines {
         Ok(Vec::new())
     }
 }

@@ -43,6 +43,8 @@ pub struct WebhookStatus {
     pub lost: u64,
     /// How often there were more changes than the server keeps for the webhook.
     pub missed: u64,
+    /// When the last message was accepted, in seconds since 1970; `None`: none since the server started.
+    pub last_sent: Option<u64>,
     /// Why nothing is sent now; empty: all is well.
     pub error: String,
 }
@@ -61,17 +63,24 @@ pub(crate) async fn add(State(api): State<Api>, new: Body<NewWebhook>) -> Result
     answered(blocking(move || api.manage.add_webhook(new)).await?)
 }
 
-/// A webhook to remove.
+/// A webhook.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OldWebhook {
+pub(crate) struct ThisWebhook {
     /// Its number.
     id: u64,
 }
 
 /// Removes a webhook.
-#[utoipa::path(post, path = "/v1/webhooks/remove", request_body = OldWebhook, security(("token" = ["write"])), responses((status = 200, description = "It is removed", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn remove(State(api): State<Api>, old: Body<OldWebhook>) -> Result<Response, Failure> {
-    let OldWebhook { id } = body(old)?;
+#[utoipa::path(post, path = "/v1/webhooks/remove", request_body = ThisWebhook, security(("token" = ["write"])), responses((status = 200, description = "It is removed", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn remove(State(api): State<Api>, this: Body<ThisWebhook>) -> Result<Response, Failure> {
+    let ThisWebhook { id } = body(this)?;
     done(blocking(move || api.manage.remove_webhook(id)).await?)
+}
+
+/// Sends a message without changes to a webhook, once: `{"folder": …, "changes": [], "test": true, …}`.
+#[utoipa::path(post, path = "/v1/webhooks/test", request_body = ThisWebhook, security(("token" = ["write"])), responses((status = 200, description = "The program has accepted it", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn test(State(api): State<Api>, this: Body<ThisWebhook>) -> Result<Response, Failure> {
+    let ThisWebhook { id } = body(this)?;
+    done(blocking(move || api.manage.test_webhook(id)).await?)
 }

@@ -89,12 +89,12 @@ pub fn reload(state: &Path) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Reload)?)
 }
 
-/// Shows a message to connected users; returns the users that were told.
+/// Shows a message to the users of the sessions that match; returns the users that were told.
 ///
 /// # Errors
 /// See [`AskError`].
-pub fn say(state: &Path, text: &str) -> Result<Vec<String>, AskError> {
-    done(ask(state, Request::Say { text: text.into() })?)
+pub fn say(state: &Path, text: &str, to: &Disconnect) -> Result<Vec<String>, AskError> {
+    done(ask(state, Request::Say { text: text.into(), to: to.clone() })?)
 }
 
 /// Ends sessions, or closes files that they have open; returns what was done.

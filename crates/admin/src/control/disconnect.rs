@@ -27,6 +27,12 @@ pub struct Disconnect {
 }
 
 impl Disconnect {
+    /// Whether there is no condition: all sessions match.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// Whether a session matches. Addresses are compared without their mapping into IPv6.
     #[must_use]
     pub fn means(&self, user: Option<&str>, peers: &[SocketAddr]) -> bool {

@@ -5,7 +5,7 @@
 //! ```text
 //! {"ask":"status"}            {"status":{…}}
 //! {"ask":"reload"}            {"done":["what was applied"]}   or   {"refused":["fourfold.toml:3:1: error: …"]}; see below
-//! {"ask":"say","text":"…"}    {"done":["the users that were told"]}
+//! {"ask":"say","text":"…"}    {"done":["the users that were told"]}; "to":{"user":"ada"}: only these, as with disconnect
 //! {"ask":"disconnect","user":"ada"}   {"done":["what was ended"]}; others: see `Disconnect`
 //! {"ask":"lun","do":"list"}   {"luns":[{…}]}; others: see `LunRequest`; before the answer to this and to
 //!                             "reload" there may be {"progress":{…}}, every second
@@ -66,6 +66,9 @@ pub enum Request {
     Say {
         /// The message.
         text: String,
+        /// The sessions that are meant; without conditions, all.
+        #[serde(default, skip_serializing_if = "Disconnect::is_all")]
+        to: Disconnect,
     },
     /// Ends sessions, or closes files that they have open.
     Disconnect(Disconnect),

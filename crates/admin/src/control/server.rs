@@ -39,8 +39,11 @@ pub trait Report: Send + Sync + 'static {
     /// The settings are refused, and the old ones stay; the lines have the reasons.
     fn reload(&self) -> Result<Vec<String>, Vec<String>>;
 
-    /// Shows a message to connected users; returns lines about the users that were told.
-    fn say(&self, text: &str) -> Vec<String>;
+    /// Shows a message to the users of the sessions that match; returns lines about the users that were told.
+    ///
+    /// # Errors
+    /// No session matches that can show a message; the lines say so.
+    fn say(&self, text: &str, to: &Disconnect) -> Result<Vec<String>, Vec<String>>;
 
     /// Ends sessions, or closes files that they have open; returns lines about what was done.
     ///
@@ -214,7 +217,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
     match request {
         Request::Status => Response::Status(Box::new(report.status())),
         Request::Reload => report.reload().map_or_else(Response::Refused, Response::Done),
-        Request::Say { text } => Response::Done(report.say(&text)),
+        Request::Say { text, to } => report.say(&text, &to).map_or_else(Response::Refused, Response::Done),
         Request::Disconnect(what) => report.disconnect(&what).map_or_else(Response::Refused, Response::Done),
         Request::Lun(request) => match report.lun(request, &progress) {
             Ok(LunAnswer::Luns(luns)) => Response::Luns(luns),

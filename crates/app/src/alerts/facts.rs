@@ -27,8 +27,10 @@ pub(crate) struct Facts {
     /// The same within the last five minutes.
     pub(crate) recent_failures: u64,
     pub(crate) backups: Vec<Backup>,
-    /// The share, and the age of its newest snapshot.
+    /// The share with a schedule, and the age of its newest snapshot.
     pub(crate) snapshots: Vec<(String, Duration)>,
+    /// The share that can have snapshots, and their number.
+    pub(crate) snapshot_counts: Vec<(String, usize)>,
     /// The file, and how long it is valid; `None`: it is over, or the file cannot be read.
     pub(crate) certificate: Option<(String, Option<Duration>)>,
     pub(crate) failures: Vec<Failure>,
@@ -102,6 +104,7 @@ pub(super) struct Measured {
     seldom: Option<Instant>,
     backups: Vec<Backup>,
     snapshots: Vec<(String, Duration)>,
+    snapshot_counts: Vec<(String, usize)>,
     certificate: Option<(String, Option<Duration>)>,
 }
 
@@ -113,7 +116,7 @@ impl Measured {
         if self.seldom.is_none_or(|at| now.duration_since(at) >= SELDOM) {
             self.seldom = Some(now);
             self.backups = backups(settings);
-            self.snapshots = snapshots(settings);
+            (self.snapshots, self.snapshot_counts) = snapshots(settings);
             self.certificate = certificate::of(settings, state);
         }
         self
@@ -139,7 +142,8 @@ impl Gatherer {
         jump: Option<(i64, Instant)>,
     ) -> Facts {
         let (now, disk) = (Instant::now(), vfs::disk_calls());
-        let Measured { space, failures, backups, snapshots, certificate, .. } = measured.clone();
+        let Measured { space, failures, backups, snapshots, snapshot_counts, certificate, .. } =
+            measured.clone();
         let (stuck, recent_failures) = (self.stuck(disk, now), self.recent(failed_logins, now));
         let waiting = disk.waiting;
         Facts {
@@ -150,6 +154,7 @@ impl Gatherer {
             recent_failures,
             backups,
             snapshots,
+            snapshot_counts,
             certificate,
             failures,
             jump,
@@ -204,15 +209,22 @@ fn backups(settings: &Settings) -> Vec<Backup> {
     shares.flat_map(of).collect()
 }
 
-/// The newest snapshots of shares that have a schedule.
-fn snapshots(settings: &Settings) -> Vec<(String, Duration)> {
-    let kept = settings.shares.iter().filter(|share| !share.snapshot_schedule.rows.is_empty());
-    let newest = |share: &admin::ShareSettings| {
-        let all = ::snapshots::Dataset::find(&share.path).and_then(|dataset| dataset.list()).ok()?;
-        let created = all.iter().map(|one| one.created).max()?;
-        Some((share.name.clone(), created.elapsed().unwrap_or_default()))
-    };
-    kept.filter_map(newest).collect()
+/// Shares, each with something.
+type OfShares<T> = Vec<(String, T)>;
+
+/// The ages of the newest snapshots of shares that have a schedule, and the numbers of all.
+fn snapshots(settings: &Settings) -> (OfShares<Duration>, OfShares<usize>) {
+    let (mut ages, mut counts) = (Vec::new(), Vec::new());
+    for share in &settings.shares {
+        let found = ::snapshots::Dataset::find(&share.path).and_then(|dataset| dataset.list());
+        let Ok(all) = found else { continue };
+        counts.push((share.name.clone(), all.len()));
+        let newest = all.iter().map(|one| one.created).max();
+        if let Some(created) = newest.filter(|_| !share.snapshot_schedule.rows.is_empty()) {
+            ages.push((share.name.clone(), created.elapsed().unwrap_or_default()));
+        }
+    }
+    (ages, counts)
 }
 
 #[cfg(test)]

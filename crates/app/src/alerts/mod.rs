@@ -22,6 +22,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use vfs::backend::host::as_ourselves;
 
+pub(crate) use self::facts::Stuck;
 use self::facts::{Clock, Facts, Gatherer, Measured};
 use self::raised::{News, Raised};
 use self::sending::Sender;

@@ -265,6 +265,15 @@ pub(crate) struct Status {
 pub(crate) struct Say {
     /// The message; old Macs show up to 199 characters of it
     pub(crate) text: String,
+    /// Only to this account
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// Only to this address
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) client: Option<std::net::IpAddr>,
+    /// Only to the session with this connection, as `fourfold status` shows it
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub(crate) connection: Option<std::net::SocketAddr>,
     #[command(flatten)]
     pub(crate) state: Where,
 }

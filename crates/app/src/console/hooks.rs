@@ -58,7 +58,22 @@ struct Counts {
     failed: AtomicU64,
     lost: AtomicU64,
     missed: AtomicU64,
+    /// When the last message was accepted, in seconds since 1970; 0: none yet.
+    last_sent: AtomicU64,
     error: Mutex<String, rank::WebhookError>,
+}
+
+impl Counts {
+    fn accepted(&self) {
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        self.last_sent.store(now(), Ordering::Relaxed);
+        self.error.lock().clear();
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// A webhook that sends, until it is dropped.
@@ -119,16 +134,42 @@ impl Hooks {
         Ok(now)
     }
 
+    /// Sends a message without changes, once. Needs a tokio runtime, and blocks until there is an answer.
+    pub(super) fn test(&self, id: u64) -> Result<Vec<String>, Vec<String>> {
+        let found = self
+            .all
+            .lock()
+            .iter()
+            .find(|sending| sending.hook.id == id)
+            .map(|sending| (sending.hook.clone(), sending.counts.clone()));
+        let (hook, counts) = found.ok_or_else(|| missing(id))?;
+        let lost = counts.lost.load(Ordering::Relaxed);
+        let message = serde_json::json!({
+            "folder": hook.folder, "changes": [], "missed": false, "gone": false, "lost": lost, "test": true,
+        });
+        match tokio::runtime::Handle::current().block_on(send(&hook, message.to_string(), &[])) {
+            Ok(()) => {
+                counts.accepted();
+                Ok(vec![format!("{} has accepted a message", hook.url)])
+            }
+            Err(error) => Err(vec![format!("{}: {error:#}", hook.url)]),
+        }
+    }
+
     pub(super) fn remove(&self, running: &Running, id: u64) -> Result<Vec<String>, Vec<String>> {
         let mut all = self.all.lock();
         let Some(at) = all.iter().position(|sending| sending.hook.id == id) else {
-            return Err(vec![format!("there is no webhook {id}; `GET /v1/webhooks` lists them")]);
+            return Err(missing(id));
         };
         let rest = all.iter().map(|sending| &sending.hook).filter(|hook| hook.id != id).collect::<Vec<_>>();
         write(&file(running), &rest)?;
         all.remove(at);
         Ok(vec![format!("webhook {id} is removed")])
     }
+}
+
+fn missing(id: u64) -> Vec<String> {
+    vec![format!("there is no webhook {id}; `GET /v1/webhooks` lists them")]
 }
 
 fn check(new: &NewWebhook) -> Result<(), Vec<String>> {
@@ -157,6 +198,7 @@ fn status(sending: &Sending) -> WebhookStatus {
         failed: number(&counts.failed),
         lost: number(&counts.lost),
         missed: number(&counts.missed),
+        last_sent: Some(number(&counts.last_sent)).filter(|at| *at > 0),
         error: counts.error.lock().clone(),
     }
 }
@@ -237,10 +279,7 @@ async fn relay(hook: &Hook, mut watched: Watched, counts: &Counts, pauses: &[Dur
             "folder": hook.folder, "changes": changes, "missed": missed, "gone": gone, "lost": lost,
         });
         match send(hook, message.to_string(), pauses).await {
-            Ok(()) => {
-                counts.sent.fetch_add(1, Ordering::Relaxed);
-                counts.error.lock().clear();
-            }
+            Ok(()) => counts.accepted(),
             Err(error) => {
                 counts.failed.fetch_add(1, Ordering::Relaxed);
                 counts.lost.fetch_add(changes.len() as u64, Ordering::Relaxed);
@@ -261,7 +300,7 @@ async fn relay(hook: &Hook, mut watched: Watched, counts: &Counts, pauses: &[Dur
 /// Sends a message; tries again after each pause. Meanwhile the watch keeps what happens.
 async fn send(hook: &Hook, body: String, pauses: &[Duration]) -> anyhow::Result<()> {
     let attempt = || {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs().to_string();
+        let time = now().to_string();
         let signature = format!("sha256={}", signature(&hook.secret, &time, &body));
         let body = body.clone().into_bytes();
         async move {

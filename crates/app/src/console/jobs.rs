@@ -46,9 +46,18 @@ pub(super) fn job(running: &Arc<Running>, request: JobRequest) -> Result<NewJob,
             share(&current, &name)?;
             Ok(restore(running.clone(), name, snapshot, (path, to)))
         }
-        JobRequest::CloneLun { share: name, name: lun, new } => {
+        JobRequest::CloneLun { share: name, name: lun, new, copy } => {
             share(&current, &name)?;
-            Ok(clone_lun(running.clone(), name, lun, new))
+            let (what, place) = (format!("clone the LUN {name}/{lun} as {new}"), format!("{name}/{new}"));
+            let request = LunRequest::Clone { share: name, name: lun, new, copy };
+            Ok(lun_work(running.clone(), ("clone-lun", what, place), request))
+        }
+        JobRequest::SnapshotLun { share: name, name: lun, new, copy } => {
+            share(&current, &name)?;
+            let new = format!("{lun}.{new}");
+            let (what, place) = (format!("take the snapshot {name}/{new} of a LUN"), format!("{name}/{new}"));
+            let request = LunRequest::Snapshot { share: name, name: lun, new, copy };
+            Ok(lun_work(running.clone(), ("snapshot-lun", what, place), request))
         }
         JobRequest::Replicate { source, destination } => {
             replicate::job(running, share(&current, &source)?, &destination)
@@ -97,9 +106,13 @@ fn restore(
     NewJob { kind: "restore", what, unit: "bytes", key, work }
 }
 
-fn clone_lun(running: Arc<Running>, share: String, name: String, new: String) -> NewJob {
-    let (what, key) = (format!("clone the LUN {share}/{name} as {new}"), format!("lun {share}/{new}"));
-    let request = LunRequest::Clone { share, name, new, copy: false };
+/// A request about a LUN that may copy all its data.
+fn lun_work(
+    running: Arc<Running>,
+    (kind, what, place): (&'static str, String, String),
+    request: LunRequest,
+) -> NewJob {
+    let key = format!("lun {place}");
     let work = as_server(move |handle| {
         match running.lun(request, &|now: Progress| handle.progress(now.done, now.total))? {
             LunAnswer::Done(lines) => lines.iter().for_each(|line| handle.say(line)),
@@ -107,7 +120,7 @@ fn clone_lun(running: Arc<Running>, share: String, name: String, new: String) ->
         }
         Ok(Value::Null)
     });
-    NewJob { kind: "clone-lun", what, unit: "bytes", key, work }
+    NewJob { kind, what, unit: "bytes", key, work }
 }
 
 /// The folder, which is made if it is missing.

@@ -1,12 +1,15 @@
 //! The snapshots of the shares, for the console.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use admin::ShareSettings;
 use admin::control::Report;
 use jiff::Zoned;
+use jiff::tz::TimeZone;
 use snapshots::{Dataset, EngineKind, Refusal};
-use web::manage::{SnapshotStatus, SnapshotsStatus};
+use vfs::names::text_view;
+use web::manage::{PeriodStatus, SnapshotStatus, SnapshotsStatus};
 
 use crate::running::{Current, Running};
 
@@ -23,11 +26,13 @@ pub(super) fn status(running: &Running, only: Option<&str>) -> Result<SnapshotsS
         let refused = match Dataset::find(&share.path).and_then(|dataset| Ok((dataset.list()?, dataset))) {
             Ok((found, dataset)) => {
                 let used = dataset.snapshot_usage();
-                all.snapshots.extend(found.into_iter().map(|one| SnapshotStatus {
+                let mut inside = inside(running, share);
+                all.snapshots.extend(found.into_iter().rev().map(|one| SnapshotStatus {
                     share: share.name.clone(),
                     created: one.created.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
                     path: one.path,
                     used: used.get(&one.name).copied(),
+                    inside: inside.remove(one.name.as_bytes()),
                     held: one.held,
                     name: one.name,
                 }));
@@ -36,8 +41,32 @@ pub(super) fn status(running: &Running, only: Option<&str>) -> Result<SnapshotsS
             Err(why) => Some(why.to_string()),
         };
         all.shares.insert(share.name.clone(), refused);
+        if !share.snapshot_schedule.rows.is_empty() {
+            all.schedules.insert(share.name.clone(), schedule(share));
+        }
     }
     Ok(all)
+}
+
+/// The paths in the share of the snapshots that clients see, by their names.
+fn inside(running: &Running, share: &ShareSettings) -> BTreeMap<Vec<u8>, String> {
+    let Ok(volume) = running.volume(share) else { return BTreeMap::new() };
+    let place = |path: &[Vec<u8>]| text_view(&path.join(&b'/'));
+    let seen = volume.snapshots().into_iter();
+    seen.filter_map(|one| Some((one.path.last()?.to_vec(), place(&one.path)))).collect()
+}
+
+fn schedule(share: &ShareSettings) -> Vec<PeriodStatus> {
+    let (now, zone) = (SystemTime::now(), TimeZone::system());
+    let row = |(period, keep): &(snapshots::Period, u32)| PeriodStatus {
+        period: period.name(),
+        keep: *keep,
+        next: period
+            .next(now, &zone)
+            .and_then(|next| next.duration_since(UNIX_EPOCH).ok())
+            .map(|since| since.as_secs()),
+    };
+    share.snapshot_schedule.rows.iter().map(row).collect()
 }
 
 pub(super) fn share<'a>(current: &'a Current, name: &str) -> Result<&'a ShareSettings, Vec<String>> {
@@ -67,6 +96,29 @@ pub(super) fn remove(running: &Running, share: &str, name: &str) -> Lines {
     dataset.remove(name).map_err(|why| explained(&why, &dataset, &command))?;
     running.look_at_snapshots()?;
     Ok(vec![format!("{share}@{name} is removed")])
+}
+
+/// Gives a snapshot another name.
+pub(super) fn rename(running: &Running, share: &str, name: &str, new: &str) -> Lines {
+    let dataset = dataset(running, share)?;
+    let command = format!("`fourfold snapshot rename '{share}@{name}' '{new}'`");
+    dataset.rename(name, new).map_err(|why| explained(&why, &dataset, &command))?;
+    running.look_at_snapshots()?;
+    Ok(vec![format!("{share}@{name} is {share}@{new} now")])
+}
+
+/// Keeps a snapshot from being removed until the tag is released, or releases it.
+pub(super) fn hold(running: &Running, share: &str, name: &str, (tag, is_held): (&str, bool)) -> Lines {
+    let dataset = dataset(running, share)?;
+    let word = if is_held { "hold" } else { "release" };
+    let command = format!("`fourfold snapshot {word} {tag} '{share}@{name}'`");
+    let done = if is_held { dataset.hold(name, tag) } else { dataset.release(name, tag) };
+    done.map_err(|why| explained(&why, &dataset, &command))?;
+    running.look_at_snapshots()?;
+    Ok(vec![format!(
+        "{share}@{name} is {} by the tag {tag}",
+        if is_held { "held" } else { "no longer held" }
+    )])
 }
 
 /// The server has given up the privileges that some engines need.

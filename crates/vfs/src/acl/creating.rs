@@ -72,7 +72,7 @@ impl Volume {
                 _ => folder.object.remove(server(), name),
             };
             if let Err(error) = undone {
-                tracing::warn!(%error, file = ?found.object.id(), "a new file without its ACL could not be removed");
+                tracing::warn!(target: "metadata", %error, file = ?found.object.id(), "a new file without its ACL could not be removed");
             }
         })
     }

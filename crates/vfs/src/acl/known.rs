@@ -210,7 +210,7 @@ fn own(backend: &dyn Backend, found: Found) -> Result<Arc<dyn Object>> {
     if (uid == 0 || uid == backend.own_user()) && mode & 0o077 == 0 {
         return Ok(found.object);
     }
-    tracing::warn!(
+    tracing::warn!(target: "metadata",
         file = ?found.object.id(),
         "the key that seals ACLs belongs to another user, or others can read it: stored ACLs have no effect"
     );

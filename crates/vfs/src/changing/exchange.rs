@@ -60,7 +60,7 @@ impl Volume {
         for (at, stays) in [(one, &first), (other, &second)] {
             if let Err(error) = self.put_back(at, stays) {
                 let name = at.name.escape_ascii();
-                tracing::warn!(%error, %name, "what describes a file went along when contents were exchanged");
+                tracing::warn!(target: "metadata", %error, %name, "what describes a file went along when contents were exchanged");
             }
         }
         Ok(())

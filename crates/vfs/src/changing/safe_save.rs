@@ -168,7 +168,7 @@ impl Volume {
         match self.try_to_keep(actor, new, old) {
             Err(error) if !matches!(error, Error::LeaseRecall(_)) => {
                 let name = old.1.name.escape_ascii();
-                tracing::warn!(%error, %name, "a client has saved a file, and its Mac metadata are lost");
+                tracing::warn!(target: "metadata", %error, %name, "a client has saved a file, and its Mac metadata are lost");
                 Ok(false)
             }
             other => other,
@@ -191,7 +191,7 @@ impl Volume {
             streams.give_of_mac(&file_at(new.0, new.1), &kept, &file_at(old.0, old.1))
         })?;
         let name = old.1.name.escape_ascii();
-        tracing::info!(%name, "a client has saved a file, which keeps its Mac metadata");
+        tracing::info!(target: "metadata", %name, "a client has saved a file, which keeps its Mac metadata");
         Ok(true)
     }
 

@@ -59,7 +59,7 @@ impl Volume {
             streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
         });
         if let Err(error) = absorbed {
-            tracing::warn!(%error, file = ?node.id(), "a sidecar could not be taken into its file's metadata yet");
+            tracing::warn!(target: "metadata", %error, file = ?node.id(), "a sidecar could not be taken into its file's metadata yet");
         }
     }
 

@@ -128,7 +128,7 @@ impl Volume {
     /// Any local user that may write to the share's folder can have made it.
     fn really_own(&self, which: OwnFolder, found: Found) -> Result<Node> {
         trust(self.backend.as_ref(), &found).map(|()| found.object).map_err(|why| {
-            tracing::warn!(name = %which.name.escape_ascii(), %why, "not used as the server's own folder");
+            tracing::warn!(target: "metadata", name = %which.name.escape_ascii(), %why, "not used as the server's own folder");
             Error::NotPermitted
         })
     }

@@ -209,7 +209,7 @@ impl Streams {
         let home = self.homes.of(key)?.into_iter().next().ok_or(Error::Stale)?;
         let store = find_or_make(&*home, STORE, NewKind::Folder, 0o700)?;
         if let Err(why) = trust(self.backend.as_ref(), &store) {
-            tracing::warn!(name = %STORE.escape_ascii(), %why, "not used as the server's own folder for streams");
+            tracing::warn!(target: "metadata", name = %STORE.escape_ascii(), %why, "not used as the server's own folder for streams");
             return Err(Error::NotPermitted);
         }
         let folder = find_or_make(&*store.object, &folder_name(key), NewKind::Folder, 0o700)?.object;

@@ -69,6 +69,21 @@ pub enum JobRequest {
         name: String,
         /// The name of the new LUN in that share.
         new: String,
+        /// Copy all data, also where the file system could share blocks.
+        #[serde(default)]
+        copy: bool,
+    },
+    /// Makes a read-only LUN with the contents of this moment, as `fourfold lun snapshot create`.
+    SnapshotLun {
+        /// The share of the LUN.
+        share: String,
+        /// The name of the LUN.
+        name: String,
+        /// The name of the snapshot.
+        new: String,
+        /// Copy all data, also where the file system could share blocks.
+        #[serde(default)]
+        copy: bool,
     },
     /// Sends a share to another one, as `fourfold replicate`.
     Replicate {
@@ -181,7 +196,9 @@ impl JobRequest {
                 }
                 [Some(share), Some(snapshot), Some(path), to.as_ref()].into_iter().flatten().collect()
             }
-            Self::CloneLun { share, name, new } => vec![share, name, new],
+            Self::CloneLun { share, name, new, .. } | Self::SnapshotLun { share, name, new, .. } => {
+                vec![share, name, new]
+            }
             Self::Replicate { source, destination } => vec![source, destination],
             Self::Bench(bench) => {
                 let lists = bench.protocols.iter().chain(&bench.workloads);

@@ -74,23 +74,16 @@ fn bytes(encoder: &mut DescriptorEncoder<'_>, all: &[(Key, Series)]) -> fmt::Res
     Ok(())
 }
 
-/// Without shares: their latencies are those of the disk and the command.
 fn latencies(encoder: &mut DescriptorEncoder<'_>, all: &[(Key, Series)]) -> fmt::Result {
     let help = "From the arrival of a request to its reply";
     let mut metric =
         encoder.encode_descriptor("operation_duration", help, Some(&Unit::Seconds), MetricType::Histogram)?;
-    for of_command in
-        all.chunk_by(|(one, _), (other, _)| (one.protocol, &one.command) == (other.protocol, &other.command))
-    {
-        let Some((key, _)) = of_command.first() else { continue };
-        let mut sum = Series::default();
-        of_command.iter().for_each(|(_, series)| sum.add(series));
+    for (key, series) in all {
         let bounds = BOUNDS_US.iter().map(|bound| *bound as f64 / 1e6).chain([f64::INFINITY]);
-        let buckets: Vec<_> = bounds.zip(sum.buckets).collect();
-        let labels: Labels<'_> = vec![("protocol", key.protocol), ("command", &key.command)];
-        metric.encode_family(&labels)?.encode_histogram::<NoLabelSet>(
-            sum.nanoseconds as f64 / 1e9,
-            sum.succeeded + sum.failed,
+        let buckets: Vec<_> = bounds.zip(series.buckets).collect();
+        metric.encode_family(&labels(key, None))?.encode_histogram::<NoLabelSet>(
+            series.nanoseconds as f64 / 1e9,
+            series.succeeded + series.failed,
             &buckets,
             None,
         )?;

@@ -38,7 +38,7 @@ pub struct Args {
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
     /// other clients (`smbclient`, `gvfs`, `qemu`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
-    /// clients hold (coherence: `afp denies`)
+    /// clients hold (coherence: `afp denies`), or of the names of console's checks
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]

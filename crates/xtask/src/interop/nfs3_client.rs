@@ -70,6 +70,16 @@ pub fn read_by(address: &Address, file: nfs_fh3) -> Result<Vec<u8>> {
     })
 }
 
+/// Saves a file of the root of a share as many programs do: a new file takes its place.
+pub fn save_over(address: &Address, name: &str, contents: &[u8]) -> Result<()> {
+    once(address, async |mut client| {
+        let file = client.fresh(".saving").await?;
+        client.write(&file, contents, stable_how::FILE_SYNC).await?;
+        let args = nfs3::RENAME3args { from: client.at(".saving"), to: client.at(name) };
+        ok(answered(client.connection.rename(&args).await)?).map(drop)
+    })
+}
+
 /// A mounted connection, and calls that most tests make.
 struct Client {
     connection: Connection,

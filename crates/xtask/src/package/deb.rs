@@ -54,6 +54,8 @@ fn data(parts: &Parts, about: &About) -> Result<Tree> {
     tree.file("usr/lib/sysusers.d/fourfold.conf", contents::read("packaging/sysusers.conf")?);
     tree.file("etc/fourfold/fourfold.toml", contents::read("packaging/fourfold.toml")?);
     tree.file(&format!("{DOC}/examples/unprivileged.conf"), contents::read("packaging/unprivileged.conf")?);
+    let dashboard = contents::read("packaging/grafana-dashboard.json")?;
+    tree.file(&format!("{DOC}/examples/grafana-dashboard.json"), dashboard);
     tree.file(&format!("{DOC}/copyright"), copyright()?);
     tree.file(&format!("{DOC}/third-party.txt.gz"), gzip(parts.third_party.as_bytes())?);
     tree.file(&format!("{DOC}/changelog.gz"), gzip(&contents::read("CHANGELOG.md")?)?);

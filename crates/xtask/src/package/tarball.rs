@@ -18,7 +18,9 @@ pub fn make(parts: &Parts) -> Result<(String, Vec<u8>)> {
     for path in ["LICENSE-APACHE", "LICENSE-MIT"] {
         tree.file(&format!("{name}/{path}"), contents::read(path)?);
     }
-    for file in ["fourfold.service", "fourfold.toml", "sysusers.conf", "unprivileged.conf"] {
+    for file in
+        ["fourfold.service", "fourfold.toml", "sysusers.conf", "unprivileged.conf", "grafana-dashboard.json"]
+    {
         tree.file(&format!("{name}/packaging/{file}"), contents::read(&format!("packaging/{file}"))?);
     }
     tree.file(&format!("{name}/third-party.txt"), parts.third_party.as_bytes());

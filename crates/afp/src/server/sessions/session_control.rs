@@ -65,7 +65,10 @@ fn message(request: &Request) -> Outcome {
     let service = &request.session.service;
     let text = match kind {
         GetSrvrMsg::LOGIN => service.config().greeting.clone().unwrap_or_default(),
-        GetSrvrMsg::SERVER => service.message().map_or(String::new(), |text| text.to_string()),
+        GetSrvrMsg::SERVER => {
+            let own = request.session.told.message();
+            own.or_else(|| service.message()).map_or(String::new(), |text| text.to_string())
+        }
         _ => return Err(ResultCode::BITMAP_ERROR),
     };
     let text = match bitmap & GetSrvrMsg::UTF8 {

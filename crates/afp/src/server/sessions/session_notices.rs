@@ -39,6 +39,8 @@ struct News {
     owed: bool,
     /// The time of its own last change.
     changed: Option<Instant>,
+    /// The administrator's last message, if it was to this session and not to all.
+    message: Option<Arc<str>>,
 }
 
 impl Told {
@@ -60,6 +62,11 @@ impl Told {
             news.told = Some(now);
         }
         !news.owed
+    }
+
+    /// The administrator's last message, if it was to this session and not to all.
+    pub(in crate::server) fn message(&self) -> Option<Arc<str>> {
+        self.0.lock().message.clone()
     }
 
     fn is_owed(&self) -> bool {
@@ -88,7 +95,16 @@ impl Service {
     pub fn say(&self, text: &str) -> usize {
         self.set_message(text);
         let sessions = self.all_sessions();
+        sessions.iter().for_each(|session| session.told.0.lock().message = None);
         sessions.iter().filter(|session| session.notice(Attention::MESSAGE)).count()
+    }
+
+    /// Sends a message to some sessions, now. Answers how many clients were notified.
+    pub fn say_where(&self, text: &str, which: impl Fn(&SessionInfo) -> bool) -> usize {
+        let mut meant = self.all_sessions();
+        meant.retain(|session| which(&session.info()));
+        meant.iter().for_each(|session| session.told.0.lock().message = Some(text.into()));
+        meant.iter().filter(|session| session.notice(Attention::MESSAGE)).count()
     }
 
     /// Stops the server: all clients are notified, and all sessions end.

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::browser::{Browser, Look};
 use super::place::{ADMIN, HOSTILE, ODD, Place};
-use super::{cost, jobs, webhook};
+use super::{cost, jobs, pages, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
@@ -24,6 +24,7 @@ const PAGES: &[&str] = &[
     "names",
     "benchmarks",
     "jobs",
+    "webhooks",
     "settings",
     "log",
 ];
@@ -32,11 +33,16 @@ const PHONE: Look = Look { width: 390, height: 844, dark: true };
 /// A list of a hundred thousand files may keep the page busy for so long, also on a busy machine.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// What all others need.
+const LOGIN: &str = "a person logs in by the keyboard";
+
 /// Needs a file system that can have snapshots.
 const SNAPSHOTS: &str = "a snapshot is taken, a file restored, the snapshot removed";
 
-/// Needs it, too.
+/// These need it, too.
 const RESTORED: &str = "a file is restored from the page that shows it";
+const TIMELINE: &str = "a snapshot is held, browsed, restored from by a job, and scheduled";
+const REPLICATED: &str = "a share is replicated by a job";
 
 /// A browser at a server.
 pub struct Scene {
@@ -49,7 +55,7 @@ type Check = fn(&mut Scene) -> Result<()>;
 const CHECKS: &[(&str, Check)] = &[
     ("nothing is shown before the login", nothing_before_login),
     ("a wrong password is told", wrong_password),
-    ("a person logs in by the keyboard", log_in),
+    (LOGIN, log_in),
     ("each page loads without an error", each_page),
     ("controls have names for screen readers", names_of_controls),
     ("each page fits a phone", phone),
@@ -60,6 +66,14 @@ const CHECKS: &[(&str, Check)] = &[
     ("a file is shown as each protocol sees it", files),
     (RESTORED, restored),
     (SNAPSHOTS, snapshots),
+    (TIMELINE, pages::timeline),
+    (REPLICATED, pages::replicated),
+    ("the browser speaks HTTP/2 with the server", pages::http_2),
+    ("a share's page says who may enter", pages::access),
+    ("one session gets a message, and slow operations are explained", pages::one_session),
+    ("what became of metadata is shown", pages::metadata),
+    ("a webhook is made, tried and removed", pages::webhooks),
+    ("a LUN is made, resized, copied and removed", pages::luns),
     ("the backups of Macs are shown", backups),
     ("1,000 sessions and 100,000 opens do not freeze the page", long_lists),
     ("names that hurt are found, fixed, and taken back", jobs::names),
@@ -83,15 +97,17 @@ pub fn skip(outcomes: &mut Outcomes, why: &str) {
     }
 }
 
-/// Executes all checks with one server and one browser.
-pub fn run(outcomes: &mut Outcomes) -> Result<()> {
+/// Executes all checks with one server and one browser, or the login and those whose names have one of these texts in them.
+pub fn run(outcomes: &mut Outcomes, only: &[String]) -> Result<()> {
     let place = Place::start(process::fresh_folder("interop-console")?)?;
     let mut browser = Browser::start(place.folder())?;
     browser.look(DESK)?;
     browser.go(&place.url())?;
     let mut scene = Scene { place, browser };
-    for (name, check) in CHECKS {
-        if [SNAPSHOTS, RESTORED].contains(name) && !scene.place.has_snapshots {
+    let is_meant =
+        |name: &str| only.is_empty() || name == LOGIN || only.iter().any(|text| name.contains(text.as_str()));
+    for (name, check) in CHECKS.iter().filter(|(name, _)| is_meant(name)) {
+        if [SNAPSHOTS, RESTORED, TIMELINE, REPLICATED].contains(name) && !scene.place.has_snapshots {
             outcomes.skip(name, "no XFS can be mounted here");
             continue;
         }
@@ -338,7 +354,7 @@ fn restored(scene: &mut Scene) -> Result<()> {
 
 fn snapshots(scene: &mut Scene) -> Result<()> {
     let plan = scene.place.folder().join("projects/plan");
-    scene.open("snapshots")?;
+    scene.open("snapshots?share=projects")?;
     scene.browser.until("document.querySelector('#snapshot-share').value === 'projects'")?;
     scene.browser.evaluate("document.querySelector('#snapshot-name').value = 'before-noon'")?;
     scene.click("main form button")?;

@@ -49,6 +49,10 @@ time-machine = true
 [[share]]
 name = "projects"
 path = "projects"
+
+[[share]]
+name = "mirror"
+path = "mirror"
 "#;
 
 /// A server with shares, accounts and a LUN.
@@ -64,11 +68,11 @@ pub struct Place {
 impl Place {
     /// A server whose files are in this folder.
     pub fn start(folder: PathBuf) -> Result<Self> {
-        for share in ["studio/video", "archive", "backups", "projects"] {
+        for share in ["studio/video", "archive", "backups", "projects", "mirror"] {
             std::fs::create_dir_all(folder.join(share))?;
         }
         let has_snapshots = mount_xfs(&folder)?;
-        for share in ["studio", "studio/video", "archive", "backups", "projects"] {
+        for share in ["studio", "studio/video", "archive", "backups", "projects", "mirror"] {
             std::fs::set_permissions(folder.join(share), Permissions::from_mode(0o777))?;
         }
         std::fs::write(folder.join("projects/plan"), "the first plan")?;
@@ -154,16 +158,21 @@ fn make_backup(bundle: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Mounts an XFS, whose files can share blocks, as the share `projects`. It ends with the namespace of this process. False:
-/// that is not possible here.
+/// Mounts XFS, whose files can share blocks, as the shares `projects` and `mirror`. It ends with the namespace of this
+/// process. False: that is not possible here.
 fn mount_xfs(folder: &Path) -> Result<bool> {
     if !isolate::is_isolated() || !process::is_root() || process::find("mkfs.xfs").is_none() {
         return Ok(false);
     }
-    let (image, projects) = (folder.join("xfs.img"), folder.join("projects"));
-    std::fs::File::create(&image)?.set_len(512 << 20)?;
-    let (image, projects) = (image.to_string_lossy(), projects.to_string_lossy());
-    process::stdout_of("mkfs.xfs", &["-q", "-m", "reflink=1", &image], LIMIT)?;
-    // A container may not have loop devices.
-    Ok(process::stdout_of("mount", &["-o", "loop", &image, &projects], LIMIT).is_ok())
+    for share in ["projects", "mirror"] {
+        let (image, at) = (folder.join(format!("{share}.img")), folder.join(share));
+        std::fs::File::create(&image)?.set_len(512 << 20)?;
+        let (image, at) = (image.to_string_lossy(), at.to_string_lossy());
+        process::stdout_of("mkfs.xfs", &["-q", "-m", "reflink=1", &image], LIMIT)?;
+        // A container may not have loop devices.
+        if process::stdout_of("mount", &["-o", "loop", &image, &at], LIMIT).is_err() {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }

@@ -47,7 +47,7 @@ fn post(scene: &mut Scene, path: &str, body: &Value) -> Result<(u64, Value)> {
 }
 
 /// The head and the body of the next request, which gets this answer.
-fn answer(listener: &TcpListener, status: &str) -> Result<(String, Value)> {
+pub fn answer(listener: &TcpListener, status: &str) -> Result<(String, Value)> {
     let mut stream = accept(listener)?;
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(WITHIN))?;

@@ -59,6 +59,28 @@ async fn a_message_is_announced_and_can_be_asked_for() {
 }
 
 #[tokio::test]
+async fn a_message_to_one_user_is_announced_to_that_user_alone() {
+    let server = Server::new();
+    let (mut ada, mut bob) = (server.log_in(ADA, Version::V3_4), server.log_in(BOB, Version::V2_1));
+    server.service.say("Backup at noon");
+    let is_ada = |session: &SessionInfo| session.user.as_deref() == Some("ada");
+    assert_eq!(server.service.say_where("Look at the render", is_ada), 1);
+    assert_eq!(server.service.say_where("Nobody", |_| false), 0);
+    let request = GetSrvrMsg { kind: GetSrvrMsg::SERVER, bitmap: 1 };
+    for (client, notices, text) in [(&mut ada, 2, "Look at the render"), (&mut bob, 1, "Backup at noon")] {
+        for _ in 0..notices {
+            assert_eq!(told(client).await, Some(0x2000));
+        }
+        assert!(client.told.try_recv().is_err(), "one notice for each message");
+        let reply = client.call(command::GET_SRVR_MSG, |w| request.encode(w)).await.well();
+        assert_eq!(SrvrMsg::decode(&mut Reader::new(&reply)).unwrap().text, text.as_bytes());
+    }
+    server.service.say("Back to work");
+    let reply = ada.call(command::GET_SRVR_MSG, |w| request.encode(w)).await.well();
+    assert_eq!(SrvrMsg::decode(&mut Reader::new(&reply)).unwrap().text, b"Back to work", "the newest counts");
+}
+
+#[tokio::test]
 async fn when_the_server_stops_everybody_is_told_and_nobody_is_let_in() {
     let server = Server::new();
     let mut ada = server.log_in(ADA, Version::V3_4);
