@@ -15,6 +15,7 @@
 //! | `FOURFOLD_MODEL_FOLDER` | run on a folder of the host, made below this one, instead of in memory |
 
 mod afp;
+mod beside;
 mod generate;
 mod known;
 mod link;

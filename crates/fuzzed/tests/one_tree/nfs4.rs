@@ -263,6 +263,39 @@ impl Nfs4 {
         self.calls(&[way, vec![set]].concat()).await.map(drop)
     }
 
+    /// The bytes of a named attribute.
+    pub async fn attribute(&mut self, at: &str, attribute: &str) -> Done<Vec<u8>> {
+        let mut way = Self::to_file(at);
+        way.extend([Operation::OpenAttributes(false), Operation::LookUp(name(attribute))]);
+        way.push(Operation::Read(Read { state: StateId::ANONYMOUS, offset: 0, count: 1 << 16 }));
+        let reply = self.last(&way).await?;
+        let data: Opaque<'_, { 1 << 16 }> = Decode::decode(&mut Reader::new(&reply[4..])).expect("data");
+        Ok(data.to_vec())
+    }
+
+    /// Makes a named attribute, or writes it anew.
+    pub async fn set_attribute(&mut self, at: &str, attribute: &str, bytes: &[u8]) -> Done<()> {
+        self.opened += 1;
+        let owner = self.opened.to_be_bytes();
+        let size = [0; 8];
+        let empty = Attributes { which: Bitmap::of(&[SIZE]), values: Opaque::new(&size) };
+        let mut way = Self::to_file(at);
+        way.push(Operation::OpenAttributes(true));
+        way.push(Operation::Open(Open {
+            sequence: 0,
+            access: 3,
+            deny: 0,
+            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            how: OpenHow::Unchecked(empty),
+            claim: Claim::Name(name(attribute)),
+        }));
+        let current = StateId::CURRENT;
+        let data = Opaque::new(bytes);
+        way.push(Operation::Write(Write { state: current, offset: 0, stable: StableHow::FILE_SYNC, data }));
+        way.push(Operation::Close(Close { sequence: 0, state: current }));
+        self.calls(&way).await.map(drop)
+    }
+
     /// The entries of `acl`.
     pub async fn acl(&mut self, at: &str) -> Done<Vec<Line>> {
         let way = [Self::to_file(at), vec![Operation::GetAttr(Bitmap::of(&[attributes::ACL]))]].concat();

@@ -137,7 +137,7 @@ impl Smb {
     }
 
     /// The content of a stream.
-    async fn get(&mut self, stream: &str) -> Done<Vec<u8>> {
+    pub async fn get(&mut self, stream: &str) -> Done<Vec<u8>> {
         let file =
             self.create(stream, |request| request.desired_access = AccessMask::READ_DATA.0).await?.file;
         let data = self.read(file, At(0, 1 << 16)).await;
@@ -146,7 +146,7 @@ impl Smb {
     }
 
     /// Replaces a stream of a file that is there: otherwise the open would make the file.
-    async fn put(&mut self, stream: &str, data: &[u8]) -> Done<()> {
+    pub async fn put(&mut self, stream: &str, data: &[u8]) -> Done<()> {
         self.stat(stream.split_once(':').map_or(stream, |(file, _)| file)).await?;
         let change = |request: &mut create::Request<'_>| {
             request.desired_access = AccessMask::WRITE_DATA.0;

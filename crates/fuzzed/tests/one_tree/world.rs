@@ -173,6 +173,26 @@ impl World {
         self.runtime.block_on(self.smb[0].set_acl(at, list)).expect("a list that can be set");
     }
 
+    /// The bytes of a named attribute, as a client of NFSv4 reads them.
+    pub fn nfs_attribute(&mut self, at: &str, attribute: &str) -> Result<Vec<u8>, i64> {
+        self.runtime.block_on(self.nfs4[0].attribute(at, attribute))
+    }
+
+    /// A client of NFSv4 makes a named attribute, or writes it anew.
+    pub fn set_nfs_attribute(&mut self, at: &str, attribute: &str, bytes: &[u8]) {
+        self.runtime.block_on(self.nfs4[0].set_attribute(at, attribute, bytes)).expect("an attribute");
+    }
+
+    /// The bytes of a stream, as a client of SMB reads them.
+    pub fn smb_stream(&mut self, stream: &str) -> Vec<u8> {
+        self.runtime.block_on(self.smb[0].get(stream)).expect("a stream")
+    }
+
+    /// A client of SMB makes a stream, or writes it anew.
+    pub fn set_smb_stream(&mut self, stream: &str, bytes: &[u8]) {
+        self.runtime.block_on(self.smb[0].put(stream, bytes)).expect("a stream");
+    }
+
     fn lose(&mut self, who: Who) {
         self.lives += 1;
         let (servers, runtime) = (&self.servers, &self.runtime);

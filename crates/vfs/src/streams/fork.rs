@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::elsewhere::InAttribute;
+use super::named::Home;
 use super::sidecar::{Beside, Layout, Sidecar, dress};
 use super::style::ForkPlace;
 use super::{File, MOVING, SIDECAR, Streams, elsewhere, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
 use crate::mac::sidecar::{self, SidecarHead};
-use crate::{Access, Caller, Error, Result, SetAttributes};
+use crate::{Access, Caller, Error, Result, SetAttributes, Time};
 
 /// Bytes copied at a time when a fork has to move.
 const CHUNK: usize = 1 << 20;
@@ -33,6 +34,26 @@ impl Streams {
     /// The length of a file's resource fork; 0 when there is none.
     pub fn fork_len(&self, file: &File<'_>) -> Result<u64> {
         Ok(self.any_fork(file)?.map_or(0, |fork| fork.len()))
+    }
+
+    /// Its length, and when the file that it is in has changed.
+    pub(crate) fn fork_state(&self, file: &File<'_>) -> Result<(u64, Time)> {
+        let fork = self.any_fork(file)?.ok_or(Error::NoSuchAttribute)?;
+        let changed = match &fork.held {
+            Held::Sidecar(sidecar) => sidecar.object.attributes()?.changed,
+            Held::Attribute(_) => file.object.attributes()?.changed,
+        };
+        Ok((fork.len(), changed))
+    }
+
+    /// The length of a named stream, and when the attribute's file or the store's has changed.
+    pub(crate) fn stream_state(&self, file: &File<'_>, name: &[u8]) -> Result<(u64, Time)> {
+        match self.open_stream(&Caller::root(), file, name)? {
+            Home::Xattr(_, value) | Home::Samba(_, value) => {
+                Ok((value.len() as u64, file.object.attributes()?.changed))
+            }
+            Home::Store(object) => object.attributes().map(|now| (now.size, now.changed)),
+        }
     }
 
     /// The fork to read, or `None` when it is empty.

@@ -153,7 +153,7 @@ impl Streams {
         }
     }
 
-    fn open_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<Home> {
+    pub(super) fn open_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<Home> {
         file.require(caller, Access::READ)?;
         self.absorb_if_possible(file)?;
         self.home(file, name)?.ok_or(Error::NoSuchAttribute)

@@ -30,6 +30,7 @@ impl Subject {
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Stat> {
         let (service, origin) = (call.service, call.origin);
         let named = Named::open(&service.secret, handle)?;
+        let stream = stream(named.view).ok_or(Stat::STALE_FH)?;
         let export = service.export_tagged(named.tag).ok_or(Stat::STALE_FH)?;
         call.note(&export);
         let rule = export.rule(origin).ok_or(Stat::FAILED)?;
@@ -41,7 +42,7 @@ impl Subject {
         let party = Party::client(client.ok_or(Stat::DENIED_NOLOCKS)?);
         let actor = Actor::new(export.caller(rule, &call.identity, origin), party);
         let writable = rule.writable && !export.volume.is_read_only();
-        Ok(Self { found, stream: stream(named.view), actor, writable, export })
+        Ok(Self { found, stream, actor, writable, export })
     }
 
     /// Whether the caller has this access. The mode does not limit an owner: it may have opened the
@@ -110,10 +111,11 @@ fn found(call: &Call<'_>, export: &Export, named: &Named) -> Result<Found, Stat>
 
 /// A sidecar has locks of its own, whether or not it is on the disk: macOS locks it whenever it
 /// reads an attribute.
-fn stream(view: View) -> Stream {
+fn stream(view: View) -> Option<Stream> {
     match view {
-        View::File => Stream::Data,
-        View::Sidecar => Stream::Named("._".into()),
+        View::File => Some(Stream::Data),
+        View::Sidecar => Some(Stream::Named("._".into())),
+        View::Attributes | View::Attribute(_) => None, // of version 4
     }
 }
 

@@ -29,7 +29,11 @@ pub(in crate::server) struct Target {
 impl Call<'_> {
     /// The file of a handle, after all checks that do not depend on the procedure.
     pub(in crate::server) fn target(&self, handle: &[u8]) -> Result<Target, Status> {
-        self.target_of(Named::open(&self.service.secret, handle)?, false)
+        let named = Named::open(&self.service.secret, handle)?;
+        match named.view {
+            View::File | View::Sidecar => self.target_of(named, false),
+            View::Attributes | View::Attribute(_) => Err(Status::BADHANDLE), // only version 4 has named attributes
+        }
     }
 
     /// The same with the content of a handle. `keeps_files`: a file without a name is found, too, while a client holds it.

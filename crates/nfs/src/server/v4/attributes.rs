@@ -8,6 +8,7 @@ use vfs::{Attributes as Facts, Kind, Time, Wanted as Describe};
 use wire::{Reader, Writer};
 
 use super::acls::{Encoded, SUPPORT};
+use super::named;
 use super::place::{self, Place};
 use super::setting::SETTABLE_EXCLUSIVELY;
 use crate::server::handle::View;
@@ -24,7 +25,7 @@ const PSEUDO: FsId = FsId { major: 0, minor: 0 };
 /// The mode of its folders.
 const PSEUDO_MODE: u32 = 0o555;
 /// The first half of the ids of all other file systems.
-const SHARES: u64 = 1;
+pub(super) const SHARES: u64 = 1;
 /// The attributes that need a look at the whole file system.
 const SPACE: &[u32] = &[FILES_AVAIL, FILES_FREE, FILES_TOTAL, SPACE_AVAIL, SPACE_FREE, SPACE_TOTAL];
 /// The attributes that need a look at what Macs and Windows keep with a file.
@@ -105,7 +106,10 @@ pub(super) fn can_only_be_set(minor: u32, wanted: &Bitmap) -> bool {
 
 /// Whether the set has attributes for which the file itself is needed, and not only its entry in a listing.
 pub(super) fn needs_file(wanted: &Bitmap) -> bool {
-    wanted.has(ACL) || wanted.has(DACL) || DESCRIBED.iter().any(|&number| wanted.has(number))
+    wanted.has(ACL)
+        || wanted.has(DACL)
+        || wanted.has(NAMED_ATTR)
+        || DESCRIBED.iter().any(|&number| wanted.has(number))
 }
 
 /// Writes the attributes that are wanted and there are, RFC 7530 16.7.
@@ -122,6 +126,10 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             let dacl = (call.minor > 0).then(|| FlaggedAces { flags: 0, aces: acl.aces() });
             let values = Values { acl: Some(acl.aces()), dacl, ..pseudo(call, path, handle) };
             values.encode_wanted(wanted, w);
+            Ok(())
+        }
+        Place::Attributes(target) | Place::Attribute(target) => {
+            named::attributes(call, target, handle)?.encode_wanted(wanted, w);
             Ok(())
         }
         Place::File(target) => {
@@ -153,7 +161,7 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
 }
 
 /// What is the same for all places.
-fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
+pub(super) fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
     Values {
         supported_attrs: Some(supported(call.minor)),
         suppattr_exclcreat: (call.minor > 0).then(|| Bitmap::of(SETTABLE_EXCLUSIVELY)),
@@ -239,6 +247,9 @@ impl Shown<'_> {
             values.space_free = Some(space.free);
             values.space_total = Some(space.total);
         }
+        if let Some(file) = self.file.filter(|_| wanted.has(NAMED_ATTR)) {
+            values.named_attr = Some(named::has_any(volume, file)?);
+        }
         if DESCRIBED.iter().any(|&number| wanted.has(number)) {
             self.describe(&mut values)?;
         }
@@ -312,6 +323,6 @@ pub(super) fn change(changed: Time) -> u64 {
     (changed.secs as u64).wrapping_mul(1_000_000_000).wrapping_add(u64::from(changed.nanos))
 }
 
-fn time(time: Time) -> NfsTime {
+pub(super) fn time(time: Time) -> NfsTime {
     NfsTime { seconds: time.secs, nanoseconds: time.nanos }
 }

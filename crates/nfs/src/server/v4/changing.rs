@@ -118,7 +118,8 @@ pub(super) fn link(compound: &mut Compound<'_>, name: &Name<'_>, w: &mut Writer)
 
 fn linkable(place: &Place) -> Result<&Target, Status> {
     match place {
-        Place::Pseudo(_) => Err(Status::ISDIR),
+        Place::Pseudo(_) | Place::Attributes(_) => Err(Status::ISDIR),
+        Place::Attribute(_) => Err(Status::XDEV), // RFC 8881 5.3: no links out of the folder of named attributes
         Place::File(target) if target.found.attributes.kind == Kind::Folder => Err(Status::ISDIR),
         Place::File(target) => Ok(target),
     }

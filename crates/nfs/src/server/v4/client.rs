@@ -14,6 +14,7 @@ use super::calling::CallPath;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use super::states::{LockState, Numbers, OpenState, State};
+use crate::server::handle::View;
 use crate::server::rpc::Call;
 use crate::wire::v4::types::{Status, Verifier};
 
@@ -79,7 +80,7 @@ struct Owned {
     lock_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
     states: HashMap<u32, State>,
     /// The open of an owner and a file.
-    opens: HashMap<(Arc<[u8]>, FileId, bool), u32>,
+    opens: HashMap<(Arc<[u8]>, FileId, View), u32>,
     /// The locks of an owner by an open.
     locks: HashMap<(Arc<[u8]>, u32), u32>,
     /// The delegation of a file.
@@ -280,10 +281,10 @@ impl Client {
         Ok(())
     }
 
-    /// What this owner has open of a file. A file and its sidecar are two.
-    pub(super) fn open_of(&self, owner: &Owner, file: FileId, is_sidecar: bool) -> Option<Arc<OpenState>> {
+    /// What this owner has open of a file. A file, its sidecar and its named attributes are several.
+    pub(super) fn open_of(&self, owner: &Owner, file: FileId, view: View) -> Option<Arc<OpenState>> {
         let owned = self.owned.lock();
-        let number = owned.opens.get(&(owner.name.clone(), file, is_sidecar))?;
+        let number = owned.opens.get(&(owner.name.clone(), file, view))?;
         match owned.states.get(number) {
             Some(State::Open(open)) => Some(open.clone()),
             _ => None,
@@ -305,7 +306,7 @@ impl Client {
         let mut owned = self.owned.lock();
         let numbers = owned.new_numbers(self)?;
         let open = Arc::new(make(numbers));
-        owned.opens.insert((open.owner.name.clone(), open.file, open.is_sidecar()), numbers.state);
+        owned.opens.insert((open.owner.name.clone(), open.file, open.named.view), numbers.state);
         owned.states.insert(numbers.state, State::Open(open.clone()));
         Ok(open)
     }
@@ -427,7 +428,7 @@ impl Owned {
         let locks: Vec<_> =
             self.locks.extract_if(|(_, of), _| *of == own).map(|(_, number)| number).collect();
         let mut closed: Vec<State> = locks.iter().filter_map(|number| self.states.remove(number)).collect();
-        self.opens.remove(&(owner.clone(), open.file, open.is_sidecar()));
+        self.opens.remove(&(owner.clone(), open.file, open.named.view));
         closed.extend(self.states.insert(own, State::Closed(open.owner.clone())));
         if let Some(before) = self.closed.insert(owner, own)
             && before != own

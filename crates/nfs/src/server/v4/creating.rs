@@ -8,6 +8,7 @@ use wire::Reader;
 
 use super::attributes::change;
 use super::fail::Fail;
+use super::named;
 use super::place::{Place, checked};
 use super::setting::{self, Wanted};
 use super::states::OpenState;
@@ -36,10 +37,15 @@ pub(super) struct Opening {
 
 /// The current file itself.
 pub(super) fn same(place: &Arc<Place>) -> Result<Opening, Fail> {
-    let target = super::data::file(place)?;
+    let target = opened(place)?;
     let change = unchanged(target);
     let set = Bitmap::default();
     Ok(Opening { place: place.clone(), change, set, beside: None, is_new: false, size: None })
+}
+
+/// What can be opened: a file, or a named attribute.
+pub(super) fn opened(place: &Place) -> Result<&Target, Status> {
+    if let Place::Attribute(target) = place { Ok(target) } else { super::data::file(place) }
 }
 
 /// The entry of this name in a folder.
@@ -49,6 +55,9 @@ pub(super) fn by_name(
     name: &[u8],
     how: &OpenHow<'_>,
 ) -> Result<Opening, Fail> {
+    if let Place::Attributes(target) = folder {
+        return named::opening(call, target, name, how);
+    }
     match how {
         OpenHow::Existing => existing(call, folder, name, None),
         OpenHow::Unchecked(attributes) => {
@@ -77,7 +86,7 @@ pub(super) fn by_name(
     }
 }
 
-fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<Wanted, Status> {
+pub(super) fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<Wanted, Status> {
     setting::wanted(call.minor, &call.naming(), attributes)
 }
 
@@ -85,7 +94,7 @@ fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> 
     let place = Arc::new(folder.child(call, name)?);
     let (change, beside) = match folder {
         Place::File(target) => (unchanged(target), Some((target.found.object.clone(), name.to_vec()))),
-        Place::Pseudo(_) => (ChangeInfo { atomic: true, before: 0, after: 0 }, None),
+        _ => (ChangeInfo { atomic: true, before: 0, after: 0 }, None),
     };
     let set = if size.is_some() { Bitmap::of(&[SIZE]) } else { Bitmap::default() };
     Ok(Opening { place, change, set, beside, is_new: false, size })
@@ -144,6 +153,9 @@ fn made_once(
 /// Cuts an existing file that is open now to the size that the client wants.
 pub(super) async fn empty(opening: &Opening, target: &Target, state: &OpenState) -> Result<(), Fail> {
     let Some(size) = opening.size else { return Ok(()) };
+    if let Place::Attribute(_) = &*opening.place {
+        return named::cut(target, state, size).await;
+    }
     let found = super::data::changeable(target)?.unwrap_or_else(|| target.found.clone());
     let (volume, actor) = (&target.export.volume, state.acting(&target.actor.caller));
     let changes = SetAttributes { size: Some(size), ..Default::default() };
@@ -152,7 +164,7 @@ pub(super) async fn empty(opening: &Opening, target: &Target, state: &OpenState)
     Ok(())
 }
 
-fn unchanged(folder: &Target) -> ChangeInfo {
+pub(super) fn unchanged(folder: &Target) -> ChangeInfo {
     let now = change(folder.found.attributes.changed);
     ChangeInfo { atomic: true, before: now, after: now }
 }

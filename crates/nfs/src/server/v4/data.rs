@@ -7,6 +7,7 @@ use wire::Writer;
 
 use super::Compound;
 use super::fail::Fail;
+use super::named;
 use super::place::Place;
 use super::sequencing::Sequenced;
 use crate::server::v3::{MAX_DATA, Target, sidecar_data, size};
@@ -17,6 +18,9 @@ use crate::wire::xdr::{Encode, padding};
 /// READ. The data of the last operation are sent from the page cache if possible.
 pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Writer) -> Result<(), Fail> {
     let place = compound.current()?.clone();
+    if let Place::Attribute(target) = &*place {
+        return named::read(compound, target, request, w).await;
+    }
     let target = file(&place)?;
     let actor = actor(compound, target, &request.state, Modes::READ)?;
     let length = (request.count.min(MAX_DATA) as usize).min(compound.room(w));
@@ -46,13 +50,16 @@ pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Wr
 /// WRITE. UNSTABLE data are in the host's page cache when the reply is sent.
 pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut Writer) -> Result<(), Fail> {
     let place = compound.current()?;
-    let target = file(place)?;
     let stability = match request.stable {
         StableHow::UNSTABLE => Stability::Unstable,
         StableHow::DATA_SYNC => Stability::Data,
         StableHow::FILE_SYNC => Stability::File,
         _ => return Err(Status::BADXDR.into()),
     };
+    if let Place::Attribute(target) = &**place {
+        return named::write(compound, target, (request, stability), w).await;
+    }
+    let target = file(place)?;
     let actor = actor(compound, target, &request.state, Modes::WRITE)?;
     let materialized = changeable(target)?;
     let found = materialized.as_ref().unwrap_or(&target.found);
@@ -70,8 +77,13 @@ pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut 
 
 /// COMMIT. The whole file is put on the disk, whatever range is asked for.
 pub(super) async fn commit(compound: &Compound<'_>, request: &Commit, w: &mut Writer) -> Result<(), Fail> {
-    let target = file(compound.current()?)?;
     request.offset.checked_add(u64::from(request.count)).ok_or(Status::INVAL)?;
+    if let Place::Attribute(target) = &**compound.current()? {
+        named::commit(target).await?;
+        compound.call.service.verifier.encode(w);
+        return Ok(());
+    }
+    let target = file(compound.current()?)?;
     if target.sidecar.is_none() {
         target.export.volume.sync(&target.found).await?;
     }
@@ -82,7 +94,8 @@ pub(super) async fn commit(compound: &Compound<'_>, request: &Commit, w: &mut Wr
 /// The file of a place that has data.
 pub(super) fn file(place: &Place) -> Result<&Target, Status> {
     match place {
-        Place::Pseudo(_) => Err(Status::ISDIR),
+        Place::Pseudo(_) | Place::Attributes(_) => Err(Status::ISDIR),
+        Place::Attribute(_) => Err(Status::WRONG_TYPE),
         Place::File(target) => match target.found.attributes.kind {
             _ if target.sidecar.is_some() => Ok(target),
             Kind::File => Ok(target),

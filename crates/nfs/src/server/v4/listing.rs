@@ -6,6 +6,7 @@ use wire::Writer;
 
 use super::attributes::{self, Shown, number};
 use super::fail::Fail;
+use super::named;
 use super::place::{self, Place};
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
@@ -27,7 +28,8 @@ const OFFSET: u64 = 2;
 /// READDIR: `.` and `..` are not entries in this version.
 pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut Writer) -> Result<(), Fail> {
     let is_folder = match folder {
-        Place::Pseudo(_) => true,
+        Place::Pseudo(_) | Place::Attributes(_) => true,
+        Place::Attribute(_) => false,
         Place::File(target) => target.found.attributes.kind == Kind::Folder && target.sidecar.is_none(),
     };
     if !is_folder {
@@ -52,6 +54,7 @@ pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut W
     match folder {
         Place::Pseudo(path) => entries.shares(path, request.cookie, w),
         Place::File(target) => entries.files(target, request.cookie, w),
+        Place::Attributes(target) | Place::Attribute(target) => entries.attributes(target, request.cookie, w),
     }
 }
 
@@ -78,6 +81,23 @@ impl Entries<'_> {
                 Ok(place) => attributes::put(self.call, place, wanted, w).map_err(Fail::from),
                 Err(status) => Err(Fail::from(*status)),
             };
+            if !self.push(cookie, name.as_bytes(), put, w)? {
+                return self.finish(false, w);
+            }
+        }
+        self.finish(true, w)
+    }
+
+    /// The named attributes of a file. The cookie of a name depends on the name alone.
+    fn attributes(&mut self, of: &Target, after: u64, w: &mut Writer) -> Result<(), Fail> {
+        let call = self.call;
+        let mut names: Vec<_> =
+            named::names(of)?.into_iter().map(|name| (number(call, name.as_bytes()), name)).collect();
+        names.sort_by_key(|(cookie, _)| *cookie);
+        names.retain(|(cookie, _)| *cookie > after);
+        for (cookie, name) in names {
+            let place = Place::Attribute(Box::new(named::target(of, View::Attribute(name))));
+            let put = |wanted: &Bitmap, w: &mut Writer| Ok(attributes::put(call, &place, wanted, w)?);
             if !self.push(cookie, name.as_bytes(), put, w)? {
                 return self.finish(false, w);
             }

@@ -259,7 +259,8 @@ fn stream(target: &Target) -> Stream {
 fn stream_of(view: View) -> Stream {
     match view {
         View::File => Stream::Data,
-        View::Sidecar => Stream::Named("._".into()),
+        // Ranges of named attributes are not locked: `file` refuses them before.
+        View::Sidecar | View::Attributes | View::Attribute(_) => Stream::Named("._".into()),
     }
 }
 

@@ -24,6 +24,15 @@ const PARENT: u32 = 1;
 /// ACCESS, RFC 7530 16.1: which of the asked rights are checked, and which the caller has. The bits
 /// are those of NFSv3.
 pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> Result<(), Status> {
+    if let Place::Attributes(target) | Place::Attribute(target) = place {
+        let granted = super::named::access(target)?;
+        let meaningful = match place {
+            Place::Attribute(_) => bits::READ | bits::MODIFY | bits::EXTEND,
+            _ => bits::READ | bits::MODIFY | bits::EXTEND | bits::LOOKUP | bits::DELETE,
+        };
+        put_words(w, &[asked & meaningful, granted & asked & meaningful]);
+        return Ok(());
+    }
     let xattrs = if minor > 1 && super::xattrs::described(place).is_ok() { XATTRS } else { 0 };
     if asked & !(KNOWN | if minor > 1 { XATTRS } else { 0 }) != 0 {
         return Err(Status::INVAL);
@@ -35,7 +44,7 @@ pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> R
         _ => bits::READ | bits::MODIFY | bits::EXTEND | bits::LOOKUP | bits::DELETE,
     };
     let granted = match place {
-        Place::Pseudo(_) => bits::READ | bits::LOOKUP,
+        Place::Pseudo(_) | Place::Attributes(_) | Place::Attribute(_) => bits::READ | bits::LOOKUP,
         Place::File(target) => {
             let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
             let granted = target.export.volume.access(&target.actor.caller, &target.found, all)?;

@@ -3,6 +3,7 @@
 //! ```text
 //! mod.rs (one operation after another) ─► place.rs: what a handle names, and the pseudo-root
 //!   looking.rs, attributes.rs, listing.rs, data.rs, changing.rs, setting.rs    on files, as version 3
+//!   named.rs                                                        named attributes: forks, Finder info, streams
 //!   acls.rs                                                         ACLs, over those of the tree
 //!   names.rs ─► clients.rs ─► client.rs ─► states.rs, owners.rs     who clients are, what they hold, and their leases.rs
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
@@ -31,6 +32,7 @@ mod leases;
 mod listing;
 mod locks;
 mod looking;
+mod named;
 mod names;
 mod opens;
 mod owners;
@@ -280,6 +282,10 @@ impl<'c> Compound<'c> {
             Operation::DirectoryDelegation(request) => wanting::want_directory(self, request, w).await,
             Operation::LockTest(request) => locks::test(self, request).await,
             Operation::Unlock(request) => locks::unlock(self, request, w).await,
+            Operation::OpenAttributes(create) => named::open_folder(self, *create),
+            Operation::SetAttr(request) if self.is_at_attributes() => named::set(self, request, w).await,
+            Operation::Remove(name) if self.is_at_attributes() => named::remove(self, name, w).await,
+            Operation::Rename(request) if self.is_at_attributes() => named::rename(self, request, w).await,
             Operation::ReleaseLockOwner(owner) if self.minor == 0 => locks::release(self, owner).await,
             _ => self.execute_at_once(operation, w),
         }
@@ -369,6 +375,11 @@ impl<'c> Compound<'c> {
         self.current.as_ref().ok_or(Status::NOFILEHANDLE)
     }
 
+    /// Whether the current handle is that of named attributes, or of one.
+    fn is_at_attributes(&self) -> bool {
+        matches!(self.current.as_deref(), Some(Place::Attributes(_) | Place::Attribute(_)))
+    }
+
     fn saved(&self) -> Result<&Arc<Place>, Status> {
         self.saved.as_ref().ok_or(Status::NOFILEHANDLE)
     }
@@ -399,7 +410,9 @@ impl<'c> Compound<'c> {
     fn volume(&self) -> Option<&Arc<Volume>> {
         let places = [&self.current, &self.saved];
         places.into_iter().flatten().find_map(|place| match &**place {
-            Place::File(target) => Some(&target.export.volume),
+            Place::File(target) | Place::Attributes(target) | Place::Attribute(target) => {
+                Some(&target.export.volume)
+            }
             Place::Pseudo(_) => None,
         })
     }

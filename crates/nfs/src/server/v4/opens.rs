@@ -13,10 +13,11 @@ use super::creating::{self, Opening};
 use super::data::file;
 use super::delegations::Delegation;
 use super::fail::Fail;
+use super::named;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
-use super::wanting::{WANT, WANT_LATER, check_want};
+use super::wanting::{WANT, WANT_LATER, Why, check_want, put_no_delegation};
 use crate::server::Service;
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
@@ -108,10 +109,9 @@ async fn opened(
     in_its_time(service, client, matches!(request.claim, Claim::Previous(_)))?;
     let opening = claimed(compound, request)?;
     let place = opening.place.clone();
-    let target = file(&place)?;
+    let target = creating::opened(&place)?;
     service.nfs4.records.record(client).await?;
-    let is_sidecar = target.named.view == View::Sidecar;
-    let state = match client.open_of(owner, target.found.object.id(), is_sidecar) {
+    let state = match client.open_of(owner, target.found.object.id(), target.named.view) {
         Some(known) => widened(known, target, access, deny).await?,
         None => new_open(service, client, owner, target, &opening, access, deny).await?,
     };
@@ -130,7 +130,10 @@ async fn opened(
     let confirm = if owner.is_confirmed() { 0 } else { CONFIRM };
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
-    super::delegations::put(compound, client, &state, request, w)?;
+    match target.named.view {
+        View::Attribute(_) => put_no_delegation(request.access, Why::NotOfThisType, w)?,
+        _ => super::delegations::put(compound, client, &state, request, w)?,
+    }
     compound.current = Some(place);
     Ok(())
 }
@@ -230,7 +233,10 @@ async fn widened(
     access: Modes,
     deny: Modes,
 ) -> Result<Arc<OpenState>, Fail> {
-    permit(target, access)?;
+    match target.named.view {
+        View::Attribute(_) => named::permit(target, access)?,
+        _ => permit(target, access)?,
+    }
     let (own_access, own_deny) = state.modes();
     // RFC 7530 9.9: the owner's own denials count, too.
     if access.intersects(own_deny) || deny.intersects(own_access) {
@@ -262,7 +268,9 @@ async fn new_open(
     if access.intersects(Modes::WRITE) && !target.writable {
         return Err(Status::ROFS.into());
     }
-    let held = if target.named.view == View::Sidecar {
+    let held = if let View::Attribute(name) = target.named.view {
+        Held::Open(named::open(target, &actor, &name, (access, deny, opening.is_new)).await?)
+    } else if target.named.view == View::Sidecar {
         sidecar_permit(target, access)?;
         let request = OpenRequest::new(party, access, deny);
         let guard = volume.state().open(file, Stream::Named("._".into()), request)?;
@@ -341,7 +349,7 @@ fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
 fn the_open<'a>(place: &Place, found: &'a State, sent: &Sent) -> Result<&'a Arc<OpenState>, Status> {
     let State::Open(open) = found else { return Err(Status::BAD_STATEID) };
     match place {
-        Place::File(target) if target.named == open.named => {}
+        Place::File(target) | Place::Attribute(target) if target.named == open.named => {}
         _ => return Err(Status::BAD_STATEID),
     }
     open.sequence.check(sent.sequence)?;

@@ -13,6 +13,7 @@ use vfs::state::Cause;
 use wire::Writer;
 
 use super::fail::Fail;
+use super::named;
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
@@ -25,6 +26,10 @@ pub(super) enum Place {
     /// A folder above the shares, by the names on the way to it: empty, or `parts/of/names`.
     Pseudo(String),
     File(Box<Target>),
+    /// The folder of the named attributes of a file, RFC 7530 5.3: [`named`].
+    Attributes(Box<Target>),
+    /// One of these. The name is in [`Target::named`].
+    Attribute(Box<Target>),
 }
 
 impl Place {
@@ -37,7 +42,12 @@ impl Place {
     pub(super) fn of(call: &Call<'_>, handle: &[u8]) -> Result<Self, Status> {
         let Some(path) = handle.strip_prefix(&[0]) else {
             let named = Named::open(&call.service.secret, handle)?;
-            return Ok(Self::File(Box::new(call.target_of(named, true)?)));
+            let target = Box::new(call.target_of(named, true)?);
+            return Ok(match named.view {
+                View::File | View::Sidecar => Self::File(target),
+                View::Attributes => Self::Attributes(target),
+                View::Attribute(_) => Self::Attribute(target),
+            });
         };
         let path = std::str::from_utf8(path).map_err(|_| Status::BADHANDLE)?;
         if path.is_empty() || leads_to_a_share(call, path) {
@@ -63,6 +73,9 @@ impl Place {
                 let sealed = call.seal_view(target, view, target.found.object.key());
                 Ok(take(FileHandle::new(sealed.as_bytes())))
             }
+            Self::Attributes(target) | Self::Attribute(target) => {
+                Ok(take(FileHandle::new(target.named.seal(&call.service.secret).as_bytes())))
+            }
             Self::Pseudo(path) if path.len() >= FILE_HANDLE_LIMIT => Err(Status::NAMETOOLONG),
             Self::Pseudo(path) => Ok(take(FileHandle::new(&[&[0], path.as_bytes()].concat()))),
         }
@@ -85,6 +98,8 @@ impl Place {
                 let (handle, _) = find(call, target, name)?;
                 Ok(Self::File(Box::new(call.target(handle.as_bytes())?)))
             }
+            Self::Attributes(target) => named::look_up(target, name),
+            Self::Attribute(_) => Err(Status::NOTDIR),
         }
     }
 
@@ -94,6 +109,10 @@ impl Place {
             Self::Pseudo(path) if path.is_empty() => return Err(Status::NOENT),
             Self::Pseudo(path) => return Ok(above(path)),
             Self::File(target) => target,
+            Self::Attributes(target) => {
+                return Ok(Self::File(Box::new(target.sibling(target.found.clone()))));
+            }
+            Self::Attribute(_) => return Err(Status::NOTDIR),
         };
         match target.found.attributes.kind {
             Kind::Folder if target.sidecar.is_none() => {}
@@ -115,6 +134,12 @@ impl Place {
                 target.found.attributes = target.found.object.attributes()?;
                 Ok(Some(Self::File(target)))
             }
+            Self::Attributes(target) | Self::Attribute(target) => {
+                let mut target = target.clone();
+                target.found.attributes = target.found.object.attributes()?;
+                let is_folder = target.named.view == View::Attributes;
+                Ok(Some(if is_folder { Self::Attributes(target) } else { Self::Attribute(target) }))
+            }
             _ => Ok(None),
         }
     }
@@ -124,6 +149,9 @@ impl Place {
         match self {
             Self::File(target) => Ok(target),
             Self::Pseudo(_) => Err(Status::ROFS),
+            // Only files are in such a folder, RFC 7530 5.3.
+            Self::Attributes(_) => Err(Status::INVAL),
+            Self::Attribute(_) => Err(Status::NOTDIR),
         }
     }
 

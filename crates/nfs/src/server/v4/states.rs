@@ -18,7 +18,7 @@ use super::client::Client;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use crate::server::export::Export;
-use crate::server::handle::{Named, View};
+use crate::server::handle::Named;
 use crate::wire::v4::types::{StateId, Status};
 
 /// The numbers in a stateid.
@@ -122,11 +122,6 @@ impl OpenState {
     pub(super) fn shut(&self) {
         let held = self.held.lock().take();
         drop(held);
-    }
-
-    /// Whether it is the sidecar of `file`.
-    pub(super) fn is_sidecar(&self) -> bool {
-        self.named.view == View::Sidecar
     }
 
     /// A caller that acts through this open.

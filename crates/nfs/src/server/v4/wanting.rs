@@ -136,7 +136,7 @@ pub(super) async fn want_directory(
     let client = own_client(compound)?.clone();
     let target = match &*place {
         Place::File(target) if of_type(&place, true).is_ok() => target,
-        Place::File(_) => return Err(Status::NOTDIR.into()),
+        Place::File(_) | Place::Attributes(_) | Place::Attribute(_) => return Err(Status::NOTDIR.into()),
         Place::Pseudo(_) => {
             put_words(w, &[UNAVAILABLE, 0]);
             return Ok(());
@@ -159,6 +159,7 @@ pub(super) async fn want_directory(
 fn of_type(place: &Place, is_folder: bool) -> Result<(), Why> {
     let kind = match place {
         Place::Pseudo(_) => return Err(Why::IsFolder),
+        Place::Attributes(_) | Place::Attribute(_) => return Err(Why::NotOfThisType),
         Place::File(target) if target.sidecar.is_some() => return Err(Why::NotOfThisType),
         Place::File(target) => target.found.attributes.kind,
     };

@@ -6,6 +6,7 @@ mod files;
 mod hostile;
 mod leases;
 mod locks;
+mod named;
 mod opens;
 mod sessions;
 
@@ -156,10 +157,10 @@ fn a_compound_ends_at_its_first_failure() {
     assert_eq!(compound(&client, 2, &words(&[10, 24])), words(&[10020, 0, 1, 10, 10020]));
     // PUTROOTFH, RESTOREFH without a saved handle, PUTROOTFH.
     assert_eq!(compound(&client, 3, &words(&[24, 31, 24])), words(&[10030, 0, 2, 24, 0, 31, 10030]));
-    // An operation that does not exist, one that is cut short, and one that is not built (OPENATTR).
+    // An operation that does not exist, one that is cut short, and OPENATTR without a current handle.
     assert_eq!(compound(&client, 1, &words(&[2])), words(&[10044, 0, 1, 10044, 10044]));
     assert_eq!(compound(&client, 1, &words(&[15, 9])), words(&[10036, 0, 1, 15, 10036]));
-    assert_eq!(compound(&client, 1, &words(&[19, 0])), words(&[10004, 0, 1, 19, 10004]));
+    assert_eq!(compound(&client, 1, &words(&[19, 0])), words(&[10020, 0, 1, 19, 10020]));
     assert_eq!(compound(&client, 1, &[]), words(&[10036, 0, 1, 10044, 10036]));
     assert_eq!(compound(&client, 0, &[]), words(&[0, 0, 0]));
 }
