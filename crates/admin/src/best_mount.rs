@@ -4,7 +4,7 @@
 use std::net::IpAddr;
 
 use crate::control::{BestMount, ShareMounts};
-use crate::recipe::{self, Client, Reach, Reachable, quote, unc_host, url, windows_quote};
+use crate::recipe::{self, Client, NfsVersion, Reach, Reachable, quote, unc_host, url, windows_quote};
 use crate::settings::{AfpLogin, Encryption, Protocol, ServerSettings, Settings, ShareSettings};
 
 /// The standard ports, which clients use by themselves.
@@ -133,14 +133,15 @@ fn linux_smb(server: &ServerSettings, share: &ShareSettings, (host, port): (IpAd
 
 /// The options of the shortest line that works, and those for speed.
 fn nfs_mount(client: Client, server: &ServerSettings, share: &ShareSettings, reach: Reach) -> BestMount {
-    let line = recipe::nfs(client, &share.name, reach);
+    let version = NfsVersion::of(client, server);
+    let line = recipe::nfs(client, version, &share.name, reach);
     let loops = server.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let mut more = vec![
         (
             "hard",
             "a program waits while the server restarts; `soft` makes it fail, and loses what was written",
         ),
-        ("rsize, wsize", "the longest that NFSv3 has here: fewer requests for large files"),
+        ("rsize, wsize", "the longest that NFS has here: fewer requests for large files"),
     ];
     let mut options = format!("hard,rsize={NFS_SIZE},wsize={NFS_SIZE}");
     match client {
@@ -162,16 +163,20 @@ fn nfs_mount(client: Client, server: &ServerSettings, share: &ShareSettings, rea
             ));
         }
     }
-    let mut reasons = vec![
-        (
-            "vers=3",
-            "the version that both clients and the server know well; without it clients try others first",
-        ),
-        ("tcp", "UDP loses whole blocks with one packet"),
-    ];
+    let mut reasons = match version {
+        NfsVersion::Three => vec![
+            ("vers=3", "the version that all clients know well; without it clients try others first"),
+            ("tcp", "UDP loses whole blocks with one packet"),
+        ],
+        NfsVersion::Four(_) => vec![(
+            "vers=4",
+            "opens, locks and copies go to the server, and delegations let the client keep files in its cache",
+        )],
+    };
     reasons.extend(more);
     let words = [
-        ("port=", "port, mountport", "portmap on port 111 does not name this server"),
+        (",mountport=", "port, mountport", "portmap on port 111 does not name this server"),
+        (",port=", "port", "the server does not listen at 2049, which clients use without one"),
         ("noresvport", "noresvport", "a port below 1024 is not required here, and there are few of them"),
         (",resvport", "resvport", "a client rule of the share requires a port below 1024"),
         ("nolock", "nolock", "portmap does not name the lock service, so locks count on this client only"),
@@ -181,7 +186,10 @@ fn nfs_mount(client: Client, server: &ServerSettings, share: &ShareSettings, rea
             "portmap does not name the lock service, so locks count on this client only",
         ),
     ];
-    let has = words.iter().filter(|(word, ..)| line.command.contains(word));
+    let names_both = line.command.contains(",mountport=");
+    let has = words
+        .iter()
+        .filter(|(word, ..)| line.command.contains(word) && !(names_both && *word == ",port="));
     reasons.extend(has.map(|(_, option, reason)| (*option, *reason)));
     if share.read_only {
         options.push_str(",ro");
@@ -255,13 +263,15 @@ mod tests {
     #[test]
     fn commands_have_the_options_that_the_settings_ask_for() {
         let plain = settings("", "");
-        let linux = "sudo mount -t nfs -o hard,rsize=1048576,wsize=1048576,nconnect=2,vers=3,tcp '192.0.2.7:/A b' '/mnt/A b'";
+        let linux = "sudo mount -t nfs -o hard,rsize=1048576,wsize=1048576,nconnect=2,vers=4.2 '192.0.2.7:/A b' '/mnt/A b'";
         assert_eq!(command(&plain, reach(true), "Linux (NFS)"), linux);
         assert_eq!(
             command(&plain, reach(true), "Windows (SMB)"),
             "net use Z: \"\\\\192.0.2.7\\A b\" /USER:NAME /PERSISTENT:YES"
         );
         assert_eq!(command(&plain, reach(true), "macOS (SMB)"), "open smb://192.0.2.7/A%20b");
+        let old = settings("nfs-versions = [\"3\"]", "");
+        assert_eq!(command(&old, reach(true), "Linux (NFS)"), linux.replace("vers=4.2", "vers=3,tcp"));
         let sealed = settings("smb-encryption = \"required\"", "read-only = true");
         let smb = command(&sealed, reach(false), "Linux (SMB)");
         assert!(smb.contains("vers=3.1.1,uid=$(id -u),gid=$(id -g),seal,port=10445 "), "{smb}");

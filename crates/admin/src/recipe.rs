@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 use crate::control::{MountLine, ShareStatus};
-use crate::settings::{Protocol, ShareSettings};
+use crate::settings::{Protocol, ServerSettings, Settings, ShareSettings};
 
 /// The server's address for NFS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,9 +54,10 @@ pub struct Line {
 
 /// Every share with its mount lines.
 #[must_use]
-pub fn shares(shares: &[ShareSettings], reach: Reachable) -> Vec<ShareStatus> {
+pub fn shares(settings: &Settings, reach: Reachable) -> Vec<ShareStatus> {
     let shown = |share: &ShareSettings, protocol| share.protocols.contains(&protocol);
-    shares
+    settings
+        .shares
         .iter()
         .map(|share| {
             let smb = reach.smb.filter(|_| shown(share, Protocol::Smb));
@@ -64,7 +65,7 @@ pub fn shares(shares: &[ShareSettings], reach: Reachable) -> Vec<ShareStatus> {
             let afp = reach.afp.filter(|_| shown(share, Protocol::Afp));
             let smb = smb.map(|(host, port)| smb_lines(&share.flat_name(), host, port));
             let afp = afp.map(|(host, port)| afp_lines(&share.flat_name(), host, port));
-            let nfs = nfs.map(|reach| lines(share, reach));
+            let nfs = nfs.map(|reach| lines(&settings.server, share, reach));
             ShareStatus {
                 name: share.name.clone(),
                 path: share.path.clone(),
@@ -213,11 +214,11 @@ pub fn lun(target: &str, number: u16, (host, port): (IpAddr, u16), guests: bool)
     ]
 }
 
-fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
+fn lines(server: &ServerSettings, share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
     let reach = Reach { secure: share.clients.iter().any(|rule| rule.secure), ..reach };
     [(Client::Linux, "Linux"), (Client::Mac, "macOS")]
         .map(|(client, title)| {
-            let Line { command, why } = nfs(client, &share.name, reach);
+            let Line { command, why } = nfs(client, NfsVersion::of(client, server), &share.name, reach);
             MountLine {
                 protocol: Protocol::Nfs,
                 client: title.into(),
@@ -231,25 +232,60 @@ fn lines(share: &ShareSettings, reach: Reach) -> Vec<MountLine> {
 /// The standard port of NFS.
 const NFS_PORT: u16 = 2049;
 
-/// The command that mounts the share `name` over NFSv3. It has ports that a client would not find
-/// itself.
+/// The version of NFS that a line names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NfsVersion {
+    /// 3.
+    Three,
+    /// 4 with this minor version.
+    Four(u32),
+}
+
+impl NfsVersion {
+    /// The best one of those that are served: for Linux the newest, for a Mac 3, which all of them have, and for which the
+    /// server keeps what a Mac writes into `._name`.
+    #[must_use]
+    pub fn of(client: Client, server: &ServerSettings) -> Self {
+        let minors = server.nfs_4.iter().copied();
+        let minor = match client {
+            Client::Mac if server.nfs_3 => None,
+            Client::Mac => minors.min(),
+            Client::Linux => minors.max(),
+        };
+        minor.map_or(Self::Three, Self::Four)
+    }
+}
+
+/// The command that mounts the share `name` over this version of NFS. It has ports that a client would not find itself.
 #[must_use]
-pub fn nfs(client: Client, share: &str, reach: Reach) -> Line {
+pub fn nfs(client: Client, version: NfsVersion, share: &str, reach: Reach) -> Line {
     let host = match reach.host {
         IpAddr::V4(v4) => v4.to_string(),
         IpAddr::V6(v6) => format!("[{v6}]"),
     };
-    let mut options = "vers=3,tcp".to_owned();
-    if reach.port != NFS_PORT || !reach.files_found {
-        options.push_str(&format!(",port={0},mountport={0}", reach.port));
-        options.push_str(if client == Client::Linux { ",mountproto=tcp" } else { "" });
+    let mut options = match version {
+        NfsVersion::Three => "vers=3,tcp".to_owned(),
+        NfsVersion::Four(minor) => format!("vers=4.{minor}"),
+    };
+    match version {
+        NfsVersion::Three if reach.port == NFS_PORT && reach.files_found => {}
+        NfsVersion::Three => {
+            options.push_str(&format!(",port={0},mountport={0}", reach.port));
+            options.push_str(if client == Client::Linux { ",mountproto=tcp" } else { "" });
+        }
+        // All of version 4 goes to one port, and no portmapper is asked.
+        NfsVersion::Four(_) if reach.port == NFS_PORT => {}
+        NfsVersion::Four(_) => options.push_str(&format!(",port={}", reach.port)),
     }
     options.push_str(match client {
         Client::Linux => "",
         Client::Mac if reach.secure => ",resvport",
         Client::Mac => ",noresvport",
     });
-    let why = lock_option(client, reach, &mut options);
+    let why = match version {
+        NfsVersion::Three => lock_option(client, reach, &mut options),
+        NfsVersion::Four(_) => None,
+    };
     let (folder, proto) = match client {
         Client::Linux => ("/mnt", "sudo mount -t nfs -o"),
         Client::Mac => ("/Volumes", "sudo mount -t nfs -o"),
@@ -371,7 +407,7 @@ mod tests {
 
     #[test]
     fn linux_gets_both_ports_so_that_it_asks_no_portmapper() {
-        let line = nfs(Client::Linux, "Music", reach(12049, false));
+        let line = nfs(Client::Linux, NfsVersion::Three, "Music", reach(12049, false));
         assert_eq!(
             line.command,
             "sudo mount -t nfs -o vers=3,tcp,port=12049,mountport=12049,mountproto=tcp,nolock \
@@ -382,14 +418,14 @@ mod tests {
 
     #[test]
     fn locks_go_to_the_server_when_portmap_has_its_standard_port() {
-        let line = nfs(Client::Linux, "Music", reach(2049, true));
+        let line = nfs(Client::Linux, NfsVersion::Three, "Music", reach(2049, true));
         assert!(!line.command.contains("nolock") && line.why.is_none());
     }
 
     #[test]
     fn a_port_is_only_named_where_a_client_would_not_find_it() {
         let options = |client, reach| {
-            let command = nfs(client, "Music", reach).command;
+            let command = nfs(client, NfsVersion::Three, "Music", reach).command;
             command.split(' ').nth(5).unwrap().to_owned()
         };
         assert_eq!(options(Client::Linux, reach(2049, true)), "vers=3,tcp");
@@ -401,6 +437,18 @@ mod tests {
         assert_eq!(options(Client::Linux, locks), "vers=3,tcp,nolock");
         let moved = options(Client::Linux, reach(12049, true));
         assert_eq!(moved, "vers=3,tcp,port=12049,mountport=12049,mountproto=tcp");
+    }
+
+    #[test]
+    fn version_4_needs_one_port_and_keeps_locks_on_the_server() {
+        let line = |client, version, reach| nfs(client, version, "Music", reach);
+        let linux = line(Client::Linux, NfsVersion::Four(2), reach(12049, false));
+        assert_eq!(linux.command, "sudo mount -t nfs -o vers=4.2,port=12049 192.168.1.10:/Music /mnt/Music");
+        assert_eq!(linux.why, None);
+        let linux = line(Client::Linux, NfsVersion::Four(2), reach(2049, false));
+        assert_eq!(linux.command, "sudo mount -t nfs -o vers=4.2 192.168.1.10:/Music /mnt/Music");
+        let mac = line(Client::Mac, NfsVersion::Four(0), reach(12049, false));
+        assert!(mac.command.contains("-o vers=4.0,port=12049,noresvport 192."), "{}", mac.command);
     }
 
     #[test]
@@ -420,13 +468,13 @@ mod tests {
 
     #[test]
     fn a_mac_uses_a_reserved_port_only_where_a_rule_wants_one() {
-        let line = nfs(Client::Mac, "Music", Reach { secure: true, ..reach(12049, false) });
+        let line = nfs(Client::Mac, NfsVersion::Three, "Music", Reach { secure: true, ..reach(12049, false) });
         assert!(line.command.contains(",resvport,locallocks "), "{}", line.command);
     }
 
     #[test]
     fn names_a_shell_would_take_apart_are_quoted() {
-        let line = nfs(Client::Linux, "Ada's notes", reach(2049, true));
+        let line = nfs(Client::Linux, NfsVersion::Three, "Ada's notes", reach(2049, true));
         assert!(
             line.command.ends_with(r"'192.168.1.10:/Ada'\''s notes' '/mnt/Ada'\''s notes'"),
             "{}",
@@ -468,7 +516,7 @@ mod tests {
     #[test]
     fn an_ipv6_address_stands_in_brackets() {
         let host = "fd00::1".parse().unwrap();
-        let line = nfs(Client::Linux, "A", Reach { host, ..reach(2049, true) });
+        let line = nfs(Client::Linux, NfsVersion::Three, "A", Reach { host, ..reach(2049, true) });
         assert!(line.command.contains(" [fd00::1]:/A "), "{}", line.command);
     }
 

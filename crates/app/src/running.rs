@@ -210,7 +210,7 @@ impl Running {
 
     /// The shares with their mount lines.
     pub(crate) fn shares(&self) -> Vec<ShareStatus> {
-        recipe::shares(&self.current().settings.shares, self.reach)
+        recipe::shares(&self.current().settings, self.reach)
     }
 
     /// The files of a share.

@@ -57,7 +57,7 @@ pub static SETTINGS: &[Setting] = &[
         .without_default("that of the server's own certificate")
         .restart()
         .says("A file with the private key of `admin-certificate`, in PEM.", ""),
-    new(Server, "nfs-versions", SomeOf(NFS_VERSIONS), "[\"3\"]").says(
+    new(Server, "nfs-versions", SomeOf(NFS_VERSIONS), "[\"3\", \"4.0\", \"4.1\", \"4.2\"]").says(
         "The versions of NFS that are served.",
         "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
     ),

@@ -2,6 +2,7 @@
 
 mod delegations;
 mod exchanging;
+mod many;
 mod ranges;
 mod restarts;
 mod slots;

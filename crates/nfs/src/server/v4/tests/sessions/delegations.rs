@@ -194,6 +194,38 @@ async fn a_client_that_keeps_its_delegation_loses_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_request_goes_on_when_its_connection_ends_and_is_not_executed_again() {
+    let (one, other) = two(&client_1());
+    let (reader, _) = callable(&one, b"reader", Status::DELAY).await;
+    let writer = Session::of(&other, b"writer", 1);
+    let (kind, state, handle) = reader.delegated(READ | WANT_READ, b"plan").await;
+    assert_eq!(kind, 1);
+    // A folder is made. Then the request waits for the reader, a second at most, and its connection ends.
+    writer.used.set(writer.used.get() + 1);
+    let sequence = writer.sequence([writer.used.get(), 0, 0, 1]);
+    let make = [words(&[6, 2]), opaque(b"made"), words(&[0, 0])].concat();
+    let open = open_1(b"owner", (WRITE, 0), &words(&[0]), b"plan");
+    let docs = [words(&[24]), look_up(b"docs")].concat();
+    let request = [words(&[0, 1, 7]), sequence, docs.clone(), make, docs, open].concat();
+    let send = |client: Client| {
+        let request = request.clone();
+        async move { client.call_raw((PROGRAM, 4, 1), &request).await.expect("a reply").results }
+    };
+    let first = tokio::spawn(send(other.clone()));
+    tokio::task::yield_now().await;
+    other.service.nfs4.back.ended(other.origin, 0);
+    // Repeated over another connection while it is executed, and after that.
+    let again = other.clone().on_port(901);
+    assert_eq!(status(&send(again.clone()).await), DELAY);
+    assert!(!first.is_finished());
+    let first = first.await.unwrap();
+    assert_eq!(status(&first), DELAY, "of OPEN");
+    assert_eq!(send(again).await, first, "executed again it would find that the folder exists");
+    assert_eq!(reader.at(&handle, &[give_back(&state)]).0, 0);
+    assert_eq!(writer.in_docs(&[[words(&[15]), opaque(b"made")].concat()]).0, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_client_that_cannot_be_called_gets_none() {
     let client = client_1();
     let session = Session::of(&client, b"silent", 1);
