@@ -140,6 +140,7 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
             require_encryption: share.encryption_required,
             time_machine: share.time_machine,
             size_limit: share.time_machine_size,
+            dfs: share.dfs,
             hidden: share.name.ends_with('$'),
             hide: share.hide.clone(),
             show: share.show.clone(),

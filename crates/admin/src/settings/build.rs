@@ -407,6 +407,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         read_only_by_mode: section.bool("read-only-by-mode"),
         safe_save: section.bool("safe-save"),
         local_recall: section.bool("local-recall"),
+        dfs: section.bool("dfs"),
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),

@@ -315,6 +315,8 @@ pub struct ShareSettings {
     pub safe_save: bool,
     /// A local program that opens a file waits until clients have given back what they cache of it.
     pub local_recall: bool,
+    /// Its links of the form `msdfs:` lead clients of SMB to other servers.
+    pub dfs: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
     /// Patterns of names that listings leave out.

@@ -340,23 +340,25 @@ pub static SETTINGS: &[Setting] = &[
     new(Share, "read-only-by-mode", Bool, "true").says(
         "A file whose mode has no right to write is shown as read-only over SMB and as locked over AFP.",
         "NFS clients and local programs make such a file with `chmod a-w`. SMB and AFP clients can then neither write nor \
-         remove it, until one of them makes it writable, which adds the owner's right to write to the mode. Files that an ACL \
-         of Windows or a Mac governs are not concerned. When it is false, the mode only says who may write.",
+         remove it, until one of them makes it writable, which adds the owner's right to write. Files with an ACL of Windows \
+         or a Mac are not concerned. When it is false, the mode only says who may write.",
     ),
     new(Share, "safe-save", Bool, "true").says(
         "A file that an SMB or NFS client saves by putting a new one in its place keeps what only Macs know of.",
-        "Many programs write a new file and give it the name of the old one. The new file then gets the Finder info, tags, \
-         comment, resource fork and creation date of the old one, unless it has some of these itself. This concerns files of the \
-         same folder, the new one less than an hour old; and the name that a file had less than 15 seconds ago. Macs over AFP \
-         and SMB do it themselves. When it is false, the new file has only what the client wrote.",
+        "The new file gets the Finder info, tags, comment, resource fork and creation date of the old one, unless it has some of \
+         these itself. This concerns files of the same folder, the new one less than an hour old; and the name that a file had \
+         less than 15 seconds ago. Macs over AFP and SMB do it themselves. When it is false, the new file has only what was written.",
     ),
     new(Share, "local-recall", Bool, "false").says(
         "A local program that opens a file waits until SMB clients have given back what they cache of it.",
         "A program that reads gets what the clients have written last, and a client reads what a program has written. A client \
-         that does not answer delays the program for 35 seconds, or for the seconds in `/proc/sys/fs/lease-break-time` if they \
-         are fewer. A client may cache nothing of a file that a local program has open for writing. After a rename or removal \
-         by a program, clients close the file that they keep open, and list the folder again. File systems that have no leases \
-         (NFS, some FUSE ones) cannot do this; the log says so once. As root the server needs CAP_LEASE.",
+         that does not answer delays the program for 35 seconds, or for those in `/proc/sys/fs/lease-break-time` if they are fewer. \
+         A client caches nothing of a file that a local program has open for writing. After a rename or removal by a program, \
+         clients close the file and list the folder again. File systems without leases (NFS, some FUSE ones) cannot do this.",
+    ),
+    new(Share, "dfs", Bool, "false").own().says(
+        "The share is a namespace: symbolic links whose text is `msdfs:SERVER\\SHARE` lead SMB clients to other servers.",
+        "Several targets have commas between them. Make links on the host, as for Samba: `ln -s 'msdfs:filer2\\archive' archive`.",
     ),
     new(Share, "cross-mounts", Bool, "true").says(
         "File systems that are mounted inside the share's folder are part of the share.",
@@ -493,7 +495,6 @@ pub static SETTINGS: &[Setting] = &[
     new(User, "disabled", Bool, "false").says("The account may not log in.", ""),
     new(User, "admin", Bool, "false").says(
         "The account may administer the server.",
-        "It can log in to the console of the API (`admin-port`). `fourfold user add --admin` and `fourfold user modify` say \
-         the same for accounts of the state folder.",
+        "It can log in to the console (`admin-port`). `fourfold user add --admin` says the same for accounts of the state folder.",
     ),
 ];

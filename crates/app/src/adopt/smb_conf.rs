@@ -66,6 +66,7 @@ const TRANSLATED: &[&str] = &[
     "hosts allow",
     "allow hosts",
     "map readonly",
+    "msdfs root",
     "path",
     "directory",
     "public",
@@ -151,6 +152,9 @@ fn share(section: &Section, global: &Section, path: &str) -> Share {
     let hidden: Vec<String> = hidden.into_iter().filter(|pattern| !pattern.is_empty()).collect();
     if !hidden.is_empty() {
         share.set_texts("hide", &hidden);
+    }
+    if value(&["msdfs root"]).and_then(super::ini::truth) == Some(true) {
+        share.set("dfs", true);
     }
     time_machine(&mut share, section, global);
     layout(&mut share, section, global);

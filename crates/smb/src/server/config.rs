@@ -5,6 +5,7 @@ use std::time::Duration;
 use auth::kerberos::Kerberos;
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use vfs::Volume;
+use vfs::names::Folding;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -199,6 +200,8 @@ pub struct ShareOptions {
     /// The size that it reports, in bytes. It limits backups that would otherwise fill the file
     /// system.
     pub size_limit: Option<u64>,
+    /// It is a namespace: its links lead clients to other servers.
+    pub dfs: bool,
     /// Lists of shares leave it out.
     pub hidden: bool,
     /// Names left out of listings: patterns with `*` and `?`.
@@ -208,6 +211,11 @@ pub struct ShareOptions {
 }
 
 impl Share {
+    /// How names are compared.
+    pub(super) fn folding(&self) -> Folding {
+        Folding { case_sensitive: self.options.case_sensitive, ..Folding::default() }
+    }
+
     /// The share that every server has.
     pub fn pipes() -> Arc<Self> {
         Arc::new(Self {

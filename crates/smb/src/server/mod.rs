@@ -17,6 +17,7 @@ mod config;
 mod connection;
 mod context;
 mod credits;
+mod dfs;
 mod dispatch;
 mod echo;
 mod files;

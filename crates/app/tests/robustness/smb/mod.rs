@@ -12,6 +12,7 @@ mod identities;
 mod idle;
 mod killed;
 mod limits;
+mod namespace;
 mod people;
 mod requests;
 mod restoring;

@@ -33,7 +33,7 @@ impl Tree {
 
     /// How names are compared.
     pub(in crate::server) fn folding(&self) -> Folding {
-        Folding { case_sensitive: self.share.options.case_sensitive, ..Folding::default() }
+        self.share.folding()
     }
 
     /// The volume. An error for `IPC$`.

@@ -79,11 +79,11 @@ fn describe(tree: &Tree) -> Response {
         }
         ShareKind::Disk { .. } => ShareType::DISK,
     };
-    let maximal_access = if tree.read_only { READ_ONLY } else { AccessMask::FILE_ALL };
-    Response {
-        share_type,
-        share_flags,
-        capabilities: ShareCapabilities::NONE,
-        maximal_access: maximal_access.0,
+    let mut capabilities = ShareCapabilities::NONE;
+    if tree.share.options.dfs {
+        share_flags |= ShareFlags::DFS | ShareFlags::DFS_ROOT;
+        capabilities |= ShareCapabilities::DFS;
     }
+    let maximal_access = if tree.read_only { READ_ONLY } else { AccessMask::FILE_ALL };
+    Response { share_type, share_flags, capabilities, maximal_access: maximal_access.0 }
 }

@@ -32,6 +32,7 @@ use crate::server::clients::replay::Begun;
 use crate::server::clients::tree::Tree;
 use crate::server::clients::{durable, leases};
 use crate::server::context::{Context, Failure, Outcome};
+use crate::server::dfs;
 use crate::server::files::previous_versions;
 use crate::server::sequence::Sequence;
 use crate::wire::Status;
@@ -92,7 +93,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         None => None,
     };
     let lease = leases::asked(context, &request, &asked);
-    let wanted = judge(context, volume, &request, asked, lease)?;
+    let name = dfs::below_share(context, &tree.share, &request.name)?;
+    let wanted = judge(context, volume, (&request, name), asked, lease)?;
     let instance = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some());
     if let Some(instance) = instance {
         context.service().instances.take_over(context, instance)?;
@@ -125,12 +127,12 @@ async fn reconnect(
 fn judge<'a>(
     context: &Context,
     volume: &Volume,
-    request: &'a Request<'a>,
+    (request, name): (&'a Request<'a>, &[u16]),
     asked: Vec<Asked<'a>>,
     lease: Option<Lease>,
 ) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
-    let mut path = Path::parse_from(context.is_mac(), &request.name)?;
+    let mut path = Path::parse_from(context.is_mac(), name)?;
     if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }

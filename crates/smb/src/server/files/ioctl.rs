@@ -2,6 +2,7 @@
 
 mod connection;
 mod copy;
+mod dfs;
 mod interfaces;
 mod object;
 mod pipe;
@@ -93,10 +94,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
 
 async fn answer(asked: &Asked<'_>) -> Result<Output, Failure> {
     match asked.request.control_code {
-        Code::DFS_GET_REFERRALS | Code::DFS_GET_REFERRALS_EX => {
-            asked.without_file()?;
-            Err(Status::FS_DRIVER_REQUIRED.into()) // the shares are on this server itself
-        }
+        Code::DFS_GET_REFERRALS | Code::DFS_GET_REFERRALS_EX => dfs::referrals(asked),
         Code::VALIDATE_NEGOTIATE_INFO => connection::validate(asked),
         Code::QUERY_NETWORK_INTERFACE_INFO => interfaces::query(asked),
         Code::PIPE_WAIT => pipe::wait(asked),

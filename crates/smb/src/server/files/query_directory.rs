@@ -13,6 +13,7 @@ use super::mac;
 use crate::server::clients::open::File;
 use crate::server::clients::tree::Tree;
 use crate::server::context::{Context, Outcome, Reply};
+use crate::server::dfs;
 use crate::wire::Status;
 use crate::wire::fscc::directory::{Entry, EntryName, Facts, Form, Listing};
 use crate::wire::fscc::pattern::Pattern;
@@ -192,7 +193,8 @@ impl Walk<'_> {
         };
         let attributes = &rich.details.attributes;
         let mut shown = facts::shown(attributes.kind, rich.shown_dos());
-        if attributes.kind == Kind::Link && self.leads_to_folder(folder, entry.name()) {
+        let is_dfs_link = attributes.kind == Kind::Link && self.is_dfs_link(folder, entry.name());
+        if is_dfs_link || attributes.kind == Kind::Link && self.leads_to_folder(folder, entry.name()) {
             shown = facts::leading_to_folder(shown);
         }
         if begins_with_dot(name) {
@@ -204,6 +206,7 @@ impl Walk<'_> {
             shown,
             facts::ea_size_of(rich.xattr_count, rich.xattr_bytes),
         );
+        let facts = if is_dfs_link { Facts { reparse_tag: Tag::DFS.0, ..facts } } else { facts };
         let mac = match &self.mac {
             Some(mac) => Some(mac.of(self.tree, caller, folder, entry.name(), &rich)?),
             None => None,
@@ -221,6 +224,13 @@ impl Walk<'_> {
     fn leads_to_folder(&self, folder: &Found, name: &[u8]) -> bool {
         let link = folder.object.lookup(&self.file.open.actor().caller, name);
         link.is_ok_and(|link| facts::link_leads_to_folder(self.file, folder, &link).unwrap_or(false))
+    }
+
+    /// Whether a link is one of a namespace.
+    fn is_dfs_link(&self, folder: &Found, name: &[u8]) -> bool {
+        let share = &self.tree.share;
+        let look = || folder.object.lookup(&self.file.open.actor().caller, name);
+        share.options.dfs && look().is_ok_and(|link| dfs::is_link(share, &link))
     }
 
     fn facts(

@@ -88,7 +88,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         client_guid: request.client_guid,
         capabilities: request.capabilities,
         security_mode: request.security_mode,
-        server_capabilities: capabilities(dialect, request.capabilities, chosen.cipher, leases_folders),
+        server_capabilities: capabilities(dialect, request.capabilities, chosen.cipher, leases_folders)
+            | of_shares(&config),
         server_security_mode: security_mode(&config),
         cipher: chosen.cipher,
         signing: chosen.signing,
@@ -127,7 +128,7 @@ pub(in crate::server) fn upgrade(connection: &Connection, message: &[u8]) -> Opt
             Capabilities::NONE,
             None,
             false,
-        ),
+        ) | of_shares(&config),
         server_security_mode: security_mode(&config),
         cipher: None,
         signing: SigningAlgorithm::HmacSha256,
@@ -240,6 +241,12 @@ fn capabilities(
         all |= Capabilities::ENCRYPTION;
     }
     all
+}
+
+/// What the shares make possible: paths of a namespace are sent only if the server says so here, MS-SMB2 3.2.4.3.
+fn of_shares(config: &Config) -> Capabilities {
+    let is_namespace = config.shares.iter().any(|share| share.options.dfs);
+    if is_namespace { Capabilities::DFS } else { Capabilities::NONE }
 }
 
 fn security_mode(config: &Config) -> SecurityMode {

@@ -4,6 +4,7 @@ mod binding;
 mod chains;
 mod facts;
 mod names;
+mod namespaces;
 mod negotiation;
 mod new_settings;
 mod observed;

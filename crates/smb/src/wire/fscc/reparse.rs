@@ -8,6 +8,7 @@ number! {
     /// What kind of reparse point, MS-FSCC 2.1.2.1.
     Tag: u32 {
         MOUNT_POINT = 0xA000_0003,
+        DFS = 0x8000_000A,
         SYMLINK = 0xA000_000C,
         NFS = 0x8000_0014,
         AF_UNIX = 0x8000_0023,

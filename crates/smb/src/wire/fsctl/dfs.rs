@@ -71,3 +71,81 @@ fn name(r: &mut Reader<'_>) -> Result<Vec<u16>, Malformed> {
     let len = r.u16_le()?;
     text::units(r, len.into())
 }
+
+bits! {
+    /// ReferralHeaderFlags, 2.2.4.
+    ReferralFlags: u32 {
+        REFERRAL_SERVERS = 1,
+        STORAGE_SERVERS = 2,
+    }
+}
+
+/// RESP_GET_DFS_REFERRAL, 2.2.4: where a part of a path is. All entries have the same version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Referrals {
+    /// The part of the requested path that the targets stand for, as the client has spelled it.
+    pub consumed: Vec<u16>,
+    pub flags: ReferralFlags,
+    /// ServerType: the targets are roots of namespaces, not targets of a link.
+    pub is_root: bool,
+    pub time_to_live_s: u32,
+    /// `\server\share\...` each, the preferred one first.
+    pub targets: Vec<Vec<u16>>,
+}
+
+/// The bytes before the strings of an entry of the versions 2, 3 and 4.
+const ENTRY_2: usize = 22;
+const ENTRY_3: usize = 34;
+/// ReferralEntryFlags of version 4: the first target of a set.
+const TARGET_SET_BOUNDARY: u16 = 4;
+
+impl Referrals {
+    /// Writes entries of this version, 1 to 4: 2.2.5.1 to 2.2.5.4.
+    pub fn encode(&self, version: u16, w: &mut Writer) {
+        w.u16_le(text::byte_len(&self.consumed) as u16); // a path has at most 65,535 bytes
+        w.u16_le(self.targets.len() as u16); // at most some tens
+        w.u32_le(self.flags.0);
+        match version {
+            0 | 1 => self.targets.iter().for_each(|target| self.entry_1(target, w)),
+            2 => self.entries(2, ENTRY_2, w),
+            version => self.entries(version.min(4), ENTRY_3, w),
+        }
+    }
+
+    /// DFS_REFERRAL_V1, whose string is a part of it.
+    fn entry_1(&self, target: &[u16], w: &mut Writer) {
+        w.u16_le(1);
+        w.u16_le((8 + text::byte_len(target) + 2) as u16);
+        w.u16_le(u16::from(self.is_root));
+        w.u16_le(0);
+        text::put(w, target);
+        w.u16_le(0);
+    }
+
+    /// The entries, and then their strings: the path, which all share, and each target.
+    fn entries(&self, version: u16, size: usize, w: &mut Writer) {
+        let all = size * self.targets.len();
+        let path_size = text::byte_len(&self.consumed) as usize + 2;
+        let mut target_at = all + path_size;
+        for (number, target) in self.targets.iter().enumerate() {
+            let own = number * size;
+            w.u16_le(version);
+            w.u16_le(size as u16);
+            w.u16_le(u16::from(self.is_root));
+            w.u16_le(if version == 4 && number == 0 { TARGET_SET_BOUNDARY } else { 0 });
+            if version == 2 {
+                w.u32_le(0); // proximity
+            }
+            w.u32_le(self.time_to_live_s);
+            for at in [all, all, target_at] {
+                w.u16_le((at - own) as u16); // DFSPathOffset, DFSAlternatePathOffset, NetworkAddressOffset
+            }
+            w.zeros(size - if version == 2 { ENTRY_2 } else { 18 }); // ServiceSiteGuid
+            target_at += text::byte_len(target) as usize + 2;
+        }
+        for string in std::iter::once(&self.consumed).chain(&self.targets) {
+            text::put(w, string);
+            w.u16_le(0);
+        }
+    }
+}

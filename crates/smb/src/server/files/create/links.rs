@@ -10,6 +10,7 @@ use wire::Writer;
 
 use super::{Wanted, astray};
 use crate::server::context::{Context, Failure};
+use crate::server::dfs;
 use crate::wire::Status;
 use crate::wire::create::{Disposition, Options};
 use crate::wire::error::{self, Symlink};
@@ -147,6 +148,7 @@ impl<'a> Way<'a> {
             let looked = self.volume.lookup_path(self.caller, &root, &slices(&self.path), self.folding);
             let at = match looked {
                 Ok(resolved) => match &resolved.found {
+                    Some(found) if self.leaves(found) => return Err(Status::PATH_NOT_COVERED.into()),
                     Some(found) if found.attributes.kind == Kind::Link => {
                         let at = self.path.len() - 1;
                         if at >= self.own_from {
@@ -180,10 +182,21 @@ impl<'a> Way<'a> {
         self.stop(last)
     }
 
+    /// Whether the client has to ask where the path goes on: a link of a namespace.
+    fn leaves(&self, found: &vfs::backend::Found) -> bool {
+        self.context.tree().is_ok_and(|tree| {
+            dfs::is_of_namespace(self.context, &tree.share) && dfs::is_link(&tree.share, found)
+        })
+    }
+
     /// Replaces the link at `at` by its target. `false` if the server must not follow this link.
     fn put_in(&mut self, root: &vfs::backend::Found, at: usize) -> Result<bool, Astray> {
         let link = self.volume.lookup_path(self.caller, root, &slices(&self.path[..=at]), self.folding);
-        let target = target(&link.map_err(Astray::Path)?)?;
+        let link = link.map_err(Astray::Path)?;
+        if link.found.as_ref().is_some_and(|found| self.leaves(found)) {
+            return Err(Status::PATH_NOT_COVERED.into());
+        }
+        let target = target(&link)?;
         if at >= self.own_from {
             self.link = Some((target.clone(), self.path[at + 1..].to_vec()));
         }

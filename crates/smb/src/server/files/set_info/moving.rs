@@ -8,6 +8,7 @@ use vfs::{Beside, Error, Kind, Resolved, Volume};
 
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure};
+use crate::server::dfs;
 use crate::server::files::create::{Path, named as stream_named, place, stream_name};
 use crate::wire::Status;
 use crate::wire::fscc::file_name::{RenameFlags, Target, TargetEx};
@@ -166,6 +167,7 @@ fn without_root(name: &[u16]) -> &[u16] {
 
 fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
     let tree = context.tree()?;
+    let name = dfs::below_share(context, &tree.share, name).unwrap_or(name);
     let path = Path::parse_from(context.is_mac(), without_root(name))?;
     if path.stream.is_some() || path.data || path.folder {
         return Err(Status::OBJECT_NAME_INVALID.into());

@@ -1,0 +1,138 @@
+//! Namespaces, MS-DFSC: links of a share that lead clients to other servers.
+//!
+//! A link is a symbolic link on the host whose text is `msdfs:SERVER\SHARE\FOLDER`, with further targets after commas. Samba
+//! keeps its links so, too. Clients do not follow it as a link: they ask where the path is (DFS_GET_REFERRALS), as soon as
+//! a CREATE is refused with PATH_NOT_COVERED.
+
+use vfs::backend::Found;
+use vfs::{Caller, Error, Kind, Volume};
+
+use super::clients::session::User;
+use super::clients::tree_connect::grant;
+use super::config::{Share, ShareKind};
+use super::context::Context;
+use super::files::create::Path;
+use crate::wire::Status;
+use crate::wire::fsctl::dfs::{ReferralFlags, Referrals};
+use crate::wire::header::Flags;
+use crate::wire::text;
+
+/// What the text of a link begins with.
+const MARK: &[u8] = b"msdfs:";
+/// The most targets of a link. More are ignored.
+const MAX_TARGETS: usize = 32;
+/// The longest target, in UTF-16 units. A longer one is ignored.
+const MAX_TARGET: usize = 1024;
+/// How long clients keep a referral, in seconds.
+const TIME_TO_LIVE_S: u32 = 300;
+
+/// The targets in the text of a link, `\server\share\...` each; empty if it is no link of a namespace.
+pub(super) fn targets(link: &[u8]) -> Vec<Vec<u16>> {
+    let Some(list) = link.strip_prefix(MARK).and_then(|list| std::str::from_utf8(list).ok()) else {
+        return Vec::new();
+    };
+    let target = |target: &str| {
+        let parts: Vec<&str> = target.split(['\\', '/']).filter(|part| !part.is_empty()).collect();
+        let units = text::of(&format!("\\{}", parts.join("\\")));
+        (parts.len() >= 2 && units.len() <= MAX_TARGET).then_some(units)
+    };
+    list.split(',').filter_map(|one| target(one.trim())).take(MAX_TARGETS).collect()
+}
+
+/// Whether an entry of a share with a namespace is one of its links.
+pub(super) fn is_link(share: &Share, found: &Found) -> bool {
+    share.options.dfs
+        && found.attributes.kind == Kind::Link
+        && found.object.read_link().is_ok_and(|link| !targets(&link).is_empty())
+}
+
+/// The path below the share in a name of a request: clients of a namespace send `server\share\path`, MS-SMB2 3.3.5.9.
+pub(super) fn below_share<'a>(
+    context: &Context,
+    share: &Share,
+    name: &'a [u16],
+) -> Result<&'a [u16], Status> {
+    if !is_of_namespace(context, share) {
+        return Ok(name);
+    }
+    let name = if name.first().copied().is_some_and(is_separator) { &name[1..] } else { name };
+    let mut parts = name.splitn(3, |unit| is_separator(*unit));
+    let (_server, named) = (parts.next(), parts.next().ok_or(Status::OBJECT_PATH_NOT_FOUND)?);
+    match String::from_utf16_lossy(named).to_lowercase() == share.name.to_lowercase() {
+        true => Ok(parts.next().unwrap_or_default()),
+        false => Err(Status::OBJECT_PATH_NOT_FOUND),
+    }
+}
+
+/// Whether a request is about a path of a namespace.
+pub(super) fn is_of_namespace(context: &Context, share: &Share) -> bool {
+    share.options.dfs && context.header.flags.contains(Flags::DFS)
+}
+
+/// Where a path is, MS-DFSC 3.2.5.4 and 3.2.5.5: the targets of the first link in it, else this share.
+pub(super) fn referrals(context: &Context, user: &User, path: &[u16]) -> Result<Referrals, Status> {
+    let below = if path.first().copied().is_some_and(is_separator) { &path[1..] } else { path };
+    let mut parts = below.splitn(3, |unit| is_separator(*unit));
+    let (_server, name) = (parts.next(), parts.next().ok_or(Status::NOT_FOUND)?);
+    let rest = parts.next().unwrap_or_default();
+    let share = context.service().share(&String::from_utf16_lossy(name)).ok_or(Status::NOT_FOUND)?;
+    let may_enter = grant(&share, user, context.connection.peer.address.ip()).is_some();
+    let ShareKind::Disk { volume, .. } = &share.kind else { return Err(Status::NOT_FOUND) };
+    if !may_enter || !share.options.dfs {
+        return Err(Status::NOT_FOUND);
+    }
+    // The path in its first `parts` after the server.
+    let up_to = |parts: usize| {
+        let mut ends = below.iter().enumerate().filter(|(_, unit)| is_separator(**unit)).map(|(at, _)| at);
+        let end = ends.nth(parts).unwrap_or(below.len());
+        [&text::of("\\")[..], &below[..end]].concat()
+    };
+    let components = Path::parse_from(context.is_mac(), rest)?.components;
+    match link_in(volume, &context.caller()?, &share, &components)? {
+        Some((at, targets)) => Ok(Referrals {
+            consumed: up_to(at + 2),
+            flags: ReferralFlags::STORAGE_SERVERS,
+            is_root: false,
+            time_to_live_s: TIME_TO_LIVE_S,
+            targets,
+        }),
+        None => Ok(Referrals {
+            consumed: up_to(1),
+            flags: ReferralFlags::REFERRAL_SERVERS | ReferralFlags::STORAGE_SERVERS,
+            is_root: true,
+            time_to_live_s: TIME_TO_LIVE_S,
+            targets: vec![up_to(1)],
+        }),
+    }
+}
+
+/// A link, by the number of its component in the path, and its targets.
+type LinkAt = (usize, Vec<Vec<u16>>);
+
+/// The first link of the namespace in a path. What is not there has none.
+fn link_in(
+    volume: &Volume,
+    caller: &Caller,
+    share: &Share,
+    components: &[Vec<u8>],
+) -> Result<Option<LinkAt>, Status> {
+    let path: Vec<&[u8]> = components.iter().map(Vec::as_slice).collect();
+    let root = volume.root()?;
+    let at = match volume.lookup_path(caller, &root, &path, share.folding()) {
+        Ok(resolved) => match &resolved.found {
+            Some(found) if found.attributes.kind == Kind::Link => path.len() - 1,
+            _ => return Ok(None),
+        },
+        Err(error) if error.why == Error::IsLink => error.at,
+        Err(error) if matches!(error.why, Error::NotFound | Error::NotFolder) => return Ok(None),
+        Err(error) => return Err(error.why.into()),
+    };
+    let link = volume.lookup_path(caller, &root, &path[..=at], share.folding()).map_err(|error| error.why)?;
+    let link = link.found.ok_or(Status::NOT_FOUND)?.object.read_link()?;
+    let targets = targets(&link);
+    Ok((!targets.is_empty()).then_some((at, targets)))
+}
+
+fn is_separator(unit: u16) -> bool {
+    unit == u16::from(b'\\') || unit == u16::from(b'/')
+}
