@@ -187,9 +187,8 @@ fn nfs_mount(client: Client, server: &ServerSettings, share: &ShareSettings, rea
         ),
     ];
     let names_both = line.command.contains(",mountport=");
-    let has = words
-        .iter()
-        .filter(|(word, ..)| line.command.contains(word) && !(names_both && *word == ",port="));
+    let has =
+        words.iter().filter(|(word, ..)| line.command.contains(word) && !(names_both && *word == ",port="));
     reasons.extend(has.map(|(_, option, reason)| (*option, *reason)));
     if share.read_only {
         options.push_str(",ro");

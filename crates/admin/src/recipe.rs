@@ -468,7 +468,8 @@ mod tests {
 
     #[test]
     fn a_mac_uses_a_reserved_port_only_where_a_rule_wants_one() {
-        let line = nfs(Client::Mac, NfsVersion::Three, "Music", Reach { secure: true, ..reach(12049, false) });
+        let line =
+            nfs(Client::Mac, NfsVersion::Three, "Music", Reach { secure: true, ..reach(12049, false) });
         assert!(line.command.contains(",resvport,locallocks "), "{}", line.command);
     }
 

@@ -11,6 +11,7 @@ use vfs::FileId;
 use vfs::state::{Absence, ClientId};
 
 use super::calling::CallPath;
+use super::copying::{COPIES_OF_CLIENT, Copying};
 use super::delegations::Delegation;
 use super::owners::Owner;
 use super::states::{LockState, Numbers, OpenState, State};
@@ -386,11 +387,30 @@ impl Client {
         Ok(())
     }
 
-    /// All opens and locks by them in an export, and the delegations.
+    /// Keeps a new copy: RESOURCE if there are too many.
+    pub(super) fn add_copy(&self, make: impl FnOnce(Numbers) -> Copying) -> Result<Arc<Copying>, Status> {
+        let mut owned = self.owned.lock();
+        let copies = owned.states.values().filter(|state| matches!(state, State::Copy(_)));
+        if copies.count() >= COPIES_OF_CLIENT {
+            return Err(Status::RESOURCE);
+        }
+        let numbers = owned.new_numbers(self)?;
+        let copying = Arc::new(make(numbers));
+        owned.states.insert(numbers.state, State::Copy(copying.clone()));
+        Ok(copying)
+    }
+
+    /// Forgets a copy that has ended or is cancelled.
+    pub(super) fn forget_copy(&self, copying: &Copying) {
+        self.owned.lock().states.remove(&copying.numbers.state);
+    }
+
+    /// All opens and locks by them in an export, the delegations, and the copies.
     pub(super) fn close_in(&self, tag: u32) -> Vec<State> {
         let mut owned = self.owned.lock();
         let is_there = |_: &u32, state: &mut State| match state {
             State::Delegation(delegation) => delegation.named.tag == tag,
+            State::Copy(copying) => copying.named.tag == tag,
             _ => false,
         };
         let delegations: Vec<State> = owned.states.extract_if(is_there).map(|(_, state)| state).collect();

@@ -19,6 +19,7 @@ use tokio::sync::Semaphore;
 use super::backchannel::BackConnections;
 use super::calling::CALLS;
 use super::client::{Client, Principal};
+use super::copying::COPIES;
 use super::creation::Creation;
 use super::delegations::Delegations;
 use super::names::{Callback, Claimed, Confirmed, Entered, How, Place, Table, Waiting};
@@ -45,6 +46,8 @@ pub(in crate::server) struct Clients {
     pub(super) delegations: Delegations,
     /// The calls to clients of minor version 0 that may be in flight.
     pub(super) calls: Semaphore,
+    /// The copies that may go on after their replies.
+    pub(super) copies: Arc<Semaphore>,
     table: Mutex<Table, rank::Nfs4Clients>,
     pub(super) is_watching: AtomicBool,
 }
@@ -78,6 +81,7 @@ impl Clients {
             back: BackConnections::default(),
             delegations: Delegations::default(),
             calls: Semaphore::new(CALLS),
+            copies: Arc::new(Semaphore::new(COPIES)),
             table: Mutex::default(),
             is_watching: AtomicBool::new(false),
         }

@@ -47,7 +47,7 @@ async fn lock_first(
     let opener = match &found {
         State::Open(open) => open.owner.clone(),
         State::Closed(owner) => owner.clone(),
-        State::Lock(_) | State::Delegation(_) => return Err(Status::BAD_STATEID.into()),
+        State::Lock(_) | State::Delegation(_) | State::Copy(_) => return Err(Status::BAD_STATEID.into()),
     };
     let turn = match opener.begin(OperationNumber::LOCK, compound.counted(new.open_sequence)).await? {
         Begun::New(turn) => turn,

@@ -11,7 +11,7 @@
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
 //!   wanting.rs ─► delegations.rs ─► calling.rs (4.0), backchannel.rs (4.1)   what clients may cache, and how it is recalled
 //!   stateids.rs                                                     what a stateid means in each minor version
-//!   ranges.rs, xattrs.rs                                            4.2: ranges that no data travel for, extended attributes
+//!   ranges.rs, copying.rs, xattrs.rs                                4.2: ranges that no data travel for, extended attributes
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
@@ -22,6 +22,7 @@ mod calling;
 mod changing;
 mod client;
 mod clients;
+mod copying;
 mod creating;
 mod creation;
 mod data;
@@ -276,7 +277,7 @@ impl<'c> Compound<'c> {
             Operation::Allocate(request) => ranges::allocate(self, request).await,
             Operation::Deallocate(request) => ranges::deallocate(self, request).await,
             Operation::ReadPlus(request) => ranges::read(self, request, w).await,
-            Operation::Copy(request) => ranges::copy(self, request, w).await,
+            Operation::Copy(request) => copying::copy(self, request, w).await,
             Operation::Clone(request) => ranges::clone(self, request).await,
             Operation::WantDelegation(request) => wanting::want(self, request, w).await,
             Operation::DirectoryDelegation(request) => wanting::want_directory(self, request, w).await,
@@ -364,7 +365,8 @@ impl<'c> Compound<'c> {
             Operation::SetXattr(request) => xattrs::set(self, request, w),
             Operation::ListXattrs(request) => xattrs::list(self, request, w),
             Operation::RemoveXattr(name) => xattrs::remove(self, name, w),
-            Operation::CancelOffload(_) | Operation::OffloadStatus(_) => ranges::offloaded(self),
+            Operation::CancelOffload(state) => copying::cancel(self, state),
+            Operation::OffloadStatus(state) => copying::status(self, state, w),
             // Only for SP4_SSV, which no client has: RFC 8881 18.47.3.
             Operation::SetSsv(_) => Err(Status::INVAL.into()),
             _ => Err(Status::NOTSUPP.into()),

@@ -341,7 +341,7 @@ fn owner_of(state: &State) -> Result<Arc<Owner>, Status> {
     match state {
         State::Open(open) => Ok(open.owner.clone()),
         State::Closed(owner) => Ok(owner.clone()),
-        State::Lock(_) | State::Delegation(_) => Err(Status::BAD_STATEID),
+        State::Lock(_) | State::Delegation(_) | State::Copy(_) => Err(Status::BAD_STATEID),
     }
 }
 
@@ -437,6 +437,7 @@ pub(super) fn release(service: &Service, client: &Client, state: &State) {
             service.locks.let_go(open.named.tag, open.named.key, party, || state.concerns(open.file, party));
         }
         State::Delegation(delegation) => super::delegations::release(service, delegation),
+        State::Copy(copying) => copying.cancel(),
         State::Closed(_) => {}
     }
 }

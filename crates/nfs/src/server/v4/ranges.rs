@@ -1,4 +1,4 @@
-//! SEEK, ALLOCATE, DEALLOCATE, IO_ADVISE, READ_PLUS, COPY and CLONE, RFC 7862 15: ranges of files that no data travel for.
+//! SEEK, ALLOCATE, DEALLOCATE, IO_ADVISE, READ_PLUS and CLONE, RFC 7862 15: ranges of files that no data travel for.
 
 use std::sync::Arc;
 
@@ -13,15 +13,13 @@ use super::place::Place;
 use super::states::{By, Held};
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::Read;
-use crate::wire::v4::ranges::{Advise, CloneRange, Copied, CopyRange, FileRange, Seek, Servers, Sought};
-use crate::wire::v4::types::{Bitmap, StableHow, StateId, Status};
+use crate::wire::v4::ranges::{Advise, CloneRange, FileRange, Seek, Sought};
+use crate::wire::v4::types::{Bitmap, StateId, Status};
 use crate::wire::xdr::{Encode, padding};
 
 /// data_content4.
 const DATA: u32 = 0;
 const HOLE: u32 = 1;
-/// The most bytes of one COPY: the client asks for the rest, and no request takes long.
-const MOST_COPIED: u64 = 256 << 20;
 /// What a part of READ_PLUS takes besides its data: the kind, the offset and the length.
 const PART: usize = 4 + 8 + 8;
 
@@ -176,14 +174,14 @@ pub(super) async fn read(compound: &Compound<'_>, request: &Read, w: &mut Writer
 }
 
 /// The two files of COPY and CLONE, and the length to copy.
-struct Pair {
-    source: Arc<Open>,
-    target: Arc<Open>,
-    length: u64,
+pub(super) struct Pair {
+    pub(super) source: Arc<Open>,
+    pub(super) target: Arc<Open>,
+    pub(super) length: u64,
 }
 
 /// Finds the files of COPY and CLONE. INVAL if the source ends before the range does, or if the ranges of one file overlap.
-async fn pair(
+pub(super) async fn pair(
     compound: &Compound<'_>,
     (from_state, from): (&StateId, u64),
     (to_state, to): (&StateId, u64),
@@ -210,30 +208,10 @@ async fn pair(
     Ok(Pair { source, target, length })
 }
 
-/// COPY inside this server, done when it is answered. It may be shorter than the client has asked for.
-pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut Writer) -> Result<(), Fail> {
-    if request.servers != Servers(0) {
-        return Err(Status::PARTNER_NOTSUPP.into());
-    }
-    let (from, to) = ((&request.from_state, request.from), (&request.to_state, request.to));
-    let Pair { source, target, length } = pair(compound, from, to, request.count).await?;
-    let length = length.min(MOST_COPIED);
-    let count = target.copy_from(&source, request.from, request.to, length).await?;
-    let (stable, verifier) = (StableHow::UNSTABLE, compound.call.service.verifier);
-    Copied { callback: None, count, stable, verifier, consecutive: true, synchronous: true }.encode(w);
-    Ok(())
-}
-
 /// CLONE: the files share their blocks, which only some file systems can.
 pub(super) async fn clone(compound: &Compound<'_>, request: &CloneRange) -> Result<(), Fail> {
     let (from, to) = ((&request.from_state, request.from), (&request.to_state, request.to));
     let Pair { source, target, length } = pair(compound, from, to, request.count).await?;
     let target: &Open = &target; // not the method of Clone
     Ok(target.clone_from(&source, request.from, request.to, length).await?)
-}
-
-/// OFFLOAD_STATUS and OFFLOAD_CANCEL: every COPY is done when it is answered, so no stateid names one.
-pub(super) fn offloaded(compound: &Compound<'_>) -> Result<(), Fail> {
-    compound.current()?;
-    Err(Status::BAD_STATEID.into())
 }

@@ -42,7 +42,7 @@ pub(super) fn free(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail>
             Ok(client.free(&locks, || !holds_ranges(&locks))?)
         }
         State::Delegation(delegation) => Ok(super::delegations::free(&client, &delegation)?),
-        State::Closed(_) => Err(Status::BAD_STATEID.into()),
+        State::Copy(_) | State::Closed(_) => Err(Status::BAD_STATEID.into()),
     }
 }
 
@@ -64,6 +64,7 @@ fn tested(compound: &Compound<'_>, state: &StateId) -> Result<(), Status> {
         State::Open(open) => open.sequence.check(sent.sequence),
         State::Lock(locks) => locks.sequence.check(sent.sequence),
         State::Delegation(delegation) => delegation.check(sent.sequence),
+        State::Copy(_) => super::copying::Copying::check(sent.sequence),
         State::Closed(_) => Err(Status::BAD_STATEID),
     }
 }

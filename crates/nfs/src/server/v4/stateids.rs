@@ -71,7 +71,7 @@ impl Compound<'_> {
                 let by = By::Delegation(delegation);
                 return if is_it { Ok(Some(Opened { client, by })) } else { Err(Status::BAD_STATEID) };
             }
-            State::Closed(_) => return Err(Status::BAD_STATEID),
+            State::Copy(_) | State::Closed(_) => return Err(Status::BAD_STATEID),
         };
         sequence?;
         if open.named != *file || !open.owner.is_confirmed() {

@@ -15,6 +15,7 @@ use vfs::{Actor, Caller, Error, FileId};
 use wire::Reader;
 
 use super::client::Client;
+use super::copying::Copying;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use crate::server::export::Export;
@@ -158,6 +159,7 @@ pub(super) enum State {
     Open(Arc<OpenState>),
     Lock(Arc<LockState>),
     Delegation(Arc<Delegation>),
+    Copy(Arc<Copying>),
     /// The last open that this owner has closed: its CLOSE may be repeated.
     Closed(Arc<Owner>),
 }

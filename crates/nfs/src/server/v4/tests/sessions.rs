@@ -1,5 +1,7 @@
 //! Minor version 1 by RFC 8881: clients and sessions here, opens, locks and stateids in the files below.
 
+mod copying;
+mod crossing;
 mod delegations;
 mod exchanging;
 mod many;

@@ -80,7 +80,7 @@ impl Session {
     }
 
     /// OPEN of a name in `docs` that exists.
-    async fn opens(&self, access: u32, name: &[u8]) -> (u32, Vec<u8>) {
+    pub(super) async fn opens(&self, access: u32, name: &[u8]) -> (u32, Vec<u8>) {
         self.opens_as(access, &words(&[0]), name).await
     }
 
@@ -92,7 +92,7 @@ impl Session {
     }
 
     /// The delegation that an OPEN gives: its kind, its stateid, and the handle of the file.
-    async fn delegated(&self, access: u32, name: &[u8]) -> (u32, StateBytes, Vec<u8>) {
+    pub(super) async fn delegated(&self, access: u32, name: &[u8]) -> (u32, StateBytes, Vec<u8>) {
         let (status, reply) = self.opens_as(access, &unchecked(), name).await;
         assert_eq!(status, 0);
         let handle_at = reply.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
