@@ -1,6 +1,7 @@
 //! SHARE and UNSHARE: reservations that DOS and Windows clients make when they open a file.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use lock::{Mutex, rank};
 use vfs::state::{Cause, ClientId, LockOwner, Modes, OpenGuard, OpenRequest, Stream};
@@ -14,7 +15,7 @@ use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 /// The reservations that clients hold.
 #[derive(Default)]
 pub(super) struct Shares {
-    held: Mutex<HashMap<Key, OpenGuard>, rank::NlmShares>,
+    held: Mutex<HashMap<Key, Arc<OpenGuard>>, rank::NlmShares>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -28,7 +29,8 @@ struct Key {
 impl Shares {
     /// Gives back reservations by the tag of their export and by their client.
     pub(super) fn release(&self, is_over: impl Fn(u32, ClientId) -> bool) {
-        self.held.lock().retain(|key, _| !is_over(key.tag, key.owner.client));
+        let over: Vec<_> = self.held.lock().extract_if(|key, _| is_over(key.tag, key.owner.client)).collect();
+        drop(over); // outside the lock
     }
 }
 
@@ -52,14 +54,16 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat
     taken.map_err(refused)
 }
 
+/// The lock is not held meanwhile: a silent client of NFSv4 may have to give way first, and is forgotten on the disk.
 fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Modes)) -> vfs::Result<()> {
-    let mut held = shares.held.lock();
-    if let Some(guard) = held.get(&key) {
+    let held = shares.held.lock().get(&key).cloned();
+    if let Some(guard) = held {
         return guard.change(access, deny);
     }
     let wanted = OpenRequest::new(subject.actor.party, access, deny);
     let guard = subject.state().open(key.file, key.stream.clone(), wanted)?;
-    held.insert(key, guard);
+    let before = shares.held.lock().insert(key, Arc::new(guard));
+    drop(before); // of the same owner, who asked twice at once
     Ok(())
 }
 

@@ -1,4 +1,8 @@
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 use vfs::Kind;
+use vfs::state::{ClientId, Modes, OpenRequest, Party, Stream};
 
 use super::bench::{ALL, Bench, bench, superuser, v4, volume};
 use crate::server::testing::Client;
@@ -47,6 +51,26 @@ async fn what_one_denies_another_cannot_have() {
     assert_eq!(volume(&bench.service).state().totals().opens, 3);
     assert_eq!(take(one, b"c", (ShareAccess(4), ShareMode::DENY_NONE)).await, Stat::FAILED);
     assert_eq!(take(one, b"c", (READ, ShareMode(9))).await, Stat::FAILED);
+}
+
+/// As a silent client of NFSv4 does, which takes locks of its protocol for that.
+#[tokio::test]
+async fn a_client_that_is_absent_gives_way_to_a_reservation() {
+    let bench = bench().await;
+    let (volume, absent) = (volume(&bench.service), Party::client(ClientId::unused()));
+    let state = volume.state();
+    let root = volume.root().unwrap();
+    let file = volume.lookup(&superuser().caller, &root.object, b"file").unwrap().object.id();
+    let denies = state.open(file, Stream::Data, OpenRequest::new(absent, Modes::READ, Modes::WRITE)).unwrap();
+    let denies = Mutex::new(Some(denies));
+    let give_way = move || {
+        drop(lock::RwLock::<_, lock::rank::Nfs4Former>::new(()).write());
+        drop(denies.lock().take());
+    };
+    let _absence = state.leave(absent.client, Arc::new(give_way));
+    let wants = (WRITE, ShareMode::DENY_NONE);
+    assert_eq!(share(&bench, &bench.one, Procedure::SHARE, b"a", wants).await, Stat::GRANTED);
+    assert_eq!(state.totals().opens, 1);
 }
 
 #[tokio::test]
