@@ -1,8 +1,10 @@
-//! Clients of all protocols on one file: what each lets the others do (`interop/coherence/matrix.py`).
+//! Clients of all protocols on one file: what each lets the others do (`interop/coherence/matrix.py`), and that nothing is
+//! lost when clients and the server die (`soak.py`).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::PathBuf;
+use std::process::Output;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
@@ -11,10 +13,12 @@ use super::expected::Expected;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{Args, conclude, prepare};
-use crate::process::{self, Running};
-use crate::{debian, isolate, loader, server};
+use crate::{debian, isolate, loader, process, server};
 
 const LIMIT: Duration = Duration::from_secs(150);
+/// How long the soak lasts if nobody says, and what its beginning and its end may take besides.
+const SOAK: Duration = Duration::from_secs(30);
+const AROUND: Duration = Duration::from_secs(120);
 /// A Unix user that no other account of this machine has.
 const UID: u32 = 61201;
 const USER: &str = "ada";
@@ -35,34 +39,35 @@ pub fn run(args: &Args) -> Result<()> {
     }
     prepare(args, debian::NFS_CLIENTS, false)?;
     let mut outcomes = Outcomes::default();
-    let place = Place::new()?;
-    matrix(args, &place, &mut outcomes)?;
+    if !python::is_installed() {
+        outcomes.skip("matrix", "its Python packages are not installed");
+        outcomes.skip("soak", "its Python packages are not installed");
+    } else {
+        if args.soak.is_none() {
+            matrix(args, &mut outcomes)?;
+        }
+        if args.soak.is_some() || args.only.is_empty() {
+            soak(args, &mut outcomes)?;
+        }
+    }
     let expected = Expected::read(&process::root().join("interop/coherence/expected.toml"))?.else_pass();
-    let is_meant = |name: &str| args.only.is_empty() || outcomes.has(name);
+    let is_whole = args.only.is_empty() && args.soak.is_none();
+    let is_meant = |name: &str| is_whole || outcomes.has(name);
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }
 
 /// The matrix. With `--list` it prints what happens instead.
-fn matrix(args: &Args, place: &Place, outcomes: &mut Outcomes) -> Result<()> {
-    if !python::is_installed() {
-        outcomes.skip("matrix", "its Python packages are not installed");
-        return Ok(());
-    }
-    let server = place.server()?;
-    let mut text = String::new();
+fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+    // The clients of NFSv4 are silent for some time.
+    let place = Place::new("interop-coherence", 60)?;
+    let settings = place.folder.join("settings.toml");
+    let _server = server::ours_with_settings(&settings, &place.folder.join("state"), &place.ports())?;
     let mut more: Vec<&str> = if args.list { vec!["--list"] } else { Vec::new() };
     if !args.only.is_empty() {
         more.push("--only");
         more.extend(args.only.iter().map(String::as_str));
     }
-    outcomes.run("matrix", &["cc"], || {
-        let output = place.script("matrix.py", &server, &more, LIMIT)?;
-        text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        fs::write(place.folder.join("matrix.log"), errors.as_bytes())?;
-        ensure!(output.status.success(), "{}: {}", output.status, errors.trim());
-        Ok(())
-    });
+    let text = script(outcomes, "matrix", &place, &more, LIMIT);
     if args.list {
         print!("{text}");
     } else {
@@ -71,26 +76,60 @@ fn matrix(args: &Args, place: &Place, outcomes: &mut Outcomes) -> Result<()> {
     Ok(())
 }
 
-/// The folders and the account of one run.
+/// Clients that die at random, beside a server that is killed twice.
+fn soak(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+    let place = Place::new("interop-soak", 5)?;
+    let seconds = args.soak.map_or(SOAK, |minutes| Duration::from_secs(minutes * 60));
+    let seed = args.seed.unwrap_or_else(|| u64::from(std::process::id()));
+    println!(
+        "soak: {} s, --seed {seed}; its log is {}",
+        seconds.as_secs(),
+        place.folder.join("soak.log").display()
+    );
+    let [program, settings, state] =
+        [server::binary(), place.folder.join("settings.toml"), place.folder.join("state")]
+            .map(|path| path.display().to_string());
+    let (seconds_text, seed) = (seconds.as_secs().to_string(), seed.to_string());
+    let mut more = vec!["--seconds", &seconds_text, "--seed", &seed, "--", &program, "serve"];
+    more.extend(["--config", &settings, "--state", &state, "--listen", "127.0.0.1"]);
+    more.extend(["--iscsi-port", "off", "--portmap-port", "off"]);
+    more.extend(place.ports());
+    let text = script(outcomes, "soak", &place, &more, seconds + AROUND);
+    outcomes.add_lines("soak", &text);
+    Ok(())
+}
+
+/// Runs `interop/coherence/<name>.py`, of which an outcome with its name tells whether it came to its end. Returns what it
+/// prints. Its messages are in a file beside the shares.
+fn script(outcomes: &mut Outcomes, name: &str, place: &Place, more: &[&str], limit: Duration) -> String {
+    let mut text = String::new();
+    outcomes.run(name, &["cc"], || {
+        let output = place.script(name, more, limit)?;
+        text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        fs::write(place.folder.join(name).with_extension("log"), errors.as_bytes())?;
+        ensure!(output.status.success(), "{}: {}", output.status, errors.trim());
+        Ok(())
+    });
+    text
+}
+
+/// The folders, the account and the ports of one run.
 struct Place {
     folder: PathBuf,
     uid: u32,
-}
-
-/// A running server, and its ports for SMB, AFP and NFS.
-struct Served {
-    _running: Running,
+    /// Flags and ports for SMB, AFP and NFS.
     ports: [(&'static str, String); 3],
 }
 
 impl Place {
-    fn new() -> Result<Self> {
-        let folder = process::fresh_folder("interop-coherence")?;
+    fn new(folder: &str, grace_period: u32) -> Result<Self> {
+        let folder = process::fresh_folder(folder)?;
         let uid = if process::is_root() { UID } else { rustix::process::getuid().as_raw() };
-        let mut settings =
-            "[server]\nbonjour = \"off\"\ngrace-period = 60\nnfs-versions = [\"3\", \"4.1\"]\n\
+        let mut settings = format!(
+            "[server]\nbonjour = \"off\"\ngrace-period = {grace_period}\nnfs-versions = [\"3\", \"4.1\"]\n\
              afp-logins = [\"dhx2\", \"cleartext\"]\n"
-                .to_owned();
+        );
         for (name, more) in SHARES {
             let path = folder.join(name);
             fs::create_dir_all(&path)?;
@@ -105,37 +144,25 @@ impl Place {
         }
         fs::write(folder.join("settings.toml"), settings)?;
         server::add_user(&folder.join("state"), USER, PASSWORD, uid)?;
-        Ok(Self { folder, uid })
-    }
-
-    fn server(&self) -> Result<Served> {
         let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
         let ports = [("--smb-port", port()?), ("--afp-port", port()?), ("--nfs-port", port()?)];
-        let words: Vec<&str> = ports.iter().flat_map(|(name, port)| [*name, port]).collect();
-        let running = server::ours_with_settings(
-            &self.folder.join("settings.toml"),
-            &self.folder.join("state"),
-            &words,
-        )?;
-        Ok(Served { _running: running, ports })
+        Ok(Self { folder, uid, ports })
     }
 
-    /// Runs a script of `interop/coherence`.
-    fn script(
-        &self,
-        name: &str,
-        server: &Served,
-        more: &[&str],
-        limit: Duration,
-    ) -> Result<std::process::Output> {
+    fn ports(&self) -> Vec<&str> {
+        self.ports.iter().flat_map(|(name, port)| [*name, port]).collect()
+    }
+
+    fn script(&self, name: &str, more: &[&str], limit: Duration) -> Result<Output> {
         let scripts = process::root().join("interop/coherence");
-        let [script, expected] = [name, "expected.toml"].map(|file| scripts.join(file).display().to_string());
+        let [script, expected] =
+            [&format!("{name}.py"), "expected.toml"].map(|file| scripts.join(file).display().to_string());
         let (folder, uid) = (self.folder.display().to_string(), self.uid.to_string());
         let nfs3 = loader::compile_coherence()?.display().to_string();
         let python = python::program().display().to_string();
         let mut words = vec!["-B", &script, "--folder", &folder, "--uid", &uid, "--nfs3", &nfs3];
         words.extend(["--user", USER, "--password", PASSWORD, "--expected", &expected]);
-        words.extend(server.ports.iter().flat_map(|(name, port)| [*name, port.as_str()]));
+        words.extend(self.ports());
         process::output(python, &[&words, more].concat(), limit)
     }
 }

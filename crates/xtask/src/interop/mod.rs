@@ -79,6 +79,12 @@ pub struct Args {
     /// The folder of another afp_spectest than Debian's (afp)
     #[arg(long, value_name = "DIR")]
     suite: Option<PathBuf>,
+    /// Only the soak, for so long (coherence): clients that die at random, and a server that is killed twice
+    #[arg(long, value_name = "MINUTES")]
+    soak: Option<u64>,
+    /// What the soak does; a failed run names it
+    #[arg(long)]
+    seed: Option<u64>,
     /// Write pictures of the console to this folder instead of testing it (console)
     #[arg(long, value_name = "DIR")]
     pictures: Option<PathBuf>,
