@@ -9,7 +9,7 @@ const LOGINS = { argon2: "slow hash", "nt-hash": "SMB", srp: "AFP", legacy: "old
 const ACCOUNTS = [
   { title: "Account", cell: (row) => h("b", {}, row.name) },
   { title: "Acts as", cell: (row) => row.acts_as },
-  { title: "Groups", cell: (row) => row.groups.join(", ") },
+  { title: "Groups", kind: "words", cell: (row) => row.groups.join(", ") },
   { title: "May", cell: (row) => (row.disabled ? h("span", { class: "badge bad" }, "not log in") : row.admin ? h("span", { class: "badge good" }, "administer") : "log in") },
   { title: "Password kept for", cell: (row) => row.secrets.map((secret) => LOGINS[secret] ?? secret).join(", ") || h("span", { class: "muted" }, "no password") },
 ];

@@ -31,7 +31,7 @@ const SLOWEST = [
   { title: "Command", cell: (row) => [badge(row.protocol), ` ${row.command}`] },
   { title: "File", cell: (row) => [row.share, row.path].filter(Boolean).join("/") || "–" },
   { title: "User", cell: (row) => row.user || "–" },
-  { title: "Client", cell: (row) => row.client },
+  { title: "Client", kind: "whole", cell: (row) => row.client },
   { title: "Result", cell: (row) => row.result },
 ];
 
@@ -70,7 +70,7 @@ const LISTS = {
     columns: (context, load, place) => [
       { title: "Protocol", cell: (row) => badge(row.protocol) },
       { title: "User", cell: (row) => row.user ?? "–" },
-      { title: "Client", cell: (row) => row.peer },
+      { title: "Client", kind: "whole", cell: (row) => row.peer },
       { title: "Since", numeric: true, cell: (row) => duration(row.since_s) },
       { title: "Requests", numeric: true, cell: (row) => count(row.requests) },
       { title: "Received", numeric: true, cell: (row) => bytes(row.bytes_in) },

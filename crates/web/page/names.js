@@ -20,7 +20,7 @@ function words(result) {
 
 // What became of Mac metadata: kept over a safe save, lost, not readable.
 const EVENTS = [
-  { title: "When", cell: (line) => when(line.at) },
+  { title: "When", kind: "whole", cell: (line) => when(line.at) },
   { title: "", cell: (line) => h("span", { class: `badge ${{ error: "bad", warn: "low", info: "good" }[line.level]}` }, { error: "lost", warn: "look at it", info: "kept" }[line.level]) },
   { title: "What", cell: (line) => line.text },
 ];

@@ -5,10 +5,11 @@ import { count, h, replace } from "./dom.js";
 
 const PAGE = 100;
 
-// columns: [{title, cell: (row) => text or element, numeric}]
+// columns: [{title, cell: (row) => text or element, numeric, kind}]; kinds: "whole" is not broken into lines, "words" not
+// within words
 export function table(caption, columns, rows, empty) {
   if (rows.length === 0) return h("p", { class: "muted empty" }, empty);
-  const kind = (column) => (column.numeric ? "num" : null);
+  const kind = (column) => (column.numeric ? "num" : column.kind ?? null);
   return h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     h("table", {},
       h("caption", { class: "hidden" }, caption),

@@ -51,6 +51,7 @@ const ASSETS: &[Asset] = assets![
     "names.js" "text/javascript; charset=utf-8",
     "caches.js" "text/javascript; charset=utf-8",
     "access.js" "text/javascript; charset=utf-8",
+    "scrub.js" "text/javascript; charset=utf-8",
     "timeline.js" "text/javascript; charset=utf-8",
     "webhooks.js" "text/javascript; charset=utf-8",
     "accounts.js" "text/javascript; charset=utf-8",

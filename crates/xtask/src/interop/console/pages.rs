@@ -244,3 +244,24 @@ pub fn replicated(scene: &mut Scene) -> Result<()> {
     ensure!(std::fs::read_to_string(copy)? == "the first plan", "the file is not there");
     scene.expect_no_errors()
 }
+
+/// AppleDouble version 2 with the Finder info alone (RFC 1740, appendix A).
+fn sidecar() -> Vec<u8> {
+    let head = [0x0005_1607_u32, 0x0002_0000, 0, 0, 0, 0].map(u32::to_be_bytes).concat();
+    let entry = [9_u32, 38, 32].map(u32::to_be_bytes).concat();
+    [&head[..], &1_u16.to_be_bytes(), &entry, b"TEXTttxt", &[0; 24]].concat()
+}
+
+/// A scrub finds what a Mac has left of a file that is gone.
+pub fn scrubbed(scene: &mut Scene) -> Result<()> {
+    let alone = scene.place.folder().join("studio/scenes/._gone");
+    std::fs::write(&alone, sidecar())?;
+    scene.open("scrub")?;
+    fill(scene, &[("#scrub-share", "studio"), ("#scrub-path", "scenes")])?;
+    scene.click("main form button.primary")?;
+    scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
+    scene.browser.until("document.querySelector('[data-found] tbody').innerText.includes('._gone')")?;
+    ensure!(alone.exists(), "a look has changed something");
+    std::fs::remove_file(alone)?;
+    scene.expect_no_errors()
+}

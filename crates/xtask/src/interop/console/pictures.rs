@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use super::browser::{Browser, Look};
 use super::checks::{open, type_login};
@@ -38,16 +38,51 @@ const PICTURES: &[(&str, &str, Look)] = &[
     ),
     ("clients", "console-clients", LOW),
     ("luns", "console-luns", LOW),
-    ("snapshots", "console-snapshots", LOW),
+    ("snapshots?share=projects", "console-snapshots", Look { height: 760, ..WIDE }),
     ("backups", "console-backups", LOW),
     ("caches", "console-caches-dark", Look { dark: true, ..WIDE }),
     ("accounts", "console-accounts", LOW),
     ("names", "console-names", LOW),
+    ("scrub", "console-scrub", LOW),
+    ("webhooks", "console-webhooks", Look { height: 860, ..WIDE }),
+    ("snapshots?share=projects", "console-snapshots-dark", Look { dark: true, height: 760, ..WIDE }),
+    ("snapshots?share=projects", "console-snapshots-phone", Look { height: 780, ..TALL }),
+    ("clients", "console-clients-phone", TALL),
     ("benchmarks", "console-benchmarks", Look { height: 900, ..WIDE }),
     ("jobs", "console-jobs", LOW),
     ("settings?share=backups", "console-settings", Look { height: 700, ..WIDE }),
     ("log", "console-log", LOW),
 ];
+
+/// The snapshots, and how many hours ago they were taken.
+const SNAPSHOTS: &[(&str, i64)] = &[
+    ("weekly.1", 24 * 15),
+    ("weekly.0", 24 * 8),
+    ("nightly.4", 24 * 5),
+    ("nightly.3", 24 * 4),
+    ("nightly.2", 24 * 3),
+    ("before-the-upgrade", 60),
+    ("nightly.1", 24 * 2),
+    ("nightly.0", 24),
+    ("hourly.2", 3),
+    ("hourly.1", 2),
+    ("hourly.0", 1),
+];
+
+/// Writes other times of the snapshots of an XFS into the server's table of them.
+fn age_snapshots(share: &Path) -> Result<()> {
+    let tables = std::fs::read_dir(share)?.flatten().map(|entry| entry.path().join(".table"));
+    let table = tables.into_iter().find(|table| table.is_file()).context("there is no table of snapshots")?;
+    let mut text: toml_edit::DocumentMut = std::fs::read_to_string(&table)?.parse()?;
+    let rows = text["snapshot"].as_array_mut().context("it has no snapshots")?;
+    for row in rows.iter_mut().filter_map(toml_edit::Value::as_inline_table_mut) {
+        let name = row.get("name").and_then(|name| name.as_str()).unwrap_or_default().to_owned();
+        let Some((_, hours)) = SNAPSHOTS.iter().find(|(known, _)| *known == name) else { continue };
+        let created = row.get("created").and_then(|at| at.as_integer()).context("it has no time")?;
+        row.insert("created", (created - hours * 3_600_000_000_000).into());
+    }
+    Ok(std::fs::write(table, text.to_string())?)
+}
 
 /// Writes the pictures to a folder.
 pub fn take(folder: &Path) -> Result<()> {
@@ -58,9 +93,11 @@ pub fn take(folder: &Path) -> Result<()> {
     let place = Place::start(FOLDER.into())?;
     let clients = clients(&place)?;
     if place.has_snapshots {
-        for name in ["weekly-2026-11-16", "nightly-2026-11-22", "before-the-upgrade"] {
+        for (name, _) in SNAPSHOTS {
             place.run(&["snapshot", "create", &format!("projects@{name}")])?;
         }
+        place.run(&["snapshot", "hold", "cut-2", "projects@before-the-upgrade"])?;
+        age_snapshots(&place.folder().join("projects"))?;
     }
     let mut browser = Browser::start(place.folder())?;
     browser.look(WIDE)?;
@@ -68,6 +105,13 @@ pub fn take(folder: &Path) -> Result<()> {
     browser.until("!document.querySelector('#login').hidden")?;
     write(&mut browser, folder, "console-login")?;
     type_login(&mut browser, ADMIN.1)?;
+    browser.until("document.querySelector('main').dataset.ready === 'overview'")?;
+    let hook =
+        "{ folder: 'studio/scenes', url: 'http://127.0.0.1:9/changes', secret: 'a secret of the pictures' }";
+    let headers = "{ 'X-Fourfold-Console': '1', 'Content-Type': 'application/json' }";
+    browser.evaluate(&format!(
+        "fetch('/v1/webhooks', {{ method: 'POST', headers: {headers}, body: JSON.stringify({hook}) }}).then((answer) => answer.status)"
+    ))?;
     std::thread::sleep(WORK);
     for (page, name, look) in PICTURES {
         browser.look(*look)?;
