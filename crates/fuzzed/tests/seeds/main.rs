@@ -29,6 +29,7 @@ mod smb_login;
 mod smb_messages;
 mod smb_pipes;
 mod v3;
+mod v4_acls;
 mod v4_sessions;
 
 /// An input: its target, its file name, its bytes.
@@ -54,7 +55,7 @@ fn whole(target: &'static str, name: &'static str, message: &impl Encode) -> See
 
 #[test]
 fn seeds_are_committed_as_the_encoders_write_them() {
-    let nfs = [company::seeds(), v3::requests(), v3::replies(), v4_sessions::seeds()];
+    let nfs = [company::seeds(), v3::requests(), v3::replies(), v4_acls::seeds(), v4_sessions::seeds()];
     let smb = [smb_info::seeds(), smb_login::seeds(), smb_pipes::seeds(), smb_messages::seeds()];
     let afp = [
         afp_extras::seeds(),
