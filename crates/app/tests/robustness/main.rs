@@ -31,3 +31,4 @@ mod slow_reader;
 mod smb;
 mod stalled;
 mod stress;
+mod verified;
