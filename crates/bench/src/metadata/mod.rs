@@ -157,14 +157,14 @@ fn rows(
     let facts = all();
     let (mut rows, total) = (Vec::new(), facts.len() * peers.len());
     for (number, fact) in facts.iter().enumerate() {
-        for writer in 0..peers.len() {
+        for (writer, target) in targets.iter().enumerate() {
             if !watch(number * peers.len() + writer, total) {
                 return Err(Error::Stopped);
             }
-            let path = format!("{folder}/{number}-{}", targets[writer].protocol);
+            let path = format!("{folder}/{number}-{}", target.protocol);
             rows.extend(row(peers, writer, &path, fact)?.map(|(refused, cells)| Row {
                 what: fact.name,
-                by: targets[writer].protocol,
+                by: target.protocol,
                 refused,
                 cells,
             }));
