@@ -18,6 +18,7 @@ mod iscsi;
 mod killed;
 mod listed_and_written;
 mod logins;
+mod long_names;
 mod memory;
 mod neighbour;
 mod quota;
