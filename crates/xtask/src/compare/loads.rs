@@ -166,7 +166,7 @@ fn measured(
 }
 
 /// The best run: other programs only make runs slower.
-fn best(values: &[f64]) -> f64 {
+pub(super) fn best(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
@@ -188,12 +188,7 @@ fn load(protocol: Protocol, place: &Place, server: &Contestant, pair: &Pair) -> 
 
 /// Our bytes per second, and the report.
 fn bench(protocol: Protocol, server: &Contestant, pair: &Pair) -> Result<(f64, String)> {
-    let folder = process::fresh_folder("compare/bench")?;
-    let (output, password) = (folder.join("raw").display().to_string(), folder.join("password"));
-    let option = |name: &str| {
-        let at = server.reach.iter().position(|word| word == name);
-        at.and_then(|at| server.reach.get(at + 1)).with_context(|| format!("no {name}"))
-    };
+    let option = |name: &str| server.option(name);
     let host = |port: &String| format!("127.0.0.1:{port}");
     let user = || Ok::<_, anyhow::Error>(option("--user")?.clone());
     let url = match protocol {
@@ -205,12 +200,30 @@ fn bench(protocol: Protocol, server: &Contestant, pair: &Pair) -> Result<(f64, S
         Protocol::Afp => format!("afp://{}@{}/share?login=cleartext", user()?, host(option("--port")?)),
         _ => format!("iscsi://{}/{}/0", host(option("--port")?), option("--target")?),
     };
-    std::fs::write(&password, option("--password").map_or("", String::as_str))?;
-    let password = password.display().to_string();
-    let mut args = vec!["bench", &url, "--repeats", REPEATS, "--output", &output];
-    args.extend(pair.bench.split(' '));
+    let password = option("--password").map_or("", String::as_str);
+    let (runs, said) = runs(&url, password, pair.bench)?;
+    let mut speeds = Vec::new();
+    for run in runs {
+        speeds.push(number(&run, "bytes")? / number(&run, "seconds")?);
+    }
+    Ok((best(&speeds), said))
+}
+
+/// A number in a record of `fourfold bench`.
+pub(super) fn number(record: &serde_json::Value, key: &str) -> Result<f64> {
+    record[key].as_f64().with_context(|| format!("no {key}"))
+}
+
+/// Runs `fourfold bench` with these words: its runs, and the report.
+pub(super) fn runs(url: &str, password: &str, words: &str) -> Result<(Vec<serde_json::Value>, String)> {
+    let folder = process::fresh_folder("compare/bench")?;
+    let (output, file) = (folder.join("raw").display().to_string(), folder.join("password"));
+    std::fs::write(&file, password)?;
+    let file = file.display().to_string();
+    let mut args = vec!["bench", url, "--repeats", REPEATS, "--output", &output];
+    args.extend(words.split(' '));
     if url.contains('@') {
-        args.extend(["--password-file", &password]);
+        args.extend(["--password-file", &file]);
     }
     rustix::fs::sync(); // no run pays for the dirty data of another
     let output_of = process::output(server::binary(), &args, LIMIT)?;
@@ -218,11 +231,7 @@ fn bench(protocol: Protocol, server: &Contestant, pair: &Pair) -> Result<(f64, S
     ensure!(output_of.status.success(), "fourfold bench {url}: {said}");
     let text = std::fs::read_to_string(format!("{output}.jsonl"))?;
     let lines = text.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let mut speeds = Vec::new();
-    for run in lines.filter(|line| line["kind"] == "run") {
-        let number = |key: &str| run[key].as_f64().with_context(|| format!("no {key}"));
-        speeds.push(number("bytes")? / number("seconds")?);
-    }
-    ensure!(!speeds.is_empty(), "fourfold bench {url}: no result");
-    Ok((best(&speeds), said))
+    let runs: Vec<_> = lines.filter(|line| line["kind"] == "run").collect();
+    ensure!(!runs.is_empty(), "fourfold bench {url}: no result");
+    Ok((runs, said))
 }

@@ -14,6 +14,7 @@ mod large;
 mod link;
 mod loads;
 mod nfs;
+mod nfs4;
 mod report;
 mod rows;
 mod smb;
@@ -45,6 +46,9 @@ pub struct Args {
     /// smb: streams over a network of this speed, made of two namespaces, beside smbd
     #[arg(long, value_name = "RATE", conflicts_with = "all")]
     link: Option<link::Rate>,
+    /// nfs: this version of NFS (4.1 or 4.2) by the clients of `fourfold bench`, beside Ganesha and beside version 3 of ours
+    #[arg(long, value_name = "VERSION", conflicts_with_all = ["all", "link", "json"])]
+    version: Option<nfs4::Version>,
     /// How often each row runs on each server
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -126,6 +130,14 @@ pub struct Contestant {
     pub running: Running,
     /// The server's address, as options of the load program.
     pub reach: Vec<String>,
+}
+
+impl Contestant {
+    /// One of these options.
+    fn option(&self, name: &str) -> Result<&String> {
+        let at = self.reach.iter().position(|word| word == name);
+        at.and_then(|at| self.reach.get(at + 1)).with_context(|| format!("no {name}"))
+    }
 }
 
 impl Protocol {
@@ -228,6 +240,10 @@ pub fn run(args: &Args) -> Result<()> {
     isolate::enter()?;
     if let Some(program) = &args.program {
         server::use_program(program);
+    }
+    if let Some(version) = args.version {
+        ensure!(protocol == Protocol::Nfs, "--version measures nfs only");
+        return nfs4::run(&nfs::place()?, version, args.rounds, &args.rows);
     }
     match protocol {
         Protocol::Large => large::run(args.quick),
