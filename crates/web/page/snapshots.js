@@ -111,7 +111,7 @@ export default {
     ];
     const browse = (row) => (row.inside === null ? null : h("a", { class: "button small", href: `#/files?${new URLSearchParams({ share: row.share, path: row.inside, snapshot: row.name })}`, "aria-label": `Browse ${row.name}` }, "Browse"));
     const columns = [
-      { title: "Name", cell: (row) => row.name },
+      { title: "Name", kind: "words", cell: (row) => row.name },
       { title: "Taken", kind: "whole", cell: (row) => when(row.created) },
       { title: "Frees", numeric: true, cell: (row) => bytes(row.used) },
       { title: "Held by", cell: (row) => row.held.join(", ") || "–" },
