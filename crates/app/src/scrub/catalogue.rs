@@ -15,10 +15,14 @@ pub(super) fn check(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow:
     let mut is_gone = |file: &LastingKey| volumes.iter().any(|volume| volume.is_gone(file)) && !exists(file);
     let mut found = |finding: CatalogFinding| {
         let CatalogFinding { id, flaw } = finding;
+        // Ids of removed files stay until somebody asks for them: that is no damage.
+        if flaw == CatalogFlaw::Gone {
+            return if repair { Mend::Repair } else { Mend::Leave };
+        }
         let (kind, what, meaning) = words(flaw);
         let path = format!("index.redb, id {}", id.0);
-        // A server remembers rows. What it remembers of a file that is gone, it can forget.
-        let may = flaw == CatalogFlaw::Gone || !place.is_served;
+        // A server remembers rows.
+        let may = !place.is_served;
         let mended = || Ok(());
         let mend: Option<&dyn Fn() -> anyhow::Result<()>> = if may { Some(&mended) } else { None };
         let remedy = if may { "--repair removes it" } else { "stop the server, then --repair mends it" };
