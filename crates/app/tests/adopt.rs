@@ -40,8 +40,13 @@ fn layouts_are_counted_and_what_is_damaged_or_differs_is_named() {
         fs::write(share.join(name), b"data").unwrap();
     }
     fs::write(share.join("films/.AppleDouble/old"), b"x").unwrap();
-    fs::write(share.join("films/.AppleDouble/old::EA"), b"x").unwrap();
-    fs::write(share.join("@eaDir/plain@SynoEAStream"), b"x").unwrap();
+    fs::write(share.join("films/.AppleDouble/old::EA"), b"adEA\0\x01\0\x01").unwrap();
+    fs::write(share.join("@eaDir/plain@SynoEAStream"), sidecar::synthesize(&FinderInfo::NONE, &[], 0).0)
+        .unwrap();
+    fs::write(share.join("@eaDir/SYNOINDEX_MEDIA_INFO"), b"x").unwrap();
+    let depot = share.join(".streams/E9/F5/00FE0000000000008069980000000000");
+    fs::create_dir_all(&depot).unwrap();
+    fs::write(depot.join(":plain:$DATA"), b"x").unwrap();
     fs::write(share.join("._gone"), sidecar::synthesize(&FinderInfo::NONE, &[], 0).0).unwrap();
     fs::write(share.join("._note"), b"not a sidecar").unwrap();
 
@@ -63,23 +68,24 @@ fn layouts_are_counted_and_what_is_damaged_or_differs_is_named() {
     assert_eq!((found["files"].as_u64(), found["folders"].as_u64()), (Some(7), Some(2)));
     let layouts = serde_json::json!({
         "netatalk": 1, "sidecar": 1, "samba-dos": 1, "samba-info": 2, "samba-fork": 1, "samba-streams": 1,
-        "netatalk2": 1, "netatalk2-attributes": 1, "synology": 1, "private-names": 1,
+        "netatalk2": 1, "netatalk2-attributes": 1, "synology": 1, "samba-depot": 1,
+        "private-names": 1,
     });
     assert_eq!(found["layouts"], layouts);
     let named = |kind: &str| {
         let named = found[kind]["named"].as_array().unwrap().iter();
-        named.map(|one| one["path"].as_str().unwrap().rsplit('/').next().unwrap()).collect::<Vec<_>>()
+        let mut named: Vec<_> =
+            named.map(|one| one["path"].as_str().unwrap().rsplit('/').next().unwrap()).collect();
+        named.sort_unstable();
+        named
     };
-    assert_eq!((named("damaged"), named("conflicts")), (vec!["broken"], vec!["both"]));
+    assert_eq!((named("damaged"), named("conflicts")), (vec!["broken", "old::EA"], vec!["both"]));
     assert_eq!((named("orphans"), named("unreadable")), (vec!["._gone"], vec![]));
     let settings = report["settings"].as_str().unwrap();
     assert!(settings.contains("mac-layout = \"samba-streams\""), "{settings}");
 
     let text = String::from_utf8(adopt(&[share.to_str().unwrap()]).stdout).unwrap();
-    assert!(
-        text.contains("not served: these attributes are not read") && text.contains("damaged: 1\n"),
-        "{text}"
-    );
+    assert!(text.contains("not served: Macs see the private") && text.contains("damaged: 2\n"), "{text}");
 }
 
 /// What is printed is accepted by `fourfold check`.
@@ -127,4 +133,114 @@ fn what_cannot_be_read_is_said() {
     assert!(String::from_utf8_lossy(&missing.stderr).contains("/nonexistent/share"));
     assert_eq!(adopt(&["--smb-conf", "/nonexistent/smb.conf"]).status.code(), Some(1));
     assert_eq!(adopt(&[]).status.code(), Some(2));
+}
+
+/// The attributes of a file for users.
+fn xattrs(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut names = vec![0_u8; 65536];
+    let len = rustix::fs::listxattr(path, &mut names[..]).unwrap();
+    let names = names[..len].split(|byte| *byte == 0).filter(|name| name.starts_with(b"user."));
+    let mut all: Vec<(String, Vec<u8>)> = names
+        .map(|name| {
+            let (name, mut value) = (String::from_utf8(name.to_vec()).unwrap(), vec![0_u8; 65536]);
+            let len = rustix::fs::getxattr(path, &*name, &mut value[..]).unwrap();
+            (name, value[..len].to_vec())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+/// A share of Samba with everything in streams, and one file whose copies differ.
+fn of_samba(share: &Path) {
+    fs::create_dir_all(share.join("films")).unwrap();
+    for name in ["a", "films/b", "differs", "plain"] {
+        fs::write(share.join(name), b"data").unwrap();
+    }
+    for name in ["a", "films/b", "films", "differs"] {
+        let path = share.join(name);
+        xattr(&path, "user.DosStream.AFP_AfpInfo:$DATA", &info(b"TEXTttxt"));
+        xattr(&path, "user.DosStream.com.apple.metadata\u{f022}_kMDItemUserTags:$DATA", b"tags\0");
+    }
+    xattr(&share.join("a"), "user.DosStream.AFP_Resource:$DATA", b"fork\0");
+    let mut metadata = Metadata::default();
+    metadata.finder_info.set_type(*b"JPEG", *b"ogle");
+    xattr(&share.join("differs"), "user.org.netatalk.Metadata", &metadata.to_netatalk());
+}
+
+#[test]
+fn a_share_gets_one_layout_and_its_former_one_back() {
+    let top = tempfile::tempdir().unwrap();
+    let (share, state) = (top.path().join("share"), top.path().join("state"));
+    of_samba(&share);
+    fs::create_dir(&state).unwrap();
+    let (at, state_flag) = (share.to_str().unwrap(), state.to_str().unwrap());
+    let convert = |more: &[&str]| {
+        let words = [&[at, "--convert", "--state", state_flag, "--json"][..], more].concat();
+        let output = adopt(&words);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let value: Value = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+        (output.status.code(), value, text)
+    };
+    let files = ["a", "films/b", "films", "differs", "plain"].map(|name| share.join(name));
+    let before = files.each_ref().map(|path| xattrs(path));
+
+    let (code, report, _) = convert(&["--dry-run"]);
+    assert_eq!((code, report["converted"].as_u64(), report["looked"].as_u64()), (Some(1), Some(3), Some(5)));
+    assert_eq!(files.each_ref().map(|path| xattrs(path)), before, "a dry run changes nothing");
+
+    let (code, report, text) = convert(&[]);
+    assert_eq!((code, report["converted"].as_u64()), (Some(1), Some(3)), "{text}");
+    assert_eq!(report["conflicts"][0]["path"], "differs");
+    let names = |path: &Path| xattrs(path).into_iter().map(|(name, _)| name).collect::<Vec<_>>();
+    for path in &files[..3] {
+        let names = names(path);
+        assert!(!names.iter().any(|name| name.starts_with("user.DosStream.")), "{names:?}");
+        assert!(names.contains(&"user.com.apple.metadata:_kMDItemUserTags".to_owned()), "{names:?}");
+        assert!(names.contains(&"user.org.netatalk.Metadata".to_owned()), "{names:?}");
+    }
+    let sidecar = fs::read(share.join("._a")).unwrap();
+    assert!(sidecar.ends_with(b"fork"));
+    assert_eq!(xattrs(&files[3]), before[3], "copies that differ stay");
+
+    // As if it had been killed before the last file was done: the next run goes on.
+    let journal = report["journal"].as_str().unwrap().to_owned();
+    let text = fs::read_to_string(&journal).unwrap();
+    let cut = text.rfind("{\"step\":\"done\"").unwrap();
+    fs::write(&journal, [&text.as_bytes()[..cut], b"{\"step\":\"do"].concat()).unwrap();
+    let (code, report, text) = convert(&["--shown-counts"]);
+    assert_eq!((code, report["converted"].as_u64()), (Some(0), Some(2)), "{text}");
+    assert_eq!(report["journal"].as_str(), Some(&*journal));
+    assert!(convert(&[]).1["journal"].is_null(), "nothing is left");
+
+    let undo = adopt(&["--undo", &journal, "--state", state_flag, "--json"]);
+    assert!(undo.status.success(), "{}", String::from_utf8_lossy(&undo.stderr));
+    assert_eq!(files.each_ref().map(|path| xattrs(path)), before);
+    assert!(!share.join("._a").exists());
+}
+
+#[test]
+fn a_file_that_was_changed_since_keeps_what_it_has() {
+    let top = tempfile::tempdir().unwrap();
+    let (share, state) = (top.path().join("share"), top.path().join("state"));
+    of_samba(&share);
+    fs::create_dir(&state).unwrap();
+    let state_flag = state.to_str().unwrap();
+    let words = [share.to_str().unwrap(), "--convert", "--shown-counts", "--state", state_flag, "--json"];
+    let report: Value = serde_json::from_slice(&adopt(&words).stdout).unwrap();
+    let changed = share.join("films/b");
+    xattr(&changed, "user.com.apple.metadata:_kMDItemUserTags", b"newer");
+    let now = xattrs(&changed);
+    let undo = adopt(&["--undo", report["journal"].as_str().unwrap(), "--state", state_flag, "--json"]);
+    let answer: Value = serde_json::from_slice(&undo.stdout).unwrap();
+    assert_eq!((undo.status.code(), answer["back"].as_u64()), (Some(1), Some(3)));
+    assert_eq!((answer["left"][0]["path"].as_str(), xattrs(&changed)), (Some("films/b"), now));
+
+    // A server with this state folder does it itself.
+    let _server = std::os::unix::net::UnixListener::bind(state.join("control.sock")).unwrap();
+    let refused = adopt(&words);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("running"));
+    let other = adopt(&[share.to_str().unwrap(), "--convert", "--to", "ntfs", "--state", "/nonexistent"]);
+    assert_eq!(other.status.code(), Some(1));
 }

@@ -18,7 +18,6 @@ mod error;
 mod folder;
 mod link;
 mod machine;
-pub mod metadata;
 mod meter;
 mod mount;
 mod pattern;

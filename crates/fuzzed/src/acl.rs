@@ -2,16 +2,24 @@
 //! read is written the same.
 
 use vfs::Caller;
+use vfs::acl::samba::{NtAcl, text_of_sid};
 use vfs::acl::stored::Stored;
 use vfs::acl::{Acl, MAX_ENTRIES, Rights, Who};
 
-/// The stored form without its seal.
+/// The stored form without its seal, and Samba's.
 pub fn stored(data: &[u8]) {
+    if let Ok(Some(acl)) = NtAcl::decode(data) {
+        acl.unknown().for_each(|sid| assert!(text_of_sid(sid).starts_with("S-1-")));
+        let acl = acl.acl((1000, 100));
+        assert!(acl.entries.list.len() <= MAX_ENTRIES.min(data.len() / 8) + 1);
+        acl.rights(&Caller::new(1000, 100, &[]), 1000, 100);
+    }
     let Ok(stored) = Stored::decode(data) else { return };
     assert!(stored.entries.list.len() <= MAX_ENTRIES.min(data.len() / 7));
     assert_eq!(Stored::decode(&stored.encode()).as_ref(), Ok(&stored));
     let Stored { uid, gid, owner, group, entries, .. } = stored;
-    let acl = Acl { owner: owner.unwrap_or(Who::User(uid)), group, entries, stored: true };
+    let acl =
+        Acl { owner: owner.unwrap_or(Who::User(uid)), group, entries, stored: true, within_mode: false };
     assert_eq!(acl.rights(&Caller::root(), uid, gid), Rights::ALL);
     acl.rights(&Caller::new(uid.max(1), gid, &[7]), uid, gid);
     acl.rights(&Caller::new(uid ^ 1, gid ^ 1, &[]), uid, gid);

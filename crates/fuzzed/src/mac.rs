@@ -8,7 +8,7 @@ use vfs::mac::binhex::BinHex;
 use vfs::mac::info_stream::InfoStream;
 use vfs::mac::portable::Portable;
 use vfs::mac::samba::{self, DosAttrib};
-use vfs::mac::{Metadata, Parts, layout, netatalk, plist, resource, sidecar, tags};
+use vfs::mac::{Metadata, Parts, depot, layout, netatalk, netatalk_list, plist, resource, sidecar, tags};
 
 /// Most bytes of both forks that are decoded of one BinHex text.
 const BINHEX_LIMIT: usize = 1 << 16;
@@ -60,7 +60,7 @@ pub fn model(data: &[u8]) {
     metadata.to_kept();
 }
 
-/// Single values: Samba's attributes and streams, resource forks, names of attributes.
+/// Single values: Samba's attributes and streams, lists of Netatalk, resource forks, names of attributes.
 pub fn values(data: &[u8]) {
     if let Ok(value) = DosAttrib::parse(data) {
         value.build();
@@ -75,6 +75,12 @@ pub fn values(data: &[u8]) {
     resource::is_blank(data);
     layout::classify_xattr(data);
     layout::sidecar_owner(data);
+    depot::stream_of(data).and_then(depot::file_of);
+    if let Ok(list) = netatalk_list::parse(data) {
+        assert!(list.iter().map(|listed| listed.name.len() + 5).sum::<usize>() <= data.len());
+        let short = list.iter().filter(|listed| listed.name.len() < 256).take(16);
+        short.for_each(|listed| assert!(!netatalk_list::value_files(b"f::EA", &listed.name).is_empty()));
+    }
 }
 
 /// Property lists of tags and comments: mac/plist.rs, tags.rs. The first byte is a new label.

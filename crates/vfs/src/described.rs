@@ -4,5 +4,6 @@ pub(super) mod by_mode;
 pub(super) mod description;
 pub(super) mod forks;
 pub(super) mod metadata;
+pub(super) mod relayout;
 pub(super) mod sidecars;
 pub(super) mod xattrs;

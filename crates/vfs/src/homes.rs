@@ -145,6 +145,7 @@ impl Homes {
         for home in &self.backend.homes(key)? {
             self.site.inhibited.look(&**home)?;
             self.site.acls.look(self.backend.as_ref(), &**home)?;
+            self.site.acls.look_for_sambas(home)?;
         }
         // The server may not be permitted to read folders outside the share: then they say nothing.
         let above = if key.mount().is_none() { self.above() } else { &[] };

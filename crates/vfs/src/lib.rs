@@ -37,6 +37,7 @@ pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttribute
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
 pub use described::description::{Description, Wanted};
+pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::Looked;
 pub use described::xattrs::{Xattr, XattrChange};
 pub use error::{Error, Result};

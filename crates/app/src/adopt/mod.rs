@@ -2,21 +2,31 @@
 
 mod afp_conf;
 mod clients;
+pub(crate) mod convert;
+pub(crate) mod converted;
 mod exports_file;
 mod ini;
 mod share;
 mod smb_conf;
-mod survey;
+pub(crate) mod survey;
 
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use anyhow::{Context as _, bail, ensure};
 use serde::Serialize;
+use vfs::backend::host::{Host, HostOptions};
+use vfs::{Volume, VolumeOptions};
 
 use crate::cli::Adopt;
-use crate::out;
+use crate::{here, out};
 use share::Share;
 use survey::{Findings, Layout, Survey};
+
+/// SIDs that are named. Those beyond are counted.
+const MOST_SIDS: usize = 20;
 
 /// What the settings of another server become.
 #[derive(Debug, Default)]
@@ -37,6 +47,9 @@ struct Report {
 }
 
 pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
+    if adopt.convert || adopt.undo.is_some() {
+        return change(adopt);
+    }
     let mut translated = read(adopt)?;
     let mut folders: Vec<PathBuf> = adopt.folder.iter().cloned().collect();
     if folders.is_empty() {
@@ -66,6 +79,73 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
         out::print(format_args!("\nSettings (fourfold.toml):\n\n{settings}"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Converts a folder, or takes that back.
+fn change(adopt: &Adopt) -> anyhow::Result<ExitCode> {
+    let state = match here::state(&adopt.place)? {
+        Ok(state) => state,
+        Err(diagnostics) => {
+            diagnostics.iter().for_each(out::error_line);
+            return Ok(ExitCode::from(crate::exit::REFUSED));
+        }
+    };
+    let is_served = UnixStream::connect(state.join(admin::control::SOCKET)).is_ok();
+    ensure!(
+        !is_served,
+        "the server with the state folder {} is running: start the job in its console or API, or stop it",
+        state.display()
+    );
+    let folder = match (&adopt.folder, &adopt.undo) {
+        (Some(folder), _) => folder.clone(),
+        (None, Some(journal)) => converted::Journal::folder(journal)?,
+        (None, None) => bail!("name a folder"),
+    };
+    let volume = opened(&folder, &state)?;
+    let progress = convert::progress();
+    if let Some(journal) = &adopt.undo {
+        let (back, left) = convert::undo(&volume, journal, &progress)?;
+        match adopt.json {
+            true => out::json(&serde_json::json!({ "back": back, "left": left }))?,
+            false => {
+                left.iter().for_each(|one| out::error_line(format_args!("{}: {}", one.path, one.what)));
+                out::line(format_args!("{back} files have their former layout"))?;
+            }
+        }
+        return Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let (to, _) = convert::style(&adopt.to)?;
+    let wanted = convert::Wanted { to, shown_counts: adopt.shown_counts, dry_run: adopt.dry_run };
+    let report = convert::convert(&volume, &folder, &state.join("adopt"), wanted, &progress)?;
+    match adopt.json {
+        true => out::json(&report)?,
+        false => tell(&report, adopt.dry_run)?,
+    }
+    Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn opened(folder: &Path, state: &Path) -> anyhow::Result<Arc<Volume>> {
+    let options = HostOptions { private: Some(state.into()), ..HostOptions::default() };
+    let host =
+        Host::open(folder, &options).with_context(|| format!("{} cannot be opened", folder.display()))?;
+    Ok(Arc::new(Volume::new(Arc::new(host), VolumeOptions::default())))
+}
+
+fn tell(report: &convert::Report, dry_run: bool) -> anyhow::Result<()> {
+    for (what, list) in [
+        ("open", &report.open),
+        ("left, because copies differ (--shown-counts takes those that clients see)", &report.conflicts),
+        ("not changed", &report.failed),
+    ] {
+        list.iter().for_each(|one| out::error_line(format_args!("{what}: {}: {}", one.path, one.what)));
+    }
+    let would = if dry_run { "would get" } else { "have" };
+    let convert::Report { to, looked, converted, .. } = report;
+    out::line(format_args!("{converted} of {looked} files and folders {would} the layout {to} now"))?;
+    match &report.journal {
+        Some(journal) => Ok(out::line(format_args!("back: fourfold adopt --undo {}", journal.display()))?),
+        None => Ok(()),
+    }
 }
 
 /// Translates the text of a settings file.
@@ -123,7 +203,7 @@ fn settings(translated: &Translated) -> String {
 
 /// A survey for people.
 fn text(survey: &Survey) -> String {
-    let Survey { folder, files, folders, layouts, damaged, conflicts, orphans, unreadable } = survey;
+    let Survey { folder, files, folders, layouts, damaged, conflicts, orphans, unreadable, unknown } = survey;
     let mut text = format!("{}: {files} files in {folders} folders\n", folder.display());
     let rows = layouts.iter().map(|(layout, count)| {
         let served = layout.unserved().map_or_else(|| "served".into(), |why| format!("not served: {why}"));
@@ -141,6 +221,16 @@ fn text(survey: &Survey) -> String {
     ];
     for (what, findings) in kinds {
         text.push_str(&named(what, findings, folder));
+    }
+    if !unknown.is_empty() {
+        let sids = unknown.iter().take(MOST_SIDS).map(|sid| format!("  {sid}\n"));
+        text.push_str("users and groups of Samba that its ACLs name, unknown here: they get nothing, and what is taken from them ");
+        text.push_str("is taken from everyone\n");
+        text.extend(sids);
+        let more = unknown.len().saturating_sub(MOST_SIDS);
+        if more > 0 {
+            text.push_str(&format!("  and {more} more\n"));
+        }
     }
     text
 }

@@ -1,7 +1,7 @@
 //! What other servers have left in a folder: counted by layout, with what is damaged and what is
 //! there twice and differs. Nothing is changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File};
 use std::io::{self, Read as _};
@@ -10,11 +10,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use serde::Serialize;
+use vfs::acl::samba as acl;
+use vfs::mac::depot::{self, DEPOT};
 use vfs::mac::layout::{
     APPLE_FINDER_INFO, APPLE_RESOURCE, DOSATTRIB, NETATALK_METADATA, NETATALK_RESOURCE, NETATALK2_FOLDER,
-    SYNOLOGY_FOLDER, Stored, classify_xattr, is_info_stream, is_resource_stream, sidecar_owner,
+    SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER, Stored, classify_xattr, is_info_stream,
+    is_resource_stream, sidecar_owner,
 };
-use vfs::mac::{Metadata, Parts, samba, sidecar};
+use vfs::mac::{Metadata, Parts, Problem, netatalk_list, samba, sidecar};
 use vfs::names::Map;
 
 /// Findings that are named. Those beyond are counted.
@@ -25,11 +28,13 @@ const DEEPEST: usize = 1_000;
 const HEAD: u64 = 64 << 10;
 /// The longest value of an attribute that Linux has.
 const LONGEST_VALUE: usize = 64 << 10;
+/// How the names of Netatalk's lists of attributes end.
+const LIST: &[u8] = netatalk_list::SUFFIX;
 
 /// One way in which servers store something beside a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     Netatalk,
     NetatalkFork,
     PlainAttributes,
@@ -80,12 +85,6 @@ impl Layout {
     /// Why clients do not see it; `None` if they do.
     pub(super) fn unserved(self) -> Option<&'static str> {
         match self {
-            Self::SambaDepot => {
-                Some("these streams are not read: copy the share with a Samba that has streams_xattr")
-            }
-            Self::SambaAcl => Some("these rights are not read: the mode and POSIX ACL of each file count"),
-            Self::Netatalk2Attributes => Some("these attributes are not read"),
-            Self::Synology => Some("these forks and attributes are not read"),
             Self::PrivateNames => Some("Macs see the private characters in these names"),
             _ => None,
         }
@@ -94,14 +93,14 @@ impl Layout {
 
 /// Something wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Finding {
+pub(crate) struct Finding {
     pub(super) path: PathBuf,
     pub(super) what: String,
 }
 
 /// Findings of one kind: the first are named, all are counted.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Findings {
+pub(crate) struct Findings {
     pub(super) count: u64,
     pub(super) named: Vec<Finding>,
 }
@@ -117,9 +116,9 @@ impl Findings {
 
 /// What was found below a folder.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct Survey {
+pub(crate) struct Survey {
     pub(super) folder: PathBuf,
-    pub(super) files: u64,
+    pub(crate) files: u64,
     pub(super) folders: u64,
     /// How many files and folders have something in a layout.
     pub(super) layouts: BTreeMap<Layout, u64>,
@@ -131,11 +130,13 @@ pub(super) struct Survey {
     pub(super) orphans: Findings,
     /// What could not be looked at.
     pub(super) unreadable: Findings,
+    /// The users and groups of Samba's own database that its ACLs name, as SIDs.
+    pub(super) unknown: BTreeSet<String>,
 }
 
 impl Survey {
     /// Looks at a folder and everything below it.
-    pub(super) fn of(folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn of(folder: &Path) -> anyhow::Result<Self> {
         let what = || format!("{} cannot be read", folder.display());
         let mut survey = Self { folder: folder.into(), ..Self::default() };
         let is_folder = fs::metadata(folder).with_context(what)?.is_dir();
@@ -198,22 +199,67 @@ impl Survey {
 
     /// Whether a folder is one of another server's own; counts what is in it.
     fn is_books(&mut self, path: &Path, name: &[u8]) -> bool {
-        let count = |layout: fn(&[u8]) -> Layout, survey: &mut Self| match entries(path) {
-            Ok(entries) => entries.iter().for_each(|entry| survey.add(layout(entry.file_name().as_bytes()))),
-            Err(error) => survey.unreadable.add(path, error.to_string()),
-        };
-        let of_netatalk = |name: &[u8]| match name.windows(4).any(|part| part == b"::EA") {
-            true => Layout::Netatalk2Attributes,
-            false => Layout::Netatalk2,
-        };
         match name {
-            NETATALK2_FOLDER => count(of_netatalk, self),
-            SYNOLOGY_FOLDER => count(|_| Layout::Synology, self),
-            b".streams" => count(|_| Layout::SambaDepot, self),
+            NETATALK2_FOLDER => self.each_in(path, 0, &mut |survey, path, name| {
+                let of = name.windows(LIST.len()).position(|part| part == LIST);
+                survey.add(if of.is_some() { Layout::Netatalk2Attributes } else { Layout::Netatalk2 });
+                if name.ends_with(LIST) {
+                    survey.check(path, |head, _| match netatalk_list::parse(head) {
+                        Ok(_) => Ok(Vec::new()),
+                        Err(error) => Err(error.to_string()),
+                    });
+                }
+            }),
+            SYNOLOGY_FOLDER => self.each_in(path, 0, &mut |survey, path, name| {
+                if name.ends_with(SYNOLOGY_ATTRIBUTES) || name.ends_with(SYNOLOGY_HEADER) {
+                    survey.add(Layout::Synology);
+                    survey.check(path, |head, total| match sidecar::parse(head, total) {
+                        Ok(parsed) => Ok(parsed.problems),
+                        Err(error) => Err(error.to_string()),
+                    });
+                }
+            }),
+            DEPOT => self.each_in(path, 3, &mut |survey, _, name| {
+                if depot::stream_of(name).is_some() {
+                    survey.add(Layout::SambaDepot);
+                }
+            }),
             b".AppleDB" | b".AppleDesktop" => {}
             _ => return vfs::is_own_name(name),
         }
         true
+    }
+
+    /// Calls `look` for each entry that is so deep below a folder of another server.
+    fn each_in(&mut self, folder: &Path, deep: u8, look: &mut dyn FnMut(&mut Self, &Path, &[u8])) {
+        let entries = match entries(folder) {
+            Ok(entries) => entries,
+            Err(error) => return self.unreadable.add(folder, error.to_string()),
+        };
+        for entry in entries {
+            let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            match (deep, is_folder) {
+                (0, _) => look(self, &entry.path(), entry.file_name().as_bytes()),
+                (_, true) => self.each_in(&entry.path(), deep - 1, look),
+                (_, false) => {}
+            }
+        }
+    }
+
+    /// Reads the beginning of a file of another server, and notes what is wrong with it.
+    fn check(&mut self, path: &Path, parse: fn(&[u8], u64) -> Result<Vec<Problem>, String>) {
+        let mut head = Vec::new();
+        let read = File::open(path).and_then(|file| {
+            let total = file.metadata()?.len();
+            file.take(HEAD).read_to_end(&mut head).map(|_| total)
+        });
+        match read.map(|total| parse(&head, total)) {
+            Ok(Ok(problems)) => {
+                problems.iter().for_each(|problem| self.damaged.add(path, problem.to_string()));
+            }
+            Ok(Err(error)) => self.damaged.add(path, error),
+            Err(error) => self.unreadable.add(path, error.to_string()),
+        }
     }
 
     /// Whether a file is a sidecar; checks it.
@@ -280,6 +326,14 @@ impl Survey {
             }
         }
         self.forks(path, &values);
+        if let Some((_, value)) = values.iter().find(|(name, _)| name == acl::ATTRIBUTE) {
+            match acl::NtAcl::decode(value) {
+                Ok(acl) => {
+                    self.unknown.extend(acl.iter().flat_map(acl::NtAcl::unknown).map(acl::text_of_sid))
+                }
+                Err(error) => self.damaged.add(path, format!("security.NTACL: {error}; the mode applies")),
+            }
+        }
     }
 
     /// A fork in an attribute is ignored if a sidecar has the fork.
@@ -312,7 +366,7 @@ fn layout_of(name: &[u8]) -> Option<Layout> {
         NETATALK_RESOURCE => Layout::NetatalkFork,
         APPLE_FINDER_INFO | APPLE_RESOURCE => Layout::MacCopy,
         DOSATTRIB => Layout::SambaDos,
-        b"security.NTACL" => Layout::SambaAcl,
+        acl::ATTRIBUTE => Layout::SambaAcl,
         _ if is_info_stream(name) && is_samba => Layout::SambaInfo,
         _ if is_resource_stream(name) && is_samba => Layout::SambaFork,
         _ if is_info_stream(name) || is_resource_stream(name) => Layout::ServicesForMacintosh,
@@ -347,7 +401,7 @@ fn attributes(path: &Path) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
         if layout_of(&name).is_none() {
             continue;
         }
-        let length = match name.starts_with(b"user.") {
+        let length = match name.starts_with(b"user.") || name == acl::ATTRIBUTE {
             true => rustix::fs::lgetxattr(path, &*name, &mut buffer[..])?,
             false => 0,
         };

@@ -3,6 +3,7 @@
 //! What needs the server's own state (restores, clones of LUNs) is done by the server. Measurements and replications are
 //! this program in a process of its own: they do not disturb the server's memory, and can be ended at any time.
 
+mod adopt;
 mod bench;
 mod child;
 mod names;
@@ -42,6 +43,12 @@ pub(super) fn job(running: &Arc<Running>, request: JobRequest) -> Result<NewJob,
             }
             Ok(scrub::job(running.clone(), name, &path, repair))
         }
+        JobRequest::Adopt { share: name } => Ok(adopt::job(share(&current, &name)?)),
+        JobRequest::Convert { share: name, to, shown_counts, dry_run } => {
+            let found = share(&current, &name)?;
+            adopt::convert(running.clone(), found, conversions(&current), (to, shown_counts, dry_run))
+        }
+        JobRequest::ConvertUndo { journal } => adopt::undo(running.clone(), &conversions(&current), journal),
         JobRequest::Restore { share: name, snapshot, path, to } => {
             share(&current, &name)?;
             Ok(restore(running.clone(), name, snapshot, (path, to)))
@@ -68,6 +75,11 @@ pub(super) fn job(running: &Arc<Running>, request: JobRequest) -> Result<NewJob,
 
 fn journals(current: &Current) -> PathBuf {
     current.settings.server.state.join("names")
+}
+
+/// The journals of converted shares.
+fn conversions(current: &Current) -> PathBuf {
+    current.settings.server.state.join("adopt")
 }
 
 /// Work that is done as the server itself: the thread that starts it may have acted as another user.

@@ -67,6 +67,7 @@ fn values() -> Vec<Seed> {
         seed("mac_values", "info-stream", metadata().to_info_stream()),
         seed("mac_values", "blank-fork", resource::blank()),
         seed("mac_values", "stream-name", b"user.DosStream.AFP_Resource:$DATA"),
+        seed("mac_values", "netatalk-list", b"adEA\0\x01\0\x01\0\0\0\x05com.apple.quarantine\0"),
     ]
 }
 

@@ -41,6 +41,7 @@ impl Volume {
     pub(crate) fn acting<'a>(&self, caller: &'a Caller, of: &Found, need: Rights) -> Result<&'a Caller> {
         match self.stored_acl(of)? {
             None => Ok(caller),
+            Some(acl) if grants(&acl, caller, of, need) && acl.within_mode => Ok(caller),
             Some(acl) if grants(&acl, caller, of, need) => match of.object.admits(caller) {
                 Some(Grant::ReadWrite) => Ok(server()),
                 Some(Grant::ReadOnly) if need.intersects(Rights::CHANGING) => Err(Error::ReadOnly),
@@ -81,7 +82,11 @@ impl Volume {
         let granted = bit(Rights::READ_DATA, Access::READ)
             .union(bit(writes, Access::WRITE))
             .union(bit(Rights::EXECUTE, Access::EXECUTE));
-        Ok(Some(granted.intersection(want)))
+        let granted = granted.intersection(want);
+        Ok(Some(match acl.within_mode {
+            true => granted.intersection(to.object.access(caller, &to.attributes, granted)?),
+            false => granted,
+        }))
     }
 
     /// Changes attributes, each under the identity that may change it.
@@ -153,11 +158,17 @@ impl Volume {
         let Some(entry) = self.entry(caller, folder, name)? else {
             return self.acting(caller, folder, Rights::DELETE_CHILD);
         };
-        if self.stored_acl(folder)?.is_none() && self.stored_acl(&entry)?.is_none() {
+        let acls = [self.stored_acl(folder)?, self.stored_acl(&entry)?];
+        if acls.iter().all(Option::is_none) {
             return Ok(caller);
         }
         let may = self.rights(caller, &entry, Some(folder))?.contains(Rights::DELETE);
-        if may { Ok(server()) } else { Err(Error::AccessDenied) }
+        let is_within_mode = acls.iter().flatten().any(|acl| acl.within_mode);
+        match may {
+            true if is_within_mode => Ok(caller),
+            true => Ok(server()),
+            false => Err(Error::AccessDenied),
+        }
     }
 
     /// The identity under which an entry is moved: out of a folder, into another, perhaps in place
@@ -177,9 +188,11 @@ impl Volume {
         };
         let replaced = self.entry(caller, to.0, to.1)?;
         let involved = [Some(&moved), Some(from.0), Some(to.0), replaced.as_ref()];
-        let mut by_acl = false;
+        let (mut by_acl, mut within_mode) = (false, false);
         for found in involved.into_iter().flatten() {
-            by_acl |= self.stored_acl(found)?.is_some();
+            let acl = self.stored_acl(found)?;
+            by_acl |= acl.is_some();
+            within_mode |= acl.is_some_and(|acl| acl.within_mode);
         }
         if !by_acl {
             return Ok(caller);
@@ -200,7 +213,7 @@ impl Volume {
                 may(from.0, from.0, adding(replaced))?;
             }
         }
-        Ok(server())
+        Ok(if within_mode { caller } else { server() })
     }
 
     /// What the caller finds under a name. A sidecar need not be on the disk.

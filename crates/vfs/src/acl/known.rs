@@ -1,18 +1,19 @@
 //! What the site knows of stored ACLs: whether there are any, the keys of their seals, and the ACLs
 //! read lately.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lock::{Mutex, rank};
 
 use super::Acl;
+use super::samba::{self, NtAcl};
 use super::stored::{ATTRIBUTE, SealKey, Stored};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::caches::CacheReport;
 use crate::streams::{STORE, find_or_make};
-use crate::{Access, Attributes, Caller, Error, Result, Time};
+use crate::{Access, Attributes, Caller, Error, Kind, Result, Time};
 
 /// The file with the key, in the server's own folder at the root of a share or mount. If it is there, files of the file
 /// system may have stored ACLs.
@@ -20,6 +21,8 @@ pub(crate) const KEY_FILE: &[u8] = b"acl-key";
 const SHARDS: usize = 16;
 /// Files remembered, of all shards, unless another limit is set.
 const REMEMBERED: usize = 16 * 1_024;
+/// Files and folders of a share that are asked for an ACL of Samba before the first is found.
+const LOOKED_AT: usize = 500;
 /// What a remembered file takes in bytes, with an ACL of ten entries for every fourth file.
 const EACH: u64 = 240;
 
@@ -27,8 +30,19 @@ const EACH: u64 = 240;
 type Read = (Time, Option<Arc<ReadAcl>>);
 
 struct ReadAcl {
-    stored: Stored,
+    /// `None` if it is one of Samba's, for a file of this owner and group.
+    stored: Option<Stored>,
+    ids: (u32, u32),
     acl: Arc<Acl>,
+}
+
+impl ReadAcl {
+    fn is_fresh(&self, attributes: &Attributes) -> bool {
+        match &self.stored {
+            Some(stored) => stored.is_fresh(attributes),
+            None => self.ids == (attributes.uid, attributes.gid),
+        }
+    }
 }
 
 /// The ACLs of some files.
@@ -43,6 +57,8 @@ struct Shard {
 /// What the site knows of stored ACLs.
 pub(crate) struct Known {
     any: AtomicBool,
+    /// Whether files may have ACLs of Samba.
+    sambas: AtomicBool,
     /// The keys of all file systems. An ACL is valid if one of them has sealed it.
     keys: Mutex<Vec<(FileKey, SealKey)>, rank::AclKey>,
     read: [Mutex<Shard, rank::KnownAcls>; SHARDS],
@@ -56,6 +72,7 @@ impl Default for Known {
     fn default() -> Self {
         Self {
             any: AtomicBool::new(false),
+            sambas: AtomicBool::new(false),
             keys: Mutex::default(),
             read: Default::default(),
             per_shard: AtomicUsize::new(REMEMBERED / SHARDS),
@@ -96,6 +113,25 @@ impl Known {
         self.any.load(Ordering::Acquire)
     }
 
+    /// Whether any file may have an ACL of Samba.
+    pub(super) fn has_sambas(&self) -> bool {
+        self.sambas.load(Ordering::Acquire)
+    }
+
+    /// From now on files are asked for ACLs of Samba.
+    fn expect_sambas(&self) {
+        self.sambas.store(true, Ordering::Release);
+        self.any.store(true, Ordering::Release);
+    }
+
+    /// Looks for an ACL of Samba at the root of a share or mount, and in the first folders and files there.
+    pub(crate) fn look_for_sambas(&self, home: &Arc<dyn Object>) -> Result<()> {
+        if !self.has_sambas() && has_sambas(home)? {
+            self.expect_sambas();
+        }
+        Ok(())
+    }
+
     /// Reads the key that is kept at the root of a share or mount, if there is one.
     pub(crate) fn look(&self, backend: &dyn Backend, home: &dyn Object) -> Result<()> {
         let mut keys = self.keys.lock();
@@ -118,28 +154,33 @@ impl Known {
         let remembered = self.shard(&file).lock().find(&file, attributes.changed);
         let read = match remembered {
             Some(read) => read,
-            None => self.read(object, file, attributes.changed)?,
+            None => self.read(object, file, attributes)?,
         };
-        Ok(read.filter(|read| read.stored.is_fresh(attributes)).map(|read| read.acl.clone()))
+        Ok(read.filter(|read| read.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
 
-    fn read(&self, object: &dyn Object, file: FileKey, changed: Time) -> Result<Option<Arc<ReadAcl>>> {
+    fn read(&self, object: &dyn Object, file: FileKey, of: &Attributes) -> Result<Option<Arc<ReadAcl>>> {
         let epoch = self.epoch.load(Ordering::Acquire);
         let stored = match object.xattr(ATTRIBUTE) {
             Ok(bytes) => self.keys.lock().iter().find_map(|(_, key)| Stored::open(key, &bytes)),
             Err(Error::NoSuchAttribute | Error::NotSupported) => None,
             Err(other) => return Err(other),
         };
-        let read = stored.map(|stored| {
+        let ids = (of.uid, of.gid);
+        let mut read = stored.map(|stored| {
             let acl = Arc::new(stored.clone().into_acl());
-            Arc::new(ReadAcl { stored, acl })
+            Arc::new(ReadAcl { stored: Some(stored), ids, acl })
         });
+        if self.has_sambas() && read.as_ref().is_none_or(|read| !read.is_fresh(of)) {
+            let sambas = self.read_sambas(object, ids)?;
+            read = sambas.map(|acl| Arc::new(ReadAcl { stored: None, ids, acl })).or(read);
+        }
         let mut shard = self.shard(&file).lock();
         if shard.read.len() >= self.per_shard.load(Ordering::Relaxed) {
             shard.forget_all();
         }
         if self.epoch.load(Ordering::Acquire) == epoch {
-            shard.read.insert(file, (changed, read.clone()));
+            shard.read.insert(file, (of.changed, read.clone()));
         }
         Ok(read)
     }
@@ -147,6 +188,22 @@ impl Known {
     /// Whether one of the keys has sealed this value of the attribute.
     pub(crate) fn has_sealed(&self, value: &[u8]) -> bool {
         self.keys.lock().iter().any(|(_, key)| Stored::open(key, value).is_some())
+    }
+
+    /// What Samba has stored. A value that cannot be read says nothing: Samba takes the mode then, too.
+    fn read_sambas(&self, object: &dyn Object, ids: (u32, u32)) -> Result<Option<Arc<Acl>>> {
+        let value = match object.xattr(samba::ATTRIBUTE) {
+            Ok(value) => value,
+            Err(Error::NoSuchAttribute | Error::NotSupported) => return Ok(None),
+            Err(other) => return Err(other),
+        };
+        match NtAcl::decode(&value) {
+            Ok(acl) => Ok(acl.map(|acl| Arc::new(acl.acl(ids)))),
+            Err(why) => {
+                tracing::warn!(file = ?object.id(), %why, "the ACL that Samba has stored cannot be read; the mode applies");
+                Ok(None)
+            }
+        }
     }
 
     /// The key that seals ACLs on the file system of this folder; made if there is none.
@@ -190,6 +247,48 @@ impl Shard {
         self.evictions += self.read.len() as u64;
         self.read = HashMap::new();
     }
+}
+
+/// Whether a folder, or one of the first files and folders in it, has an ACL of Samba.
+fn has_sambas(home: &Arc<dyn Object>) -> Result<bool> {
+    let is_it = |name: &Vec<u8>| name == samba::ATTRIBUTE;
+    let own = match home.list_xattrs() {
+        Err(Error::NotSupported) => return Ok(false),
+        other => other?,
+    };
+    if own.iter().any(is_it) {
+        return Ok(true);
+    }
+    let (mut folders, mut left) = (VecDeque::from([home.clone()]), LOOKED_AT);
+    while let Some(folder) = folders.pop_front() {
+        let mut names = Vec::new();
+        let listed = folder.list(0, &mut |entry| {
+            if !matches!(entry.name, b"." | b"..") {
+                names.push((entry.name.to_vec(), entry.kind));
+            }
+            names.len() < left
+        });
+        if listed.is_err() {
+            continue; // not for this server to read
+        }
+        left -= names.len();
+        for (name, kind) in names {
+            let Ok(entry) = folder.glance(&Caller::root(), &name) else { continue };
+            if entry.xattrs.iter().any(is_it) {
+                return Ok(true);
+            }
+            if kind.is_none_or(|kind| kind == Kind::Folder)
+                && let Ok(inner) = folder.lookup(&Caller::root(), &name)
+                && inner.attributes.kind == Kind::Folder
+            {
+                folders.push_back(inner.object);
+            }
+        }
+        if left == 0 {
+            break;
+        }
+    }
+    Ok(false)
 }
 
 fn read_key(backend: &dyn Backend, home: &dyn Object) -> Result<Option<SealKey>> {

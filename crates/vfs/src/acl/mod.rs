@@ -15,6 +15,7 @@ mod known;
 mod mode;
 mod operations;
 mod rights;
+pub mod samba;
 pub mod stored;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub(crate) use self::known::{KEY_FILE, Known};
 pub use self::mode::entries_of_mode;
 pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;
+pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, Stored};
 
 /// The most entries of one ACL.
@@ -146,6 +148,8 @@ pub struct Acl {
     pub entries: Entries,
     /// It was set and is stored. Otherwise it expresses the mode.
     pub stored: bool,
+    /// The host's mode and POSIX ACL bind, too: the caller gets what both give. So it is with Samba's.
+    pub within_mode: bool,
 }
 
 /// Changes to an ACL. What is `None` is not changed.

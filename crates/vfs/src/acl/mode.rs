@@ -17,6 +17,7 @@ pub(super) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
         group: Who::Group(attributes.gid),
         entries: Entries { list: classes.entries(is_folder), ..Entries::default() },
         stored: false,
+        within_mode: false,
     }
 }
 

@@ -6,7 +6,7 @@ use super::beside_mode::before_another_mode;
 use super::inherit::{Heir, entries_of};
 use super::mode::{derive, rights_of, summary};
 use super::stored::{ATTRIBUTE, Stored};
-use super::{Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, server};
+use super::{Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba, server};
 use crate::backend::{Found, Object, XattrMode};
 use crate::permission::by_mode;
 use crate::state::Cause;
@@ -72,10 +72,12 @@ impl Volume {
             return Ok(Rights::ALL);
         }
         let Attributes { uid, gid, .. } = of.attributes;
-        if let Some(acl) = self.stored_acl(of)? {
+        let by_acl = self.stored_acl(of)?;
+        if let Some(acl) = by_acl.as_ref().filter(|acl| !acl.within_mode) {
             return Ok(acl.rights(caller, uid, gid));
         }
-        Ok(by_host(caller, &of.attributes, of.object.access(caller, &of.attributes, Access(7))?))
+        let by_host = by_host(caller, &of.attributes, of.object.access(caller, &of.attributes, Access(7))?);
+        Ok(by_acl.map_or(by_host, |acl| acl.rights(caller, uid, gid).intersection(by_host)))
     }
 
     /// Everything that the caller may do to an entry of a listing of `folder`, as
@@ -151,6 +153,7 @@ impl Volume {
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         let Attributes { mode, uid, gid, kind, .. } = now.attributes;
         let Some(entries) = before_another_mode(&before.entries, mode, kind == Kind::Folder) else {
+            self.drop_sambas(&*now.object)?;
             return self.drop_stale(of);
         };
         let foreign = |who: &Who| matches!(who, Who::Foreign(_)).then(|| who.clone());
@@ -169,9 +172,20 @@ impl Volume {
         Ok(())
     }
 
+    /// After this server has changed an ACL or a mode: what Samba has stored is stale. The file's own ACL is stored by now.
+    fn drop_sambas(&self, object: &dyn Object) -> Result<()> {
+        if self.site.acls.has_sambas() {
+            there(object.remove_xattr(server(), samba::ATTRIBUTE))?;
+        }
+        Ok(())
+    }
+
     /// The attributes of a file that hold permissions, as they are on the disk.
     pub(crate) fn rights_of_file(&self, of: &Found) -> Result<Vec<RightsAttribute>> {
-        [ATTRIBUTE, POSIX].into_iter().map(|name| Ok((name, there(of.object.xattr(name))?))).collect()
+        [ATTRIBUTE, POSIX, samba::ATTRIBUTE]
+            .into_iter()
+            .map(|name| Ok((name, there(of.object.xattr(name))?)))
+            .collect()
     }
 
     /// Gives a file the owner, group, mode and ACL that another one had, as far as the host lets the server.
@@ -247,7 +261,10 @@ impl Volume {
                 Some(seal) => object.set_xattr(server(), ATTRIBUTE, &stored.seal(&seal), XattrMode::Set)?,
                 None => there(object.remove_xattr(server(), ATTRIBUTE)).map(drop)?,
             }
-            if changes.is_empty() { Ok(()) } else { object.set_attributes(server(), &changes) }
+            if !changes.is_empty() {
+                object.set_attributes(server(), &changes)?;
+            }
+            self.drop_sambas(object)
         };
         let written = write();
         self.site.acls.forget(object);

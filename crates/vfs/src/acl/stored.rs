@@ -55,7 +55,7 @@ impl Stored {
 
     pub(super) fn into_acl(self) -> Acl {
         let owner = self.owner.unwrap_or(Who::User(self.uid));
-        Acl { owner, group: self.group, entries: self.entries, stored: true }
+        Acl { owner, group: self.group, entries: self.entries, stored: true, within_mode: false }
     }
 
     /// The stored form without its seal.

@@ -3,7 +3,7 @@
 
 use super::by_mode::{locks, shown_dos};
 use super::xattrs;
-use crate::acl::{POSIX, STORED_ACL};
+use crate::acl::{POSIX, SAMBAS_ACL, STORED_ACL};
 use crate::backend::{Found, Object};
 use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
 use crate::streams::{self, File, Streams};
@@ -90,7 +90,7 @@ pub(crate) struct Gathered {
 impl Source<'_> {
     pub(crate) fn gather(&self, wanted: Wanted) -> Result<Gathered> {
         let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
-        let has_acl = self.names.iter().any(|name| name == POSIX || name == STORED_ACL);
+        let has_acl = self.names.iter().any(|name| [POSIX, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
         let in_store = match self.streams {
             Some(streams) if wanted.more => streams.has_stored_streams(&self.details.key)?,
             _ => false,
@@ -101,7 +101,7 @@ impl Source<'_> {
         let (metadata, fork_len) = self.described(wanted)?;
         let xattrs = if wanted.more { xattrs::among(self.read, self.names)? } else { Vec::new() };
         let xattr_count = if wanted.more { xattrs.len() } else { xattrs::count(self.names) };
-        let has_streams = in_store || streams::has_stream(self.names);
+        let has_streams = in_store || streams::has_stream(self.names) || wanted.more && self.has_foreign()?;
         Ok(Gathered {
             plain: metadata.is_empty() && fork_len == 0 && xattrs.is_empty() && !has_streams,
             metadata,
@@ -115,9 +115,17 @@ impl Source<'_> {
         })
     }
 
+    /// Whether other servers keep streams of it in files of their own.
+    fn has_foreign(&self) -> Result<bool> {
+        let streams = self.streams.filter(|streams| streams.looks_for_other_files());
+        let (Some(streams), Some((folder, name))) = (streams, self.place) else { return Ok(false) };
+        let object = (self.open)()?;
+        streams.has_foreign(&File { folder, name, object: &*object })
+    }
+
     /// Whether a file of another name may say something of this one.
     fn may_be_elsewhere(&self) -> bool {
-        self.beside || self.streams.is_some_and(Streams::looks_for_header_files)
+        self.beside || self.streams.is_some_and(Streams::looks_for_other_files)
     }
 
     /// The metadata and the length of the resource fork.

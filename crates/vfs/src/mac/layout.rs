@@ -1,5 +1,6 @@
 //! Where the layouts keep things: file names beside a file, and names of extended attributes.
 
+use super::depot::MARKER;
 use super::samba;
 
 /// The extended attribute that Netatalk 3, 4 and Samba share.
@@ -16,7 +17,9 @@ pub const INFO_STREAM: &[u8] = b"AFP_AfpInfo";
 pub const RESOURCE_STREAM: &[u8] = b"AFP_Resource";
 /// The same two as a program on the host copies them from Windows' Services for Macintosh (ntfs-3g),
 /// or as Samba keeps them with `streams_xattr:prefix = user.` and without types.
-const PLAIN_STREAMS: [&[u8]; 2] = [b"user.AFP_AfpInfo", b"user.AFP_Resource"];
+pub const PLAIN_INFO: &[u8] = b"user.AFP_AfpInfo";
+/// As above, for the resource fork.
+pub const PLAIN_RESOURCE: &[u8] = b"user.AFP_Resource";
 /// Finder info as a Mac's own attribute, 32 bytes: `rsync -X` from a Mac copies it so.
 pub const APPLE_FINDER_INFO: &[u8] = b"user.com.apple.FinderInfo";
 /// The resource fork in the same way.
@@ -50,6 +53,10 @@ pub fn is_sidecar_name(name: &[u8]) -> bool {
 pub const NETATALK2_FOLDER: &[u8] = b".AppleDouble";
 /// The folder in which DSM of Synology keeps what it knows of the files beside it.
 pub const SYNOLOGY_FOLDER: &[u8] = b"@eaDir";
+/// How the name of a header file ends in that folder: Finder info and resource fork, as in Netatalk 2's.
+pub const SYNOLOGY_HEADER: &[u8] = b"@SynoResource";
+/// How the name of a file ends there that has the attributes of Macs, in the form of a sidecar.
+pub const SYNOLOGY_ATTRIBUTES: &[u8] = b"@SynoEAStream";
 /// Netatalk 2's header file of a folder, inside that folder's [`NETATALK2_FOLDER`].
 pub const NETATALK2_PARENT: &[u8] = b".Parent";
 
@@ -106,16 +113,10 @@ pub fn stored_xattr(client: &[u8]) -> Option<Vec<u8>> {
 fn is_internal(stored: &[u8]) -> bool {
     stored.starts_with(OURS)
         || [NETATALK_METADATA, NETATALK_RESOURCE, DOSATTRIB].contains(&stored)
-        || [
-            &b"user.SAMBA_PAI"[..],
-            b"user.SAMBA_STREAMS",
-            b"user.DosAttrib",
-            b"user.DosEAs",
-            b"user.DosStreams",
-        ]
-        .contains(&stored)
+        || [&b"user.SAMBA_PAI"[..], MARKER, b"user.DosAttrib", b"user.DosEAs", b"user.DosStreams"]
+            .contains(&stored)
         || [APPLE_FINDER_INFO, APPLE_RESOURCE].contains(&stored)
-        || PLAIN_STREAMS.contains(&stored)
+        || [PLAIN_INFO, PLAIN_RESOURCE].contains(&stored)
 }
 
 /// Whether an attribute holds the stream with Finder info and backup time, in any server's place.

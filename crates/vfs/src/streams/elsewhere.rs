@@ -1,17 +1,19 @@
 //! Resource forks and metadata in the places that other servers use: read where they are, moved
 //! when they change.
 //!
-//! Netatalk 2's `.AppleDouble/` is looked for only where the volume was told to ([`Streams::with_netatalk2`]), as it
-//! costs a look-up for each file.
+//! Netatalk 2's `.AppleDouble/` and DSM's `@eaDir/` are looked for only where the volume was told to
+//! ([`Streams::with_netatalk2`], [`Streams::with_synology`]), as they cost a look-up for each file.
 
 use std::sync::Arc;
 
 use super::sidecar::{Sidecar, read};
+use super::style::ForkPlace;
 use super::{File, Streams, Style, found};
 use crate::backend::{Object, XattrMode};
+use crate::mac::depot::DEPOT;
 use crate::mac::layout::{
-    APPLE_RESOURCE, NETATALK_RESOURCE, NETATALK2_FOLDER, NETATALK2_PARENT, RESOURCE_STREAM,
-    is_resource_stream,
+    APPLE_RESOURCE, NETATALK_RESOURCE, NETATALK2_FOLDER, NETATALK2_PARENT, PLAIN_RESOURCE, RESOURCE_STREAM,
+    SYNOLOGY_HEADER, is_resource_stream,
 };
 use crate::mac::{resource, samba};
 use crate::{Caller, Error, Kind, Result};
@@ -29,9 +31,14 @@ pub(super) struct InAttribute {
 }
 
 impl InAttribute {
-    /// A new one, as Samba makes it.
-    pub(super) fn new() -> Self {
-        Self { name: samba::stream_attribute(RESOURCE_STREAM), fork: Vec::new(), appended: b"\0" }
+    /// A new one, as Samba makes it; `None`: not in an attribute.
+    pub(super) fn new(place: ForkPlace) -> Option<Self> {
+        let name = match place {
+            ForkPlace::Sidecar => return None,
+            ForkPlace::Stream => samba::stream_attribute(RESOURCE_STREAM),
+            ForkPlace::PlainStream => PLAIN_RESOURCE.to_vec(),
+        };
+        Some(Self { name, fork: Vec::new(), appended: b"\0" })
     }
 
     /// Takes the fork of this attribute's value.
@@ -108,50 +115,56 @@ impl Streams {
         Self { style, ..self }
     }
 
-    /// Looks for Netatalk 2's header files if that server has served the folder: it makes its folder
-    /// at the root first.
+    /// Looks for files of Netatalk 2, Samba's depot and DSM if these servers have served the folder: the first two make their
+    /// folders at the root first.
     pub(crate) fn with_what_is_there(self) -> Self {
-        let root = self.backend.root();
-        let store = root.and_then(|root| root.object.lookup(&Caller::root(), NETATALK2_FOLDER));
-        match store.is_ok_and(|store| store.attributes.kind == Kind::Folder) {
-            true => self.with_netatalk2(),
-            false => self,
-        }
-    }
-
-    /// Whether a file may have such a header file.
-    pub(crate) fn looks_for_header_files(&self) -> bool {
-        self.netatalk2
-    }
-
-    /// Netatalk 2's header file of a file: its folder, its name there, and itself.
-    fn header_place(&self, file: &File<'_>) -> Result<Option<Place>> {
-        if !self.netatalk2 {
-            return Ok(None);
-        }
-        let (folder, name) = match file.object.kind() {
-            Kind::Folder => (file.object, NETATALK2_PARENT),
-            _ => (file.folder, file.name),
+        let Ok(root) = self.backend.root() else { return self };
+        let has = |name| {
+            let there = root.object.lookup(&Caller::root(), name);
+            there.is_ok_and(|there| there.attributes.kind == Kind::Folder)
         };
-        let store = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
-        Ok(store.map(|store| (store.object, name.to_vec())))
+        let synology = Self::has_synology(&*root.object).unwrap_or(false);
+        let (netatalk2, depot) = (has(NETATALK2_FOLDER), has(DEPOT));
+        Self { netatalk2, depot, synology, ..self }
+    }
+
+    /// Whether something of a file may be in files of other servers.
+    pub(crate) fn looks_for_other_files(&self) -> bool {
+        self.looks_beside() || self.depot
+    }
+
+    /// The header file of a file, Netatalk 2's or else DSM's: its folder, and its name there.
+    fn header_places(&self, file: &File<'_>) -> Result<Vec<Place>> {
+        let mut places = Vec::new();
+        if self.netatalk2 {
+            let (folder, name) = match file.object.kind() {
+                Kind::Folder => (file.object, NETATALK2_PARENT),
+                _ => (file.folder, file.name),
+            };
+            let store = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
+            places.extend(store.map(|store| (store.object, name.to_vec())));
+        }
+        places.extend(self.synology_place(file, SYNOLOGY_HEADER)?);
+        Ok(places)
     }
 
     pub(super) fn header_file(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
-        let Some((folder, name)) = self.header_place(file)? else { return Ok(None) };
-        let there = found(folder.lookup(&Caller::root(), &name))?;
-        match there.filter(|there| there.attributes.kind == Kind::File) {
-            Some(there) => read(there, false).map(Some),
-            None => Ok(None),
+        for (folder, name) in self.header_places(file)? {
+            let there = found(folder.lookup(&Caller::root(), &name))?;
+            if let Some(there) = there.filter(|there| there.attributes.kind == Kind::File) {
+                return read(there, false).map(Some);
+            }
         }
+        Ok(None)
     }
 
     /// Takes the contents of a header file into the model, and removes the file. Its fork has
     /// moved.
     pub(super) fn give_up_header_file(&self, file: &File<'_>) -> Result<()> {
         if self.header_file(file)?.is_none() {
-            return Ok(());
+            return self.take_in(file);
         }
+        self.take_in(file)?;
         let (metadata, _) = self.load(file)?;
         self.store_alone(&Caller::root(), file.object, &metadata)?;
         self.drop_header_file(file)
@@ -159,9 +172,7 @@ impl Streams {
 
     /// Removes the header file of a file that is gone, or has nothing in it any more.
     pub(super) fn drop_header_file(&self, file: &File<'_>) -> Result<()> {
-        match self.header_place(file)? {
-            Some((folder, name)) => found(folder.remove(&Caller::root(), &name)).map(drop),
-            None => Ok(()),
-        }
+        let mut places = self.header_places(file)?.into_iter();
+        places.try_for_each(|(folder, name)| found(folder.remove(&Caller::root(), &name)).map(drop))
     }
 }

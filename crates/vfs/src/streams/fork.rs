@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::elsewhere::InAttribute;
-use super::named::Home;
+use super::places::Home;
 use super::sidecar::{Beside, Layout, Sidecar, dress};
-use super::style::ForkPlace;
 use super::{File, MOVING, SIDECAR, Streams, elsewhere, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
+use crate::mac::layout::RESOURCE_STREAM;
 use crate::mac::sidecar::{self, SidecarHead};
 use crate::{Access, Caller, Error, Result, SetAttributes, Time};
 
@@ -49,10 +49,12 @@ impl Streams {
     /// The length of a named stream, and when the attribute's file or the store's has changed.
     pub(crate) fn stream_state(&self, file: &File<'_>, name: &[u8]) -> Result<(u64, Time)> {
         match self.open_stream(&Caller::root(), file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) => {
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => {
                 Ok((value.len() as u64, file.object.attributes()?.changed))
             }
-            Home::Store(object) => object.attributes().map(|now| (now.size, now.changed)),
+            Home::Store(object) | Home::Depot(object) => {
+                object.attributes().map(|now| (now.size, now.changed))
+            }
         }
     }
 
@@ -88,6 +90,9 @@ impl Streams {
             let value = there.fork;
             let layout = Layout { start: 0, len: value.len() as u64, len_at: None, finder_info_at: None };
             return Ok(Some(Fork { held: Held::Attribute(value), layout, grows: false }));
+        }
+        if let Some(fork) = self.depot_fork(file.object)?.map(Fork::whole).filter(|fork| fork.len() > 0) {
+            return Ok(Some(fork));
         }
         let fork = self.header_file(file)?.and_then(Fork::in_file).filter(|fork| fork.len() > 0);
         Ok(fork.map(|fork| Fork { grows: false, ..fork }))
@@ -139,12 +144,15 @@ impl Streams {
         match self.any_fork(file)? {
             Some(Fork { held: Held::Sidecar(_), .. }) => return Ok(false),
             None if self.sidecar(file)?.is_some() || self.header_file(file)?.is_some() => return Ok(false),
+            None if self.depot_fork_or_new(file)?.is_some() => return Ok(false),
             _ => {}
         }
         let mut there = match elsewhere::place(file.object, &names)? {
             Some(there) => there,
-            None if self.style(file, &names)?.fork == ForkPlace::Stream => InAttribute::new(),
-            None => return Ok(false),
+            None => match InAttribute::new(self.style(file, &names)?.fork) {
+                Some(new) => new,
+                None => return Ok(false),
+            },
         };
         change(&mut there.fork);
         there.put(file.object)
@@ -154,7 +162,16 @@ impl Streams {
     /// is elsewhere moves into it.
     pub fn fork_to_write(&self, caller: &Caller, file: &File<'_>) -> Result<Fork> {
         file.require(caller, Access::WRITE)?;
-        if self.any_fork(file)?.is_some_and(|fork| !fork.grows) {
+        let there = self.any_fork(file)?;
+        let is_in_depot = there.as_ref().is_none_or(Fork::is_whole);
+        if is_in_depot
+            && self.sidecar(file)?.is_none()
+            && let Some(fork) = self.depot_fork_or_new(file)?
+        {
+            fork.open_for(Access::READ.union(Access::WRITE))?;
+            return Ok(Fork::whole(fork));
+        }
+        if there.is_some_and(|fork| !fork.grows) {
             self.move_fork(file)?;
             self.give_up_header_file(file)?;
         }
@@ -212,6 +229,7 @@ impl Streams {
             return Err(Error::NoSuchAttribute);
         }
         self.cut_fork(caller, file, 0)?;
+        self.drop_from_depot(file.object, RESOURCE_STREAM)?;
         if self.sidecar(file)?.is_none() {
             elsewhere::drop_attribute(file.object)?;
         }
@@ -295,9 +313,33 @@ fn kept_header(old: &SidecarHead<'_>) -> Vec<u8> {
 }
 
 impl Fork {
-    fn in_file(sidecar: Sidecar) -> Option<Self> {
+    /// A file of Samba's depot.
+    pub(super) fn whole(file: Sidecar) -> Self {
+        let layout = Layout { start: 0, len: file.attributes.size, len_at: None, finder_info_at: None };
+        Self { held: Held::Sidecar(file), layout, grows: true }
+    }
+
+    /// Whether it is such a file: no header comes before it.
+    fn is_whole(&self) -> bool {
+        matches!(self.held, Held::Sidecar(_)) && self.layout.start == 0
+    }
+
+    pub(super) fn in_file(sidecar: Sidecar) -> Option<Self> {
         let layout = sidecar.layout()?;
         Some(Self { held: Held::Sidecar(sidecar), layout, grows: layout.len_at.is_some() })
+    }
+
+    /// Whether it is in a file with a header, a sidecar or one of another server's.
+    pub(super) fn is_in_sidecar(&self) -> bool {
+        matches!(self.held, Held::Sidecar(_)) && !self.is_whole() && self.grows
+    }
+
+    /// Makes it ready to be read.
+    pub(super) fn open(&self) -> Result<()> {
+        match &self.held {
+            Held::Sidecar(sidecar) => sidecar.open_for(Access::READ),
+            Held::Attribute(_) => Ok(()),
+        }
     }
 
     fn beside(beside: Beside) -> Option<Self> {
@@ -393,6 +435,9 @@ impl Fork {
 
     /// A fork of 4 GiB or more cannot be said; the largest number stands for "to the end of the file".
     fn write_len(&self) -> Result<()> {
+        if self.is_whole() {
+            return Ok(());
+        }
         let len = u32::try_from(self.layout.len).unwrap_or(u32::MAX);
         let at = self.layout.len_at.ok_or(Error::Io)?;
         self.object()?.write_at(&Caller::root(), at, &len.to_be_bytes(), Stability::Unstable)

@@ -1,12 +1,14 @@
 //! The model of a file's Mac metadata: read from where a server or client left it, written where
 //! other servers look.
 
+use std::sync::Arc;
+
 use super::sidecar::Sidecar;
-use super::style::Info;
-use super::{File, MOVING, Streams, found};
+use super::style::{Info, NamedPlace};
+use super::{File, MOVING, Streams, depot, found};
 use crate::backend::{Object, XattrMode};
 use crate::mac::layout::{
-    APPLE_FINDER_INFO, DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA, is_info_stream,
+    APPLE_FINDER_INFO, DOSATTRIB, INFO_STREAM, KEPT, NETATALK_METADATA, PLAIN_INFO, is_info_stream,
 };
 use crate::mac::{DosAttributes, Metadata, Parts, Problem, samba};
 use crate::{Caller, Error, Result};
@@ -22,6 +24,8 @@ struct Own {
     kept: Option<Vec<u8>>,
     /// The streams `AFP_AfpInfo`, by the names of their attributes. The first counts.
     info_streams: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The stream `AFP_AfpInfo` in Samba's depot, and its bytes.
+    depot_info: Option<(Arc<dyn Object>, Vec<u8>)>,
     /// A Mac's own attribute.
     finder_info: Option<Vec<u8>>,
 }
@@ -29,7 +33,11 @@ struct Own {
 impl Own {
     /// Nothing of this says anything to Macs.
     fn is_silent(&self) -> bool {
-        self.netatalk.is_none() && self.info_streams.is_empty() && self.finder_info.is_none()
+        self.netatalk.is_none() && !self.has_info_stream() && self.finder_info.is_none()
+    }
+
+    fn has_info_stream(&self) -> bool {
+        !self.info_streams.is_empty() || self.depot_info.is_some()
     }
 
     fn read(object: &dyn Object) -> Result<Self> {
@@ -61,7 +69,7 @@ impl Own {
     /// that what Samba changes in the stream later counts.
     fn netatalk_for(&self, metadata: &Metadata) -> Option<Metadata> {
         let has_info = |netatalk: &Vec<u8>| !Metadata::from_netatalk(netatalk).0.finder_info.is_none();
-        let is_beside = !self.info_streams.is_empty() && !self.netatalk.as_ref().is_some_and(has_info);
+        let is_beside = self.has_info_stream() && !self.netatalk.as_ref().is_some_and(has_info);
         match is_beside {
             true => metadata.beyond_info_stream(),
             false => (self.netatalk.is_some() || metadata.concerns_macs()).then(|| metadata.clone()),
@@ -69,11 +77,13 @@ impl Own {
     }
 
     fn model(&self, sidecar: Option<&Sidecar>, header: Option<&Sidecar>) -> (Metadata, Vec<Problem>) {
-        // Samba appends a byte to each stream; the format has a fixed length and ignores it.
+        // Samba appends a byte to each attribute; the format has a fixed length and ignores it.
+        let in_attribute = self.info_streams.first().map(|(_, value)| value);
+        let info_stream = in_attribute.or(self.depot_info.as_ref().map(|(_, value)| value));
         Metadata::from_parts(&Parts {
             netatalk: self.netatalk.as_deref(),
             netatalk2: header.map(|header| (&header.head[..], header.attributes.size)),
-            info_stream: self.info_streams.first().map(|(_, value)| &value[..]),
+            info_stream: info_stream.map(|value| &value[..]),
             finder_info: self.finder_info.as_deref(),
             sidecar: sidecar.map(|sidecar| (&sidecar.head[..], sidecar.attributes.size)),
             dosattrib: self.dosattrib.as_deref(),
@@ -97,7 +107,7 @@ impl Streams {
         names: &[Vec<u8>],
         may_have_sidecar: bool,
     ) -> Result<(Metadata, Vec<Problem>)> {
-        let own = Own::among(&|name| file.object.xattr(name), names)?;
+        let own = self.own(file.object, names)?;
         let header = self.header_file(file)?;
         if !may_have_sidecar && !is_moving(names) {
             return Ok(own.model(None, header.as_ref()));
@@ -121,7 +131,45 @@ impl Streams {
 
     /// The same from the file's attributes alone: for a share's own folder, which has no sidecar.
     pub fn load_alone(&self, object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
-        load_alone(object)
+        Ok(self.own(object, &names(object)?)?.model(None, None))
+    }
+
+    /// What a file's own attributes say, and the depot.
+    fn own(&self, object: &dyn Object, names: &[Vec<u8>]) -> Result<Own> {
+        let own = Own::among(&|name| object.xattr(name), names)?;
+        Ok(Own { depot_info: self.depot_info(object)?, ..own })
+    }
+
+    /// Writes the model into one layout: Finder info into this attribute, or else into `user.org.netatalk.Metadata`.
+    pub(super) fn put_model_in(&self, file: &File<'_>, info: Option<Vec<u8>>) -> Result<()> {
+        let (root, metadata) = (Caller::root(), self.load(file)?.0);
+        let mut own = self.own(file.object, &names(file.object)?)?;
+        for (name, _) in own.info_streams.iter().filter(|(name, _)| info.as_ref() != Some(name)) {
+            found(file.object.remove_xattr(&root, name))?;
+        }
+        if own.finder_info.take().is_some() {
+            found(file.object.remove_xattr(&root, APPLE_FINDER_INFO))?;
+        }
+        if own.depot_info.take().is_some() {
+            self.drop_from_depot(file.object, INFO_STREAM)?;
+        }
+        own.info_streams.retain(|(name, _)| info.as_ref() == Some(name));
+        let info_says = !metadata.finder_info_with_date().is_none() || metadata.times.backup.is_some();
+        if let Some(info) = info {
+            if own.info_streams.is_empty() && info_says {
+                own.info_streams.push((info, vec![]));
+            }
+            if own.netatalk.take().is_some() {
+                found(file.object.remove_xattr(&root, NETATALK_METADATA))?;
+            }
+        }
+        if own.is_silent() && !info_says && metadata.beyond_info_stream().is_none() {
+            // Nothing that Macs know of.
+            let says_dos = metadata.dos != DosAttributes::default() || metadata.times.created.is_some();
+            let dosattrib = says_dos.then(|| metadata.to_dosattrib());
+            return put(&root, file.object, DOSATTRIB, own.dosattrib, dosattrib);
+        }
+        put_model(&root, file.object, own, &metadata)
     }
 
     /// `false` if there is certainly no sidecar beside a file. One call, without a switch of
@@ -133,9 +181,18 @@ impl Streams {
     /// Writes the model to the disk, and into the head of an existing sidecar.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         let names = names(file.object)?;
-        let mut own = Own::among(&|name| file.object.xattr(name), &names)?;
-        if own.is_silent() && metadata.concerns_macs() && self.style(file, &names)?.info == Info::Stream {
-            own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![]));
+        let mut own = self.own(file.object, &names)?;
+        if own.is_silent() && metadata.concerns_macs() {
+            let style = self.style(file, &names)?;
+            match (style.info, style.named) {
+                (Info::Stream, NamedPlace::Depot) => {
+                    own.depot_info =
+                        self.new_in_depot(file.object, INFO_STREAM)?.map(|there| (there, vec![]));
+                }
+                (Info::Stream, _) => own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![])),
+                (Info::PlainStream, _) => own.info_streams.push((PLAIN_INFO.to_vec(), vec![])),
+                (Info::Netatalk, _) => {}
+            }
         }
         put_model(caller, file.object, own, metadata)?;
         if self.header_file(file)?.is_some() {
@@ -153,7 +210,7 @@ impl Streams {
 
     /// The same for the attributes alone.
     pub fn store_alone(&self, caller: &Caller, object: &dyn Object, metadata: &Metadata) -> Result<()> {
-        store_alone(caller, object, metadata)
+        put_model(caller, object, self.own(object, &names(object)?)?, metadata)
     }
 
     /// Takes into the model what was written into a sidecar since it was last known: by a client
@@ -166,7 +223,7 @@ impl Streams {
         if before.as_ref().is_some_and(|absorbed| absorbed.print == sidecar.fingerprint()) {
             return Ok(());
         }
-        let known = (load_alone(file.object)?.0, self.twins(file)?);
+        let known = (self.load_alone(file.object)?.0, self.twins(file)?);
         let (metadata, _) = self.load(file)?;
         self.store_alone(&Caller::root(), file.object, &metadata)?;
         for attr in &head.xattrs {
@@ -242,6 +299,12 @@ fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata
             false => metadata.update_info_stream(&before),
         };
         put(caller, object, &name, Some(before), Some(after))?;
+    }
+    if let Some((there, before)) = own.depot_info {
+        let after = metadata.update_info_stream(&before);
+        if before != after {
+            depot::rewrite(&*there, &after)?;
+        }
     }
     if let Some(before) = own.finder_info {
         let after = metadata.finder_info_with_date().as_bytes().to_vec();

@@ -8,12 +8,17 @@
 mod books;
 mod copied;
 mod copies;
+mod depot;
 mod described;
 mod elsewhere;
+mod foreign;
 mod fork;
 mod metadata;
 mod named;
 pub(crate) mod pair;
+mod places;
+mod raw;
+mod relayout;
 pub(crate) mod sidecar;
 pub(crate) mod store;
 mod style;
@@ -37,6 +42,7 @@ pub(crate) use self::metadata::{
 pub use self::named::StreamInfo;
 pub(crate) use self::named::has_stream;
 use self::pair::Moved;
+pub use self::raw::{MOST_SAVED, Raw, RawFile, RawPlace};
 pub use self::store::STORE;
 pub(crate) use self::store::find_or_make;
 pub use self::style::Style;
@@ -106,8 +112,14 @@ pub struct Streams {
     stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
+    /// Whether files of DSM are looked for.
+    synology: bool,
+    /// Whether there is Samba's depot.
+    depot: bool,
     /// The layout of what is new, where neither the file nor its folder tells it.
     style: Style,
+    /// Whether that is the layout of all that is written.
+    forced: bool,
 }
 
 impl Streams {
@@ -125,7 +137,10 @@ impl Streams {
             store_seen: Mutex::default(),
             stored_files: Mutex::default(),
             netatalk2: false,
+            synology: false,
+            depot: false,
             style: Style::default(),
+            forced: false,
         }
     }
 }

@@ -2,19 +2,15 @@
 //! as the host has room for them, beyond that in the store. Samba's streams in
 //! `user.DosStream.<name>:$DATA` are used where they are.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
+use super::places::{
+    Home, Place, Rank, attribute_of, is_terminated, plain_home, plain_samba_home, samba_home,
+};
 use super::style::NamedPlace;
-use super::{File, Streams, found, store};
+use super::{File, Streams, depot, found, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
-use crate::names::Map;
 use crate::{Access, Caller, Error, HostKey, Result, SetAttributes};
-
-/// The longest name of an attribute, on any host.
-const LONGEST_XATTR: usize = 255;
 
 /// A named stream of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,16 +21,6 @@ pub struct StreamInfo {
     pub len: u64,
     /// The space that it takes. What is kept with the file itself takes as much as it is long.
     pub allocated: u64,
-}
-
-/// Where a stream is.
-pub(super) enum Home {
-    /// An attribute of this name, and its value.
-    Xattr(Vec<u8>, Vec<u8>),
-    /// The same, with another server's zero byte at the end of what is on the disk.
-    Samba(Vec<u8>, Vec<u8>),
-    /// A file of the store.
-    Store(Arc<dyn Object>),
 }
 
 /// Whether there is a named stream among these attributes.
@@ -49,7 +35,12 @@ impl Streams {
     pub fn streams(&self, caller: &Caller, file: &File<'_>) -> Result<Vec<StreamInfo>> {
         file.require(caller, Access::READ)?;
         self.absorb_if_possible(file)?;
-        self.streams_alone(file.object)
+        let mut streams = self.streams_alone(file.object)?;
+        for (name, value) in self.foreign(file)? {
+            let len = value.len() as u64;
+            add(&mut streams, StreamInfo { name, len, allocated: len });
+        }
+        Ok(streams)
     }
 
     /// The same of a file that has no sidecar, asked for by the server itself.
@@ -59,11 +50,15 @@ impl Streams {
             let len = value.len() as u64;
             streams.push(StreamInfo { name, len, allocated: len });
         }
-        let Some(folder) = self.stored(&object.key())? else { return Ok(streams) };
-        for (name, attributes) in store::streams(&*folder)? {
-            if streams.iter().all(|stream| stream.name != name) {
-                streams.push(StreamInfo { name, len: attributes.size, allocated: attributes.allocated });
+        if let Some(folder) = self.stored(&object.key())? {
+            for (name, attributes) in store::streams(&*folder)? {
+                let (len, allocated) = (attributes.size, attributes.allocated);
+                add(&mut streams, StreamInfo { name, len, allocated });
             }
+        }
+        for (name, there) in self.depot_streams(object)? {
+            let (len, allocated) = (there.attributes.size, there.attributes.allocated);
+            add(&mut streams, StreamInfo { name, len, allocated });
         }
         Ok(streams)
     }
@@ -71,7 +66,8 @@ impl Streams {
     /// Whether a file has named streams, by its own attributes and the store.
     pub fn has_streams(&self, object: &dyn Object) -> Result<bool> {
         let names = found(object.list_xattrs())?.unwrap_or_default();
-        Ok(has_stream(&names) || self.has_stored_streams(&object.key())?)
+        let is_own = has_stream(&names) || self.has_stored_streams(&object.key())?;
+        Ok(is_own || !self.depot_streams(object)?.is_empty())
     }
 
     /// Whether there are any in the store.
@@ -87,7 +83,8 @@ impl Streams {
 
     /// The same with what a sidecar may add; `false` is certain.
     pub(crate) fn may_have_streams(&self, object: &dyn Object, file: Option<&File<'_>>) -> Result<bool> {
-        Ok(file.is_some_and(|file| self.may_have_sidecar(file)) || self.has_streams(object)?)
+        let is_beside = |file: &File<'_>| self.looks_beside() || self.may_have_sidecar(file);
+        Ok(file.is_some_and(is_beside) || self.has_streams(object)?)
     }
 
     /// The streams that are attributes, with their values; of two places of one name the first counts.
@@ -96,7 +93,7 @@ impl Streams {
         let mut places: Vec<_> = stored.iter().filter_map(|xattr| Some((Place::of(xattr)?, xattr))).collect();
         places.sort_by_key(|(place, _)| place.rank);
         let mut attributes: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-        let mut plain = 0;
+        let (mut plain, mut terminated) = (0, Vec::new());
         for (place, xattr) in places {
             if attributes.iter().any(|(known, _)| *known == *place.name) {
                 continue;
@@ -104,12 +101,14 @@ impl Streams {
             let Some(value) = found(object.xattr(xattr))? else { continue };
             let from_samba = place.rank == Rank::Samba;
             let value = if from_samba { samba::stream_data(&value).0.to_vec() } else { value };
+            terminated.push(is_terminated(xattr, &value));
             attributes.push((place.name.into_owned(), value));
             plain += usize::from(!from_samba);
         }
         let plain = &mut attributes[..plain];
-        if samba::are_terminated(plain.iter().map(|(_, value)| &value[..])) {
-            for (_, value) in plain {
+        let are_all = samba::are_terminated(plain.iter().map(|(_, value)| &value[..]));
+        for ((_, value), is_terminated) in plain.iter_mut().zip(terminated) {
+            if are_all || is_terminated {
                 value.pop();
             }
         }
@@ -124,8 +123,8 @@ impl Streams {
     /// The length of a stream.
     pub fn stream_len(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<u64> {
         match self.open_stream(caller, file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) => Ok(value.len() as u64),
-            Home::Store(object) => Ok(object.attributes()?.size),
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => Ok(value.len() as u64),
+            Home::Store(object) | Home::Depot(object) => Ok(object.attributes()?.size),
         }
     }
 
@@ -139,14 +138,14 @@ impl Streams {
         into: &mut Vec<u8>,
     ) -> Result<usize> {
         match self.open_stream(caller, file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) => {
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => {
                 let rest = usize::try_from(offset).ok().and_then(|offset| value.get(offset..));
                 let rest = rest.unwrap_or_default();
                 let count = rest.len().min(length);
                 into.extend_from_slice(&rest[..count]);
                 Ok(count)
             }
-            Home::Store(object) => {
+            Home::Store(object) | Home::Depot(object) => {
                 object.prepare(&Caller::root(), &object.attributes()?, Access::READ, true)?;
                 object.read_at(offset, length, into, Wait::Allowed)
             }
@@ -170,7 +169,7 @@ impl Streams {
         stability: Stability,
     ) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.absorb(file)?;
+        self.settle_streams(file)?;
         let end = offset.checked_add(data.len() as u64).ok_or(Error::FileTooLarge)?;
         let home = self.home_or_new(file, name)?;
         let (Home::Xattr(stored, value) | Home::Samba(stored, value)) = &home else {
@@ -192,14 +191,15 @@ impl Streams {
     /// Cuts a stream or extends it with zeros, making it if there is none.
     pub fn truncate_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8], size: u64) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.absorb(file)?;
+        self.settle_streams(file)?;
         let resize = |object: &dyn Object| {
             object.set_attributes(&Caller::root(), &SetAttributes { size: Some(size), ..Default::default() })
         };
         let home = self.home_or_new(file, name)?;
         let (stored, value) = match &home {
-            Home::Store(object) => return resize(&**object),
+            Home::Store(object) | Home::Depot(object) => return resize(&**object),
             Home::Xattr(stored, value) | Home::Samba(stored, value) => (stored, value),
+            Home::Foreign(_) => return Err(Error::Io), // all have moved
         };
         if size <= self.limit() {
             let mut new = value.clone();
@@ -215,7 +215,7 @@ impl Streams {
     /// Removes a stream.
     pub fn remove_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.absorb(file)?;
+        self.settle_streams(file)?;
         self.home(file, name)?.ok_or(Error::NoSuchAttribute)?;
         self.drop_stream(file, name)
     }
@@ -231,7 +231,7 @@ impl Streams {
         replace: bool,
     ) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.absorb(file)?;
+        self.settle_streams(file)?;
         let stored = stored_xattr(to).ok_or(Error::InvalidName)?;
         let home = self.home(file, from)?.ok_or(Error::NoSuchAttribute)?;
         if self.home(file, to)?.is_some() {
@@ -239,6 +239,9 @@ impl Streams {
                 return Err(Error::Exists);
             }
             self.drop_stream(file, to)?;
+        }
+        if let Home::Depot(_) = &home {
+            return self.rename_in_depot(file.object, from, to);
         }
         let (Home::Xattr(_, value) | Home::Samba(_, value)) = &home else {
             let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
@@ -250,6 +253,7 @@ impl Streams {
             Home::Samba(from, _) if from.starts_with(samba::STREAM_PREFIX) => {
                 samba_home(to, from.contains(&b'\xef'))
             }
+            Home::Samba(..) => plain_samba_home(to),
             _ => Home::Xattr(stored, Vec::new()),
         };
         if !self.put(file, &new, value)? {
@@ -270,6 +274,8 @@ impl Streams {
                     folder.remove(&Caller::root(), &store::stream_file(name))?;
                     self.note_stored_change();
                 }
+                Home::Depot(_) => self.drop_from_depot(file.object, name)?,
+                Home::Foreign(_) => self.take_in(file)?,
             }
         }
         Ok(())
@@ -285,15 +291,26 @@ impl Streams {
     ) -> Result<()> {
         // Attributes that clients may not set stay in the sidecar only.
         let Some(stored) = stored_xattr(name) else { return Ok(()) };
-        match self.home(file, name)? {
-            Some(_) if !newer => Ok(()),
-            Some(home @ (Home::Xattr(..) | Home::Samba(..))) if self.put(file, &home, value)? => Ok(()),
-            None if self.put(file, &self.new_home(file, name, stored)?, value)? => Ok(()),
-            _ => {
-                self.drop_stream(file, name)?;
-                self.spill(file, name, value, |_| Ok(()))
+        let home = match self.home(file, name)? {
+            None | Some(Home::Foreign(_)) => {
+                let new = self.new_home(file, name, stored)?;
+                let is_put = self.put(file, &new, value)?;
+                return if is_put { Ok(()) } else { self.spill(file, name, value, |_| Ok(())) };
             }
+            Some(_) if !newer => return Ok(()),
+            Some(home) => home,
+        };
+        if self.put(file, &home, value)? {
+            return Ok(());
         }
+        self.drop_stream(file, name)?;
+        self.spill(file, name, value, |_| Ok(()))
+    }
+
+    /// Before a stream changes: what a sidecar and files of other servers say of streams moves to where they are kept.
+    fn settle_streams(&self, file: &File<'_>) -> Result<()> {
+        self.absorb(file)?;
+        self.take_in(file)
     }
 
     /// Absorbs the sidecar, as far as a volume that cannot be written allows.
@@ -334,8 +351,16 @@ impl Streams {
                 false => Home::Xattr(xattr.clone(), data),
             }));
         }
-        let Some(folder) = self.stored(&file.key())? else { return Ok(None) };
-        Ok(store::find_stream(&*folder, name)?.map(Home::Store))
+        if let Some(folder) = self.stored(&file.key())?
+            && let Some(stream) = store::find_stream(&*folder, name)?
+        {
+            return Ok(Some(Home::Store(stream)));
+        }
+        if let Some(home) = self.depot_home(file.object, name)? {
+            return Ok(Some(home));
+        }
+        let foreign = self.foreign(file)?.into_iter().find(|(known, _)| known == name);
+        Ok(foreign.map(|(_, value)| Home::Foreign(value)))
     }
 
     fn home_or_new(&self, file: &File<'_>, name: &[u8]) -> Result<Home> {
@@ -359,6 +384,11 @@ impl Streams {
             NamedPlace::User => Home::Xattr(stored, Vec::new()),
             NamedPlace::Samba => samba_home(name, true),
             NamedPlace::SambaNative => samba_home(name, false),
+            NamedPlace::SambaPlain => plain_samba_home(name),
+            NamedPlace::Depot => match self.new_in_depot(file.object, name)? {
+                Some(object) => Home::Depot(object),
+                None => Home::Xattr(stored, Vec::new()),
+            },
         })
     }
 
@@ -368,7 +398,8 @@ impl Streams {
         let done = match home {
             Home::Xattr(stored, _) => set(stored, value),
             Home::Samba(stored, _) => set(stored, &[value, &[0]].concat()),
-            Home::Store(_) => return Ok(false),
+            Home::Depot(object) => depot::rewrite(&**object, value),
+            Home::Store(_) | Home::Foreign(_) => return Ok(false),
         };
         match done {
             Ok(()) => Ok(true),
@@ -407,7 +438,9 @@ impl Streams {
         data: &[u8],
         stability: Stability,
     ) -> Result<()> {
-        let Some(Home::Store(object)) = self.home(file, name)? else { return Err(Error::Io) };
+        let Some(Home::Store(object) | Home::Depot(object)) = self.home(file, name)? else {
+            return Err(Error::Io);
+        };
         if !data.is_empty() {
             write_prepared(&*object, offset, data)?;
         }
@@ -415,71 +448,11 @@ impl Streams {
     }
 }
 
-/// Which of several attributes for one stream counts: the first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Rank {
-    /// An attribute of exactly this name.
-    Exact,
-    /// One whose name has private code points, as Macs send them to a server that keeps them.
-    Private,
-    /// One of Samba or ksmbd.
-    Samba,
-}
-
-/// What an attribute of the host is to clients.
-struct Place<'a> {
-    rank: Rank,
-    name: Cow<'a, [u8]>,
-}
-
-impl<'a> Place<'a> {
-    fn of(xattr: &'a [u8]) -> Option<Self> {
-        let (name, from_samba) = match classify_xattr(xattr) {
-            Stored::Client(name) => (name, false),
-            Stored::SambaStream(name) => (name, true),
-            Stored::Internal | Stored::System => return None,
-        };
-        let shown = Map::Sfm.decode(name);
-        if !may_be_stream(&shown) {
-            return None;
-        }
-        let rank = match (from_samba, *shown == *name) {
-            (true, _) => Rank::Samba,
-            (false, true) => Rank::Exact,
-            (false, false) => Rank::Private,
-        };
-        Some(Self { rank, name: shown })
+/// Adds a stream unless one of its name is known.
+fn add(streams: &mut Vec<StreamInfo>, stream: StreamInfo) {
+    if streams.iter().all(|known| known.name != stream.name) {
+        streams.push(stream);
     }
-}
-
-/// The stream in a plain attribute, which may have a byte at the end that is not its own.
-fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8>) -> Result<Home> {
-    if value.last() != Some(&0) {
-        return Ok(Home::Xattr(stored, value));
-    }
-    let mut values = Vec::new();
-    for xattr in found(object.list_xattrs())?.unwrap_or_default() {
-        if Place::of(&xattr).is_some_and(|place| place.rank != Rank::Samba) {
-            values.extend(found(object.xattr(&xattr))?);
-        }
-    }
-    if !samba::are_terminated(values.iter().map(|value| &value[..])) {
-        return Ok(Home::Xattr(stored, value));
-    }
-    value.pop();
-    Ok(Home::Samba(stored, value))
-}
-
-/// Samba's place of a new stream. A Mac sends characters that Windows forbids in names as private
-/// code points, and Samba stores what it is sent, unless `fruit:encoding` is `native`.
-fn samba_home(name: &[u8], is_private: bool) -> Home {
-    let shown = if is_private { Map::Sfm.encode(name) } else { Cow::Borrowed(name) };
-    Home::Samba(samba::stream_attribute(&shown), Vec::new())
-}
-
-/// The attribute of a stream, unless its name is too long for one or means something else there.
-fn attribute_of(name: &[u8]) -> Option<Vec<u8>> {
-    stored_xattr(name).filter(|stored| stored.len() <= LONGEST_XATTR)
 }
 
 fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> Result<()> {

@@ -18,6 +18,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::depot::InDepot;
 use super::sidecar::{self, Beside, Sidecar};
 use super::{ABSORBED, File, MOVING, OWNER, Streams, found, store};
 use crate::backend::{Found, Object, RenameMode, XattrMode};
@@ -69,6 +70,23 @@ impl Streams {
         if mode != RenameMode::Keep {
             self.take_over_at(to)?;
         }
+        let replaced = match mode {
+            RenameMode::Replace => self.going_from_depot(to.0, to.1)?,
+            _ => None,
+        };
+        self.rename_pairs(caller, from, to, mode)?;
+        // The file has moved, as requested. What is left in the depot belongs to no file.
+        let _ = replaced.map_or(Ok(()), InDepot::forget);
+        Ok(())
+    }
+
+    fn rename_pairs(
+        &self,
+        caller: &Caller,
+        from: (&dyn Object, &[u8]),
+        to: (&dyn Object, &[u8]),
+        mode: RenameMode,
+    ) -> Result<()> {
         let source = self.pair(caller, from)?;
         let target = if mode == RenameMode::Keep { None } else { self.pair(caller, to)? };
         let same = matches!((&source, &target), (Some(a), Some(b)) if a.object.key() == b.object.key());
@@ -96,12 +114,15 @@ impl Streams {
     /// Sidecars in the layouts of other servers do not name their file, so no content may be left
     /// beside a name that another file gets.
     fn take_over_at(&self, (folder, name): (&dyn Object, &[u8])) -> Result<()> {
-        if !self.netatalk2 {
+        if !self.looks_beside() {
             return Ok(());
         }
         match found(folder.lookup(&Caller::root(), name))? {
-            // A folder's is inside it.
-            Some(file) if file.attributes.kind == Kind::File => {
+            // Netatalk's files of a folder are inside it.
+            Some(file)
+                if file.attributes.kind == Kind::File
+                    || self.synology && file.attributes.kind == Kind::Folder =>
+            {
                 self.take_over(&File { folder, name, object: &*file.object })
             }
             _ => Ok(()),
@@ -226,6 +247,7 @@ impl Streams {
         self.take_over_at((folder, name))?;
         let pair = self.pair(caller, (folder, name))?;
         let last = self.last_name(folder, name)?;
+        let in_depot = self.going_from_depot(folder, name)?;
         if let Some(pair) = &pair {
             claim(pair)?;
         }
@@ -234,6 +256,7 @@ impl Streams {
         // later.
         let _ = pair.map_or(Ok(()), |pair| self.leave(folder, name, &pair));
         let _ = last.map_or(Ok(()), |key| self.forget(&key));
+        let _ = in_depot.map_or(Ok(()), InDepot::forget);
         Ok(())
     }
 

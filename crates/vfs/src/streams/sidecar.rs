@@ -65,6 +65,11 @@ pub(super) struct Layout {
 }
 
 impl Sidecar {
+    /// A file of Samba's depot that is nothing but a fork.
+    pub(super) fn of_depot(there: Found) -> Self {
+        Self { object: there.object, attributes: there.attributes, owned: false, head: Vec::new() }
+    }
+
     /// What its beginning says; `None` if it is not AppleDouble.
     pub(crate) fn parsed(&self) -> Option<SidecarHead<'_>> {
         sidecar::parse(&self.head, self.attributes.size).ok()

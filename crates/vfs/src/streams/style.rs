@@ -4,10 +4,12 @@
 
 use super::{File, Streams, found, metadata};
 use crate::backend::Object;
+use crate::mac::depot::MARKER;
 use crate::mac::layout::{
-    NETATALK_METADATA, Stored, classify_xattr, is_info_stream, is_resource_stream, is_sidecar_name,
+    NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, Stored, classify_xattr, is_info_stream,
+    is_resource_stream, is_sidecar_name,
 };
-use crate::mac::samba;
+use crate::mac::{info_stream, samba};
 use crate::names::Map;
 use crate::{Caller, Result};
 
@@ -24,6 +26,8 @@ pub enum Info {
     Netatalk,
     /// `user.DosStream.AFP_AfpInfo:$DATA`.
     Stream,
+    /// `user.AFP_AfpInfo`, as Samba has it with `streams_xattr:prefix = user.` and without types.
+    PlainStream,
 }
 
 /// Where a resource fork goes.
@@ -34,6 +38,8 @@ pub enum ForkPlace {
     Sidecar,
     /// `user.DosStream.AFP_Resource:$DATA`, as far as an attribute can hold it.
     Stream,
+    /// `user.AFP_Resource`, likewise.
+    PlainStream,
 }
 
 /// Where a named stream goes.
@@ -46,6 +52,10 @@ pub enum NamedPlace {
     Samba,
     /// The same, without private code points.
     SambaNative,
+    /// Samba's depot, if the volume has one.
+    Depot,
+    /// `user.<name>` with private code points and a zero byte, as Samba has it with `streams_xattr:prefix = user.`
+    SambaPlain,
 }
 
 /// The layout of what is new.
@@ -79,23 +89,38 @@ struct Told {
     samba: Option<bool>,
     /// Whether Samba's names of streams have private code points. Most names tell nothing.
     private: Option<bool>,
+    /// Whether Samba has made a folder in its depot for a file.
+    depot: bool,
+    /// Whether Samba has the prefix `user.`: it is told by private code points, and by its byte behind `AFP_AfpInfo`.
+    plain: bool,
 }
 
 impl Told {
-    /// What a file's attributes tell.
-    fn by(xattrs: &[Vec<u8>]) -> Self {
+    /// What a file's attributes tell; `read` gives their values.
+    fn by(xattrs: &[Vec<u8>], read: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Self {
         let mut told = Self::default();
         for xattr in xattrs {
             if xattr == NETATALK_METADATA {
                 told.info = Some(Info::Netatalk);
+            } else if xattr == MARKER {
+                told.depot = true;
+            } else if xattr == PLAIN_INFO {
+                if read(xattr).is_ok_and(|value| value.len() == info_stream::LEN + 1) {
+                    told.info = told.info.or(Some(Info::PlainStream));
+                    told.plain = true;
+                }
             } else if is_info_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
                 told.info = told.info.or(Some(Info::Stream));
             } else if is_resource_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
                 told.fork = Some(ForkPlace::Stream);
             } else {
                 let (samba, private) = named(xattr);
+                told.plain |= samba == Some(false) && private == Some(true);
                 (told.samba, told.private) = (told.samba.or(samba), told.private.or(private));
             }
+        }
+        if told.plain && xattrs.iter().any(|xattr| xattr == PLAIN_RESOURCE) {
+            told.fork = told.fork.or(Some(ForkPlace::PlainStream));
         }
         told
     }
@@ -106,11 +131,14 @@ impl Told {
             fork: self.fork.or(other.fork),
             samba: self.samba.or(other.samba),
             private: self.private.or(other.private),
+            depot: self.depot || self.samba.is_none() && other.depot,
+            plain: self.plain || self.samba.is_none() && other.plain,
         }
     }
 
     fn is_all(&self) -> bool {
-        let is_named = self.samba == Some(false) || self.samba.and(self.private).is_some();
+        let is_named =
+            self.depot || self.plain || self.samba == Some(false) || self.samba.and(self.private).is_some();
         self.info.is_some() && self.fork.is_some() && is_named
     }
 }
@@ -124,7 +152,9 @@ fn named(xattr: &[u8]) -> (Option<bool>, Option<bool>) {
             let is_private = *Map::Sfm.decode(name) != *name;
             (Some(true), (is_private || name.contains(&b':')).then_some(is_private))
         }
-        Stored::Client(name) if name.starts_with(b"com.apple.") => (Some(false), None),
+        Stored::Client(name) if name.starts_with(b"com.apple.") => {
+            (Some(false), (*Map::Sfm.decode(name) != *name).then_some(true))
+        }
         _ => (None, None),
     }
 }
@@ -132,7 +162,10 @@ fn named(xattr: &[u8]) -> (Option<bool>, Option<bool>) {
 impl Streams {
     /// The layout of what `file` does not have yet. `xattrs` are the names of its attributes.
     pub(super) fn style(&self, file: &File<'_>, xattrs: &[Vec<u8>]) -> Result<Style> {
-        let mut told = Told::by(xattrs);
+        if self.forced {
+            return Ok(self.style);
+        }
+        let mut told = Told::by(xattrs, &|name| file.object.xattr(name));
         if !told.is_all() {
             told = told.or(self.told_by(file.folder)?);
         }
@@ -141,6 +174,8 @@ impl Streams {
             info: told.info.unwrap_or(of_volume.info),
             fork: told.fork.unwrap_or(of_volume.fork),
             named: match (told.samba, told.private) {
+                _ if told.plain => NamedPlace::SambaPlain,
+                (None, _) if told.depot && self.depot => NamedPlace::Depot,
                 (None, _) => of_volume.named,
                 (Some(false), _) => NamedPlace::User,
                 (Some(true), Some(false)) => NamedPlace::SambaNative,
@@ -167,10 +202,21 @@ impl Streams {
                 return Ok(told);
             }
             if let Some(entry) = found(folder.glance(&Caller::root(), &name)).unwrap_or_default() {
-                told = told.or(Told::by(&entry.xattrs));
+                let mut by_file =
+                    Told::by(&entry.xattrs, &|xattr| folder.glance_xattr(&Caller::root(), &name, xattr));
+                if by_file.depot && by_file.info.is_none() && told.info.is_none() {
+                    by_file.info = self.info_by_depot(folder, &name)?;
+                }
+                told = told.or(by_file);
             }
         }
-        Ok(told.or(Told::by(&metadata::names(folder)?)))
+        Ok(told.or(Told::by(&metadata::names(folder)?, &|name| folder.xattr(name))))
+    }
+
+    /// Whether Samba keeps the Finder info of a file in its depot.
+    fn info_by_depot(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<Info>> {
+        let Some(file) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
+        Ok(self.depot_info(&*file.object)?.map(|_| Info::Stream))
     }
 }
 
@@ -179,7 +225,8 @@ mod tests {
     use super::*;
 
     fn told(names: &[&str]) -> Told {
-        Told::by(&names.iter().map(|name| name.as_bytes().to_vec()).collect::<Vec<_>>())
+        let names: Vec<_> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
+        Told::by(&names, &|_| Ok(vec![0; 61]))
     }
 
     #[test]
@@ -200,6 +247,16 @@ mod tests {
         assert_eq!(told(&["user.DosStream.plain:$DATA"]).private, None);
         let netatalk = told(&["user.org.netatalk.Metadata", "user.com.apple.quarantine"]);
         assert_eq!((netatalk.info, netatalk.samba), (Some(Info::Netatalk), Some(false)));
+        let plain = told(&[
+            "user.com.apple.metadata\u{f022}_kMDItemUserTags",
+            "user.AFP_Resource",
+            "user.AFP_AfpInfo",
+        ]);
+        assert!(plain.plain && !netatalk.plain);
+        assert_eq!((plain.info, plain.fork), (Some(Info::PlainStream), Some(ForkPlace::PlainStream)));
+        let names = [b"user.AFP_AfpInfo".to_vec(), b"user.AFP_Resource".to_vec()];
+        // A copy from Services for Macintosh has no byte more.
+        assert_eq!(Told::by(&names, &|_| Ok(vec![0; 60])), Told::default());
         assert_eq!(told(&["user.DOSATTRIB", "user.xdg.origin.url", "security.selinux"]), Told::default());
     }
 }

@@ -1,6 +1,7 @@
 //! The label's colour and the comment of the model, and the attributes in which later Macs keep
 //! tags and comment: a change of one is a change of the other. What was written last counts.
 
+use super::places::Home;
 use super::{File, Streams};
 use crate::backend::Wait;
 use crate::mac::{Metadata, plist, tags};
@@ -126,8 +127,8 @@ impl Streams {
     fn small_value(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(home) = self.home(file, name)? else { return Ok(None) };
         let mut value = match home {
-            super::named::Home::Xattr(_, value) | super::named::Home::Samba(_, value) => value,
-            super::named::Home::Store(object) => {
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => value,
+            Home::Store(object) | Home::Depot(object) => {
                 let mut value = Vec::new();
                 object.prepare(&Caller::root(), &object.attributes()?, Access::READ, true)?;
                 object.read_at(0, plist::MAX_LEN + 1, &mut value, Wait::Allowed)?;

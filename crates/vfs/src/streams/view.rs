@@ -76,7 +76,8 @@ impl Streams {
     pub fn view(&self, caller: &Caller, folder: &dyn Object, name: &[u8]) -> Result<View> {
         let Some(owner) = owner_name(name) else { return Ok(View::Plain) };
         let Some(there) = self.owner(caller, folder, owner)? else { return self.moved_view(folder, name) };
-        let file = File { folder, name: owner, object: &*there.object };
+        let object = there.object.clone();
+        let file = File { folder, name: owner, object: &*object };
         match self.beside(&file)? {
             Beside::Own(sidecar) => return self.on_disk(&file, sidecar),
             Beside::Plain => return Ok(View::Plain),
@@ -86,8 +87,8 @@ impl Streams {
             return self.on_disk(&file, sidecar);
         }
         self.seen.lock().remember(file.key(), (folder.key(), owner.to_vec()));
-        let (metadata, _) = self.load(&file)?;
-        self.synthesized(there, &metadata)
+        let bytes = self.synthesize(&file)?;
+        Ok(synthesized(there, bytes))
     }
 
     /// The view of a client that found a composed sidecar earlier and comes back with nothing but
@@ -99,8 +100,9 @@ impl Streams {
         if let Some((folder, name)) = self.seen_at(&*owner.object)? {
             return self.view(&Caller::root(), &*folder, &layout::sidecar_name(&name));
         }
-        let (metadata, _) = self.load_alone(&*owner.object)?;
-        self.synthesized(owner, &metadata)
+        let metadata = self.load_alone(&*owner.object)?.0;
+        let bytes = composed(&metadata, &self.showable(&*owner.object)?, fork_attribute(&*owner.object)?);
+        Ok(synthesized(owner, bytes))
     }
 
     /// The folder and name of a file whose sidecar a client looked for, if it is still there.
@@ -128,15 +130,6 @@ impl Streams {
             other => other?.object,
         };
         Ok(self.seen_at(&*owner)?.map(|(folder, name)| Owned { owner, folder, name }))
-    }
-
-    fn synthesized(&self, owner: Found, metadata: &Metadata) -> Result<View> {
-        let bytes = self.synthesize(&*owner.object, metadata)?;
-        if bytes.is_empty() {
-            return Ok(View::Absent);
-        }
-        let attributes = seeming(&owner.attributes, bytes.len() as u64);
-        Ok(View::Synthesized(Synthesized { owner: owner.object, bytes, attributes }))
     }
 
     /// The sidecar that a client's write put on the disk.
@@ -252,15 +245,30 @@ impl Streams {
 
     /// A whole sidecar, with the fork if that is in an attribute; no bytes if it would have no
     /// contents.
-    fn synthesize(&self, object: &dyn Object, metadata: &Metadata) -> Result<Vec<u8>> {
-        let attributes = self.showable(object)?;
-        let fork = fork_attribute(object)?.unwrap_or_default();
-        if metadata.finder_info_with_date().is_none() && attributes.is_empty() && fork.is_empty() {
-            return Ok(Vec::new());
+    fn synthesize(&self, file: &File<'_>) -> Result<Vec<u8>> {
+        let attributes = self.showable_with_foreign(file)?;
+        let fork = self.fork_of_moderate_length(file)?;
+        Ok(composed(&self.load(file)?.0, &attributes, fork))
+    }
+
+    /// A fork that is in no sidecar, if it is no longer than what a composed one contains.
+    fn fork_of_moderate_length(&self, file: &File<'_>) -> Result<Option<Vec<u8>>> {
+        let Some(fork) = self.fork(&Caller::root(), file)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        if fork.len() <= LARGEST_MOVED {
+            fork.read_at(0, fork.len() as usize, &mut bytes, Wait::Allowed)?;
         }
-        let attributes: Vec<_> = attributes.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        let head = metadata.to_sidecar(&attributes, fork.len() as u64).0;
-        Ok([head, fork].concat())
+        Ok(Some(bytes))
+    }
+
+    fn showable_with_foreign(&self, file: &File<'_>) -> Result<Vec<Attribute>> {
+        let mut attributes = self.showable(file.object)?;
+        for (name, value) in self.foreign(file)? {
+            if attributes.iter().all(|(known, _)| *known != name) {
+                attributes.push((name, value));
+            }
+        }
+        Ok(attributes)
     }
 
     /// The sidecar as a file on the disk, for a client that is about to write it, or makes it.
@@ -274,19 +282,30 @@ impl Streams {
         }
         file.require(caller, Access::WRITE)?;
         self.absorb(&file)?;
-        let content = self.synthesize(file.object, &self.load(&file)?.0)?;
+        let content = self.synthesize(&file)?;
         let sidecar = self.sidecar_or_new(&file, &content)?;
         if sidecar.absorbed()?.is_none() {
             sidecar.note_absorbed()?;
         }
-        if fork_attribute(file.object)?.is_some() && sidecar.layout().is_some_and(|layout| layout.len > 0) {
-            sidecar.object.sync(Stability::File)?; // the attribute goes next, and must not be all there was
-            elsewhere::drop_attribute(file.object)?;
+        if sidecar.layout().is_some_and(|layout| layout.len > 0) {
+            self.drop_other_forks(&file, &sidecar)?;
         }
         let key = sidecar.object.key().local();
         file.object.set_xattr(&Caller::root(), SIDECAR, key.as_bytes(), XattrMode::Set)?;
         let attributes = sidecar.object.attributes()?;
         Ok(Some(Found { object: sidecar.object, attributes }))
+    }
+
+    /// After the fork has been written into the sidecar.
+    fn drop_other_forks(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<()> {
+        let is_in_depot = self.depot_fork(file.object)?.is_some();
+        if !is_in_depot && fork_attribute(file.object)?.is_none() && self.header_file(file)?.is_none() {
+            return Ok(());
+        }
+        sidecar.object.sync(Stability::File)?; // the other goes next, and must not be all there was
+        elsewhere::drop_attribute(file.object)?;
+        self.drop_from_depot(file.object, layout::RESOURCE_STREAM)?;
+        self.give_up_header_file(file)
     }
 
     /// Removes what a client sees as the file `._name`: the fork, the Finder info, and the
@@ -310,6 +329,9 @@ impl Streams {
             super::pair::unmark(file.object)?;
         }
         elsewhere::drop_attribute(file.object)?;
+        self.drop_from_depot(file.object, layout::RESOURCE_STREAM)?;
+        self.take_in(&file)?;
+        self.drop_header_file(&file)?;
         self.store_alone(&Caller::root(), file.object, &metadata)?;
         found(file.object.remove_xattr(&Caller::root(), SIDECAR))?;
         shown.iter().try_for_each(|name| self.drop_stream(&file, name))?;
@@ -322,25 +344,31 @@ impl Streams {
             let head = sidecar.parsed();
             return Ok(head.iter().flat_map(|head| &head.xattrs).map(|attr| attr.name.to_vec()).collect());
         }
-        if self.synthesize(file.object, &self.load(file)?.0)?.is_empty() {
+        if self.synthesize(file)?.is_empty() {
             return Err(Error::NotFound);
         }
-        Ok(self.showable(file.object)?.into_iter().map(|(name, _)| name).collect())
+        Ok(self.showable_with_foreign(file)?.into_iter().map(|(name, _)| name).collect())
     }
 
     /// The streams that a sidecar can show, with their values: those that are attributes of the
     /// host, and those of the store as far as a sidecar has room for them.
     fn showable(&self, object: &dyn Object) -> Result<Vec<Attribute>> {
         let mut attributes = self.attributes(object)?;
-        let Some(folder) = self.stored_if_any(object)? else { return Ok(attributes) };
         let taken: usize = attributes.iter().map(|(_, value)| value.len()).sum();
         let mut room = attr::MAX_VALUES.saturating_sub(taken);
-        for (name, there) in store::streams(&*folder)? {
+        let mut files: Vec<(Vec<u8>, u64, Arc<dyn Object>)> = Vec::new();
+        if let Some(folder) = self.stored_if_any(object)? {
+            for (name, there) in store::streams(&*folder)? {
+                files.extend(store::find_stream(&*folder, &name)?.map(|stream| (name, there.size, stream)));
+            }
+        }
+        let in_depot = self.depot_streams(object)?.into_iter();
+        files.extend(in_depot.map(|(name, there)| (name, there.attributes.size, there.object)));
+        for (name, size, stream) in files {
             let known = attributes.iter().any(|(attribute, _)| *attribute == name);
-            if known || there.size > room as u64 {
+            if known || size > room as u64 {
                 continue;
             }
-            let Some(stream) = store::find_stream(&*folder, &name)? else { continue };
             let mut value = Vec::new();
             stream.prepare(&Caller::root(), &stream.attributes()?, Access::READ, true)?;
             stream.read_at(0, room, &mut value, Wait::Allowed)?;
@@ -362,7 +390,8 @@ impl Streams {
             last = last.max(folder.attributes()?.changed);
             last = store::streams(&*folder)?.iter().fold(last, |last, (_, there)| last.max(there.changed));
         }
-        Ok(last)
+        let in_depot = self.depot_streams(object)?;
+        Ok(in_depot.iter().fold(last, |last, (_, there)| last.max(there.attributes.changed)))
     }
 
     /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was the
@@ -373,6 +402,25 @@ impl Streams {
         let beside = self.beside(&File { folder, name: owner, object: &*there.object })?;
         Ok(matches!(beside, Beside::Own(_) | Beside::Foreign(_)))
     }
+}
+
+/// The bytes of a sidecar; none if it would have no contents.
+fn composed(metadata: &Metadata, attributes: &[Attribute], fork: Option<Vec<u8>>) -> Vec<u8> {
+    let fork = fork.unwrap_or_default();
+    if metadata.finder_info_with_date().is_none() && attributes.is_empty() && fork.is_empty() {
+        return Vec::new();
+    }
+    let attributes: Vec<_> = attributes.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+    let head = metadata.to_sidecar(&attributes, fork.len() as u64).0;
+    [head, fork].concat()
+}
+
+fn synthesized(owner: Found, bytes: Vec<u8>) -> View {
+    if bytes.is_empty() {
+        return View::Absent;
+    }
+    let attributes = seeming(&owner.attributes, bytes.len() as u64);
+    View::Synthesized(Synthesized { owner: owner.object, bytes, attributes })
 }
 
 /// A resource fork that another server left in an attribute.

@@ -50,6 +50,32 @@ pub enum JobRequest {
         #[serde(default)]
         repair: bool,
     },
+    /// Tells what other servers have left in a share, as `fourfold adopt`.
+    Adopt {
+        /// The share.
+        share: String,
+    },
+    /// Gives everything in a share one layout, as `fourfold adopt --convert`, beside the clients. Files that a client has open
+    /// stay as they are.
+    Convert {
+        /// The share.
+        share: String,
+        /// The layout: `netatalk`, `samba` or `samba-streams`, as in the setting `mac-layout`.
+        #[serde(default = "usual_layout")]
+        #[schema(default = "netatalk")]
+        to: String,
+        /// Of copies that differ, the one that clients see counts, and the others go. Without this such files stay as they are.
+        #[serde(default)]
+        shown_counts: bool,
+        /// Change nothing, and tell how many files would change.
+        #[serde(default)]
+        dry_run: bool,
+    },
+    /// Takes the changes of a `convert` job back.
+    ConvertUndo {
+        /// The journal: `journal` in the result of that job.
+        journal: String,
+    },
     /// Restores a file or folder of a snapshot, as `POST /v1/snapshots/restore`.
     Restore {
         /// The share.
@@ -94,6 +120,10 @@ pub enum JobRequest {
     },
     /// Measures a share of this server, as `fourfold bench`.
     Bench(BenchRequest),
+}
+
+fn usual_layout() -> String {
+    "netatalk".into()
 }
 
 /// A measurement.
@@ -185,7 +215,9 @@ impl JobRequest {
     fn check(&self) -> Result<(), Failure> {
         let texts: Vec<&String> = match self {
             Self::Names { share, .. } => vec![share],
-            Self::NamesUndo { journal } => vec![journal],
+            Self::NamesUndo { journal } | Self::ConvertUndo { journal } => vec![journal],
+            Self::Adopt { share } => vec![share],
+            Self::Convert { share, to, .. } => vec![share, to],
             Self::Scrub { share, path, .. } => {
                 check_inside(path)?;
                 share.iter().chain([path]).collect()

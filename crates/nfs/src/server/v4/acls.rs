@@ -296,6 +296,7 @@ mod tests {
             group: Who::Group(1),
             entries: Entries { list, protected: true, auto_inherited: true },
             stored: true,
+            within_mode: false,
         };
         let flags = |is_dacl| Encoded::new(&naming(), &acl, is_dacl).aces().iter().next().unwrap().flags;
         assert_eq!((flags(false), flags(true)), (1, 0x81));

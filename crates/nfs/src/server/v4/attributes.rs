@@ -121,7 +121,8 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
         Place::Pseudo(path) => {
             let list = entries_of_mode(PSEUDO_MODE, true);
             let entries = Entries { list, ..Entries::default() };
-            let acl = Acl { owner: Who::User(0), group: Who::Group(0), entries, stored: false };
+            let acl =
+                Acl { owner: Who::User(0), group: Who::Group(0), entries, stored: false, within_mode: false };
             let acl = Encoded::new(&call.naming(), &acl, false);
             let dacl = (call.minor > 0).then(|| FlaggedAces { flags: 0, aces: acl.aces() });
             let values = Values { acl: Some(acl.aces()), dacl, ..pseudo(call, path, handle) };
@@ -285,7 +286,7 @@ impl Shown<'_> {
 fn of_mode(of: &Facts, mode: u32) -> Acl {
     let list = entries_of_mode(mode, of.kind == Kind::Folder);
     let entries = Entries { list, ..Entries::default() };
-    Acl { owner: Who::User(of.uid), group: Who::Group(of.gid), entries, stored: false }
+    Acl { owner: Who::User(of.uid), group: Who::Group(of.gid), entries, stored: false, within_mode: false }
 }
 
 /// A folder above the shares: no client can change it.

@@ -192,7 +192,7 @@ mod tests {
 
     fn acl(list: Vec<Entry>) -> Acl {
         let entries = Entries { list, ..Entries::default() };
-        Acl { owner: Who::User(OWNER), group: Who::Group(GROUP), entries, stored: true }
+        Acl { owner: Who::User(OWNER), group: Who::Group(GROUP), entries, stored: true, within_mode: false }
     }
 
     fn sid(text: &str) -> Sid {

@@ -4,6 +4,7 @@ mod beside_mode;
 mod evaluate;
 mod inherit;
 mod mode;
+mod samba;
 mod stored;
 
 use super::*;

@@ -1,11 +1,13 @@
 //! Streams on the memory backend, which fails where a test says so.
 
 mod crash;
+mod foreign;
 mod forks;
 mod layouts;
 mod models;
 mod named;
 mod pairs;
+mod relayout;
 mod views;
 
 use std::sync::Arc;

@@ -16,9 +16,9 @@ pub struct Layout {
     pub name: &'static str,
     /// The settings of smbd's share.
     pub settings: &'static str,
-    /// The attribute with the tags of a file.
+    /// The attribute with the tags of a file, or the file in Samba's depot.
     tags: &'static str,
-    /// The attribute with Finder info, and that with the resource fork; `None`: `._name`.
+    /// The same for Finder info, and for the resource fork; `None`: `._name`.
     finder_info: &'static str,
     resource: Option<&'static str>,
 }
@@ -63,6 +63,20 @@ pub const LAYOUTS: &[Layout] = &[
         tags: "user.com.apple.metadata\u{f022}_kMDItemUserTags",
         finder_info: "user.AFP_AfpInfo",
         resource: Some("user.AFP_Resource"),
+    },
+    Layout {
+        name: "depot",
+        settings: "  vfs objects = catia fruit streams_depot",
+        tags: ":com.apple.metadata\u{f022}_kMDItemUserTags:$DATA",
+        finder_info: NETATALK,
+        resource: None,
+    },
+    Layout {
+        name: "depot-streams",
+        settings: "  vfs objects = catia fruit streams_depot\n  fruit:metadata = stream\n  fruit:resource = stream",
+        tags: ":com.apple.metadata\u{f022}_kMDItemUserTags:$DATA",
+        finder_info: ":AFP_AfpInfo:$DATA",
+        resource: Some(":AFP_Resource:$DATA"),
     },
     Layout {
         name: "xattr-only",

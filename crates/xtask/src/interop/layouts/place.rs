@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -72,7 +72,8 @@ impl Place {
     /// Whether a file has exactly the attributes that smbd would have written.
     pub fn has_layout(&self, layout: &Layout, file: &str) -> Result<()> {
         let folder = self.folder.join(layout.name);
-        let names = attributes(&folder.join(file))?;
+        let mut names = attributes(&folder.join(file))?;
+        names.extend(in_depot(&folder, &folder.join(file))?);
         let places = [Some(layout.tags), Some(layout.finder_info), layout.resource];
         for name in places.into_iter().flatten() {
             ensure!(names.iter().any(|found| found == name), "there is no {name} among {names:?}");
@@ -93,6 +94,20 @@ fn attributes(path: &Path) -> Result<Vec<String>> {
     let len = rustix::fs::listxattr(path, &mut names[..]).with_context(|| path.display().to_string())?;
     let names = names[..len].split(|byte| *byte == 0).filter(|name| !name.is_empty());
     Ok(names.map(|name| OsStr::from_bytes(name).to_string_lossy().into_owned()).collect())
+}
+
+/// The files of a file in Samba's depot: `.streams/HH/HH/ID`, where the ID ends in the inode.
+fn in_depot(share: &Path, file: &Path) -> Result<Vec<String>> {
+    let inode = fs::metadata(file)?.ino().to_le_bytes();
+    let end: String = inode.iter().map(|byte| format!("{byte:02X}")).collect();
+    let mut folders = vec![share.join(".streams")];
+    for _ in 0..3 {
+        let inner = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        folders = inner.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+    }
+    folders.retain(|folder| folder.to_string_lossy().ends_with(&end));
+    let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+    files.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
 /// smbclient, with one of the servers.

@@ -154,7 +154,7 @@ mod tests {
 
     fn acl(list: Vec<Entry>) -> Acl {
         let entries = Entries { list, ..Entries::default() };
-        Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true }
+        Acl { owner: Who::User(1), group: Who::Group(2), entries, stored: true, within_mode: false }
     }
 
     /// Apple Filing Protocol Reference, "ACL Access Rights"; RFC 8881 6.2.1.3.1 for the tree's numbers.

@@ -1,0 +1,107 @@
+//! Where a named stream is, and what attributes of the host are to clients.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::found;
+use crate::Result;
+use crate::backend::Object;
+use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
+use crate::mac::{plist, samba};
+use crate::names::Map;
+
+/// The longest name of an attribute, on any host.
+const LONGEST_XATTR: usize = 255;
+
+/// Where a stream is.
+pub(super) enum Home {
+    /// An attribute of this name, and its value.
+    Xattr(Vec<u8>, Vec<u8>),
+    /// The same, with another server's zero byte at the end of what is on the disk.
+    Samba(Vec<u8>, Vec<u8>),
+    /// A file of the store.
+    Store(Arc<dyn Object>),
+    /// A file of Samba's depot, used where it is.
+    Depot(Arc<dyn Object>),
+    /// The value in another server's file, which is only read there.
+    Foreign(Vec<u8>),
+}
+
+/// Which of several attributes for one stream counts: the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Rank {
+    /// An attribute of exactly this name.
+    Exact,
+    /// One whose name has private code points, as Macs send them to a server that keeps them.
+    Private,
+    /// One of Samba or ksmbd.
+    Samba,
+}
+
+/// What an attribute of the host is to clients.
+pub(super) struct Place<'a> {
+    pub(super) rank: Rank,
+    pub(super) name: Cow<'a, [u8]>,
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn of(xattr: &'a [u8]) -> Option<Self> {
+        let (name, from_samba) = match classify_xattr(xattr) {
+            Stored::Client(name) => (name, false),
+            Stored::SambaStream(name) => (name, true),
+            Stored::Internal | Stored::System => return None,
+        };
+        let shown = Map::Sfm.decode(name);
+        if !may_be_stream(&shown) {
+            return None;
+        }
+        let rank = match (from_samba, *shown == *name) {
+            (true, _) => Rank::Samba,
+            (false, true) => Rank::Exact,
+            (false, false) => Rank::Private,
+        };
+        Some(Self { rank, name: shown })
+    }
+}
+
+/// The stream in a plain attribute, which may have a byte at the end that is not its own.
+pub(super) fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8>) -> Result<Home> {
+    if value.last() != Some(&0) {
+        return Ok(Home::Xattr(stored, value));
+    }
+    let mut values = Vec::new();
+    for xattr in found(object.list_xattrs())?.unwrap_or_default() {
+        if Place::of(&xattr).is_some_and(|place| place.rank != Rank::Samba) {
+            values.extend(found(object.xattr(&xattr))?);
+        }
+    }
+    if !is_terminated(&stored, &value) && !samba::are_terminated(values.iter().map(|value| &value[..])) {
+        return Ok(Home::Xattr(stored, value));
+    }
+    value.pop();
+    Ok(Home::Samba(stored, value))
+}
+
+/// Whether the zero byte at the end of a plain attribute is Samba's: of those who keep plain attributes, only Samba stores names
+/// with private code points.
+pub(super) fn is_terminated(stored: &[u8], value: &[u8]) -> bool {
+    let is_private = || Place::of(stored).is_some_and(|place| place.rank == Rank::Private);
+    value.last() == Some(&0) && is_private() && !plist::is_list(value)
+}
+
+/// Samba's place of a new stream. A Mac sends characters that Windows forbids in names as private
+/// code points, and Samba stores what it is sent, unless `fruit:encoding` is `native`.
+pub(super) fn samba_home(name: &[u8], is_private: bool) -> Home {
+    let shown = if is_private { Map::Sfm.encode(name) } else { Cow::Borrowed(name) };
+    Home::Samba(samba::stream_attribute(&shown), Vec::new())
+}
+
+/// The place of a new stream with `streams_xattr:prefix = user.`, without types.
+pub(super) fn plain_samba_home(name: &[u8]) -> Home {
+    Home::Samba([b"user.", &*Map::Sfm.encode(name)].concat(), Vec::new())
+}
+
+/// The attribute of a stream, unless its name is too long for one or means something else there.
+pub(super) fn attribute_of(name: &[u8]) -> Option<Vec<u8>> {
+    stored_xattr(name).filter(|stored| stored.len() <= LONGEST_XATTR)
+}
