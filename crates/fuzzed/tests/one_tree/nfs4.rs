@@ -248,7 +248,7 @@ impl Nfs4 {
         let mut names = BTreeSet::new();
         while r.u32_be().expect("whether another follows") == 1 {
             r.skip(8).expect("a cookie");
-            let name: Opaque<'_, 256> = Decode::decode(&mut r).expect("a name");
+            let name: Opaque<'_, 1024> = Decode::decode(&mut r).expect("a name");
             names.insert(String::from_utf8(name.to_vec()).expect("UTF-8"));
             Attributes::decode(&mut r).expect("attributes");
         }

@@ -53,8 +53,33 @@ pub type Place = &'static str;
 /// What a client keeps open, over all clients.
 pub type Slot = usize;
 
+/// A hundred characters of three bytes each: more than the host can hold.
+macro_rules! long {
+    () => {
+        concat!(ten!(), ten!(), ten!(), ten!(), ten!(), ten!(), ten!(), ten!(), ten!(), ten!())
+    };
+}
+macro_rules! ten {
+    () => {
+        "漢字漢字漢字漢字漢字"
+    };
+}
+
 /// Where files and folders may be.
-pub const PLACES: [Place; 12] = ["a", "b", "c", "d", "a/a", "a/b", "b/a", "b/b", "c/a", "c/b", "d/a", "d/b"];
+pub const PLACES: [Place; 12] = [
+    "a",
+    "b",
+    "c",
+    long!(),
+    "a/a",
+    concat!("a/", long!()),
+    "b/a",
+    "b/b",
+    "c/a",
+    "c/b",
+    concat!(long!(), "/a"),
+    concat!(long!(), "/", long!()),
+];
 /// Where symbolic links may be: operations on files do not use this name.
 pub const LINK: Place = "l";
 /// Names of attributes. To AFP the first two are extended attributes, to SMB named streams. The last one is an extended

@@ -94,7 +94,8 @@ impl Servers {
         let mut config = smb::server::Config::new(vec![Arc::new(share)], accounts);
         config.unix = unix;
         let smb = smb::server::Service::new(config);
-        let export = Export { name: SHARE.into(), tag: 1, volume, options: ExportOptions::default() };
+        let options = ExportOptions { shortens_names: false, ..ExportOptions::default() };
+        let export = Export { name: SHARE.into(), tag: 1, volume, options };
         let company = Company { network: Arc::new(Silent), ..Company::default() };
         let nfs = nfs::server::Service::in_company(
             vec![export],
