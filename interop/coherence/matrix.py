@@ -33,12 +33,11 @@ def beside(scene, holder, client, operation, file):
 def with_cache(scene, cache, operation, file, is_late):
     """ "waits X": the operation goes on when the holder has come down to X; "tells X": it does not wait for that."""
     running, told = scene.pool.submit(said, operation, scene.b, file), []
-    quiet = 0.3 if is_late else 0.02
     end = time.monotonic() + HANGS
     while time.monotonic() < end:
         # After the end: what the holder is told comes before the answer, but by another connection.
         has_ended = running.done()
-        notice = cache.next_break(quiet if has_ended else 0.02)
+        notice = cache.next_break(0.02 if not has_ended else 0.3 if is_late else 0.03 if told else 0.12)
         if notice is None:
             if has_ended:
                 break
@@ -169,8 +168,13 @@ def main():
         for holder in holders:
             for client, row in table[holder].items():
                 for operation, wanted in row.items():
-                    got = outcome(scene, holder, client, operation)
                     name = f"{holder}, {client} {operation}"
+                    got = outcome(scene, holder, client, operation)
+                    if got != wanted and not options.list:
+                        # Once more: on a busy machine a notice may come late.
+                        print(f"{name}: is {got!r} at first", file=sys.stderr, flush=True)
+                        time.sleep(0.5)
+                        got = outcome(scene, holder, client, operation)
                     with one:
                         results.setdefault(holder, {}).setdefault(client, {})[operation] = got
                         if not options.list:

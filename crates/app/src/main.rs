@@ -59,6 +59,7 @@ mod snapshots;
 mod status;
 mod token;
 mod user;
+mod verify_metadata;
 mod volumes;
 mod who;
 mod wsd_view;
@@ -107,6 +108,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Caches(arguments) => caches::run(&arguments),
         cli::Command::Advise(arguments) => advise::run(&arguments),
         cli::Command::Bench(arguments) => bench::run(&arguments),
+        cli::Command::VerifyMetadata(arguments) => verify_metadata::run(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
         cli::Command::Disconnect(arguments) => disconnect::run(&arguments),
         cli::Command::Completions(arguments) => manual::completions(&arguments),

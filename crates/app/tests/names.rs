@@ -90,3 +90,39 @@ fn what_cannot_be_done_is_said() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("line 1"));
 }
+
+#[test]
+fn a_long_name_is_reported_only_where_the_host_has_lost_it() {
+    use vfs::names::long::{ATTRIBUTE, shortened};
+    let top = tempfile::tempdir().unwrap();
+    let (whole, lost) = ("漢".repeat(100), "字".repeat(100));
+    let on_host = |name: &str| String::from_utf8(shortened(name.as_bytes(), 0)).unwrap();
+    for (name, value) in [
+        (on_host(&whole), &*whole),
+        (on_host(&lost), ""),
+        ("renamed".into(), &whole),
+        ("damaged".into(), "x"),
+    ] {
+        let path = top.path().join(name);
+        fs::write(&path, "content").unwrap();
+        if !value.is_empty() {
+            let attribute = OsStr::from_bytes(ATTRIBUTE);
+            rustix::fs::setxattr(&path, attribute, value.as_bytes(), rustix::fs::XattrFlags::empty())
+                .unwrap();
+        }
+    }
+    let found = json(&[&top.path().to_string_lossy()]);
+    let found = found["names"].as_array().unwrap();
+    let why = |name: &str| -> Vec<&str> {
+        let one = found.iter().find(|one| one["name"] == *name).unwrap();
+        assert_eq!(one["fixed"], Value::Null);
+        one["why"].as_array().unwrap().iter().map(|why| why.as_str().unwrap()).collect()
+    };
+    let old_macs = "Macs before Mac OS X see a shortened name";
+    assert_eq!(why(&whole), [old_macs], "by its whole name, and with nothing against that");
+    let is_lost = "it looks shortened, and the whole name is not there: it was lost, or there never was one";
+    assert_eq!(why(&on_host(&lost)), [old_macs, is_lost]);
+    assert_eq!(why("renamed"), ["it has kept a former long name in an attribute, which has no effect"]);
+    assert_eq!(why("damaged"), ["the attribute for its whole name cannot be read, and has no effect"]);
+    assert_eq!(found.len(), 4);
+}

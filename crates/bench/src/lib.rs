@@ -18,6 +18,7 @@ mod error;
 mod folder;
 mod link;
 mod machine;
+pub mod metadata;
 mod meter;
 mod mount;
 mod pattern;

@@ -17,6 +17,7 @@ mod serve;
 mod snapshot;
 mod token;
 mod user;
+mod verify_metadata;
 
 use std::path::PathBuf;
 
@@ -44,6 +45,7 @@ pub(crate) use serve::Serve;
 pub(crate) use snapshot::{List as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
 pub(crate) use token::Token;
 pub(crate) use user::{Named, User};
+pub(crate) use verify_metadata::VerifyMetadata;
 
 const EXAMPLES: &str = "Examples:
   fourfold serve ~/Share                     share one folder with every client of every protocol
@@ -168,6 +170,9 @@ Exit codes:
     /// Measure file servers, and say what limits them
     #[command(after_help = bench::EXAMPLES)]
     Bench(Box<Bench>),
+    /// Say which metadata of Macs, DOS and Unix a server keeps between its protocols
+    #[command(after_help = verify_metadata::EXAMPLES)]
+    VerifyMetadata(VerifyMetadata),
     /// Show a message to users who are logged in
     #[command(after_help = "Macs show it over AFP; the other protocols have no way to.
 

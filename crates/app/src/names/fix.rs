@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use vfs::names::long::Problem;
 use vfs::names::report::Kind;
 use vfs::names::{FoldedKey, Folding, Map, Trouble};
 
@@ -33,6 +34,15 @@ pub(super) fn why(trouble: &Trouble, names: &[&[u8]]) -> String {
         Kind::LooksShortened => {
             "it looks shortened, and the whole name is not there: it was lost, or there never was one".into()
         }
+    }
+}
+
+/// What is wrong with the attribute that has the whole name of a file, if it has one.
+pub(super) fn why_stale(problem: Problem) -> Option<&'static str> {
+    match problem {
+        Problem::Malformed => Some("the attribute for its whole name cannot be read, and has no effect"),
+        Problem::Stale => Some("it has kept a former long name in an attribute, which has no effect"),
+        Problem::NoWholeName | Problem::Others => None,
     }
 }
 

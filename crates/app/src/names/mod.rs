@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde::Serialize;
 use vfs::mac::layout::is_sidecar_name;
+use vfs::names::long::{self, Problem};
 use vfs::names::{FoldedKey, Trouble, report};
 
 use crate::cli::Names;
@@ -21,6 +22,8 @@ use journal::Journal;
 
 /// Folders in each other. A tree that is deeper has a loop of bind mounts.
 const DEEPEST: usize = 1_000;
+/// The longest attribute of a long name that is read. Linux has no longer ones.
+const LONGEST_ATTRIBUTE: usize = 65_536;
 
 /// A name with troubles.
 #[derive(Debug, Serialize)]
@@ -118,26 +121,50 @@ impl<'a> Survey<'a> {
     /// Looks at the names of one folder.
     fn judge(&mut self, folder: &Path, names: &[OsString]) {
         self.looked += names.len() as u64;
-        let plain: Vec<&[u8]> = names.iter().map(|name| name.as_bytes()).collect();
+        // Clients see the whole name of a file with a long one.
+        let whole = |name: &OsString| whole_name(&folder.join(name), name.as_bytes());
+        let all: Vec<(Option<Vec<u8>>, Option<Problem>)> = names.iter().map(whole).collect();
+        let shown = names.iter().zip(&all);
+        let plain: Vec<&[u8]> =
+            shown.map(|(name, (whole, _))| whole.as_deref().unwrap_or(name.as_bytes())).collect();
         let mut taken: HashSet<FoldedKey> = plain.iter().map(|name| fix::key(name)).collect();
         let troubles = report(&plain);
         for (at, name) in plain.iter().enumerate() {
             let own: Vec<&Trouble> = troubles.iter().filter(|trouble| trouble.name == at).collect();
             let has_file = is_sidecar_name(name) && plain.contains(&name.get(2..).unwrap_or_default());
-            if own.is_empty() || has_file {
+            let (whole, problem) = &all[at];
+            let stale = problem.and_then(fix::why_stale);
+            if own.is_empty() && stale.is_none() || has_file {
                 continue; // a sidecar has the name of its file
             }
-            let fixed = fix::name(name, &own, self.windows, &mut taken);
+            // A new name for the host would lose the whole one.
+            let fixed = match whole {
+                None => fix::name(name, &own, self.windows, &mut taken),
+                Some(_) => None,
+            };
             self.found.push(Named {
                 folder: folder.into(),
                 name: String::from_utf8_lossy(name).into_owned(),
-                why: own.iter().map(|trouble| fix::why(trouble, &plain)).collect(),
+                why: own
+                    .iter()
+                    .map(|trouble| fix::why(trouble, &plain))
+                    .chain(stale.map(Into::into))
+                    .collect(),
                 fixed: fixed.as_ref().map(|fixed| String::from_utf8_lossy(fixed).into_owned()),
                 error: None,
                 change: fixed.map(|fixed| (OsStr::from_bytes(name).to_owned(), OsString::from_vec(fixed))),
             });
         }
     }
+}
+
+/// The whole name of a file with a long one, and what is wrong with its attribute. What cannot be read counts as missing.
+fn whole_name(file: &Path, name: &[u8]) -> (Option<Vec<u8>>, Option<Problem>) {
+    let mut value = vec![0; LONGEST_ATTRIBUTE];
+    let length = rustix::fs::lgetxattr(file, OsStr::from_bytes(long::ATTRIBUTE), &mut value[..]).ok();
+    let value = length.map(|length| &value[..length]);
+    let whole = value.and_then(|value| long::whole_name(name, value));
+    (whole.map(<[u8]>::to_vec), long::check(name, value))
 }
 
 /// Renames all that have a fix, and writes a new journal. `go_on` is called with the number of changes; false ends it.

@@ -8,7 +8,7 @@ use crate::stats::knee;
 use crate::suite::Figure;
 use crate::{Suite, Unit, Workload};
 
-const STYLE: &str = include_str!("style.css");
+pub(crate) const STYLE: &str = include_str!("style.css");
 
 /// The whole report.
 #[must_use]
@@ -20,7 +20,7 @@ pub fn html(report: &Report) -> String {
 }
 
 /// With the characters that HTML gives a meaning replaced.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

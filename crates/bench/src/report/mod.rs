@@ -7,6 +7,7 @@ mod text;
 use std::collections::BTreeMap;
 
 pub use html::html;
+pub(crate) use html::{STYLE, escaped};
 pub use text::text;
 
 use crate::record::{Baseline, BaselineUnit, End, Failure, Record, Run, Start};

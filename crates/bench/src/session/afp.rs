@@ -1,5 +1,7 @@
 //! AFP 3.x over DSI, with the client of the crate `afp`.
 
+mod metadata;
+
 use ::afp::client::{Client, Error as AfpError, ForkId, Login, ROOT};
 use ::afp::wire::directory::Place;
 use ::afp::wire::dsi::Command;

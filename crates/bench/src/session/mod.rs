@@ -12,6 +12,7 @@ mod reach;
 mod smb;
 mod socket;
 
+use crate::metadata::Peer;
 use crate::target::{Protocol, Target};
 use crate::{Error, Result};
 
@@ -188,6 +189,19 @@ impl Connector {
             Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
             Protocol::Nfs => nfs::connect(target, reach)?,
             Protocol::Iscsi => Box::new(iscsi::Disk::connect(target, reach, self.regions, client)?),
+        })
+    }
+
+    /// A new session that writes and reads metadata.
+    pub(crate) fn peer(&self) -> Result<Box<dyn Peer>> {
+        let (target, reach) = (&self.target, &self.reach);
+        Ok(match target.protocol {
+            Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
+            Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
+            Protocol::Nfs => nfs::peer(target, reach)?,
+            Protocol::File | Protocol::Iscsi => {
+                return Err(Error::Address("write a URL of smb, afp or nfs".into()));
+            }
         })
     }
 

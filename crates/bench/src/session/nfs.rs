@@ -1,6 +1,7 @@
 //! NFS version 3 over TCP or UDP, with the codecs of the crate `nfs`: MOUNT, NFS, and NLM for locks. `v4.rs` has versions 4.1
 //! and 4.2.
 
+mod metadata;
 mod rpc;
 mod udp;
 mod v4;
@@ -47,6 +48,14 @@ mod procedure {
     pub(super) const READDIRPLUS: u32 = 17;
     pub(super) const FSINFO: u32 = 19;
     pub(super) const COMMIT: u32 = 21;
+}
+
+/// A session of version 3 that writes and reads metadata.
+pub(super) fn peer(target: &Target, reach: &Reach) -> Result<Box<dyn crate::metadata::Peer>> {
+    match target.options.get("vers").map(String::as_str) {
+        None | Some("3") => Ok(Box::new(Nfs::connect(target, reach)?)),
+        Some(_) => Err(Error::Unsupported("metadata over another version of NFS than 3")),
+    }
 }
 
 /// A session by the version that the target names, else version 3.

@@ -1,6 +1,7 @@
 //! SMB 2.0.2 to 3.1.1, with the client of the crate `smb`. It takes no leases and no oplocks.
 
 mod answers;
+mod metadata;
 
 use std::io;
 use std::pin::pin;

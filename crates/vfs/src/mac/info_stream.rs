@@ -52,6 +52,13 @@ impl InfoStream {
         Ok(Some(FinderInfo::from_prefix(given)))
     }
 
+    /// The backup time that a client means by writing these bytes. Zero and "none" are what clients write that know of no
+    /// backup: then the time stays.
+    pub fn written_backup(data: &[u8]) -> Option<Time> {
+        const ZERO: Option<Time> = Some(Time { secs: 946_684_800, nanos: 0 });
+        Self::parse(data.get(..LEN)?).ok()?.backup.filter(|backup| Some(*backup) != ZERO)
+    }
+
     /// Writes the stream.
     pub fn build(&self) -> Vec<u8> {
         let mut w = Writer::onto(Vec::with_capacity(LEN));
@@ -88,6 +95,15 @@ mod tests {
         assert_eq!(InfoStream::parse(&bytes).unwrap().backup, None);
         bytes[12..16].copy_from_slice(&[0, 0, 0, 0x81]);
         assert!(InfoStream::parse(&bytes).unwrap().backup.is_some());
+    }
+
+    #[test]
+    fn a_write_of_the_whole_stream_may_say_when_the_file_was_backed_up() {
+        let at = |secs| InfoStream { backup: Some(Time { secs, nanos: 0 }), ..InfoStream::default() }.build();
+        assert_eq!(InfoStream::written_backup(&at(1_000_000_000)).map(|time| time.secs), Some(1_000_000_000));
+        assert_eq!(InfoStream::written_backup(&at(946_684_800)), None);
+        assert_eq!(InfoStream::written_backup(&InfoStream::default().build()), None);
+        assert_eq!(InfoStream::written_backup(&at(1_000_000_000)[..59]), None);
     }
 
     #[test]

@@ -21,12 +21,17 @@ impl Open {
         Ok(rest[..rest.len().min(length)].to_vec())
     }
 
-    /// Stores the Finder info that the data contain. Waits for clients that have the file's
+    /// Stores the Finder info and the backup time that the data contain. Waits for clients that have the file's
     /// attributes in their caches.
     pub(super) async fn write_info(&self, offset: u64, data: &[u8]) -> Result<()> {
         let written = InfoStream::written(offset, data).map_err(|_| Error::Invalid)?;
         let Some(finder_info) = written else { return Ok(()) };
-        self.change_metadata(|metadata| metadata.set_finder_info(finder_info)).await
+        let backup = InfoStream::written_backup(data);
+        self.change_metadata(|metadata| {
+            metadata.set_finder_info(finder_info);
+            metadata.times.backup = backup.or(metadata.times.backup);
+        })
+        .await
     }
 
     pub(super) async fn sync_info(&self) -> Result<()> {

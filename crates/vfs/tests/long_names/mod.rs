@@ -200,6 +200,31 @@ async fn the_sidecar_follows_its_file() {
     }
 }
 
+/// The fork is made by one link, which is then removed: it comes to the other one through the server's own folder.
+#[tokio::test]
+async fn a_fork_comes_to_another_link_with_a_long_name() {
+    for disk in Disk::both() {
+        let (one, two) = (long('犬'), long('猫'));
+        for other in ["c", &two] {
+            disk.scene.make(&one).unwrap();
+            disk.scene.link(&one, other).unwrap();
+            let fork = disk.fork(other).await;
+            fork.write_at(0, Bytes::from_static(b"resource"), Stability::Unstable).await.unwrap();
+            fork.close().await.unwrap();
+            disk.scene.remove(other).unwrap();
+            let fork = disk.fork(&one).await;
+            assert_eq!(fork.size().await, Ok(8));
+            fork.write_at(8, Bytes::from_static(b"s"), Stability::Unstable).await.unwrap();
+            fork.close().await.unwrap();
+            let beside = vec![format!("._{}", on_host(&one)), on_host(&one)];
+            let mut raw = disk.raw_names();
+            raw.retain(|name| !name.starts_with(".fourfold"));
+            assert_eq!((disk.scene.names(), raw), (vec![one.clone()], beside));
+            disk.scene.remove(&one).unwrap();
+        }
+    }
+}
+
 #[test]
 fn a_local_program_that_renames_or_copies_the_file_gives_it_its_name() {
     for disk in Disk::both() {

@@ -61,7 +61,6 @@ fn checked(name: &[u8]) -> Result<&[u8], Status> {
     match name {
         b".." => Err(Status::ACCES),
         _ if name.contains(&0) => Err(Status::NOENT),
-        _ if name.len() > protocol::NAME_LIMIT => Err(Status::NAMETOOLONG),
         _ => Ok(name),
     }
 }

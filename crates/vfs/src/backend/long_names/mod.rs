@@ -48,6 +48,11 @@ impl LongNames {
         wrapped(&self.heard, found)
     }
 
+    /// Something may be moved from there to a long name.
+    fn folder(&self, folder: Arc<dyn Object>) -> Arc<dyn Object> {
+        Arc::new(LongFolder::new(self.heard.clone(), folder))
+    }
+
     /// A path of names on the host as whole names.
     fn whole_path(&self, mut path: Vec<Vec<u8>>) -> Option<Vec<Vec<u8>>> {
         if !path.iter().any(|name| is_shortened(name)) {
@@ -93,11 +98,11 @@ impl Backend for LongNames {
     }
 
     fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
-        self.inner.homes(key)
+        Ok(self.inner.homes(key)?.into_iter().map(|home| self.folder(home)).collect())
     }
 
     fn above(&self) -> Vec<Arc<dyn Object>> {
-        self.inner.above()
+        self.inner.above().into_iter().map(|above| self.folder(above)).collect()
     }
 
     fn has_mounts(&self) -> bool {

@@ -70,7 +70,9 @@ fn a_name_of_255_characters_is_made_found_moved_and_removed() {
     s.link(&file, &s.root, &one).unwrap();
     assert_eq!(s.attributes(&file).nlink, 2);
     let folder = characters("\u{5c71}");
-    s.mkdir(&s.root, &folder, mode(0o755)).unwrap();
+    let made = s.mkdir(&s.root, &folder, mode(0o755)).unwrap();
+    let path = format!("/share/{}", String::from_utf8(folder.clone()).unwrap());
+    assert_eq!(Session::mounted(s.client.clone(), &path).root, made.handle);
     assert_eq!(s.symlink(&s.root, &characters("x"), b"x").map(drop), Ok(())); // 100 bytes
     assert_eq!(s.symlink(&s.root, &characters("\u{6d77}"), b"x").err().unwrap().status, Status::NAMETOOLONG);
     s.remove(&s.root, &one).unwrap();

@@ -1,0 +1,230 @@
+//! What is written and read: every kind of metadata of Macs, DOS and Unix.
+
+use vfs::mac::FinderInfo;
+use vfs::mac::plist;
+
+/// What of a file is written or read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Aspect {
+    /// 32 bytes of Finder info.
+    FinderInfo,
+    /// The resource fork.
+    Fork,
+    /// The Finder comment.
+    Comment,
+    /// A named stream, which is an extended attribute of Macs.
+    Attribute(&'static str),
+    /// An extended attribute of OS/2 and Windows.
+    Ea(&'static str),
+    Created,
+    Modified,
+    Accessed,
+    Backup,
+    Hidden,
+    System,
+    Archive,
+    /// Nobody may write it: Windows' read-only, a Mac's lock, a mode without rights to write.
+    ReadOnly,
+    /// A Mac's locks against renaming and removing.
+    RenameLock,
+    DeleteLock,
+    Mode,
+    Owner,
+    /// The target of a symbolic link.
+    Target,
+    /// The number of names.
+    Links,
+    /// Less space than the length.
+    Sparse,
+    /// The file is found by its name.
+    Name,
+}
+
+/// A value of one of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Value {
+    Bytes(Vec<u8>),
+    Text(String),
+    /// Seconds since 1970, and nanoseconds.
+    Time(i64, u32),
+    Number(u64),
+    Flag(bool),
+}
+
+/// What a protocol says of an aspect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Got {
+    Value(Value),
+    /// The file has none.
+    Missing,
+    /// The protocol has no way to tell.
+    Impossible,
+}
+
+/// What the aspect is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Of {
+    File,
+    Folder,
+    /// Writing it makes the file.
+    Itself,
+}
+
+/// A row of the grid.
+#[derive(Debug, Clone)]
+pub(crate) struct Fact {
+    pub(crate) name: &'static str,
+    pub(crate) of: Of,
+    pub(crate) aspect: Aspect,
+    pub(crate) value: Value,
+    /// The bytes of Finder info that count.
+    part: Option<Part>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    First(usize),
+    Label,
+}
+
+/// A date with all digits: 2001-09-09 01:46:41.123456789 UTC.
+const DATE: Value = Value::Time(1_000_000_001, 123_456_789);
+/// A name of 100 characters that take three bytes each.
+const WIDE: &str = "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字";
+/// A name of 255 characters.
+const LONG: &str = "a name as long as Windows and macOS allow, xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+/// The stream in which Macs keep tags, and the one for the comment.
+pub(crate) const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
+pub(crate) const COMMENT: &str = "com.apple.metadata:kMDItemFinderComment";
+
+fn info(kind: [u8; 8], flags: u16, rest: &[u8]) -> Value {
+    let mut bytes = [0; FinderInfo::LEN];
+    bytes[..8].copy_from_slice(&kind);
+    bytes[8..10].copy_from_slice(&flags.to_be_bytes());
+    bytes[10..10 + rest.len()].copy_from_slice(rest);
+    Value::Bytes(bytes.to_vec())
+}
+
+/// Bytes that differ from place to place, so that a part that is missing is noticed.
+fn bytes(length: usize) -> Value {
+    Value::Bytes((0..length).map(|at| (at ^ (at >> 8) ^ 0x5a) as u8).collect())
+}
+
+/// All of them, in the order of the grid.
+pub(crate) fn all() -> Vec<Fact> {
+    use Aspect::*;
+    use Of::*;
+    let fact = |name, of, aspect, value| Fact { name, of, aspect, value, part: None };
+    let tags = plist::write_texts(&["Red\n6".into(), "Wichtig".into()]);
+    let mut facts = vec![
+        Fact {
+            part: Some(Part::First(16)),
+            ..fact(
+                "Finder info: type, creator, position",
+                File,
+                FinderInfo,
+                info(*b"TEXTttxt", 0, &[0, 20, 0, 30]),
+            )
+        },
+        Fact {
+            part: Some(Part::First(16)),
+            ..fact(
+                "Finder info of a folder",
+                Folder,
+                FinderInfo,
+                info([0, 40, 0, 80, 1, 0, 2, 0], 0x0100, &[0, 16, 0, 32]),
+            )
+        },
+        Fact {
+            part: Some(Part::Label),
+            ..fact("label (red)", File, FinderInfo, info(*b"TEXTttxt", 6 << 1, &[]))
+        },
+        fact("tags", File, Attribute(TAGS), Value::Bytes(tags)),
+        fact("comment", File, Comment, Value::Text("Für Grace: bitte prüfen".into())),
+        fact("comment of a folder", Folder, Comment, Value::Text("Entwürfe".into())),
+        fact("resource fork, 1 kB", File, Fork, bytes(1000)),
+        fact("resource fork, 300 kB", File, Fork, bytes(300_000)),
+        fact("stream or attribute, 100 bytes", File, Attribute("com.example.note"), bytes(100)),
+        fact("stream or attribute, 3,000 bytes", File, Attribute("com.example.page"), bytes(3000)),
+        fact("stream or attribute, 100 kB", File, Attribute("com.example.book"), bytes(100_000)),
+        fact("attribute of a folder", Folder, Attribute("com.example.note"), bytes(100)),
+        fact("EA of OS/2 and Windows", File, Ea("NOTE"), bytes(100)),
+        fact("created", File, Created, DATE),
+        fact("created, a folder", Folder, Created, DATE),
+        fact("modified", File, Modified, DATE),
+        fact("accessed", File, Accessed, DATE),
+        fact("backed up", File, Backup, DATE),
+        fact("hidden", File, Hidden, Value::Flag(true)),
+        fact("system", File, System, Value::Flag(true)),
+        fact("to be archived", File, Archive, Value::Flag(true)),
+        fact("read-only, locked", File, ReadOnly, Value::Flag(true)),
+        fact("locked against renaming", File, RenameLock, Value::Flag(true)),
+        fact("locked against removing", File, DeleteLock, Value::Flag(true)),
+        fact("mode 0640", File, Mode, Value::Number(0o640)),
+        fact("owner 12345", File, Owner, Value::Number(12_345)),
+        fact("symbolic link", Itself, Target, Value::Text("target-of-a-link".into())),
+        fact("hard links", File, Links, Value::Number(2)),
+        fact("sparse", Itself, Sparse, Value::Flag(true)),
+    ];
+    let names: [(&'static str, &'static str); 6] = [
+        ("name with accents, composed", "Caf\u{e9} Mu\u{308}ller \u{e4}"),
+        ("name with accents, decomposed", "Cafe\u{301} a\u{308}"),
+        ("name of 255 characters", LONG),
+        ("name of 100 characters, 300 bytes", WIDE),
+        ("name that Windows forbids", "what? \"a\"*<b>|c"),
+        ("name with a space at the end", "the end "),
+    ];
+    facts.extend(names.map(|(title, name)| fact(title, Itself, Name, Value::Text(name.into()))));
+    facts
+}
+
+impl Fact {
+    /// The part of a value that counts.
+    pub(crate) fn counts(&self, value: &Value) -> Value {
+        match (self.part, value) {
+            (Some(Part::First(length)), Value::Bytes(bytes)) => {
+                Value::Bytes(bytes[..length.min(bytes.len())].to_vec())
+            }
+            (Some(Part::Label), Value::Bytes(bytes)) => {
+                Value::Number(bytes.get(9).map_or(0, |flags| u64::from(flags >> 1 & 7)))
+            }
+            _ => value.clone(),
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const SHOWN: usize = 16;
+        match self {
+            Self::Bytes(bytes) => {
+                let shown = &bytes[..bytes.len().min(SHOWN)];
+                shown.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
+                if bytes.len() > SHOWN { write!(f, "… ({} bytes)", bytes.len()) } else { Ok(()) }
+            }
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Time(secs, nanos) => match jiff::Timestamp::new(*secs, *nanos as i32) {
+                Ok(time) => write!(f, "{time}"),
+                Err(_) => write!(f, "{secs}.{nanos:09}"),
+            },
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Flag(flag) => f.write_str(if *flag { "yes" } else { "no" }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_long_names_are_as_long_as_they_say() {
+        assert_eq!((LONG.len(), WIDE.chars().count(), WIDE.len()), (255, 100, 300));
+    }
+
+    #[test]
+    fn the_label_is_three_bits_of_the_flags() {
+        let label = all().into_iter().find(|fact| fact.name.starts_with("label")).unwrap();
+        assert_eq!(label.counts(&label.value), Value::Number(6));
+    }
+}

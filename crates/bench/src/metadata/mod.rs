@@ -1,0 +1,305 @@
+//! Which metadata a server keeps: each kind is written by each protocol, and read by each.
+//!
+//! ```text
+//! for each kind, each writer:   a new file ─► put ─► every protocol gets ─► the file is removed
+//! ```
+//!
+//! All is done in a folder of its own. No other file is looked at.
+
+mod fact;
+mod report;
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+pub(crate) use self::fact::{Aspect, COMMENT, Got, Value};
+use self::fact::{Fact, Of, all};
+use crate::session::{Connector, How, Reach, Session};
+use crate::{Error, Protocol, Result, Target};
+
+/// A client that writes and reads metadata.
+pub(crate) trait Peer: Session {
+    /// Sets it. `false`: the protocol has no way to.
+    fn put(&mut self, path: &str, aspect: Aspect, value: &Value) -> Result<bool>;
+
+    fn get(&mut self, path: &str, aspect: Aspect) -> Result<Got>;
+
+    /// The path by which the protocol names a file that was made by this name.
+    fn named(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
+    /// Removes what stays of a file on a server that does not know that it belongs to the file.
+    fn sweep(&mut self, _path: &str) {}
+}
+
+/// What became of a value on its way from one protocol to another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "is")]
+pub enum Cell {
+    /// It is the same.
+    Kept {
+        /// The digits of a date that are left.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        to: Option<&'static str>,
+    },
+    /// It is another one.
+    Changed {
+        /// What was written.
+        wrote: String,
+        /// What was read.
+        read: String,
+    },
+    /// It is not there.
+    Lost,
+    /// The protocol that reads has no way to tell.
+    Impossible,
+    /// The protocol that reads fails.
+    Failed {
+        /// Why.
+        why: String,
+    },
+}
+
+/// What was written by one protocol.
+#[derive(Debug, Clone, Serialize)]
+pub struct Row {
+    /// The kind of metadata.
+    pub what: &'static str,
+    /// The protocol that has written it.
+    pub by: Protocol,
+    /// Why it was not written: the server refuses it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refused: Option<String>,
+    /// What each protocol reads, in the order of the targets.
+    pub cells: Vec<Cell>,
+}
+
+/// All that was written and read.
+#[derive(Debug, Clone, Serialize)]
+pub struct Grid {
+    /// The command, without passwords.
+    pub command: String,
+    /// The URLs, without passwords.
+    pub targets: Vec<String>,
+    /// Their protocols.
+    pub protocols: Vec<Protocol>,
+    /// What the clients have agreed on with the server.
+    pub agreed: Vec<String>,
+    /// The rows; kinds that no protocol here can write have none.
+    pub rows: Vec<Row>,
+    /// What could not be removed, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
+}
+
+/// Writes and reads all kinds of metadata. `watch` is called with the progress, and answers false to end.
+///
+/// # Errors
+/// A server cannot be reached or refuses the login, the URLs are not of one folder, or the folder cannot be made.
+pub fn verify(
+    targets: &[Target],
+    command: String,
+    timeout: Duration,
+    watch: &mut dyn FnMut(usize, usize) -> bool,
+) -> Result<Grid> {
+    let mut peers = targets.iter().map(|target| peer(target, timeout)).collect::<Result<Vec<_>>>()?;
+    let folder = work_folder()?;
+    peers[0].make_folder(&folder).map_err(|error| at(&targets[0], error))?;
+    let done = rows(targets, &mut peers, &folder, watch);
+    let removed = peers[0].remove_folder(&folder);
+    let rows = done?;
+    let left = removed.err().map(|error| {
+        format!("the folder {folder} stays on the server, because it cannot be removed: {error}")
+    });
+    Ok(Grid {
+        command,
+        targets: targets.iter().map(ToString::to_string).collect(),
+        protocols: targets.iter().map(|target| target.protocol).collect(),
+        agreed: peers.iter().map(|peer| peer.agreed()).collect(),
+        rows,
+        left,
+    })
+}
+
+fn peer(target: &Target, timeout: Duration) -> Result<Box<dyn Peer>> {
+    let connector = Connector::new(target.clone(), Reach::direct(timeout), 1, 0);
+    connector.peer().map_err(|error| at(target, error))
+}
+
+fn at(target: &Target, error: Error) -> Error {
+    Error::Other(format!("{target}: {error}"))
+}
+
+/// A name that no file has.
+fn work_folder() -> Result<String> {
+    let mut random = [0; 6];
+    getrandom::fill(&mut random).map_err(|error| Error::Other(error.to_string()))?;
+    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("fourfold-verify-{digits}"))
+}
+
+fn rows(
+    targets: &[Target],
+    peers: &mut [Box<dyn Peer>],
+    folder: &str,
+    watch: &mut dyn FnMut(usize, usize) -> bool,
+) -> Result<Vec<Row>> {
+    for (target, peer) in targets.iter().zip(&mut *peers) {
+        peer.list(folder).map_err(|error| {
+            Error::Other(format!(
+                "{target} does not show the folder {folder} that {} has made: do the URLs name one folder? ({error})",
+                targets[0]
+            ))
+        })?;
+    }
+    let facts = all();
+    let (mut rows, total) = (Vec::new(), facts.len() * peers.len());
+    for (number, fact) in facts.iter().enumerate() {
+        for (writer, target) in targets.iter().enumerate() {
+            if !watch(number * peers.len() + writer, total) {
+                return Err(Error::Stopped);
+            }
+            let path = format!("{folder}/{number}-{}", target.protocol);
+            rows.extend(row(peers, writer, &path, fact)?.map(|(refused, cells)| Row {
+                what: fact.name,
+                by: target.protocol,
+                refused,
+                cells,
+            }));
+        }
+    }
+    Ok(rows)
+}
+
+/// `None`: the writer's protocol has no way to write it.
+type Written = Option<(Option<String>, Vec<Cell>)>;
+
+fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> Result<Written> {
+    let (path, above) = match (fact.aspect, &fact.value) {
+        (Aspect::Name, Value::Text(name)) => (format!("{path}/{name}"), Some(path)),
+        _ => (path.to_owned(), None),
+    };
+    if let Some(above) = above {
+        peers[writer].make_folder(above)?;
+    }
+    let made = make(&mut *peers[writer], &path, fact.of);
+    let written = made.and_then(|()| peers[writer].put(&path, fact.aspect, &fact.value));
+    let done = match written {
+        Ok(false) => None,
+        Ok(true) => Some((None, peers.iter_mut().map(|peer| cell(&mut **peer, &path, fact)).collect())),
+        Err(error) if error.ends_session() => return Err(error),
+        Err(error) => Some((Some(told(&error, &path)), Vec::new())),
+    };
+    clear(peers, writer, &path, fact);
+    if let Some(above) = above {
+        let _ = peers[writer].remove_folder(above); // what stays is told at the end
+    }
+    Ok(done)
+}
+
+fn make(peer: &mut dyn Peer, path: &str, of: Of) -> Result<()> {
+    match of {
+        Of::Folder => peer.make_folder(path),
+        Of::File => {
+            let file = peer.open(path, How::Create)?;
+            peer.close(file)
+        }
+        Of::Itself => Ok(()),
+    }
+}
+
+/// Removes what was made. What stays is told when the folder cannot be removed.
+fn clear(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) {
+    if matches!(fact.aspect, Aspect::ReadOnly | Aspect::RenameLock | Aspect::DeleteLock) {
+        let _ = peers[writer].put(path, fact.aspect, &Value::Flag(false));
+    }
+    if fact.aspect == Aspect::Links {
+        let _ = peers[writer].remove(&second_name(path));
+    }
+    let order = std::iter::once(writer).chain((0..peers.len()).filter(|peer| *peer != writer));
+    for peer in order.collect::<Vec<_>>() {
+        let removed = match fact.of {
+            Of::Folder => peers[peer].remove_folder(path),
+            _ => {
+                let named = peers[peer].named(path);
+                peers[peer].remove(&named)
+            }
+        };
+        if removed.is_ok() {
+            break;
+        }
+    }
+    peers.iter_mut().for_each(|peer| peer.sweep(path));
+}
+
+/// The other name of a file with two.
+pub(crate) fn second_name(path: &str) -> String {
+    format!("{path}-2")
+}
+
+/// An error without the path, which is long and says nothing.
+fn told(error: &Error, path: &str) -> String {
+    error.to_string().replace(path, "the file")
+}
+
+fn cell(peer: &mut dyn Peer, path: &str, fact: &Fact) -> Cell {
+    let wrote = fact.counts(&fact.value);
+    match peer.get(path, fact.aspect) {
+        Ok(Got::Impossible) | Err(Error::Unsupported(_)) => Cell::Impossible,
+        Ok(Got::Missing) => Cell::Lost,
+        Ok(Got::Value(value)) => compared(&wrote, &fact.counts(&value)),
+        Err(Error::Missing(_)) => Cell::Lost,
+        Err(error) => Cell::Failed { why: told(&error, path) },
+    }
+}
+
+/// Nanoseconds that dates may be rounded down to.
+const STEPS: [(u32, &str); 4] =
+    [(100, "100 ns"), (1000, "1 µs"), (1_000_000, "1 ms"), (1_000_000_000, "1 s")];
+
+fn compared(wrote: &Value, read: &Value) -> Cell {
+    if wrote == read {
+        return Cell::Kept { to: None };
+    }
+    if let (Value::Time(wrote, nanos), Value::Time(read, rest)) = (wrote, read)
+        && wrote == read
+        && let Some((_, to)) = STEPS.iter().find(|(step, _)| nanos - nanos % step == *rest)
+    {
+        return Cell::Kept { to: Some(to) };
+    }
+    let is_nothing = match read {
+        Value::Bytes(bytes) => bytes.iter().all(|byte| *byte == 0),
+        Value::Text(text) => text.is_empty(),
+        Value::Flag(flag) => !flag,
+        Value::Number(number) => *number == 0,
+        Value::Time(..) => false,
+    };
+    match is_nothing {
+        true => Cell::Lost,
+        false => Cell::Changed { wrote: wrote.to_string(), read: read.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_date_with_fewer_digits_is_kept_and_another_one_is_not() {
+        let wrote = Value::Time(7, 123_456_789);
+        let to = |nanos| compared(&wrote, &Value::Time(7, nanos));
+        assert_eq!(to(123_456_700), Cell::Kept { to: Some("100 ns") });
+        assert_eq!(to(0), Cell::Kept { to: Some("1 s") });
+        assert!(matches!(to(5), Cell::Changed { .. }));
+        assert!(matches!(compared(&wrote, &Value::Time(8, 0)), Cell::Changed { .. }));
+    }
+
+    #[test]
+    fn nothing_is_lost_and_something_else_is_changed() {
+        assert_eq!(compared(&Value::Flag(true), &Value::Flag(false)), Cell::Lost);
+        assert_eq!(compared(&Value::Bytes(vec![1, 2]), &Value::Bytes(vec![0, 0])), Cell::Lost);
+        assert!(matches!(compared(&Value::Number(2), &Value::Number(1)), Cell::Changed { .. }));
+    }
+}

@@ -1,0 +1,228 @@
+//! Metadata as Macs write and read it over AFP: parameters, forks, extended attributes, the desktop database.
+
+use ::afp::client::ROOT;
+use ::afp::wire::desktop::{AddComment, Comment, OfFile, OpenDt, OpenDtReply};
+use ::afp::wire::directory::{Place, SetParms};
+use ::afp::wire::{DirBitmap, FileBitmap, Path, SetParameters, UnixPrivileges, attribute, command};
+use vfs::mac::FinderInfo;
+use vfs::names::{decode_mac_roman, encode_mac_roman};
+use wire::{Reader, Writer};
+
+use super::{Afp, malformed};
+use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::session::{How, Session};
+use crate::{Error, Result};
+
+/// Seconds from 1970 to 2000.
+const EPOCH: i64 = 946_684_800;
+/// A date that was never set: Apple Filing Protocol Reference, "Date-Time Values".
+const NEVER: i32 = i32::MIN;
+/// Bytes of one read or write.
+const PIECE: usize = 64 << 10;
+/// The longest fork or attribute that is read.
+const LONGEST: usize = 4 << 20;
+/// Set the bits, or clear them.
+const SET: u16 = 0x8000;
+/// The bits of "AFP File Attributes" against writing.
+const WRITE_INHIBIT: u16 = 0x20;
+
+impl Peer for Afp {
+    fn put(&mut self, path: &str, aspect: Aspect, value: &Value) -> Result<bool> {
+        let mut set = SetParameters::default();
+        let seconds = |value: &Value| match value {
+            Value::Time(secs, _) => i32::try_from(secs - EPOCH).ok(),
+            _ => None,
+        };
+        match (aspect, value) {
+            (Aspect::FinderInfo, Value::Bytes(bytes)) => {
+                set.finder_info = Some(*FinderInfo::from_prefix(bytes).as_bytes());
+            }
+            (Aspect::Fork, Value::Bytes(bytes)) => return self.put_fork(path, bytes).map(|()| true),
+            (Aspect::Comment, Value::Text(text)) => return self.put_comment(path, text).map(|()| true),
+            (Aspect::Attribute(name), Value::Bytes(bytes)) => {
+                return self.set_attribute(path, name, bytes).map(|()| true);
+            }
+            (Aspect::Created, _) => set.created = seconds(value),
+            (Aspect::Modified, _) => set.modified = seconds(value),
+            (Aspect::Backup, _) => {
+                // SMB clients see it beside Finder info only.
+                let mut info = FinderInfo::NONE;
+                info.set_type(*b"TEXT", *b"ttxt");
+                (set.backup, set.finder_info) = (seconds(value), Some(*info.as_bytes()));
+            }
+            (Aspect::Mode, Value::Number(mode)) => {
+                let (_, unix) = self.unix(path)?;
+                set.unix = Some(UnixPrivileges { mode: *mode as u32, ..unix });
+            }
+            (Aspect::Name, _) => {
+                let file = self.open(path, How::Create)?;
+                return self.close(file).map(|()| true);
+            }
+            (_, Value::Flag(on)) => match bits(aspect) {
+                Some(bits) => set.attributes = Some(if *on { bits | SET } else { bits }),
+                None => return Ok(false),
+            },
+            _ => return Ok(false),
+        }
+        self.set(path, &set)?;
+        Ok(true)
+    }
+
+    fn get(&mut self, path: &str, aspect: Aspect) -> Result<Got> {
+        let date = |seconds: i32| match seconds {
+            NEVER => Got::Missing,
+            seconds => Got::Value(Value::Time(i64::from(seconds) + EPOCH, 0)),
+        };
+        Ok(match aspect {
+            Aspect::FinderInfo => {
+                let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
+                Got::Value(Value::Bytes(bytes))
+            }
+            Aspect::Fork => match self.fork(path, true)? {
+                bytes if bytes.is_empty() => Got::Missing,
+                bytes => Got::Value(Value::Bytes(bytes)),
+            },
+            Aspect::Comment => self.comment(path)?,
+            Aspect::Attribute(name) => self.value(path, name)?,
+            Aspect::Created => date(self.number(path, FileBitmap::CREATED, DirBitmap::CREATED)?),
+            Aspect::Modified => date(self.number(path, FileBitmap::MODIFIED, DirBitmap::MODIFIED)?),
+            Aspect::Backup => date(self.number(path, FileBitmap::BACKUP, DirBitmap::BACKUP)?),
+            Aspect::Mode => Got::Value(Value::Number(u64::from(self.unix(path)?.1.mode & 0o7777))),
+            Aspect::Owner => Got::Value(Value::Number(u64::from(self.unix(path)?.1.user))),
+            Aspect::Target => {
+                let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
+                if !FinderInfo::from_prefix(&bytes).is_symlink() {
+                    return Ok(Got::Missing);
+                }
+                let target = self.fork(path, false)?;
+                Got::Value(Value::Text(String::from_utf8_lossy(&target).into_owned()))
+            }
+            Aspect::Name => {
+                self.stat(path)?;
+                let name = path.rsplit('/').next().unwrap_or_default();
+                Got::Value(Value::Text(name.into()))
+            }
+            _ => match bits(aspect) {
+                Some(bits) => {
+                    let bytes = self.parameters(path, FileBitmap::ATTRIBUTES, DirBitmap::ATTRIBUTES)?;
+                    let found = Reader::new(&bytes).u16_be().map_err(malformed)?;
+                    Got::Value(Value::Flag(found & bits != 0))
+                }
+                None => Got::Impossible,
+            },
+        })
+    }
+}
+
+/// The bits of "AFP File Attributes".
+fn bits(aspect: Aspect) -> Option<u16> {
+    Some(match aspect {
+        Aspect::Hidden => 0x01,
+        Aspect::System => 0x04,
+        Aspect::ReadOnly => WRITE_INHIBIT,
+        Aspect::Archive => 0x40,
+        Aspect::RenameLock => 0x80,
+        Aspect::DeleteLock => 0x100,
+        _ => return None,
+    })
+}
+
+impl Afp {
+    fn set(&mut self, path: &str, set: &SetParameters) -> Result<()> {
+        let name = self.path(path);
+        let place = Place { volume: self.volume, folder: ROOT, path: Path::utf8(name.as_bytes()) };
+        let request = SetParms { place, bitmap: set.bitmap(), parameters: &set.to_bytes() };
+        self.call(command::SET_FILE_DIR_PARMS, path, |w| request.encode(w)).map(drop)
+    }
+
+    fn parameters(&mut self, path: &str, files: FileBitmap, folders: DirBitmap) -> Result<Vec<u8>> {
+        let name = self.path(path);
+        let found = self.client.parameters((self.volume, ROOT, &name), files, folders);
+        found.map(|(_, bytes)| bytes).map_err(|error| self.said(error, path))
+    }
+
+    fn number(&mut self, path: &str, files: FileBitmap, folders: DirBitmap) -> Result<i32> {
+        Reader::new(&self.parameters(path, files, folders)?).i32_be().map_err(malformed)
+    }
+
+    /// The UNIX privileges, before and after decoding.
+    fn unix(&mut self, path: &str) -> Result<(Vec<u8>, UnixPrivileges)> {
+        let bytes = self.parameters(path, FileBitmap::UNIX_PRIVILEGES, DirBitmap::UNIX_PRIVILEGES)?;
+        let unix = UnixPrivileges::decode(&mut Reader::new(&bytes)).map_err(malformed)?;
+        Ok((bytes, unix))
+    }
+
+    fn put_fork(&mut self, path: &str, bytes: &[u8]) -> Result<()> {
+        let file = self.open_fork(path, How::Write)?;
+        let fork = *self.files.get(file)?;
+        let mut done = Ok(());
+        for (number, piece) in bytes.chunks(PIECE).enumerate() {
+            let written = self.client.write(fork, (number * PIECE) as i64, piece);
+            done = done.and(written.map_err(|error| self.said(error, path)));
+        }
+        self.close(file)?;
+        done
+    }
+
+    fn fork(&mut self, path: &str, resource: bool) -> Result<Vec<u8>> {
+        let name = self.path(path);
+        let file = self.open_either(path, &name, resource, How::Read)?;
+        let fork = *self.files.get(file)?;
+        let mut all = Vec::new();
+        let done = loop {
+            match self.client.read(fork, all.len() as i64, PIECE as i64) {
+                Ok(bytes) if bytes.is_empty() || all.len() > LONGEST => break Ok(()),
+                Ok(bytes) => all.extend(bytes),
+                Err(error) => break Err(self.said(error, path)),
+            }
+        };
+        self.close(file)?;
+        done.map(|()| all)
+    }
+
+    /// An extended attribute, in as many pieces as the server makes of it.
+    fn value(&mut self, path: &str, name: &str) -> Result<Got> {
+        let place = self.path(path);
+        let request = attribute::Get {
+            volume: self.volume,
+            directory: ROOT,
+            bitmap: attribute::Bitmap::default(),
+            offset: 0,
+            count: u64::MAX,
+            max_reply: LONGEST as u32,
+            path: Path::utf8(place.as_bytes()),
+            name: name.as_bytes(),
+        };
+        let answer = match self.call(command::GET_EXT_ATTR, path, |w| request.encode(w)) {
+            Err(Error::Missing(_)) => return Ok(Got::Missing),
+            Err(Error::Other(why)) if why.contains("MISC_ERROR") => return Ok(Got::Missing),
+            other => other?,
+        };
+        let reply = attribute::Reply::decode(&mut Reader::new(&answer)).map_err(malformed)?;
+        Ok(reply.bytes.map_or(Got::Missing, |bytes| Got::Value(Value::Bytes(bytes.to_vec()))))
+    }
+
+    fn desktop(&mut self) -> Result<u16> {
+        let request = OpenDt { volume: self.volume };
+        let reply = self.call(command::OPEN_DT, "the desktop database", |w| request.encode(w))?;
+        Ok(OpenDtReply::decode(&mut Reader::new(&reply)).map_err(malformed)?.desktop)
+    }
+
+    fn put_comment(&mut self, path: &str, text: &str) -> Result<()> {
+        let (desktop, place, comment) = (self.desktop()?, self.path(path), encode_mac_roman(text));
+        let path_bytes = Path::utf8(place.as_bytes());
+        let request = AddComment { desktop, directory: ROOT, path: path_bytes, comment: &comment };
+        self.call(command::ADD_COMMENT, path, |w: &mut Writer| request.encode(w)).map(drop)
+    }
+
+    fn comment(&mut self, path: &str) -> Result<Got> {
+        let (desktop, place) = (self.desktop()?, self.path(path));
+        let request = OfFile { desktop, directory: ROOT, path: Path::utf8(place.as_bytes()) };
+        let reply = match self.call(command::GET_COMMENT, path, |w| request.encode(w)) {
+            Err(Error::Other(why)) if why.contains("ITEM_NOT_FOUND") => return Ok(Got::Missing),
+            other => other?,
+        };
+        let Comment(comment) = Comment::decode(&mut Reader::new(&reply)).map_err(malformed)?;
+        Ok(Got::Value(Value::Text(decode_mac_roman(comment))))
+    }
+}
