@@ -198,7 +198,7 @@ mod tests {
         let grid = grid();
         assert_eq!(grid.wrong(), 2);
         let text = grid.text();
-        assert!(text.contains("kept, to 1 s  -") && text.contains("refused        refused"), "{text}");
+        assert!(text.contains("kept, to 1 s   -") && text.contains("refused        refused"), "{text}");
         assert!(text.contains("mode, written over nfs, read over nfs: 1 was written, <2> is read"), "{text}");
         assert!(grid.markdown().contains("| mode | nfs | lost | changed |"));
         let html = grid.html();
