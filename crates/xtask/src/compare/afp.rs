@@ -34,7 +34,7 @@ pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
         std::process::exit(2);
     }
     let load = loader::compile_afp()?;
-    samba::unix_users(&process::fresh_folder("compare/users")?, &[(ADA, UID)])?;
+    samba::unix_users(&process::fresh_folder("compare/afp-users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
     Ok(Place { load, folder, peer, host: None })
 }
