@@ -272,7 +272,7 @@ impl Report for Running {
         let told: Option<usize> =
             self.views.iter().filter_map(|view| view.say(text, to)).reduce(|a, b| a + b);
         match told {
-            None if to.is_all() => Ok(vec!["nobody was told: AFP is off".into()]),
+            None if to.is_all() => Ok(vec!["no message was sent, because AFP is off".into()]),
             Some(0) | None if !to.is_all() => Err(vec![
                 "no AFP session is meant; `fourfold status` lists them (other protocols have no messages)"
                     .into(),

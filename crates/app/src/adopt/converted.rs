@@ -258,7 +258,7 @@ impl FileLine {
         }
     }
 
-    /// `None` if it is none of this program's.
+    /// `None` if this program did not write it.
     fn raw(self) -> Option<RawFile> {
         let name = unhex(&self.name).filter(|name| !name.contains(&b'/') && !name.is_empty())?;
         let is_dot = name == b"." || name == b"..";
@@ -275,7 +275,7 @@ impl FileLine {
     }
 }
 
-/// The first line of a journal; `None` if it is none.
+/// The first line of a journal; `None` for another line.
 fn first(path: &Path) -> anyhow::Result<Option<Line>> {
     let mut line = String::new();
     BufReader::new(File::open(path)?.take(1 << 16)).read_line(&mut line)?;

@@ -23,7 +23,7 @@ pub(crate) enum Aspect {
     Hidden,
     System,
     Archive,
-    /// Nobody may write it: Windows' read-only, a Mac's lock, a mode without rights to write.
+    /// The file is read-only for all users: Windows' read-only, a Mac's lock, a mode without rights to write.
     ReadOnly,
     /// A Mac's locks against renaming and removing.
     RenameLock,

@@ -78,7 +78,7 @@ impl Naming {
         name
     }
 
-    /// The user of a name: NFS4ERR_BADOWNER if there is none, RFC 7530 5.9.
+    /// The user of a name: NFS4ERR_BADOWNER for an unknown name, RFC 7530 5.9.
     pub(super) fn user(&self, name: &[u8]) -> Result<u32, Status> {
         self.number(name, |accounts, name| accounts.user(name).map(|user| user.uid))
     }

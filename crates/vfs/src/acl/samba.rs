@@ -202,7 +202,7 @@ fn well_known(sid: &[u8], entry: Inherit) -> Option<Who> {
     }
 }
 
-/// The bytes of a SID in text (`S-1-5-21-1-2-3-1000`); `None` if it is none.
+/// The bytes of a SID in text (`S-1-5-21-1-2-3-1000`); `None` for any other text.
 pub fn sid_of_text(text: &str) -> Option<Box<[u8]>> {
     let mut numbers = text.strip_prefix("S-1-")?.split('-');
     let authority: u64 = numbers.next()?.parse().ok().filter(|number| *number < 1 << 48)?;

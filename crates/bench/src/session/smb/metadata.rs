@@ -54,7 +54,7 @@ impl Peer for Smb {
                 self.put_basic(path, |basic| basic.last_access_time = nt(value))?
             }
             (Aspect::Backup, Value::Time(secs, _)) => {
-                // Finder info of zeros means that there is none: the stream would be removed.
+                // A server removes the stream if all bytes of the Finder info are zero.
                 let mut finder_info = FinderInfo::NONE;
                 finder_info.set_type(*b"TEXT", *b"ttxt");
                 let backup = Some(vfs::Time { secs: *secs, nanos: 0 });
@@ -190,7 +190,7 @@ impl Smb {
         done
     }
 
-    /// A named stream; `None` if there is none, or an empty one.
+    /// A named stream; `None` if the stream is missing or empty.
     fn stream(&mut self, path: &str, name: &str) -> Result<Option<Vec<u8>>> {
         let name = String::from_utf8_lossy(&Map::Sfm.encode(name.as_bytes())).into_owned();
         let change = |request: &mut create::Request<'_>| {

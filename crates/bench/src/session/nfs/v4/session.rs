@@ -117,7 +117,7 @@ impl Nfs4 {
         }
     }
 
-    /// A slot without a request in flight; waits for a reply if there is none.
+    /// A slot without a request in flight; if all slots are in use, it waits for a reply.
     pub(super) fn free_slot(&mut self) -> Result<usize> {
         if let Some(free) = self.slots.iter().position(|slot| !slot.is_used) {
             return Ok(free);
