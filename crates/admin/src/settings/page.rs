@@ -9,7 +9,7 @@ use super::table::SETTINGS;
 pub const PAGE_TITLE: &str = "# Settings";
 
 const INTRODUCTION: &str = "
-This page is written from the one table in `crates/admin/src/settings/table.rs`, from which the parser, the defaults and
+This page is written from the one table in `crates/admin/src/settings/table/`, from which the parser, the defaults and
 `fourfold serve --help` come too. After a change there: `FOURFOLD_WRITE_DOCS=1 cargo test -p admin --test settings_page`.
 
 The settings file is TOML. `fourfold serve` and `fourfold check` read the one named with `--config`, else `fourfold.toml`

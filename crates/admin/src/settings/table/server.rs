@@ -1,0 +1,246 @@
+//! The settings of `[server]`.
+
+use super::super::kind::{AFP_LOGINS, Kind, NFS_VERSIONS};
+use super::super::setting::{Setting, Table, new, port};
+
+use Kind::{Addresses, Bool, Duration, Number, OneOf, Path, Size, SomeOf, Texts, Url};
+use Table::Server;
+
+/// In the order of the documentation.
+pub(super) const SERVER: &[Setting] = &[
+    new(Server, "listen", Addresses, "[\"0.0.0.0\", \"::\"]").restart().flag("listen", "ADDR").says(
+        "Address to listen on; can be given several times.",
+        "The default is every address of the machine. \"127.0.0.1\" keeps everything on this machine.",
+    ),
+    new(Server, "state", Path, "\"/var/lib/fourfold\"")
+        .without_default("`/var/lib/fourfold` for root, else `$XDG_STATE_HOME/fourfold`, which is `~/.local/state/fourfold`")
+        .restart()
+        .flag("state", "DIR")
+        .says(
+            "Folder for the server's own state: identity, accounts, index.",
+            "It is made when it is missing, is readable by its owner only, and must not be put inside a shared folder. The default one \
+             may lie in a shared home folder: clients can neither see nor move it. A folder `.fourfold` that an earlier version \
+             made beside the settings file, or in the current folder, is used as before.",
+        ),
+    port("nfs-port", "2049", "2049 for root, else 12049").says(
+        "Port for NFS, MOUNT, NLM and NSM, over TCP and UDP; 0 picks a free one, off turns it off.",
+        "One open port is enough for a client that is told so (`port=N,mountport=N`).",
+    ),
+    port("smb-port", "445", "445 for root, else 10445")
+        .says("Port for SMB; 0 picks a free one, off turns it off.", ""),
+    port("afp-port", "548", "548 for root, else 10548")
+        .says("Port for AFP over TCP; 0 picks a free one, off turns it off.", ""),
+    port("iscsi-port", "3260", "3260 for root, else 13260")
+        .says("Port for iSCSI; 0 picks a free one, off turns it off.", ""),
+    port("portmap-port", "111", "111 for root, else 10111").says(
+        "Port for portmap (rpcbind); 0 picks a free one, off turns it off.",
+        "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \
+         instead. Kernel clients ask port 111 and no other for the lock service.",
+    ),
+    new(Server, "admin-port", Kind::Port, "8443").without_default("off").restart().flag("admin-port", "PORT").says(
+        "Port for the API over HTTPS and for metrics; 0 picks a free one.",
+        "Programs identify themselves by tokens: `fourfold token create NAME`. docs/api.md describes the requests.",
+    ),
+    new(Server, "admin-listen", Addresses, "[\"127.0.0.1\", \"::1\"]").restart().says(
+        "The addresses of the API. The default is this machine only.",
+        "",
+    ),
+    new(Server, "admin-tls", Bool, "true").restart().says(
+        "The API is encrypted.",
+        "It can be turned off for clients on this machine only.",
+    ),
+    new(Server, "admin-certificate", Kind::File, "\"/etc/ssl/storage.pem\"")
+        .without_default("one that the server makes for itself, `api-certificate.pem` in the state folder")
+        .restart()
+        .says("A file with the certificate of the API and those of its issuers, in PEM.", "A relative path counts from the folder of the settings file."),
+    new(Server, "admin-key", Kind::File, "\"/etc/ssl/private/storage.pem\"")
+        .without_default("that of the server's own certificate")
+        .restart()
+        .says("A file with the private key of `admin-certificate`, in PEM.", ""),
+    new(Server, "nfs-versions", SomeOf(NFS_VERSIONS), "[\"3\", \"4.0\", \"4.1\", \"4.2\"]").says(
+        "The versions of NFS that are served.",
+        "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
+    ),
+    new(Server, "nfs4-domain", Kind::Text, "\"example.com\"").without_default("numbers only").says(
+        "The domain in the names of users and groups over NFSv4: `ada@example.com`.",
+        "It must be the one in `/etc/idmapd.conf` of the clients. Without it they see numbers. Numbers of clients are always understood.",
+    ),
+    new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
+        "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
+        "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
+         `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
+         a realm has the account of the same name (`fourfold user add`). Passwords go on to work. A session ends with its ticket.",
+    ),
+    new(Server, "kerberos-realms", Texts, "[\"EXAMPLE.COM\"]").without_default("those of the keytab").says(
+        "The realms whose users have accounts here.",
+        "Users of other realms that these realms trust cannot log in: their names may be those of other people.",
+    ),
+    new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
+        "Whether SMB clients must sign what they send.",
+        "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \
+         let in as `guests` says, whatever stands here.",
+    ),
+    new(Server, "smb-encryption", OneOf(&["off", "optional", "required"]), "\"optional\"").says(
+        "Whether SMB clients may, or must, encrypt all that they send.",
+        "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
+    ),
+    new(Server, "smb-directory-leases", Bool, "true").says(
+        "SMB 3 clients may cache listings of folders under leases.",
+        "Linux clients that negotiate SMB 3.1.1 never get such leases, because they crash Linux 6.1. Turn this off for \
+         Linux clients that are mounted with `vers=3.0` or `vers=3.02` and without `nohandlecache`. Counts for \
+         connections made afterwards.",
+    ),
+    new(Server, "afp-logins", SomeOf(AFP_LOGINS), "[\"dhx2\", \"srp\"]").says(
+        "How people with an account may log in over AFP.",
+        "`dhx2` and `srp` are for Mac OS X. Older Macs need one of the others, and each of them gives \
+         something away: `cleartext` sends the password as it is; `randnum` and `2-way-randnum` use its first eight \
+         characters and a cipher that is searched in hours; the key that `dhx` agrees on can be computed by who listens. \
+         Name them where you trust the network. Guests are a matter of `guests`.",
+    ),
+    new(Server, "afp-change-password", Bool, "false").says(
+        "People may change the password of their account from a Mac, over AFP.",
+        "It counts for every protocol. Accounts of `--user` cannot be changed.",
+    ),
+    new(Server, "afp-signature", Kind::Identity, "\"00112233445566778899AABBCCDDEEFF\"")
+        .without_default("the server's own, made once and kept in the state folder")
+        .says(
+            "The 16 bytes by which Macs tell AFP servers apart, and their aliases find this one again.",
+            "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",
+        ),
+    new(Server, "afp-greeting", Kind::Text, "\"Backups run at noon.\"").without_default("none").says(
+        "A message that Macs show when a user logs in over AFP.",
+        "Mac OS X shows up to 1000 bytes of it, older systems up to 199 characters.",
+    ),
+    new(Server, "iscsi-name", Kind::IscsiName, "\"iqn.2026-11.com.example.storage\"")
+        .without_default("`iqn.2026-11.local.fourfold-` and the first eight digits of the server's id")
+        .says(
+            "What the names of iSCSI targets begin with: `NAME:share.lun`.",
+            "Set it to a name under a domain of yours, or to take over from another server. Initiators remember targets \
+             by their names: after a change they must log in anew.",
+        ),
+    new(Server, "iscsi-account", Kind::AccountName, "\"storage\"").without_default("none").says(
+        "The account with whose CHAP secret the server proves itself to initiators that ask (mutual CHAP).",
+        "Make it with `fourfold user add NAME --chap-secret`, and give the initiators that name and secret as the \
+         target's. No client needs to log in with it.",
+    ),
+    new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
+        "Whether the server is announced, to Macs by Bonjour (mDNS) and to Windows by WS-Discovery: auto, on or off.",
+        "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \
+         to this machine.",
+    ),
+    new(Server, "bonjour-name", Kind::Text, "\"Studio\"").without_default("the host's name").says(
+        "The server's name as Macs list it, and as AFP clients are told it.",
+        "It may have spaces and is cut to 58 bytes. Where another machine has the same, a number is added.",
+    ),
+    new(Server, "default-user", Kind::AccountName, "\"ada\"")
+        .without_default("the anonymous user (uid 65534), which has the rights of others")
+        .flag("as", "USER")
+        .says(
+            "The host user of accounts whose name no user of the host has. It is for a server that runs as root.",
+            "A `uid` of the account comes first. A server that does not run as root does everything as its own user.",
+        ),
+    new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
+        .restart()
+        .flag("log-format", "FORMAT")
+        .says("How log lines look: text for people, json for machines.", ""),
+    new(Server, "log-level", OneOf(&["error", "warn", "info", "debug", "trace"]), "\"info\"").restart().says(
+        "The least severe level that is logged.",
+        "The environment variable FOURFOLD_LOG overrides it, and can name parts of the program: \
+         `FOURFOLD_LOG=warn,nfs=debug`.",
+    ),
+    new(Server, "audit-log", Kind::File, "\"/var/log/fourfold/audit.log\"")
+        .without_default("`audit.log` in the state folder")
+        .says(
+            "The file of the audit log, which has a line for each operation on shares with `audit`.",
+            "Its folder must be there. A relative path counts from the folder of the settings file. docs/logs.md describes the lines.",
+        ),
+    new(Server, "audit-log-size", Size, "\"64 MiB\"").says(
+        "How large the file of the audit log gets. Then it is renamed and a new one begins.",
+        "Less than 64 KiB counts as 64 KiB.",
+    ),
+    new(Server, "audit-log-files", Number(1, 1000), "10").says(
+        "How many files of the audit log are kept beside the current one: `audit.log.1` is the newest of them.",
+        "The oldest file is removed.",
+    ),
+    new(Server, "slow-operation", Duration, "\"off\"").example("\"1 s\"").says(
+        "Operations of clients that take longer than this are logged, with where the time went.",
+        "At most 20 lines are written in a minute; others are counted. See docs/logs.md.",
+    ),
+    new(Server, "alert-space", Number(0, 50), "5").says(
+        "Percent of the space of a share's disk: an alert is raised when less is free; 0: never.",
+        "An alert is also raised when less than `snapshot-floor` of the share is free.",
+    ),
+    new(Server, "alert-backup", Duration, "\"7 d\"").says(
+        "An alert is raised when the last backup of a Mac is older than this.",
+        "It counts for backups in shares with `time-machine`.",
+    ),
+    new(Server, "alert-webhook", Url(&["https", "http"]), "\"https://alerts.example.com/fourfold\"")
+        .without_default("none")
+        .says(
+            "Alerts are sent to this URL by POST, as JSON, when they are raised and when they are cleared.",
+            "A request that fails is repeated up to four times within a minute. docs/alerts.md describes the JSON.",
+        ),
+    new(Server, "alert-mail", Url(&["smtps", "smtp"]), "\"smtps://user:password@mail.example.com\"")
+        .without_default("none")
+        .says(
+            "Alerts are sent by mail through this server.",
+            "`smtps://` is encrypted from the start, `smtp://HOST?tls=required` by STARTTLS, `smtp://` not at all. It needs \
+             `alert-mail-from` and `alert-mail-to`. `fourfold check --print` hides the password; protect the settings file.",
+        ),
+    new(Server, "alert-mail-from", Kind::Text, "\"storage@example.com\"")
+        .without_default("none")
+        .says("The sender of mails about alerts.", ""),
+    new(Server, "alert-mail-to", Texts, "[]")
+        .example("[\"ada@example.com\"]")
+        .says("The receivers of mails about alerts.", ""),
+    new(Server, "cache-memory", Size, "\"512 MiB\"")
+        .without_default(
+            "an eighth of the memory that the server may use, at least 64 MiB and at most 16 GiB. The memory is that of the \
+             machine, or of the control group",
+        )
+        .restart()
+        .says(
+            "How much memory all caches of the server may take together.",
+            "`fourfold caches` shows them, and docs/caches.md explains them. While the host is short of memory, the caches \
+             take less.",
+        ),
+    new(Server, "cache-size", Size, "\"256 MiB\"")
+        .without_default("half of `cache-memory`")
+        .says(
+            "How much memory the cache of folders' listings may take, of all shares together.",
+            "A folder takes some 230 bytes for each file while it is listed, and some 50 where only its names are kept, \
+             which is done for folders that do not fit. 256 MiB hold a folder of 1,000,000 files whole. `fourfold caches set \
+             directory=SIZE` changes it in the running server.",
+        ),
+    new(Server, "cache-files", Number(16, 1_000_000), "20000")
+        .without_default("as many as an eighth of `cache-memory` and a sixth of the limit of descriptors allow, at most 100,000")
+        .says(
+            "How many files are kept open between requests of clients that name files by handles and ids.",
+            "A file takes one or two descriptors and some 1,500 bytes, most of them in the host. `fourfold caches set \
+             files=COUNT` changes it in the running server.",
+        ),
+    new(Server, "cache-buffers", Size, "\"48 MiB\"")
+        .without_default("a quarter of `cache-memory`, at most 24 MiB for each event loop")
+        .says(
+            "How much memory buffers for messages may take while they are not in use.",
+            "They are freed after a second without use. `fourfold caches set buffers=SIZE` changes it in the running server.",
+        ),
+    new(Server, "transfer-memory", Size, "\"256 MiB\"")
+        .without_default("an eighth of the memory that the server may use, at least 32 MiB and at most 256 MiB")
+        .restart()
+        .says(
+            "How much memory replies that clients have not received yet, and long messages on their way to the server, may \
+             take, over all clients and protocols.",
+            "A client may have an eighth of it, and 256 KiB before it has logged in. Long requests wait when it is used up. A \
+             client that has received and sent nothing for 3 seconds then loses its connection, the one that holds most \
+             first. What is sent from the page cache takes none. Less than 32 MiB counts as 32 MiB.",
+        ),
+    new(Server, "threads", Number(1, 1024), "4")
+        .without_default("one per processor")
+        .restart()
+        .says("Event loops that serve connections.", ""),
+    new(Server, "grace-period", Number(0, 600), "45").restart().says(
+        "Seconds after a start in which clients may only take back locks they had before.",
+        "Only counts where a client held locks when the server last stopped.",
+    ),
+];

@@ -1,0 +1,250 @@
+//! The settings of shares, and of what stands below them.
+
+use super::super::kind::{Kind, MOST_NUMBER};
+use super::super::setting::{Setting, Table, new};
+
+use Kind::{Bool, Clients, Number, OneOf, Path, Size, Texts};
+use Table::{Client, Lun, Share};
+
+/// In the order of the documentation.
+pub(super) const SHARE: &[Setting] = &[
+    new(Share, "name", Kind::ShareName, "\"Share\"").without_default("").own().says(
+        "The name clients see: the NFS export /NAME, the SMB share and the AFP volume NAME.",
+        "Two names that differ only in upper and lower case count as the same. Names with slashes make a tree: \
+         `studio/video` lies below the share `studio`, which must be there. It inherits the settings that it does not set \
+         itself, and the `[[share.client]]` rules if it has none. SMB and AFP clients see it as `studio_video`.",
+    ),
+    new(Share, "path", Path, "\"/srv/share\"").without_default("").own().says(
+        "The folder to share.",
+        "A share below another one is by default the folder of the last part of its name, in the folder of the other share. \
+         A relative path counts from the folder of the settings file. While the folder is missing or cannot be read, the \
+         share is not served; the other shares are. The server looks for it every 2 seconds. When the folder of a share \
+         that is served is removed, the share ends as soon as no file of it is open.",
+    ),
+    new(Share, "must-be-mounted", Bool, "false").own().says(
+        "The folder must be the root of a mounted file system.",
+        "While no file system is mounted there, the share is not served, and nothing is written to the folder below. Set \
+         it for shares on disks that are mounted late or can be removed. When the disk is unmounted, the share ends for \
+         connected clients within 2 seconds; it comes back when the disk is mounted.",
+    ),
+    new(Share, "comment", Kind::Text, "\"\"")
+        .own()
+        .example("\"Plans and photographs\"")
+        .says("What clients show beside the name (SMB).", ""),
+    new(Share, "nfs", Bool, "true").says("The share is an NFS export.", ""),
+    new(Share, "smb", Bool, "true").says("SMB clients see the share.", ""),
+    new(Share, "afp", Bool, "true").says("AFP clients see the share as a volume.", ""),
+    new(Share, "iscsi", Bool, "true").says("The LUNs of the share are iSCSI targets.", ""),
+    new(Share, "read-only", Bool, "false")
+        .flag("read-only", "")
+        .says("Clients cannot change anything in the share.", "As a flag it counts for every share."),
+    new(Share, "guests", Bool, "false").flag("guest", "").says(
+        "People without an account may enter.",
+        "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide. As a flag it counts for \
+         every share.",
+    ),
+    new(Share, "users", Texts, "[]").example("[\"ada\", \"grace\"]").says(
+        "Accounts that may enter; everyone with an account when this and `groups` are empty.",
+        "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide.",
+    ),
+    new(Share, "groups", Texts, "[]")
+        .example("[\"staff\"]")
+        .says("Unix groups whose members may enter.", "See `users`."),
+    new(Share, "encryption", OneOf(&["optional", "required"]), "\"optional\"").says(
+        "Whether SMB clients must encrypt what they send to and get from the share.",
+        "Required keeps out guests, and clients before SMB 3.0. Other protocols are not concerned: see `protocols`.",
+    ),
+    new(Share, "time-machine", Bool, "false").says(
+        "Macs may back up to the share with Time Machine.",
+        "Give it a share of its own, and set `time-machine-size`: a backup takes all the room there is.",
+    ),
+    new(Share, "time-machine-size", Size, "\"2 TiB\"")
+        .without_default("all of the disk")
+        .own()
+        .says("How large the share is said to be to Macs that back up to it.", ""),
+    new(Share, "time-machine-snapshots", Number(0, 1000), "0").says(
+        "How many snapshots are kept that are taken after sessions of Time Machine; 0: none is taken.",
+        "A session is over when no client has a file of the backup open for writing. The snapshots have names such as \
+         `time-machine-20261123T013400Z`; held ones are never removed. It needs a file system that makes snapshots.",
+    ),
+    new(Share, "volume-id", Kind::Identity, "\"00112233-4455-6677-8899-AABBCCDDEEFF\"")
+        .without_default("the share's own, made once and kept in the state folder")
+        .own()
+        .says(
+            "The id by which Time Machine remembers the share.",
+            "Set it only to take over from another server: Netatalk keeps its own in `afp_voluuid.conf`.",
+        ),
+    new(Share, "afp-password", Kind::VolumePassword, "\"plans\"").without_default("none").says(
+        "What AFP clients are asked when they open the share, beside the account's password.",
+        "All users have the same one, and it is sent in clear: it does not keep attackers out. Every user who can read the \
+         settings file sees it.",
+    ),
+    new(Share, "case-sensitive", Bool, "false").says(
+        "SMB and AFP clients tell \"a\" from \"A\".",
+        "NFS clients always do. When it is false, two names that differ only in case both stay reachable.",
+    ),
+    new(Share, "mac-sidecars", Bool, "true").says(
+        "A Mac's `._name` files are the Mac half of the file `name`, on every protocol.",
+        "They are not listed; looking one up answers the file's Finder info and resource fork, and writing one \
+         changes them. When it is false they are plain files.",
+    ),
+    new(Share, "mac-layout", OneOf(&["netatalk", "samba", "samba-streams"]), "\"netatalk\"").says(
+        "How Finder info, resource forks and named streams are stored that are new.",
+        "What a file has stays in the layout that it has, and a new part of it gets the layout of the file, then that of the \
+         files beside it. This setting counts where neither tells one. \"netatalk\": as Netatalk 3 and 4 with `ea = sys`. \
+         \"samba\": as Samba's fruit by default, with named streams in `user.DosStream`. \"samba-streams\": as Samba with \
+         `fruit:metadata = stream` and `fruit:resource = stream`; a fork that is too large for an attribute goes to `._name`.",
+    ),
+    new(Share, "deny-modes", OneOf(&["strict", "silly-rename", "data-only"]), "\"strict\"").says(
+        "What a client that denies others an access to an open file denies besides reading and writing.",
+        "\"strict\": a Mac over AFP that denies writing also denies removing and renaming the file to clients of SMB and NFS; \
+         another Mac may still rename it. \"silly-rename\": an NFS client may give an open file a name of the form `.nfs*`, \
+         whoever has it open, and remove it by such a name: Linux does so with files that it has open itself. \"data-only\": \
+         a Mac's deny modes concern reading and writing only.",
+    ),
+    new(Share, "read-only-by-mode", Bool, "true").says(
+        "A file whose mode has no right to write is shown as read-only over SMB and as locked over AFP.",
+        "NFS clients and local programs make such a file with `chmod a-w`. SMB and AFP clients can then neither write nor \
+         remove it, until one of them makes it writable, which adds the owner's right to write. Files with an ACL of Windows \
+         or a Mac are not concerned. When it is false, the mode only says who may write.",
+    ),
+    new(Share, "safe-save", Bool, "true").says(
+        "A file that an SMB or NFS client saves by putting a new one in its place keeps what only Macs know of.",
+        "The new file gets the Finder info, tags, comment, resource fork and creation date of the old one, unless it has some of \
+         these itself. This concerns files of the same folder, the new one less than an hour old; and the name that a file had \
+         less than 15 seconds ago. Macs over AFP and SMB do it themselves. When it is false, the new file has only what was written.",
+    ),
+    new(Share, "local-recall", Bool, "false").says(
+        "A local program that opens a file waits until SMB clients have given back what they cache of it.",
+        "A program that reads gets what the clients have written last, and a client reads what a program has written. A client \
+         that does not answer delays the program for 35 seconds, or for those in `/proc/sys/fs/lease-break-time` if they are fewer. \
+         A client caches nothing of a file that a local program has open for writing. After a rename or removal by a program, \
+         clients close the file and list the folder again. File systems without leases (NFS, some FUSE ones) cannot do this.",
+    ),
+    new(Share, "dfs", Bool, "false").own().says(
+        "The share is a namespace: symbolic links whose text is `msdfs:SERVER\\SHARE` lead SMB clients to other servers.",
+        "Several targets have commas between them. Make links on the host, as for Samba: `ln -s 'msdfs:filer2\\archive' archive`.",
+    ),
+    new(Share, "cross-mounts", Bool, "true").says(
+        "File systems that are mounted inside the share's folder are part of the share.",
+        "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \
+         from one to the other. When it is false, a client that tries to enter one is refused.",
+    ),
+    new(Share, "hide", Texts, "[]").example("[\"*.tmp\", \"lost+found\"]").says(
+        "Names that listings leave out, over every protocol; `*` and `?` match as in a shell.",
+        "They can still be opened by name. A folder that contains such entries is not empty and cannot be removed.",
+    ),
+    new(Share, "show", Texts, "[]").example("[\".AppleDouble\"]").says(
+        "Names that listings show although `hide` or the server would leave them out.",
+        "Without `hide`, SMB and AFP leave out `.AppleDB`, `.AppleDesktop` and `.AppleDouble`, in which Netatalk keeps its own \
+         data, and `.streams` and `@eaDir` of Samba and Synology. NFS lists them, because UNIX programs copy and remove whole \
+         trees. A folder in which only these are left counts as empty and can be removed.",
+    ),
+    new(Share, "snapshot-folder", OneOf(&["hidden", "visible", "off"]), "\"hidden\"").says(
+        "Where clients see the snapshots of the share.",
+        "Each folder has them in `.snapshot` and `~snapshot`, which no listing shows: `cd .snapshot` works. With \"visible\" \
+         the share's folder lists `Snapshots`, too, for Macs. Windows shows them as Previous Versions unless it is \"off\". Real \
+         entries with these names are hidden. It needs a file system that makes snapshots: see `fourfold snapshot --help`.",
+    ),
+    new(Share, "snapshot-schedule", Kind::Schedule, "\"\"").example("\"hourly:24 nightly:7 weekly:4\"").says(
+        "Which snapshots the server takes by itself, and how many of each period it keeps.",
+        "The newest of each period is `hourly.0`, the one before it `hourly.1`. Periods begin at full hours and at midnight of \
+         the host's time zone; what was missed while the server did not run is taken once. Held snapshots are never removed.",
+    ),
+    new(Share, "snapshot-floor", Size, "\"50 GiB\"").without_default("none").says(
+        "How much space must stay free: with less, the oldest snapshot that is not held is removed.",
+        "The newest snapshot stays. The log says which ones were removed.",
+    ),
+    new(Share, "replicate-from", Kind::Text, "\"\"").example("\"ssh://studio/studio/video\"").own().says(
+        "The share of which this one is a replica: the server fetches it regularly.",
+        "It is written as for `fourfold replicate`, which tells more. The share's folder must be empty before the first time. \
+         Clients can only read it until `fourfold replicate --promote`.",
+    ),
+    new(
+        Share,
+        "replicate-schedule",
+        OneOf(&["hourly", "daily", "nightly", "weekly", "monthly"]),
+        "\"hourly\"",
+    )
+    .says(
+        "How often `replicate-from` is fetched.",
+        "At full hours, at midnight, before Monday or before the first day of a month, in the host's time zone; what was \
+         missed while the server did not run is done once.",
+    ),
+    new(Share, "quota", Size, "\"200 GiB\"").without_default("none").own().says(
+        "How much space the files below the share's folder may take together.",
+        "Clients see it as the size of the disk. It is not inherited: it binds the shares below it, too, and each can have a \
+         smaller one. Snapshots do not count, except on ZFS. On btrfs subvolumes and ZFS datasets the host keeps it, if the \
+         server was started as root; elsewhere the server counts. See docs/snapshots.md.",
+    ),
+    new(Share, "device-nodes", OneOf(&["allow", "deny"]), "\"deny\"").says(
+        "Whether NFS clients may make block and character devices.",
+        "FIFOs and sockets are always allowed.",
+    ),
+    new(Share, "nfs-whole-names", Bool, "false").says(
+        "NFS clients list names of more than 255 bytes as they are.",
+        "SMB and AFP clients can make such names, of up to 255 characters. Linux's NFS client cannot list a folder that has one \
+         (version 3) or use such a file (version 4). So NFS listings show these files by the shortened names that programs on the \
+         server see. Both names lead to the file. For clients that can hold longer names, set it to true.",
+    ),
+    new(Share, "audit", OneOf(&["none", "changes", "all"]), "\"none\"").says(
+        "Which operations on the share the audit log has.",
+        "\"changes\": whatever changes files, folders, names or rights, also if it fails. \"all\": in addition opening, reading and \
+         listing. LUNs are not included. See `audit-log` and docs/logs.md.",
+    ),
+    new(Client, "match", Clients, "\"192.168.1.0/24\"").without_default("").says(
+        "The hosts that the rule is for: an address, a network, \"*\" for every host, or a list of these.",
+        "The first rule of a share that matches counts. A host that no rule matches is refused, over every protocol. \
+         A share without rules is open to every host, as if it had `match = \"*\"`.",
+    ),
+    new(Client, "access", OneOf(&["rw", "ro", "none"]), "\"rw\"")
+        .says("What these hosts may do over every protocol: read and write, read, or nothing.", ""),
+    new(Client, "squash", OneOf(&["root", "all", "none"]), "\"root\"").says(
+        "Which users of these hosts act as the anonymous user, over NFS.",
+        "\"none\" lets root on the client be root in the share.",
+    ),
+    new(Client, "anon-uid", Number(0, 4_294_967_294), "65534").says("The uid of the anonymous user of NFS.", ""),
+    new(Client, "anon-gid", Number(0, 4_294_967_294), "65534").says("The gid of the anonymous user of NFS.", ""),
+    new(Client, "secure", Bool, "false").says(
+        "NFS clients of these hosts must use a source port below 1024.",
+        "A Mac does so with the mount option `resvport`.",
+    ),
+    new(Lun, "name", Kind::LunName, "\"video\"").without_default("").says(
+        "The LUN's name, of which its target's is made.",
+        "Two names that differ only in upper and lower case count as the same.",
+    ),
+    new(Lun, "size", Size, "\"2 TiB\"").without_default("that of the file, which must be there").says(
+        "How large the LUN is; rounded up to whole blocks of 4096 bytes.",
+        "It is made when it is missing, takes room only as it is written to, and may be larger than the file system. A \
+         larger size than before lets it grow. A smaller one is refused: `fourfold lun resize --shrink` cuts.",
+    ),
+    new(Lun, "block-size", Kind::BlockSize, "512").says(
+        "Bytes of a block, as initiators see it: 512 or 4096.",
+        "It cannot change once the LUN is made: whatever is on it would be unreadable.",
+    ),
+    new(Lun, "read-only", Bool, "false").says("Initiators cannot write to the LUN.", ""),
+    new(Lun, "file", Kind::File, "\"images/old-disk.img\"")
+        .without_default("one of the server's own, hidden from the clients of the share")
+        .says(
+            "An image inside the share to serve as it is, such as one of tgt or LIO.",
+            "A relative path counts from the share's folder. The file must exist and is not changed by this. While it is \
+             served, clients of other protocols can read but not write or remove it.",
+        ),
+    new(Lun, "target", Kind::LunName, "\"vms\"").without_default("the LUN's name").says(
+        "The target's name behind the share's. LUNs of a share with the same word share a target.",
+        "",
+    ),
+    new(Lun, "number", Number(0, MOST_NUMBER as u64), "0")
+        .without_default("the lowest that is free in its target, kept from then on")
+        .says("The number of the LUN in its target.", ""),
+    new(Lun, "initiators", Kind::Initiators, "[]")
+        .example("[\"iqn.1991-05.com.microsoft:*\", \"iqn.1993-08.org.debian:01:studio\"]")
+        .says(
+            "Names of the initiators that see the LUN; `*` matches any characters. All of them when it is empty.",
+            "A name is no proof: every initiator can claim it. Accounts with a CHAP secret are the proof, see `guests`.",
+        ),
+    new(Lun, "readers", Kind::Initiators, "[]").example("[\"iqn.2005-03.org.open-iscsi:*\"]").says(
+        "Names of initiators that may only read the LUN; `*` matches any characters.",
+        "An initiator that `initiators` and `readers` both name may only read.",
+    ),
+];
