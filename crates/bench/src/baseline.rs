@@ -5,10 +5,13 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use client::Reach;
+
+use crate::link::Link;
 use crate::record::{Baseline, BaselineUnit};
-use crate::session::Reach;
 use crate::{Protocol, Target, machine, mount};
 
 /// How long each of them is measured.
@@ -110,7 +113,7 @@ fn disk(folder: &Path) -> std::io::Result<(f64, f64)> {
 }
 
 /// The round trip to a server and the link to it.
-pub(crate) fn of_target(target: &Target, reach: &Reach) -> Vec<Baseline> {
+pub(crate) fn of_target(target: &Target, reach: &Reach, link: Option<&Arc<Link>>) -> Vec<Baseline> {
     if target.protocol == Protocol::File {
         return of_mount(target);
     }
@@ -140,7 +143,7 @@ pub(crate) fn of_target(target: &Target, reach: &Reach) -> Vec<Baseline> {
         add(name::MTU, Some(mtu as f64), BaselineUnit::Bytes);
         add(name::PATH_MTU, path, BaselineUnit::Bytes);
     }
-    if let Some(link) = &reach.link {
+    if let Some(link) = link {
         all.iter_mut().for_each(|baseline| baseline.link = Some(link.rate()));
         let measured: Vec<Baseline> = link.baselines(target, reach.timeout);
         all.retain(|known| measured.iter().all(|other| other.name != known.name));
@@ -181,7 +184,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let target = Target::parse(&format!("smb://127.0.0.1:{port}/s")).unwrap();
-        let all = of_target(&target, &Reach::direct(Duration::from_secs(5)));
+        let all = of_target(&target, &Reach::direct(Duration::from_secs(5)), None);
         let value = |name: &str| all.iter().find(|b| b.name == name).map(|b| b.value);
         assert!(value(name::ROUND_TRIP).unwrap() < 5.0);
         assert_eq!(value(name::MTU), Some(65_536.0));

@@ -9,9 +9,9 @@ use std::time::Instant;
 use crate::meter::{Measured, Meter};
 use crate::pattern::{Pattern, Random};
 use crate::plan::{Cell, Plan};
-use crate::session::Connector;
 use crate::workload::{Made, Worker};
 use crate::{Error, Result, machine};
+use client::Connector;
 
 /// Orders to a client.
 pub(crate) struct Go {

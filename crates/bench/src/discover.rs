@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ::iscsi::client::{Client, Login};
 
-use crate::session::{Reach, Socket, chap, is_empty, iscsi_failed};
 use crate::{Error, Result, Target};
+use client::{Reach, Socket, chap, is_empty, iscsi_failed};
 
 /// The most names that are read from an answer.
 const MAX_NAMES: usize = 64;

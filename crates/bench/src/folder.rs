@@ -1,7 +1,7 @@
 //! The bench's own folder on a server: a random name, and a file in it that says what it is.
 
-use crate::session::{Connector, How, Session, Transfer};
 use crate::{Protocol, Result};
+use client::{Connector, How, Session, Transfer};
 
 /// The beginning of the folder's name.
 pub(crate) const PREFIX: &str = "fourfold-bench-";

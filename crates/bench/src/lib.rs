@@ -4,7 +4,7 @@
 //! ```text
 //! Plan ─► run ─► Record… ─► report (text, HTML)      one JSON object per line
 //!          │                compare (two files)
-//!          ├─ Connector ─► Session    one per client: file, afp, smb, nfs, iscsi
+//!          ├─ client::Connector       a session for each client: file, afp, smb, nfs, iscsi
 //!          └─ Workload ─► Worker      what a client does, and its Meter
 //! ```
 
@@ -14,7 +14,6 @@ mod clock;
 pub mod compare;
 mod console;
 pub mod discover;
-mod error;
 mod folder;
 mod link;
 mod machine;
@@ -28,21 +27,17 @@ pub mod raw;
 pub mod record;
 pub mod report;
 mod run;
-mod session;
 pub mod stats;
 pub mod suite;
 pub mod sweep;
-mod target;
 pub mod verdict;
 mod workload;
 
+pub use ::client::{Error, FORMS, Protocol, Result, Target};
 pub use console::Console;
-pub use error::{Error, Result};
 pub use link::Rate;
 pub use meter::histogram;
 pub use plan::{Cache, Durability, Plan};
 pub use run::{Watcher, run};
-pub use session::decode_answers;
 pub use suite::{SUITES, Suite};
-pub use target::{FORMS, Protocol, Target};
 pub use workload::{DEFAULT, Unit, WORKLOADS, Workload};

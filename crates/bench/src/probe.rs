@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::session::{Connector, How, Reach, Session, Transfer};
 use crate::{Error, Result, Target, baseline};
+use client::{Connector, How, Reach, Session, Transfer};
 
 /// How long each attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(2);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::session::Reach;
+use client::Reach;
 
 /// How long each direction is measured.
 const TIME: Duration = Duration::from_millis(500);

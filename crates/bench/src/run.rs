@@ -19,8 +19,8 @@ use crate::mount::Counter;
 use crate::pattern::Pattern;
 use crate::plan::{Cache, Cell, Plan};
 use crate::record::{End, Failure, Latency, Record, Run, Start};
-use crate::session::{Connector, Reach, file};
 use crate::{Error, Protocol, Result, Target, baseline, probe};
+use client::{Connector, Detour, Reach, evict};
 
 /// The time between the order to start and the start.
 const LEAD: Duration = Duration::from_millis(5);
@@ -125,7 +125,8 @@ impl Runner<'_> {
     }
 
     fn reach(&self) -> Reach {
-        Reach { link: self.link.clone(), ..Reach::direct(self.plan.timeout) }
+        let detour = self.link.clone().map(|link| link as Arc<dyn Detour>);
+        Reach { detour, ..Reach::direct(self.plan.timeout) }
     }
 
     fn failure(&self, cell: Option<&Cell>, error: &Error, left: Vec<String>) -> Record {
@@ -152,7 +153,7 @@ impl Runner<'_> {
                 return Ok(false);
             }
         };
-        for baseline in baseline::of_target(self.target, &self.reach()) {
+        for baseline in baseline::of_target(self.target, &self.reach(), self.link.as_ref()) {
             watcher.record(Record::Baseline(baseline))?;
         }
         let mut complete = true;
@@ -329,7 +330,7 @@ impl Runner<'_> {
             if path.is_dir() {
                 left.extend(std::fs::read_dir(&path).into_iter().flatten().flatten().map(|e| e.path()));
             } else {
-                file::evict(&path).map_err(|error| Error::Other(format!("{}: {error}", path.display())))?;
+                evict(&path).map_err(|error| Error::Other(format!("{}: {error}", path.display())))?;
             }
         }
         Ok(())

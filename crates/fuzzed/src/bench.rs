@@ -31,5 +31,5 @@ pub fn records(data: &[u8]) {
 pub fn answers(data: &[u8]) {
     let names = ::bench::discover::names(data);
     assert!(names.iter().all(|name| !name.is_empty() && data.len() >= name.len()));
-    ::bench::decode_answers(data);
+    ::client::decode_answers(data);
 }

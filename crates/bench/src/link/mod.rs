@@ -24,8 +24,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
 use crate::record::{Baseline, BaselineUnit};
-use crate::session::Reach;
 use crate::{Error, Result, Target, machine, raw};
+use client::{Detour, Reach};
 
 /// How long the namespace may take to appear.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -167,31 +167,10 @@ impl Link {
         })
     }
 
-    /// A connection across the link with a server of this machine.
-    pub(crate) fn connect(
-        &self,
-        address: &str,
-        timeout: Duration,
-        open: impl FnOnce(SocketAddr) -> io::Result<TcpStream> + Send,
-    ) -> Result<TcpStream> {
-        let unreachable = |error| Error::Unreachable(address.to_owned(), error);
-        let resolved = address.to_socket_addrs().map_err(unreachable)?;
-        let server = resolved.into_iter().find(|address| machine::is_own(address.ip()));
-        let server = server.ok_or_else(|| {
-            Error::Other(format!("{address} is not on this machine: a link leads to this machine only"))
-        })?;
-        let at = if server.ip() == self.near || machine::listens_everywhere(server.port()) {
-            Ok(SocketAddr::from((self.near, server.port())))
-        } else {
-            relay::start(self.near, server, timeout)
-        };
-        at.and_then(|at| self.inside(move || open(at))).map_err(unreachable)
-    }
-
     /// What raw TCP reaches across the link, and what the link is.
     pub(crate) fn baselines(self: &Arc<Self>, target: &Target, timeout: Duration) -> Vec<Baseline> {
         use crate::baseline::name;
-        let reach = Reach { timeout, link: Some(self.clone()), segment: None };
+        let reach = Reach { detour: Some(self.clone()), ..Reach::direct(timeout) };
         let (to, from) = self.raw(&reach).map_or((None, None), |(to, from)| (Some(to), Some(from)));
         let values = [
             (name::LINK, Some(self.rate.bytes()), BaselineUnit::BytesPerSecond),
@@ -225,6 +204,29 @@ impl Link {
 
     pub(crate) fn rate(&self) -> Rate {
         self.rate
+    }
+}
+
+impl Detour for Link {
+    /// A connection across the link with a server of this machine.
+    fn connect(
+        &self,
+        address: &str,
+        timeout: Duration,
+        open: &(dyn Fn(SocketAddr) -> io::Result<TcpStream> + Sync),
+    ) -> Result<TcpStream> {
+        let unreachable = |error| Error::Unreachable(address.to_owned(), error);
+        let resolved = address.to_socket_addrs().map_err(unreachable)?;
+        let server = resolved.into_iter().find(|address| machine::is_own(address.ip()));
+        let server = server.ok_or_else(|| {
+            Error::Other(format!("{address} is not on this machine: a link leads to this machine only"))
+        })?;
+        let at = if server.ip() == self.near || machine::listens_everywhere(server.port()) {
+            Ok(SocketAddr::from((self.near, server.port())))
+        } else {
+            relay::start(self.near, server, timeout)
+        };
+        at.and_then(|at| self.inside(move || open(at))).map_err(unreachable)
     }
 }
 

@@ -1,65 +1,8 @@
 //! What is written and read: every kind of metadata of Macs, DOS and Unix.
 
+use client::metadata::{Aspect, TAGS, Value};
 use vfs::mac::FinderInfo;
 use vfs::mac::plist;
-
-/// What of a file is written or read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Aspect {
-    /// 32 bytes of Finder info.
-    FinderInfo,
-    /// The resource fork.
-    Fork,
-    /// The Finder comment.
-    Comment,
-    /// A named stream, which is an extended attribute of Macs.
-    Attribute(&'static str),
-    /// An extended attribute of OS/2 and Windows.
-    Ea(&'static str),
-    Created,
-    Modified,
-    Accessed,
-    Backup,
-    Hidden,
-    System,
-    Archive,
-    /// The file is read-only for all users: Windows' read-only, a Mac's lock, a mode without rights to write.
-    ReadOnly,
-    /// A Mac's locks against renaming and removing.
-    RenameLock,
-    DeleteLock,
-    Mode,
-    Owner,
-    /// The target of a symbolic link.
-    Target,
-    /// The number of names.
-    Links,
-    /// Less space than the length.
-    Sparse,
-    /// The file is found by its name.
-    Name,
-}
-
-/// A value of one of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Value {
-    Bytes(Vec<u8>),
-    Text(String),
-    /// Seconds since 1970, and nanoseconds.
-    Time(i64, u32),
-    Number(u64),
-    Flag(bool),
-}
-
-/// What a protocol says of an aspect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Got {
-    Value(Value),
-    /// The file has none.
-    Missing,
-    /// The protocol has no way to tell.
-    Impossible,
-}
 
 /// What the aspect is of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +18,7 @@ pub(crate) enum Of {
 pub(crate) struct Fact {
     pub(crate) name: &'static str,
     pub(crate) of: Of,
-    pub(crate) aspect: Aspect,
+    pub(crate) aspect: Aspect<'static>,
     pub(crate) value: Value,
     /// The bytes of Finder info that count.
     part: Option<Part>,
@@ -93,9 +36,6 @@ const DATE: Value = Value::Time(1_000_000_001, 123_456_789);
 const WIDE: &str = "漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字漢字";
 /// A name of 255 characters.
 const LONG: &str = "a name as long as Windows and macOS allow, xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
-/// The stream in which Macs keep tags, and the one for the comment.
-pub(crate) const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
-pub(crate) const COMMENT: &str = "com.apple.metadata:kMDItemFinderComment";
 
 fn info(kind: [u8; 8], flags: u16, rest: &[u8]) -> Value {
     let mut bytes = [0; FinderInfo::LEN];
@@ -189,26 +129,6 @@ impl Fact {
                 Value::Number(bytes.get(9).map_or(0, |flags| u64::from(flags >> 1 & 7)))
             }
             _ => value.clone(),
-        }
-    }
-}
-
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        const SHOWN: usize = 16;
-        match self {
-            Self::Bytes(bytes) => {
-                let shown = &bytes[..bytes.len().min(SHOWN)];
-                shown.iter().try_for_each(|byte| write!(f, "{byte:02x}"))?;
-                if bytes.len() > SHOWN { write!(f, "… ({} bytes)", bytes.len()) } else { Ok(()) }
-            }
-            Self::Text(text) => write!(f, "{text:?}"),
-            Self::Time(secs, nanos) => match jiff::Timestamp::new(*secs, *nanos as i32) {
-                Ok(time) => write!(f, "{time}"),
-                Err(_) => write!(f, "{secs}.{nanos:09}"),
-            },
-            Self::Number(number) => write!(f, "{number}"),
-            Self::Flag(flag) => f.write_str(if *flag { "yes" } else { "no" }),
         }
     }
 }

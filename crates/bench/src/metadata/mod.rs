@@ -13,26 +13,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub(crate) use self::fact::{Aspect, COMMENT, Got, Value};
+use client::metadata::{Aspect, Got, Peer, Value, second_name};
+use client::{Connector, How, Reach};
+
 use self::fact::{Fact, Of, all};
-use crate::session::{Connector, How, Reach, Session};
 use crate::{Error, Protocol, Result, Target};
-
-/// A client that writes and reads metadata.
-pub(crate) trait Peer: Session {
-    /// Sets it. `false`: the protocol has no way to.
-    fn put(&mut self, path: &str, aspect: Aspect, value: &Value) -> Result<bool>;
-
-    fn get(&mut self, path: &str, aspect: Aspect) -> Result<Got>;
-
-    /// The path by which the protocol names a file that was made by this name.
-    fn named(&self, path: &str) -> String {
-        path.to_owned()
-    }
-
-    /// Removes what stays of a file on a server that does not know that it belongs to the file.
-    fn sweep(&mut self, _path: &str) {}
-}
 
 /// What became of a value on its way from one protocol to another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -232,11 +217,6 @@ fn clear(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) {
         }
     }
     peers.iter_mut().for_each(|peer| peer.sweep(path));
-}
-
-/// The other name of a file with two.
-pub(crate) fn second_name(path: &str) -> String {
-    format!("{path}-2")
 }
 
 /// An error without the path, which is long and says nothing.

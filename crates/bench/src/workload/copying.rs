@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use crate::session::How;
+use client::How;
 
 /// Files of a tree, at full scale, and their lengths in turn.
 const FILES: usize = 400;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use crate::session::How;
+use client::How;
 
 /// Preview's test: 155 files, 415 MB.
 const IMAGES: usize = 155;

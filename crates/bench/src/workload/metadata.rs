@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::Worker;
 use super::worker::Made;
 use crate::meter::Meter;
-use crate::session::How;
 use crate::{Error, Result};
+use client::How;
 
 const SMALL: u64 = 4 << 10;
 /// Files of a folder that is listed, at full scale.

@@ -12,7 +12,7 @@ pub(crate) use worker::{Made, Worker};
 
 use crate::Result;
 use crate::meter::Meter;
-use crate::session::Abilities;
+use client::Abilities;
 
 /// What a workload's speed is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use super::Worker;
 use crate::Result;
 use crate::meter::Meter;
-use crate::session::How;
+use client::How;
 
 const LARGE: &str = "large";
 const MIB: u64 = 1 << 20;

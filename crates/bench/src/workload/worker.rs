@@ -2,8 +2,8 @@
 
 use crate::meter::Meter;
 use crate::pattern::{PERIOD, Pattern, Random};
-use crate::session::{FileId, How, Session, Transfer};
 use crate::{Durability, Error, Result};
+use client::{FileId, How, Session, Transfer};
 
 /// The least bytes of a client's file.
 pub(super) const LEAST: u64 = 256 << 10;

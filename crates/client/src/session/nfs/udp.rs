@@ -26,7 +26,7 @@ pub(super) struct Datagrams {
 
 impl Datagrams {
     pub(super) fn connect(address: &str, reach: &Reach) -> Result<Self> {
-        if reach.link.is_some() {
+        if reach.detour.is_some() {
             return Err(Error::Unsupported("UDP over a link of --link"));
         }
         let unreachable = |error| Error::Unreachable(address.to_owned(), error);

@@ -27,7 +27,7 @@ const SYMLINK: u32 = 10;
 const LINK: u32 = 15;
 
 impl Peer for Nfs {
-    fn put(&mut self, path: &str, aspect: Aspect, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
         let mut set = Sattr3::default();
         match (aspect, value) {
             (Aspect::FinderInfo, Value::Bytes(bytes)) => {
@@ -86,7 +86,7 @@ impl Peer for Nfs {
         Ok(true)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
         let time = |time: NfsTime| Got::Value(Value::Time(i64::from(time.seconds), time.nanoseconds));
         Ok(match aspect {
             Aspect::FinderInfo | Aspect::Fork | Aspect::Attribute(_) | Aspect::Comment => {
@@ -200,7 +200,7 @@ impl Nfs {
     }
 
     /// What the AppleDouble file says.
-    fn sidecar(&mut self, path: &str, aspect: Aspect) -> Result<Got> {
+    fn sidecar(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
         let all = match self.read_all(&beside(path)) {
             Err(Error::Missing(_)) => return Ok(Got::Missing),
             other => other?,

@@ -27,7 +27,7 @@ const SET: u16 = 0x8000;
 const WRITE_INHIBIT: u16 = 0x20;
 
 impl Peer for Afp {
-    fn put(&mut self, path: &str, aspect: Aspect, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
         let mut set = SetParameters::default();
         let seconds = |value: &Value| match value {
             Value::Time(secs, _) => i32::try_from(secs - EPOCH).ok(),
@@ -68,7 +68,7 @@ impl Peer for Afp {
         Ok(true)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
         let date = |seconds: i32| match seconds {
             NEVER => Got::Missing,
             seconds => Got::Value(Value::Time(i64::from(seconds) + EPOCH, 0)),
@@ -115,7 +115,7 @@ impl Peer for Afp {
 }
 
 /// The bits of "AFP File Attributes".
-fn bits(aspect: Aspect) -> Option<u16> {
+fn bits(aspect: Aspect<'_>) -> Option<u16> {
     Some(match aspect {
         Aspect::Hidden => 0x01,
         Aspect::System => 0x04,

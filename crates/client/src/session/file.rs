@@ -155,7 +155,10 @@ impl Session for Local {
 }
 
 /// Drops a file's clean pages from the host's page cache.
-pub(crate) fn evict(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// Those of the host's calls.
+pub fn evict(path: &Path) -> io::Result<()> {
     let file = File::open(path)?;
     file.sync_all()?;
     Ok(rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed)?)

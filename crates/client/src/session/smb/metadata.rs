@@ -31,7 +31,7 @@ const BEHIND_HOLE: u64 = 1 << 20;
 const OWNER: u32 = 1;
 
 impl Peer for Smb {
-    fn put(&mut self, path: &str, aspect: Aspect, value: &Value) -> Result<bool> {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
         match (aspect, value) {
             (Aspect::FinderInfo, Value::Bytes(bytes)) => {
                 let info =
@@ -83,7 +83,7 @@ impl Peer for Smb {
         shown(path)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
         Ok(match aspect {
             Aspect::FinderInfo => match self.stream(path, "AFP_AfpInfo")? {
                 Some(bytes) => {
@@ -143,7 +143,7 @@ fn bytes(found: Option<Vec<u8>>) -> Got {
     found.map_or(Got::Missing, |bytes| Got::Value(Value::Bytes(bytes)))
 }
 
-fn bit(aspect: Aspect) -> Option<FileAttributes> {
+fn bit(aspect: Aspect<'_>) -> Option<FileAttributes> {
     Some(match aspect {
         Aspect::Hidden => FileAttributes::HIDDEN,
         Aspect::System => FileAttributes::SYSTEM,

@@ -10,14 +10,18 @@ use crate::{Error, Result};
 const AHEAD: usize = 16 << 10;
 
 /// A TCP connection.
-pub(crate) struct Socket {
+pub struct Socket {
     reader: BufReader<TcpStream>,
     traffic: Traffic,
     seconds: u64,
 }
 
 impl Socket {
-    pub(crate) fn connect(address: &str, reach: &Reach) -> Result<Self> {
+    /// Connects to `host:port`.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`].
+    pub fn connect(address: &str, reach: &Reach) -> Result<Self> {
         let stream = reach.connect(address)?;
         let prepare = || -> io::Result<()> {
             stream.set_nodelay(true)?;
@@ -29,17 +33,23 @@ impl Socket {
         Ok(Self { reader, traffic: Traffic::default(), seconds: reach.seconds() })
     }
 
-    pub(crate) fn traffic(&self) -> Traffic {
+    /// Bytes so far.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
         self.traffic
     }
 
     /// An error of this connection.
-    pub(crate) fn failed(&self, error: &io::Error) -> Error {
+    #[must_use]
+    pub fn failed(&self, error: &io::Error) -> Error {
         Error::of_io(error, self.seconds)
     }
 
     /// Exactly `length` bytes, at most `limit`.
-    pub(crate) fn fetch(&mut self, length: usize, limit: usize) -> io::Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// Those of the socket, and `InvalidData` for more than the limit.
+    pub fn fetch(&mut self, length: usize, limit: usize) -> io::Result<Vec<u8>> {
         if length > limit {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "an answer that is too long"));
         }
@@ -49,7 +59,10 @@ impl Socket {
     }
 
     /// Sends all parts, without copying them together.
-    pub(crate) fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// Those of the socket.
+    pub fn put(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
         let mut slices = &mut slices[..];
         let stream = self.reader.get_mut();

@@ -151,14 +151,16 @@ impl Disk {
 }
 
 /// The proof of a target's user, if there is one.
-pub(crate) fn chap(target: &Target) -> Option<Chap<'_>> {
+#[must_use]
+pub fn chap(target: &Target) -> Option<Chap<'_>> {
     let (name, secret) = (target.user.as_str(), target.password.as_bytes());
     let chap = Chap { name, secret, algorithm: Algorithm::Md5, mutual: None };
     (!name.is_empty()).then_some(chap)
 }
 
 /// Whether a disk exists and has nothing but zeros at its edges.
-pub(crate) fn is_empty(target: &Target, reach: &Reach) -> bool {
+#[must_use]
+pub fn is_empty(target: &Target, reach: &Reach) -> bool {
     let regions = Regions { slots: 1, room: 0 };
     Disk::connect(target, reach, regions, 0).and_then(|mut disk| disk.check()).is_ok()
 }
@@ -291,7 +293,9 @@ impl Session for Disk {
     }
 }
 
-pub(crate) fn said(error: IscsiError, seconds: u64) -> Error {
+/// An error of the iSCSI client, whose calls time out after so many seconds.
+#[must_use]
+pub fn said(error: IscsiError, seconds: u64) -> Error {
     match error {
         IscsiError::Io(error) => Error::of_io(&error, seconds),
         // Space allocation failed, write protect: SPC-4 F.2.

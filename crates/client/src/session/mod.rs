@@ -1,11 +1,11 @@
-//! A client's session with a server: the operations that workloads need, the same for each protocol.
+//! A client's session with a server: the same operations for each protocol.
 //! Calls block. Reads and writes may be in flight at the same time: they are started, then finished.
 //!
 //! The clients have no cache: each operation goes to the server. Paths are relative to the folder of
 //! the [`Target`], with slashes.
 
 mod afp;
-pub(crate) mod file;
+mod file;
 mod iscsi;
 mod nfs;
 mod reach;
@@ -16,17 +16,18 @@ use crate::metadata::Peer;
 use crate::target::{Protocol, Target};
 use crate::{Error, Result};
 
-pub(crate) use iscsi::{chap, is_empty, said as iscsi_failed};
-pub(crate) use reach::Reach;
-pub(crate) use socket::Socket;
+pub use file::evict;
+pub use iscsi::{chap, is_empty, said as iscsi_failed};
+pub use reach::{Detour, Reach};
+pub use socket::Socket;
 
 /// A file that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct FileId(pub(crate) usize);
+pub struct FileId(pub usize);
 
 /// How a file is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum How {
+pub enum How {
     /// A new file, for reading and writing; the name must be free.
     Create,
     /// An existing file, for reading.
@@ -37,13 +38,19 @@ pub(crate) enum How {
 
 /// A read or a write.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Transfer<'a> {
+pub enum Transfer<'a> {
+    /// Reads up to `length` bytes.
     Read {
+        /// Where to begin.
         offset: u64,
+        /// Bytes.
         length: usize,
     },
+    /// Writes all of `data`.
     Write {
+        /// Where to begin.
         offset: u64,
+        /// The bytes.
         data: &'a [u8],
         /// The answer comes after the data are on the disk.
         stable: bool,
@@ -52,19 +59,20 @@ pub(crate) enum Transfer<'a> {
 
 /// The number of a transfer in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) struct Ticket(pub(crate) u64);
+pub struct Ticket(pub u64);
 
 /// The longest beginning of read data that is compared.
-pub(crate) const HEAD: usize = 8;
+pub const HEAD: usize = 8;
 
 /// A finished transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Finished {
-    pub(crate) ticket: Ticket,
+pub struct Finished {
+    /// Which one.
+    pub ticket: Ticket,
     /// Bytes read or written.
-    pub(crate) length: usize,
+    pub length: usize,
     /// The first bytes read.
-    pub(crate) head: [u8; HEAD],
+    pub head: [u8; HEAD],
 }
 
 impl Finished {
@@ -82,28 +90,34 @@ impl Finished {
 
 /// What a session can do besides reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Abilities {
+pub struct Abilities {
     /// Names, folders, listings: all but disks have them.
-    pub(crate) files: bool,
+    pub files: bool,
     /// Locks of byte ranges.
-    pub(crate) locks: bool,
+    pub locks: bool,
     /// Extended attributes.
-    pub(crate) attributes: bool,
+    pub attributes: bool,
     /// Resource forks.
-    pub(crate) forks: bool,
+    pub forks: bool,
     /// Transfers in flight at the same time.
-    pub(crate) pipelined: bool,
+    pub pipelined: bool,
 }
 
 /// Bytes on the wire, with the protocol's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Traffic {
-    pub(crate) sent: u64,
-    pub(crate) received: u64,
+pub struct Traffic {
+    /// To the server.
+    pub sent: u64,
+    /// From the server.
+    pub received: u64,
 }
 
 /// A client's session.
-pub(crate) trait Session: Send {
+///
+/// # Errors
+/// All calls: those of [`Error`]. After one for which [`Error::ends_session`] holds, every other call fails, too.
+pub trait Session: Send {
+    /// What this session can do.
     fn abilities(&self) -> Abilities;
 
     /// The most bytes of one read or write.
@@ -112,6 +126,7 @@ pub(crate) trait Session: Send {
     /// What was agreed on, for the report.
     fn agreed(&self) -> String;
 
+    /// Bytes on the wire so far.
     fn traffic(&self) -> Traffic;
 
     /// Makes a folder; the name must be free.
@@ -120,8 +135,10 @@ pub(crate) trait Session: Send {
     /// Removes an empty folder.
     fn remove_folder(&mut self, path: &str) -> Result<()>;
 
+    /// Opens a file.
     fn open(&mut self, path: &str, how: How) -> Result<FileId>;
 
+    /// Closes a file.
     fn close(&mut self, file: FileId) -> Result<()>;
 
     /// Sends a read or a write.
@@ -143,6 +160,7 @@ pub(crate) trait Session: Send {
     /// The length of a file.
     fn stat(&mut self, path: &str) -> Result<u64>;
 
+    /// Removes a file.
     fn remove(&mut self, path: &str) -> Result<()>;
 
     /// Locks a range of a file for this session alone, or unlocks it.
@@ -167,7 +185,7 @@ pub(crate) trait Session: Send {
 }
 
 /// Opens sessions with one target.
-pub(crate) struct Connector {
+pub struct Connector {
     target: Target,
     reach: Reach,
     regions: iscsi::Regions,
@@ -176,12 +194,16 @@ pub(crate) struct Connector {
 impl Connector {
     /// Makes no connection yet. `slots` is the most clients at the same time, and `room` the bytes that
     /// each of them needs: what disks are divided by.
-    pub(crate) fn new(target: Target, reach: Reach, slots: usize, room: u64) -> Self {
+    #[must_use]
+    pub fn new(target: Target, reach: Reach, slots: usize, room: u64) -> Self {
         Self { target, reach, regions: iscsi::Regions { slots, room } }
     }
 
     /// A new session, of the client with this number.
-    pub(crate) fn connect(&self, client: usize) -> Result<Box<dyn Session>> {
+    ///
+    /// # Errors
+    /// The server cannot be reached, refuses the login, or has no such share.
+    pub fn connect(&self, client: usize) -> Result<Box<dyn Session>> {
         let (target, reach) = (&self.target, &self.reach);
         Ok(match target.protocol {
             Protocol::File => Box::new(file::Local::open(&target.share)?),
@@ -193,7 +215,10 @@ impl Connector {
     }
 
     /// A new session that writes and reads metadata.
-    pub(crate) fn peer(&self) -> Result<Box<dyn Peer>> {
+    ///
+    /// # Errors
+    /// As of [`Self::connect`]; the protocol has no metadata.
+    pub fn peer(&self) -> Result<Box<dyn Peer>> {
         let (target, reach) = (&self.target, &self.reach);
         Ok(match target.protocol {
             Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
@@ -205,7 +230,9 @@ impl Connector {
         })
     }
 
-    pub(crate) fn target(&self) -> &Target {
+    /// What sessions are opened with.
+    #[must_use]
+    pub fn target(&self) -> &Target {
         &self.target
     }
 }

@@ -1,4 +1,4 @@
-//! What is measured: a protocol, a server, and a place on it.
+//! A place on a server, and the protocol by which it is reached.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,9 @@ impl Protocol {
         }
     }
 
-    pub(crate) fn port(self) -> u16 {
+    /// Its registered port; 0 for a local folder.
+    #[must_use]
+    pub fn port(self) -> u16 {
         match self {
             Self::File => 0,
             Self::Afp => 548,
@@ -87,7 +89,7 @@ impl Target {
         let wrong = |why: &str| Error::Address(format!("{text}: {why}. Write {FORMS}"));
         let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
         let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.name() == url.scheme());
-        let protocol = protocol.ok_or_else(|| wrong("this protocol cannot be measured"))?;
+        let protocol = protocol.ok_or_else(|| wrong("this protocol is not known here"))?;
         let decode = |text: &str| decoded(text).ok_or_else(|| wrong("a name that is not UTF-8"));
         let mut target = Self {
             protocol,
@@ -135,7 +137,10 @@ impl Target {
     }
 
     /// A number of its options.
-    pub(crate) fn number<T: std::str::FromStr>(&self, option: &str) -> Result<Option<T>> {
+    ///
+    /// # Errors
+    /// [`Error::Address`].
+    pub fn number<T: std::str::FromStr>(&self, option: &str) -> Result<Option<T>> {
         let wrong = |value: &String| Error::Address(format!("{option}={value} is not a number"));
         self.options.get(option).map(|value| value.parse().map_err(|_| wrong(value))).transpose()
     }

@@ -5,35 +5,53 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::link::Link;
 use crate::{Error, Result};
+
+/// A way that connections take instead of the direct one, such as a slow link.
+pub trait Detour: std::fmt::Debug + Send + Sync {
+    /// Connects to an address (`host:port`) within the timeout. `open` makes the connection on the thread that calls it.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`].
+    fn connect(
+        &self,
+        address: &str,
+        timeout: Duration,
+        open: &(dyn Fn(SocketAddr) -> io::Result<TcpStream> + Sync),
+    ) -> Result<TcpStream>;
+}
 
 /// The way to servers.
 #[derive(Debug, Clone)]
-pub(crate) struct Reach {
+pub struct Reach {
     /// How long a connection, and then each answer, may take.
-    pub(crate) timeout: Duration,
-    /// The link that all connections cross.
-    pub(crate) link: Option<Arc<Link>>,
+    pub timeout: Duration,
+    /// The way that all connections take.
+    pub detour: Option<Arc<dyn Detour>>,
     /// The longest TCP segment in both directions, if it is limited.
-    pub(crate) segment: Option<u32>,
+    pub segment: Option<u32>,
 }
 
 impl Reach {
     /// The direct way.
-    pub(crate) fn direct(timeout: Duration) -> Self {
-        Self { timeout, link: None, segment: None }
+    #[must_use]
+    pub fn direct(timeout: Duration) -> Self {
+        Self { timeout, detour: None, segment: None }
     }
 
     /// The timeout, for messages.
-    pub(crate) fn seconds(&self) -> u64 {
+    #[must_use]
+    pub fn seconds(&self) -> u64 {
         self.timeout.as_secs().max(1)
     }
 
     /// Connects to the first address of a host that accepts.
-    pub(crate) fn connect(&self, address: &str) -> Result<TcpStream> {
-        if let Some(link) = &self.link {
-            return link.connect(address, self.timeout, |address| self.open(address));
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`].
+    pub fn connect(&self, address: &str) -> Result<TcpStream> {
+        if let Some(detour) = &self.detour {
+            return detour.connect(address, self.timeout, &|address| self.open(address));
         }
         let unreachable = |error| Error::Unreachable(address.to_owned(), error);
         let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");

@@ -1,4 +1,4 @@
-//! Why a measurement could not be made.
+//! Why a client could not do something.
 
 use std::io;
 
@@ -29,7 +29,7 @@ pub enum Error {
     #[error("the login is refused: {0}. Check the user and the password")]
     Login(String),
     /// The server's file system is full, or a quota is used up.
-    #[error("the share is full. Make room, or measure with a smaller --scale")]
+    #[error("the share is full. Make room, or raise the quota")]
     Full,
     /// The server refuses the access.
     #[error("the server refuses access: {0}. Check that the user may write to the share")]
@@ -56,7 +56,8 @@ pub enum Error {
 
 impl Error {
     /// An error of a connection, whose calls time out after so many seconds.
-    pub(crate) fn of_io(error: &io::Error, seconds: u64) -> Self {
+    #[must_use]
+    pub fn of_io(error: &io::Error, seconds: u64) -> Self {
         match error.kind() {
             io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => Self::Silent(seconds),
             io::ErrorKind::UnexpectedEof => Self::Lost("the server closed it".into()),
@@ -65,7 +66,8 @@ impl Error {
     }
 
     /// Whether the session cannot be used any more.
-    pub(crate) fn ends_session(&self) -> bool {
+    #[must_use]
+    pub fn ends_session(&self) -> bool {
         matches!(
             self,
             Self::Unreachable(..)

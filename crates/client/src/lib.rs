@@ -1,0 +1,19 @@
+//! Clients of file servers: sessions over AFP, SMB, NFS and iSCSI, beside a local folder.
+//!
+//! ```text
+//! Target (a URL) ─► Connector ─► Session   files and transfers: what `fourfold bench` measures
+//!                             └► Peer      and metadata: what `fourfold verify-metadata` compares
+//! ```
+
+mod error;
+pub mod metadata;
+mod session;
+mod target;
+
+pub use error::{Error, Result};
+pub use session::{
+    Abilities, Connector, Detour, FileId, Finished, HEAD, How, Reach, Session, Socket, Ticket, Traffic,
+    Transfer,
+};
+pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed};
+pub use target::{FORMS, Protocol, Target};
