@@ -4,6 +4,7 @@ pub(super) mod busy;
 pub(super) mod changed;
 pub(super) mod coherence;
 pub(super) mod exchange;
+pub(super) mod forks;
 pub(super) mod inhibited;
 pub(super) mod operation;
 pub(super) mod safe_save;

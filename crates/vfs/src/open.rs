@@ -300,9 +300,13 @@ impl Open {
         match self.state().check_io(file, &stream, who, range, write) {
             Err(Error::LeaseRecall(_)) => {
                 let check = || self.state().check_io(file, &stream, who, range, write);
-                self.volume.settled(check).await
+                self.volume.settled(check).await?;
             }
-            other => other,
+            other => other?,
+        }
+        match self.is_data {
+            true => self.volume.may_touch_fork(&self.actor, &self.node, (offset, length), write).await,
+            false => Ok(()),
         }
     }
 

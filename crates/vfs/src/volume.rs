@@ -338,6 +338,10 @@ impl Volume {
             self.may_write_despite(actor, &of.object)?;
             self.may_resize(actor, node.id(), size.min(before.size))?;
         }
+        let _fork = match changes.size {
+            Some(size) => self.may_cut_fork(actor, node, size)?,
+            None => None,
+        };
         let operation = self.change_file(actor, node, cause)?;
         self.change_attributes(actor, of, changes)?;
         operation.commit();
@@ -385,6 +389,7 @@ impl Volume {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
+        self.may_lose_fork(actor, folder, &name)?;
         let mut operation = self.change_file(actor, &target.object, Cause::Attributes)?;
         operation.announce(&[(folder.object.id(), &name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
@@ -402,6 +407,7 @@ impl Volume {
         self.may_take_away(actor, folder, &stored)?;
         let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
         let going = self.concerned(actor, folder, &stored, (Cause::Remove, denied_by))?;
+        self.may_lose_fork(actor, folder, &stored)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
         let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
         let operation = self.change_entries(actor, &places);

@@ -240,6 +240,12 @@ impl State {
         self.table.is_joined() || self.totals() != super::Totals::default()
     }
 
+    /// Whether a client of any server may have a resource fork open.
+    #[inline]
+    pub(crate) fn has_forks(&self) -> bool {
+        self.table.is_joined() || self.table.forks.load(Ordering::Acquire) > 0
+    }
+
     /// Whether other servers are to be told of changes.
     #[inline]
     pub(crate) fn tells(&self) -> bool {

@@ -143,6 +143,7 @@ impl Entry {
         }
         table.ledger.take(party.client, Resource::Open, 1)?;
         let id = OpenId(table.number());
+        table.count_fork(stream, true);
         let (stream, has_ranges) = (stream.clone(), false);
         self.opens.insert(Open { id, stream, party, access, deny, concern, link, has_ranges });
         Ok(id)
@@ -262,6 +263,7 @@ impl OpenGuard {
         let (id, client) = (self.id, self.party.client);
         let last = self.state.table.when_here(self.file, move |table, entry| {
             let open = entry.opens.remove(id);
+            open.iter().for_each(|open| table.count_fork(&open.stream, false));
             table.ledger.give_back(client, Resource::Open, 1);
             if open.is_some_and(|open| open.has_ranges) {
                 entry.release(&table.ledger, |owner| owner.open == Some(id));

@@ -25,6 +25,8 @@ pub(super) struct Table {
     pub(super) policy: Policy,
     pub(super) absent: Absent,
     pub(super) next: AtomicU64,
+    /// How many opens of resource forks there are, if every state is here.
+    pub(super) forks: AtomicUsize,
     /// If several servers share the files: where the entries are that are not here.
     pub(super) joined: Option<Joined>,
 }
@@ -83,7 +85,17 @@ impl Table {
     pub(super) fn new(policy: Policy, limits: Limits) -> Self {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
         let (absent, next) = (Absent::default(), AtomicU64::new(1));
-        Self { shards, ledger: Ledger::new(limits), policy, absent, next, joined: None }
+        let forks = AtomicUsize::new(0);
+        Self { shards, ledger: Ledger::new(limits), policy, absent, next, forks, joined: None }
+    }
+
+    /// Counts an open of this stream, or no longer counts it.
+    pub(super) fn count_fork(&self, stream: &Stream, add: bool) {
+        match (stream, add) {
+            (Stream::Resource, true) => self.forks.fetch_add(1, Ordering::AcqRel),
+            (Stream::Resource, false) => self.forks.fetch_sub(1, Ordering::AcqRel),
+            _ => 0,
+        };
     }
 
     /// A number that was not used before.

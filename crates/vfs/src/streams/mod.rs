@@ -13,6 +13,7 @@ mod described;
 mod elsewhere;
 mod foreign;
 mod fork;
+mod fork_part;
 mod metadata;
 mod named;
 pub(crate) mod pair;
@@ -36,6 +37,7 @@ pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
 pub(crate) use self::described::{Described, OfMac};
 pub use self::fork::Fork;
+pub(crate) use self::fork_part::{ForkPart, Written};
 pub(crate) use self::metadata::{
     has_fork_or_moves, has_own, load_alone, load_from, names, store_alone, store_first,
 };

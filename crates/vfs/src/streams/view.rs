@@ -21,20 +21,37 @@ type Attribute = (Vec<u8>, Vec<u8>);
 /// A folder, and a name in it.
 type Place = (Arc<dyn Object>, Vec<u8>);
 
-/// The places of files whose composed sidecar clients saw: their folder, and their name in it.
+/// What clients saw when they looked sidecars up.
 #[derive(Default)]
-pub(super) struct Seen(HashMap<HostKey, (HostKey, Vec<u8>)>);
+pub(super) struct Seen {
+    /// The places of files whose sidecar is composed: their folder, and their name in it.
+    places: HashMap<HostKey, (HostKey, Vec<u8>)>,
+    /// The files of sidecars on the disk that do not name their file: other servers have written these.
+    owners: HashMap<HostKey, HostKey>,
+}
 
 impl Seen {
     fn remember(&mut self, key: HostKey, place: (HostKey, Vec<u8>)) {
-        if self.0.len() >= REMEMBERED {
-            self.0.clear(); // clients look again
+        if self.places.len() >= REMEMBERED {
+            self.places.clear(); // clients look again
         }
-        self.0.insert(key, place);
+        self.places.insert(key, place);
     }
 
     fn place(&self, key: &HostKey) -> Option<(HostKey, Vec<u8>)> {
-        self.0.get(key).cloned()
+        self.places.get(key).cloned()
+    }
+
+    fn remember_owner(&mut self, sidecar: HostKey, owner: HostKey) {
+        if self.owners.len() >= REMEMBERED {
+            self.owners.clear();
+        }
+        self.owners.insert(sidecar, owner);
+    }
+
+    /// The file of a sidecar that does not name it.
+    pub(super) fn owner(&self, sidecar: &HostKey) -> Option<HostKey> {
+        self.owners.get(sidecar).copied()
     }
 }
 
@@ -190,6 +207,9 @@ impl Streams {
 
     fn on_disk(&self, file: &File<'_>, sidecar: Sidecar) -> Result<View> {
         let object = sidecar.object.clone();
+        if !sidecar.owned {
+            self.seen.lock().remember_owner(object.key(), file.key());
+        }
         let object = match self.refresh(file, sidecar) {
             Ok(()) => object,
             Err(Error::ReadOnly | Error::NoSpace | Error::QuotaExceeded) => object,
@@ -392,6 +412,11 @@ impl Streams {
         }
         let in_depot = self.depot_streams(object)?;
         Ok(in_depot.iter().fold(last, |last, (_, there)| last.max(there.attributes.changed)))
+    }
+
+    /// Whether the sidecar of a file, as clients see it, has the fork in it.
+    pub(super) fn shows_fork(&self, file: &File<'_>) -> Result<bool> {
+        Ok(!matches!(self.beside(file)?, Beside::Plain) && self.fork_len(file)? > 0)
     }
 
     /// Whether an entry is left out of listings: it is the sidecar of a file beside it, or was the

@@ -7,6 +7,7 @@ use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
 use crate::noted::Act;
 use crate::state::{Cause, Stream};
+use crate::streams::Written;
 use crate::{Access, Error, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
@@ -23,7 +24,8 @@ impl Volume {
         self.may_read(actor, node.id(), offset, length)?;
         let by = self.acting(&actor.caller, of, Rights::READ_DATA)?;
         node.prepare(by, &attributes, Access::READ, true)?;
-        let (length, end) = within(attributes.size, offset, length);
+        let readable = self.readable_beside_fork(actor, node, (offset, length)).await?;
+        let (length, end) = within(attributes.size, offset, readable);
         let payload = self.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
         self.site.traffic.read(payload.len());
@@ -71,6 +73,8 @@ impl Volume {
         let length = data.len();
         self.may_write_despite(actor, &to.object)?;
         self.may_write(actor, node.id(), offset, length)?;
+        let written = Written { offset, length: length as u64, data: Some(&data) };
+        let _fork = self.may_write_fork(actor, node, written).await?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;
         node.prepare(by, &before, Access::WRITE, true)?;

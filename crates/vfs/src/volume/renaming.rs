@@ -58,6 +58,7 @@ impl Volume {
         let moving = self.concerned(actor, from.0, &name, (Cause::Rename, denied_by))?;
         let replaced_by = if mode == RenameMode::Exchange { denied_by } else { Modes::REMOVE };
         let replaced = self.concerned(actor, to.0, &target.there, (Cause::Remove, replaced_by))?;
+        self.may_move_fork(actor, (from.0, &name), (to.0, &target.there))?;
         let keeps = self.keep_mac_metadata(actor, (from.0, &name), (to.0, &target.there), mode)?;
         let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
         let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;

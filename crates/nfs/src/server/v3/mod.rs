@@ -26,7 +26,6 @@ mod tests;
 mod write;
 
 pub(super) use lookup::find;
-pub(super) use read::sidecar_data;
 pub(super) use readdir::{listed, listed_name, page};
 pub(super) use target::{Target, size};
 

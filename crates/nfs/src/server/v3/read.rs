@@ -1,5 +1,5 @@
 use conn::Reservation;
-use vfs::{Access, Payload, ReadData};
+use vfs::ReadData;
 use wire::Writer;
 
 use super::target::Target;
@@ -44,27 +44,9 @@ pub(super) async fn reserved(call: &Call<'_>, request: &Request<'_>) -> Option<R
 
 async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadData, Status> {
     let length = request.count.min(most) as usize;
-    if let Some(sidecar) = &target.sidecar {
-        return sidecar_data(target, sidecar, request.offset, length);
-    }
-    Ok(target.export.volume.read(&target.actor, &target.found, request.offset, length).await?)
-}
-
-/// The data of a sidecar that is not on the disk. A caller that may read its file may read the
-/// sidecar.
-pub(in crate::server) fn sidecar_data(
-    target: &Target,
-    sidecar: &[u8],
-    offset: u64,
-    length: usize,
-) -> Result<ReadData, Status> {
-    let (actor, attributes) = (&target.actor, target.found.attributes);
-    let granted = target.export.volume.access(&actor.caller, &target.found, Access::READ)?;
-    if !granted.contains(Access::READ) && actor.caller.uid != attributes.uid {
-        return Err(Status::ACCES);
-    }
-    let left = usize::try_from(offset).ok().and_then(|at| sidecar.get(at..)).unwrap_or_default();
-    let bytes = left[..length.min(left.len())].to_vec();
-    let end = bytes.len() == left.len();
-    Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes })
+    let (volume, actor, found) = (&target.export.volume, &target.actor, &target.found);
+    Ok(match &target.sidecar {
+        Some(sidecar) => volume.read_sidecar(actor, (found, sidecar), request.offset, length)?,
+        None => volume.read(actor, found, request.offset, length).await?,
+    })
 }

@@ -10,7 +10,7 @@ use super::fail::Fail;
 use super::named;
 use super::place::Place;
 use super::sequencing::Sequenced;
-use crate::server::v3::{MAX_DATA, Target, sidecar_data, size};
+use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::{Commit, Read, Write};
 use crate::wire::v4::types::{StableHow, StateId, Status};
 use crate::wire::xdr::{Encode, padding};
@@ -24,14 +24,12 @@ pub(super) async fn read(compound: &mut Compound<'_>, request: &Read, w: &mut Wr
     let target = file(&place)?;
     let actor = actor(compound, target, &request.state, Modes::READ)?;
     let length = (request.count.min(MAX_DATA) as usize).min(compound.room(w));
-    let data = match &target.sidecar {
-        Some(sidecar) => sidecar_data(target, sidecar, request.offset, length)?,
-        None => {
-            let read = target.export.volume.read(&actor, &target.found, request.offset, length).await;
-            read.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?
-        }
+    let (volume, found) = (&target.export.volume, &target.found);
+    let read = match &target.sidecar {
+        Some(sidecar) => volume.read_sidecar(&actor, (found, sidecar), request.offset, length),
+        None => volume.read(&actor, found, request.offset, length).await,
     };
-    let ReadData { payload, end, .. } = data;
+    let ReadData { payload, end, .. } = read.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
     end.encode(w);
     let count = payload.len();
     (count as u32).encode(w); // at most MAX_DATA

@@ -1,0 +1,249 @@
+//! A resource fork as a part of `._name`. A client that reads, writes, cuts, removes or moves this file does it to the
+//! fork of `name`. So what other clients hold of the fork (deny modes, byte-range locks, leases) binds it, as what they
+//! hold of the data fork binds the data. The rest of the file is bound by what is held of the file itself.
+//!
+//! While no client has a resource fork open, all of this is one atomic load.
+
+use std::sync::Arc;
+
+use crate::backend::Found;
+use crate::mac::layout::is_sidecar_name;
+use crate::state::{Cause, Range, Stream, Who};
+use crate::streams::{ForkPart, Streams, Written};
+use crate::volume::{Actor, Node, ReadData};
+use crate::{Access, Error, Kind, Payload, Result, Volume};
+
+/// A change of the fork of a file, through its sidecar. Leases on the fork that are granted meanwhile are recalled when
+/// this is dropped.
+pub(crate) struct ForkChange<'a> {
+    volume: &'a Volume,
+    actor: &'a Actor,
+    owner: Node,
+    cause: Cause,
+}
+
+/// A client is not bound by what it holds of the fork itself, whichever open it uses.
+fn stateless(actor: &Actor) -> Who<'_> {
+    Who::stateless(actor.party.client)
+}
+
+impl Drop for ForkChange<'_> {
+    fn drop(&mut self) {
+        let file = self.owner.id();
+        self.volume.unheard(&self.owner);
+        let late = self.volume.site.state.break_for(file, &Stream::Resource, self.cause, self.actor.party);
+        late.into_iter().for_each(|recall| self.volume.site.recalls.settle(file, recall));
+    }
+}
+
+impl Volume {
+    /// How much of a read of a file may go on: less than all of it if the file is a sidecar, and the rest of the read is
+    /// of a fork that others deny or have locked. Fails if nothing may be read.
+    pub(crate) async fn readable_beside_fork(
+        &self,
+        actor: &Actor,
+        of: &Node,
+        (offset, length): (u64, usize),
+    ) -> Result<usize> {
+        match self.part_in_use(of).await? {
+            Some((owner, part)) => self.readable_part(actor, &owner, &part, (offset, length)),
+            None => Ok(length),
+        }
+    }
+
+    /// Whether a file may be written. If it is a sidecar and its fork changes with it, others' holds of the fork are
+    /// asked, and the change of the fork begins.
+    pub(crate) async fn may_write_fork<'a>(
+        &'a self,
+        actor: &'a Actor,
+        of: &Node,
+        written: Written<'_>,
+    ) -> Result<Option<ForkChange<'a>>> {
+        match self.part_in_use(of).await? {
+            Some((owner, part)) => self.may_write_part(actor, owner, &part, written),
+            None => Ok(None),
+        }
+    }
+
+    /// The same for a client that has the file open, and waits for leases. A write of the beginning of a sidecar, of
+    /// which it is not known what it says, counts as one of the whole fork.
+    pub(crate) async fn may_touch_fork(
+        &self,
+        actor: &Actor,
+        of: &Node,
+        (offset, length): (u64, u64),
+        write: bool,
+    ) -> Result<()> {
+        let Some((owner, part)) = self.part_in_use(of).await? else { return Ok(()) };
+        let may = || match write {
+            true => {
+                let written = Written { offset, length, data: None };
+                self.may_write_part(actor, owner.clone(), &part, written).map(drop)
+            }
+            false => self.may_read_part(actor, &owner, &part, (offset, length)).map(drop),
+        };
+        self.settled(may).await
+    }
+
+    /// The same for a change of the file's size.
+    pub(crate) fn may_cut_fork<'a>(
+        &'a self,
+        actor: &'a Actor,
+        of: &Node,
+        size: u64,
+    ) -> Result<Option<ForkChange<'a>>> {
+        let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
+        let Some(kept) = streams.fork_part(of.clone())?.kept_by_cut(size) else { return Ok(None) };
+        self.may_resize_fork(actor, owner, kept).map(Some)
+    }
+
+    /// Whether an entry of a folder may be removed, moved or replaced as far as a fork goes with it: it fails if the entry
+    /// is a sidecar, and others hold the fork of its file.
+    pub(crate) fn may_lose_fork(&self, actor: &Actor, folder: &Found, name: &[u8]) -> Result<()> {
+        let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar_name(name)) else { return Ok(()) };
+        if !self.site.state.has_forks() {
+            return Ok(());
+        }
+        let Some(owner) = streams.file_beside(folder.object.as_ref(), name)? else { return Ok(()) };
+        match self.may_resize_fork(actor, owner.object, 0) {
+            // A range of it is locked: it cannot go, and the lock may stay for long.
+            Err(Error::RangeLocked) => Err(Error::ShareConflict),
+            other => other.map(drop),
+        }
+    }
+
+    /// The same for a move and what it replaces. A sidecar that has moved with its file already stays where it is.
+    pub(crate) fn may_move_fork(
+        &self,
+        actor: &Actor,
+        from: (&Found, &[u8]),
+        to: (&Found, &[u8]),
+    ) -> Result<()> {
+        let Some(streams) = &self.streams else { return Ok(()) };
+        let (is_from, is_to) = (is_sidecar_name(from.1), is_sidecar_name(to.1));
+        if !(is_from || is_to) || !self.site.state.has_forks() {
+            return Ok(());
+        }
+        let places = ((from.0.object.as_ref(), from.1), (to.0.object.as_ref(), to.1));
+        if is_from && is_to && streams.has_followed(places.0, places.1)? {
+            return Ok(());
+        }
+        self.may_lose_fork(actor, from.0, from.1)?;
+        self.may_lose_fork(actor, to.0, to.1)
+    }
+
+    /// Reads a sidecar that is not on the disk. A caller that may read its file may read it. `of` is that file, with the
+    /// attributes of the sidecar.
+    pub fn read_sidecar(
+        &self,
+        actor: &Actor,
+        (of, sidecar): (&Found, &[u8]),
+        offset: u64,
+        length: usize,
+    ) -> Result<ReadData> {
+        let granted = self.access(&actor.caller, of, Access::READ)?;
+        if !granted.contains(Access::READ) && actor.caller.uid != of.attributes.uid {
+            return Err(Error::AccessDenied);
+        }
+        let length = match self.site.state.has_forks() && !self.site.state.quiet(of.object.id()) {
+            true => {
+                let part = ForkPart::of_composed(of.object.clone(), &of.attributes, sidecar);
+                self.readable_part(actor, &of.object, &part, (offset, length))?
+            }
+            false => length,
+        };
+        let left = usize::try_from(offset).ok().and_then(|at| sidecar.get(at..)).unwrap_or_default();
+        let bytes = left[..length.min(left.len())].to_vec();
+        let end = bytes.len() == left.len();
+        Ok(ReadData { payload: Payload::Bytes(bytes), end, attributes: of.attributes })
+    }
+
+    /// The file that `of` is the sidecar of, if a client may hold something of its fork.
+    fn fork_in_use(&self, of: &Node) -> Result<Option<(Arc<Streams>, Node)>> {
+        let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
+            return Ok(None);
+        };
+        if !self.site.state.has_forks() {
+            return Ok(None);
+        }
+        let owner = streams.file_of(&**of)?.map(|owner| owner.object);
+        let owner = owner.filter(|owner| !self.site.state.quiet(owner.id()));
+        Ok(owner.map(|owner| (streams.clone(), owner)))
+    }
+
+    /// The same, and where the fork is in the sidecar: a thread of the pool reads that.
+    async fn part_in_use(&self, of: &Node) -> Result<Option<(Node, ForkPart)>> {
+        let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
+        let sidecar = of.clone();
+        let part = self.site.pool.run(of.id(), move || streams.fork_part(sidecar)).await?;
+        Ok(Some((owner, part)))
+    }
+
+    fn may_read_part(
+        &self,
+        actor: &Actor,
+        owner: &Node,
+        part: &ForkPart,
+        (offset, length): (u64, u64),
+    ) -> Result<()> {
+        let (fork, end) = (part.range(), offset.saturating_add(length));
+        let read = offset.max(fork.start)..end.min(fork.end);
+        if read.is_empty() {
+            return Ok(());
+        }
+        self.check_fork(actor, owner, read.start - fork.start, read.end - read.start, false)?;
+        self.recall_stream(actor, owner.id(), &Stream::Resource, Cause::Read)
+    }
+
+    /// The same for a client that may get fewer bytes than it wants: those before the fork.
+    fn readable_part(
+        &self,
+        actor: &Actor,
+        owner: &Node,
+        part: &ForkPart,
+        (offset, length): (u64, usize),
+    ) -> Result<usize> {
+        let start = part.range().start;
+        match self.may_read_part(actor, owner, part, (offset, length as u64)) {
+            Err(_) if offset < start => Ok((start - offset) as usize),
+            other => other.map(|()| length),
+        }
+    }
+
+    fn may_write_part<'a>(
+        &'a self,
+        actor: &'a Actor,
+        owner: Node,
+        part: &ForkPart,
+        written: Written<'_>,
+    ) -> Result<Option<ForkChange<'a>>> {
+        let (fork, end) = (part.range(), written.offset.saturating_add(written.length));
+        let inside = written.offset.max(fork.start)..end.min(fork.end);
+        if let Some(kept) = part.kept_by_write(written) {
+            if !inside.is_empty() {
+                self.check_fork(actor, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
+            }
+            return self.may_resize_fork(actor, owner, kept).map(Some);
+        }
+        if inside.is_empty() {
+            return Ok(None);
+        }
+        self.check_fork(actor, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
+        self.begin_fork(actor, owner, Cause::Write).map(Some)
+    }
+
+    fn check_fork(&self, actor: &Actor, owner: &Node, offset: u64, length: u64, write: bool) -> Result<()> {
+        let Some(range) = Range::new(offset, length) else { return Ok(()) };
+        self.site.state.check_io(owner.id(), &Stream::Resource, stateless(actor), range, write)
+    }
+
+    fn may_resize_fork<'a>(&'a self, actor: &'a Actor, owner: Node, kept: u64) -> Result<ForkChange<'a>> {
+        self.site.state.check_resize(owner.id(), &Stream::Resource, stateless(actor), kept)?;
+        self.begin_fork(actor, owner, Cause::Truncate)
+    }
+
+    fn begin_fork<'a>(&'a self, actor: &'a Actor, owner: Node, cause: Cause) -> Result<ForkChange<'a>> {
+        self.recall_stream(actor, owner.id(), &Stream::Resource, cause)?;
+        Ok(ForkChange { volume: self, actor, owner, cause })
+    }
+}
