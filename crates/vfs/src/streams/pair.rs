@@ -21,7 +21,7 @@ use std::sync::Arc;
 use super::depot::InDepot;
 use super::sidecar::{self, Beside, Sidecar};
 use super::{ABSORBED, File, MOVING, OWNER, Streams, found, store};
-use crate::backend::{Found, Object, RenameMode, XattrMode};
+use crate::backend::{Finds, Found, Object, RenameMode, XattrMode};
 use crate::mac::layout;
 use crate::{Caller, Error, HostKey, Kind, Result};
 
@@ -291,7 +291,8 @@ impl Streams {
         let key = file.key();
         let here = (file.folder.key(), file.sidecar_name());
         let mut is_here = false;
-        for (folder, name) in self.left_at(&marked, &key)? {
+        let (places, is_sure) = self.left_at(&marked, &key)?;
+        for (folder, name) in places {
             if (folder.key(), &name) == (here.0, &here.1) {
                 is_here = true;
                 continue; // looked at already
@@ -304,26 +305,28 @@ impl Streams {
                 return Ok(true);
             }
         }
-        if !is_here {
+        if is_sure && !is_here {
             unmark(file.object)?;
         }
         Ok(false)
     }
 
-    /// Where a marked file's sidecar may be.
-    fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<Vec<Left>> {
-        let mut places = Vec::new();
+    /// Where a marked file's sidecar may be, and whether these are all such places: a folder that the host does not find
+    /// may be there.
+    fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<(Vec<Left>, bool)> {
+        let (mut places, mut is_sure) = (Vec::new(), true);
         if let Some((folder, name)) = unpack(marked) {
-            match self.backend.by_key(&folder.beside(key)) {
+            let folder = folder.beside(key);
+            match self.backend.by_key(&folder) {
                 Ok(folder) => places.push((folder.object, name)),
-                Err(Error::Stale) => {}
+                Err(Error::Stale) => is_sure = self.backend.finds(&folder) == Finds::Always,
                 Err(other) => return Err(other),
             }
         }
         if let Some(folder) = self.stored(key)? {
             places.push((folder, store::SIDECAR.to_vec()));
         }
-        Ok(places)
+        Ok((places, is_sure))
     }
 
     /// Moves sidecars in a folder to their files, if these are in the same folder or marked, and

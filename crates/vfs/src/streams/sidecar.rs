@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher24;
 
 use super::pair::mark_again;
 use super::{ABSORBED, File, OWNER, Streams, found, store};
-use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::backend::{Finds, Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::apple_double::{AppleDouble, ByteOrder, ENTRY_LEN, EntryId, HEAD_LIMIT, HEADER_LEN};
 use crate::mac::attr::{Attr, MAX_VALUES};
 use crate::mac::sidecar::{self, SidecarHead};
@@ -256,15 +256,20 @@ impl Streams {
     }
 
     /// Moves a sidecar out of the place where another one must go: to the store, where its own file
-    /// finds it. If that file is gone, removes the sidecar.
+    /// finds it. If that file is certainly gone, removes the sidecar.
     pub(super) fn displace(&self, folder: &dyn Object, name: &[u8], owner: &HostKey) -> Result<()> {
         let root = Caller::root();
         let alive = match self.backend.by_key(owner) {
-            Err(Error::Stale) => return found(folder.remove(&root, name)).map(drop),
-            other => other?,
+            Err(Error::Stale) if self.backend.finds(owner) == Finds::Always => {
+                return found(folder.remove(&root, name)).map(drop);
+            }
+            Err(Error::Stale) => None, // the file has its mark since the sidecar was made
+            other => Some(other?),
         };
         let store = self.make_stored(owner)?;
-        if found(alive.object.xattr(super::MOVING))?.is_none() {
+        if let Some(alive) = alive
+            && found(alive.object.xattr(super::MOVING))?.is_none()
+        {
             super::pair::mark(&*alive.object, folder, name)?;
         }
         folder.rename(&root, name, &*store, store::SIDECAR, RenameMode::Replace)

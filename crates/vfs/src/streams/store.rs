@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use siphasher::sip128::SipHasher24;
 
 use super::{Streams, found};
-use crate::backend::{Found, NewKind, Object, XattrMode};
+use crate::backend::{Finds, Found, NewKind, Object, XattrMode};
 use crate::finding::own_folders::trust;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
@@ -235,7 +235,9 @@ impl Streams {
         let mut gone = 0;
         for store in self.trusted_stores(&self.backend.root()?.object.key())? {
             for key in names(&*store.object)?.iter().filter_map(|name| folder_key(name)) {
-                if self.backend.by_key(&key).err() == Some(Error::Stale) {
+                if self.backend.finds(&key) == Finds::Always
+                    && self.backend.by_key(&key).err() == Some(Error::Stale)
+                {
                     self.forget(&key)?;
                     gone += 1;
                 }

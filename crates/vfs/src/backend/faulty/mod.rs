@@ -19,8 +19,8 @@ use self::object::FaultyObject;
 pub use self::plan::Plan;
 use self::unsynced::Unsynced;
 pub use super::Call;
-use super::{Backend, Found, Limits, Object, Space, WatchId};
-use crate::{HostKey, Result};
+use super::{Backend, Finds, Found, Limits, Object, Space, WatchId};
+use crate::{Error, HostKey, Result};
 
 /// A backend around another one, failing as its [`Plan`] says.
 pub struct Faulty {
@@ -87,7 +87,14 @@ impl Backend for Faulty {
 
     fn by_key(&self, key: &HostKey) -> Result<Found> {
         self.shared.plan.enter(Call::ByKey, None)?;
+        if self.shared.plan.forgets_keys() {
+            return Err(Error::Stale);
+        }
         Ok(self.shared.found(self.inner.by_key(key)?))
+    }
+
+    fn finds(&self, key: &HostKey) -> Finds {
+        if self.shared.plan.forgets_keys() { Finds::IfSeen } else { self.inner.finds(key) }
     }
 
     fn homes(&self, key: &HostKey) -> Result<Vec<Arc<dyn Object>>> {
@@ -108,7 +115,7 @@ impl Backend for Faulty {
         if let Some(unsynced) = &self.shared.unsynced {
             for key in unsynced.keys() {
                 match self.inner.by_key(&key) {
-                    Err(crate::Error::Stale) => {}
+                    Err(Error::Stale) => {}
                     found => unsynced.flush(&*found?.object)?,
                 }
             }

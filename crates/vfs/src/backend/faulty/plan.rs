@@ -21,6 +21,7 @@ struct State {
     /// Only their data.
     stalled_data: HashSet<FileId>,
     waiting: usize,
+    forgets_keys: bool,
 }
 
 struct Fault {
@@ -77,6 +78,16 @@ impl Plan {
         state.stalled_data.remove(&id);
         drop(state);
         self.released.notify_all();
+    }
+
+    /// Finds no file by its key, as a host that opens no handles for the server and has forgotten where it saw the files.
+    pub fn forget_keys(&self, forgets: bool) {
+        self.state.lock().forgets_keys = forgets;
+    }
+
+    /// Whether no file is found by its key.
+    pub(super) fn forgets_keys(&self) -> bool {
+        self.state.lock().forgets_keys
     }
 
     /// How many calls wait for a stalled file now.

@@ -236,3 +236,32 @@ fn a_file_whose_fork_is_gone_is_not_marked() {
     assert_eq!(disk.fork(&file), b"");
     assert!(file.object.xattr(b"user.fourfold.moving").is_err());
 }
+
+/// The server of an ordinary user forgets where it saw a file, and then cannot tell whether the file is gone.
+#[test]
+fn a_fork_whose_file_is_not_found_makes_way_and_is_not_lost() {
+    let disk = Disk::new();
+    let (root, folder) = (disk.root(), disk.folder("folder"));
+    with_fork(&disk, "a");
+    root.rename(&user(), b"a", &*folder, b"b", RenameMode::Keep).unwrap();
+    disk.faulty.plan().forget_keys(true);
+    let other = disk.make("a");
+    disk.put_fork(&other, b"of the other");
+    assert_eq!(disk.streams.scrub_store(), Ok(0), "what is kept for a file that may be there stays");
+    disk.faulty.plan().forget_keys(false);
+    assert_eq!(disk.fork(&find_in(folder, "b").unwrap()), b"a");
+    assert_eq!(fork(&disk, "a"), b"of the other");
+}
+
+#[test]
+fn a_moved_file_looks_for_its_fork_again_if_the_old_folder_is_not_found_at_first() {
+    let disk = Disk::new();
+    let (root, folder) = (disk.root(), disk.folder("folder"));
+    with_fork(&disk, "a");
+    disk.streams.rename(&user(), (&*root, b"a"), (&*folder, b"a"), RenameMode::Keep).unwrap();
+    folder.rename(&user(), b"a", &*root, b"b", RenameMode::Keep).unwrap();
+    disk.faulty.plan().forget_keys(true);
+    assert_eq!(fork(&disk, "b"), b"");
+    disk.faulty.plan().forget_keys(false);
+    assert_eq!(fork(&disk, "b"), b"a");
+}
