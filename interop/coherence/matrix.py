@@ -26,7 +26,7 @@ def beside(scene, holder, client, operation, file):
     with HOLDERS[holder](scene.a, file) as cache:
         if cache is None:
             return said(OPERATIONS[client][operation], scene.b, file)
-        is_late = client == "local" and operation in ("rename", "remove")  # the host tells of names afterwards
+        is_late = client == "local" and operation in ("rename", "remove", "chmod")  # the host tells of these afterwards
         return with_cache(scene, cache, OPERATIONS[client][operation], file, is_late)
 
 

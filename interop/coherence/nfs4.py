@@ -18,6 +18,8 @@ class Refused(Exception):
         super().__init__(NAMES.get(status, str(status)))
         self.status = status
 
+CHANGE_AND_SIZE = 1 << 3 | 1 << 4  # attributes
+
 
 class Client:
     """One client with one open owner. `name` makes it a client of its own."""
@@ -26,6 +28,7 @@ class Client:
         self.name, self.port, self.share, self.uid, self.delegations = name, port, share, uid, delegations
         self.owner, self.recalls, self.one = f"owner of {name}".encode(), queue.SimpleQueue(), threading.Lock()
         self.handles = {}
+        self.cached = None  # (change, size) of the file that it has a delegation of
         self.connect()
 
     def connect(self):
@@ -114,6 +117,12 @@ class Client:
     def truncate(self, handle, size, state=ANONYMOUS):
         self.on(handle, (34, Writer().fixed(state).u32(1, 1 << 4, 8).u64(size).bytes()))
 
+    def stat(self, handle):
+        """(change, size)."""
+        found = self.on(handle, (9, Writer().u32(1, CHANGE_AND_SIZE).bytes()))[0]
+        found.words(), found.u32()
+        return found.u64(), found.u64()
+
     def rename(self, old, new):
         put = (22, Writer().opaque(self.root).bytes())
         self.compound([put, (32, b""), put, (29, Writer().opaque(old).opaque(new).bytes())])
@@ -135,7 +144,7 @@ class Client:
         self.connection.close()
 
     def _called(self, procedure, reader):
-        """CB_NULL or CB_COMPOUND with CB_SEQUENCE and CB_RECALL, RFC 8881 20."""
+        """CB_NULL or CB_COMPOUND with CB_SEQUENCE and CB_GETATTR or CB_RECALL, RFC 8881 20."""
         if procedure == 0:
             return b""
         reader.opaque(), reader.u32(), reader.u32()
@@ -149,6 +158,9 @@ class Client:
                 for _ in range(reader.u32()):
                     reader.fixed(16), [reader.u64() for _ in range(reader.u32())]
                 results.u32(11, 0).fixed(session).u32(sequence, slot, highest, highest)
+            elif number == 3 and self.cached:
+                reader.opaque(), reader.words()
+                results.u32(3, 0, 1, CHANGE_AND_SIZE, 16).u64(*self.cached)
             elif number == 4:
                 state = reader.fixed(16)
                 reader.u32()

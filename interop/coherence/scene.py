@@ -225,6 +225,7 @@ OPERATIONS = {
         "open-deny": lambda b, f: with_nfs4(b, f, nfs4.READ, deny=nfs4.BOTH),
         "lock-shared": lambda b, f: with_nfs4(b, f, nfs4.BOTH, lambda c, h, s: c.lock(h, s, 0, 4, False) and None),
         "lock": lambda b, f: with_nfs4(b, f, nfs4.BOTH, lambda c, h, s: c.lock(h, s, 0, 4, True) and None),
+        "stat": lambda b, f: b.nfs4.stat(b.nfs4.handle(f.nfs)) and None,
         "rename": lambda b, f: b.nfs4.rename(f.name, f.new),
         "remove": lambda b, f: b.nfs4.remove(f.name),
         "sidecar-rename": lambda b, f: b.nfs4.rename(f.nfs, f.new),
@@ -240,6 +241,7 @@ OPERATIONS = {
         "lock": lambda b, f: local_lock(f, True),
         "rename": lambda b, f: os.rename(f.path, f.path + "-new"),
         "remove": lambda b, f: os.remove(f.path),
+        "chmod": lambda b, f: os.chmod(f.path, 0o600),
         "create": lambda b, f: os.close(os.open(f.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY)),
     },
 }
@@ -393,7 +395,9 @@ def nfs4_delegation(access, kind):
             raise RuntimeError(f"the delegation is {given}")
         held = Delegation(a.delegated, handle)
         held.state = None
+        a.delegated.cached = a.delegated.stat(handle)
         yield held
+        a.delegated.cached = None
         if held.state is None:
             a.delegated.return_delegation(handle, given[0])
         a.delegated.close(state, handle)

@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use lock::{Mutex, RwLock, rank};
 
-use crate::backend::Space;
 use crate::backend::host::number_in;
+use crate::backend::{Allowance, Space};
 use crate::{Error, FileId, Result};
 
 pub use self::charge::Charges;
@@ -121,8 +121,12 @@ impl Quota {
 
     fn shown(&self, space: Space) -> Space {
         let limit = self.limit();
-        let left = self.used().map_or(limit, |used| limit.saturating_sub(used));
+        let used = self.used();
+        let left = used.map_or(limit, |used| limit.saturating_sub(used));
+        let own = Allowance { left, used: used.unwrap_or(0) };
+        let quota = space.quota.filter(|other| other.left <= left).or(Some(own));
         Space {
+            quota,
             total: space.total.min(limit),
             free: space.free.min(left),
             available: space.available.min(left),
@@ -315,7 +319,7 @@ mod tests {
     const FILE: FileId = FileId::new(1, 7);
 
     fn space() -> Space {
-        Space { total: 1000, free: 900, available: 800, files: 5, files_free: 4, block_size: 1 }
+        Space { total: 1000, free: 900, available: 800, files: 5, files_free: 4, block_size: 1, quota: None }
     }
 
     fn meter(quotas: &[&Arc<Quota>]) -> Meter {
@@ -335,6 +339,7 @@ mod tests {
         meter.add(70);
         let shown = meter.shown(space());
         assert_eq!((shown.total, shown.free, shown.available, shown.files), (100, 30, 30, 5));
+        assert_eq!(shown.quota, Some(Allowance { left: 30, used: 70 }), "the one that leaves least");
         assert!(meter.reserve(30).is_ok() && meter.reserve(31).is_err());
         inner.set_limit(50);
         assert_eq!(meter.shown(space()).available, 0, "used is more than the new limit");

@@ -17,7 +17,7 @@ use super::{
     Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Payload, Result,
     SetAttributes, names,
 };
-use crate::acl::{CreateAcl, New};
+use crate::acl::NewPermissions;
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, NewKind, Object, Snapshot, Space};
@@ -358,26 +358,27 @@ impl Volume {
         mode: u32,
     ) -> Result<Made> {
         let before = folder.attributes;
-        let found = self.create_with_acl(actor, folder, name, (new, mode), None)?;
+        let permissions = NewPermissions { mode, ..NewPermissions::default() };
+        let found = self.create_with_permissions(actor, folder, name, new, &permissions)?;
         Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
     /// The same with an ACL of its own. Without one it has what the folder's ACL passes on; if that is nothing, the mode
     /// counts.
-    pub fn create_with_acl(
+    pub fn create_with_permissions(
         &self,
         actor: &Actor,
         folder: &Found,
         name: &[u8],
-        (kind, mode): (NewKind<'_>, u32),
-        acl: Option<&CreateAcl>,
+        kind: NewKind<'_>,
+        permissions: &NewPermissions<'_>,
     ) -> Result<Found> {
         self.note_entry(Act::Create, &folder.object, name, None);
         self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
         let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
-        let found = self.create_for(&actor.caller, folder, &name, New { kind, mode, acl })?;
+        let found = self.create_for(&actor.caller, folder, &name, kind, permissions)?;
         self.keep_for_new(actor, &found, Beside { folder: &folder.object, name: &name });
         operation.commit_entry(&folder.object, &name, &found, Happened::Created);
         Ok(found)

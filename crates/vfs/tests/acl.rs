@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use vfs::acl::{AclChange, CreateAcl, Entries, Entry, Inherit, Rights, Who};
+use vfs::acl::{AclChange, CreateAcl, Entries, Entry, Inherit, Inherited, NewPermissions, Rights, Who};
 use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
@@ -451,6 +451,45 @@ fn what_is_made_inherits() {
     }
 }
 
+/// RFC 8881 6.4.3.1: what is made with a mode inherits, and says this mode.
+#[test]
+fn what_is_inherited_says_the_mode_if_the_client_wants_that() {
+    for share in shares() {
+        let folder = share.folder("f", 0o777);
+        let both = Inherit::FILES.union(Inherit::FOLDERS);
+        let list = [
+            allow(5001, Rights::ALL).inherited_by(both),
+            allow(5002, Rights::ALL).inherited_by(both),
+            Entry::allow(Who::Everyone, READ).inherited_by(both),
+        ];
+        let folder = share.set(&anna(), &folder, &list).unwrap();
+        let make = |name: &[u8], kind, mode, inherited| {
+            let permissions = NewPermissions { mode, inherited, acl: None };
+            share.volume.create_with_permissions(&anna(), &folder, name, kind, &permissions).unwrap()
+        };
+        let file = make(b"a", NewKind::File, 0o640, Inherited::Saying(0o640));
+        assert_eq!(file.attributes.mode, 0o640);
+        assert!(share.volume.acl(&file).unwrap().stored);
+        assert_eq!((share.reads(&ben(), &file), share.reads(&carl(), &file)), (Ok(()), DENIED));
+        assert_eq!(share.volume.access(&ben().caller, &file, Access::WRITE).unwrap(), Access::NONE);
+        // The same mode without a umask: the folder passes on no right to write to others.
+        let file = make(b"b", NewKind::File, 0o666, Inherited::Within(0o666));
+        assert_eq!(file.attributes.mode, 0o644);
+        assert_eq!(share.volume.access(&ben().caller, &file, Access::WRITE).unwrap(), Access::WRITE);
+        assert_eq!(share.volume.access(&carl().caller, &file, Access::WRITE).unwrap(), Access::NONE);
+        // A folder passes on what it was passed.
+        let inner = make(b"inner", NewKind::Folder, 0o700, Inherited::Saying(0o700));
+        assert_eq!((inner.attributes.mode, share.reads(&ben(), &inner)), (0o700, DENIED));
+        let deep = share.make(&anna(), &inner, "deep", NewKind::File, 0o600).unwrap();
+        assert_eq!((share.reads(&ben(), &deep), share.reads(&carl(), &deep)), (Ok(()), Ok(())));
+    }
+}
+
+/// Permissions of a file that is given this ACL.
+fn with(acl: &CreateAcl) -> NewPermissions<'_> {
+    NewPermissions { mode: 0o666, acl: Some(acl), ..NewPermissions::default() }
+}
+
 #[test]
 fn a_file_is_made_with_the_acl_that_it_is_given() {
     for share in shares() {
@@ -461,12 +500,18 @@ fn a_file_is_made_with_the_acl_that_it_is_given() {
         let list = vec![allow(5002, Rights::ALL)];
         let acl =
             CreateAcl { entries: Entries { list: list.clone(), protected: true, auto_inherited: false } };
-        let (volume, new) = (&share.volume, (NewKind::File, 0o666));
-        let made = volume.create_with_acl(&ben(), &folder, b"a", new, Some(&acl)).unwrap();
+        let (volume, new) = (&share.volume, NewKind::File);
+        let made = volume.create_with_permissions(&ben(), &folder, b"a", new, &with(&acl)).unwrap();
         assert_eq!(volume.acl(&made).unwrap().entries, acl.entries);
         assert_eq!((share.reads(&ben(), &made), share.reads(&carl(), &made)), (Ok(()), DENIED));
         let too_many = Entries { list: vec![list[0].clone(); 1001], ..acl.entries };
-        let made = volume.create_with_acl(&ben(), &folder, b"b", new, Some(&CreateAcl { entries: too_many }));
+        let made = volume.create_with_permissions(
+            &ben(),
+            &folder,
+            b"b",
+            new,
+            &with(&CreateAcl { entries: too_many }),
+        );
         assert_eq!(made.err(), Some(Error::TooMany));
         assert_eq!(volume.lookup(&ben().caller, &folder.object, b"b").err(), Some(Error::NotFound), "undone");
     }

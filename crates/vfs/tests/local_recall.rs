@@ -361,6 +361,26 @@ async fn other_local_changes_leave_handles_alone() {
     assert_eq!(holder.lease.caching(), RWH);
 }
 
+/// RFC 8881 10.4: a delegation promises that attributes and names stay.
+#[tokio::test(flavor = "multi_thread")]
+async fn local_changes_of_attributes_and_names_end_delegations() {
+    let scene = scene();
+    let cases: [&[&str]; 4] = [
+        &["chmod", "600", "file"],
+        &["ln", "file", "second name"],
+        &["mv", "other", "file"],
+        &["mv", "file", "third"],
+    ];
+    for case in cases {
+        std::fs::write(path(&scene, "file"), "data").unwrap();
+        std::fs::write(path(&scene, "other"), "other").unwrap();
+        let mut holder = hold_as(&scene, 1001, "file", Modes::READ, (RH, Style::Whole)).await;
+        assert_eq!(holder.lease.caching(), RH);
+        finished(run(case[0], &case[1..], &path(&scene, ""))).await;
+        assert_eq!(holder.gives_way(b"").await, Caching::NONE, "{case:?}");
+    }
+}
+
 async fn hold_folder(scene: &Scene, folder: &Node) -> (Open, Lease, Notices) {
     let found = vfs::backend::Found { object: folder.clone(), attributes: folder.attributes().unwrap() };
     let options = OpenOptions::data(Modes::READ);

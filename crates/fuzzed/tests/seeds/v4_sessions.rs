@@ -1,7 +1,7 @@
 //! The operations of NFSv4.1 on clients and sessions and those of NFSv4.2 on ranges and extended attributes, and their results.
 
 use nfs::wire::v4::attributes::Values;
-use nfs::wire::v4::callbacks::CallbackReply;
+use nfs::wire::v4::callbacks::{CallbackReply, Known};
 use nfs::wire::v4::files::Read;
 use nfs::wire::v4::ranges::*;
 use nfs::wire::v4::sessions::*;
@@ -178,6 +178,12 @@ fn ranges() -> Vec<Seed> {
             "recalled",
             11,
             &CallbackReply::Executed { in_session: true, status: Some(Status::OK) },
+        ),
+        chosen(
+            "nfs_v4",
+            "asked",
+            11,
+            &CallbackReply::Attributes { in_session: true, known: Known { change: 7, size: 5000 } },
         ),
     ]
 }

@@ -1,20 +1,12 @@
 //! New files in folders that have a stored ACL, and new files that are given one.
 
-use super::inherit::{Heir, entries_of};
+use super::inherit::{Heir, beside_mode, entries_of};
 use super::operations::check_entries;
 use super::stored::Stored;
-use super::{CreateAcl, Rights, Who, server};
+use super::{NewPermissions, Rights, Who, server};
 use crate::backend::{Found, NewKind};
 use crate::finding::entry_name::EntryName;
 use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
-
-/// What is to be made.
-#[derive(Clone, Copy)]
-pub(crate) struct New<'a> {
-    pub(crate) kind: NewKind<'a>,
-    pub(crate) mode: u32,
-    pub(crate) acl: Option<&'a CreateAcl>,
-}
 
 impl Volume {
     /// Makes an entry as the caller, or as the server on behalf of the caller if the folder's ACL
@@ -24,16 +16,17 @@ impl Volume {
         caller: &Caller,
         folder: &Found,
         name: &EntryName<'_>,
-        new: New<'_>,
+        kind: NewKind<'_>,
+        new: &NewPermissions<'_>,
     ) -> Result<Found> {
         if new.acl.is_none() && !self.has_acls()? {
-            return self.create_pair(caller, folder, name, new.kind, new.mode);
+            return self.create_pair(caller, folder, name, kind, new.mode);
         }
         let above = self.stored_acl(folder)?;
-        let by = self.making(caller, folder, new.kind)?;
-        let heir = Heir { is_folder: matches!(new.kind, NewKind::Folder), uid: caller.uid, gid: caller.gid };
+        let by = self.making(caller, folder, kind)?;
+        let heir = Heir { is_folder: matches!(kind, NewKind::Folder), uid: caller.uid, gid: caller.gid };
         let own = new.acl.map(|acl| &acl.entries);
-        let takes_acl = matches!(new.kind, NewKind::File | NewKind::Folder);
+        let takes_acl = matches!(kind, NewKind::File | NewKind::Folder);
         let above = above.as_ref().map(|acl| &acl.entries);
         let is_given = takes_acl && entries_of(own, above, heir).is_some();
         let as_server = !std::ptr::eq(by, caller) && caller.uid != 0;
@@ -43,7 +36,7 @@ impl Volume {
             (true, _) => new.mode & 0o7700,
             _ => new.mode,
         };
-        let found = self.create_pair(by, folder, name, new.kind, first)?;
+        let found = self.create_pair(by, folder, name, kind, first)?;
         if !is_given && !as_server {
             return Ok(found);
         }
@@ -55,7 +48,10 @@ impl Volume {
             let heir = Heir { gid: found.attributes.gid, ..heir };
             match entries_of(own, above, heir).filter(|_| is_given) {
                 None => Ok(found),
-                Some(entries) => {
+                Some(mut entries) => {
+                    if own.is_none() {
+                        entries.list = beside_mode(entries.list, new.inherited, heir);
+                    }
                     check_entries(&entries)?;
                     let (uid, gid) = (found.attributes.uid, found.attributes.gid);
                     self.store_acl(
@@ -67,7 +63,7 @@ impl Volume {
             }
         };
         finish().inspect_err(|_| {
-            let undone = match new.kind {
+            let undone = match kind {
                 NewKind::Folder => folder.object.remove_folder(server(), name),
                 _ => folder.object.remove(server(), name),
             };

@@ -1,6 +1,7 @@
 //! What a new file inherits: MS-DTYP 2.5.3.4.2 (ComputeACL) in other words.
 
-use super::{Entries, Entry, Inherit, Who};
+use super::mode::{entries_of_mode, rights_of, summary};
+use super::{Entries, Entry, EntryKind, Inherit, Inherited, Rights, Who};
 
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
 
@@ -59,4 +60,48 @@ fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = 
     let only = goes_on && !(counts && is_named);
     let passing = only.then(|| Entry { inherit: onward.union(Inherit::ONLY), ..entry.clone() });
     counting.into_iter().chain(passing)
+}
+
+/// What the mode that a client has also said makes of inherited entries. What the heir passes on stays.
+///
+/// ```text
+/// owner of the mode, entries of other users and groups within the mode's group, group of the mode, others of the mode
+/// ```
+pub(super) fn beside_mode(list: Vec<Entry>, said: Inherited, heir: Heir) -> Vec<Entry> {
+    let (said, mode) = match said {
+        Inherited::AsItIs => return list,
+        Inherited::Saying(mode) => (mode, mode),
+        Inherited::Within(mode) => (mode, mode & summary(&list, heir.uid, heir.gid)),
+    };
+    let is_by_class = |who: &Who| match who {
+        Who::User(uid) => *uid == heir.uid,
+        Who::Group(gid) => *gid == heir.gid,
+        Who::Owner | Who::OwningGroup | Who::Everyone | Who::SignedIn | Who::OwnerRights => true,
+        Who::Foreign(_) => false,
+    };
+    let by_any_bit = rights_of(7, heir.is_folder);
+    let in_group = rights_of(said >> 3 & 7, heir.is_folder);
+    let within = |rights: Rights| rights.difference(by_any_bit.difference(in_group));
+    let (mut named, mut passed) = (Vec::new(), Vec::new());
+    for entry in list {
+        let counts = !entry.inherit.contains(Inherit::ONLY) && !is_by_class(&entry.who);
+        let rights = if entry.kind == EntryKind::Allow { within(entry.rights) } else { entry.rights };
+        let is_passed = entry.inherit.intersects(PASSED_ON);
+        if counts && rights == entry.rights {
+            named.push(entry);
+            continue;
+        }
+        if counts {
+            let inherit = Inherit(entry.inherit.0 & Inherit::INHERITED.0);
+            named.push(Entry { rights, inherit, ..entry.clone() });
+        }
+        if is_passed {
+            passed.push(Entry { inherit: entry.inherit.union(Inherit::ONLY), ..entry });
+        }
+    }
+    named.retain(|entry| entry.rights != Rights::NONE);
+    let is_owner = |entry: &Entry| entry.who == Who::Owner;
+    let (owner, others): (Vec<_>, Vec<_>) =
+        entries_of_mode(mode, heir.is_folder).into_iter().partition(is_owner);
+    owner.into_iter().chain(named).chain(others).chain(passed).collect()
 }

@@ -23,7 +23,6 @@ mod tests;
 use std::sync::Arc;
 
 pub use self::beside_mode::before_mode;
-pub(crate) use self::creating::New;
 pub(crate) use self::enforce::server;
 pub(crate) use self::known::{KEY_FILE, Known};
 pub use self::mode::entries_of_mode;
@@ -168,4 +167,28 @@ pub struct AclChange {
 pub struct CreateAcl {
     /// Its entries. Unless they are protected, what the folder passes on comes after them.
     pub entries: Entries,
+}
+
+/// The permissions that a new file gets.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NewPermissions<'a> {
+    /// Those of a file that is given no ACL and inherits none.
+    pub mode: u32,
+    /// The ACL that it is given.
+    pub acl: Option<&'a CreateAcl>,
+    /// What becomes of an ACL that it inherits alone.
+    pub inherited: Inherited,
+}
+
+/// What becomes of an ACL that a new file inherits, if the client has also said a mode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Inherited {
+    /// It counts, and the mode does not.
+    #[default]
+    AsItIs,
+    /// It says exactly this mode of the file's owner, its group and all others, and gives other users and groups no more than
+    /// the mode gives the group.
+    Saying(u32),
+    /// The same, but it gives no user more than before.
+    Within(u32),
 }

@@ -10,6 +10,16 @@ pub struct Space {
     pub files: u64,
     pub files_free: u64,
     pub block_size: u32,
+    /// The quota that leaves least.
+    pub quota: Option<Allowance>,
+}
+
+/// What a quota still allows, and what is used of it, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "see above")]
+pub struct Allowance {
+    pub left: u64,
+    pub used: u64,
 }
 
 /// What the host's file system can do.

@@ -29,6 +29,8 @@ pub enum Ends {
 pub enum LocalChange {
     /// The file may have been moved, or have lost a name.
     Names,
+    /// The attributes of the file may have changed, or its names, whose number is an attribute.
+    Attributes,
     /// An entry of the folder came, went or was renamed.
     Entry,
     /// The file is not guarded any more as it was: a local process, or another part of the server, has it open.

@@ -27,7 +27,7 @@ use auth::Grant;
 use self::forest::Hidden;
 
 pub use self::call::Call;
-pub use self::facts::{Finds, Limits, Space};
+pub use self::facts::{Allowance, Finds, Limits, Space};
 pub use self::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
 pub use self::watching::{Heard, WatchEvent, WatchId};
 use super::{
@@ -290,9 +290,10 @@ pub trait Object: Any + Send + Sync {
         ListXattrs: fn list_xattrs(&self) -> Vec<Vec<u8>>;
 
         /// Makes local processes wait that open this file, until `hears` lets them. It also hears of names that the file
-        /// gets or loses by them. This lasts until the result is dropped. `WouldBlock`: a local process has it open now.
-        /// `NotSupported`: the file system cannot do that.
-        Guard: fn guard(&self, against: Against, hears: &Arc<dyn HearsLocal>) -> Hold;
+        /// gets or loses by them, and of its attributes: from now on with `at_once`, else a moment later. This lasts until
+        /// the result is dropped. `WouldBlock`: a local process has it open now. `NotSupported`: the file system cannot do
+        /// that.
+        Guard: fn guard(&self, against: Against, at_once: bool, hears: &Arc<dyn HearsLocal>) -> Hold;
         /// `hears` is told if local processes make, remove or rename entries of this folder, until the result is dropped.
         GuardEntries: fn guard_entries(&self, hears: &Arc<dyn HearsLocal>) -> Hold;
     }

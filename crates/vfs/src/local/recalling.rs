@@ -65,6 +65,12 @@ impl Recalling {
         }
     }
 
+    fn names_changed(&self, file: FileId) {
+        if let Some(this) = self.itself.upgrade() {
+            self.runtime.spawn_blocking(move || this.check_names(file));
+        }
+    }
+
     /// A file that lost a name by which it is open: its clients give up their cached handles.
     fn check_names(&self, file: FileId) {
         if !self.state.quiet(file) && self.places.has_lost_a_name(file, &self.busy) {
@@ -95,10 +101,11 @@ impl HearsLocal for Recalling {
         match change {
             LocalChange::Entry => self.recall(file, Cause::Entry),
             LocalChange::Unguarded(ends) => self.recall(file, cause(ends)),
-            LocalChange::Names => {
-                if let Some(this) = self.itself.upgrade() {
-                    self.runtime.spawn_blocking(move || this.check_names(file));
-                }
+            LocalChange::Names => self.names_changed(file),
+            // Delegations promise that the attributes stay. Leases and oplocks do not.
+            LocalChange::Attributes => {
+                self.recall(file, Cause::Attributes);
+                self.names_changed(file);
             }
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Open;
 use crate::backend::{Against, HearsLocal};
-use crate::state::{Caching, Lease, LeaseRequest, Stream};
+use crate::state::{Caching, Lease, LeaseRequest, Stream, Style};
 use crate::{Error, Kind, Result};
 
 impl Open {
@@ -17,14 +17,16 @@ impl Open {
         let stream = self.guard.stream();
         let mut lease = self.state().lease(self.guard.file(), &stream, request)?;
         if self.volume.recalls_for_local() && stream == Stream::Data {
-            self.guard_against_local(&mut lease);
+            self.guard_against_local(&mut lease, request.style == Style::Whole);
         }
         Ok(lease)
     }
 
     /// Until the lease is guarded the client has not heard of it, and nothing is in its cache. What a local process does
     /// before that, it sees.
-    fn guard_against_local(&self, lease: &mut Lease) {
+    ///
+    /// A lease that goes as a whole promises that names and attributes stay: their changes are heard `at_once`.
+    fn guard_against_local(&self, lease: &mut Lease, at_once: bool) {
         let held = lease.caching();
         if held == Caching::NONE {
             return;
@@ -37,13 +39,13 @@ impl Open {
         }
         let mut guarded = Err(Error::WouldBlock);
         if held.contains(Caching::WRITE) {
-            guarded = self.node.guard(Against::Everyone, &hears);
+            guarded = self.node.guard(Against::Everyone, at_once, &hears);
             if matches!(guarded, Err(Error::WouldBlock)) {
                 lease.limit(Caching::READ.union(Caching::HANDLE));
             }
         }
         if matches!(guarded, Err(Error::WouldBlock)) {
-            guarded = self.node.guard(Against::Writers, &hears);
+            guarded = self.node.guard(Against::Writers, at_once, &hears);
         }
         match guarded {
             Ok(hold) => lease.keep(hold),

@@ -69,6 +69,17 @@ impl State {
         self.with_way(file, who.client, || table.look(file, check)?.unwrap_or(Ok(())))
     }
 
+    /// Whether no open denies this access, be it of this client or of another one: for an operation without an open of a
+    /// client that has opens.
+    pub fn check_denied(&self, file: FileId, stream: &Stream, client: ClientId, access: Modes) -> Result<()> {
+        let check = |entry: &Entry| entry.opens.denies(stream, access, None);
+        let is_denied = |denied: Option<bool>| match denied {
+            Some(true) => Err(Error::ShareConflict),
+            _ => Ok(()),
+        };
+        self.with_way(file, client, || is_denied(self.table.look(file, check)?))
+    }
+
     /// Whether the stream may be cut or grown to `length`: what lies beyond counts as written.
     pub fn check_resize(&self, file: FileId, stream: &Stream, who: Who<'_>, length: u64) -> Result<()> {
         self.check_io(file, stream, who, Range::to_end(length), true)

@@ -2,7 +2,7 @@
 
 use siphasher::sip::SipHasher24;
 use vfs::acl::{Acl, Entries, Rights, Who, entries_of_mode};
-use vfs::backend::Found;
+use vfs::backend::{Allowance, Found};
 use vfs::mac::DosAttributes;
 use vfs::{Attributes as Facts, Kind, Time, Wanted as Describe};
 use wire::{Reader, Writer};
@@ -10,7 +10,7 @@ use wire::{Reader, Writer};
 use super::acls::{Encoded, SUPPORT};
 use super::named;
 use super::place::{self, Place};
-use super::setting::SETTABLE_EXCLUSIVELY;
+use super::setting::settable_exclusively;
 use crate::server::handle::View;
 use crate::server::naming::Id;
 use crate::server::rpc::Call;
@@ -27,7 +27,17 @@ const PSEUDO_MODE: u32 = 0o555;
 /// The first half of the ids of all other file systems.
 pub(super) const SHARES: u64 = 1;
 /// The attributes that need a look at the whole file system.
-const SPACE: &[u32] = &[FILES_AVAIL, FILES_FREE, FILES_TOTAL, SPACE_AVAIL, SPACE_FREE, SPACE_TOTAL];
+const SPACE: &[u32] = &[
+    FILES_AVAIL,
+    FILES_FREE,
+    FILES_TOTAL,
+    QUOTA_AVAIL_HARD,
+    QUOTA_AVAIL_SOFT,
+    QUOTA_USED,
+    SPACE_AVAIL,
+    SPACE_FREE,
+    SPACE_TOTAL,
+];
 /// The attributes that need a look at what Macs and Windows keep with a file.
 const DESCRIBED: &[u32] = &[ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP];
 /// The attributes of files and folders in every minor version.
@@ -68,6 +78,9 @@ const SUPPORTED: &[u32] = &[
     NUMLINKS,
     OWNER,
     OWNER_GROUP,
+    QUOTA_AVAIL_HARD,
+    QUOTA_AVAIL_SOFT,
+    QUOTA_USED,
     RAWDEV,
     SPACE_AVAIL,
     SPACE_FREE,
@@ -88,20 +101,23 @@ const SUPPORTED: &[u32] = &[
 /// The attributes that minor version 1 has added.
 const ADDED: &[u32] = &[DACL, MODE_SET_MASKED, SUPPATTR_EXCLCREAT];
 
+/// The attributes that minor version 2 and its extensions have added: RFC 8275, RFC 8276, RFC 9754.
+const EXTENDED: &[u32] = &[MODE_UMASK, XATTR_SUPPORT, OPEN_ARGUMENTS];
+
 /// The attributes of files and folders in a minor version.
 pub(super) fn supported(minor: u32) -> Bitmap {
     let all = Bitmap::of(SUPPORTED);
     match minor {
         0 => all,
         1 => all.union(&Bitmap::of(ADDED)),
-        _ => all.union(&Bitmap::of(ADDED)).union(&Bitmap::of(&[XATTR_SUPPORT])),
+        _ => all.union(&Bitmap::of(ADDED)).union(&Bitmap::of(EXTENDED)),
     }
 }
 
 /// Whether the set has attributes that can only be set, RFC 7530 5.5.
 pub(super) fn can_only_be_set(minor: u32, wanted: &Bitmap) -> bool {
     let of_first = wanted.has(TIME_ACCESS_SET) || wanted.has(TIME_MODIFY_SET);
-    of_first || minor > 0 && wanted.has(MODE_SET_MASKED)
+    of_first || minor > 0 && wanted.has(MODE_SET_MASKED) || minor > 1 && wanted.has(MODE_UMASK)
 }
 
 /// Whether the set has attributes for which the file itself is needed, and not only its entry in a listing.
@@ -155,7 +171,7 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
     // A client cannot send an ACL that is too long to be decoded here.
     let Ok(own) = Attributes::decode(&mut Reader::new(w.as_bytes())) else { return Ok(false) };
     let is_there = |number| own.which.has(number) == sent.which.has(number);
-    if !(0..=XATTR_SUPPORT).all(is_there) {
+    if !(0..=OPEN_ARGUMENTS).all(is_there) {
         return Err(Status::ATTRNOTSUPP);
     }
     Ok(own.values == sent.values)
@@ -165,13 +181,14 @@ pub(super) fn is_same(call: &Call<'_>, place: &Place, sent: &Attributes<'_>) -> 
 pub(super) fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> {
     Values {
         supported_attrs: Some(supported(call.minor)),
-        suppattr_exclcreat: (call.minor > 0).then(|| Bitmap::of(SETTABLE_EXCLUSIVELY)),
+        suppattr_exclcreat: (call.minor > 0).then(|| settable_exclusively(call.minor)),
         fh_expire_type: Some(0), // FH4_PERSISTENT
         link_support: Some(true),
         symlink_support: Some(true),
         named_attr: Some(false),
         unique_handles: Some(true),
         xattr_support: (call.minor > 1).then_some(true),
+        open_arguments: (call.minor > 1).then(open_arguments),
         lease_time: Some(call.service.nfs4.lease_seconds()),
         rdattr_error: Some(Status::OK),
         aclsupport: Some(SUPPORT),
@@ -185,6 +202,18 @@ pub(super) fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> 
         maxwrite: Some(u64::from(MAX_DATA)),
         no_trunc: Some(true),
         ..Values::default()
+    }
+}
+
+/// What OPEN takes, RFC 9754: all access and deny modes, wishes for delegations to read or write, for any, none, and
+/// for an end of wishing, the claims of files and names, and all four ways to make a file.
+fn open_arguments() -> OpenArguments {
+    OpenArguments {
+        access: Bitmap::of(&[1, 2, 3]),
+        deny: Bitmap::of(&[0, 1, 2, 3]),
+        wants: Bitmap::of(&[3, 4, 5]),
+        claims: Bitmap::of(&[0, 1, 2, 4, 5]),
+        create: Bitmap::of(&[0, 1, 2, 3]),
     }
 }
 
@@ -247,6 +276,13 @@ impl Shown<'_> {
             values.space_avail = Some(space.available);
             values.space_free = Some(space.free);
             values.space_total = Some(space.total);
+            // RFC 8881 5.8.2.28: the limit that is met first. Without a quota that is the end of the file system.
+            let quota = space
+                .quota
+                .unwrap_or(Allowance { left: space.available, used: space.total.saturating_sub(space.free) });
+            let left = Some(quota.left.min(space.available));
+            (values.quota_avail_hard, values.quota_avail_soft) = (left, left);
+            values.quota_used = Some(quota.used);
         }
         if let Some(file) = self.file.filter(|_| wanted.has(NAMED_ATTR)) {
             values.named_attr = Some(named::has_any(volume, file)?);

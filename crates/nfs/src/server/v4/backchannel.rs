@@ -24,7 +24,7 @@ use crate::server::outgoing::next_xid;
 use crate::server::{Origin, Service};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::v4::callbacks::{
-    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, Callback, CallbackCall, CallbackReply, CallbackSequence,
+    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, Callback, CallbackCall, CallbackReply, CallbackSequence, Known,
 };
 use crate::wire::v4::sessions::{CallbackSecurity, ChannelAttributes};
 use crate::wire::v4::types::Status;
@@ -199,6 +199,8 @@ impl BackChannel {
 pub(super) enum Called {
     /// It will do what it is asked for.
     Accepted,
+    /// It tells the attributes that it knows.
+    Attributes(Known),
     /// It is to be asked again.
     Later,
     /// It cannot be reached.
@@ -279,6 +281,10 @@ impl Session {
                 Ok(CallbackReply::Executed { in_session: true, status }) => {
                     *sequence = next;
                     return if status == Some(Status::OK) { Called::Accepted } else { Called::Later };
+                }
+                Ok(CallbackReply::Attributes { in_session: true, known }) => {
+                    *sequence = next;
+                    return Called::Attributes(known);
                 }
                 // The client has executed the request of this number, and its answer was lost.
                 Ok(CallbackReply::Refused(Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY)) => {

@@ -101,6 +101,7 @@ impl CallPath {
         let Some(results) = self.call(service, CB_COMPOUND, &call).await else { return Called::Unreachable };
         match results.value::<CallbackReply>() {
             Ok(CallbackReply::Executed { status: Some(Status::OK), .. }) => Called::Accepted,
+            Ok(CallbackReply::Attributes { known, .. }) => Called::Attributes(known),
             Ok(_) => Called::Later,
             Err(_) => Called::Unreachable,
         }

@@ -1,7 +1,7 @@
 //! READ, WRITE and COMMIT, RFC 7530 16.23, 16.36 and 16.3.
 
 use vfs::backend::Stability;
-use vfs::state::Modes;
+use vfs::state::{Modes, Stream};
 use vfs::{Actor, Kind, ReadData};
 use wire::Writer;
 
@@ -125,7 +125,15 @@ pub(super) fn actor(
     state: &StateId,
     mode: Modes,
 ) -> Result<Actor, Fail> {
-    let Some(opened) = compound.opened(state, &target.named)? else { return Ok(target.actor.clone()) };
+    let Some(opened) = compound.opened(state, &target.named)? else {
+        // RFC 7530 9.1.4.3: the client's own denials count, too.
+        let (state, file) = (target.export.volume.state(), target.found.object.id());
+        if target.sidecar.is_none() {
+            let denied = state.check_denied(file, &Stream::Data, target.actor.party.client, mode);
+            denied.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
+        }
+        return Ok(target.actor.clone());
+    };
     opened.client.renew();
     // RFC 7530 9.1.6: a client that writes parts of blocks may have to read the rest.
     if mode == Modes::WRITE && !opened.by.modes().intersects(mode) {

@@ -20,6 +20,7 @@ use vfs::{Actor, Caller, FileId};
 use wire::Writer;
 
 use super::Compound;
+use super::attributes::change;
 use super::backchannel::Called;
 use super::client::Client;
 use super::fail::Fail;
@@ -29,7 +30,7 @@ use super::states::{Held, Numbers, OpenState, State};
 use super::wanting::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, Why, put_delegation, put_no_delegation};
 use crate::server::Service;
 use crate::server::handle::Named;
-use crate::wire::v4::callbacks::{Callback, Recall};
+use crate::wire::v4::callbacks::{Ask, Callback, Known, Recall};
 use crate::wire::v4::opens::{Claim, Open};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
 use crate::wire::v4::types::{DelegationType, FileHandle, SHARE_WRITE, StateId, Status};
@@ -68,6 +69,8 @@ pub(super) struct Delegation {
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
+    /// The change attribute that the client knows.
+    pub(super) change: u64,
     /// The file handle that the client knows the file by.
     handle: Vec<u8>,
     /// `None`: it is returned or revoked.
@@ -109,6 +112,11 @@ impl Delegation {
         Recall { state: self.stateid(), truncate: false, handle: FileHandle::new(&self.handle) }
     }
 
+    /// The question for the attributes that the client may have changed in its cache.
+    pub(super) fn ask(&self) -> Ask<'_> {
+        Ask { handle: FileHandle::new(&self.handle), wanted: Known::wanted() }
+    }
+
     /// Gives the lease back to the tree.
     pub(super) fn give_back(&self) {
         let lease = self.lease.lock().take();
@@ -121,7 +129,7 @@ impl Delegation {
         self.is_revoked.load(Ordering::Acquire) || self.lease.lock().as_ref().is_some_and(is_taken)
     }
 
-    fn is_held(&self) -> bool {
+    pub(super) fn is_held(&self) -> bool {
         self.lease.lock().is_some()
     }
 }
@@ -138,6 +146,8 @@ pub(in crate::server) struct Delegations {
 #[derive(Default)]
 struct Table {
     by_lease: HashMap<LeaseId, (Weak<Client>, Arc<Delegation>)>,
+    /// The delegations to write.
+    to_write: HashMap<FileId, LeaseId>,
     /// Files whose delegations were recalled, and when.
     shared: HashMap<FileId, Instant>,
 }
@@ -151,6 +161,14 @@ impl Default for Delegations {
 }
 
 impl Table {
+    fn remove(&mut self, lease: LeaseId) {
+        if let Some((_, delegation)) = self.by_lease.remove(&lease)
+            && self.to_write.get(&delegation.file) == Some(&lease)
+        {
+            self.to_write.remove(&delegation.file);
+        }
+    }
+
     fn is_shared(&self, file: FileId) -> bool {
         self.shared.get(&file).is_some_and(|since| since.elapsed() < SHARED_FOR)
     }
@@ -169,8 +187,15 @@ impl Delegations {
     fn forget(&self, delegation: &Delegation) {
         let id = delegation.lease.lock().as_ref().map(Lease::id);
         if let Some(id) = id {
-            self.table.lock().by_lease.remove(&id);
+            self.table.lock().remove(id);
         }
+    }
+
+    /// The delegation to write of a file, and the client that has it.
+    pub(super) fn to_write(&self, file: FileId) -> Option<(Arc<Client>, Arc<Delegation>)> {
+        let table = self.table.lock();
+        let (client, delegation) = table.by_lease.get(table.to_write.get(&file)?)?;
+        Some((client.upgrade()?, delegation.clone()))
     }
 }
 
@@ -272,18 +297,23 @@ pub(super) fn grant(
         return Err(Why::Contention);
     }
     let id = lease.id();
+    let change = change(open.attributes().map_err(|_| Why::NoResource)?.changed);
     let delegation = client.add_delegation(|numbers| Delegation {
         numbers,
         named,
         file,
         party,
         allows,
+        change,
         handle,
         lease: Mutex::new(Some(lease)),
         is_revoked: AtomicBool::new(false),
     });
     let delegation = delegation.map_err(|_| Why::NoResource)?;
     table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));
+    if allows == Use::Write {
+        table.to_write.insert(file, id);
+    }
     Ok(delegation)
 }
 
@@ -312,7 +342,7 @@ fn heard(service: &Arc<Service>, notice: &BreakNotice) {
     let Some((client, delegation)) = table.by_lease.get(&notice.lease).cloned() else { return };
     let Some(client) = client.upgrade() else { return };
     if notice.revoked {
-        table.by_lease.remove(&notice.lease);
+        table.remove(notice.lease);
         drop(table);
         delegation.is_revoked.store(true, Ordering::Release);
         delegation.give_back();

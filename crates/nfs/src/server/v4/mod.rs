@@ -10,12 +10,14 @@
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
 //!   wanting.rs ─► delegations.rs ─► calling.rs (4.0), backchannel.rs (4.1)   what clients may cache, and how it is recalled
+//!   asking.rs                                                       attributes in the cache of a client that may write
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, copying.rs, xattrs.rs                                4.2: ranges that no data travel for, extended attributes
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
 mod acls;
+mod asking;
 mod attributes;
 mod backchannel;
 mod calling;
@@ -64,7 +66,7 @@ use wire::{Reader, Writer};
 use super::recalling::LIMIT;
 use super::rpc::{Answered, Call};
 use crate::wire::rpc::Outcome;
-use crate::wire::v4::types::{Attributes, StateId, Status};
+use crate::wire::v4::types::{StateId, Status};
 use crate::wire::v4::{COMPOUND, Head, Operation, OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode, padding};
 pub(super) use clients::Clients;
@@ -266,6 +268,9 @@ impl<'c> Compound<'c> {
 
     async fn execute_one(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
         match operation {
+            Operation::GetAttr(wanted) => asking::get(self, wanted, w).await,
+            Operation::Verify(sent) => asking::compare(self, sent, true).await,
+            Operation::DiffersFrom(sent) => asking::compare(self, sent, false).await,
             Operation::Write(request) => data::write(self, request, w).await,
             Operation::Commit(request) => data::commit(self, request, w).await,
             Operation::Open(request) => opens::open(self, request, w).await,
@@ -310,13 +315,6 @@ impl<'c> Compound<'c> {
             Operation::LookUpParent(()) => {
                 self.current = Some(Arc::new(self.current()?.parent(self.call)?));
             }
-            Operation::GetAttr(wanted) => {
-                let current = self.refreshed()?.clone();
-                current.recall()?;
-                attributes::put(self.call, &current, wanted, w)?;
-            }
-            Operation::Verify(sent) => self.compare(sent, true)?,
-            Operation::DiffersFrom(sent) => self.compare(sent, false)?,
             Operation::Access(asked) => looking::access(self.minor, self.refreshed()?, *asked, w)?,
             Operation::ReadLink(()) => looking::read_link(self.current()?, w)?,
             Operation::ReadDir(request) => listing::list(self.call, &self.refreshed()?.clone(), request, w)?,
@@ -394,18 +392,6 @@ impl<'c> Compound<'c> {
             self.current = Some(Arc::new(fresh));
         }
         self.current()
-    }
-
-    /// VERIFY and NVERIFY: fails unless the attributes are, or are not, the same.
-    fn compare(&mut self, sent: &Attributes<'_>, wanted: bool) -> Result<(), Fail> {
-        let call = self.call;
-        let current = self.refreshed()?;
-        current.recall()?;
-        match (attributes::is_same(call, current, sent)?, wanted) {
-            (true, false) => Err(Status::SAME.into()),
-            (false, true) => Err(Status::NOT_SAME.into()),
-            _ => Ok(()),
-        }
     }
 
     /// The volume of a place of this COMPOUND.

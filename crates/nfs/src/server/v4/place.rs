@@ -9,10 +9,8 @@ use std::sync::Arc;
 
 use vfs::Kind;
 use vfs::names::long::{check_long, is_long};
-use vfs::state::Cause;
 use wire::Writer;
 
-use super::fail::Fail;
 use super::named;
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
@@ -171,16 +169,6 @@ impl Place {
         let Self::File(target) = self else { return false };
         let root = target.export.volume.root();
         root.is_ok_and(|root| root.object.id() == target.found.object.id())
-    }
-
-    /// Makes other clients write what they have in their caches. NFS4ERR_DELAY while they do.
-    pub(super) fn recall(&self) -> Result<(), Fail> {
-        if let Self::File(target) = self
-            && target.sidecar.is_none()
-        {
-            target.export.volume.recall(&target.actor, target.found.object.id(), Cause::Read)?;
-        }
-        Ok(())
     }
 }
 

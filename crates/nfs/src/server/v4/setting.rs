@@ -1,6 +1,6 @@
 //! Attributes that clients set, RFC 7530 5, and the objects that are made with them.
 
-use vfs::acl::{AclChange, CreateAcl, Entries, Rights, entries_of_mode};
+use vfs::acl::{AclChange, CreateAcl, Entries, Inherited, NewPermissions, Rights, entries_of_mode};
 use vfs::backend::{Found, NewKind};
 use vfs::{Actor, Change, Kind, SetAttributes, Time, Volume};
 
@@ -28,11 +28,16 @@ const SETTABLE: &[u32] = &[
     TIME_MODIFY_SET,
     DACL,
     MODE_SET_MASKED,
+    MODE_UMASK,
 ];
 
 /// The attributes that an exclusive OPEN of minor version 1 can set: the times store its verifier.
-pub(super) const SETTABLE_EXCLUSIVELY: &[u32] =
-    &[SIZE, ACL, ARCHIVE, HIDDEN, MODE, OWNER, OWNER_GROUP, SYSTEM, TIME_BACKUP, DACL, MODE_SET_MASKED];
+pub(super) fn settable_exclusively(minor: u32) -> Bitmap {
+    let first =
+        [SIZE, ACL, ARCHIVE, HIDDEN, MODE, OWNER, OWNER_GROUP, SYSTEM, TIME_BACKUP, DACL, MODE_SET_MASKED];
+    let all = Bitmap::of(&first);
+    if minor > 1 { all.union(&Bitmap::of(&[MODE_UMASK])) } else { all }
+}
 
 /// The attributes that a client wants to set.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -40,6 +45,8 @@ pub(super) struct Wanted {
     pub(super) changes: SetAttributes,
     /// The bits of the mode that are set, RFC 8881 6.2.5.
     mode_bits: Option<MaskedMode>,
+    /// The mode of a new file, and the umask of the program that makes it, RFC 8275.
+    with_umask: Option<MaskedMode>,
     acl: Option<Entries>,
     marks: Marks,
     /// Their set.
@@ -58,7 +65,8 @@ struct Marks {
 impl Wanted {
     /// The same without what a symbolic link does not have on this host.
     pub(super) fn of_link(self) -> Self {
-        Self { changes: SetAttributes { mode: None, size: None, ..self.changes }, mode_bits: None, ..self }
+        let changes = SetAttributes { mode: None, size: None, ..self.changes };
+        Self { changes, mode_bits: None, with_umask: None, ..self }
     }
 
     /// Whether there is anything to change.
@@ -80,7 +88,18 @@ impl Wanted {
     /// The mode of a file that had another one.
     fn mode(&self, before: u32) -> Option<u32> {
         let masked = self.mode_bits.map(|MaskedMode { value, mask }| before & !mask & 0o7777 | value & mask);
-        self.changes.mode.or(masked)
+        let without_umask = self.with_umask.map(|MaskedMode { value, mask }| value & !mask);
+        self.changes.mode.or(masked).or(without_umask)
+    }
+
+    /// What becomes of the ACL that a new file with this mode inherits. RFC 8881 6.4.3: the mode is put on it. RFC 8275 5: a umask
+    /// has no effect then; the list stands in its place.
+    fn inherited(&self, mode: u32) -> Inherited {
+        match self.with_umask {
+            Some(MaskedMode { value, .. }) => Inherited::Within(value),
+            None if self.names_permissions() => Inherited::Saying(mode),
+            None => Inherited::AsItIs,
+        }
     }
 }
 
@@ -107,6 +126,13 @@ pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Resu
         Some(MaskedMode { value, mask }) => Some(MaskedMode { value: mode(value)?, mask: mode(mask)? }),
         None => None,
     };
+    // RFC 8275 5: one mode only, and no other bits of a umask than those of permissions.
+    let with_umask = match values.mode_umask {
+        Some(_) if changes.mode.is_some() || mode_bits.is_some() => return Err(Status::INVAL),
+        Some(MaskedMode { mask, .. }) if mask & !0o777 != 0 => return Err(Status::INVAL),
+        Some(MaskedMode { value, mask }) => Some(MaskedMode { value: mode(value)?, mask }),
+        None => None,
+    };
     let acl = match (values.acl, values.dacl) {
         (Some(_), Some(_)) => return Err(Status::INVAL),
         (Some(aces), None) => Some(acls::entries(naming, &aces)?),
@@ -119,7 +145,7 @@ pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Resu
         system: values.system,
         backup: values.time_backup.map(time).transpose()?,
     };
-    Ok(Wanted { changes, mode_bits, acl, marks, set: sent.which })
+    Ok(Wanted { changes, mode_bits, with_umask, acl, marks, set: sent.which })
 }
 
 fn is_within(set: &Bitmap, all: &Bitmap) -> bool {
@@ -172,7 +198,8 @@ pub(super) fn make(
         };
         acls::check_for(kind, &acl.entries)?;
     }
-    let mut found = volume.create_with_acl(actor, &folder.found, name, (new, mode), acl.as_ref())?;
+    let permissions = NewPermissions { mode, acl: acl.as_ref(), inherited: wanted.inherited(mode) };
+    let mut found = volume.create_with_permissions(actor, &folder.found, name, new, &permissions)?;
     let before = folder.found.attributes;
     let change = Change { before, after: folder.found.object.attributes()? };
     if let Err(fail) = finish(volume, actor, &mut found, wanted) {
@@ -209,6 +236,9 @@ fn mark(volume: &Volume, actor: &Actor, of: &Found, marks: Marks) -> Result<(), 
 
 /// Sets attributes of a file: the mode first, then the ACL, which says what the mode is (RFC 8881 6.4.1.3).
 pub(super) fn set(volume: &Volume, actor: &Actor, of: &Found, wanted: &Wanted) -> Result<(), Fail> {
+    if wanted.with_umask.is_some() {
+        return Err(Status::INVAL.into()); // only of new files, RFC 8275 5
+    }
     if let Some(entries) = &wanted.acl {
         acls::check_for(of.attributes.kind, entries)?;
         // Nothing is changed if the ACL must not be.

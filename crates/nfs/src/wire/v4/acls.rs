@@ -32,7 +32,8 @@ record! {
         pub aces: Aces<'a>,
     }
 
-    /// mode_masked4: those bits of a mode that are in `mask`. From minor version 1.
+    /// mode_masked4: those bits of a mode that are in `mask`. From minor version 1. And mode_umask4, RFC 8275: the mode that a
+    /// program wants for a new file, and the bits that its umask takes. In minor version 2.
     pub struct MaskedMode {
         pub value: u32,
         pub mask: u32,

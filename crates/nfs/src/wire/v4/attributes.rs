@@ -51,6 +51,20 @@ record! {
     }
 }
 
+record! {
+    /// open_arguments4, RFC 9754: what an OPEN may ask for, as sets of the values and bits of its arguments.
+    #[derive(Default)]
+    pub struct OpenArguments {
+        pub access: Bitmap,
+        pub deny: Bitmap,
+        /// OPEN4_SHARE_ACCESS_WANT_*.
+        pub wants: Bitmap,
+        pub claims: Bitmap,
+        /// createmode4.
+        pub create: Bitmap,
+    }
+}
+
 impl Bitmap {
     /// Whether the attribute of this number is in the set.
     pub fn has(&self, number: u32) -> bool {
@@ -195,7 +209,9 @@ values! {
     DACL = 58, dacl: FlaggedAces<'a>;
     MODE_SET_MASKED = 74, mode_set_masked: MaskedMode;
     SUPPATTR_EXCLCREAT = 75, suppattr_exclcreat: Bitmap;
+    MODE_UMASK = 81, mode_umask: MaskedMode;
     XATTR_SUPPORT = 82, xattr_support: bool;
+    OPEN_ARGUMENTS = 86, open_arguments: OpenArguments;
 }
 
 /// Whether all attributes of a set are encoded and decoded here.

@@ -1,6 +1,7 @@
-//! The calls of a server to its clients, RFC 7530 15, RFC 8881 20 and RFC 7862 16: CB_COMPOUND of CB_RECALL or CB_OFFLOAD, in
-//! sessions after CB_SEQUENCE. The layouts are those of RFC 7531, RFC 5662 and RFC 7863.
+//! The calls of a server to its clients, RFC 7530 15, RFC 8881 20 and RFC 7862 16: CB_COMPOUND of one operation, in sessions
+//! after CB_SEQUENCE. The layouts are those of RFC 7531, RFC 5662 and RFC 7863.
 
+use super::attributes::{CHANGE, SIZE, Values};
 use super::sessions::SessionId;
 use super::types::*;
 use super::*;
@@ -11,6 +12,8 @@ pub const CALLBACK_VERSION: u32 = 1;
 pub const CB_NULL: u32 = 0;
 /// CB_COMPOUND.
 pub const CB_COMPOUND: u32 = 1;
+/// OP_CB_GETATTR.
+const GETATTR: u32 = 3;
 /// OP_CB_RECALL.
 const RECALL: u32 = 4;
 /// OP_CB_SEQUENCE.
@@ -31,6 +34,12 @@ record! {
         pub cache: bool,
         /// csa_referring_call_lists, of which there are none.
         pub referring: u32,
+    }
+
+    /// CB_GETATTR4args, RFC 7530 15.1 and RFC 8881 20.1: what the holder of a delegation to write knows of the file.
+    pub struct Ask<'a> {
+        pub handle: FileHandle<'a>,
+        pub wanted: Bitmap,
     }
 
     /// CB_RECALL4args, RFC 7530 15.2 and RFC 8881 20.2.
@@ -76,6 +85,7 @@ impl Encode for Offload<'_> {
 /// What the server wants of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callback<'a> {
+    GetAttr(Ask<'a>),
     Recall(Recall<'a>),
     Offload(Offload<'a>),
 }
@@ -83,6 +93,10 @@ pub enum Callback<'a> {
 impl Encode for Callback<'_> {
     fn encode(&self, w: &mut Writer) {
         match self {
+            Self::GetAttr(ask) => {
+                w.u32_be(GETATTR);
+                ask.encode(w);
+            }
             Self::Recall(recall) => {
                 w.u32_be(RECALL);
                 recall.encode(w);
@@ -126,6 +140,38 @@ pub enum CallbackReply {
     /// The call had its turn in the session, if it was in one, and this is the status of what it wanted. `None`: the client has
     /// executed no more than CB_SEQUENCE.
     Executed { in_session: bool, status: Option<Status> },
+    /// CB_GETATTR has succeeded.
+    Attributes { in_session: bool, known: Known },
+}
+
+/// The attributes that CB_GETATTR asks for, as the holder of a delegation knows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    pub change: u64,
+    pub size: u64,
+}
+
+impl Known {
+    /// Their set.
+    pub fn wanted() -> Bitmap {
+        Bitmap::of(&[CHANGE, SIZE])
+    }
+}
+
+impl Decode<'_> for Known {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        match Values::decode(r)? {
+            Values { change: Some(change), size: Some(size), .. } => Ok(Self { change, size }),
+            _ => Err(Malformed("CB_GETATTR without the attributes that it asks for")),
+        }
+    }
+}
+
+impl Encode for Known {
+    fn encode(&self, w: &mut Writer) {
+        let values = Values { change: Some(self.change), size: Some(self.size), ..Values::default() };
+        values.encode(w);
+    }
 }
 
 impl Decode<'_> for CallbackReply {
@@ -140,36 +186,53 @@ impl Decode<'_> for CallbackReply {
         match operation {
             SEQUENCE if status != Status::OK => return Ok(Self::Refused(status)),
             SEQUENCE => r.skip(SEQUENCE_RESULT)?,
-            RECALL | OFFLOAD => return Ok(Self::Executed { in_session: false, status: Some(status) }),
-            _ => return Err(Malformed("another operation than those of the call")),
+            _ => return Self::of_operation(false, (operation, status), r),
         }
         if results == 1 {
             return Ok(Self::Executed { in_session: true, status: None });
         }
-        match r.u32_be()? {
-            RECALL | OFFLOAD => Ok(Self::Executed { in_session: true, status: Some(Status::decode(r)?) }),
+        let second = (r.u32_be()?, Status::decode(r)?);
+        Self::of_operation(true, second, r)
+    }
+}
+
+impl CallbackReply {
+    fn of_operation(
+        in_session: bool,
+        (operation, status): (u32, Status),
+        r: &mut Reader<'_>,
+    ) -> Result<Self, Malformed> {
+        match operation {
+            GETATTR if status == Status::OK => Ok(Self::Attributes { in_session, known: Known::decode(r)? }),
+            GETATTR | RECALL | OFFLOAD => Ok(Self::Executed { in_session, status: Some(status) }),
             _ => Err(Malformed("another operation than those of the call")),
         }
     }
 }
 
-/// Of a recall, for tests and fuzzing.
+/// Of a recall or CB_GETATTR, for tests and fuzzing.
 impl Encode for CallbackReply {
     fn encode(&self, w: &mut Writer) {
-        let (whole, in_session, results) = match *self {
+        let (whole, in_session, result) = match *self {
             Self::Refused(status) => (status, false, None),
-            Self::Executed { in_session, status } => (status.unwrap_or(Status::OK), in_session, status),
+            Self::Executed { in_session, status } => {
+                (status.unwrap_or(Status::OK), in_session, status.map(|status| (RECALL, status)))
+            }
+            Self::Attributes { in_session, .. } => (Status::OK, in_session, Some((GETATTR, Status::OK))),
         };
         whole.encode(w);
         Tag::new(b"").encode(w);
-        w.u32_be(u32::from(in_session) + u32::from(results.is_some()));
+        w.u32_be(u32::from(in_session) + u32::from(result.is_some()));
         if in_session {
             put_words(w, &[SEQUENCE, Status::OK.0]);
             w.zeros(SEQUENCE_RESULT);
         }
-        if let Some(status) = results {
-            w.u32_be(RECALL);
+        if let Some((operation, status)) = result {
+            w.u32_be(operation);
             status.encode(w);
+        }
+        if let Self::Attributes { known, .. } = self {
+            known.encode(w);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Microsoft, "ACE Inheritance Rules" (its table of flags, row by row), and MS-DTYP 2.5.3.4.
 
-use super::super::inherit::{Heir, entries_of};
+use super::super::inherit::{Heir, beside_mode, entries_of};
+use super::super::mode::summary;
 use super::*;
 
 const FILE: Heir = Heir { is_folder: false, uid: 11, gid: 21 };
@@ -80,4 +81,35 @@ fn a_folder_that_is_not_marked_marks_nothing() {
     let inherited = entries_of(None, Some(&plain), FILE).unwrap();
     assert_eq!(inherited.list, [Entry::allow(Who::Everyone, READ)]);
     assert!(!inherited.auto_inherited);
+}
+
+/// RFC 8881 6.4.1.1 and 6.4.3.1: the mode that is computed is the one that was said; other users and groups get no more than the
+/// group class of the mode.
+#[test]
+fn a_mode_limits_what_is_inherited() {
+    let passed = |inherit| {
+        let named = Entry::allow(Who::User(12), READ.union(WRITE)).inherited_by(inherit);
+        vec![Entry::allow(Who::Everyone, Rights::ALL).inherited_by(inherit), named]
+    };
+    let list = beside_mode(passed(Inherit::NONE), Inherited::Saying(0o640), FILE);
+    assert_eq!(summary(&list, 11, 21), 0o640);
+    let named: Vec<_> = list.iter().filter(|entry| entry.who == Who::User(12)).collect();
+    assert_eq!(named, [&Entry::allow(Who::User(12), READ)]);
+    for mode in [0, 0o007, 0o070, 0o604, 0o755, 0o777] {
+        let list = beside_mode(passed(Inherit::NONE), Inherited::Saying(mode), FILE);
+        assert_eq!(summary(&list, 11, 21), mode, "{mode:o}");
+    }
+    // What a folder passes on stays whole.
+    let both = Inherit::FILES.union(Inherit::FOLDERS);
+    let list = beside_mode(passed(both), Inherited::Saying(0o750), FOLDER);
+    assert_eq!(summary(&list, 11, 21), 0o750);
+    let onward = |entry: &&Entry| entry.inherit.intersects(both);
+    let only = |entry: Entry| entry.inherited_by(both.union(Inherit::ONLY));
+    let expected: Vec<_> = passed(both).into_iter().map(only).collect();
+    assert_eq!(list.iter().filter(onward).cloned().collect::<Vec<_>>(), expected);
+    // Without a umask the mode gives no user more than what is inherited.
+    let few = vec![Entry::allow(Who::User(11), Rights::ALL), Entry::allow(Who::User(12), READ)];
+    let list = beside_mode(few, Inherited::Within(0o666), FILE);
+    assert_eq!(summary(&list, 11, 21), 0o600);
+    assert!(list.contains(&Entry::allow(Who::User(12), READ)));
 }

@@ -266,6 +266,7 @@ impl Backend for Host {
             files: stat.f_files,
             files_free: stat.f_ffree,
             block_size: u32::try_from(stat.f_frsize).unwrap_or(4096),
+            quota: None,
         };
         let (device, meter) = at.place_of_meter();
         Ok(if at.id().device == device { meter.shown(space) } else { space })

@@ -402,8 +402,8 @@ impl Object for HostObject {
         self.reached == Reached::ByName
     }
 
-    fn guard(&self, against: Against, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {
-        self.guard_data(against, hears)
+    fn guard(&self, against: Against, at_once: bool, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {
+        self.guard_data(against, at_once, hears)
     }
 
     fn guard_entries(&self, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {

@@ -119,7 +119,15 @@ impl Backend for Memory {
         let total = tree.capacity.unwrap_or(1 << 44);
         let free = total.saturating_sub(tree.pages * PAGE);
         let (files, used) = (1 << 20, tree.inodes.len() as u64);
-        Ok(Space { total, free, available: free, files, files_free: files - used, block_size: PAGE as u32 })
+        Ok(Space {
+            total,
+            free,
+            available: free,
+            files,
+            files_free: files - used,
+            block_size: PAGE as u32,
+            quota: None,
+        })
     }
 
     fn sync(&self) -> Result<()> {

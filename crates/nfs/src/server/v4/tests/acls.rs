@@ -156,6 +156,14 @@ fn new_files_get_the_acl_that_they_are_given_or_inherit() {
     };
     let heir = open_in(b"a", b"a", words(&[0, 0]));
     assert_eq!(list_of(&client, &heir), ace(0, 0, READ | 0x20, b"2000"));
+    // With a mode it says this mode, and gives others no more than that gives the group: RFC 8881 6.4.3.1.
+    let limited = open_in(b"m", b"m", [words(&[2, 0, 2, 4]), words(&[0o604])].concat());
+    assert_eq!(mode(&client, &limited), 0o604);
+    assert!(!list_of(&client, &limited).windows(8).any(|bytes| bytes == opaque(b"2000")));
+    let limited = open_in(b"n", b"n", [words(&[2, 0, 2, 4]), words(&[0o640])].concat());
+    assert_eq!(mode(&client, &limited), 0o640);
+    let list = list_of(&client, &limited);
+    assert!(list.windows(20).any(|bytes| bytes == ace(0, 0, READ, b"2000")), "{list:?}");
     let own = ace(0, 0, FULL, b"EVERYONE@");
     let given = open_in(b"b", b"b", acl(std::slice::from_ref(&own)));
     assert_eq!((list_of(&client, &given), mode(&client, &given)), (own, 0o777));

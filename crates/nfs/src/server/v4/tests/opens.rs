@@ -230,3 +230,16 @@ fn an_open_beyond_the_limit_of_a_client_keeps_nothing() {
 fn the_root_is_no_file() {
     assert!(Place::root().target().is_err());
 }
+
+/// RFC 7530 9.1.4.3: a WRITE without an open meets the denials of all opens, also those of the same client.
+#[test]
+fn a_client_without_a_stateid_meets_its_own_denials() {
+    let client = client();
+    let id = registered(&client, b"me", 1);
+    let (state, handle) = opened(&client, id, b"o", (3, 2), b"f");
+    let write = |state: &[u8]| [words(&[38]), state.to_vec(), words(&[0, 0, 0]), opaque(b"text")].concat();
+    assert_eq!(at(&client, &handle, &[write(&[0; 16])]).0, 10012); // NFS4ERR_LOCKED
+    let read = [words(&[25]), vec![0; 16], words(&[0, 0, 9])].concat();
+    assert_eq!(at(&client, &handle, &[read]).0, 0);
+    assert_eq!(at(&client, &handle, &[write(&state)]).0, 0);
+}

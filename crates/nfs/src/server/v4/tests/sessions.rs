@@ -9,6 +9,7 @@ mod ranges;
 mod restarts;
 mod slots;
 mod stateids;
+mod umask;
 mod wanting;
 mod xattrs;
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vfs::acl::NewPermissions;
 use vfs::backend::NewKind;
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Beside, Error, OpenOptions, Volume};
@@ -52,8 +53,9 @@ pub(super) async fn make(
     besides.may_own(caller)?;
     let acl = besides.entries();
     let mode = besides.mode().unwrap_or(mode);
-    let create =
-        || volume.create_with_acl(&wanted.actor, &parent, &resolved.name, (kind, mode), acl.as_ref());
+    let permissions = NewPermissions { mode, acl: acl.as_ref(), ..NewPermissions::default() };
+    let name = &resolved.name;
+    let create = || volume.create_with_permissions(&wanted.actor, &parent, name, kind, &permissions);
     let made = match context.wait(volume.settled(create)).await? {
         Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
         other => other?,

@@ -159,7 +159,7 @@ pub(super) fn subject(at: BorrowedFd<'_>) -> Option<Subject> {
 /// What an event says.
 pub(super) enum Event {
     /// Another process did something to this file.
-    By(Subject),
+    By { subject: Subject, of_attributes: bool },
     /// Events were lost.
     Lost,
 }
@@ -172,7 +172,9 @@ pub(super) fn take_events(group: &OwnedFd, sink: &mut dyn FnMut(Event)) -> bool 
     while let Some(event) = next_event(&mut rest) {
         match event {
             Raw { overflow: true, .. } => sink(Event::Lost),
-            Raw { pid, subject: Some(subject), .. } if pid != own => sink(Event::By(subject)),
+            Raw { pid, subject: Some(subject), of_attributes, .. } if pid != own => {
+                sink(Event::By { subject, of_attributes });
+            }
             Raw { .. } => {}
         }
     }
@@ -182,6 +184,7 @@ pub(super) fn take_events(group: &OwnedFd, sink: &mut dyn FnMut(Event)) -> bool 
 struct Raw {
     pid: i32,
     overflow: bool,
+    of_attributes: bool,
     subject: Option<Subject>,
 }
 
@@ -197,7 +200,9 @@ fn next_event(rest: &mut &[u8]) -> Option<Raw> {
     *rest = after;
     let mask = u64::from_ne_bytes(event[8..16].try_into().ok()?);
     let pid = i32::from_ne_bytes(event[20..24].try_into().ok()?);
-    Some(Raw { pid, overflow: mask & libc::FAN_Q_OVERFLOW != 0, subject: subject_in(&event[HEAD..]) })
+    let has = |bit| mask & bit != 0;
+    let (overflow, of_attributes) = (has(libc::FAN_Q_OVERFLOW), has(libc::FAN_ATTRIB));
+    Some(Raw { pid, overflow, of_attributes, subject: subject_in(&event[HEAD..]) })
 }
 
 /// The file system (8 bytes after the head of 4), and struct file_handle: length, type, bytes.

@@ -98,7 +98,12 @@ fn guards() -> Result<Arc<Guards>> {
 
 impl HostObject {
     /// See [`Object::guard`](crate::backend::Object::guard).
-    pub(super) fn guard_data(&self, against: Against, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {
+    pub(super) fn guard_data(
+        &self,
+        against: Against,
+        at_once: bool,
+        hears: &Arc<dyn HearsLocal>,
+    ) -> Result<Hold> {
         if self.kind() != FileKind::File {
             return Err(Error::NotSupported);
         }
@@ -126,6 +131,9 @@ impl HostObject {
                 let guard = Guard::new(self.fd.clone(), hears, Some(lease), calls::OF_FILE);
                 table.add(&guards, file, guard);
             }
+        }
+        if at_once {
+            table.hear(&guards, file); // otherwise the host tells nothing, as the log says
         }
         Ok(Hold::new(Held { guards: guards.clone(), file }))
     }

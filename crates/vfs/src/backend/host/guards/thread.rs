@@ -127,11 +127,12 @@ impl Thread {
         let mut changes = std::mem::take(&mut table.untold);
         for event in events {
             match event {
-                Event::By(subject) => {
-                    changes.extend(table.subjects.get(&subject).map(|&file| (file, table.change_of(file))));
+                Event::By { subject, of_attributes } => {
+                    let file = table.subjects.get(&subject);
+                    changes.extend(file.map(|&file| (file, table.change_of(file, of_attributes))));
                 }
                 Event::Lost => {
-                    changes.extend(table.subjects.values().map(|&file| (file, table.change_of(file))))
+                    changes.extend(table.subjects.values().map(|&file| (file, table.change_of(file, true))))
                 }
             }
         }
@@ -155,9 +156,13 @@ impl Thread {
 }
 
 impl Table {
-    fn change_of(&self, file: FileId) -> LocalChange {
+    fn change_of(&self, file: FileId, of_attributes: bool) -> LocalChange {
         let is_folder = self.files.get(&file).is_some_and(|guard| guard.events == calls::OF_ENTRIES);
-        if is_folder { LocalChange::Entry } else { LocalChange::Names }
+        match (is_folder, of_attributes) {
+            (true, _) => LocalChange::Entry,
+            (false, true) => LocalChange::Attributes,
+            (false, false) => LocalChange::Names,
+        }
     }
 }
 

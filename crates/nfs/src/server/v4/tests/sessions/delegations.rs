@@ -9,7 +9,7 @@ use wire::{Reader, Writer};
 
 use super::*;
 use crate::wire::rpc::{CallHeader, RecordMark, ReplyHeader};
-use crate::wire::v4::callbacks::{CB_NULL, CallbackReply};
+use crate::wire::v4::callbacks::{CB_NULL, CallbackReply, Known};
 use crate::wire::v4::types::Status;
 use crate::wire::xdr::{Decode, Encode};
 
@@ -27,8 +27,11 @@ const DELEGATION_AT: usize = 8 + 16 + 20 + 4 + 4;
 /// The procedures that the server has called, with their arguments.
 pub(super) type Calls = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
+/// What a client answers to CB_GETATTR: NFS4ERR_BADHANDLE if nothing.
+type Cached = Arc<Mutex<Option<Known>>>;
+
 /// A connection over which the server may call the client. CB_RECALL is answered with this status.
-fn connected(client: &Client, recall: Status) -> Calls {
+fn connected(client: &Client, recall: Status, cached: Cached) -> Calls {
     let calls = Calls::default();
     let (seen, service, origin) = (calls.clone(), Arc::downgrade(&client.service), client.origin);
     let answer = move |reply: Option<Reply>| {
@@ -36,11 +39,19 @@ fn connected(client: &Client, recall: Status) -> Calls {
         let mut r = Reader::new(&message[RecordMark::SIZE..]);
         let header = CallHeader::decode(&mut r).expect("a call");
         assert_eq!((header.program, header.version), (0x4000_0000, 1));
-        seen.lock().push((header.procedure, r.rest().to_vec()));
+        let arguments = r.rest().to_vec();
+        seen.lock().push((header.procedure, arguments.clone()));
         let mut w = Writer::new();
         ReplyHeader::success(header.xid).encode(&mut w);
-        if header.procedure != CB_NULL {
-            CallbackReply::Executed { in_session: true, status: Some(recall) }.encode(&mut w);
+        match (header.procedure, *cached.lock()) {
+            (CB_NULL, _) => {}
+            (_, Some(known)) if is_question(&arguments) => {
+                CallbackReply::Attributes { in_session: true, known }.encode(&mut w);
+            }
+            (_, None) if is_question(&arguments) => {
+                w.put(&[words(&[10001, 0, 2, 11, 0]), vec![0; 32], words(&[3, 10001])].concat());
+            }
+            _ => CallbackReply::Executed { in_session: true, status: Some(recall) }.encode(&mut w),
         }
         service.upgrade().expect("a server").nfs4.back.replied(origin, &Bytes::from(w.into_bytes()));
         true
@@ -49,9 +60,18 @@ fn connected(client: &Client, recall: Status) -> Calls {
     calls
 }
 
+/// Whether the second operation of a call, after CB_SEQUENCE, is CB_GETATTR.
+fn is_question(arguments: &[u8]) -> bool {
+    arguments.get(56..60) == Some(&words(&[3]))
+}
+
 /// A session whose client answers the server.
 pub(super) async fn callable(client: &Client, name: &[u8], recall: Status) -> (Session, Calls) {
-    let calls = connected(client, recall);
+    callable_with(client, name, recall, Cached::default()).await
+}
+
+async fn callable_with(client: &Client, name: &[u8], recall: Status, cached: Cached) -> (Session, Calls) {
+    let calls = connected(client, recall, cached);
     let (id, sequence, _) = exchanged(client, name, 1, 0).expect("a client");
     let session = Session::created(client, id, &create_session_with(id, sequence, 1 << 20, 2));
     assert_eq!(session.call(&[words(&[58, 0])]).0, 0);
@@ -155,8 +175,9 @@ async fn a_writer_opens_what_it_has_in_its_cache_while_it_is_recalled() {
     assert_eq!(writer.at(&handle, &[get_size()]).0, 0, "its own question recalls nothing");
     assert_eq!(calls.lock().len(), 1);
     let put = [words(&[22]), opaque(&handle)].concat();
+    // It does not tell the size that it knows.
     assert_eq!(reader.later(&[put.clone(), get_size()]).await.0, DELAY);
-    assert_eq!(calls.lock().len(), 2);
+    assert_eq!(calls.lock().len(), 3);
     // OPEN with CLAIM_DELEG_CUR_FH by another owner, and by a stateid that is none.
     let by = |state: &[u8]| {
         let owner = [77_u64.to_be_bytes().to_vec(), opaque(b"second")].concat();
@@ -164,6 +185,58 @@ async fn a_writer_opens_what_it_has_in_its_cache_while_it_is_recalled() {
     };
     assert_eq!(writer.at(&handle, &[by(&state)]).0, 0);
     assert_eq!(writer.at(&handle, &[by(&[7; 16])]).0, 10025);
+    assert_eq!(writer.at(&handle, &[give_back(&state)]).0, 0);
+    let (status, reply) = reader.later(&[put, get_size()]).await;
+    assert_eq!((status, &reply[reply.len() - 8..]), (0, &9_u64.to_be_bytes()[..]));
+}
+
+/// RFC 8881 10.4.3: who asks for size and times sees those in the cache of the holder, which keeps its delegation.
+#[tokio::test(start_paused = true)]
+async fn the_holder_of_a_delegation_is_asked_for_size_and_change() {
+    let (one, other) = two(&client_1());
+    let cached = Cached::default();
+    let (writer, calls) = callable_with(&one, b"writer", Status::OK, cached.clone()).await;
+    let reader = Session::of(&other, b"reader", 1);
+    let (kind, state, handle) = writer.delegated(BOTH, b"plan").await;
+    assert_eq!(kind, 2);
+    // GETATTR of change and size.
+    let put = [words(&[22]), opaque(&handle)].concat();
+    let attributes = |reply: &[u8]| {
+        let (change, size) = reply[reply.len() - 16..].split_at(8);
+        [change, size].map(|bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
+    };
+    let (status, reply) = writer.at(&handle, &[words(&[9, 1, 0x18])]);
+    assert_eq!(status, 0);
+    let [granted, size] = attributes(&reply);
+    assert_eq!(size, 0);
+    *cached.lock() = Some(Known { change: granted, size: 0 });
+    let (status, reply) = reader.later(&[put.clone(), words(&[9, 1, 0x18])]).await;
+    assert_eq!((status, attributes(&reply)), (0, [granted, 0]), "nothing has changed");
+    let (procedure, arguments) = calls.lock()[1].clone();
+    assert_eq!((procedure, &arguments[56..60]), (1, &words(&[3])[..]));
+    assert_eq!(arguments[60..], [opaque(&handle), words(&[1, 0x18])].concat());
+    // The holder has written: each answer has another change attribute, RFC 8881 10.4.3.
+    *cached.lock() = Some(Known { change: granted + 1, size: 5000 });
+    let mut before = granted;
+    for _ in 0..2 {
+        let (status, reply) = reader.later(&[put.clone(), words(&[9, 1, 0x18])]).await;
+        let [change, size] = attributes(&reply);
+        assert_eq!((status, size), (0, 5000));
+        assert!(change > before);
+        before = change;
+    }
+    // NVERIFY with another size succeeds, and VERIFY with the one in the cache.
+    let verify = |number: u32, size: u32| words(&[number, 1, 0x10, 8, 0, size]);
+    assert_eq!(reader.later(&[put.clone(), verify(17, 1), verify(37, 5000)]).await.0, 0);
+    // What no cache changes is not asked for: the mode.
+    let asked = calls.lock().len();
+    assert_eq!(reader.later(&[put.clone(), words(&[9, 2, 0, 2])]).await.0, 0);
+    assert_eq!(calls.lock().len(), asked);
+    assert_eq!(writer.at(&handle, &[write_1(&state)]).0, 0, "it has its delegation");
+    // One that cannot say is recalled.
+    *cached.lock() = None;
+    assert_eq!(reader.later(&[put.clone(), get_size()]).await.0, DELAY);
+    assert_eq!(calls.lock().last().unwrap().1[56..60], words(&[4]));
     assert_eq!(writer.at(&handle, &[give_back(&state)]).0, 0);
     let (status, reply) = reader.later(&[put, get_size()]).await;
     assert_eq!((status, &reply[reply.len() - 8..]), (0, &9_u64.to_be_bytes()[..]));
@@ -239,7 +312,7 @@ async fn a_client_that_cannot_be_called_gets_none() {
     // The connection ends: the client is told that it has to make one.
     client.service.nfs4.back.ended(callable.client.origin, 0);
     assert_eq!(callable.flags(), 1);
-    connected(&callable.client, Status::OK);
+    connected(&callable.client, Status::OK, Cached::default());
     assert_eq!(callable.flags(), 0);
     assert_eq!(callable.at(&handle, &[give_back(&state)]).0, 0);
     // Answers to no call, and a message that is none.
