@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Open;
 use crate::backend::{Against, HearsLocal};
-use crate::state::{Caching, Lease, LeaseRequest, Stream, Style};
+use crate::state::{Caching, Lease, LeaseRequest, Stream};
 use crate::{Error, Kind, Result};
 
 impl Open {
@@ -17,7 +17,7 @@ impl Open {
         let stream = self.guard.stream();
         let mut lease = self.state().lease(self.guard.file(), &stream, request)?;
         if self.volume.recalls_for_local() && stream == Stream::Data {
-            self.guard_against_local(&mut lease, request.style == Style::Whole);
+            self.guard_against_local(&mut lease, request.style.goes_whole());
         }
         Ok(lease)
     }

@@ -48,6 +48,8 @@ pub enum Style {
     Bits,
     /// As a whole or not at all (a delegation).
     Whole,
+    /// The same for a folder whose holder is told of each change of an entry, and keeps its listing.
+    Told,
     /// Everything, down to reading alone, or nothing. A party that has reading alone loses it by
     /// its own writes, too. Such a lease is not granted beside cached handles of others.
     Steps,
@@ -119,11 +121,16 @@ struct Breaking {
 }
 
 impl Style {
+    /// Whether it is given back as a whole.
+    pub(crate) fn goes_whole(self) -> bool {
+        matches!(self, Self::Whole | Self::Told)
+    }
+
     /// What stays with a holder that may keep at most this.
     fn leaves(self, most: Caching) -> Caching {
         match self {
             Self::Bits => most.sensible(),
-            Self::Whole => Caching::NONE,
+            Self::Whole | Self::Told => Caching::NONE,
             Self::Steps => most.intersection(Caching::READ),
         }
     }
@@ -187,7 +194,7 @@ impl LeaseEntry {
     /// reached any more has nothing left to flush.
     fn announce(&mut self, file: FileId, to: Caching, last: Caching, further: bool) {
         let needs_ack =
-            self.style == Style::Whole || self.held.intersects(Caching::WRITE.union(Caching::HANDLE));
+            self.style.goes_whole() || self.held.intersects(Caching::WRITE.union(Caching::HANDLE));
         let told = self.tell(file, to, needs_ack, further);
         if needs_ack && told {
             self.breaking = Some(Breaking { announced: to, last });
@@ -273,7 +280,7 @@ impl Entry {
         let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
         let stands = match style {
             Style::Bits => true,
-            Style::Whole => !written,
+            Style::Whole | Style::Told => !written,
             Style::Steps => !all.contains(Caching::HANDLE),
         };
         if locked || awaited || all.contains(Caching::WRITE) || !stands {
@@ -289,7 +296,7 @@ impl Entry {
         match (want.difference(lost).sensible(), style) {
             (grant, Style::Bits) => grant,
             (grant, _) if grant == *want => grant,
-            (_, Style::Whole) => Caching::NONE,
+            (_, Style::Whole | Style::Told) => Caching::NONE,
             (grant, Style::Steps) => grant.intersection(Caching::READ),
         }
     }

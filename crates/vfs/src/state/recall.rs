@@ -207,9 +207,10 @@ impl Entry {
             let gone = match lease.style {
                 Style::Bits => cause.takes(),
                 Style::Steps => cause.takes_steps(),
-                Style::Whole => cause.takes_whole(),
+                Style::Told if cause == Cause::Entry => Caching::NONE,
+                Style::Whole | Style::Told => cause.takes_whole(),
             };
-            let waits_for = if lease.style == Style::Whole { gone } else { cause.waits_for(gone) };
+            let waits_for = if lease.style.goes_whole() { gone } else { cause.waits_for(gone) };
             let answer = lease.break_for(file, gone, waits_for)?;
             Some(Holder { lease: Some(lease.id), answer })
         });

@@ -36,6 +36,8 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(10);
 const SLOTS: u32 = 4;
 /// The longest call of the server, with its heads.
 const LONGEST_CALL: u32 = 512;
+/// The longest CB_NOTIFY, with its heads. Linux takes calls of 4096 bytes.
+pub(super) const LONGEST_NOTICE: usize = 4096;
 /// The longest answer that is read. Those that the server asks for are some hundred bytes long.
 const LONGEST_ANSWER: usize = 4096;
 
@@ -220,6 +222,11 @@ impl Session {
             && self.back_connections().into_iter().any(|origin| service.nfs4.back.has(origin))
     }
 
+    /// Whether the client takes calls that are long enough for notices.
+    pub(super) fn takes_notices(&self) -> bool {
+        self.back.request_size as usize >= LONGEST_NOTICE
+    }
+
     /// Calls CB_NULL once. The client gets no delegation before it has answered.
     pub(super) fn prove(self: &Arc<Self>, service: &Arc<Service>) {
         if self.back.is_proven() || self.back.request_size < LONGEST_CALL {
@@ -260,6 +267,9 @@ impl Session {
 
     /// CB_COMPOUND.
     pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> Called {
+        if matches!(callback, Callback::Notify(_)) && !self.takes_notices() {
+            return Called::Unreachable;
+        }
         for origin in self.callable(service) {
             let (slot, mut sequence) = self.back.turn().await;
             let next = sequence.wrapping_add(1);

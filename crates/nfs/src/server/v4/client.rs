@@ -12,7 +12,7 @@ use vfs::state::{Absence, ClientId};
 
 use super::calling::CallPath;
 use super::copying::{COPIES_OF_CLIENT, Copying};
-use super::delegations::Delegation;
+use super::delegations::{Delegation, Use};
 use super::owners::Owner;
 use super::states::{LockState, Numbers, OpenState, State};
 use crate::server::handle::View;
@@ -319,6 +319,14 @@ impl Client {
             Some(State::Delegation(delegation)) => Some(delegation.clone()),
             _ => None,
         }
+    }
+
+    /// Of how many folders it is told.
+    pub(super) fn told_folders(&self) -> usize {
+        let owned = self.owned.lock();
+        let is_told =
+            |state: &&State| matches!(state, State::Delegation(held) if held.allows == Use::ToldFolder);
+        owned.states.values().filter(is_told).count()
     }
 
     /// Whether it holds delegations, or has lost some.

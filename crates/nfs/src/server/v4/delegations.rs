@@ -13,6 +13,7 @@ use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep};
 use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Party, Style};
@@ -60,6 +61,8 @@ pub(super) enum Use {
     Write,
     /// Listing a folder.
     Folder,
+    /// The same, and the client is told of changes of entries.
+    ToldFolder,
 }
 
 /// A delegation.
@@ -76,6 +79,8 @@ pub(super) struct Delegation {
     /// `None`: it is returned or revoked.
     lease: Mutex<Option<Lease>, rank::Nfs4Open>,
     is_revoked: AtomicBool,
+    /// Told when the lease is given back.
+    ended: Notify,
 }
 
 impl Delegation {
@@ -103,24 +108,35 @@ impl Delegation {
         match self.allows {
             Use::Read => Modes::READ,
             Use::Write => Modes::READ.union(Modes::WRITE),
-            Use::Folder => Modes::NONE,
+            Use::Folder | Use::ToldFolder => Modes::NONE,
         }
     }
 
     /// What the client is asked for.
     fn recall(&self) -> Recall<'_> {
-        Recall { state: self.stateid(), truncate: false, handle: FileHandle::new(&self.handle) }
+        Recall { state: self.stateid(), truncate: false, handle: self.handle() }
     }
 
     /// The question for the attributes that the client may have changed in its cache.
     pub(super) fn ask(&self) -> Ask<'_> {
-        Ask { handle: FileHandle::new(&self.handle), wanted: Known::wanted() }
+        Ask { handle: self.handle(), wanted: Known::wanted() }
     }
 
     /// Gives the lease back to the tree.
     pub(super) fn give_back(&self) {
         let lease = self.lease.lock().take();
         drop(lease);
+        self.ended.notify_one();
+    }
+
+    /// Waits until it is returned or revoked. One task may wait.
+    pub(super) async fn ended(&self) {
+        self.ended.notified().await;
+    }
+
+    /// The handle of the file as the client knows it.
+    pub(super) fn handle(&self) -> FileHandle<'_> {
+        FileHandle::new(&self.handle)
     }
 
     /// Whether the tree has taken the lease. The notice of it may come later.
@@ -291,7 +307,8 @@ pub(super) fn grant(
     }
     let want = if allows == Use::Write { Caching::ALL } else { Caching::READ.union(Caching::HANDLE) };
     let notices = delegations.notices.clone();
-    let lease = open.lease(&LeaseRequest { party, want, style: Style::Whole, notices });
+    let style = if allows == Use::ToldFolder { Style::Told } else { Style::Whole };
+    let lease = open.lease(&LeaseRequest { party, want, style, notices });
     let lease = lease.map_err(|_| Why::NoResource)?;
     if !lease.caching().contains(want) {
         return Err(Why::Contention);
@@ -308,6 +325,7 @@ pub(super) fn grant(
         handle,
         lease: Mutex::new(Some(lease)),
         is_revoked: AtomicBool::new(false),
+        ended: Notify::new(),
     });
     let delegation = delegation.map_err(|_| Why::NoResource)?;
     table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));

@@ -17,7 +17,7 @@ use super::named;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
-use super::wanting::{WANT, WANT_LATER, Why, check_want, put_no_delegation};
+use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_no_delegation};
 use crate::server::Service;
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
@@ -183,7 +183,11 @@ fn delegated(compound: &Compound<'_>, state: &StateId) -> Result<Arc<Delegation>
 impl Compound<'_> {
     /// The access of OPEN and its like without what minor version 1 has added: wishes for delegations.
     fn without_wants(&self, access: u32) -> u32 {
-        if self.minor > 0 { access & !(WANT | WANT_LATER) } else { access }
+        match self.minor {
+            0 => access,
+            1 => access & !(WANT | WANT_LATER),
+            _ => access & !(WANT | WANT_LATER | HINTS),
+        }
     }
 }
 

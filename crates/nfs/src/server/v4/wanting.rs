@@ -12,6 +12,7 @@ use super::client::Client;
 use super::data::file;
 use super::delegations::{Delegation, Grant, Use, grant};
 use super::fail::Fail;
+use super::notifying::{self, Wanted, Watch};
 use super::opens::{in_its_time, permit};
 use super::place::Place;
 use super::reclaiming::own_client;
@@ -24,6 +25,9 @@ use crate::wire::xdr::{Encode, Opaque, put_words};
 pub(super) const WANT: u32 = 0xff00;
 /// The bits that say when the client is told of a delegation that there is later.
 pub(super) const WANT_LATER: u32 = 0x3_0000;
+/// OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS and _OPEN_XOR_DELEGATION, RFC 9754: what a client understands. The server makes
+/// no use of it.
+pub(super) const HINTS: u32 = 0x30_0000;
 pub(super) const WANT_NOTHING_SAID: u32 = 0;
 pub(super) const WANT_READ: u32 = 0x100;
 const WANT_WRITE: u32 = 0x200;
@@ -126,10 +130,10 @@ pub(super) async fn want(
     Ok(())
 }
 
-/// GET_DIR_DELEGATION. The server sends no notifications: it recalls the delegation when the folder changes.
+/// GET_DIR_DELEGATION. A client that asks for notices is told of changes of entries; otherwise they recall the delegation.
 pub(super) async fn want_directory(
     compound: &Compound<'_>,
-    _: &DirectoryDelegation,
+    request: &DirectoryDelegation,
     w: &mut Writer,
 ) -> Result<(), Fail> {
     let place = compound.current()?.clone();
@@ -142,15 +146,27 @@ pub(super) async fn want_directory(
             return Ok(());
         }
     };
-    match granted(compound, &client, target, Use::Folder).await? {
-        Ok(delegation) => {
-            GRANTED.encode(w);
-            compound.call.service.verifier.encode(w); // of cookies, which stay good as long as this run
-            delegation.stateid().encode(w);
-            // Notifications and attributes: there are none.
-            (0..3).for_each(|_| Bitmap::default().encode(w));
-        }
-        Err(_) => put_words(w, &[UNAVAILABLE, 0]),
+    let takes_notices = compound.sequenced.as_ref().is_some_and(|of| of.session().takes_notices());
+    let wanted = Wanted::of(&request.notifications, &request.child_attributes).filter(|_| takes_notices);
+    // Nothing that happens after the grant is missed.
+    let told = wanted.and_then(|wanted| Some((wanted, notifying::watch(&client, target)?)));
+    let allows = if told.is_some() { Use::ToldFolder } else { Use::Folder };
+    let Ok(delegation) = granted(compound, &client, target, allows).await? else {
+        put_words(w, &[UNAVAILABLE, 0]);
+        return Ok(());
+    };
+    GRANTED.encode(w);
+    compound.call.service.verifier.encode(w); // of cookies, which stay good as long as this run
+    delegation.stateid().encode(w);
+    let (kinds, attributes) =
+        told.as_ref().map(|(wanted, _)| (wanted.kinds, wanted.attributes)).unwrap_or_default();
+    kinds.encode(w);
+    attributes.encode(w);
+    Bitmap::default().encode(w); // of the folder
+    if let Some((wanted, watching)) = told {
+        let (service, client) = (Arc::downgrade(compound.call.service), Arc::downgrade(&client));
+        let volume = target.export.volume.clone();
+        Watch { service, client, delegation, volume, wanted }.begin(watching);
     }
     Ok(())
 }

@@ -211,6 +211,8 @@ values! {
     SUPPATTR_EXCLCREAT = 75, suppattr_exclcreat: Bitmap;
     MODE_UMASK = 81, mode_umask: MaskedMode;
     XATTR_SUPPORT = 82, xattr_support: bool;
+    TIME_DELEG_ACCESS = 84, time_deleg_access: NfsTime;
+    TIME_DELEG_MODIFY = 85, time_deleg_modify: NfsTime;
     OPEN_ARGUMENTS = 86, open_arguments: OpenArguments;
 }
 

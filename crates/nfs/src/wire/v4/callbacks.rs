@@ -16,6 +16,8 @@ pub const CB_COMPOUND: u32 = 1;
 const GETATTR: u32 = 3;
 /// OP_CB_RECALL.
 const RECALL: u32 = 4;
+/// OP_CB_NOTIFY.
+const NOTIFY: u32 = 6;
 /// OP_CB_SEQUENCE.
 const SEQUENCE: u32 = 11;
 /// OP_CB_OFFLOAD.
@@ -82,11 +84,95 @@ impl Encode for Offload<'_> {
     }
 }
 
+/// NOTIFY4_REMOVE_ENTRY, NOTIFY4_ADD_ENTRY and NOTIFY4_RENAME_ENTRY of notify_type4.
+pub const REMOVE_ENTRY: u32 = 2;
+pub const ADD_ENTRY: u32 = 3;
+pub const RENAME_ENTRY: u32 = 4;
+
+/// CB_NOTIFY4args, RFC 8881 20.4: changes in a folder of which the client has a delegation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Notify<'a> {
+    pub state: StateId,
+    pub handle: FileHandle<'a>,
+    pub changes: &'a [EntryChange<'a>],
+}
+
+/// notify_entry4: a name, and those attributes of it that the client wants and the server tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotifyEntry<'a> {
+    pub name: Name<'a>,
+    pub kind: Option<FileType>,
+    pub fileid: Option<u64>,
+}
+
+/// One change: notify_remove4, notify_add4 and notify_rename4. The cookies and neighbours of entries are not told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryChange<'a> {
+    Removed(NotifyEntry<'a>),
+    Added(NotifyEntry<'a>),
+    Renamed { from: NotifyEntry<'a>, to: NotifyEntry<'a> },
+}
+
+impl EntryChange<'_> {
+    /// Its notify_type4.
+    pub fn number(&self) -> u32 {
+        match self {
+            Self::Removed(_) => REMOVE_ENTRY,
+            Self::Added(_) => ADD_ENTRY,
+            Self::Renamed { .. } => RENAME_ENTRY,
+        }
+    }
+}
+
+impl Encode for NotifyEntry<'_> {
+    fn encode(&self, w: &mut Writer) {
+        self.name.encode(w);
+        Values { kind: self.kind, fileid: self.fileid, ..Values::default() }.encode(w);
+    }
+}
+
+/// notify4: the bit of its kind, and a counted string with its value.
+impl Encode for EntryChange<'_> {
+    fn encode(&self, w: &mut Writer) {
+        let removed = |entry: &NotifyEntry<'_>, w: &mut Writer| {
+            entry.encode(w);
+            0_u64.encode(w); // its cookie
+        };
+        let added = |entry: &NotifyEntry<'_>, w: &mut Writer| {
+            w.u32_be(0); // no entry was replaced
+            entry.encode(w);
+            put_words(w, &[0, 0, 0]); // no cookie, no neighbour, and it need not be the last entry
+        };
+        Bitmap::of(&[self.number()]).encode(w);
+        let start = w.len();
+        w.u32_be(0);
+        match self {
+            Self::Removed(entry) => removed(entry, w),
+            Self::Added(entry) => added(entry, w),
+            Self::Renamed { from, to } => {
+                removed(from, w);
+                added(to, w);
+            }
+        }
+        w.patch_u32_be(start, (w.len() - start - 4) as u32); // values are padded
+    }
+}
+
+impl Encode for Notify<'_> {
+    fn encode(&self, w: &mut Writer) {
+        self.state.encode(w);
+        self.handle.encode(w);
+        w.u32_be(self.changes.len() as u32);
+        self.changes.iter().for_each(|change| change.encode(w));
+    }
+}
+
 /// What the server wants of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Callback<'a> {
     GetAttr(Ask<'a>),
     Recall(Recall<'a>),
+    Notify(Notify<'a>),
     Offload(Offload<'a>),
 }
 
@@ -100,6 +186,10 @@ impl Encode for Callback<'_> {
             Self::Recall(recall) => {
                 w.u32_be(RECALL);
                 recall.encode(w);
+            }
+            Self::Notify(notify) => {
+                w.u32_be(NOTIFY);
+                notify.encode(w);
             }
             Self::Offload(offload) => {
                 w.u32_be(OFFLOAD);
@@ -204,7 +294,7 @@ impl CallbackReply {
     ) -> Result<Self, Malformed> {
         match operation {
             GETATTR if status == Status::OK => Ok(Self::Attributes { in_session, known: Known::decode(r)? }),
-            GETATTR | RECALL | OFFLOAD => Ok(Self::Executed { in_session, status: Some(status) }),
+            GETATTR | RECALL | NOTIFY | OFFLOAD => Ok(Self::Executed { in_session, status: Some(status) }),
             _ => Err(Malformed("another operation than those of the call")),
         }
     }
