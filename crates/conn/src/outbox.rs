@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 use rustix::net::SendFlags;
+use rustls::ServerConfig;
 use tokio::sync::Notify;
 use vfs::Payload;
 
@@ -16,6 +17,8 @@ use crate::buffers::replies;
 use crate::loops::{Direction, Socket, yield_now};
 use crate::memory::{Allowance, Owed};
 use crate::protocol::{Limits, Reply};
+use crate::received::Received;
+use crate::tls::{Secured, Tls};
 
 /// Up to this length bytes are copied behind those that wait: longer ones are cheaper sent from where they are.
 const COPY: usize = 1024;
@@ -32,6 +35,9 @@ const LONG: usize = 64 * 1024;
 /// Most bytes sent before the loop's other connections have a turn: a reply with 1 MiB of data. Shorter turns cost streams
 /// 8 to 22 % of their speed.
 const TURN: usize = (1 << 20) + 64 * 1024;
+/// Most times that a connection with TLS receives before the loop's others have a turn, if nothing comes of it: records may be
+/// empty.
+const RECEIVES: usize = 16;
 /// Most pieces handed to the kernel in one send: two for each of many small reads.
 const PIECES: usize = 128;
 
@@ -65,18 +71,34 @@ struct Queue {
     owed: Owed,
     /// How much of the first piece has left.
     sent: usize,
+    /// What seals them, on a connection with TLS.
+    tls: Option<Box<Tls>>,
     /// The connection ends once nothing waits.
     ending: bool,
     dead: bool,
 }
 
-enum Piece {
+pub(crate) enum Piece {
     Bytes(Vec<u8>),
     File { fd: Arc<OwnedFd>, offset: u64, length: usize },
 }
 
+/// What came over a connection with TLS.
+pub(crate) enum Arrived {
+    /// So many bytes, which were appended.
+    Bytes(usize),
+    /// Nothing that can be opened; so many bytes are held.
+    Nothing {
+        held: usize,
+    },
+    /// Nothing yet, and more is there.
+    Again,
+    /// The connection is over.
+    End,
+}
+
 impl Piece {
-    fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
             Self::File { length, .. } => *length,
@@ -146,6 +168,10 @@ impl Outbox {
         if queue.dead {
             return;
         }
+        if queue.tls.as_ref().is_some_and(|tls| tls.secured().is_none()) {
+            // No call may be in flight when TLS begins.
+            return self.kill(&mut queue);
+        }
         let length = reply.len();
         self.sent_long.store(length >= LONG, Ordering::Relaxed);
         self.waiting.fetch_add(length, Ordering::AcqRel);
@@ -179,8 +205,8 @@ impl Outbox {
             return;
         }
         match self.send(&mut queue) {
-            Ok(()) if queue.pieces.is_empty() && queue.ending => self.kill(&mut queue),
-            Ok(()) if queue.pieces.is_empty() => {}
+            Ok(()) if queue.is_empty() && queue.ending => self.kill(&mut queue),
+            Ok(()) if queue.is_empty() => {}
             Ok(()) => self.stuck.notify_one(),
             Err(_) => self.kill(&mut queue),
         }
@@ -200,7 +226,7 @@ impl Outbox {
     pub(crate) fn finish(&self) {
         let mut queue = self.queue.lock();
         queue.ending = true;
-        if queue.pieces.is_empty() {
+        if queue.is_empty() {
             self.kill(&mut queue);
             drop(queue);
             self.left.notify_waiters();
@@ -236,7 +262,7 @@ impl Outbox {
             return false;
         }
         let sent = self.send(&mut queue);
-        if sent.is_err() || queue.ending && queue.pieces.is_empty() {
+        if sent.is_err() || queue.ending && queue.is_empty() {
             self.kill(&mut queue);
         }
         queue.settle();
@@ -272,7 +298,11 @@ impl Outbox {
     }
 
     fn kill(&self, queue: &mut Queue) {
+        if let (Some(tls), false) = (&mut queue.tls, queue.dead) {
+            tls.say_goodbye(self.socket.stream().as_fd());
+        }
         queue.dead = true;
+        queue.tls = None;
         queue.pieces.clear();
         (queue.sent, queue.memory) = (0, 0);
         queue.settle();
@@ -291,7 +321,7 @@ impl Outbox {
 
     fn send_pieces(&self, queue: &mut Queue) -> io::Result<()> {
         let mut left = TURN;
-        while left > 0 && !queue.pieces.is_empty() {
+        while left > 0 && !queue.is_empty() {
             match self.socket.attempt(Direction::Out, |socket| self.send_once(queue, socket, left)) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(count) => {
@@ -309,6 +339,9 @@ impl Outbox {
 
     /// Sends at most `most` bytes of a file, or any number of bytes in memory.
     fn send_once(&self, queue: &mut Queue, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+        if queue.tls.is_some() {
+            return self.send_sealed(queue, socket, most);
+        }
         let count = match queue.pieces.front() {
             None => return Ok(0),
             Some(Piece::File { fd, offset, length }) => {
@@ -345,10 +378,95 @@ impl Outbox {
     }
 }
 
+/// TLS, see [`Tls`].
+impl Outbox {
+    /// Begins TLS, after everything in clear has left. `received`: what came after the last message. False when the
+    /// connection is over, or a reply has come meanwhile: no call may be in flight.
+    pub(crate) async fn begin_tls(&self, config: Arc<ServerConfig>, received: Vec<u8>) -> bool {
+        self.flush();
+        if !self.room(0, || usize::MAX).await {
+            return false;
+        }
+        let mut queue = self.queue.lock();
+        if queue.dead || !queue.pieces.is_empty() {
+            return false;
+        }
+        match Tls::new(config, received) {
+            Ok(tls) => queue.tls = Some(tls),
+            Err(error) => tracing::warn!(%error, "TLS cannot begin"),
+        }
+        queue.tls.is_some()
+    }
+
+    /// Opens what has been received, and receives what there is.
+    pub(crate) fn receive_tls(&self, into: &mut Received, missing: usize) -> Arrived {
+        let mut queue = self.queue.lock();
+        for _ in 0..RECEIVES {
+            let (false, Some(tls)) = (queue.dead, &mut queue.tls) else { return Arrived::End };
+            let (opened, own) = tls.open(into, missing);
+            let (is_over, has_failed) = (tls.is_over(), tls.failure().is_some());
+            if own > 0 {
+                self.waiting.fetch_add(own, Ordering::AcqRel);
+                match self.send(&mut queue) {
+                    Ok(()) if queue.is_empty() => {}
+                    Ok(()) => self.stuck.notify_one(),
+                    Err(_) => return Arrived::End,
+                }
+            }
+            if opened > 0 && !has_failed {
+                return Arrived::Bytes(opened);
+            }
+            if is_over {
+                return Arrived::End;
+            }
+            let Some(tls) = &mut queue.tls else { return Arrived::End };
+            let Some(room) = tls.room(missing) else { return Arrived::End };
+            match self.socket.receive(room, missing) {
+                Ok(count) if count > 0 => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tls.rest();
+                    return Arrived::Nothing { held: tls.held() };
+                }
+                _ => return Arrived::End,
+            }
+        }
+        Arrived::Again
+    }
+
+    /// How the handshake ended; `None` while it goes on.
+    pub(crate) fn handshake(&self) -> Option<Result<Secured, String>> {
+        let queue = self.queue.lock();
+        let tls = queue.tls.as_ref()?;
+        let failed = tls.failure().map(|why| Err(why.to_owned()));
+        failed.or_else(|| tls.secured().map(Ok))
+    }
+
+    /// Seals at most so many bytes of the queue, and sends them: all, or an error.
+    fn send_sealed(&self, queue: &mut Queue, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+        let Some(tls) = &mut queue.tls else { return Ok(0) };
+        if !tls.has_sealed() {
+            tls.seal(&queue.pieces, queue.sent, most, self.zeros_for_truncated)?;
+        }
+        let (sealed, own) = tls.send(socket)?;
+        if sealed > 0 {
+            queue.advance(sealed);
+        }
+        if let (true, Some(tls)) = (queue.pieces.is_empty(), &mut queue.tls) {
+            tls.rest_sending();
+        }
+        Ok(sealed + own)
+    }
+}
+
 impl Queue {
     fn new(owed: Owed) -> Self {
         let pieces = VecDeque::new();
-        Self { pieces, memory: 0, owed, sent: 0, ending: false, dead: false }
+        Self { pieces, memory: 0, owed, sent: 0, tls: None, ending: false, dead: false }
+    }
+
+    /// Whether nothing waits.
+    fn is_empty(&self) -> bool {
+        self.pieces.is_empty() && self.tls.as_ref().is_none_or(|tls| !tls.has_sealed())
     }
 
     /// Adds bytes, to the last piece if they are few and it has room, or is small itself.
@@ -371,7 +489,8 @@ impl Queue {
 
     /// Charges what waits after a send: nothing where all of it has left, as mostly.
     fn settle(&mut self) {
-        let waits = if self.memory < NOT_CHARGED { 0 } else { self.memory.next_multiple_of(CHARGED) };
+        let memory = self.memory + self.tls.as_ref().map_or(0, |tls| tls.memory());
+        let waits = if memory < NOT_CHARGED { 0 } else { memory.next_multiple_of(CHARGED) };
         self.owed.settle(waits);
     }
 

@@ -2,13 +2,16 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
+use rustls::ServerConfig;
 use vfs::Payload;
 
 use crate::in_flight::InFlight;
 use crate::memory::Reservation;
+use crate::tls::Secured;
 use crate::to_client::ToClient;
 
 /// One reply: bytes, then data that is perhaps still in the page cache, then zero bytes of padding.
@@ -62,6 +65,15 @@ pub trait Protocol: Send + Sync + 'static {
     /// The connection begins; this is how its client is told what it has not asked for.
     fn began(&self, _client: ToClient) {}
 
+    /// The client was answered that TLS begins, RFC 9289 4.1: what follows the message with that answer is its handshake. Asked
+    /// before each message of a connection without TLS.
+    fn begins_tls(&self) -> Option<Arc<ServerConfig>> {
+        None
+    }
+
+    /// The handshake is over, or has failed and the connection ends.
+    fn secured(&self, _handshake: Result<Secured, String>) {}
+
     /// The connection is over. Pending answers that wait for something should give up.
     fn ended(&self) {}
 }
@@ -77,6 +89,8 @@ pub struct Limits {
     pub send_timeout: Duration,
     /// How long a message may take to arrive in full.
     pub receive_timeout: Duration,
+    /// How long a handshake of TLS may take.
+    pub handshake_timeout: Duration,
     /// Where a file is truncated after the length of a reply was promised, the client gets zeros. Without this the
     /// connection ends, for protocols whose data must not change silently.
     pub zeros_for_truncated: bool,
@@ -94,6 +108,7 @@ impl Default for Limits {
             in_flight: 256,
             send_timeout: Duration::from_secs(60),
             receive_timeout: Duration::from_secs(60),
+            handshake_timeout: Duration::from_secs(15),
             zeros_for_truncated: true,
             acknowledges_at_once: false,
             begins_in_order: false,

@@ -48,6 +48,15 @@ impl Received {
         BytesMut::from(message)
     }
 
+    /// Everything that is here, for TLS to begin with.
+    pub(crate) fn take_rest(&mut self) -> Vec<u8> {
+        let rest = self.bytes().to_vec();
+        self.bytes.clear();
+        self.at = 0;
+        self.rest();
+        rest
+    }
+
     /// A buffer with room for more, of which so many bytes are missing for the next message at least. A long message gets
     /// one of its length, which holds nothing else in the end. Before anything is known of the next message, the buffer has
     /// the length of the last one.

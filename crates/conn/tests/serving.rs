@@ -18,6 +18,7 @@ use vfs::Payload;
 use crate::scene::Server;
 
 mod scene;
+mod tls;
 
 /// A connection that speaks `protocol`, served as long as the server lives.
 fn connected(protocol: impl Protocol, limits: Limits) -> (TcpStream, Server) {

@@ -239,6 +239,8 @@ ranks! {
     NfsExports Known,
     /// How users and groups are named to clients of NFSv4.
     NfsNaming Known,
+    /// The certificate that is offered to clients of NFS.
+    NfsTls Known,
     /// The names of users and groups that the name service has told.
     NfsNames Known,
     /// The mounts of each client.

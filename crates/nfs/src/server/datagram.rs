@@ -12,7 +12,7 @@ use conn::{InFlight, Reply};
 use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::{Origin, Service, rpc};
+use super::{Origin, Protection, Service, rpc};
 
 /// The longest datagram that UDP carries over IPv4.
 pub const MAX_DATAGRAM: usize = 65_507;
@@ -58,7 +58,7 @@ fn serve(
     message: &[u8],
     permit: OwnedSemaphorePermit,
 ) {
-    let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true };
+    let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true, protection: Protection::None };
     let xid = crate::wire::rpc::xid(message);
     let message = Bytes::copy_from_slice(message);
     let answer = rpc::answer(service.clone(), origin, Arc::default(), message, InFlight::default());

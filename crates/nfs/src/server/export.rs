@@ -9,8 +9,10 @@ use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
-use super::Origin;
-use super::rpc::Identity;
+use super::rpc::{Call, Identity};
+use super::{Origin, Protection};
+use crate::wire;
+use crate::wire::v3::types::Status;
 
 /// A port that only the superuser of a UNIX client may use.
 const RESERVED_PORTS: std::ops::Range<u16> = 1..1024;
@@ -30,6 +32,18 @@ pub enum Squash {
     All,
 }
 
+/// Whether clients must use TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TlsRule {
+    /// As they like.
+    #[default]
+    Optional,
+    /// They must.
+    Required,
+    /// They must, with a certificate of their own that the server trusts.
+    Mutual,
+}
+
 /// What clients of one address range may do. The first rule that matches a client applies.
 #[derive(Debug, Clone)]
 pub struct Rule {
@@ -45,6 +59,8 @@ pub struct Rule {
     pub anonymous: (u32, u32),
     /// The clients must call from a port below 1024.
     pub reserved_port: bool,
+    /// NFS calls must come over TLS.
+    pub tls: TlsRule,
 }
 
 impl Rule {
@@ -57,6 +73,7 @@ impl Rule {
             squash: Squash::Root,
             anonymous: (65_534, 65_534),
             reserved_port: false,
+            tls: TlsRule::Optional,
         }
     }
 
@@ -142,6 +159,24 @@ impl Export {
                 "refused: this client must call from a port below 1024 (Linux: resvport, macOS: mount_nfs -o resvport)");
         }
         (rule.allowed && port_fits).then_some(rule)
+    }
+
+    /// The rule for an NFS call. Calls of MOUNT and NLM need no TLS, as with knfsd: clients that use TLS for NFS send those in
+    /// clear, and they show no data.
+    pub(crate) fn rule_of_call(&self, call: &Call<'_>) -> Result<&Rule, Status> {
+        let rule = self.rule(call.origin).ok_or(Status::ACCES)?;
+        let (needed, what) = match rule.tls {
+            TlsRule::Optional => return Ok(rule),
+            TlsRule::Required => (Protection::Tls, "TLS (Linux: mount -o xprtsec=tls)"),
+            TlsRule::Mutual => (Protection::Certified, "TLS with a certificate (Linux: mount -o xprtsec=mtls)"),
+        };
+        if call.origin.protection >= needed {
+            return Ok(rule);
+        }
+        tracing::info!(client = %call.origin.address, port = call.origin.port, export = self.name,
+            "refused: this client must use {what}; see docs/nfs.md");
+        let is_v4 = call.header.version == wire::v4::VERSION;
+        Err(if is_v4 { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES })
     }
 }
 

@@ -25,6 +25,7 @@ mod status;
 mod stream;
 #[cfg(test)]
 mod testing;
+mod tls;
 mod v3;
 mod v4;
 
@@ -36,11 +37,12 @@ use std::time::{Duration, SystemTime};
 
 use auth::{LoginGuard, UnixAccounts};
 use lock::{Mutex, RwLock, rank};
+use rustls::ServerConfig;
 use vfs::names::{Folding, folds_alike};
 
 use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
-pub use export::{Export, ExportOptions, Rule, Squash};
+pub use export::{Export, ExportOptions, Rule, Squash, TlsRule};
 pub use handle::HandleSecret;
 use naming::Naming;
 pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
@@ -48,6 +50,7 @@ pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{MAX_RECORD, protocol, serve_stream};
+pub use tls::Protection;
 
 /// What the lock manager and the status monitor need besides files.
 pub struct Company {
@@ -100,6 +103,7 @@ pub struct Service {
     locks: nlm::Locks,
     nfs4: v4::Clients,
     naming: RwLock<Arc<Naming>, rank::NfsNaming>,
+    tls: RwLock<Option<Arc<ServerConfig>>, rank::NfsTls>,
     login_guard: Arc<LoginGuard>,
     oldest_version: AtomicU32,
     newest_version: AtomicU32,
@@ -136,6 +140,7 @@ impl Service {
             locks: nlm::Locks::default(),
             nfs4,
             naming: RwLock::new(Arc::new(Naming::new(None, UnixAccounts::NameService))),
+            tls: RwLock::default(),
             login_guard: company.login_guard,
             oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),
@@ -185,6 +190,11 @@ impl Service {
         }
     }
 
+    /// Offers TLS to the connections that begin from now on. `None`: to none.
+    pub fn set_tls(&self, config: Option<Arc<ServerConfig>>) {
+        *self.tls.write() = config;
+    }
+
     pub(crate) fn naming(&self) -> Arc<Naming> {
         self.naming.read().clone()
     }
@@ -220,7 +230,7 @@ impl Service {
 }
 
 /// The origin of a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy)]
 pub struct Origin {
     /// The client's address.
     pub address: IpAddr,
@@ -228,4 +238,6 @@ pub struct Origin {
     pub port: u16,
     /// Over a datagram.
     pub datagram: bool,
+    /// What protects the call. It is no part of the identity of a connection.
+    pub protection: Protection,
 }

@@ -12,7 +12,7 @@ use wire::{Reader, Writer};
 
 use super::export::Export;
 use super::naming::Naming;
-use super::{Origin, Service, mount, nlm, nsm, observed, portmap, v3, v4};
+use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{
     AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
 };
@@ -102,7 +102,7 @@ pub(crate) async fn answer(
     let client = SocketAddr::new(origin.address, origin.port);
     let begun = observe::begin("nfs", client, || observed::command(&header));
     let concerns = OnceLock::new();
-    let identity = match identify(&header) {
+    let identity = match identify(&header, origin) {
         Ok(identity) => identity,
         Err(why) => {
             if let Some(begun) = &begun {
@@ -144,7 +144,10 @@ pub(crate) async fn answer(
         }
         _ => Reservation::default(),
     };
-    let (writer, payload) = observe::within(call.begun.as_ref(), replied(&call)).await?;
+    let (mut writer, payload) = observe::within(call.begun.as_ref(), replied(&call)).await?;
+    if call.header.credential == Credential::Tls {
+        writer = tls::with_token(writer);
+    }
     Some(Reply { reserved, ..finish(writer, payload, origin) })
 }
 
@@ -219,14 +222,17 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
     }
 }
 
-fn identify(header: &CallHeader<'_>) -> Result<Identity, AuthStat> {
+fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthStat> {
     const NOBODY: u32 = 65_534;
     match &header.credential {
-        Credential::None => Ok(Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true }),
+        // RFC 9289 4.1: refused for other procedures, and where there is TLS already.
+        Credential::Tls if !tls::is_probe(header, origin) => Err(AuthStat::AUTH_BADCRED),
+        Credential::None | Credential::Tls => Ok(Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true }),
         Credential::Sys(sys) => {
             Ok(Identity { uid: sys.uid, gid: sys.gid, groups: sys.gids.to_vec(), nobody: false })
         }
         Credential::Malformed => Err(AuthStat::AUTH_BADCRED),
+        Credential::Unknown(AuthFlavor::AUTH_TLS) => Err(AuthStat::AUTH_BADCRED), // with a body
         Credential::Unknown(AuthFlavor::AUTH_SHORT) => Err(AuthStat::AUTH_REJECTEDCRED),
         Credential::Unknown(_) => Err(AuthStat::AUTH_TOOWEAK),
     }

@@ -3,9 +3,11 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog};
+use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Secured, Stream, ToClient, Watchdog};
+use rustls::ServerConfig;
 
-use super::{Origin, Service, rpc};
+use super::tls::Securing;
+use super::{Origin, Protection, Service, rpc};
 use crate::wire::rpc::RecordMark;
 
 /// The longest record that is received: a WRITE of the largest size with its head, and some room.
@@ -19,6 +21,7 @@ struct Records {
     memory: Arc<Allowance>,
     /// The number of the connection, once it has begun.
     number: OnceLock<u64>,
+    securing: Securing,
 }
 
 impl Protocol for Records {
@@ -51,7 +54,18 @@ impl Protocol for Records {
 
     fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
         let (service, memory) = (self.service.clone(), self.memory.clone());
-        Box::pin(rpc::answer(service, self.origin, memory, unmarked(message.freeze()), in_flight))
+        let origin = Origin { protection: self.securing.protection(), ..self.origin };
+        let message = unmarked(message.freeze());
+        self.securing.note(&message, origin);
+        Box::pin(rpc::answer(service, origin, memory, message, in_flight))
+    }
+
+    fn begins_tls(&self) -> Option<Arc<ServerConfig>> {
+        self.securing.begins()
+    }
+
+    fn secured(&self, handshake: Result<Secured, String>) {
+        self.securing.ended(handshake, &self.service, self.origin);
     }
 }
 
@@ -82,6 +96,8 @@ pub async fn serve_stream(
 
 /// One TCP connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: &Peer) -> impl Protocol {
-    let origin = Origin { address: peer.address.ip(), port: peer.address.port(), datagram: false };
-    Records { service, origin, memory: peer.memory.clone(), number: OnceLock::new() }
+    let (address, port) = (peer.address.ip(), peer.address.port());
+    let origin = Origin { address, port, datagram: false, protection: Protection::None };
+    let securing = Securing::new(service.tls.read().clone());
+    Records { service, origin, memory: peer.memory.clone(), number: OnceLock::new(), securing }
 }

@@ -15,7 +15,7 @@ use vfs::{Actor, Caller, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
 use super::outgoing::{Endpoint, Exchanged, Network};
-use super::{Company, Export, ExportOptions, HandleSecret, Origin, Service, rpc};
+use super::{Company, Export, ExportOptions, HandleSecret, Origin, Protection, Service, rpc};
 use crate::wire::mount;
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, Opaque, Words, arguments};
@@ -81,7 +81,7 @@ impl Answered {
 impl Client {
     /// User 1000, group 100 at 192.0.2.1, over TCP from a port below 1024.
     pub(crate) fn new(service: &Arc<Service>) -> Self {
-        let origin = Origin { address: [192, 0, 2, 1].into(), port: 700, datagram: false };
+        let origin = Origin { address: [192, 0, 2, 1].into(), port: 700, datagram: false, protection: Protection::None };
         Self { service: service.clone(), origin, ids: Some((1000, 100, Vec::new())) }
     }
 

@@ -67,6 +67,7 @@ enumeration! {
     AUTH_SHORT = 2,
     AUTH_DH = 3,
     RPCSEC_GSS = 6,
+    AUTH_TLS = 7,
 }
 
 enumeration! {
@@ -99,6 +100,8 @@ pub enum Credential<'a> {
     None,
     /// A Unix user, as the client states.
     Sys(AuthSys<'a>),
+    /// A client that asks for TLS, RFC 9289 4.1.
+    Tls,
     /// AUTH_SYS with a body that breaks its layout or limits. The answer is AUTH_BADCRED.
     Malformed,
     /// An unsupported flavour. The answer is AUTH_TOOWEAK or AUTH_BADCRED.
@@ -112,6 +115,7 @@ impl<'a> Decode<'a> for Credential<'a> {
         Ok(match flavor {
             // Its body should be empty, and is ignored if it is not.
             AuthFlavor::AUTH_NONE => Self::None,
+            AuthFlavor::AUTH_TLS if body.is_empty() => Self::Tls,
             AuthFlavor::AUTH_SYS => arguments(&mut Reader::new(body)).map_or(Self::Malformed, Self::Sys),
             other => Self::Unknown(other),
         })
@@ -122,6 +126,7 @@ impl Encode for Credential<'_> {
     fn encode(&self, w: &mut Writer) {
         let flavor = match self {
             Self::None => AuthFlavor::AUTH_NONE,
+            Self::Tls => AuthFlavor::AUTH_TLS,
             Self::Sys(_) | Self::Malformed => AuthFlavor::AUTH_SYS,
             Self::Unknown(flavor) => *flavor,
         };

@@ -76,7 +76,11 @@ impl Entries<'_> {
         names.retain(|(cookie, _)| *cookie > after);
         let folder = Place::Pseudo(path.to_owned());
         for (cookie, name) in names {
-            let found = folder.child(self.call, name.as_bytes());
+            let found = match folder.child(self.call, name.as_bytes()) {
+                // It is there, and its attributes are not for this connection.
+                Err(Status::WRONGSEC) => Ok(Place::Pseudo(place::below(path, name))),
+                found => found,
+            };
             let put = |wanted: &Bitmap, w: &mut Writer| match &found {
                 Ok(place) => attributes::put(self.call, place, wanted, w).map_err(Fail::from),
                 Err(status) => Err(Fail::from(*status)),

@@ -187,10 +187,15 @@ fn above(path: &str) -> Place {
     Place::Pseudo(path.rsplit_once('/').map_or_else(String::new, |(above, _)| above.to_owned()))
 }
 
+/// The path of an entry of a folder of the pseudo-root.
+pub(super) fn below(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
+}
+
 /// The share of this path, or the folder on the way to one.
 fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
     let name = std::str::from_utf8(name).map_err(|_| Status::NOENT)?;
-    let path = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
+    let path = below(path, name);
     if let Some(export) = call.service.export_named(path.as_bytes())
         && export.rule(call.origin).is_some()
     {

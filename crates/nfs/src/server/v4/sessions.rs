@@ -339,6 +339,7 @@ impl Drop for SlotTurn {
 mod tests {
     use super::*;
     use crate::server::v4::client::Principal;
+    use crate::server::Protection;
     use crate::wire::v4::sessions::CallbackSecurity;
 
     const WANTED: ChannelAttributes = ChannelAttributes {
@@ -361,7 +362,7 @@ mod tests {
     }
 
     fn origin(port: u16) -> Origin {
-        Origin { address: [192, 0, 2, 1].into(), port, datagram: false }
+        Origin { address: [192, 0, 2, 1].into(), port, datagram: false, protection: Protection::None }
     }
 
     #[test]
