@@ -1,8 +1,9 @@
-"""ONC RPC over TCP (RFC 5531) and XDR (RFC 4506), as far as nlm.py and nfs4.py need them."""
+"""ONC RPC over TCP (RFC 5531), with TLS (RFC 9289), and XDR (RFC 4506), as far as nlm.py, nfs4.py and tls.py need them."""
 
 import itertools
 import queue
 import socket
+import ssl
 import struct
 import threading
 
@@ -64,16 +65,72 @@ def auth_sys(uid):
     return Writer().u32(1).opaque(body).bytes()
 
 
-class Connection:
-    """A connection to one program. `called` gets (procedure, Reader) of calls by the server, and returns the result."""
+class Tls:
+    """TLS of a connection that two threads use: OpenSSL works in memory, under a lock."""
 
-    def __init__(self, port, program, version, uid, called=None, source="127.0.0.1"):
+    def __init__(self, connection, context):
+        self.socket, self.lock = connection, threading.Lock()
+        self.incoming, self.outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self.state = context.wrap_bio(self.incoming, self.outgoing, server_hostname="127.0.0.1")
+        while True:
+            try:
+                self.state.do_handshake()
+                self.socket.sendall(self.outgoing.read())
+                return
+            except ssl.SSLWantReadError:
+                self.socket.sendall(self.outgoing.read())
+                self._feed()
+            except ssl.SSLError:
+                self.socket.sendall(self.outgoing.read())  # the alert
+                raise
+
+    def _feed(self):
+        data = self.socket.recv(1 << 17)
+        if not data:
+            raise ConnectionError("closed")
+        self.incoming.write(data)
+
+    def sendall(self, data):
+        with self.lock:
+            self.state.write(data)
+            self.socket.sendall(self.outgoing.read())
+
+    def recv(self, length):
+        while True:
+            with self.lock:
+                try:
+                    return self.state.read(length)
+                except ssl.SSLWantReadError:
+                    pass
+                except ssl.SSLZeroReturnError:
+                    return b""
+            self._feed()
+
+
+def probe(connection, program, version):
+    """The reply, without its record mark, to a NULL call with AUTH_TLS."""
+    call = Writer().u32(1, 0, 2, program, version, 0, 7, 0, 0, 0).bytes()
+    connection.sendall(struct.pack(">I", 0x80000000 | len(call)) + call)
+    length = struct.unpack(">I", connection.recv(4, socket.MSG_WAITALL))[0] & 0x7fffffff
+    return connection.recv(length, socket.MSG_WAITALL)
+
+
+class Connection:
+    """A connection to one program. `called` gets (procedure, Reader) of calls by the server, and returns the result. `tls`: a
+    context of the module ssl."""
+
+    def __init__(self, port, program, version, uid, called=None, source="127.0.0.1", tls=None):
         self.program, self.version, self.cred, self.called = program, version, auth_sys(uid), called
         self.socket = socket.create_connection(("127.0.0.1", port), 10, (source, 0))
         self.socket.settimeout(None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.xids, self.waiting, self.sending = itertools.count(1), {}, threading.Lock()
-        self.broken = False
+        self.broken, self.transport = False, self.socket
+        if tls:
+            found = probe(self.socket, program, version)
+            if found[12:24] != struct.pack(">II", 0, 8) + b"STAR" or found[24:28] != b"TTLS":
+                raise ConnectionError(f"no STARTTLS: {found.hex()}")
+            self.transport = Tls(self.socket, tls)
         threading.Thread(target=self._receive, daemon=True).start()
 
     def call(self, procedure, args, timeout=45):
@@ -103,12 +160,12 @@ class Connection:
 
     def _send(self, message):
         with self.sending:
-            self.socket.sendall(struct.pack(">I", 0x80000000 | len(message)) + message)
+            self.transport.sendall(struct.pack(">I", 0x80000000 | len(message)) + message)
 
     def _exactly(self, length):
         data = b""
         while len(data) < length:
-            more = self.socket.recv(length - len(data))
+            more = self.transport.recv(length - len(data))
             if not more:
                 raise ConnectionError("closed")
             data += more

@@ -156,6 +156,27 @@ fn an_api_without_tls_stays_on_this_machine() {
 }
 
 #[test]
+fn tls_of_nfs_has_all_that_it_needs() {
+    let of_server = |text: &str| of_file(&format!("[server]\n{text}{SHARE}"));
+    assert_eq!(
+        of_server("nfs-certificate = \"fourfold.toml\"\n"),
+        [
+            "fourfold.toml:2:1: error: `nfs-certificate` is set, and `nfs-key` is not; write `nfs-key`, too, or leave both \
+             out for the certificate of the API"
+        ]
+    );
+    let absent = of_server("nfs-client-ca = \"nowhere.pem\"\n");
+    let [absent] = absent.as_slice() else { panic!("{absent:?}") };
+    assert!(absent.contains("nowhere.pem cannot be read: No such file"), "{absent}");
+    let rule = "nfs4-domain = \"a\"\n[[share]]\nname = \"b\"\npath = \".\"\nclient = [{ match = \"*\", tls = \"mutual\" }]\n";
+    assert!(
+        of_server(rule).iter().any(|line| line.contains("write `nfs-client-ca` in [server]")),
+        "{:?}",
+        of_server(rule)
+    );
+}
+
+#[test]
 fn an_account_is_given_once_on_the_command_line() {
     let folder = folder(SHARE);
     std::fs::write(folder.path().join("people"), "# people\n\ngrace:one:two\nada:three\n").unwrap();

@@ -226,6 +226,7 @@ impl View for AfpView {
                 requests: peer.counters.requests.load(Ordering::Relaxed),
                 bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
                 bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+                tls: peer.counters.is_tls.load(Ordering::Relaxed),
             }
         }));
     }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use admin::{Access, ClientMatch, ClientRule, ShareSettings, Squash};
-use nfs::server::{ExportOptions, Rule};
+use admin::{Access, ClientMatch, ClientRule, ClientTls, ShareSettings, Squash};
+use nfs::server::{ExportOptions, Rule, TlsRule};
 use vfs::names::Hiding;
 
 /// The client rules, in their order; a rule with several networks becomes several.
@@ -36,6 +36,11 @@ fn one(rule: &ClientRule, clients: ClientMatch, read_only: bool) -> Rule {
         },
         anonymous: (rule.anon_uid, rule.anon_gid),
         reserved_port: rule.secure,
+        tls: match rule.tls {
+            ClientTls::Optional => TlsRule::Optional,
+            ClientTls::Required => TlsRule::Required,
+            ClientTls::Mutual => TlsRule::Mutual,
+        },
     }
 }
 
@@ -65,7 +70,7 @@ mod tests {
     fn rules_keep_their_order_and_each_network_its_own() {
         let options = options(&share(
             "device-nodes = \"allow\"\nclient = [{ match = [\"10.0.0.1\", \"fd00::/8\"], access = \"none\" }, \
-             { match = \"*\", access = \"ro\", squash = \"all\", anon-uid = 7, anon-gid = 8, secure = true }]",
+             { match = \"*\", access = \"ro\", squash = \"all\", anon-uid = 7, anon-gid = 8, secure = true, tls = \"required\" }]",
         ));
         let clients: Vec<Option<String>> =
             options.rules.iter().map(|rule| rule.clients.map(|net| net.to_string())).collect();
@@ -73,6 +78,7 @@ mod tests {
         assert_eq!(options.rules.iter().map(|rule| rule.allowed).collect::<Vec<_>>(), [false, false, true]);
         let last = &options.rules[2];
         assert!(!last.writable && last.reserved_port && options.device_nodes);
+        assert_eq!((last.tls, options.rules[0].tls), (TlsRule::Required, TlsRule::Optional));
         assert_eq!((last.squash, last.anonymous), (nfs::server::Squash::All, (7, 8)));
     }
 

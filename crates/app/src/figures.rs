@@ -70,6 +70,7 @@ fn process(held: &Held, uptime: Duration) -> Figures {
         .with("build", "The version of the server", Meaning::Number, version)
         .with("uptime_seconds", "Since the server started", Meaning::Number, one(uptime.as_secs_f64()))
         .with("connections", "Connections of clients", Meaning::Number, connections.collect())
+        .with("tls_connections", "Connections of NFS with TLS", Meaning::Number, one(held.tls as f64))
         .with("opens", "Open files", Meaning::Number, one(held.opens as f64))
         .with("locks", "Locked ranges", Meaning::Number, one(held.locks as f64))
         .with("leases", "Leases of clients", Meaning::Number, one(held.leases as f64))

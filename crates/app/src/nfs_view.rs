@@ -76,7 +76,28 @@ impl NfsView {
         });
         view.service.set_exports(view.exports(&current.settings)?);
         view.set_versions(&current.settings.server);
+        view.set_tls(&current.settings.server).iter().for_each(|line| tracing::warn!("{line}"));
         Ok(view)
+    }
+
+    /// Reads the certificate. Without one, clients are not offered TLS, and those of rules that demand it are refused.
+    fn set_tls(&self, server: &ServerSettings) -> Vec<String> {
+        if server.ports.nfs == Port::Off {
+            return Vec::new();
+        }
+        let certificate = server.nfs_tls.certificate.clone().or_else(|| server.api.certificate.clone());
+        let certificate = certificate.map(|(chain, key)| web::Certificate { chain, key });
+        let addresses: Vec<IpAddr> = server.listen.iter().chain(&server.api.listen).copied().collect();
+        let config = certificate
+            .map_or_else(|| web::own_certificate(&server.state, &addresses), Ok)
+            .and_then(|certificate| web::tls_of_rpc(&certificate, server.nfs_tls.client_ca.as_deref()));
+        match config {
+            Ok(config) => {
+                self.service.set_tls(Some(config));
+                Vec::new()
+            }
+            Err(error) => vec![format!("the certificate for NFS over TLS cannot be used: {error}")],
+        }
     }
 
     fn set_versions(&self, server: &ServerSettings) {
@@ -195,11 +216,14 @@ impl View for NfsView {
             requests: peer.counters.requests.load(Ordering::Relaxed),
             bytes_in: peer.counters.bytes_in.load(Ordering::Relaxed),
             bytes_out: peer.counters.bytes_out.load(Ordering::Relaxed),
+            tls: peer.counters.is_tls.load(Ordering::Relaxed),
         }));
     }
 
     fn count(&self, held: &mut Held) {
-        held.connections.push(("nfs", self.connections.peers().len()));
+        let peers = self.connections.peers();
+        held.connections.push(("nfs", peers.len()));
+        held.tls = peers.iter().filter(|peer| peer.counters.is_tls.load(Ordering::Relaxed)).count();
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
@@ -207,7 +231,7 @@ impl View for NfsView {
             Ok(exports) => {
                 self.set_versions(&current.settings.server);
                 self.service.set_exports(exports);
-                Vec::new()
+                self.set_tls(&current.settings.server)
             }
             Err(error) => vec![format!("the NFS exports stay as they were: {error:#}")],
         }

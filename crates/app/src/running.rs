@@ -37,6 +37,8 @@ pub(crate) struct OpenFile {
 pub(crate) struct Held {
     /// Of each protocol.
     pub(crate) connections: Vec<(&'static str, usize)>,
+    /// Of NFS with TLS.
+    pub(crate) tls: usize,
     pub(crate) opens: usize,
     pub(crate) locks: usize,
     pub(crate) leases: usize,

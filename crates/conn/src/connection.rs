@@ -1,3 +1,5 @@
+mod secure;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
@@ -6,18 +8,16 @@ use std::time::Instant;
 
 use bytes::BytesMut;
 use lock::{Mutex, rank};
-use rustls::ServerConfig;
 use tokio::sync::Semaphore;
 
 use crate::in_flight::{Current, InFlight, Subject};
 use crate::listen::{Counters, Peer};
 use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
-use crate::outbox::{Arrived, Outbox};
+use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol, Reply};
 use crate::received::Received;
 use crate::stall::{Serving, Watchdog};
-use crate::tls;
 use crate::to_client::ToClient;
 
 /// Messages that arrive in several pieces are reserved memory for from this length on.
@@ -252,11 +252,7 @@ impl<P: Protocol> Connection<P> {
     async fn receive(&self, reading: &mut Reading, missing: usize) -> bool {
         if reading.is_tls {
             // In a box: the task of a connection without TLS stays small.
-            let is_there = Box::pin(self.receive_tls(reading, missing)).await;
-            if !is_there && reading.is_handshaking {
-                self.protocol.secured(Err("the client ended it or took too long".into()));
-            }
-            return is_there;
+            return Box::pin(self.receive_tls(reading, missing)).await;
         }
         let deadline = match reading.received.rest() {
             true => None,
@@ -280,66 +276,6 @@ impl<P: Protocol> Connection<P> {
         self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
         self.allowance.has_moved(count);
         count > 0
-    }
-
-    /// What comes next is a handshake of TLS. False when the connection is over.
-    async fn secure(&self, reading: &mut Reading, config: Arc<ServerConfig>) -> bool {
-        let is_idle = self.in_flight.available_permits() >= self.limits.in_flight;
-        let received = reading.received.take_rest();
-        if !is_idle
-            || !self.outbox.begin_tls(config, received).await
-            || !self.reserve_rest(reading, tls::HANDSHAKE_MEMORY).await
-        {
-            self.outbox.close();
-            return false;
-        }
-        (reading.is_tls, reading.is_handshaking) = (true, true);
-        reading.deadline = Some(Instant::now() + self.limits.handshake_timeout);
-        true
-    }
-
-    /// [`Connection::receive`] on a connection with TLS.
-    async fn receive_tls(&self, reading: &mut Reading, missing: usize) -> bool {
-        loop {
-            let is_partial = !reading.is_handshaking && !reading.received.rest();
-            if is_partial && !self.reserve_rest(reading, missing).await {
-                return false;
-            }
-            let arrived = self.outbox.receive_tls(&mut reading.received, missing);
-            if reading.is_handshaking
-                && let Some(handshake) = self.outbox.handshake()
-            {
-                reading.is_handshaking = false;
-                self.counters.is_tls.store(handshake.is_ok(), Ordering::Relaxed);
-                self.protocol.secured(handshake);
-                (reading.deadline, reading.reserved) = (None, Reservation::default());
-            }
-            let held = match arrived {
-                Arrived::Bytes(count) => {
-                    self.counters.bytes_in.fetch_add(count as u64, Ordering::Relaxed);
-                    self.allowance.has_moved(count);
-                    return true;
-                }
-                Arrived::End => return false,
-                Arrived::Again => {
-                    yield_now().await;
-                    continue;
-                }
-                Arrived::Nothing { held } => held,
-            };
-            let is_idle = reading.received.rest() && held == 0;
-            if reading.is_handshaking {
-            } else if is_idle {
-                (reading.deadline, reading.reserved) = (None, Reservation::default());
-            } else if !self.reserve_rest(reading, missing + held).await {
-                return false;
-            } else {
-                reading.deadline.get_or_insert_with(|| Instant::now() + self.limits.receive_timeout);
-            }
-            if !self.socket.ready(Direction::In, reading.deadline).await {
-                return false;
-            }
-        }
     }
 
     /// Reserves memory for all of a long message before more of it is received. False when the connection is over.

@@ -1,3 +1,5 @@
+mod secure;
+
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::net::Shutdown;
@@ -8,7 +10,6 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 use rustix::net::SendFlags;
-use rustls::ServerConfig;
 use tokio::sync::Notify;
 use vfs::Payload;
 
@@ -17,8 +18,9 @@ use crate::buffers::replies;
 use crate::loops::{Direction, Socket, yield_now};
 use crate::memory::{Allowance, Owed};
 use crate::protocol::{Limits, Reply};
-use crate::received::Received;
-use crate::tls::{Secured, Tls};
+use crate::tls::Tls;
+
+pub(crate) use secure::Arrived;
 
 /// Up to this length bytes are copied behind those that wait: longer ones are cheaper sent from where they are.
 const COPY: usize = 1024;
@@ -35,9 +37,6 @@ const LONG: usize = 64 * 1024;
 /// Most bytes sent before the loop's other connections have a turn: a reply with 1 MiB of data. Shorter turns cost streams
 /// 8 to 22 % of their speed.
 const TURN: usize = (1 << 20) + 64 * 1024;
-/// Most times that a connection with TLS receives before the loop's others have a turn, if nothing comes of it: records may be
-/// empty.
-const RECEIVES: usize = 16;
 /// Most pieces handed to the kernel in one send: two for each of many small reads.
 const PIECES: usize = 128;
 
@@ -81,20 +80,6 @@ struct Queue {
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
     File { fd: Arc<OwnedFd>, offset: u64, length: usize },
-}
-
-/// What came over a connection with TLS.
-pub(crate) enum Arrived {
-    /// So many bytes, which were appended.
-    Bytes(usize),
-    /// Nothing that can be opened; so many bytes are held.
-    Nothing {
-        held: usize,
-    },
-    /// Nothing yet, and more is there.
-    Again,
-    /// The connection is over.
-    End,
 }
 
 impl Piece {
@@ -375,86 +360,6 @@ impl Outbox {
         };
         queue.advance(count);
         Ok(count)
-    }
-}
-
-/// TLS, see [`Tls`].
-impl Outbox {
-    /// Begins TLS, after everything in clear has left. `received`: what came after the last message. False when the
-    /// connection is over, or a reply has come meanwhile: no call may be in flight.
-    pub(crate) async fn begin_tls(&self, config: Arc<ServerConfig>, received: Vec<u8>) -> bool {
-        self.flush();
-        if !self.room(0, || usize::MAX).await {
-            return false;
-        }
-        let mut queue = self.queue.lock();
-        if queue.dead || !queue.pieces.is_empty() {
-            return false;
-        }
-        match Tls::new(config, received) {
-            Ok(tls) => queue.tls = Some(tls),
-            Err(error) => tracing::warn!(%error, "TLS cannot begin"),
-        }
-        queue.tls.is_some()
-    }
-
-    /// Opens what has been received, and receives what there is.
-    pub(crate) fn receive_tls(&self, into: &mut Received, missing: usize) -> Arrived {
-        let mut queue = self.queue.lock();
-        for _ in 0..RECEIVES {
-            let (false, Some(tls)) = (queue.dead, &mut queue.tls) else { return Arrived::End };
-            let (opened, own) = tls.open(into, missing);
-            let (is_over, has_failed) = (tls.is_over(), tls.failure().is_some());
-            if own > 0 {
-                self.waiting.fetch_add(own, Ordering::AcqRel);
-                match self.send(&mut queue) {
-                    Ok(()) if queue.is_empty() => {}
-                    Ok(()) => self.stuck.notify_one(),
-                    Err(_) => return Arrived::End,
-                }
-            }
-            if opened > 0 && !has_failed {
-                return Arrived::Bytes(opened);
-            }
-            if is_over {
-                return Arrived::End;
-            }
-            let Some(tls) = &mut queue.tls else { return Arrived::End };
-            let Some(room) = tls.room(missing) else { return Arrived::End };
-            match self.socket.receive(room, missing) {
-                Ok(count) if count > 0 => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    tls.rest();
-                    return Arrived::Nothing { held: tls.held() };
-                }
-                _ => return Arrived::End,
-            }
-        }
-        Arrived::Again
-    }
-
-    /// How the handshake ended; `None` while it goes on.
-    pub(crate) fn handshake(&self) -> Option<Result<Secured, String>> {
-        let queue = self.queue.lock();
-        let tls = queue.tls.as_ref()?;
-        let failed = tls.failure().map(|why| Err(why.to_owned()));
-        failed.or_else(|| tls.secured().map(Ok))
-    }
-
-    /// Seals at most so many bytes of the queue, and sends them: all, or an error.
-    fn send_sealed(&self, queue: &mut Queue, socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
-        let Some(tls) = &mut queue.tls else { return Ok(0) };
-        if !tls.has_sealed() {
-            tls.seal(&queue.pieces, queue.sent, most, self.zeros_for_truncated)?;
-        }
-        let (sealed, own) = tls.send(socket)?;
-        if sealed > 0 {
-            queue.advance(sealed);
-        }
-        if let (true, Some(tls)) = (queue.pieces.is_empty(), &mut queue.tls) {
-            tls.rest_sending();
-        }
-        Ok(sealed + own)
     }
 }
 

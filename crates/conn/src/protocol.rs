@@ -71,7 +71,7 @@ pub trait Protocol: Send + Sync + 'static {
         None
     }
 
-    /// The handshake is over, or has failed and the connection ends.
+    /// The handshake is over, or has failed and the connection ends. Not told of one that the client does not go on with.
     fn secured(&self, _handshake: Result<Secured, String>) {}
 
     /// The connection is over. Pending answers that wait for something should give up.

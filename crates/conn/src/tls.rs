@@ -387,6 +387,25 @@ impl Outgoing {
     }
 }
 
+/// What a client's bytes are after TLS, and what its server sends: a connection without a socket, for tests. The client sends
+/// them in pieces of this length.
+pub fn without_socket(config: Arc<ServerConfig>, bytes: &[u8], piece: usize) -> (Vec<u8>, Vec<u8>) {
+    let (mut received, mut sent) = (Received::default(), Vec::new());
+    let Ok(mut tls) = Tls::new(config, Vec::new()) else { return Default::default() };
+    for piece in bytes.chunks(piece.max(1)) {
+        let Some(room) = tls.room(1) else { break };
+        room.extend_from_slice(piece);
+        tls.open(&mut received, 1);
+        sent.extend_from_slice(&tls.outgoing.bytes[..tls.outgoing.filled]);
+        tls.outgoing.filled = 0;
+        if tls.is_over() {
+            break;
+        }
+        tls.rest();
+    }
+    (received.bytes().to_vec(), sent)
+}
+
 /// Copies bytes from the front of the queue. How many.
 fn gather(
     into: &mut Vec<u8>,

@@ -70,6 +70,7 @@ pub const TARGETS: &[Target] = &[
     ("nfs_nsm", nfs::nsm),
     ("nfs_portmap", nfs::portmap),
     ("nfs_rpc", nfs::rpc),
+    ("nfs_tls", nfs::tls),
     ("nfs_v3_replies", nfs::v3_replies),
     ("nfs_v3_requests", nfs::v3_requests),
     ("nfs_v4", nfs::v4),

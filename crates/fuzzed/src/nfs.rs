@@ -196,3 +196,24 @@ pub fn portmap(data: &[u8]) {
         assert_eq!(pmap::UniversalAddress::parse(address.to_string().as_bytes()), Some(address));
     }
 }
+
+/// What follows a probe for TLS: a handshake, of a client that has no part in the keys. Nothing of it is ever a message. The
+/// first byte says in pieces of which length it comes.
+pub fn tls(data: &[u8]) {
+    thread_local! {
+        static CONFIG: std::sync::Arc<rustls::ServerConfig> = tls_config();
+    }
+    let Some((length, bytes)) = data.split_first() else { return };
+    let config = CONFIG.with(Clone::clone);
+    let (opened, _) = conn::tls_without_socket(config, bytes, usize::from(*length) * 16 + 1);
+    assert!(opened.is_empty(), "{}", opened.escape_ascii());
+}
+
+fn tls_config() -> std::sync::Arc<rustls::ServerConfig> {
+    let folder = std::env::temp_dir().join(format!("fourfold-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let certificate = web::own_certificate(&folder, &[]).expect("a certificate");
+    let config = web::tls_of_rpc(&certificate, Some(&certificate.chain)).expect("a configuration");
+    let _ = std::fs::remove_dir_all(folder);
+    config
+}

@@ -64,6 +64,7 @@ impl Report for MadeUp {
             requests: 1,
             bytes_in: 1,
             bytes_out: 1,
+            tls: false,
         };
         let open = |number: usize| OpenStatus {
             share: "studio".into(),

@@ -1,5 +1,6 @@
 //! The certificate of the API: a given one, or one that the server makes for itself.
 
+use std::fmt::Display;
 use std::fs;
 use std::io;
 use std::net::IpAddr;
@@ -8,10 +9,12 @@ use std::sync::Arc;
 
 use auth::durable;
 use tokio_rustls::TlsAcceptor;
-use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::crypto::aws_lc_rs;
+use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::server::danger::ClientCertVerifier;
+use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use tokio_rustls::rustls::{self, RootCertStore, ServerConfig, SupportedProtocolVersion};
 
 /// The files of the certificate that the server has made, in the state folder.
 const OWN: (&str, &str) = ("api-certificate.pem", "api-key.pem");
@@ -52,24 +55,71 @@ pub fn own(state: &Path, addresses: &[IpAddr]) -> io::Result<Certificate> {
 /// # Errors
 /// A file cannot be read, or the two do not belong together; the error has the path and says what is wrong.
 pub(crate) fn acceptor(certificate: &Certificate) -> io::Result<TlsAcceptor> {
-    let Certificate { chain, key } = certificate;
-    let bad = |path: &Path, why: String| {
-        io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
-    };
-    let text = |path: &Path| fs::read(path).map_err(|error| bad(path, error.to_string()));
-    let chain_der: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text(chain)?).collect();
-    let chain_der = chain_der.map_err(|error| bad(chain, format!("not a certificate in PEM: {error}")))?;
-    if chain_der.is_empty() {
-        return Err(bad(chain, "there is no certificate in it".into()));
-    }
-    let key_der = PrivateKeyDer::from_pem_slice(&text(key)?)
-        .map_err(|error| bad(key, format!("not a private key in PEM: {error}")))?;
-    let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
-        .and_then(|builder| builder.with_no_client_auth().with_single_cert(chain_der, key_der))
-        .map_err(|error| bad(chain, format!("it cannot be used with {}: {error}", key.display())))?;
+    let mut config = with_certificate(certificate, rustls::DEFAULT_VERSIONS, None)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(TlsAcceptor::from(Arc::new(config)))
+}
+
+/// TLS 1.3 for RPC, RFC 9289 5. `client_ca`: the issuers of certificates that clients may show; without it they are not asked.
+/// A client need not offer ALPN: that of Linux does not. One that offers other protocols only is refused.
+///
+/// # Errors
+/// As [`acceptor`].
+pub fn of_rpc(certificate: &Certificate, client_ca: Option<&Path>) -> io::Result<Arc<ServerConfig>> {
+    let mut config = with_certificate(certificate, &[&rustls::version::TLS13], client_ca)?;
+    config.alpn_protocols = vec![b"sunrpc".to_vec()];
+    // Connections live long: nothing is kept for the next one.
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(Arc::new(config))
+}
+
+fn bad(path: &Path, why: impl Display) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
+}
+
+/// The certificates of a file, one at least.
+fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let text = fs::read(path).map_err(|error| bad(path, error))?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    match found {
+        Ok(found) if found.is_empty() => Err(bad(path, "there is no certificate in it")),
+        Ok(found) => Ok(found),
+        Err(error) => Err(bad(path, format!("not a certificate in PEM: {error}"))),
+    }
+}
+
+fn with_certificate(
+    certificate: &Certificate,
+    versions: &[&'static SupportedProtocolVersion],
+    client_ca: Option<&Path>,
+) -> io::Result<ServerConfig> {
+    let Certificate { chain, key } = certificate;
+    let chain_der = certificates(chain)?;
+    let text = |path: &Path| fs::read(path).map_err(|error| bad(path, error));
+    let key_der = PrivateKeyDer::from_pem_slice(&text(key)?)
+        .map_err(|error| bad(key, format!("not a private key in PEM: {error}")))?;
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let clients = match client_ca {
+        None => WebPkiClientVerifier::no_client_auth(),
+        Some(path) => verifier(path, provider.clone())?,
+    };
+    ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)
+        .and_then(|builder| builder.with_client_cert_verifier(clients).with_single_cert(chain_der, key_der))
+        .map_err(|error| bad(chain, format!("it cannot be used with {}: {error}", key.display())))
+}
+
+/// Checks certificates of clients. A client may have none.
+fn verifier(path: &Path, provider: Arc<CryptoProvider>) -> io::Result<Arc<dyn ClientCertVerifier>> {
+    let mut roots = RootCertStore::empty();
+    for root in certificates(path)? {
+        roots.add(root).map_err(|error| bad(path, error))?;
+    }
+    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+        .allow_unauthenticated()
+        .build()
+        .map_err(|error| bad(path, error))
 }
 
 #[cfg(test)]
@@ -84,6 +134,10 @@ mod tests {
         assert_eq!(own(state.path(), &[]).unwrap(), made);
         assert_eq!(fs::read(&made.chain).unwrap(), text);
         assert!(acceptor(&made).is_ok());
+        assert_eq!(of_rpc(&made, None).unwrap().alpn_protocols, [b"sunrpc"]); // RFC 9289 8.2
+        assert!(of_rpc(&made, Some(&made.chain)).is_ok());
+        let why = of_rpc(&made, Some(&made.key)).unwrap_err().to_string();
+        assert!(why.contains("there is no certificate in it"), "{why}");
     }
 
     #[test]

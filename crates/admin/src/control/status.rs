@@ -208,6 +208,9 @@ pub struct SessionStatus {
     pub bytes_in: u64,
     /// Bytes sent.
     pub bytes_out: u64,
+    /// The connection is encrypted by TLS. Encryption by SMB does not count.
+    #[serde(default)]
+    pub tls: bool,
 }
 
 /// An open file.

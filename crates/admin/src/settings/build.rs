@@ -17,6 +17,7 @@ use super::model::{
     Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
     ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash,
 };
+use super::nfs_tls::{self, ClientTls};
 use super::section::Section;
 use super::setting::Table;
 use super::share;
@@ -111,6 +112,7 @@ fn build(
     told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
     check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
+    nfs_tls::check(&server, &settings.nfs_tls, &sections_of_shares, findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
@@ -174,6 +176,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         smb_directory_leases: server.bool("smb-directory-leases"),
         nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
         nfs_4: nfs_minors(&server.texts("nfs-versions")),
+        nfs_tls: nfs_tls::read(server, &arguments.folder, file),
         nfs4_domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
@@ -362,6 +365,7 @@ pub(super) fn rule(section: &Section) -> ClientRule {
         anon_uid: id("anon-uid"),
         anon_gid: id("anon-gid"),
         secure: section.bool("secure"),
+        tls: ClientTls::of(section),
     }
 }
 

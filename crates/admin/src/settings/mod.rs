@@ -22,6 +22,7 @@ mod kind;
 mod lun;
 mod mentions;
 mod model;
+mod nfs_tls;
 mod page;
 mod reload;
 mod section;
@@ -48,6 +49,7 @@ pub use model::{
     Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
     ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
 };
+pub use nfs_tls::{ClientTls, NfsTls};
 pub use page::{PAGE_TITLE, page};
 pub use setting::{Live, Setting, Table, setting};
 pub use table::SETTINGS;

@@ -14,6 +14,7 @@ use super::folder::Absence;
 use super::kind::{ClientMatch, Port};
 use super::lun::LunSettings;
 use super::mentions::Mention;
+use super::nfs_tls::{ClientTls, NfsTls};
 use super::told::{Audited, ToldSettings};
 
 /// All settings, of the settings file and the command line, checked as a whole.
@@ -48,6 +49,8 @@ pub struct ServerSettings {
     pub api: ApiSettings,
     /// The audit log, the log of slow operations, and alerts.
     pub told: ToldSettings,
+    /// TLS for clients of NFS.
+    pub nfs_tls: NfsTls,
     /// SMB clients must sign.
     pub smb_signing_required: bool,
     /// Whether SMB clients encrypt.
@@ -403,6 +406,8 @@ pub struct ClientRule {
     pub anon_gid: u32,
     /// The client must use a source port below 1024.
     pub secure: bool,
+    /// NFS calls must come over TLS.
+    pub tls: ClientTls,
 }
 
 /// The rights of a client.

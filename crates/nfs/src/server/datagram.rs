@@ -58,7 +58,12 @@ fn serve(
     message: &[u8],
     permit: OwnedSemaphorePermit,
 ) {
-    let origin = Origin { address: from.ip().to_canonical(), port: from.port(), datagram: true, protection: Protection::None };
+    let origin = Origin {
+        address: from.ip().to_canonical(),
+        port: from.port(),
+        datagram: true,
+        protection: Protection::None,
+    };
     let xid = crate::wire::rpc::xid(message);
     let message = Bytes::copy_from_slice(message);
     let answer = rpc::answer(service.clone(), origin, Arc::default(), message, InFlight::default());

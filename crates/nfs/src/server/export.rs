@@ -168,7 +168,9 @@ impl Export {
         let (needed, what) = match rule.tls {
             TlsRule::Optional => return Ok(rule),
             TlsRule::Required => (Protection::Tls, "TLS (Linux: mount -o xprtsec=tls)"),
-            TlsRule::Mutual => (Protection::Certified, "TLS with a certificate (Linux: mount -o xprtsec=mtls)"),
+            TlsRule::Mutual => {
+                (Protection::Certified, "TLS with a certificate (Linux: mount -o xprtsec=mtls)")
+            }
         };
         if call.origin.protection >= needed {
             return Ok(rule);

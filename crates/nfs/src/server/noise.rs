@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use wire::Reader;
 
 use super::testing::{Client, service};
+use super::tls::Protection;
 use crate::wire::rpc::Outcome;
 use crate::wire::{mount, nlm, nsm, portmap, v3};
 
@@ -41,12 +42,13 @@ proptest! {
         program in prop::sample::select(&PROGRAMS[..]),
         procedure in 0u32..30,
         datagram in any::<bool>(),
+        protection in prop::sample::select(&[Protection::None, Protection::Offered, Protection::Tls][..]),
         handle in any::<bool>(),
         mut arguments in noise(),
     ) {
         runtime().block_on(async {
             let mut client = Client::new(&service());
-            client.origin.datagram = datagram;
+            (client.origin.datagram, client.origin.protection) = (datagram, protection);
             if handle {
                 // A valid handle comes first, as most procedures expect one.
                 let root = client.mount("/share").await.unwrap();
@@ -62,7 +64,9 @@ proptest! {
     #[test]
     fn any_message_is_answered_or_passed_over(message in noise()) {
         runtime().block_on(async {
-            let answer = Client::new(&service()).send(message.clone().into()).await;
+            let mut client = Client::new(&service());
+            client.origin.protection = Protection::Offered;
+            let answer = client.send(message.clone().into()).await;
             if let Some(answer) = answer {
                 let xid = Reader::new(&message).u32_be().unwrap();
                 assert_eq!(Reader::new(&answer).u32_be(), Ok(xid));

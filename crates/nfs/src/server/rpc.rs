@@ -227,7 +227,9 @@ fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthSta
     match &header.credential {
         // RFC 9289 4.1: refused for other procedures, and where there is TLS already.
         Credential::Tls if !tls::is_probe(header, origin) => Err(AuthStat::AUTH_BADCRED),
-        Credential::None | Credential::Tls => Ok(Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true }),
+        Credential::None | Credential::Tls => {
+            Ok(Identity { uid: NOBODY, gid: NOBODY, groups: Vec::new(), nobody: true })
+        }
         Credential::Sys(sys) => {
             Ok(Identity { uid: sys.uid, gid: sys.gid, groups: sys.gids.to_vec(), nobody: false })
         }

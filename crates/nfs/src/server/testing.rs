@@ -81,7 +81,12 @@ impl Answered {
 impl Client {
     /// User 1000, group 100 at 192.0.2.1, over TCP from a port below 1024.
     pub(crate) fn new(service: &Arc<Service>) -> Self {
-        let origin = Origin { address: [192, 0, 2, 1].into(), port: 700, datagram: false, protection: Protection::None };
+        let origin = Origin {
+            address: [192, 0, 2, 1].into(),
+            port: 700,
+            datagram: false,
+            protection: Protection::None,
+        };
         Self { service: service.clone(), origin, ids: Some((1000, 100, Vec::new())) }
     }
 

@@ -1,5 +1,5 @@
 //! Clients of all protocols on one file: what each lets the others do (`interop/coherence/matrix.py`), and that nothing is
-//! lost when clients and the server die (`soak.py`).
+//! lost when clients and the server die (`soak.py`). And clients of NFS over TLS (`tls.py`).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -29,6 +29,7 @@ const SHARES: &[(&str, &str)] = &[
     ("quiet", ""),
     ("silly", "deny-modes = \"silly-rename\""),
     ("data", "deny-modes = \"data-only\""),
+    ("sealed", "client = [{ match = \"*\", tls = \"required\" }]"),
 ];
 
 pub fn run(args: &Args) -> Result<()> {
@@ -72,6 +73,10 @@ fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
         print!("{text}");
     } else {
         outcomes.add_lines("matrix", &text);
+    }
+    if !args.list && args.only.is_empty() {
+        let text = script(outcomes, "tls", &place, &[], LIMIT);
+        outcomes.add_lines("tls", &text);
     }
     Ok(())
 }

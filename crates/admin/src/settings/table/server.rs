@@ -65,6 +65,20 @@ pub(super) const SERVER: &[Setting] = &[
         "The domain in the names of users and groups over NFSv4: `ada@example.com`.",
         "It must be the one in `/etc/idmapd.conf` of the clients. Without it they see numbers. Numbers of clients are always understood.",
     ),
+    new(Server, "nfs-certificate", Kind::File, "\"/etc/ssl/storage.pem\"")
+        .without_default("`admin-certificate`, else the one that the server makes for itself, `api-certificate.pem` in the state folder")
+        .says(
+            "A file with the certificate for NFS over TLS and those of its issuers, in PEM.",
+            "Clients that ask for TLS get it (Linux 6.5 and newer: `mount -o xprtsec=tls`). They check the name by which they reach the \
+             server, so a certificate that they trust is needed. It is read again with the settings. See docs/nfs.md.",
+        ),
+    new(Server, "nfs-key", Kind::File, "\"/etc/ssl/private/storage.pem\"")
+        .without_default("`admin-key`, else that of the server's own certificate")
+        .says("A file with the private key of `nfs-certificate`, in PEM.", ""),
+    new(Server, "nfs-client-ca", Kind::File, "\"/etc/ssl/clients.pem\"").without_default("clients are not asked for certificates").says(
+        "A file with the certificates, in PEM, whose issuers vouch for clients of NFS over TLS.",
+        "Client rules with `tls = \"mutual\"` need it. A client that shows another certificate cannot begin TLS.",
+    ),
     new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
         "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
         "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \

@@ -209,6 +209,12 @@ pub(super) const SHARE: &[Setting] = &[
         "NFS clients of these hosts must use a source port below 1024.",
         "A Mac does so with the mount option `resvport`.",
     ),
+    new(Client, "tls", OneOf(&["optional", "required", "mutual"]), "\"optional\"").says(
+        "Whether NFS clients of these hosts must use TLS.",
+        "\"required\": NFS calls in clear are refused. \"mutual\": the client must show a certificate, too, see `nfs-client-ca`. \
+         Linux 6.5 and newer: `mount -o xprtsec=tls` or `xprtsec=mtls`. MOUNT and locks of version 3 are answered without: Linux sends \
+         those in clear.",
+    ),
     new(Lun, "name", Kind::LunName, "\"video\"").without_default("").says(
         "The LUN's name, of which its target's is made.",
         "Two names that differ only in upper and lower case count as the same.",

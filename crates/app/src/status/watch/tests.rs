@@ -8,7 +8,16 @@ use super::*;
 fn session(port: u16, user: &str, (requests, bytes_out): (u64, u64)) -> SessionStatus {
     let peer = ([192, 0, 2, 7], port).into();
     let user = Some(user.to_owned());
-    SessionStatus { protocol: Protocol::Smb, peer, user, since_s: 60, requests, bytes_in: 0, bytes_out }
+    SessionStatus {
+        protocol: Protocol::Smb,
+        peer,
+        user,
+        since_s: 60,
+        requests,
+        bytes_in: 0,
+        bytes_out,
+        tls: false,
+    }
 }
 
 fn slow(micros: u64, path: &str) -> SlowOperation {

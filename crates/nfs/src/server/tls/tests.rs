@@ -134,5 +134,9 @@ async fn version_4_says_wrongsec_and_which_flavours_there_are() {
     let readdir: Vec<u8> = words.into_iter().flat_map(u32::to_be_bytes).collect();
     let listed = compound(&in_clear, 2, &readdir).await;
     assert_eq!(listed[..3], [0, 0, 2]);
-    assert_eq!(listed[listed.len() - 6..], [1, 2, 4, 2, 0, 1], "bitmap, length, NF4DIR, no further entry, the end");
+    assert_eq!(
+        listed[listed.len() - 6..],
+        [1, 2, 4, 2, 0, 1],
+        "bitmap, length, NF4DIR, no further entry, the end"
+    );
 }

@@ -338,8 +338,8 @@ impl Drop for SlotTurn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::v4::client::Principal;
     use crate::server::Protection;
+    use crate::server::v4::client::Principal;
     use crate::wire::v4::sessions::CallbackSecurity;
 
     const WANTED: ChannelAttributes = ChannelAttributes {
