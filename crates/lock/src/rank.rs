@@ -1,25 +1,9 @@
 //! The ranks of all locks, in the order in which a thread takes them.
 
-use crate::holder::{Holder, Known, Unknown};
+mod place;
 
-/// The place of a lock in the order. Each rank is a type, so that a lock needs no memory for it.
-pub trait Rank {
-    /// The index in [`TABLE`].
-    const NUMBER: usize;
-    /// The name in messages.
-    const NAME: &'static str;
-    /// How the lock records the thread that has it.
-    type Holder: Holder;
-}
-
-/// One rank.
-#[derive(Debug, Clone, Copy)]
-pub struct Row {
-    /// The name of its type.
-    pub name: &'static str,
-    /// What it protects.
-    pub doc: &'static str,
-}
+pub use self::place::{Rank, Row};
+use crate::holder::{Known, Unknown};
 
 /// Makes the types of the ranks, and their table in the same order.
 macro_rules! ranks {
