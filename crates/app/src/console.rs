@@ -1,6 +1,7 @@
 //! What the console administers of a running server: see [`web::Manage`].
 
 mod access;
+mod accounts;
 mod backups;
 mod change;
 mod files;
@@ -17,12 +18,13 @@ use std::sync::Arc;
 use admin::ShareSettings;
 use admin::control::{AlertStatus, CachesAnswer, CachesRequest, Report, Severity, Status};
 use admin::settings::units::format_size;
-use auth::{Account, Accounts, Basis, Directory, Refusal, Secret};
+use auth::{Account, Accounts, Refusal};
 use vfs::backend::host::as_ourselves;
 use web::access::{Entrant, GroupStatus};
+use web::accounts::AccountChange;
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
-use web::jobs::{BenchmarkStatus, JobRequest, NewJob};
+use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
     SpaceStatus,
@@ -33,7 +35,7 @@ use web::{Events, Manage};
 
 use crate::dataset::space;
 use crate::running::{Current, Running, View};
-use crate::{here, memory, quotas, who};
+use crate::{here, memory, quotas};
 
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
@@ -106,6 +108,14 @@ impl Manage for Console {
         (!account.disabled && current.accounts.is_admin(name)).then_some(account)
     }
 
+    fn may_administer(&self, name: &str) -> bool {
+        self.running.current().accounts.is_admin(name)
+    }
+
+    fn change_account(&self, change: &AccountChange) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| accounts::change(&self.running, change))
+    }
+
     fn overview(&self) -> Overview {
         let current = self.running.current();
         let mut shares = as_ourselves(|| spaces(&current)).unwrap_or_default();
@@ -133,13 +143,7 @@ impl Manage for Console {
     }
 
     fn accounts(&self) -> Vec<AccountStatus> {
-        let current = self.running.current();
-        let all = current.accounts.accounts().iter();
-        let mut groups = access::GroupNames::default();
-        let mut accounts: Vec<AccountStatus> =
-            all.map(|account| account_status(account, &current.accounts, &mut groups)).collect();
-        accounts.sort_by(|one, other| one.name.cmp(&other.name));
-        accounts
+        as_ourselves(|| accounts::all(&self.running.current())).unwrap_or_default()
     }
 
     fn groups(&self) -> Vec<GroupStatus> {
@@ -168,6 +172,10 @@ impl Manage for Console {
 
     fn job(&self, request: JobRequest) -> Result<NewJob, Vec<String>> {
         self.as_server(|| jobs::job(&self.running, request))
+    }
+
+    fn conversions(&self) -> Result<Vec<ConversionStatus>, Vec<String>> {
+        self.as_server(|| Ok(jobs::conversions_kept(&self.running)))
     }
 
     fn benchmarks(&self) -> Result<Vec<BenchmarkStatus>, Vec<String>> {
@@ -236,20 +244,6 @@ impl Manage for Console {
 
     fn release_snapshot(&self, share: &str, name: &str, tag: &str) -> Result<Vec<String>, Vec<String>> {
         self.as_server(|| snapshots::hold(&self.running, share, name, (tag, false)))
-    }
-}
-
-fn account_status(account: &Account, accounts: &Directory, groups: &mut access::GroupNames) -> AccountStatus {
-    let basis = accounts.basis(&account.name).unwrap_or(Basis::Anonymous);
-    AccountStatus {
-        name: account.name.clone(),
-        uid: account.identity.uid,
-        gid: account.identity.gid,
-        acts_as: who::acts_as(&account.name, &account.identity, basis, accounts.unix()),
-        disabled: account.disabled,
-        admin: accounts.is_admin(&account.name),
-        groups: groups.of(&account.identity, accounts.unix()),
-        secrets: account.secrets.iter().map(|secret: &Secret| secret.kind().to_owned()).collect(),
     }
 }
 

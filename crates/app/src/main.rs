@@ -21,6 +21,7 @@ mod console;
 mod dataset;
 mod disconnect;
 mod doctor;
+mod entries;
 mod exit;
 mod explain;
 mod exports;

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 
 use admin::control::{self, AskError};
 use admin::{Settings, State};
+use anyhow::Context as _;
 use auth::{AccountFile, Host, Ids, Record, Secret};
 
 use crate::asking::patiently;
-use crate::cli::{Named, User, Where};
+use crate::cli::{Named, Rights, User, Where};
 use crate::password::Source;
 use crate::{accounts, exit, here, out, password, who};
 
@@ -19,12 +20,23 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        User::Add { named, uid, gid, password_stdin, password_file, legacy_password, chap_secret, admin } => {
+        User::Add {
+            named,
+            uid,
+            gid,
+            password_stdin,
+            password_file,
+            legacy_password,
+            chap_secret,
+            groups,
+            admin,
+        } => {
+            let groups = numbers(groups)?;
             let from = Source::new(*password_stdin, password_file.as_deref());
             let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
-            add(&state, named, (Ids { uid: *uid, gid: *gid }, *admin), typed)?;
+            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), typed)?;
         }
-        User::Modify { named, admin } => modify(&state, named, admin == "on")?,
+        User::Modify { named, rights } => modify(&state, named, rights)?,
         User::Passwd { named, password_stdin, password_file, legacy_password, chap_secret } => {
             let from = Source::new(*password_stdin, password_file.as_deref());
             let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
@@ -34,6 +46,18 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         User::List { json, state: place } => list(&state, place, *json)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The numbers of groups of the host.
+fn numbers(names: &[String]) -> anyhow::Result<Vec<u32>> {
+    let unix = auth::UnixAccounts::NameService;
+    let number = |name: &String| {
+        let known = unix.group(name).map(|group| group.gid).or_else(|| name.parse().ok());
+        known.with_context(|| {
+            format!("this host has no group {name:?}; write a name that `getent group` knows, or a number")
+        })
+    };
+    names.iter().filter(|name| !name.is_empty()).map(number).collect()
 }
 
 /// The source of a password, and the secrets to store.
@@ -66,7 +90,12 @@ fn place(command: &User) -> &Where {
 }
 
 /// Reports all errors that do not need the password before it is typed.
-fn add(state: &Path, named: &Named, (ids, admin): (Ids, bool), typed: Typed<'_>) -> anyhow::Result<()> {
+fn add(
+    state: &Path,
+    named: &Named,
+    (ids, groups, admin): (Ids, Vec<u32>, bool),
+    typed: Typed<'_>,
+) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
     }
@@ -78,6 +107,7 @@ fn add(state: &Path, named: &Named, (ids, admin): (Ids, bool), typed: Typed<'_>)
     AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
         file.set_admin(&named.name, admin)?;
+        file.set_groups(&named.name, groups)?;
         typed.keep(file, &named.name, &password)
     })?;
     let acts_as = acts_as(&named.name, ids, &host(&named.state)?);
@@ -85,11 +115,30 @@ fn add(state: &Path, named: &Named, (ids, admin): (Ids, bool), typed: Typed<'_>)
     Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
 }
 
-fn modify(state: &Path, named: &Named, admin: bool) -> anyhow::Result<()> {
-    AccountFile::edit(state, |file| file.set_admin(&named.name, admin))?;
+fn modify(state: &Path, named: &Named, rights: &Rights) -> anyhow::Result<()> {
+    let Named { name, .. } = named;
+    let groups = rights.groups.as_deref().map(numbers).transpose()?;
+    AccountFile::edit(state, |file| {
+        let account = file.change(name)?;
+        account.ids = Ids { uid: rights.uid.or(account.ids.uid), gid: rights.gid.or(account.ids.gid) };
+        account.disabled = rights.disabled.as_deref().map_or(account.disabled, |word| word == "on");
+        account.admin = rights.admin.as_deref().map_or(account.admin, |word| word == "on");
+        groups.map_or(Ok(()), |groups| file.set_groups(name, groups))
+    })?;
     tell_server(state);
-    let may = if admin { "may" } else { "may not" };
-    Ok(out::line(format_args!("{}: {may} administer the server", named.name))?)
+    if let Some(word) = &rights.admin {
+        let may = if word == "on" { "may" } else { "may not" };
+        out::line(format_args!("{name}: {may} administer the server"))?;
+    }
+    if let Some(word) = &rights.disabled {
+        let may = if word == "on" { "may not" } else { "may" };
+        out::line(format_args!("{name}: {may} log in"))?;
+    }
+    if rights.uid.is_some() || rights.gid.is_some() || rights.groups.is_some() {
+        let ids = AccountFile::read(state)?.find(name).map(|account| account.ids).unwrap_or_default();
+        out::line(format_args!("{name}: acts as {}", acts_as(name, ids, &host(&named.state)?)))?;
+    }
+    Ok(())
 }
 
 fn passwd(state: &Path, named: &Named, typed: Typed<'_>) -> anyhow::Result<()> {
@@ -138,7 +187,7 @@ fn for_scripts(account: &Record) -> serde_json::Value {
     let Ids { uid, gid } = account.ids;
     serde_json::json!({
         "name": account.name, "uid": uid, "gid": gid, "disabled": account.disabled,
-        "admin": account.admin, "secrets": secrets
+        "admin": account.admin, "groups": account.groups, "secrets": secrets
     })
 }
 

@@ -19,6 +19,8 @@ mod console;
 mod files;
 #[path = "api/idle.rs"]
 mod idle;
+#[path = "api/jobs.rs"]
+mod jobs;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 

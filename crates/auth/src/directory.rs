@@ -141,11 +141,19 @@ fn is_same(one: &[u8; 16], other: &[u8; 16]) -> bool {
 #[derive(Debug, Clone)]
 pub struct Directory {
     accounts: Vec<Account>,
-    /// By name: the ids that are set for an account, and the reason of its identity.
-    origins: HashMap<String, (Ids, Basis)>,
+    /// By name: what is set for an account, and the reason of its identity.
+    origins: HashMap<String, Given>,
     /// The accounts that may administer the server.
     admins: HashSet<String>,
     host: Host,
+}
+
+/// What is set for an account.
+#[derive(Debug, Clone)]
+struct Given {
+    ids: Ids,
+    groups: Vec<u32>,
+    basis: Basis,
 }
 
 /// Verified if there is no account, so that an unknown name takes as long as a wrong password.
@@ -178,11 +186,13 @@ impl Directory {
             }
             None => known.map(|account| account.secrets.clone()).unwrap_or_default(),
         };
-        let kept = self.origins.get(name).map(|(ids, _)| *ids).unwrap_or_default();
+        let kept = self.origins.get(name);
+        let groups = kept.map(|kept| kept.groups.clone()).unwrap_or_default();
+        let kept = kept.map(|kept| kept.ids).unwrap_or_default();
         let ids = Ids { uid: ids.uid.or(kept.uid), gid: ids.gid.or(kept.gid) };
         let disabled = disabled || (password.is_none() && known.is_some_and(|account| account.disabled));
         let admin = self.is_admin(name);
-        self.put(&Record { name: name.into(), ids, disabled, admin, secrets });
+        self.put(&Record { name: name.into(), ids, groups, disabled, admin, secrets });
         Ok(())
     }
 
@@ -206,7 +216,13 @@ impl Directory {
     /// The reason of an account's identity.
     #[must_use]
     pub fn basis(&self, name: &str) -> Option<Basis> {
-        self.origins.get(name).map(|(_, basis)| *basis)
+        self.origins.get(name).map(|origin| origin.basis)
+    }
+
+    /// The groups that are set for an account, in addition to those of its Unix user.
+    #[must_use]
+    pub fn further_groups(&self, name: &str) -> &[u32] {
+        self.origins.get(name).map_or(&[], |origin| &origin.groups)
     }
 
     /// The users and groups of the machine.
@@ -217,7 +233,13 @@ impl Directory {
 
     fn put(&mut self, record: &Record) {
         let (identity, basis) = self.host.identity(&record.name, record.ids);
-        self.origins.insert(record.name.clone(), (record.ids, basis));
+        // A server that is not root can act as its own user only.
+        let identity = match self.host.own.is_root() {
+            true => identity.with_groups(&record.groups),
+            false => identity,
+        };
+        let origin = Given { ids: record.ids, groups: record.groups.clone(), basis };
+        self.origins.insert(record.name.clone(), origin);
         if record.admin {
             self.admins.insert(record.name.clone());
         }
@@ -294,6 +316,27 @@ mod tests {
     }
 
     #[test]
+    fn an_account_has_its_further_groups_if_the_server_is_root() {
+        for (own, expected) in [(0, &[50, 5000][..]), (7, &[50])] {
+            let state = tempfile::tempdir().unwrap();
+            AccountFile::edit(state.path(), |file| {
+                file.add("ada", UNSET, "one")?;
+                assert!(file.set_groups("ada", vec![1; crate::MOST_GROUPS + 1]).is_ok(), "one group");
+                assert!(file.set_groups("ada", (0..=crate::MOST_GROUPS as u32).collect()).is_err());
+                assert!(file.set_groups("ada", vec![u32::MAX]).is_err());
+                file.set_groups("ada", vec![5000, 50, 1000, 5000])
+            })
+            .unwrap();
+            let unix = UnixAccounts::parse("ada:x:1000:1000::/:\n", "staff:x:50:ada\n");
+            let host = Host { unix, own: Identity::new(own, own, &[]), default_user: None };
+            let mut directory = Directory::new(&AccountFile::read(state.path()).unwrap(), host);
+            directory.set("ada", UNSET, false, None).unwrap();
+            assert_eq!(directory.find("ada").unwrap().identity, Identity::new(1000, 1000, expected));
+            assert_eq!(directory.further_groups("ada"), [50, 1000, 5000]);
+        }
+    }
+
+    #[test]
     fn a_login_needs_the_right_password_of_an_account_that_is_not_disabled() {
         let mut directory = directory();
         assert_eq!(directory.verify("ada", "one").unwrap().identity.uid, 1000);
@@ -319,8 +362,14 @@ mod tests {
     fn the_file_and_the_settings_name_administrators() {
         let mut directory = directory();
         assert!(!directory.is_admin("ada"));
-        let record =
-            |admin| Record { name: "ada".into(), ids: UNSET, disabled: false, admin, secrets: vec![] };
+        let record = |admin| Record {
+            name: "ada".into(),
+            ids: UNSET,
+            groups: vec![],
+            disabled: false,
+            admin,
+            secrets: vec![],
+        };
         directory.put(&record(true));
         directory.set("ada", UNSET, false, Some("typed")).unwrap();
         directory.set_admin("grace");
@@ -369,6 +418,7 @@ mod tests {
         directory.put(&Record {
             name: "old".into(),
             ids: UNSET,
+            groups: Vec::new(),
             disabled: false,
             admin: false,
             secrets: vec![old],

@@ -14,6 +14,9 @@ use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, Stored};
 /// The version of the format that this program writes.
 const FORMAT: u32 = 1;
 
+/// Groups that an account can have in addition to those of its Unix user.
+pub const MOST_GROUPS: usize = 64;
+
 /// The accounts on disk, at the time of the read.
 #[derive(Debug, Clone)]
 pub struct AccountFile {
@@ -29,6 +32,8 @@ pub struct Record {
     pub name: String,
     /// The uid and gid with which it acts, if they are set.
     pub ids: Ids,
+    /// Groups that it has in addition to those of its Unix user.
+    pub groups: Vec<u32>,
     /// The account may not log in.
     pub disabled: bool,
     /// The account may administer the server over its API.
@@ -94,6 +99,9 @@ pub enum Error {
          another, or leave out --chap-secret"
     )]
     NotChapSecret,
+    /// They are too many, or one is no group.
+    #[error("an account can have at most {MOST_GROUPS} further groups, and the number {} is none", u32::MAX)]
+    Groups,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for the password's salt")]
     NoRandomness,
@@ -118,6 +126,8 @@ struct WrittenRecord {
     uid: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     gid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<u32>,
     #[serde(default)]
     disabled: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -175,7 +185,8 @@ impl AccountFile {
             return Err(Error::Exists(name.into()));
         }
         let secrets = secrets(name, password)?;
-        self.accounts.push(Record { name: name.into(), ids, disabled: false, admin: false, secrets });
+        let name = name.into();
+        self.accounts.push(Record { name, ids, groups: Vec::new(), disabled: false, admin: false, secrets });
         Ok(())
     }
 
@@ -184,8 +195,29 @@ impl AccountFile {
     /// # Errors
     /// There is no such account.
     pub fn set_admin(&mut self, name: &str, admin: bool) -> Result<(), Error> {
-        let account = self.accounts.iter_mut().find(|a| a.name == name);
-        account.ok_or_else(|| Error::Missing(name.into()))?.admin = admin;
+        self.change(name)?.admin = admin;
+        Ok(())
+    }
+
+    /// An account, to change it.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub fn change(&mut self, name: &str) -> Result<&mut Record, Error> {
+        self.accounts.iter_mut().find(|a| a.name == name).ok_or_else(|| Error::Missing(name.into()))
+    }
+
+    /// Gives an account these groups in addition to those of its Unix user.
+    ///
+    /// # Errors
+    /// There is no such account, or there are too many groups.
+    pub fn set_groups(&mut self, name: &str, mut groups: Vec<u32>) -> Result<(), Error> {
+        groups.sort_unstable();
+        groups.dedup();
+        if groups.len() > MOST_GROUPS || groups.contains(&u32::MAX) {
+            return Err(Error::Groups);
+        }
+        self.change(name)?.groups = groups;
         Ok(())
     }
 
@@ -271,15 +303,19 @@ impl From<&Record> for WrittenRecord {
     fn from(record: &Record) -> Self {
         let secret = record.secrets.iter().map(Secret::store).collect();
         let Ids { uid, gid } = record.ids;
-        Self { name: record.name.clone(), uid, gid, disabled: record.disabled, admin: record.admin, secret }
+        let Record { name, groups, disabled, admin, .. } = record;
+        let (name, groups) = (name.clone(), groups.clone());
+        Self { name, uid, gid, groups, disabled: *disabled, admin: *admin, secret }
     }
 }
 
 impl From<WrittenRecord> for Record {
     fn from(written: WrittenRecord) -> Self {
-        let secrets = written.secret.into_iter().map(Secret::load).collect();
+        let secrets = written.secret.iter().cloned().map(Secret::load).collect();
         let ids = Ids { uid: written.uid, gid: written.gid };
-        Self { name: written.name, ids, disabled: written.disabled, admin: written.admin, secrets }
+        let WrittenRecord { name, mut groups, disabled, admin, .. } = written;
+        groups.truncate(MOST_GROUPS);
+        Self { name, ids, groups, disabled, admin, secrets }
     }
 }
 

@@ -123,6 +123,17 @@ impl Identity {
         Self { origin: Some(Arc::new(origin)), ..self }
     }
 
+    /// The same identity with these groups, too.
+    #[must_use]
+    pub fn with_groups(self, further: &[u32]) -> Self {
+        let is_new = |group: &&u32| !self.in_group(**group) && **group != INVALID;
+        let new: Vec<u32> = further.iter().filter(is_new).copied().collect();
+        match new.is_empty() {
+            true => self,
+            false => Self { groups: self.groups.iter().copied().chain(new).collect(), ..self },
+        }
+    }
+
     /// Whether it passes folders whose ACL does not let it: Windows gives all users the privilege to bypass traverse checking
     /// (SeChangeNotifyPrivilege), and its programs rely on that.
     #[must_use]

@@ -21,7 +21,7 @@ pub mod srp;
 mod unix;
 
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
-pub use file::{AccountFile, Error, Record};
+pub use file::{AccountFile, Error, MOST_GROUPS, Record};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};
 pub use login_limiter::{Attempt, LoginLimiter, network};

@@ -1,19 +1,10 @@
-// The accounts, as which Unix users they act, and their groups.
+// The accounts, as which Unix users they act, and their groups: made, changed, removed.
 
-import { get } from "./api.js";
+import { get, post } from "./api.js";
 import { h, heading, replace } from "./dom.js";
 import { table } from "./table.js";
 
 const LOGINS = { argon2: "slow hash", "nt-hash": "SMB", srp: "AFP", legacy: "old Macs", chap: "iSCSI" };
-
-const ACCOUNTS = [
-  { title: "Account", cell: (row) => h("b", {}, row.name) },
-  { title: "Acts as", cell: (row) => row.acts_as },
-  { title: "Groups", kind: "words", cell: (row) => row.groups.join(", ") },
-  { title: "May", cell: (row) => (row.disabled ? h("span", { class: "badge bad" }, "not log in") : row.admin ? h("span", { class: "badge good" }, "administer") : "log in") },
-  { title: "Password kept for", cell: (row) => row.secrets.map((secret) => LOGINS[secret] ?? secret).join(", ") || h("span", { class: "muted" }, "no password") },
-];
-
 const MOST_NAMES = 20;
 
 function names(all, none) {
@@ -29,18 +20,139 @@ const GROUPS = [
   { title: "Shares that admit it", cell: (row) => names(row.shares, "by name none") },
 ];
 
+const words = (text) => text.split(",").map((word) => word.trim()).filter(Boolean);
+const number = (field) => (field.value.trim() === "" ? null : Number(field.value));
+
+// Two fields for a password that is new.
+function passwordFields(id) {
+  const one = h("input", { id, type: "password", autocomplete: "new-password", required: true, maxlength: "1024" });
+  const again = h("input", { id: `${id}-again`, type: "password", autocomplete: "new-password", required: true });
+  const same = () => again.setCustomValidity(one.value === again.value ? "" : "The two passwords differ.");
+  one.addEventListener("input", same);
+  again.addEventListener("input", same);
+  return { value: () => one.value, rows: [h("label", { for: id }, "Password"), one, h("label", { for: `${id}-again` }, "The same again"), again] };
+}
+
+// What is kept in addition to the usual hashes.
+function keptFields(secrets) {
+  const box = (id, text, kind) => [h("input", { type: "checkbox", id, checked: secrets.includes(kind) }), text];
+  const [legacy, legacyText] = box("keep-legacy", "Keep its first eight characters as they are, for Macs before Mac OS 8.6", "legacy");
+  const [chap, chapText] = box("keep-chap", "Keep it as it is, for iSCSI logins: 12 to 16 characters", "chap");
+  const row = (field, text) => [h("span", {}), h("span", { class: "row" }, field, h("label", { for: field.id }, text))];
+  return { value: () => ({ legacy_password: legacy.checked, chap_secret: chap.checked }), rows: [...row(legacy, legacyText), ...row(chap, chapText)] };
+}
+
+// As whom an account acts.
+function actsFields(account, groups) {
+  const uid = h("input", { id: "account-uid", type: "number", min: "0", max: "4294967294", value: account.set_uid ?? "", placeholder: "the user of the same name" });
+  const gid = h("input", { id: "account-gid", type: "number", min: "0", max: "4294967294", value: account.set_gid ?? "", placeholder: "that of the Unix user" });
+  const more = h("input", { id: "account-groups", value: account.further_groups.join(", "), placeholder: "none", spellcheck: "false", autocapitalize: "none", "aria-describedby": "account-groups-hint" });
+  const known = groups.filter((group) => group.gid !== null).slice(0, MOST_NAMES).map((group) => group.name);
+  return {
+    value: () => ({ uid: number(uid), gid: number(gid), groups: words(more.value) }),
+    rows: [h("label", { for: "account-uid" }, "Unix user (number)"), uid, h("label", { for: "account-gid" }, "First group (number)"), gid,
+      h("label", { for: "account-groups" }, "Further groups"), more,
+      h("span", {}), h("span", { class: "muted small", id: "account-groups-hint" }, `Groups of the host by name or number, in addition to those of the Unix user${known.length ? `: ${known.join(", ")}` : ""}. The server must run as root for them.`)],
+  };
+}
+
+// What concerns an administrator needs the password of the person who does it.
+function ownField(needed) {
+  const own = h("input", { id: "account-own", type: "password", autocomplete: "current-password", required: needed });
+  const label = h("label", { for: "account-own" }, "Your own password");
+  const show = (wanted) => {
+    own.hidden = label.hidden = !wanted;
+    own.required = wanted;
+  };
+  show(needed);
+  return { value: () => own.value || null, show, rows: [label, own] };
+}
+
+function form(title, rows, button, send, close) {
+  return h("form", {
+    class: "card",
+    id: "account-form",
+    onkeydown: (event) => { if (event.key === "Escape") close(); },
+    onsubmit: async (event) => { event.preventDefault(); if (await send()) close(); },
+  }, h("h2", {}, title), h("div", { class: "fields" }, rows),
+  h("div", { class: "row end" }, h("button", { type: "button", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, button)));
+}
+
+const NEW = { set_uid: null, set_gid: null, further_groups: [], secrets: [] };
+
 export default {
   title: "Accounts",
   async show(main, context) {
+    const place = h("div", {});
     const list = h("section", { class: "card" });
     const groups = h("section", { class: "card" });
-    main.append(heading("Accounts"), list, groups,
-      h("p", { class: "muted" }, "On the server, ", h("code", {}, "fourfold user add NAME"), " makes an account, ", h("code", {}, "fourfold user passwd NAME"), " changes its password, and ", h("code", {}, "fourfold user modify NAME --admin on"), " permits it this page. Groups are those of the host."));
+    let known = []; // groups
+    const close = () => replace(place);
+    const show = (element, focus) => {
+      replace(place, element);
+      place.querySelector(focus).focus();
+    };
+    const change = async (path, body) => {
+      const done = await context.doing(() => post(`/v1/accounts${path}`, body));
+      await load();
+      return done;
+    };
+
+    function addForm() {
+      const name = h("input", { id: "account-name", required: true, maxlength: "64", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
+      const [password, kept, acts, own] = [passwordFields("account-password"), keptFields([]), actsFields(NEW, known), ownField(false)];
+      const admin = h("input", { type: "checkbox", id: "account-admin", onchange: () => own.show(admin.checked) });
+      return form("New account", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.rows, kept.rows,
+        h("span", {}), h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server")), own.rows], "Make it",
+      () => change("", { name: name.value, password: password.value(), ...acts.value(), ...kept.value(), admin: admin.checked, own_password: own.value() }), close);
+    }
+    function passwordForm(account) {
+      const [password, kept, own] = [passwordFields("account-password"), keptFields(account.secrets), ownField(account.admin)];
+      return form(`Another password for ${account.name}`, [password.rows, kept.rows, own.rows], "Change it",
+        () => change("/password", { name: account.name, password: password.value(), ...kept.value(), own_password: own.value() }), close);
+    }
+    function changeForm(account) {
+      const [acts, own] = [actsFields(account, known), ownField(account.admin)];
+      const admin = h("input", { type: "checkbox", id: "account-admin", checked: account.admin, onchange: () => own.show(account.admin || admin.checked) });
+      const disabled = h("input", { type: "checkbox", id: "account-disabled", checked: account.disabled });
+      const box = (field, text) => [h("span", {}), h("span", { class: "row" }, field, h("label", { for: field.id }, text))];
+      // Only what is different is sent: what is set elsewhere need not be changed here.
+      const sent = () => {
+        const all = { ...acts.value(), admin: admin.checked, disabled: disabled.checked };
+        const before = { uid: account.set_uid, gid: account.set_gid, groups: account.further_groups, admin: account.admin, disabled: account.disabled };
+        return Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
+      };
+      return form(`Change ${account.name}`, [acts.rows, box(admin, "May administer this server"), box(disabled, "May not log in"), own.rows], "Change",
+        async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent(), own_password: own.value() })), close);
+    }
+    async function remove(account) {
+      if (account.admin) {
+        const own = ownField(true);
+        show(form(`Remove ${account.name}?`, own.rows, "Remove", () => change("/remove", { name: account.name, own_password: own.value() }), close), "#account-own");
+      } else if (await context.confirm(`Remove ${account.name}?`, "It cannot log in any more, and its sessions end. Its files stay.", "Remove")) {
+        await change("/remove", { name: account.name });
+      }
+    }
+    const button = (text, account, onclick) => h("button", { type: "button", class: "small", "aria-label": `${text.replace("…", "")}: ${account.name}`, onclick }, text);
+    const columns = [
+      { title: "Account", cell: (row) => h("b", {}, row.name) },
+      { title: "Acts as", cell: (row) => row.acts_as },
+      { title: "Groups", kind: "words", cell: (row) => row.groups.join(", ") },
+      { title: "May", cell: (row) => (row.disabled ? h("span", { class: "badge bad" }, "not log in") : row.admin ? h("span", { class: "badge good" }, "administer") : "log in") },
+      { title: "Password kept for", cell: (row) => row.secrets.map((secret) => LOGINS[secret] ?? secret).join(", ") || h("span", { class: "muted" }, "no password") },
+      { title: "", cell: (row) => (row.kept === "file" ? h("div", { class: "row end" },
+        button("Password…", row, () => show(passwordForm(row), "#account-password")),
+        button("Change…", row, () => show(changeForm(row), "#account-uid")),
+        button("Remove…", row, () => remove(row))) : h("span", { class: "muted small" }, "set where the server is started")) },
+    ];
     async function load() {
       const [accounts, all] = await Promise.all([get("/v1/accounts", context.signal), get("/v1/groups", context.signal)]);
-      replace(list, table("Accounts", ACCOUNTS, accounts, "There is no account."));
-      replace(groups, h("h2", {}, "Groups"), table("Groups", GROUPS, all, "No account is in a group, and no share names one."));
+      known = all;
+      replace(list, table("Accounts", columns, accounts, "There is no account."));
+      replace(groups, h("h2", {}, "Groups"), table("Groups", GROUPS, all, "No account is in a group, and no share names one."),
+        h("p", { class: "muted small" }, "Which groups a share admits is its setting groups, on the page Settings."));
     }
+    main.append(heading("Accounts", h("button", { type: "button", class: "primary", onclick: () => show(addForm(), "#account-name") }, "New account")), place, list, groups);
     context.on("settings", load);
     await load();
   },

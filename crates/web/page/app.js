@@ -3,6 +3,7 @@
 import { get, listen, post, reachable, state } from "./api.js";
 import { h, replace } from "./dom.js";
 import accounts from "./accounts.js";
+import adopt from "./adopt.js";
 import backups from "./backups.js";
 import benchmarks from "./benchmarks.js";
 import caches from "./caches.js";
@@ -19,7 +20,7 @@ import shares from "./shares.js";
 import snapshots from "./snapshots.js";
 import webhooks from "./webhooks.js";
 
-const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, names, scrub, benchmarks, jobs, webhooks, settings, log };
+const PAGES = { __proto__: null, overview, shares, files, clients, luns, snapshots, backups, caches, accounts, names, adopt, scrub, benchmarks, jobs, webhooks, settings, log };
 const $ = (id) => document.getElementById(id);
 
 let session = null; // aborted when it ends

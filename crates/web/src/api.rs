@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use admin::control::{
     CachesAnswer, CachesRequest, CachesStatus, Disconnect, LeaseStatus, LockStatus, OpenStatus,
-    SessionStatus, ShareStatus, Status,
+    SessionStatus, ShareMounts, ShareStatus, Status,
 };
 use axum::extract::{Query, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri, header};
@@ -22,7 +22,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, assets, backups, code, console, files, login, luns, slowest, snapshots, webhooks,
+    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, slowest, snapshots,
+    webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -71,6 +72,7 @@ fn read() -> Router<Api> {
         .route("/v1/luns", get(luns::luns))
         .route("/v1/slowest", get(slowest::slowest))
         .route("/v1/caches", get(caches))
+        .route("/v1/mounts", get(mounts))
         .route("/v1/overview", get(console::overview))
         .route("/v1/throughput", get(console::throughput))
         .route("/v1/events", get(console::events))
@@ -87,6 +89,7 @@ fn read() -> Router<Api> {
         .route("/v1/webhooks", get(webhooks::webhooks))
         .route("/v1/jobs", get(jobs::jobs))
         .route("/v1/jobs/{id}", get(jobs::job))
+        .route("/v1/conversions", get(jobs::conversions))
         .route("/v1/benchmarks", get(jobs::benchmarks))
         .route("/v1/benchmarks/{name}", get(jobs::report))
         .route("/v1/comparison", get(jobs::compare))
@@ -113,6 +116,11 @@ fn write() -> Router<Api> {
         .route("/v1/snapshots/release", post(snapshots::release_snapshot))
         .route("/v1/snapshots/restore", post(snapshots::restore))
         .route("/v1/shares", post(console::share))
+        .route("/v1/accounts", post(accounts::add))
+        .route("/v1/accounts/password", post(accounts::password))
+        .route("/v1/accounts/change", post(accounts::change))
+        .route("/v1/accounts/remove", post(accounts::remove))
+        .route("/v1/snapshots/look", post(snapshots::look))
         .route("/v1/webhooks", post(webhooks::add))
         .route("/v1/webhooks/remove", post(webhooks::remove))
         .route("/v1/webhooks/test", post(webhooks::test))
@@ -145,6 +153,10 @@ impl Failure {
 
     pub(crate) fn lines(status: StatusCode, errors: Vec<String>) -> Self {
         Self { status, errors }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.status
     }
 }
 
@@ -303,6 +315,16 @@ pub(crate) async fn caches(State(api): State<Api>) -> Result<Response, Failure> 
     match blocking(move || api.report.caches(CachesRequest::Show)).await? {
         Ok(CachesAnswer::Shown(status)) => Ok(Json(status).into_response()),
         Ok(_) => Ok(Json(CachesStatus::default()).into_response()),
+        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+    }
+}
+
+/// The best mount commands of the shares for each client system, each part with its reason, as `fourfold advise --mount`.
+#[utoipa::path(get, path = "/v1/mounts", security(("token" = ["read"])), responses((status = 200, description = "The shares with their commands", body = Vec<ShareMounts>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn mounts(State(api): State<Api>) -> Result<Response, Failure> {
+    match blocking(move || api.report.caches(CachesRequest::Mounts)).await? {
+        Ok(CachesAnswer::Mounts(mounts)) => Ok(Json(mounts).into_response()),
+        Ok(_) => Ok(Json(Vec::<ShareMounts>::new()).into_response()),
         Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
     }
 }

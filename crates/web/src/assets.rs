@@ -54,6 +54,7 @@ const ASSETS: &[Asset] = assets![
     "scrub.js" "text/javascript; charset=utf-8",
     "timeline.js" "text/javascript; charset=utf-8",
     "webhooks.js" "text/javascript; charset=utf-8",
+    "adopt.js" "text/javascript; charset=utf-8",
     "accounts.js" "text/javascript; charset=utf-8",
     "settings.js" "text/javascript; charset=utf-8",
 ];

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use crate::Events;
 
-pub use self::requests::{BenchRequest, BenchmarkStatus, JobRequest};
+pub use self::requests::{BenchRequest, BenchmarkStatus, ConversionStatus, JobRequest};
 
 /// Jobs that run at the same time.
 const MOST_RUNNING: usize = 4;

@@ -5,6 +5,7 @@
 //! (and 4 KiB of a login), and its answer does not depend on what the server has. Connections, their headers, bodies and times have limits.
 
 pub mod access;
+pub mod accounts;
 mod admitted;
 mod api;
 mod assets;

@@ -79,8 +79,23 @@ enum Verdict {
     Refused(Refusal, Duration),
 }
 
-/// Checks a password, slowly after wrong ones, and begins a session. Its secret.
+/// Begins a session of an administrator whose password is right. Its secret.
 async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -> Result<String, Failure> {
+    let account = checked(api, peer, user, password).await?;
+    let now = Instant::now();
+    let record = logins::record(&api.login_guard, peer, &account.name, now);
+    let secret = api.logins.begin(account, record, now);
+    let hint = "the system gives no random numbers for a session";
+    secret.ok_or_else(|| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, hint))
+}
+
+/// Checks the password of an administrator, slowly after wrong ones.
+pub(crate) async fn checked(
+    api: &Api,
+    peer: SocketAddr,
+    user: String,
+    password: String,
+) -> Result<Account, Failure> {
     let guard = &api.login_guard;
     let line = Login { protocol: "api", peer, user: &user, method: "password" };
     let too_many =
@@ -112,13 +127,7 @@ async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -
         Err(Failure::new(status, text))
     };
     match verdict.await? {
-        Verdict::Administrator(account) => {
-            let now = Instant::now();
-            let record = logins::record(guard, peer, &user, now);
-            let secret = api.logins.begin(account, record, now);
-            let hint = "the system gives no random numbers for a session";
-            secret.ok_or_else(|| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, hint))
-        }
+        Verdict::Administrator(account) => Ok(account),
         Verdict::Other => {
             let text = format!(
                 "{user} may not administer this server; `fourfold user modify {user} --admin on` permits it"

@@ -34,6 +34,8 @@ struct Session {
     account: Account,
     since: Instant,
     used: Instant,
+    /// The account gets another password by this very session.
+    changes_password: bool,
     /// Logs the end of the session.
     _record: LoginRecord,
 }
@@ -42,6 +44,27 @@ impl Session {
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.since) >= LONGEST_LIFE
             || now.saturating_duration_since(self.used) >= LONGEST_IDLE
+    }
+}
+
+/// A session that changes its own password, until this is dropped.
+struct Changing<'a> {
+    logins: &'a Logins,
+    hash: [u8; 32],
+}
+
+impl Changing<'_> {
+    fn set(&self, change: impl FnOnce(&mut Session)) {
+        let mut sessions = self.logins.sessions.lock();
+        if let Some(session) = sessions.iter_mut().find(|session| session.hash == self.hash) {
+            change(session);
+        }
+    }
+}
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.set(|session| session.changes_password = false);
     }
 }
 
@@ -62,7 +85,14 @@ impl Logins {
                 ended.extend(oldest(&mut sessions, |_| true));
             }
             let hash = hash(&secret);
-            sessions.push(Session { hash, account, since: now, used: now, _record: record });
+            sessions.push(Session {
+                hash,
+                account,
+                since: now,
+                used: now,
+                changes_password: false,
+                _record: record,
+            });
         }
         Some(secret)
     }
@@ -100,15 +130,32 @@ impl Logins {
             if is_request && !session.is_over(now) {
                 session.used = now;
             }
-            (!session.is_over(now)).then(|| session.account.clone())
+            (!session.is_over(now)).then(|| (session.account.clone(), session.changes_password))
         };
-        let goes_on = before.filter(|before| {
-            administrator(&before.name).is_some_and(|account| account.has_same_password(before))
+        let goes_on = before.filter(|(before, changes)| {
+            administrator(&before.name).is_some_and(|now| *changes || now.has_same_password(before))
         });
         if goes_on.is_none() {
             self.end(secret);
         }
-        goes_on.map(|account| account.name)
+        goes_on.map(|(account, _)| account.name)
+    }
+
+    /// Executes a change of a session's own password, over which the session goes on. Other sessions of the account end by it.
+    /// `administrator` finds the account afterwards.
+    pub(crate) fn over_a_change<T>(
+        &self,
+        secret: &str,
+        change: impl FnOnce() -> T,
+        administrator: impl FnOnce() -> Option<Account>,
+    ) -> T {
+        let changing = Changing { logins: self, hash: hash(secret) };
+        changing.set(|session| session.changes_password = true);
+        let result = change();
+        if let Some(now) = administrator() {
+            changing.set(|session| session.account = now);
+        }
+        result
     }
 
     /// Ends a session.
@@ -198,6 +245,21 @@ mod tests {
         assert_eq!(logins.find(&one, same, now), None, "it does not come back");
         let other = begin(&logins, "ada", now);
         assert_eq!(logins.find(&other, |_| None, now), None);
+    }
+
+    #[test]
+    fn a_session_goes_on_over_its_own_change_of_the_password() {
+        let (logins, now) = (Logins::default(), Instant::now());
+        let (mine, other) = (begin(&logins, "ada", now), begin(&logins, "ada", now));
+        let two = || Some(account("ada", "two"));
+        let meanwhile = || logins.find(&mine, |_| two(), now);
+        assert_eq!(logins.over_a_change(&mine, meanwhile, two).as_deref(), Some("ada"));
+        assert!(logins.find(&mine, |_| two(), now).is_some());
+        assert_eq!(logins.find(&other, |_| two(), now), None);
+        assert_eq!(logins.find(&mine, |_| Some(account("ada", "three")), now), None, "it is no longer so");
+        let refused = begin(&logins, "ada", now);
+        logins.over_a_change(&refused, || (), || None);
+        assert_eq!(logins.find(&refused, |_| two(), now), None);
     }
 
     #[test]

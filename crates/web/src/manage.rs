@@ -8,9 +8,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::access::{Entrant, GroupStatus};
+use crate::accounts::AccountChange;
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
-use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
+use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::watching::Watched;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 
@@ -24,6 +25,15 @@ pub trait Manage: Send + Sync + 'static {
 
     /// The account with this name, if it is enabled and may administer the server.
     fn administrator(&self, name: &str) -> Option<Account>;
+
+    /// Whether an account may administer the server, also if it is disabled.
+    fn may_administer(&self, name: &str) -> bool;
+
+    /// Makes, changes or removes an account, and applies it.
+    ///
+    /// # Errors
+    /// It was not changed, or is not applied yet; the lines have the reasons.
+    fn change_account(&self, change: &AccountChange) -> Result<Vec<String>, Vec<String>>;
 
     /// How the server is, in a few numbers and words.
     fn overview(&self) -> Overview;
@@ -72,6 +82,12 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// It cannot be started; the lines have the reasons.
     fn job(&self, request: JobRequest) -> Result<NewJob, Vec<String>>;
+
+    /// The conversions that can be taken back, the newest first.
+    ///
+    /// # Errors
+    /// They cannot be listed; the lines have the reasons.
+    fn conversions(&self) -> Result<Vec<ConversionStatus>, Vec<String>>;
 
     /// The benchmarks that are kept, the newest first.
     ///
@@ -268,6 +284,14 @@ pub struct AccountStatus {
     pub admin: bool,
     /// Its Unix groups.
     pub groups: Vec<String>,
+    /// Those of them that it has in addition to the groups of its Unix user.
+    pub further_groups: Vec<String>,
+    /// The Unix user that is set for it; `None`: the one of the same name.
+    pub set_uid: Option<u32>,
+    /// The first group that is set for it; `None`: that of the Unix user.
+    pub set_gid: Option<u32>,
+    /// Its place: `file` (`accounts.toml`, where it can be changed), or `run` (the command line or the settings file).
+    pub kept: &'static str,
     /// The kinds of its stored secrets: `argon2`, `nt-hash`, `srp`, `legacy`, `chap`.
     pub secrets: Vec<String>,
 }

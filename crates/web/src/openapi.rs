@@ -4,7 +4,9 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
-use crate::{access, api, backups, code, console, files, login, luns, slowest, snapshots, webhooks};
+use crate::{
+    access, accounts, api, backups, code, console, files, login, luns, slowest, snapshots, webhooks,
+};
 
 #[derive(OpenApi)]
 #[openapi(
@@ -16,16 +18,16 @@ use crate::{access, api, backups, code, console, files, login, luns, slowest, sn
     ),
     paths(
         api::metrics, api::status, api::shares, api::sessions, api::opens, api::locks, api::leases,
-        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups,
+        luns::luns, luns::create, luns::resize, luns::remove, slowest::slowest, access::access, access::groups, accounts::add, accounts::password, accounts::change, accounts::remove,
         api::reload, api::say, api::disconnect,
-        api::caches,
+        api::caches, api::mounts,
         api::limit_caches,
         login::logged_in, login::login, login::logout,
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
-        jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::benchmarks, jobs::report, jobs::compare,
+        jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare,
         webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, console::share, files::folder, files::file, backups::backups,
-        snapshots::snapshots, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
+        snapshots::snapshots, snapshots::look, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
         snapshots::rename_snapshot, snapshots::hold_snapshot, snapshots::release_snapshot
     ),
     modifiers(&Tokens)

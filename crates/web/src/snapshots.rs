@@ -33,6 +33,12 @@ pub(crate) async fn snapshots(
     answered(blocking(move || api.manage.snapshots(of.share.as_deref())).await?)
 }
 
+/// Shows clients the snapshots that there are now: another program has taken, renamed or removed some.
+#[utoipa::path(post, path = "/v1/snapshots/look", security(("token" = ["write"])), responses((status = 200, description = "They are shown", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn look(State(api): State<Api>) -> Result<Response, Failure> {
+    done(blocking(move || api.report.look_at_snapshots()).await?)
+}
+
 /// A snapshot to take.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]

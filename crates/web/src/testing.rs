@@ -17,13 +17,15 @@ use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
+use tokio::sync::Mutex as Async;
 use tower::ServiceExt;
 
 use crate::access::{Entrant, GroupStatus};
+use crate::accounts::AccountChange;
 use crate::admitted::Standing;
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
-use crate::jobs::{BenchmarkStatus, JobRequest, NewJob};
+use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
 use crate::watching::Watched;
 use crate::webhooks::{NewWebhook, WebhookStatus};
@@ -31,6 +33,9 @@ use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
 /// A part of answers that only administrators may read.
 pub const CONFIDENTIAL: &str = "<script>";
+
+/// Changes of accounts that are remembered.
+const MOST_CHANGES: usize = 8;
 
 type Lines = Result<Vec<String>, Vec<String>>;
 
@@ -47,6 +52,8 @@ pub struct MadeUp {
     pub(crate) checking: AtomicUsize,
     pub(crate) most_checking: AtomicUsize,
     pub(crate) checked: AtomicUsize,
+    /// The changes of accounts that were asked for.
+    pub(crate) changes: Async<Vec<AccountChange>>,
 }
 
 fn account(name: &str) -> Account {
@@ -125,6 +132,18 @@ impl Manage for MadeUp {
         (name == "ada").then(|| account(name))
     }
 
+    fn may_administer(&self, name: &str) -> bool {
+        name == "ada"
+    }
+
+    fn change_account(&self, change: &AccountChange) -> Lines {
+        if let Ok(mut changes) = self.changes.try_lock() {
+            changes.truncate(MOST_CHANGES);
+            changes.push(change.clone());
+        }
+        Ok(vec![format!("{CONFIDENTIAL}{}", change.name)])
+    }
+
     fn overview(&self) -> Overview {
         Overview::default()
     }
@@ -164,6 +183,10 @@ impl Manage for MadeUp {
     fn job(&self, _: JobRequest) -> Result<NewJob, Vec<String>> {
         let work = Box::new(|_: &crate::JobHandle| Ok(serde_json::Value::Null));
         Ok(NewJob { kind: "names", what: CONFIDENTIAL.into(), unit: "names", key: String::new(), work })
+    }
+
+    fn conversions(&self) -> Result<Vec<ConversionStatus>, Vec<String>> {
+        Ok(Vec::new())
     }
 
     fn benchmarks(&self) -> Result<Vec<BenchmarkStatus>, Vec<String>> {

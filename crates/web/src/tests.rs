@@ -18,6 +18,7 @@ use crate::admitted::Standing;
 use crate::testing::{self, MadeUp};
 use crate::{Scope, tokens};
 
+mod accounts;
 mod strangers;
 
 const SESSIONS: usize = 1_000;

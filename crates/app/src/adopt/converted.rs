@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use anyhow::{Context as _, bail, ensure};
 use serde::{Deserialize, Serialize};
@@ -115,6 +116,55 @@ impl Journals {
         File::open(&self.0)?.sync_all()?;
         Ok(journal)
     }
+}
+
+/// A journal that is kept.
+#[derive(Debug)]
+pub(crate) struct Kept {
+    /// Its name without the ending.
+    pub(crate) name: String,
+    /// The folder that was converted.
+    pub(crate) folder: PathBuf,
+    /// The layout.
+    pub(crate) to: String,
+    /// When it was written last.
+    pub(crate) at: SystemTime,
+    /// Its bytes.
+    pub(crate) size: u64,
+    /// The conversion has come to its end.
+    pub(crate) has_ended: bool,
+}
+
+/// The journals in a folder, the newest first. Other files are left out.
+pub(crate) fn kept(journals: &Path) -> Vec<Kept> {
+    let entries = fs::read_dir(journals).into_iter().flatten().flatten().take(MOST_JOURNALS);
+    let mut all: Vec<Kept> = entries.filter_map(|entry| kept_at(&entry.path())).collect();
+    all.sort_by(|one, other| other.at.cmp(&one.at));
+    all
+}
+
+fn kept_at(path: &Path) -> Option<Kept> {
+    let name = path.file_stem().filter(|_| path.extension().is_some_and(|end| end == ENDING))?;
+    let Ok(Some(Line::Start { format: FORMAT, to, .. })) = first(path) else { return None };
+    let found = fs::metadata(path).ok()?;
+    Some(Kept {
+        name: name.to_str()?.to_owned(),
+        folder: Journal::folder(path).ok()?,
+        to,
+        at: found.modified().ok()?,
+        size: found.len(),
+        has_ended: ends_with_its_end(path, found.len()).ok()?,
+    })
+}
+
+/// Whether the last line says that all was done. Only that line is read.
+fn ends_with_its_end(path: &Path, length: u64) -> anyhow::Result<bool> {
+    let end = serde_json::to_string(&Line::End)? + "\n";
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(length.saturating_sub(end.len() as u64)))?;
+    let mut last = String::new();
+    file.take(end.len() as u64).read_to_string(&mut last)?;
+    Ok(last == end)
 }
 
 impl Journal {

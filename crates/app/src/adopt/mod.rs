@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use serde::Serialize;
+use serde_json::{Value, json};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::{Volume, VolumeOptions};
 
@@ -59,9 +60,10 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
         let notes = missing.iter().map(|share| format!("{} is not there", share.path.display()));
         translated.notes.extend(notes.collect::<Vec<_>>());
     }
+    let look = |folder: &PathBuf| Survey::of(folder, &convert::progress());
     let surveys: Vec<Survey> = match adopt.settings && !translated.shares.is_empty() {
         true => Vec::new(),
-        false => folders.iter().map(|folder| Survey::of(folder)).collect::<anyhow::Result<_>>()?,
+        false => folders.iter().map(look).collect::<anyhow::Result<_>>()?,
     };
     if translated.shares.is_empty() {
         translated.shares = surveys.iter().map(by_survey).collect::<anyhow::Result<_>>()?;
@@ -183,14 +185,24 @@ fn by_survey(survey: &Survey) -> anyhow::Result<Share> {
     let name = path.file_name().map_or_else(|| "share".into(), |name| name.to_string_lossy().into_owned());
     let mut share = Share::new(&name, &path, "smb");
     share.protocols.extend(["nfs", "afp"]);
+    let layout = main_layout(survey);
+    if layout != "netatalk" {
+        share.set_text("mac-layout", layout);
+    }
+    Ok(share)
+}
+
+/// The value of `mac-layout` that fits most of the files.
+fn main_layout(survey: &Survey) -> &'static str {
     let count = |layout| survey.count(layout);
     let in_streams = count(Layout::SambaInfo) > count(Layout::Netatalk);
     if in_streams && count(Layout::SambaFork) > 0 {
-        share.set_text("mac-layout", "samba-streams");
+        "samba-streams"
     } else if count(Layout::SambaStreams) + count(Layout::SambaInfo) > count(Layout::PlainAttributes) {
-        share.set_text("mac-layout", "samba");
+        "samba"
+    } else {
+        "netatalk"
     }
-    Ok(share)
 }
 
 fn settings(translated: &Translated) -> String {
@@ -199,6 +211,17 @@ fn settings(translated: &Translated) -> String {
     let notes: String = notes.collect();
     let parts = std::iter::once(notes).filter(|notes| !notes.is_empty()).chain(shares);
     parts.collect::<Vec<_>>().join("\n")
+}
+
+/// A survey for the console: as for scripts, with the layouts in words, and the layout that most files have.
+pub(crate) fn for_console(survey: &Survey) -> anyhow::Result<Value> {
+    let in_words = |(layout, count): (&Layout, &u64)| json!({ "layout": layout, "text": layout.text(), "count": count, "unserved": layout.unserved() });
+    let mut value = serde_json::to_value(survey)?;
+    value["in_words"] = survey.layouts.iter().map(in_words).collect();
+    value["unknown"] = survey.unknown.iter().take(MOST_SIDS).cloned().collect();
+    value["unknown_count"] = survey.unknown.len().into();
+    value["mac_layout"] = main_layout(survey).into();
+    Ok(value)
 }
 
 /// A survey for people.

@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use vfs::acl::samba as acl;
 use vfs::mac::depot::{self, DEPOT};
@@ -19,6 +19,9 @@ use vfs::mac::layout::{
 };
 use vfs::mac::{Metadata, Parts, Problem, netatalk_list, samba, sidecar};
 use vfs::names::Map;
+
+use super::convert::GoOn;
+use crate::entries;
 
 /// Findings that are named. Those beyond are counted.
 const MOST_NAMED: usize = 50;
@@ -136,28 +139,34 @@ pub(crate) struct Survey {
 
 impl Survey {
     /// Looks at a folder and everything below it.
-    pub(crate) fn of(folder: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn of(folder: &Path, go_on: GoOn<'_>) -> anyhow::Result<Self> {
         let what = || format!("{} cannot be read", folder.display());
         let mut survey = Self { folder: folder.into(), ..Self::default() };
         let is_folder = fs::metadata(folder).with_context(what)?.is_dir();
         anyhow::ensure!(is_folder, "{} is not a folder; name the folder of a share", folder.display());
         fs::read_dir(folder).with_context(what)?;
         survey.look_at(folder);
+        let ended = |looked| format!("ended after {looked} files and folders; nothing was changed");
+        let total = entries::count(folder, &is_books_name, &|| go_on(0, 0)).with_context(|| ended(0))?;
+        let mut looked = 0;
         let mut folders = vec![(folder.to_path_buf(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             survey.folders += 1;
-            match entries(&folder) {
+            match listed(&folder) {
+                Ok(_) if depth >= DEEPEST => {
+                    survey.unreadable.add(&folder, "too deep: is it mounted inside itself?")
+                }
                 Ok(entries) => {
-                    let inner = entries.iter().filter_map(|entry| survey.entry(&folder, entry));
-                    let inner: Vec<PathBuf> = inner.collect();
-                    match depth {
-                        DEEPEST.. => survey.unreadable.add(&folder, "too deep: is it mounted inside itself?"),
-                        _ => folders.extend(inner.into_iter().map(|inner| (inner, depth + 1))),
+                    for entry in entries {
+                        ensure!(go_on(looked, total.max(looked)), ended(looked));
+                        looked += u64::from(!is_books_name(entry.file_name().as_bytes()));
+                        folders.extend(survey.entry(&folder, &entry).map(|inner| (inner, depth + 1)));
                     }
                 }
                 Err(error) => survey.unreadable.add(&folder, error.to_string()),
             }
         }
+        go_on(looked, looked);
         Ok(survey)
     }
 
@@ -232,7 +241,7 @@ impl Survey {
 
     /// Calls `look` for each entry that is so deep below a folder of another server.
     fn each_in(&mut self, folder: &Path, deep: u8, look: &mut dyn FnMut(&mut Self, &Path, &[u8])) {
-        let entries = match entries(folder) {
+        let entries = match listed(folder) {
             Ok(entries) => entries,
             Err(error) => return self.unreadable.add(folder, error.to_string()),
         };
@@ -354,6 +363,12 @@ impl Survey {
     }
 }
 
+/// Whether a folder of this name is one of a server, and not of users.
+fn is_books_name(name: &[u8]) -> bool {
+    let books: [&[u8]; 5] = [NETATALK2_FOLDER, SYNOLOGY_FOLDER, DEPOT, b".AppleDB", b".AppleDesktop"];
+    books.contains(&name) || vfs::is_own_name(name)
+}
+
 fn is_fork(name: &[u8]) -> bool {
     name == NETATALK_RESOURCE || name == APPLE_RESOURCE || is_resource_stream(name)
 }
@@ -379,7 +394,7 @@ fn layout_of(name: &[u8]) -> Option<Layout> {
     })
 }
 
-fn entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+fn listed(folder: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(folder)?.collect()
 }
 

@@ -44,7 +44,7 @@ pub(crate) use scrub::Scrub;
 pub(crate) use serve::Serve;
 pub(crate) use snapshot::{List as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
 pub(crate) use token::Token;
-pub(crate) use user::{Named, User};
+pub(crate) use user::{Named, Rights, User};
 pub(crate) use verify_metadata::VerifyMetadata;
 
 const EXAMPLES: &str = "Examples:

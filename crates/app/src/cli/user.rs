@@ -42,22 +42,28 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         /// Also keep the password as it is, as the secret of iSCSI logins (CHAP): 12 to 255 bytes, for Windows 12 to 16
         #[arg(long)]
         chap_secret: bool,
+        /// Groups in addition to those of the Unix user, by name or number: film,edit. The server must run as root for them
+        #[arg(long, value_name = "LIST", value_delimiter = ',')]
+        groups: Vec<String>,
         /// The account may administer the server: it can log in to the console (`admin-port`)
         #[arg(long)]
         admin: bool,
     },
-    /// Change what an account may do
+    /// Change what an account may do, and as whom it acts
     #[command(after_help = "Examples:
   fourfold user modify ada --admin on                   may log in to the console
   fourfold user modify ada --admin off                  a running server ends the account's console sessions
+  fourfold user modify ada --disabled on                may not log in; a running server ends its sessions
+  fourfold user modify ada --groups film,edit           is in these groups of the host, too
+  fourfold user modify ada --groups ''                  is in those of its Unix user only
+  fourfold user modify ada --uid 1000                   acts as that Unix user
 
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Modify {
         #[command(flatten)]
         named: Named,
-        /// Whether the account may administer the server: on or off
-        #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
-        admin: String,
+        #[command(flatten)]
+        rights: Rights,
     },
     /// Give an account another password
     #[command(after_help = "Examples:
@@ -103,6 +109,28 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[command(flatten)]
         state: Where,
     },
+}
+
+/// What an account may do, and as whom.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = true)]
+pub(crate) struct Rights {
+    /// Whether the account may administer the server: on or off
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    pub(crate) admin: Option<String>,
+    /// Whether the account may not log in: on or off
+    #[arg(long, value_name = "on|off", value_parser = ["on", "off"])]
+    pub(crate) disabled: Option<String>,
+    /// Unix user the account acts as
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(u32::MAX) - 1))]
+    pub(crate) uid: Option<u32>,
+    /// First group of the account
+    #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(u32::MAX) - 1))]
+    pub(crate) gid: Option<u32>,
+    /// Groups in addition to those of the Unix user, in place of those before: names or numbers. The server must run as root for
+    /// them
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    pub(crate) groups: Option<Vec<String>>,
 }
 
 /// An account of a state folder.

@@ -96,7 +96,7 @@ fn of_nfs(current: &Current, share: &ShareSettings, folder: Folder<'_>) -> Optio
 pub(super) struct GroupNames(BTreeMap<u32, String>);
 
 impl GroupNames {
-    fn name(&mut self, gid: u32, unix: &UnixAccounts) -> String {
+    pub(super) fn name(&mut self, gid: u32, unix: &UnixAccounts) -> String {
         let ask = || unix.group_numbered(gid).map_or_else(|| gid.to_string(), |group| group.name);
         self.0.entry(gid).or_insert_with(ask).clone()
     }

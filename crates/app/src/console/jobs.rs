@@ -24,6 +24,7 @@ use web::jobs::{JobHandle, JobRequest, NewJob, Work};
 use super::snapshots::share;
 use crate::running::{Current, Running};
 
+pub(super) use adopt::kept as conversions_kept;
 pub(super) use bench::{compare, kept, report};
 
 type Outcome = Result<Value, Vec<String>>;

@@ -53,7 +53,7 @@ impl Journal {
 }
 
 /// Takes the changes of a journal back, the last first. Returns how many, and what failed.
-pub(super) fn undo(path: &Path) -> anyhow::Result<(usize, Vec<String>)> {
+pub(super) fn undo(path: &Path, go_on: &dyn Fn(u64, u64) -> bool) -> anyhow::Result<(usize, Vec<String>)> {
     let what = || format!("{} cannot be read", path.display());
     anyhow::ensure!(
         fs::metadata(path).with_context(what)?.len() <= LONGEST,
@@ -62,7 +62,14 @@ pub(super) fn undo(path: &Path) -> anyhow::Result<(usize, Vec<String>)> {
     );
     let text = fs::read_to_string(path).with_context(what)?;
     let (mut back, mut failed) = (0, Vec::new());
-    for (number, line) in text.lines().enumerate().collect::<Vec<_>>().into_iter().rev() {
+    let lines: Vec<(usize, &str)> = text.lines().enumerate().collect();
+    let total = lines.len();
+    for (number, line) in lines.into_iter().rev() {
+        let done = total - 1 - number;
+        anyhow::ensure!(
+            go_on(done as u64, total as u64),
+            "ended after {done} of {total} names; the journal is kept"
+        );
         let wrong = || format!("{}, line {}: it is no line of a journal", path.display(), number + 1);
         let Line { folder, from, to } = serde_json::from_str(line).with_context(wrong)?;
         let parts = (bytes(&folder), bytes(&from), bytes(&to));

@@ -188,9 +188,13 @@ pub(crate) fn rename(
     Ok(renamed)
 }
 
-/// Takes the changes of a journal back. Returns how many, and what failed.
-pub(crate) fn take_back(journal: &Path) -> anyhow::Result<(usize, Vec<String>)> {
-    journal::undo(journal)
+/// Takes the changes of a journal back. `go_on` is called with the changes so far, and with all; false ends it, and the journal
+/// stays good. Returns how many were taken back, and what failed.
+pub(crate) fn take_back(
+    journal: &Path,
+    go_on: &dyn Fn(u64, u64) -> bool,
+) -> anyhow::Result<(usize, Vec<String>)> {
+    journal::undo(journal, go_on)
 }
 
 fn tell(found: &[Named], unreadable: &[String], fixed: bool) -> anyhow::Result<()> {
@@ -217,7 +221,7 @@ fn tell(found: &[Named], unreadable: &[String], fixed: bool) -> anyhow::Result<(
 }
 
 fn undo(file: &Path, json: bool) -> anyhow::Result<ExitCode> {
-    let (back, failed) = journal::undo(file)?;
+    let (back, failed) = journal::undo(file, &|_, _| true)?;
     match json {
         true => out::json(&serde_json::json!({ "back": back, "failed": failed }))?,
         false => {

@@ -14,8 +14,7 @@ pub(super) struct Shown(ProgressBar);
 impl Shown {
     pub(super) fn new() -> Self {
         let bar = ProgressBar::new_spinner();
-        let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} looked at [{elapsed}]");
-        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.set_style(style("{spinner} {msg}: {human_pos} looked at [{elapsed}]"));
         bar.enable_steady_tick(DRAW_EVERY);
         Self(bar)
     }
@@ -24,12 +23,22 @@ impl Shown {
         if self.0.message() != what {
             self.0.set_message(what.to_owned());
         }
+        if self.0.length() != Some(now.total) && now.total > 0 {
+            self.0.set_length(now.total);
+            self.0.set_style(style(
+                "{spinner} {msg}: {human_pos} of {human_len} looked at [{elapsed}, {eta} left]",
+            ));
+        }
         self.0.set_position(now.done);
     }
 
     pub(super) fn end(&self) {
         self.0.finish_and_clear();
     }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 /// A report for people.

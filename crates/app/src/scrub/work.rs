@@ -1,6 +1,8 @@
 //! The work of a scrub, in the server or without one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -13,6 +15,7 @@ use vfs::scrub::{Finding, Flaw, Outcome, Scrub, ScrubObserver, ScrubOptions};
 use vfs::{Error, Volume, VolumeOptions};
 
 use super::{catalogue, luns, quota};
+use crate::entries;
 use crate::volumes::Volumes;
 
 /// The progress is told after so many entries.
@@ -49,6 +52,7 @@ impl Place<'_> {
         if !self.is_served && request.repair {
             crate::quotas::forget(self.volumes.state())?;
         }
+        told.expect(&share.path, request);
         tree(&volume, request, &told).with_context(|| format!("the share {name} cannot be scrubbed"))?;
         if request.path.is_empty() && told.goes_on() {
             luns::check(self, share, &volume, request.repair, &told)?;
@@ -77,6 +81,7 @@ pub(super) fn folder(
         .with_context(|| format!("{} cannot be opened", folder.display()))?;
     let volume = Volume::new(Arc::new(host), VolumeOptions::default());
     let request = ScrubRequest { share: None, path: Vec::new(), repair };
+    told.expect(folder, &request);
     tree(&volume, &request, &told).with_context(|| format!("{} cannot be scrubbed", folder.display()))?;
     Ok(told.report())
 }
@@ -99,12 +104,26 @@ fn tree(volume: &Volume, request: &ScrubRequest, told: &Told<'_>) -> anyhow::Res
 /// Counts what is found, and names it as far as the answer may be long.
 pub(super) struct Told<'a> {
     report: RefCell<ScrubReport>,
+    /// How many there are; 0: that is not known.
+    total: Cell<u64>,
     tell: Tell<'a>,
 }
 
 impl<'a> Told<'a> {
     fn new(share: Option<String>, tell: Tell<'a>) -> Self {
-        Self { report: RefCell::new(ScrubReport { share, ..ScrubReport::default() }), tell }
+        let report = RefCell::new(ScrubReport { share, ..ScrubReport::default() });
+        Self { report, total: Cell::new(0), tell }
+    }
+
+    /// Counts what is to be looked at in a folder, for the progress.
+    fn expect(&self, folder: &Path, request: &ScrubRequest) {
+        let names = request.path.split(|byte| *byte == b'/').filter(|name| !name.is_empty());
+        let top = names.fold(folder.to_path_buf(), |top, name| top.join(OsStr::from_bytes(name)));
+        if request.path.split(|byte| *byte == b'/').any(|name| name == b"..") {
+            return; // it is refused
+        }
+        let goes_on = || self.looked(0);
+        self.total.set(entries::count(&top, &|_| false, &goes_on).unwrap_or_default());
     }
 
     /// Something is wrong.
@@ -128,7 +147,9 @@ impl<'a> Told<'a> {
         let before = report.looked / TELL_EVERY;
         report.looked += count;
         if (count == 0 || report.looked / TELL_EVERY > before) && !report.ended {
-            report.ended = !(self.tell)(Progress { done: report.looked, total: 0 });
+            let total = self.total.get();
+            let total = if total > 0 { total.max(report.looked) } else { 0 };
+            report.ended = !(self.tell)(Progress { done: report.looked, total });
         }
         !report.ended
     }

@@ -15,7 +15,7 @@ const SETTINGS: &str = "# The studio.\n[server]\nafp-greeting = \"hello\"  # to 
                         [[share]]\nname = \"one\"\npath = \"one\"  # here\n";
 
 /// A server with a settings file, the administrator ada and the user grace.
-fn start() -> Server {
+pub(super) fn start() -> Server {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("one")).unwrap();
     std::fs::write(folder.path().join("fourfold.toml"), SETTINGS).unwrap();
@@ -37,7 +37,7 @@ fn start() -> Server {
     Server::serving(folder, &["--config", "fourfold.toml"])
 }
 
-fn login(server: &Server, user: &str, password: &str) -> Answer {
+pub(super) fn login(server: &Server, user: &str, password: &str) -> Answer {
     let body = json!({ "user": user, "password": password }).to_string();
     server.ask_with("POST /v1/login", MARK, &body)
 }

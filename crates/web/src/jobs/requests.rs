@@ -1,5 +1,7 @@
 //! The requests about jobs and benchmarks.
 
+use std::path::PathBuf;
+
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -192,6 +194,26 @@ pub struct BenchmarkStatus {
     pub targets: Vec<String>,
 }
 
+/// A conversion that can be taken back.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub struct ConversionStatus {
+    /// Its journal, for a job `convert-undo`.
+    pub journal: String,
+    /// The share that has the folder now; `None`: no share has it.
+    pub share: Option<String>,
+    /// The folder.
+    #[schema(value_type = String)]
+    pub folder: PathBuf,
+    /// The layout.
+    pub to: String,
+    /// When it was written last, in seconds since 1970.
+    pub at: u64,
+    /// Bytes of the journal.
+    pub size: u64,
+    /// It has looked at all files. Otherwise a job `convert` of the share goes on with it.
+    pub ended: bool,
+}
+
 /// The jobs that run, and those that have ended, the newest first. At most 50 are remembered, until the server stops.
 #[utoipa::path(get, path = "/v1/jobs", security(("token" = ["read"])), responses((status = 200, description = "The jobs", body = Vec<JobStatus>), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn jobs(State(api): State<Api>) -> Response {
@@ -293,6 +315,12 @@ pub(crate) async fn cancel(
         true => done(Ok(vec![format!("job {id} was told to end")])),
         false => done(Err(vec![format!("job {id} has ended already")])),
     }
+}
+
+/// The conversions of shares that can be taken back, the newest first.
+#[utoipa::path(get, path = "/v1/conversions", security(("token" = ["read"])), responses((status = 200, description = "The conversions", body = Vec<ConversionStatus>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn conversions(State(api): State<Api>) -> Result<Response, Failure> {
+    answered(blocking(move || api.manage.conversions()).await?)
 }
 
 /// The benchmarks that are kept, the newest first: at most 50.

@@ -7,6 +7,7 @@ use serde_json::json;
 use web::jobs::{JobHandle, NewJob};
 
 use super::{Outcome, as_server, file, lines, made, make_room, named};
+use crate::entries;
 use crate::names::{self, Survey};
 
 /// Names that are kept in the result of a job.
@@ -27,8 +28,10 @@ pub(super) fn job(share: &ShareSettings, journals: PathBuf, fix: bool, windows: 
 }
 
 fn survey(handle: &JobHandle, folder: &Path, journal: Option<(&PathBuf, &String)>, windows: bool) -> Outcome {
+    handle.doing("counting the files");
+    let total = entries::count(folder, &vfs::is_own_name, &|| !handle.is_cancelled()).unwrap_or_default();
     handle.doing("looking at the folders");
-    let go_on = |looked: u64, found: usize| handle.progress(looked, 0) && found < MOST_FOUND;
+    let go_on = |looked: u64, found: usize| handle.progress(looked, total.max(looked)) && found < MOST_FOUND;
     let mut survey = Survey::new(windows, &go_on);
     survey.look(folder).map_err(|error| lines(&error))?;
     if handle.is_cancelled() {
@@ -69,7 +72,8 @@ pub(super) fn undo(journals: &Path, name: String) -> Result<NewJob, Vec<String>>
     let what = format!("take the changes of names {name} back");
     let key = format!("undo {name}");
     let work = as_server(move |handle| {
-        let (back, failed) = names::take_back(&path).map_err(|error| lines(&error))?;
+        let go_on = |done, total| handle.progress(done, total);
+        let (back, failed) = names::take_back(&path, &go_on).map_err(|error| lines(&error))?;
         failed.iter().for_each(|line| handle.say(line));
         handle.progress(back as u64, (back + failed.len()) as u64);
         if failed.is_empty() {

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::browser::{Browser, Look};
 use super::place::{ADMIN, HOSTILE, ODD, Place};
-use super::{cost, jobs, pages, webhook};
+use super::{accounts, adopt, cost, jobs, pages, webhook};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process;
 
@@ -22,6 +22,7 @@ const PAGES: &[&str] = &[
     "caches",
     "accounts",
     "names",
+    "adopt",
     "scrub",
     "benchmarks",
     "jobs",
@@ -74,6 +75,9 @@ const CHECKS: &[(&str, Check)] = &[
     ("one session gets a message, and slow operations are explained", pages::one_session),
     ("what became of metadata is shown", pages::metadata),
     ("a scrub finds what a Mac has left behind", pages::scrubbed),
+    ("an account is made, changed and removed", accounts::changed),
+    ("an administrator is made with the own password only", accounts::administrators),
+    ("what other servers have left is shown, converted, and taken back", adopt::converted),
     ("a webhook is made, tried and removed", pages::webhooks),
     ("a LUN is made, resized, copied and removed", pages::luns),
     ("the backups of Macs are shown", backups),

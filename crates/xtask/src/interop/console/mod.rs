@@ -1,5 +1,7 @@
 //! `cargo xtask interop console`: the page of the server in a real browser.
 
+mod accounts;
+mod adopt;
 mod browser;
 mod checks;
 mod cost;
