@@ -170,6 +170,14 @@ impl Manage for Console {
         self.as_server(|| change::share(&self.running, &self.changes, (name, path), by))
     }
 
+    fn unshare(&self, name: &str, recursive: bool, by: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| change::unshare(&self.running, &self.changes, (name, recursive), by))
+    }
+
+    fn rename_share(&self, name: &str, new: &str, by: &str) -> Result<Vec<String>, Vec<String>> {
+        self.as_server(|| change::rename(&self.running, &self.changes, (name, new), by))
+    }
+
     fn job(&self, request: JobRequest) -> Result<NewJob, Vec<String>> {
         self.as_server(|| jobs::job(&self.running, request))
     }

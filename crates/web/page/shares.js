@@ -61,11 +61,32 @@ const COLUMNS = [
   { title: "Source", cell: (setting) => h("span", { class: "muted" }, source(setting)) },
 ];
 
-function card(share, properties) {
+// Another name, and the end of the sharing.
+function changes(context, share, all) {
+  const place = h("div", {});
+  const close = () => replace(place);
+  const rename = () => {
+    const name = h("input", { "aria-label": `New name of ${share.name}`, required: true, value: share.name, spellcheck: "false" });
+    replace(place, h("form", { class: "row editor", onkeydown: (event) => { if (event.key === "Escape") close(); }, onsubmit: async (event) => {
+      event.preventDefault();
+      if (await context.doing(() => post("/v1/shares/rename", { name: share.name, new: name.value }))) close();
+    } }, h("span", { class: "grow" }, name), h("button", { type: "button", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, "Rename")));
+    name.focus();
+  };
+  const end = async () => {
+    const below = all.filter((other) => other.name.startsWith(`${share.name}/`)).map((other) => other.name);
+    const text = `Clients lose it${below.length ? `, and ${below.join(", ")} below it` : ""}. All files stay in ${share.path}. The page Settings can take this back.`;
+    if (await context.confirm(`Stop sharing ${share.name}?`, text, "Stop sharing")) await context.doing(() => post("/v1/shares/remove", { name: share.name, recursive: below.length > 0 }));
+  };
+  const button = (text, onclick) => h("button", { type: "button", class: "small", "aria-label": `${text.replace("…", "")}: ${share.name}`, onclick }, text);
+  return [h("div", { class: "row end" }, button("Rename…", rename), button("Stop sharing…", end)), place];
+}
+
+function card(context, share, properties, all) {
   const set = properties.filter((setting) => setting.source !== "default");
-  const all = h("div", {});
-  const more = h("details", { ontoggle: () => replace(all, more.open ? table(`All properties of ${share.name}`, COLUMNS, properties, "") : null) },
-    h("summary", {}, `All ${properties.length} properties`), all);
+  const every = h("div", {});
+  const more = h("details", { ontoggle: () => replace(every, more.open ? table(`All properties of ${share.name}`, COLUMNS, properties, "") : null) },
+    h("summary", {}, `All ${properties.length} properties`), every);
   const people = h("div", {});
   const who = h("details", { class: "who-may", ontoggle: async () => {
     if (!who.open) return replace(people);
@@ -84,7 +105,8 @@ function card(share, properties) {
     who,
     h("h3", {}, "Properties that are set"),
     table(`Properties of ${share.name}`, COLUMNS, set.filter((setting) => setting.key !== "name"), "All have their defaults."),
-    more);
+    more,
+    changes(context, share, all));
 }
 
 export default {
@@ -101,7 +123,7 @@ export default {
       const [shares, settings] = await Promise.all([get("/v1/shares", context.signal), get("/v1/settings", context.signal)]);
       const of = (share) => settings.settings.filter((setting) => setting.share === share.name);
       replace(list, shares.length
-        ? shares.map((share) => card(share, of(share)))
+        ? shares.map((share) => card(context, share, of(share), shares))
         : h("p", { class: "muted" }, "No folder is shared."));
     }
     context.on("settings", load);

@@ -116,6 +116,8 @@ fn write() -> Router<Api> {
         .route("/v1/snapshots/release", post(snapshots::release_snapshot))
         .route("/v1/snapshots/restore", post(snapshots::restore))
         .route("/v1/shares", post(console::share))
+        .route("/v1/shares/remove", post(console::unshare))
+        .route("/v1/shares/rename", post(console::rename_share))
         .route("/v1/accounts", post(accounts::add))
         .route("/v1/accounts/password", post(accounts::password))
         .route("/v1/accounts/change", post(accounts::change))

@@ -203,6 +203,49 @@ pub(crate) async fn share(
     done(blocking(move || api.manage.share(&name, &path, &actor.name)).await?)
 }
 
+/// A share to end.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EndedShare {
+    /// Its name.
+    name: String,
+    /// The shares below it end, too.
+    #[serde(default)]
+    recursive: bool,
+}
+
+/// Ends the sharing of a folder, whose files stay. The change can be taken back as those of settings.
+#[utoipa::path(post, path = "/v1/shares/remove", request_body = EndedShare, security(("token" = ["write"])), responses((status = 200, description = "It is no longer shared", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn unshare(
+    State(api): State<Api>,
+    Extension(actor): Extension<Actor>,
+    ended: Body<EndedShare>,
+) -> Result<Response, Failure> {
+    let EndedShare { name, recursive } = body(ended)?;
+    done(blocking(move || api.manage.unshare(&name, recursive, &actor.name)).await?)
+}
+
+/// Another name for a share.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RenamedShare {
+    /// Its name.
+    name: String,
+    /// The new one.
+    new: String,
+}
+
+/// Gives a share another name. Clients must mount it by the new one. The change can be taken back as those of settings.
+#[utoipa::path(post, path = "/v1/shares/rename", request_body = RenamedShare, security(("token" = ["write"])), responses((status = 200, description = "It has the new name", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn rename_share(
+    State(api): State<Api>,
+    Extension(actor): Extension<Actor>,
+    renamed: Body<RenamedShare>,
+) -> Result<Response, Failure> {
+    let RenamedShare { name, new } = body(renamed)?;
+    done(blocking(move || api.manage.rename_share(&name, &new, &actor.name)).await?)
+}
+
 /// Takes the newest change of a setting back. The last 20 changes can be taken back until the server stops.
 #[utoipa::path(post, path = "/v1/settings/undo", security(("token" = ["write"])), responses((status = 200, description = "What was applied", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn undo(State(api): State<Api>) -> Result<Response, Failure> {

@@ -77,6 +77,18 @@ pub trait Manage: Send + Sync + 'static {
     /// It is not shared, and the settings file is as it was; the lines have the reasons.
     fn share(&self, name: &str, path: &str, by: &str) -> Result<Vec<String>, Vec<String>>;
 
+    /// Ends the sharing of a folder, by a change that can be taken back; with `recursive` also that of the shares below.
+    ///
+    /// # Errors
+    /// It is shared as it was; the lines have the reasons.
+    fn unshare(&self, name: &str, recursive: bool, by: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// Gives a share another name, by a change that can be taken back.
+    ///
+    /// # Errors
+    /// It has the old one; the lines have the reasons.
+    fn rename_share(&self, name: &str, new: &str, by: &str) -> Result<Vec<String>, Vec<String>>;
+
     /// What a job does.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, StatusCode, header};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::Runtime;
 use tokio::sync::Mutex as Async;
@@ -180,8 +181,16 @@ impl Manage for MadeUp {
         Ok(Vec::new())
     }
 
+    fn unshare(&self, _: &str, _: bool, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
+    fn rename_share(&self, _: &str, _: &str, _: &str) -> Lines {
+        Ok(Vec::new())
+    }
+
     fn job(&self, _: JobRequest) -> Result<NewJob, Vec<String>> {
-        let work = Box::new(|_: &crate::JobHandle| Ok(serde_json::Value::Null));
+        let work = Box::new(|_: &crate::JobHandle| Ok(Value::Null));
         Ok(NewJob { kind: "names", what: CONFIDENTIAL.into(), unit: "names", key: String::new(), work })
     }
 
@@ -263,6 +272,40 @@ pub fn api(state: &Path, server: Arc<MadeUp>, guard: Arc<LoginGuard>) -> Api {
     let metrics = (Metrics::default(), Arc::new(Figures::default) as Arc<dyn Fn() -> Figures + Send + Sync>);
     let more = (Events::default(), LogLines::default());
     Api::new(state.into(), (server.clone(), server), metrics, guard, more)
+}
+
+/// Each request of the API's document: its method and its path, with `{…}` for parts that differ.
+#[must_use]
+pub fn requests() -> Vec<(String, String)> {
+    let document = serde_json::to_value(crate::openapi::document()).unwrap_or_default();
+    let paths = document["paths"].as_object().cloned().unwrap_or_default();
+    let methods = |(path, item): (String, Value)| {
+        let methods: Vec<String> =
+            item.as_object().into_iter().flat_map(|item| item.keys().cloned()).collect();
+        methods.into_iter().map(move |method| (method.to_uppercase(), path.clone()))
+    };
+    paths.into_iter().flat_map(methods).collect()
+}
+
+/// The kinds of jobs in the API's document.
+#[must_use]
+pub fn job_kinds() -> Vec<String> {
+    let document = serde_json::to_value(crate::openapi::document()).unwrap_or_default();
+    let mut found = Vec::new();
+    kinds(&document["components"]["schemas"]["JobRequest"], &mut found);
+    found
+}
+
+/// The values that the document permits for `kind`.
+fn kinds(schema: &Value, found: &mut Vec<String>) {
+    if let Some(words) = schema.pointer("/properties/kind/enum").and_then(Value::as_array) {
+        found.extend(words.iter().filter_map(Value::as_str).map(str::to_owned));
+    }
+    match schema {
+        Value::Object(fields) => fields.values().for_each(|inner| kinds(inner, found)),
+        Value::Array(all) => all.iter().for_each(|inner| kinds(inner, found)),
+        _ => {}
+    }
 }
 
 /// Where requests come from.

@@ -15,7 +15,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tower::ServiceExt;
 
 use crate::admitted::Standing;
-use crate::testing::{self, MadeUp};
+use crate::testing::{self, MadeUp, requests};
 use crate::{Scope, tokens};
 
 mod accounts;
@@ -74,17 +74,6 @@ impl Scene {
 
 async fn json(response: Response<Body>) -> Value {
     serde_json::from_slice(&to_bytes(response.into_body(), 1 << 20).await.unwrap()).unwrap()
-}
-
-/// Each path of the document with each of its methods.
-fn requests() -> Vec<(String, String)> {
-    let document = serde_json::to_value(crate::openapi::document()).unwrap();
-    let paths = document["paths"].as_object().unwrap().clone();
-    let methods = |(path, item): (String, Value)| {
-        let methods: Vec<String> = item.as_object().unwrap().keys().map(|one| one.to_uppercase()).collect();
-        methods.into_iter().map(move |method| (method, path.clone()))
-    };
-    paths.into_iter().flat_map(methods).collect()
 }
 
 #[tokio::test]

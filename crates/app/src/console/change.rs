@@ -1,6 +1,6 @@
 //! Changes of settings by the console, each of which can be taken back.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -105,6 +105,48 @@ pub(super) fn share(running: &Running, changes: &Changes, (name, path): (&str, &
     }
     edited(running, changes, (by, &format!("{name}: shared from {path}")), |edit| {
         edit.add(name, Some(folder)).map_err(refusal)
+    })
+}
+
+/// Ends the sharing of a folder, and with `recursive` that of the shares below. The files stay.
+pub(super) fn unshare(
+    running: &Running,
+    changes: &Changes,
+    (name, recursive): (&str, bool),
+    by: &str,
+) -> Lines {
+    let current = running.current();
+    let below = format!("{name}/");
+    let all = current.settings.shares.iter().chain(&current.settings.absent).map(|share| &share.name);
+    let below: BTreeSet<&String> = all.filter(|other| other.starts_with(&below)).collect();
+    if !below.is_empty() && !recursive {
+        let names = below.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+        return Err(vec![format!("below {name:?} are the shares {names}: they must go, too")]);
+    }
+    edited(running, changes, (by, &format!("{name}: no longer shared")), |edit| {
+        below
+            .into_iter()
+            .map(String::as_str)
+            .chain([name])
+            .try_for_each(|one| edit.remove(one))
+            .map_err(refusal)
+    })
+}
+
+/// Gives a share, and those below it, another name. Its folder stays where it is.
+pub(super) fn rename(running: &Running, changes: &Changes, (name, new): (&str, &str), by: &str) -> Lines {
+    let (settings, explained) = Settings::load_explained(running.arguments()).map_err(lines_of)?;
+    if settings.shares.iter().chain(&settings.absent).any(|share| share.name == new) {
+        return Err(vec![format!("there is a share {new:?} already: choose another name")]);
+    }
+    let properties = explained.properties.iter().find(|(share, _)| share == name).map(|(_, all)| all);
+    let path = properties.and_then(|all| all.iter().find(|property| property.name == "path"));
+    if path.is_some_and(|path| matches!(path.source, Source::Inherited(..))) || new.contains('/') {
+        let hint = format!("`fourfold rename {name} {new}` on the server does that");
+        return Err(vec![format!("the folder of a share below another one must be moved: {hint}")]);
+    }
+    edited(running, changes, (by, &format!("{name}: renamed to {new}")), |edit| {
+        edit.rename(name, new).map_err(refusal)
     })
 }
 

@@ -249,3 +249,49 @@ fn the_overview_and_the_throughput_tell_what_happens() {
     }
     assert_eq!(sessions("smb"), 0);
 }
+
+#[test]
+fn a_share_is_renamed_and_ended_and_both_are_taken_back() {
+    let server = start();
+    let token = server.token("page", "write");
+    let ask = |path: &str, body: Value| {
+        let answer = server.ask(&format!("POST /v1/{path}"), &token, &body.to_string());
+        (answer.status, answer.body)
+    };
+    let names = || {
+        let shares = server.ask("GET /v1/shares", &token, "").json();
+        let name = |share: &Value| share["name"].as_str().unwrap().to_owned();
+        shares.as_array().unwrap().iter().map(name).collect::<Vec<_>>()
+    };
+    std::fs::create_dir(server.folder.path().join("one/inner")).unwrap();
+    std::fs::write(server.folder.path().join("one/file"), "text").unwrap();
+    let inner = json!({ "name": "inner", "path": server.folder.path().join("one/inner") });
+    assert_eq!(ask("shares", inner).0, 200);
+    let below = |text: String| text.replace("name = \"inner\"", "name = \"one/inner\"");
+    let file = server.folder.path().join("fourfold.toml");
+    std::fs::write(&file, below(std::fs::read_to_string(&file).unwrap())).unwrap();
+    assert_eq!(server.ask("POST /v1/reload", &token, "").status, 200);
+    assert_eq!(names(), ["one", "one/inner"]);
+    let before = std::fs::read_to_string(&file).unwrap();
+
+    for (path, body, why) in [
+        ("shares/rename", json!({ "name": "one", "new": "one/inner" }), "already"),
+        ("shares/rename", json!({ "name": "one", "new": "a/b" }), "fourfold rename"),
+        ("shares/rename", json!({ "name": "two", "new": "three" }), "no share"),
+        ("shares/remove", json!({ "name": "one" }), "one/inner"),
+        ("shares/remove", json!({ "name": "two" }), "no share"),
+    ] {
+        let (status, told) = ask(path, body.clone());
+        assert!(status == 409 && told.contains(why), "{path} {body}: {status} {told}");
+    }
+    let (status, told) = ask("shares/rename", json!({ "name": "one", "new": "first" }));
+    assert_eq!((status, names()), (200, vec!["first".to_owned(), "first/inner".to_owned()]), "{told}");
+    let (status, told) = ask("shares/remove", json!({ "name": "first", "recursive": true }));
+    assert_eq!((status, names()), (200, Vec::new()), "{told}");
+    assert!(server.folder.path().join("one/file").exists(), "files stay");
+    for _ in 0..2 {
+        assert_eq!(ask("settings/undo", json!({})).0, 200);
+    }
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
+    assert_eq!(names(), ["one", "one/inner"]);
+}

@@ -31,6 +31,7 @@ mod smb_pipes;
 mod v3;
 mod v4_acls;
 mod v4_sessions;
+mod web;
 
 /// An input: its target, its file name, its bytes.
 struct Seed {

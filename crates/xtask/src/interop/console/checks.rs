@@ -94,6 +94,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("a message is sent", message),
     ("a server that stops is told, and comes back", server_stops),
     ("a session that ends asks for the login", session_ends),
+    ("the first folder is shared in three clicks", jobs::first_run),
 ];
 
 /// Skips all checks.

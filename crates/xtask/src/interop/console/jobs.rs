@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
-use super::checks::{Scene, shows};
+use super::checks::{Scene, shows, type_login};
 
 /// How long a job may take to end.
 const WITHIN: Duration = Duration::from_secs(45);
@@ -154,6 +154,26 @@ pub fn share(scene: &mut Scene) -> Result<()> {
     scene.open("shares")?; // the list is not drawn again while the code comes
     scene.click("details details summary")?;
     scene.browser.until("document.querySelector('img.qr')?.naturalWidth > 100")?;
+    let named = |name: &str| {
+        format!("[...document.querySelectorAll('h2')].some((one) => one.textContent === '{name}')")
+    };
+    scene.click("[aria-label='Rename: reels']")?;
+    fill(scene, &[("[aria-label='New name of reels']", "rushes")])?;
+    scene.click("[data-share=reels] form.editor button.primary")?;
+    scene.browser.until(&named("rushes"))?;
+    scene.click("[aria-label='Stop sharing: rushes']")?;
+    scene.click("#confirm-yes")?;
+    scene.browser.until(&format!("document.querySelector('h2') && !{}", named("rushes")))?;
+    ensure!(folder.is_dir(), "the folder is gone");
+    for _ in 0..2 {
+        scene.open("overview")?;
+        scene.open("settings")?;
+        scene.click("#undo")?;
+        scene.browser.until("document.querySelector('.toast.good')")?;
+        scene.browser.evaluate("document.querySelectorAll('.toast').forEach((one) => one.remove())")?;
+    }
+    scene.open("shares")?;
+    scene.browser.until(&named("reels"))?;
     scene.open("settings")?;
     scene.click("#undo")?;
     scene.open("shares")?;
@@ -163,6 +183,29 @@ pub fn share(scene: &mut Scene) -> Result<()> {
     ensure!(scene.place.settings()? == before, "the file is not as it was");
     scene.browser.errors(); // the browser notes the refusal
     Ok(())
+}
+
+/// A server that shares nothing asks for the first folder: the login, the field, the button. It is the last check.
+pub fn first_run(scene: &mut Scene) -> Result<()> {
+    scene.place.stop();
+    let folder = scene.place.folder().join("first films");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777))?;
+    scene.place.forget_shares()?;
+    scene.place.start_again()?;
+    scene.browser.until("!document.querySelector('#login').hidden")?;
+    scene.browser.errors(); // the browser notes that nothing answered
+    type_login(&mut scene.browser, super::place::ADMIN.1)?;
+    scene.browser.until(&shows("No folder is shared"))?;
+    scene.browser.evaluate("document.querySelector('#new-path').focus()")?;
+    scene.browser.type_text(&folder.to_string_lossy())?;
+    scene.browser.until("document.querySelector('#new-name').value === 'first films'")?;
+    scene.click(".first button.primary")?;
+    scene.browser.until("document.querySelector(\"[data-share='first films']\")")?;
+    scene.browser.until(&shows("smb://"))?;
+    let status: Value = serde_json::from_str(&scene.place.run(&["status", "--json"])?)?;
+    ensure!(status["shares"][0]["name"] == "first films", "it is not served: {}", status["shares"]);
+    scene.expect_no_errors()
 }
 
 /// A listener to a folder hears what a program of the host does there, and not what happens elsewhere.

@@ -138,6 +138,12 @@ impl Place {
         Ok(std::fs::read_to_string(self.folder.join("fourfold.toml"))?)
     }
 
+    /// Makes the settings those of a new installation.
+    pub fn forget_shares(&self) -> Result<()> {
+        let server = SETTINGS.split("[[share]]").next().unwrap_or_default();
+        Ok(std::fs::write(self.folder.join("fourfold.toml"), server)?)
+    }
+
     /// Connections to the NFS port: each is a session.
     pub fn connect(&self, count: usize) -> Result<Vec<TcpStream>> {
         let streams: std::io::Result<Vec<TcpStream>> =
