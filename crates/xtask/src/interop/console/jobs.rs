@@ -187,6 +187,7 @@ pub fn share(scene: &mut Scene) -> Result<()> {
 
 /// A server that shares nothing asks for the first folder: the login, the field, the button. It is the last check.
 pub fn first_run(scene: &mut Scene) -> Result<()> {
+    scene.open("overview")?;
     scene.place.stop();
     let folder = scene.place.folder().join("first films");
     std::fs::create_dir_all(&folder)?;
