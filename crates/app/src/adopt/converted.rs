@@ -139,7 +139,7 @@ pub(crate) struct Kept {
 pub(crate) fn kept(journals: &Path) -> Vec<Kept> {
     let entries = fs::read_dir(journals).into_iter().flatten().flatten().take(MOST_JOURNALS);
     let mut all: Vec<Kept> = entries.filter_map(|entry| kept_at(&entry.path())).collect();
-    all.sort_by(|one, other| other.at.cmp(&one.at));
+    all.sort_by_key(|one| std::cmp::Reverse(one.at));
     all
 }
 
