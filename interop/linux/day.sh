@@ -60,6 +60,35 @@ with_rsync() {
 	diff -r /tmp/tree "$1/rsync"
 }
 
+# Four jobs of make at once; then only what depends on a changed file is made again.
+with_make() {
+	mkdir -p "$1/make" && cd "$1/make"
+	for i in $(seq 24); do seq $i $((i * 50)) >part-$i.txt; done
+	printf 'all: whole\n%%.sum: %%.txt\n\tcksum $< >$@\nwhole: %s\n\tcat $^ >$@\n' "$(seq -f part-%g.sum -s ' ' 24)" >Makefile
+	make -s -j 4
+	is "$(wc -l <whole)" 24
+	make -s -q
+	sleep 0.1
+	echo more >>part-7.txt
+	is "$(make -j 4 | grep -c cksum)" 1
+	is "$(cksum part-7.txt)" "$(sed -n 7p whole)"
+}
+
+# Past the cache of the kernel, and locks of whole files.
+direct_and_locked() {
+	mkdir -p "$1" && cd "$1"
+	head -c 1048576 /dev/urandom >/tmp/random-$2
+	dd if=/tmp/random-$2 of=direct bs=64k oflag=direct status=none
+	dd if=direct of=/tmp/read-$2 bs=128k iflag=direct status=none && cmp /tmp/random-$2 /tmp/read-$2
+	dd if=/tmp/random-$2 of=direct bs=4k seek=100 skip=7 count=3 conv=notrunc oflag=direct status=none
+	cmp -n 12288 -i 409600:28672 direct /tmp/random-$2
+	touch locked
+	flock -x locked -c "flock -n -x '$PWD/locked' -c true && exit 3; sleep 0.2; echo first >>locked" &
+	sleep 0.1
+	flock -x locked -c "echo second >>locked" && wait
+	is "$(tr '\n' ' ' <locked)" "first second "
+}
+
 in_sqlite() {
 	mkdir -p "$1" && cd "$1"
 	sqlite3 db 'create table t (id integer primary key, text);'

@@ -15,6 +15,11 @@ rpcbind -w
 rpc.statd --no-notify
 
 as_user() { setpriv --reuid=1000 --regid=1000 --clear-groups "$@"; }
+as_number() {
+	number=$1
+	shift
+	setpriv --reuid=$number --regid=$number --clear-groups "$@"
+}
 # day FUNCTION [ARGUMENT...]: a function of day.sh.
 day() { as_user bash /checks/day.sh "$@"; }
 
@@ -81,6 +86,19 @@ both() {
 	wait
 }
 
+# all_day NAME: a day's work over one mount, all of it at once.
+all_day() {
+	folder=/mnt/$1/day-$1
+	(CHECK_LIMIT_S=150 check "$1, git" day in_git $folder nfs) &
+	(check "$1, make -j" day with_make $folder nfs) &
+	(check "$1, rsync -a --delete" day with_rsync $folder nfs) &
+	(check "$1, sqlite" day in_sqlite $folder/sqlite nfs) &
+	(check "$1, random reads, writes, maps and truncations" day fsx $folder nfs) &
+	(check "$1, O_DIRECT and flock" day direct_and_locked $folder/direct nfs) &
+	(check "$1, extended attributes" day attributes $folder/attributes nfs) &
+	wait
+}
+
 # both_ways NAME FUNCTION: with the first mount NFS and the second SMB, and the other way round.
 both_ways() {
 	check "nfs and smb, $1" "$2" nfs smb
@@ -102,6 +120,30 @@ followed() {
 	is "$(readlink "/mnt/nfs/links-$1/all/moved")" ../links-target
 	is "$(cat "/mnt/nfs/links-$1/links-target/kept")" kept
 	is "$(cat "/mnt/nfs/links-$1/all/folder/inner")" inner
+}
+
+# ACLs by the tools of nfs4-acl-tools: the server shows the mode as a list, keeps what is set, denies a user by number, and passes
+# entries on. A mode takes the place of a list.
+acls() {
+	dir=/mnt/$1/acls-$1
+	as_user mkdir "$dir"
+	as_user sh -c "echo kept >'$dir/file'"
+	as_user chmod 644 "$dir/file"
+	as_user nfs4_getfacl "$dir/file" >/tmp/acl-$1
+	cat /tmp/acl-$1
+	grep -q '^A::OWNER@:rw' /tmp/acl-$1
+	is "$(as_number 2000 cat "$dir/file")" kept
+	as_user nfs4_setfacl -a D::2000:r "$dir/file"
+	is "$(as_user nfs4_getfacl "$dir/file" | grep 2000)" D::2000:r
+	refused as_number 2000 cat "$dir/file"
+	is "$(as_number 3000 cat "$dir/file")" kept
+	as_user chmod 600 "$dir/file"
+	refused sh -c "nfs4_getfacl '$dir/file' | grep 2000"
+	refused as_number 3000 cat "$dir/file"
+	as_user nfs4_setfacl -a A:fd:2000:rx "$dir"
+	as_user mkdir "$dir/below"
+	as_user sh -c "nfs4_getfacl '$dir/below' | grep '^A:fd:2000:rx'"
+	refused as_user nfs4_setfacl -a A::ada@nowhere.example:r "$dir/file"
 }
 
 # across COMMAND FIRST SECOND: FILES in one folder through two mounts.
@@ -298,9 +340,11 @@ if [ "$PEER" = 0 ]; then
 		check "$other and nfs41, a lock holds, and who waits gets it" locked $other nfs41
 	done
 	check "nfs42, holes and copies" ranges
+	for mount in nfs4 nfs42; do check "$mount, ACLs" acls $mount; done
 	for mount in nfs4 nfs41; do
 		check "$mount, tar" day with_tar /mnt/$mount/day-$mount $mount
 	done
+	all_day nfs42
 fi
 both "git" in_git
 CHECK_LIMIT_S=150 both "stress-ng dentry" entries 3000
