@@ -343,6 +343,20 @@ fn a_folders_lease_ends_when_its_entries_change() {
     drop(held);
 }
 
+/// RFC 8881 10.9: the holder of a delegation of a folder that is told of entries keeps it when they change.
+#[test]
+fn a_holder_that_is_told_of_entries_keeps_its_listing() {
+    let state = State::default();
+    let (notices, mut told) = mpsc::unbounded_channel();
+    let request = LeaseRequest { party: keyed(A, 1), want: RH, style: Style::Told, notices };
+    let held = state.lease(FILE, &DATA, &request).unwrap();
+    assert!(causes(&state, Cause::Entry).is_none() && told.try_recv().is_err());
+    assert_eq!(held.caching(), RH);
+    // The folder itself gets another name or other attributes.
+    assert!(causes(&state, Cause::Rename).is_some());
+    assert_eq!(told.try_recv().unwrap().to, NONE);
+}
+
 #[test]
 fn names_concern_all_streams_and_data_only_their_own() {
     let state = State::default();
