@@ -9,13 +9,13 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
-use vfs::backend::{Found, NewKind, Stability};
+use vfs::backend::{Found, NewKind, Object, Stability, XattrMode};
 use vfs::events::{Aspects, Event, Filter, Happened, Scope, Seen};
-use vfs::mac::{DosAttributes, Metadata};
+use vfs::mac::{DosAttributes, FinderInfo, Metadata, sidecar};
 use vfs::state::{ClientId, Modes, Party, Stream};
 use vfs::{
-    Actor, Attributes, Beside, Caller, Error, FileId, Kind, OpenOptions, Time, Volume, VolumeOptions, Xattr,
-    XattrChange,
+    Actor, Attributes, Beside, Caller, Error, FileId, Kind, OpenOptions, Relayout, RelayoutOptions, Time,
+    Volume, VolumeOptions, Xattr, XattrChange,
 };
 
 /// A volume on each backend, the folder of the host if it has one, and the actor.
@@ -260,4 +260,55 @@ fn what_a_caller_may_not_read_it_is_told_about() {
     std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let found = volume.lookup(&Caller::new(4242, 4242, &[]), &root.object, b"a").unwrap();
     assert!(volume.metadata(&found, beside(&root, b"a")).unwrap().is_hidden());
+}
+
+/// A sidecar that another server has written is taken into the file's attributes when it is first looked at. That a file is
+/// to get another layout changes none of it before, and it is as it was when that is taken back: version 5 of Samba's
+/// `user.DOSATTRIB` (MS-SMB2 has none; Samba's librpc/idl/xattr.idl), which this server does not write.
+#[test]
+fn a_file_of_another_server_is_as_it_was_after_a_dry_run_and_an_undo() {
+    let xattrs = |of: &dyn Object| {
+        let mut all: Vec<_> = of
+            .list_xattrs()
+            .unwrap()
+            .into_iter()
+            .map(|name| (name.clone(), of.xattr(&name).unwrap()))
+            .collect();
+        all.sort();
+        all
+    };
+    for (volume, _dir, by) in volumes() {
+        let (root, file) = make(&volume, &by, b"a");
+        let mut attributes = vec![0, 0, 5, 0, 5, 0, 0, 0, 0x11, 0, 0, 0, 0x20, 0, 0, 0];
+        attributes.extend(133_444_736_000_000_000_u64.to_le_bytes());
+        let set = |name: &[u8], value: &[u8]| {
+            file.object.set_xattr(&Caller::root(), name, value, XattrMode::Set).unwrap();
+        };
+        set(b"user.DOSATTRIB", &attributes);
+        set("user.DosStream.a\u{f022}b:$DATA".as_bytes(), b"stream\0");
+        let mut info = FinderInfo::NONE;
+        info.set_type(*b"TEXT", *b"ttxt");
+        let bytes = [&sidecar::synthesize(&info, &[(&b"color"[..], b"red")], 4).0[..], b"fork"].concat();
+        let beside_it = root.object.create(&Caller::root(), b"._a", NewKind::File, 0o644).unwrap().object;
+        beside_it.write_at(&Caller::root(), 0, &bytes, Stability::Unstable).unwrap();
+        let before = (xattrs(&*file.object), xattrs(&*beside_it));
+        let place = beside(&root, b"a").unwrap();
+        let mut raw = None;
+        let mut relayout = |style, dry_run| {
+            let options = RelayoutOptions { style, shown_counts: false, dry_run };
+            let mut save = |before: &vfs::streams::Raw| {
+                raw = Some(before.clone());
+                Ok(())
+            };
+            volume.relayout(&by, &file, place, options, &mut save).unwrap()
+        };
+        let style = vfs::streams::Style::SAMBA_STREAMS;
+        assert!(matches!(relayout(style, true), Relayout::Outside(_)));
+        assert_eq!((xattrs(&*file.object), xattrs(&*beside_it)), before);
+        let Relayout::Done(after) = relayout(style, false) else { panic!("it is to be changed") };
+        assert_ne!(xattrs(&*file.object), before.0);
+        assert!(volume.undo_relayout(&by, &file, place, &raw.unwrap(), Some(after)).unwrap());
+        let back = root.object.lookup(&Caller::root(), b"._a").unwrap().object;
+        assert_eq!((xattrs(&*file.object), xattrs(&*back)), before);
+    }
 }

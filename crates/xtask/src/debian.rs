@@ -164,6 +164,12 @@ pub const SMB_PEER: &[Package] = &[
     Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },
 ];
 
+/// File systems in files.
+pub const IMAGES: &[Package] = &[
+    Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },
+    Package { name: "xfsprogs", shows: "/usr/sbin/mkfs.xfs" },
+];
+
 /// For the load program.
 pub const ISCSI_LOAD: &[Package] = &[
     Package { name: "libiscsi-dev", shows: "/usr/include/iscsi/iscsi.h" },

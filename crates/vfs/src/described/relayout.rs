@@ -49,8 +49,16 @@ impl Volume {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
         let _changing = self.claim(of, Some(place));
         let (file, style) = (file_at(of, place), options.style);
+        let untouched = if streams.has_sidecar(&file)? { Some(streams.raw(&file, true)?) } else { None };
         let outside = streams.outside(&file, style)?;
         let conflicts = streams.conflicts(&file)?;
+        if let Some(untouched) = untouched
+            && streams.raw(&file, true)?.sum() != untouched.sum()
+        {
+            // The look has taken in what another server wrote into the sidecar. Neither a dry run nor what is taken back
+            // leaves that.
+            streams.restore_raw(&file, &untouched)?;
+        }
         if !conflicts.is_empty() && !options.shown_counts {
             return Ok(Relayout::Conflict(conflicts));
         }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::sidecar::{self, Sidecar, read};
+use super::sidecar::{self, Beside, Sidecar, read};
 use super::{File, Streams, found};
 use crate::backend::{Found, Object};
 use crate::mac::apple_double::HEAD_LIMIT;
@@ -39,6 +39,11 @@ impl Streams {
     pub(crate) fn fork_part(&self, sidecar: Arc<dyn Object>) -> Result<ForkPart> {
         let attributes = sidecar.attributes()?;
         read(Found { object: sidecar, attributes }, true).map(ForkPart)
+    }
+
+    /// Whether a file has a sidecar on the disk.
+    pub(crate) fn has_sidecar(&self, file: &File<'_>) -> Result<bool> {
+        Ok(matches!(self.beside(file)?, Beside::Own(_)))
     }
 
     /// The file whose fork goes with this entry of a folder, if the entry is a sidecar.

@@ -3,12 +3,12 @@
 //! `user.DosStream.<name>:$DATA` are used where they are.
 
 use super::places::{
-    Home, Place, Rank, attribute_of, is_terminated, plain_home, plain_samba_home, samba_home,
+    Home, Place, Rank, attribute_of, has_samba_info, is_terminated, plain_home, plain_samba_home, samba_home,
 };
 use super::style::NamedPlace;
 use super::{File, Streams, depot, found, store};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
-use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
+use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
 use crate::{Access, Caller, Error, HostKey, Result, SetAttributes};
 
@@ -106,9 +106,10 @@ impl Streams {
             plain += usize::from(!from_samba);
         }
         let plain = &mut attributes[..plain];
-        let are_all = samba::are_terminated(plain.iter().map(|(_, value)| &value[..]));
+        let mut are_all = samba::are_terminated(plain.iter().map(|(_, value)| &value[..]));
+        are_all |= stored.iter().any(|xattr| xattr == PLAIN_INFO) && has_samba_info(object)?;
         for ((_, value), is_terminated) in plain.iter_mut().zip(terminated) {
-            if are_all || is_terminated {
+            if is_terminated || are_all && value.last() == Some(&0) {
                 value.pop();
             }
         }

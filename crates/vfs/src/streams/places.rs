@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::found;
 use crate::Result;
 use crate::backend::Object;
-use crate::mac::layout::{Stored, classify_xattr, may_be_stream, stored_xattr};
-use crate::mac::{plist, samba};
+use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stored_xattr};
+use crate::mac::{info_stream, plist, samba};
 use crate::names::Map;
 
 /// The longest name of an attribute, on any host.
@@ -75,11 +75,19 @@ pub(super) fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8
             values.extend(found(object.xattr(&xattr))?);
         }
     }
-    if !is_terminated(&stored, &value) && !samba::are_terminated(values.iter().map(|value| &value[..])) {
+    if !is_terminated(&stored, &value)
+        && !samba::are_terminated(values.iter().map(|value| &value[..]))
+        && !has_samba_info(object)?
+    {
         return Ok(Home::Xattr(stored, value));
     }
     value.pop();
     Ok(Home::Samba(stored, value))
+}
+
+/// Whether Samba has the prefix `user.` where it wrote a file: its byte is behind `user.AFP_AfpInfo`.
+pub(super) fn has_samba_info(object: &dyn Object) -> Result<bool> {
+    Ok(found(object.xattr(PLAIN_INFO))?.is_some_and(|info| info.len() == info_stream::LEN + 1))
 }
 
 /// Whether the zero byte at the end of a plain attribute is Samba's: of those who keep plain attributes, only Samba stores names

@@ -15,7 +15,7 @@ use crate::mac::depot::MARKER;
 use crate::mac::layout::{
     APPLE_FINDER_INFO, INFO_STREAM, NETATALK_METADATA, PLAIN_INFO, RESOURCE_STREAM, stored_xattr,
 };
-use crate::mac::{FinderInfo, Metadata, Parts, samba};
+use crate::mac::{FileBits, FinderInfo, Metadata, Parts, samba};
 use crate::{Caller, Error, Result};
 
 /// Bytes that are read at a time to be summed.
@@ -36,8 +36,9 @@ impl Content {
     /// Whether nothing of this is missing in another one, which may have a time of creation more: Netatalk needs one.
     pub(crate) fn is_in(&self, other: &Self) -> bool {
         let says = |metadata: &Metadata| {
-            let info = metadata.finder_info_with_date();
-            (info, metadata.comment.clone(), metadata.bits, metadata.dos, metadata.times.backup)
+            let (info, mut bits) = (metadata.finder_info_with_date(), metadata.bits);
+            bits.set(FileBits::INVISIBLE, metadata.is_hidden()); // the Finder info says it, too
+            (info, metadata.comment.clone(), bits, metadata.dos, metadata.times.backup)
         };
         let created = self.metadata.times.created.is_none_or(|at| other.metadata.times.created == Some(at));
         let is_same = self.streams == other.streams && self.fork == other.fork;

@@ -241,6 +241,33 @@ fn finder_info_of_macs_and_of_services_for_macintosh() {
     }
 }
 
+/// Samba with `streams_xattr:prefix = user.` appends a byte to each value. Its byte behind the Finder info tells that.
+#[test]
+fn the_byte_behind_finder_info_tells_that_other_values_have_one() {
+    let disk = Disk::new();
+    let (samba, other) = (disk.make("samba"), disk.make("other"));
+    for (file, length) in [(&samba, 61), (&other, 60)] {
+        set_xattr(&*file.object, b"user.AFP_AfpInfo", &info_of_samba(b"TEXTttxt")[..length]);
+        set_xattr(&*file.object, b"user.com.macromates.caret", b"{ line = 206; }\0");
+        set_xattr(&*file.object, b"user.plain", b"of rsync");
+    }
+    let value = |file: &Owned, name: &[u8]| {
+        let mut value = Vec::new();
+        disk.streams.read_stream(&user(), &file.file(), name, (0, 100), &mut value).unwrap();
+        value
+    };
+    assert_eq!(value(&samba, b"com.macromates.caret"), b"{ line = 206; }");
+    assert_eq!(value(&samba, b"plain"), b"of rsync");
+    assert_eq!(value(&other, b"com.macromates.caret"), b"{ line = 206; }\0");
+    assert!(
+        streams_of(&disk, &samba).contains(&("com.macromates.caret".to_owned(), b"{ line = 206; }".to_vec()))
+    );
+    disk.streams
+        .write_stream(&user(), &samba.file(), b"com.macromates.caret", 0, b"[", Stability::File)
+        .unwrap();
+    assert_eq!(samba.object.xattr(b"user.com.macromates.caret").unwrap(), b"[ line = 206; }\0");
+}
+
 #[test]
 fn what_is_new_gets_the_layout_of_the_file_then_of_its_folder_then_of_the_volume() {
     let tags = "com.apple.metadata:_kMDItemUserTags";

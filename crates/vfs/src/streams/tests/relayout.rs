@@ -32,6 +32,15 @@ fn netatalk() -> (Disk, Owned) {
     (disk, file)
 }
 
+/// A file of Netatalk that is invisible in the Finder: Netatalk's own bits and the Finder info both say so.
+fn invisible() -> (Disk, Owned) {
+    let (disk, file) = netatalk();
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    metadata.set_hidden(true);
+    set_xattr(&*file.object, layout::NETATALK_METADATA, &metadata.to_netatalk());
+    (disk, file)
+}
+
 /// A file copied by `rsync -X` from a Mac.
 fn copied() -> (Disk, Owned) {
     let disk = Disk::new();
@@ -50,6 +59,7 @@ fn all() -> Vec<(&'static str, Disk, Owned)> {
     vec![
         of("samba", samba()),
         of("netatalk", netatalk()),
+        of("invisible", invisible()),
         of("copied", copied()),
         of("ea = ad", netatalk_ea()),
         of("synology", synology()),

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::{Content, LAYOUTS, Layout};
+use super::content::{Data, Item};
+use super::image::Image;
+use super::{LAYOUTS, Layout};
 use crate::process::{self, Running};
 use crate::samba::{self, Share, User};
 use crate::{isolate, server};
@@ -21,14 +23,21 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 pub struct Place {
     folder: PathBuf,
+    /// Where the shares are: a file system of its own, or why there is none.
+    shares: PathBuf,
+    image: Result<Image>,
     configuration: PathBuf,
 }
 
 impl Place {
-    pub fn new() -> Result<Self> {
-        let folder = process::fresh_folder("interop-layouts")?;
+    /// With shares on a file system of this kind, if that can be.
+    pub fn new(kind: &str) -> Result<Self> {
+        let folder = process::fresh_folder(&format!("interop-layouts-{kind}"))?;
+        let shares = folder.join("shares");
+        fs::create_dir_all(&shares)?;
+        let image = Image::mount(kind, &shares);
         for layout in LAYOUTS {
-            let share = folder.join(layout.name);
+            let share = shares.join(layout.name);
             fs::create_dir_all(&share)?;
             chown(&share, Some(UID), Some(UID))?;
         }
@@ -36,18 +45,41 @@ impl Place {
             samba::unix_users(&folder, &[(ADA, UID)])?;
         }
         let configuration = samba::client_configuration(&folder.join("client"))?;
-        Ok(Self { folder, configuration })
+        Ok(Self { folder, shares, image, configuration })
     }
 
-    /// smbd with a share for each layout.
+    pub fn mounted(&self) -> Result<(), &anyhow::Error> {
+        self.image.as_ref().map(drop)
+    }
+
+    pub fn name(&self) -> String {
+        self.folder.display().to_string()
+    }
+
+    /// The folder of a share.
+    pub fn share(&self, name: &str) -> String {
+        self.shares.join(name).display().to_string()
+    }
+
+    /// A state folder.
+    pub fn state(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// smbd's share with the settings for a layout after its conversion.
+    pub fn converted(&self, name: &str) -> String {
+        format!("{name}-converted")
+    }
+
+    /// smbd with two shares for each layout: as it is, and as it is after its conversion.
     pub fn smbd(&self) -> Result<(Running, u16)> {
         let port = process::free_port()?;
-        let share = |layout: &Layout| Share {
-            name: layout.name.into(),
-            folder: self.folder.join(layout.name),
-            settings: layout.settings,
+        let share = |layout: &Layout| {
+            let folder = self.shares.join(layout.name);
+            [(layout.name.to_owned(), layout.settings), (self.converted(layout.name), layout.converted().1)]
+                .map(|(name, settings)| Share { name, folder: folder.clone(), settings })
         };
-        let shares: Vec<Share> = LAYOUTS.iter().map(share).collect();
+        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).collect();
         Ok((samba::start(&self.folder.join("smbd"), port, &[ADA], &shares, "")?, port))
     }
 
@@ -55,8 +87,7 @@ impl Place {
     pub fn ours(&self) -> Result<(Running, u16)> {
         let (port, state) = (process::free_port()?, self.folder.join("fourfold"));
         let share = |layout: &Layout| {
-            let path = self.folder.join(layout.name);
-            format!("[[share]]\nname = \"{}\"\npath = \"{}\"\n\n", layout.name, path.display())
+            format!("[[share]]\nname = \"{}\"\npath = \"{}\"\n\n", layout.name, self.share(layout.name))
         };
         let settings = self.folder.join("fourfold.toml");
         fs::write(&settings, LAYOUTS.iter().map(share).collect::<String>())?;
@@ -71,7 +102,7 @@ impl Place {
 
     /// Whether a file has exactly the attributes that smbd would have written.
     pub fn has_layout(&self, layout: &Layout, file: &str) -> Result<()> {
-        let folder = self.folder.join(layout.name);
+        let folder = self.shares.join(layout.name);
         let mut names = attributes(&folder.join(file))?;
         names.extend(in_depot(&folder, &folder.join(file))?);
         let places = [Some(layout.tags), Some(layout.finder_info), layout.resource];
@@ -88,8 +119,16 @@ impl Place {
     }
 }
 
+/// The value of an attribute.
+pub fn value(path: &Path, name: &str) -> Result<Vec<u8>> {
+    let mut bytes = vec![0_u8; 65536];
+    let len = rustix::fs::getxattr(path, name, &mut bytes[..]).with_context(|| path.display().to_string())?;
+    bytes.truncate(len);
+    Ok(bytes)
+}
+
 /// The names of a file's attributes.
-fn attributes(path: &Path) -> Result<Vec<String>> {
+pub fn attributes(path: &Path) -> Result<Vec<String>> {
     let mut names = vec![0_u8; 65536];
     let len = rustix::fs::listxattr(path, &mut names[..]).with_context(|| path.display().to_string())?;
     let names = names[..len].split(|byte| *byte == 0).filter(|name| !name.is_empty());
@@ -117,30 +156,53 @@ pub struct Client<'a> {
 }
 
 impl Client<'_> {
-    /// Writes a file and its streams.
-    pub fn write(&self, share: &str, file: &str, content: &Content) -> Result<()> {
+    /// Writes files and folders with their streams.
+    pub fn write(&self, share: &str, items: &[Item]) -> Result<()> {
         let local = self.local(share)?;
-        fs::write(local.join("data"), b"data")?;
-        let mut commands = format!("put data {file}");
-        for (number, (name, value)) in content.streams().into_iter().enumerate() {
-            fs::write(local.join(format!("in{number}")), value)?;
-            commands.push_str(&format!("; put in{number} \"{file}:{name}\""));
+        let mut commands = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            match &item.data {
+                Data::File(data) => {
+                    fs::write(local.join(format!("in{at}")), data)?;
+                    commands.push(format!("put in{at} \"{}\"", item.name));
+                }
+                Data::Folder => commands.push(format!("mkdir \"{}\"", item.name)),
+                Data::Kept => {}
+            }
+            for (number, (name, value)) in item.streams.iter().enumerate() {
+                fs::write(local.join(format!("in{at}-{number}")), value)?;
+                commands.push(format!("put in{at}-{number} \"{}:{name}\"", item.name));
+            }
         }
         self.run(share, &local, &commands)
     }
 
-    /// The streams of a file, in the order of `like`.
-    pub fn read(&self, share: &str, file: &str, like: &Content) -> Result<Vec<Vec<u8>>> {
+    /// Whether files and folders are there with exactly these data and streams.
+    pub fn check(&self, share: &str, items: &[Item]) -> Result<()> {
         let local = self.local(share)?;
-        let mut commands = String::new();
-        let count = like.streams().len();
-        for (number, (name, _)) in like.streams().into_iter().enumerate() {
-            let _ = fs::remove_file(local.join(format!("out{number}"))); // there may be none
-            commands.push_str(&format!("get \"{file}:{name}\" out{number}; "));
+        let (mut commands, mut expected) = (Vec::new(), Vec::new());
+        for item in items {
+            let data = match &item.data {
+                Data::File(data) => Some((item.name.clone(), data)),
+                Data::Folder | Data::Kept => None,
+            };
+            let streams = item.streams.iter().map(|(name, value)| (format!("{}:{name}", item.name), value));
+            for (name, value) in data.into_iter().chain(streams) {
+                let out = local.join(format!("out{}", expected.len()));
+                let _ = fs::remove_file(&out); // there may be none
+                commands.push(format!("get \"{name}\" out{}", expected.len()));
+                expected.push((name, value, out));
+            }
         }
-        self.run(share, &local, &commands)?;
-        let read = |number| fs::read(local.join(format!("out{number}")));
-        Ok((0..count).map(read).collect::<std::io::Result<_>>()?)
+        let run = self.run(share, &local, &commands);
+        for (name, value, out) in expected {
+            let Ok(found) = fs::read(&out) else {
+                run?;
+                anyhow::bail!("{name} is not there");
+            };
+            ensure!(found == *value, "{name} is {}, not {}", short(&found), short(value));
+        }
+        run
     }
 
     fn local(&self, share: &str) -> Result<PathBuf> {
@@ -149,15 +211,29 @@ impl Client<'_> {
         Ok(local)
     }
 
-    fn run(&self, share: &str, local: &Path, commands: &str) -> Result<()> {
+    fn run(&self, share: &str, local: &Path, commands: &[String]) -> Result<()> {
         let (unc, login) = (format!("//127.0.0.1/{share}"), format!("{}%{}", ADA.name, ADA.password));
-        let (configuration, commands) =
-            (self.place.configuration.to_string_lossy(), format!("lcd {}; {commands}", local.display()));
+        let (configuration, commands) = (
+            self.place.configuration.to_string_lossy(),
+            format!("lcd {}; {}", local.display(), commands.join("; ")),
+        );
         let args = [&*unc, "-s", &configuration, "-p", &self.port, "-U", &login, "-c", &commands];
         let output = process::output("smbclient", &args, LIMIT)?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
-        ensure!(output.status.success() && !text.contains("NT_STATUS_"), "{commands}: {}", text.trim());
+        let is_known = |line: &&str| line.contains("NT_STATUS_OBJECT_NAME_COLLISION"); // the folder is there
+        let failed = text.lines().find(|line| line.contains("NT_STATUS_") && !is_known(line));
+        ensure!(failed.is_none(), "{share}: {}", failed.unwrap_or_default());
+        ensure!(
+            output.status.success() || text.lines().any(|line| is_known(&line)),
+            "{share}: {}",
+            text.trim()
+        );
         Ok(())
     }
+}
+
+/// The beginning of a value, and its length.
+fn short(value: &[u8]) -> String {
+    format!("{} bytes {}", value.len(), value[..value.len().min(80)].escape_ascii())
 }
