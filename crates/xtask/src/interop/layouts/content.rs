@@ -41,14 +41,14 @@ pub enum Amount {
 }
 
 impl Amount {
-    pub fn old(self, name: &str) -> Item {
+    pub fn older(self, name: &str) -> Item {
         match self {
             Self::Little => item(name, b"TEXTttxt", 7, "Holiday", b"plain".to_vec()),
             Self::Much => item(name, b"TEXTttxt", 60_000, "Holiday", vec![b'p'; 50_000]),
         }
     }
 
-    pub fn new(self, name: &str) -> Item {
+    pub fn newer(self, name: &str) -> Item {
         match self {
             Self::Little => item(name, b"JPEGogle", 200, "Work", b"plain, and longer".to_vec()),
             Self::Much => item(name, b"JPEGogle", 20_000, "Work", vec![b'q'; 60_000]),
@@ -57,7 +57,7 @@ impl Amount {
 
     /// What is beside a folder: it has no resource fork.
     pub fn folder(self, name: &str) -> Item {
-        let mut item = Self::Little.old(name);
+        let mut item = Self::Little.older(name);
         item.streams.retain(|(name, _)| name != "AFP_Resource");
         Item { data: Data::Folder, ..item }
     }

@@ -199,7 +199,7 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
         outcomes.run(&name("adopt finds it"), &[], || moving::survey(&place, layout));
         let mut items = made_by_smbd(amount);
         items.retain(|item| item.name != ODD); // the other settings may see another name
-        items.push(amount.new(NEW));
+        items.push(amount.newer(NEW));
         items.extend(share_of(&macs, number).filter(|item| is_told(layout, item)).map(changed));
         outcomes.run(&name("smbd reads what is converted, and all comes back"), &[], || {
             let converted = place.converted(layout.name);
@@ -218,9 +218,12 @@ const ODD: &str = "odd\u{f022}name";
 const FOLDER: &str = "folder";
 
 fn made_by_smbd(amount: Amount) -> Vec<Item> {
-    let files = [OLD, CHANGED, ODD].map(|name| amount.old(name));
+    let files = [OLD, CHANGED, ODD].map(|name| amount.older(name));
     files.into_iter().chain([amount.folder(FOLDER)]).collect()
 }
+
+/// Makes a check of this name.
+type Check<'a> = dyn FnMut(&str, &dyn Fn() -> Result<()>) + 'a;
 
 /// This server and smbd, on what the other has written.
 fn read_and_write(
@@ -228,10 +231,10 @@ fn read_and_write(
     layout: &Layout,
     amount: Amount,
     (smbd, ours): (u16, u16),
-    check: &mut dyn FnMut(&str, &dyn Fn() -> Result<()>),
+    check: &mut Check<'_>,
 ) {
     let (theirs, ours) = (place.client(smbd), place.client(ours));
-    let (old, new) = (amount.old(CHANGED), amount.new(CHANGED));
+    let (old, new) = (amount.older(CHANGED), amount.newer(CHANGED));
     let (odd, plain): (Vec<Item>, Vec<Item>) =
         made_by_smbd(amount).into_iter().partition(|item| item.name == ODD);
     check("reads what smbd wrote", &|| ours.check(layout.name, &plain));
@@ -242,8 +245,8 @@ fn read_and_write(
         theirs.check(layout.name, std::slice::from_ref(&new))
     });
     check("smbd reads what is new", &|| {
-        ours.write(layout.name, &[amount.new(NEW)])?;
-        theirs.check(layout.name, &[amount.new(NEW)])
+        ours.write(layout.name, &[amount.newer(NEW)])?;
+        theirs.check(layout.name, &[amount.newer(NEW)])
     });
     for file in [CHANGED, NEW] {
         check(&format!("the {file} file has smbd's attributes"), &|| place.has_layout(layout, file));

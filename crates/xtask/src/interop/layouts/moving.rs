@@ -18,8 +18,11 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// The folders that this server has for itself.
 const OWN: &str = ".fourfold";
 
-/// All that is on the disk below a folder: of each path the bytes and the attributes for users.
-type Snapshot = BTreeMap<PathBuf, (Option<Vec<u8>>, BTreeMap<OsString, Vec<u8>>)>;
+/// The bytes of a file and its attributes for users.
+type Stored = (Option<Vec<u8>>, BTreeMap<OsString, Vec<u8>>);
+
+/// All that is on the disk below a folder, by path.
+type Snapshot = BTreeMap<PathBuf, Stored>;
 
 /// Finds the layout, no damage and no copies that differ.
 pub fn survey(place: &Place, layout: &Layout) -> Result<()> {
@@ -53,7 +56,7 @@ pub fn convert_and_undo(place: &Place, layout: &Layout, read: impl FnOnce() -> R
     let after = snapshot(Path::new(&share))?;
     for path in before.keys().chain(after.keys()) {
         let (was, is) = (before.get(path), after.get(path));
-        let parts = |of: Option<&(Option<Vec<u8>>, BTreeMap<OsString, Vec<u8>>)>| {
+        let parts = |of: Option<&Stored>| {
             of.map(|(bytes, values)| {
                 (bytes.as_ref().map(Vec::len), values.keys().cloned().collect::<Vec<_>>())
             })
