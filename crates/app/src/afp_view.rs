@@ -170,6 +170,7 @@ impl Told {
             password: share.afp_password,
             hide: share.hide.clone(),
             show: share.show.clone(),
+            links: share.dfs.then(|| self.volumes.namespace().clone()),
         };
         Ok(Share::new(share.flat_name(), (volume, catalogue), uuid, created, options))
     }

@@ -18,6 +18,7 @@ pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
         device_nodes: share.device_nodes,
         hiding,
         shortens_names: !share.nfs_whole_names,
+        links: None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use admin::control::{AlertStatus, LunAnswer, LunRequest, LunStatus, Report};
+use admin::control::{AlertStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRequest, LunStatus, Report};
 use lock::{Mutex, rank};
 use vfs::caches::Entry;
 use web::backups::{BackupState, BackupStatus};
@@ -39,7 +39,8 @@ impl Scrape {
             Ok(LunAnswer::Luns(luns)) => luns,
             _ => Vec::new(), // iSCSI is off
         };
-        webhooks(backups(disks(figures, &luns), &self.backups()), &*self.console)
+        let figures = links(disks(figures, &luns), &held.links);
+        webhooks(backups(figures, &self.backups()), &*self.console)
     }
 
     fn backups(&self) -> Vec<BackupStatus> {
@@ -235,6 +236,33 @@ fn disks(figures: Figures, luns: &[LunStatus]) -> Figures {
             "1: initiators can use it",
             Meaning::Number,
             each(|lun| Some(f64::from(u8::from(lun.served)))),
+        )
+}
+
+fn links(figures: Figures, links: &[LinkStatus]) -> Figures {
+    let each = |value: fn(&LinkTargetStatus) -> Option<f64>| {
+        let all = links.iter().flat_map(|link| link.targets.iter().map(move |target| (link, target)));
+        let labels = |link: &LinkStatus, target: &LinkTargetStatus| {
+            vec![("link", link.path.clone()), ("target", target.url.clone())]
+        };
+        let of =
+            |(link, target): (&LinkStatus, &LinkTargetStatus)| Some((labels(link, target), value(target)?));
+        all.take(MOST).filter_map(of).collect::<Vec<_>>()
+    };
+    let is_up = |target: &LinkTargetStatus| target.up.map(|up| f64::from(u8::from(up)));
+    figures
+        .with("link_target_up", "1: the last check of the target succeeded", Meaning::Number, each(is_up))
+        .with(
+            "link_target_check_seconds",
+            "How long the last check took",
+            Meaning::Number,
+            each(|target| Some(target.took_ms? as f64 / 1000.0)),
+        )
+        .with(
+            "link_target_failures",
+            "Checks of the target that failed",
+            Meaning::Count,
+            each(|target| Some(target.failures as f64)),
         )
 }
 

@@ -33,12 +33,14 @@ mod heartbeat;
 mod here;
 mod iscsi_view;
 mod keeper;
+mod links;
 mod log;
 mod lun;
 mod luns;
 mod manual;
 mod memory;
 mod names;
+mod namespace;
 mod nfs_view;
 mod out;
 mod password;
@@ -105,6 +107,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::User(arguments) => user::run(&arguments),
         cli::Command::Token(arguments) => token::run(&arguments),
         cli::Command::Lun(arguments) => lun::run(&arguments),
+        cli::Command::Namespace(arguments) => namespace::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
         cli::Command::Caches(arguments) => caches::run(&arguments),
         cli::Command::Advise(arguments) => advise::run(&arguments),

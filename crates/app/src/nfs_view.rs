@@ -11,7 +11,7 @@ use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use auth::{LoginGuard, UnixAccounts};
 use conn::{Budget, Limits, Loops, Server, Watchdog};
-use nfs::server::{Company, Export, HandleSecret, InIndex, Places, Portmap, Service, Sockets};
+use nfs::server::{Company, Export, ExportOptions, HandleSecret, InIndex, Places, Portmap, Service, Sockets};
 use tokio::sync::watch;
 
 use crate::bind::Bound;
@@ -192,7 +192,10 @@ impl NfsView {
             name: share.name.clone(),
             tag: identity.tag.0,
             volume: self.volumes.open(share, settings)?,
-            options: exports::options(share),
+            options: ExportOptions {
+                links: share.dfs.then(|| self.volumes.namespace().clone()),
+                ..exports::options(share)
+            },
         })
     }
 }

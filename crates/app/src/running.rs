@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
-    Progress, Report, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, ShareStatus, SlowOperation,
-    Status,
+    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, LinkStatus, ListenerStatus, LunAnswer,
+    LunRequest, Progress, Report, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, ShareStatus,
+    SlowOperation, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -48,6 +48,8 @@ pub(crate) struct Held {
     pub(crate) audit: (u64, u64),
     /// Slow operations.
     pub(crate) slow: u64,
+    /// The links of the namespace.
+    pub(crate) links: Vec<LinkStatus>,
     /// The alerts that are raised, and what else their rules have seen.
     pub(crate) seen: crate::alerts::Seen,
 }

@@ -24,6 +24,7 @@ use crate::cli::Serve;
 use crate::console::Told;
 use crate::iscsi_view::IscsiView;
 use crate::keeper::{self, Keeper};
+use crate::links::Links;
 use crate::memory::Machine;
 use crate::nfs_view::{Found, NfsView};
 use crate::running::{Current, Running, View};
@@ -96,8 +97,8 @@ async fn serve_until_stopped(
     let current = Arc::new(Current { settings, accounts });
 
     let volumes = Volumes::of_server(index, state.path(), &current.settings);
-    let ports = bound.ports();
-    let login_guard = Arc::new(auth::LoginGuard::default());
+    let links = Links::start(&current, state.path(), volumes.namespace().clone());
+    let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
     let (machine, (loops, count)) = (Machine::here(), start_loops(&current.settings.server)?);
     let budget = memory::budget(&current.settings.server, &machine);
     let nfs = NfsView::new(&current, state, volumes.clone(), login_guard.clone(), (budget.clone(), &loops))?;
@@ -116,13 +117,13 @@ async fn serve_until_stopped(
     let wsd = WsdView::start(&current, *state.server_id(), ports);
     let caches = CachesView::new(&current, volumes.clone(), (budget, machine), count, reach);
     tokio::spawn(look_at_memory(caches.clone()));
-    let events = web::Events::default();
+    let (events, looked_at) = (web::Events::default(), (login_guard.clone(), volumes.namespace().clone()));
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
-    let alerts = Alerts::start(&current, state.path().to_owned(), login_guard.clone(), events.clone());
-    let views: [Arc<dyn View>; 7] =
-        [volumes.clone(), nfs.clone(), smb.clone(), afp.clone(), iscsi.clone(), bonjour.clone(), wsd.clone()];
-    let views = views
+    let alerts = Alerts::start(&current, state.path().to_owned(), looked_at, events.clone());
+    let shown: [Arc<dyn View>; 4] = [nfs.clone(), smb.clone(), afp.clone(), iscsi.clone()];
+    let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone()]
         .into_iter()
+        .chain(shown)
         .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone(), alerts])
         .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
         .collect();

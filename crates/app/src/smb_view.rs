@@ -100,6 +100,7 @@ fn config(
         oldest: Dialect::V2_0_2,
         newest: Dialect::V3_1_1,
         session_lifetime: None,
+        namespace: volumes.namespace().clone(),
         listens_on: settings.server.listen.clone(),
         model: here::MODEL.into(),
     })

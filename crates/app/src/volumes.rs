@@ -17,6 +17,7 @@ use admin::control::{
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use lock::{Mutex, rank};
+use namespace::Namespace;
 use vfs::backend::forest::{Forest, Gate, Offer};
 use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
 use vfs::caches::Cache;
@@ -48,6 +49,8 @@ pub(crate) struct Volumes {
     /// The opens, locks and leases of all volumes.
     site: Arc<Site>,
     quotas: Arc<Quotas>,
+    /// Where links of the shares lead clients.
+    namespace: Arc<Namespace>,
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
@@ -144,7 +147,13 @@ impl Volumes {
         let files = KeptFiles::new(privileges::files_to_keep_open());
         let (site, quotas, known) = (Arc::default(), Arc::new(Quotas::new(state)), Mutex::default());
         let (restoring, scrubbing) = (AtomicBool::new(false), AtomicBool::new(false));
-        Arc::new(Self { state: state.into(), index, cache, files, site, quotas, known, restoring, scrubbing })
+        let (state, namespace) = (state.into(), Arc::default());
+        Arc::new(Self { state, index, cache, files, site, quotas, namespace, known, restoring, scrubbing })
+    }
+
+    /// Where links of the shares lead clients.
+    pub(crate) fn namespace(&self) -> &Arc<Namespace> {
+        &self.namespace
     }
 
     /// The cache of listings, of all volumes.

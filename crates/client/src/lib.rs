@@ -5,6 +5,7 @@
 //!                             └► Peer      and metadata: what `fourfold verify-metadata` compares
 //! ```
 
+pub mod check;
 mod error;
 pub mod metadata;
 mod session;

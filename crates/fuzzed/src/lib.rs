@@ -24,6 +24,7 @@ pub mod iscsi_pdu;
 pub mod iscsi_reservations;
 pub mod mac;
 pub mod names;
+pub mod namespace;
 pub mod nfs;
 pub mod replicate;
 pub mod smb_info;
@@ -91,6 +92,7 @@ pub const TARGETS: &[Target] = &[
     ("vfs_acl", acl::stored),
     ("web_connection", web::connection),
     ("web_requests", web::requests),
+    ("namespace_links", namespace::links),
     ("wsd_messages", wsd::messages),
 ];
 

@@ -463,6 +463,8 @@ ranks! {
     SpaceSamples Known,
     /// The throughput of the last day.
     ThroughputHistory Known,
+    /// The links of the namespace, their places, and the health of their targets.
+    Namespace Known,
     /// What was noted of an operation.
     OperationNotes Known,
     /// The thread that writes the audit log.
@@ -479,7 +481,6 @@ ranks! {
     CountingThreads Known,
     /// The operations that a thread has counted.
     CountedOperations Known,
-    // The log, which is written while others may be held.
-    /// The newest lines of the log.
+    /// The newest lines of the log, which is written while others may be held.
     KeptLog Known,
 }

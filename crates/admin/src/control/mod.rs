@@ -20,6 +20,7 @@
 mod caches;
 mod client;
 mod disconnect;
+mod links;
 mod lun;
 mod restore;
 mod scrub;
@@ -35,6 +36,7 @@ pub use client::{
     AskError, ask, caches, disconnect, lun, reload, restore, say, scrub, slowest, snapshots, status,
 };
 pub use disconnect::Disconnect;
+pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};

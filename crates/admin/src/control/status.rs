@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::links::LinkStatus;
 use crate::settings::Protocol;
 
 /// A running server.
@@ -38,6 +39,8 @@ pub struct Status {
     pub locks: Vec<LockStatus>,
     /// Their leases.
     pub leases: Vec<LeaseStatus>,
+    /// The links of the namespace.
+    pub links: Vec<LinkStatus>,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
 }
@@ -66,7 +69,8 @@ impl Severity {
 /// An alert that is raised.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AlertStatus {
-    /// Its kind: `space`, `disk`, `logins`, `backup`, `certificate`, `snapshot`, `replication` or `clock`.
+    /// Its kind: `space`, `disk`, `logins`, `backup`, `certificate`, `snapshot`, `replication`,
+    /// `clock` or `link`.
     pub name: String,
     /// The share, backup or file that it is about; empty: the server.
     pub about: String,

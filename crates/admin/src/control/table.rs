@@ -33,6 +33,7 @@ impl fmt::Display for Status {
             let absent = absent.map(|s| [s.name.clone(), s.path.display().to_string(), s.why.clone()]);
             table(f, "Not served", ["name", "folder", "why"], absent)?;
         }
+        self.links(f)?;
         self.mounts(f)?;
         let sessions = self.sessions.iter().map(|s| {
             let user = s.user.clone().unwrap_or_else(|| "-".into());
@@ -54,6 +55,19 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    fn links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.links.is_empty() {
+            return Ok(());
+        }
+        let targets = self.links.iter().flat_map(|link| {
+            link.targets.iter().map(|target| {
+                let why = link.problem.clone().or_else(|| target.error.clone()).unwrap_or_default();
+                [link.path.clone(), target.url.clone(), target.word().to_owned(), why]
+            })
+        });
+        table(f, "Links", ["path", "target", "", "why"], targets)
+    }
+
     fn mounts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.shares.iter().filter(|share| !share.mounts.is_empty()).try_for_each(|share| {
             writeln!(f)?;

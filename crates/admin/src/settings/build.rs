@@ -11,6 +11,7 @@ use super::effective::{self, Property, Written};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::kind::Port;
+use super::link;
 use super::lun;
 use super::mentions;
 use super::model::{
@@ -99,7 +100,13 @@ fn build(
     sections: Sections,
     findings: &mut Findings,
 ) -> (Settings, Written) {
-    let Sections { server, shares: mut sections_of_shares, users: sections_of_users } = sections;
+    let Sections {
+        server,
+        shares: mut sections_of_shares,
+        users: sections_of_users,
+        links: sections_of_links,
+        sites: sections_of_sites,
+    } = sections;
     let mut server = server.unwrap_or_else(|| Section::empty(Table::Server));
     flags::server(arguments, &mut server, findings);
     check_ports(&server, findings);
@@ -125,12 +132,20 @@ fn build(
         note_nothing_shared(file.as_deref(), findings);
     }
     let users = accounts::all(arguments, &sections_of_users, findings);
+    let from = (arguments.folder.as_path(), file.as_deref());
+    let links = link::all((&sections_of_links, &sections_of_sites), &mut shares, from, findings);
     let shares = shares.into_iter().enumerate();
     let shares = shares.map(|(number, (_, share))| ShareSettings { number, ..share }).collect();
-    let written = Written { server, shares: sections_of_shares, users: sections_of_users };
+    let written = Written {
+        server,
+        shares: sections_of_shares,
+        users: sections_of_users,
+        links: sections_of_links,
+        sites: sections_of_sites,
+    };
     let mentions = mentions::of(&written);
     let (absent, notes) = (Vec::new(), Vec::new());
-    (Settings { file, server: settings, shares, absent, users, mentions, notes }, written)
+    (Settings { file, server: settings, shares, absent, users, links, mentions, notes }, written)
 }
 
 /// The keytab is a file that the server can read.
@@ -204,6 +219,10 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         cache_buffers: server.number("cache-buffers"),
         transfer_memory: server.number("transfer-memory"),
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),
+        link_check_interval: server
+            .number("link-check-interval")
+            .filter(|milliseconds| *milliseconds > 0)
+            .map(Duration::from_millis),
         grace_period: Duration::from_secs(server.number("grace-period").unwrap_or_default()),
     }
 }

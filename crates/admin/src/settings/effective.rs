@@ -16,6 +16,8 @@ pub(super) struct Written {
     /// One section for each share, in their order.
     pub(super) shares: Vec<Section>,
     pub(super) users: Vec<Section>,
+    pub(super) links: Vec<Section>,
+    pub(super) sites: Vec<Section>,
 }
 
 /// A setting of a share, or of the server, as it counts.
@@ -141,6 +143,8 @@ pub(super) fn text(settings: &Settings, written: &Written, privileged: bool) -> 
             lines.0.push(("# its password is given for this run".into(), String::new()));
         }
     }
+    written.links.iter().for_each(|link| lines.table(Table::Link, link, |_| None));
+    written.sites.iter().for_each(|site| lines.table(Table::Site, site, |_| None));
     lines.aligned()
 }
 

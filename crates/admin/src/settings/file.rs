@@ -24,6 +24,8 @@ pub(super) struct Sections {
     pub(super) server: Option<Section>,
     pub(super) shares: Vec<Section>,
     pub(super) users: Vec<Section>,
+    pub(super) links: Vec<Section>,
+    pub(super) sites: Vec<Section>,
 }
 
 impl Source {
@@ -87,6 +89,8 @@ pub(super) fn read(source: &Source, findings: &mut Findings) -> Sections {
             "server" => sections.server = file.server(item, &place),
             "share" => sections.shares = file.tables(Table::Share, item, &place),
             "user" => sections.users = file.tables(Table::User, item, &place),
+            "link" => sections.links = file.tables(Table::Link, item, &place),
+            "site" => sections.sites = file.tables(Table::Site, item, &place),
             other => file.unknown_at_top(other, &place),
         }
     }
@@ -199,7 +203,7 @@ impl File<'_> {
 
     fn unknown_at_top(&mut self, key: &str, place: &Place) {
         let header = SETTINGS.iter().find(|s| s.key == key).map(|s| s.table.header());
-        let near = suggest::nearest(key, ["server", "share", "user"]);
+        let near = suggest::nearest(key, ["server", "share", "user", "link", "site"]);
         let near = near.and_then(|n| Table::ALL.into_iter().find(|t| t.name() == n)).map(Table::header);
         let (what, instead) = match (header, near) {
             (Some(header), _) => {
@@ -208,7 +212,8 @@ impl File<'_> {
             (None, Some(header)) => (format!("there is no table `{key}`"), format!("write `{header}`")),
             (None, None) => (
                 format!("there is no table `{key}`"),
-                "the tables are `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]` and `[[user]]`"
+                "the tables are `[server]`, `[[share]]`, `[[share.client]]`, `[[share.lun]]`, `[[user]]`, `[[link]]` and \
+                 `[[site]]`"
                     .into(),
             ),
         };

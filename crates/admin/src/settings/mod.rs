@@ -19,6 +19,7 @@ mod file;
 mod flags;
 mod folder;
 mod kind;
+mod link;
 mod lun;
 mod mentions;
 mod model;

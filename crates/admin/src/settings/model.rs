@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
+use namespace::Table;
 use serde::{Deserialize, Serialize};
 
 use super::api::ApiSettings;
@@ -30,6 +31,8 @@ pub struct Settings {
     pub absent: Vec<ShareSettings>,
     /// `[[user]]` and `--user`.
     pub users: Vec<UserSettings>,
+    /// `[[link]]` and `[[site]]`.
+    pub links: Table,
     /// The accounts and groups that the settings file names.
     pub mentions: Vec<Mention>,
     /// Notes about accepted settings.
@@ -102,6 +105,8 @@ pub struct ServerSettings {
     pub transfer_memory: Option<u64>,
     /// Event loops that serve connections; `None` means one per processor.
     pub threads: Option<usize>,
+    /// How often the targets of links are checked; `None`: never.
+    pub link_check_interval: Option<Duration>,
     /// How long after a start clients may only reclaim earlier locks.
     pub grace_period: Duration,
 }
@@ -318,7 +323,7 @@ pub struct ShareSettings {
     pub safe_save: bool,
     /// A local program that opens a file waits until clients have given back what they cache of it.
     pub local_recall: bool,
-    /// Its links of the form `msdfs:` lead clients of SMB to other servers.
+    /// Its links of the form `msdfs:` lead clients to other servers: `dfs` is set, or `[[link]]` has some in it.
     pub dfs: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,

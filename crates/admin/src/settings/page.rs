@@ -77,6 +77,12 @@ fn about(table: Table) -> &'static str {
             "An account, in addition to those made with `fourfold user add`, or what to change about one of them. \
              Stands once for each."
         }
+        Table::Link => {
+            "A place in a share that leads clients to other servers. Stands once for each. [The namespace](namespace.md) has more."
+        }
+        Table::Site => {
+            "Clients and servers that are near each other: clients prefer the targets of links there. Stands once for each."
+        }
     }
 }
 

@@ -16,11 +16,16 @@ pub enum Table {
     Lun,
     /// `[[user]]`.
     User,
+    /// `[[link]]`.
+    Link,
+    /// `[[site]]`.
+    Site,
 }
 
 impl Table {
     /// All tables, in the order of the documentation.
-    pub const ALL: [Self; 5] = [Self::Server, Self::Share, Self::Client, Self::Lun, Self::User];
+    pub const ALL: [Self; 7] =
+        [Self::Server, Self::Share, Self::Client, Self::Lun, Self::User, Self::Link, Self::Site];
 
     /// The dotted name.
     #[must_use]
@@ -31,6 +36,8 @@ impl Table {
             Self::Client => "share.client",
             Self::Lun => "share.lun",
             Self::User => "user",
+            Self::Link => "link",
+            Self::Site => "site",
         }
     }
 

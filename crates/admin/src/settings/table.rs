@@ -1,5 +1,6 @@
 //! The table of all settings. Its parts are in files of their own, one for what belongs together.
 
+mod link;
 mod server;
 mod share;
 mod user;
@@ -7,7 +8,7 @@ mod user;
 use super::setting::Setting;
 
 /// The parts, in the order of the documentation.
-const PARTS: [&[Setting]; 3] = [server::SERVER, share::SHARE, user::USER];
+const PARTS: [&[Setting]; 4] = [server::SERVER, share::SHARE, user::USER, link::LINK];
 
 /// Every setting, in the order of the documentation.
 pub static SETTINGS: &[Setting] = &JOINED;

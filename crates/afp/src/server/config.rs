@@ -2,6 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
+use namespace::Namespace;
 use vfs::names::{Folding, Hiding};
 use vfs::{Time, Volume};
 
@@ -161,6 +162,8 @@ pub struct ShareOptions {
     pub hide: Vec<String>,
     /// Names that listings show although `hide`, or the server by default, would leave them out.
     pub show: Vec<String>,
+    /// Where its links lead clients; `None`: they are ordinary symbolic links.
+    pub links: Option<Arc<Namespace>>,
 }
 
 impl Share {

@@ -283,7 +283,7 @@ impl Client {
         let session = self.session();
         let share = session.service.share(|share| share.name == name).unwrap();
         let grant = share.options.policy.grant_to_host([192, 0, 2, 1].into()).unwrap();
-        session.volumes.open(&share, grant).unwrap().id
+        session.volumes.open(&share, grant, None).unwrap().id
     }
 }
 

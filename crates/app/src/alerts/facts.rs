@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use admin::Settings;
+use namespace::{Link, Namespace, Protocol, Target};
 use rustix::time::{ClockId, clock_gettime};
 use vfs::DiskCalls;
 
@@ -36,6 +37,36 @@ pub(crate) struct Facts {
     pub(crate) failures: Vec<Failure>,
     /// The last jump of the clock in seconds, and when it was.
     pub(crate) jump: Option<(i64, Instant)>,
+    /// Links with targets that are down.
+    pub(crate) links: Vec<Broken>,
+}
+
+/// A link with targets that are down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) path: String,
+    /// The targets that are down, each with the reason.
+    pub(crate) down: Vec<(String, String)>,
+    /// Clients of some protocol have no other target.
+    pub(crate) is_cut: bool,
+}
+
+/// The links with targets that are down.
+pub(super) fn links(namespace: &Namespace) -> Vec<Broken> {
+    let broken = |link: Link| {
+        let health = |target: &Target| namespace.health(target).filter(|health| !health.is_up);
+        let is_down = |target: &&Target| health(target).is_some();
+        let down = link
+            .targets
+            .iter()
+            .filter_map(|target| Some((target.to_string(), health(target)?.error.unwrap_or_default())));
+        let mut of_each = Protocol::ALL.into_iter().map(|protocol| {
+            link.targets.iter().filter(move |target| target.protocol == protocol).collect::<Vec<_>>()
+        });
+        let is_cut = of_each.any(|all| !all.is_empty() && all.iter().all(|target| is_down(target)));
+        Broken { path: link.path.clone(), down: down.collect(), is_cut }
+    };
+    namespace.table().links.into_iter().map(broken).filter(|link| !link.down.is_empty()).collect()
 }
 
 /// The space of a share's disk.
@@ -158,6 +189,7 @@ impl Gatherer {
             certificate,
             failures,
             jump,
+            links: Vec::new(),
         }
     }
 

@@ -18,6 +18,7 @@ use admin::ToldSettings;
 use admin::control::{AlertStatus, Severity, Status};
 use auth::LoginGuard;
 use lock::{Mutex, rank};
+use namespace::Namespace;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use vfs::backend::host::as_ourselves;
@@ -50,6 +51,7 @@ pub(crate) struct Alerts {
     state: Mutex<State, rank::RaisedAlerts>,
     sender: Sender,
     logins: Arc<LoginGuard>,
+    namespace: Arc<Namespace>,
     events: web::Events,
     folder: PathBuf,
 }
@@ -65,12 +67,18 @@ impl Alerts {
     pub(crate) fn start(
         current: &Arc<Current>,
         folder: PathBuf,
-        logins: Arc<LoginGuard>,
+        (logins, namespace): (Arc<LoginGuard>, Arc<Namespace>),
         events: web::Events,
     ) -> Arc<Self> {
         let state = State { current: current.clone(), raised: Raised::default(), facts: Arc::default() };
-        let alerts =
-            Arc::new(Self { state: Mutex::new(state), sender: Sender::start(), logins, events, folder });
+        let alerts = Arc::new(Self {
+            state: Mutex::new(state),
+            sender: Sender::start(),
+            logins,
+            namespace,
+            events,
+            folder,
+        });
         tokio::spawn(look(Arc::downgrade(&alerts)));
         alerts
     }
@@ -141,7 +149,8 @@ async fn look(alerts: std::sync::Weak<Alerts>) {
             measuring = None;
             measured = ended.unwrap_or(measured); // a panic there was logged
         }
-        let facts = gatherer.gather(&measured, alerts.logins.log.failed(), clock.look());
+        let mut facts = gatherer.gather(&measured, alerts.logins.log.failed(), clock.look());
+        facts.links = facts::links(&alerts.namespace);
         alerts.judge(facts, SystemTime::now());
     }
 }

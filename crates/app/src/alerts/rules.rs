@@ -6,7 +6,7 @@ use admin::ToldSettings;
 use admin::control::Severity;
 use admin::settings::units::format_size;
 
-use super::facts::{Backup, Facts, Space, Stuck};
+use super::facts::{Backup, Broken, Facts, Space, Stuck};
 use super::raised::{Condition, Raised};
 use crate::keeper::{Failure, Kept};
 
@@ -27,8 +27,15 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &Raised) ->
     let disks = facts.stuck.iter().filter_map(stuck_disk);
     let backups = facts.backups.iter().filter_map(|backup| overdue(backup, told.backup?));
     let failures = facts.failures.iter().map(failed);
+    let links = facts.links.iter().map(broken);
     let single = [logins(facts, raised), certificate(facts), clock(facts)];
-    space.chain(disks).chain(backups).chain(failures).chain(single.into_iter().flatten()).collect()
+    space
+        .chain(disks)
+        .chain(backups)
+        .chain(failures)
+        .chain(links)
+        .chain(single.into_iter().flatten())
+        .collect()
 }
 
 fn low_space(space: &Space, told: &ToldSettings, raised: &Raised) -> Option<Condition> {
@@ -122,6 +129,21 @@ fn failed(failure: &Failure) -> Condition {
     Condition { name, about: share.clone(), severity: Severity::Warning, text }
 }
 
+fn broken(link: &Broken) -> Condition {
+    let down = link.down.iter().map(|(url, why)| format!("{url} ({why})"));
+    let left = match link.is_cut {
+        true => "Clients of a protocol have no target left",
+        false => "Clients are led to the others",
+    };
+    let text = format!(
+        "Targets of the link are down: {}. {left}. `fourfold namespace test {}` tries them again now.",
+        down.collect::<Vec<_>>().join(", "),
+        link.path
+    );
+    let severity = if link.is_cut { Severity::Critical } else { Severity::Warning };
+    Condition { name: "link", about: link.path.clone(), severity, text }
+}
+
 fn clock(facts: &Facts) -> Option<Condition> {
     let (seconds, at) = facts.jump?;
     let (by, way) = (seconds.unsigned_abs(), if seconds < 0 { "back" } else { "forward" });
@@ -203,6 +225,17 @@ mod tests {
         raised.update(conditions(&facts(30), &told(), &raised), SystemTime::UNIX_EPOCH);
         assert_eq!(found(&facts(10), &raised), [("logins", Severity::Warning)]);
         assert_eq!(found(&facts(9), &raised), []);
+    }
+
+    #[test]
+    fn a_link_is_critical_when_clients_of_a_protocol_have_no_target() {
+        let down = vec![("smb://a/b".to_owned(), "no answer within 2 s".to_owned())];
+        let facts = |is_cut| {
+            let link = Broken { path: "studio/archive".into(), down: down.clone(), is_cut };
+            Facts { links: vec![link], ..Facts::default() }
+        };
+        assert_eq!(found(&facts(false), &Raised::default()), [("link", Severity::Warning)]);
+        assert_eq!(found(&facts(true), &Raised::default()), [("link", Severity::Critical)]);
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod explain;
 mod fork;
 mod lun;
 mod names;
+mod namespace;
 mod pool;
 mod replicate;
 mod scrub;
@@ -38,6 +39,7 @@ pub(crate) use explain::Explain;
 pub(crate) use fork::{Fork as ForkCommand, Form, Pack, Unpack};
 pub(crate) use lun::{Create, Lun, LunSnapshot};
 pub(crate) use names::Names;
+pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, Mounted, Namespace, TestLinks};
 pub(crate) use pool::Pool;
 pub(crate) use replicate::Replicate;
 pub(crate) use scrub::Scrub;
@@ -149,6 +151,9 @@ Exit codes:
     /// Make, change, remove, clone and list LUNs: disks for iSCSI
     #[command(subcommand)]
     Lun(Lun),
+    /// List, test and explain links to other servers
+    #[command(subcommand)]
+    Namespace(Namespace),
     /// Show what a running server is doing
     #[command(after_help = "Examples:
   fourfold status                            the server of this folder, or, for root, of this machine
@@ -399,8 +404,9 @@ mod tests {
     fn every_command_has_examples() {
         let mut command = command();
         let of = |command: &mut clap::Command, name| command.find_subcommand_mut(name).unwrap().clone();
-        let mut groups =
-            ["user", "lun", "pool", "snapshot", "caches", "fork"].map(|name| of(&mut command, name)).to_vec();
+        let mut groups = ["user", "lun", "pool", "snapshot", "caches", "fork", "namespace"]
+            .map(|name| of(&mut command, name))
+            .to_vec();
         groups.push(of(&mut of(&mut command, "lun"), "snapshot"));
         let mut commands: Vec<clap::Command> = command.get_subcommands().cloned().collect();
         commands.extend(groups.iter().flat_map(clap::Command::get_subcommands).cloned());

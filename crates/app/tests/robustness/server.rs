@@ -172,7 +172,8 @@ impl Server {
         let mut child = program
             .arg("serve")
             .args(words)
-            .args(["--listen", "127.0.0.1", "--portmap-port", "off"])
+            .args(if words.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1"] })
+            .args(["--portmap-port", "off"])
             .args(if words.contains(&"--smb-port") { &[][..] } else { &["--smb-port", "off"] })
             .args(if words.contains(&"--afp-port") { &[][..] } else { &["--afp-port", "off"] })
             .args(if words.contains(&"--iscsi-port") { &[][..] } else { &["--iscsi-port", "off"] })

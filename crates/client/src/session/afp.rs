@@ -19,6 +19,8 @@ use crate::{Error, Result, Target};
 const VERSIONS: [&str; 4] = ["AFP3.4", "AFP3.3", "AFP3.2", "AFP3.1"];
 /// Entries of one answer to a listing, as many as a Mac asks for.
 const LIST_COUNT: u16 = 2000;
+/// Entries of a listing that is only tried.
+const GLANCE_COUNT: u16 = 16;
 /// The most bytes of one answer to a listing.
 const LIST_BYTES: u32 = 128 << 10;
 /// Bytes of a request besides its data.
@@ -108,6 +110,40 @@ impl Afp {
 
     fn path(&self, path: &str) -> String {
         format!("{}{}", self.base, path.replace('/', "\0")).trim_end_matches('\0').to_owned()
+    }
+
+    /// Some entries of a folder from one on; returns their number.
+    fn entries(&mut self, folder: &str, start: u32, count: u16) -> Result<usize> {
+        let (name, volume) = (self.path(folder), self.volume);
+        let request = Enumerate {
+            place: Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) },
+            files: LISTED,
+            folders: DirBitmap(LISTED.0 & DirBitmap::all().bits())
+                .difference(DirBitmap::OFFSPRING_COUNT | DirBitmap::ACCESS_RIGHTS),
+            count,
+            start,
+            max_reply: LIST_BYTES,
+        };
+        let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(Form::Ext2, w));
+        let answer = answer.map_err(|error| self.said(error, folder))?;
+        match answer.code() {
+            ResultCode::NO_ERROR => {}
+            ResultCode::OBJECT_NOT_FOUND => return Ok(0),
+            code => return Err(self.said(AfpError::Refused(code), folder)),
+        }
+        let reply = Reply::decode(&mut Reader::new(&answer.payload)).map_err(malformed)?;
+        let mut count = 0;
+        for entry in Form::Ext2.framing().entries(reply.entries) {
+            entry.map_err(malformed)?;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Opens a session of DSI only.
+    pub(super) fn greet(target: &Target, reach: &Reach) -> Result<()> {
+        let client = Client::open(Socket::connect(&target.address(), reach)?);
+        client.map(drop).map_err(|error| said(error, reach.seconds()))
     }
 
     fn said(&self, error: AfpError, path: &str) -> Error {
@@ -239,36 +275,17 @@ impl Session for Afp {
     }
 
     fn list(&mut self, folder: &str) -> Result<usize> {
-        let (name, volume) = (self.path(folder), self.volume);
         let (mut start, mut total) = (1, 0);
         loop {
-            let request = Enumerate {
-                place: Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) },
-                files: LISTED,
-                folders: DirBitmap(LISTED.0 & DirBitmap::all().bits())
-                    .difference(DirBitmap::OFFSPRING_COUNT | DirBitmap::ACCESS_RIGHTS),
-                count: LIST_COUNT,
-                start,
-                max_reply: LIST_BYTES,
-            };
-            let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(Form::Ext2, w));
-            let answer = answer.map_err(|error| self.said(error, folder))?;
-            match answer.code() {
-                ResultCode::NO_ERROR => {}
-                ResultCode::OBJECT_NOT_FOUND => return Ok(total),
-                code => return Err(self.said(AfpError::Refused(code), folder)),
+            match self.entries(folder, start, LIST_COUNT)? {
+                0 => return Ok(total),
+                count => (start, total) = (start + count as u32, total + count),
             }
-            let reply = Reply::decode(&mut Reader::new(&answer.payload)).map_err(malformed)?;
-            let mut count = 0;
-            for entry in Form::Ext2.framing().entries(reply.entries) {
-                entry.map_err(malformed)?;
-                count += 1;
-            }
-            if count == 0 {
-                return Ok(total);
-            }
-            (start, total) = (start + count as u32, total + count);
         }
+    }
+
+    fn glance(&mut self) -> Result<()> {
+        self.entries("", 1, GLANCE_COUNT).map(drop)
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {

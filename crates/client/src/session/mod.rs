@@ -157,6 +157,14 @@ pub trait Session: Send {
     /// Lists a folder with the attributes that a file browser shows; returns the number of entries.
     fn list(&mut self, folder: &str) -> Result<usize>;
 
+    /// Lists the first entries of the folder of the target.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
+    fn glance(&mut self) -> Result<()> {
+        self.list("").map(drop)
+    }
+
     /// The length of a file.
     fn stat(&mut self, path: &str) -> Result<u64>;
 
@@ -228,6 +236,19 @@ impl Connector {
                 return Err(Error::Address("write a URL of smb, afp or nfs".into()));
             }
         })
+    }
+
+    /// Connects and lets the server answer, without a login.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or does not answer.
+    pub fn greet(&self) -> Result<()> {
+        let (target, reach) = (&self.target, &self.reach);
+        match target.protocol {
+            Protocol::Smb => smb::Smb::greet(target, reach),
+            Protocol::Afp => afp::Afp::greet(target, reach),
+            _ => self.connect(0).map(drop), // they have no logins, or none before the first answer
+        }
     }
 
     /// What sessions are opened with.

@@ -29,6 +29,8 @@ const NFS: (u32, u32) = (100_003, 3);
 const NO_MAPPER: &str = "locking on a server whose port mapper cannot be reached";
 /// The most bytes of one answer to a listing.
 const LIST_BYTES: u32 = 64 << 10;
+/// The same of one that is only tried.
+const GLANCE_BYTES: u32 = 8 << 10;
 /// The most answers to a listing.
 const MAX_PAGES: usize = 1_000_000;
 /// The most folders whose handles are remembered.
@@ -355,6 +357,17 @@ impl Session for Nfs {
             }
         }
         Err(Error::Other("a listing without an end".into()))
+    }
+
+    fn glance(&mut self) -> Result<()> {
+        let dir = Opaque::new(&self.root[..]);
+        let (cookie, verifier) = (0, Verifier::default());
+        let request =
+            readdirplus::Request { dir, cookie, verifier, dircount: GLANCE_BYTES, maxcount: GLANCE_BYTES };
+        let answer = self.rpc.call(NFS, procedure::READDIRPLUS, &request)?;
+        let page: readdirplus::ResOk<'_> = ok::<_, Option<Fattr3>>(&answer, "the folder")?;
+        drop(page);
+        Ok(())
     }
 
     /// LOOKUP and GETATTR, as a client without a cache sends them.

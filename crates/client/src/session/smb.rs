@@ -24,7 +24,7 @@ use ::smb::wire::{
 };
 use wire::Writer;
 
-use answers::{malformed, read_answer, refused};
+use answers::{malformed, read_answer, refused, said};
 
 pub(super) use answers::decode_answer;
 
@@ -98,7 +98,8 @@ impl Smb {
             Err(::smb::client::Error::Refused(status)) => return Err(Error::Login(format!("{status:?}"))),
             Err(error) => return Err(said(&client, error)),
         };
-        let is_user = !session.flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
+        let is_marked = session.flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
+        let is_user = !target.user.is_empty() && !is_marked;
         let base = target.path.replace('/', "\\");
         let mut smb = Self {
             signed: is_user && agreed.security_mode.contains(SecurityMode::SIGNING_REQUIRED),
@@ -114,6 +115,13 @@ impl Smb {
         };
         smb.connect_tree(target, is_user)?;
         Ok(smb)
+    }
+
+    /// NEGOTIATE only.
+    pub(super) fn greet(target: &Target, reach: &Reach) -> Result<()> {
+        let mut client = Client::new(Blocking(Socket::connect(&target.address(), reach)?));
+        let agreed = ready(client.negotiate(&offer()?)).map(drop);
+        agreed.map_err(|error| said(&client, error))
     }
 
     /// TREE_CONNECT. A 3.1.1 client signs it always, MS-SMB2 3.3.5.7.
@@ -374,11 +382,7 @@ impl Session for Smb {
     }
 
     fn list(&mut self, folder: &str) -> Result<usize> {
-        let change = |request: &mut create::Request<'_>| {
-            (request.disposition, request.options) = (Disposition::OPEN, Options::DIRECTORY_FILE);
-            request.desired_access = AccessMask::FILE_READ.0;
-        };
-        self.with(folder, change, |smb, file| {
+        self.with(folder, to_list, |smb, file| {
             let (mut count, mut flags) = (0, ListFlags::RESTART_SCANS);
             while let Some(page) = smb.next_page(file, flags)? {
                 let entries = directory::decode(Form::IdBoth, &page).map_err(malformed)?;
@@ -388,6 +392,10 @@ impl Session for Smb {
             }
             Ok(count)
         })
+    }
+
+    fn glance(&mut self) -> Result<()> {
+        self.with("", to_list, |smb, file| smb.next_page(file, ListFlags::RESTART_SCANS).map(drop))
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {
@@ -480,12 +488,10 @@ fn offer() -> Result<Offer> {
     })
 }
 
-fn said(client: &Client<Blocking>, error: ::smb::client::Error) -> Error {
-    match error {
-        ::smb::client::Error::Connection(error) => client.link.0.failed(&error),
-        ::smb::client::Error::Refused(status) => refused(status, ""),
-        other => Error::Other(other.to_string()),
-    }
+/// Makes it an open of a folder to be listed.
+fn to_list(request: &mut create::Request<'_>) {
+    (request.disposition, request.options) = (Disposition::OPEN, Options::DIRECTORY_FILE);
+    request.desired_access = AccessMask::FILE_READ.0;
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use auth::FileProtocol;
 use ipnet::IpNet;
+use namespace::Namespace;
 use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
 use vfs::{Caller, Volume};
@@ -104,12 +105,14 @@ pub struct ExportOptions {
     pub hiding: Arc<Hiding>,
     /// Listings show names of more than 255 bytes as local programs see them.
     pub shortens_names: bool,
+    /// Where its links lead clients of version 4; `None`: they are ordinary symbolic links.
+    pub links: Option<Arc<Namespace>>,
 }
 
 impl Default for ExportOptions {
     fn default() -> Self {
         let rules = vec![Rule::everybody()];
-        Self { rules, device_nodes: false, hiding: Arc::default(), shortens_names: true }
+        Self { rules, device_nodes: false, hiding: Arc::default(), shortens_names: true, links: None }
     }
 }
 

@@ -107,7 +107,9 @@ impl<L: Link> Client<L> {
             SetUp::Again(_) => return self.sessions.get(&id).cloned().ok_or(Error::Unproven),
         };
         session.flags = Response::decode(&answer.message)?.flags;
-        let is_account = !session.flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
+        // smbd does not mark the session of an anonymous login, which has no key that proves anything.
+        let is_account =
+            !who.user.is_empty() && !session.flags.intersects(SessionFlags::IS_GUEST | SessionFlags::IS_NULL);
         if is_account && !(answer.proof == Proof::Unknown && session.signer.verify(&answer.message)) {
             return Err(Error::Unproven);
         }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use auth::kerberos::Kerberos;
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
+use namespace::Namespace;
 use vfs::Volume;
 use vfs::names::Folding;
 
@@ -99,6 +100,8 @@ pub struct Config {
     pub newest: Dialect,
     /// How long a login lasts; `None` is until the session ends.
     pub session_lifetime: Option<Duration>,
+    /// Where links lead clients. All protocols share it, and it outlives a change of settings.
+    pub namespace: Arc<Namespace>,
     /// The addresses that the server listens on. Empty: all addresses of the host.
     pub listens_on: Vec<IpAddr>,
     /// What icon a Mac shows for this server.
@@ -124,6 +127,7 @@ impl Config {
             oldest: Dialect::V2_0_2,
             newest: Dialect::V3_1_1,
             session_lifetime: None,
+            namespace: Arc::default(),
             listens_on: Vec::new(),
             model: "MacSamba".into(),
         }

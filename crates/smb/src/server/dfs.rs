@@ -1,9 +1,10 @@
 //! Namespaces, MS-DFSC: links of a share that lead clients to other servers.
 //!
-//! A link is a symbolic link on the host whose text is `msdfs:SERVER\SHARE\FOLDER`, with further targets after commas. Samba
-//! keeps its links so, too. Clients do not follow it as a link: they ask where the path is (DFS_GET_REFERRALS), as soon as
-//! a CREATE is refused with PATH_NOT_COVERED.
+//! A link is a symbolic link on the host whose text names its targets: the crate `namespace` has the form, and the order of
+//! the targets. Clients do not follow it as a link: they ask where the path is (DFS_GET_REFERRALS), as soon as a CREATE is
+//! refused with PATH_NOT_COVERED.
 
+use ::namespace::{Client, Protocol, Referral};
 use vfs::backend::Found;
 use vfs::{Caller, Error, Kind, Volume};
 
@@ -13,37 +14,18 @@ use super::config::{Share, ShareKind};
 use super::context::Context;
 use super::files::create::Path;
 use crate::wire::Status;
-use crate::wire::fsctl::dfs::{ReferralFlags, Referrals};
+use crate::wire::fsctl::dfs::{ReferralFlags, Referrals, Target};
 use crate::wire::header::Flags;
 use crate::wire::text;
 
-/// What the text of a link begins with.
-const MARK: &[u8] = b"msdfs:";
-/// The most targets of a link. More are ignored.
-const MAX_TARGETS: usize = 32;
-/// The longest target, in UTF-16 units. A longer one is ignored.
-const MAX_TARGET: usize = 1024;
-/// How long clients keep a referral, in seconds.
-const TIME_TO_LIVE_S: u32 = 300;
-
-/// The targets in the text of a link, `\server\share\...` each; empty if it is no link of a namespace.
-pub(super) fn targets(link: &[u8]) -> Vec<Vec<u16>> {
-    let Some(list) = link.strip_prefix(MARK).and_then(|list| std::str::from_utf8(list).ok()) else {
-        return Vec::new();
-    };
-    let target = |target: &str| {
-        let parts: Vec<&str> = target.split(['\\', '/']).filter(|part| !part.is_empty()).collect();
-        let units = text::of(&format!("\\{}", parts.join("\\")));
-        (parts.len() >= 2 && units.len() <= MAX_TARGET).then_some(units)
-    };
-    list.split(',').filter_map(|one| target(one.trim())).take(MAX_TARGETS).collect()
-}
+/// How long clients keep the referral of a share itself, in seconds.
+const ROOT_TIME_TO_LIVE_S: u32 = 300;
 
 /// Whether an entry of a share with a namespace is one of its links.
 pub(super) fn is_link(share: &Share, found: &Found) -> bool {
     share.options.dfs
         && found.attributes.kind == Kind::Link
-        && found.object.read_link().is_ok_and(|link| !targets(&link).is_empty())
+        && found.object.read_link().is_ok_and(|link| ::namespace::text::leads(&link, Protocol::Smb))
 }
 
 /// The path below the share in a name of a request: clients of a namespace send `server\share\path`, MS-SMB2 3.3.5.9.
@@ -70,7 +52,12 @@ pub(super) fn is_of_namespace(context: &Context, share: &Share) -> bool {
 }
 
 /// Where a path is, MS-DFSC 3.2.5.4 and 3.2.5.5: the targets of the first link in it, else this share.
-pub(super) fn referrals(context: &Context, user: &User, path: &[u16]) -> Result<Referrals, Status> {
+pub(super) fn referrals(
+    context: &Context,
+    user: &User,
+    path: &[u16],
+    site: Option<&str>,
+) -> Result<Referrals, Status> {
     let below = if path.first().copied().is_some_and(is_separator) { &path[1..] } else { path };
     let mut parts = below.splitn(3, |unit| is_separator(*unit));
     let (_server, name) = (parts.next(), parts.next().ok_or(Status::NOT_FOUND)?);
@@ -88,28 +75,42 @@ pub(super) fn referrals(context: &Context, user: &User, path: &[u16]) -> Result<
         [&text::of("\\")[..], &below[..end]].concat()
     };
     let components = Path::parse_from(context.is_mac(), rest)?.components;
-    match link_in(volume, &context.caller()?, &share, &components)? {
-        Some((at, targets)) => Ok(Referrals {
-            consumed: up_to(at + 2),
-            flags: ReferralFlags::STORAGE_SERVERS,
-            is_root: false,
-            time_to_live_s: TIME_TO_LIVE_S,
-            targets,
-        }),
+    let referral = link_in(volume, &context.caller()?, &share, &components)?.and_then(|(at, link)| {
+        let client = Client { address: context.connection.peer.address.ip(), site };
+        Some((at, context.service().config().namespace.refer(&link, Protocol::Smb, client)?))
+    });
+    match referral {
+        Some((at, referral)) => Ok(of_link(up_to(at + 2), &referral)),
         None => Ok(Referrals {
             consumed: up_to(1),
             flags: ReferralFlags::REFERRAL_SERVERS | ReferralFlags::STORAGE_SERVERS,
             is_root: true,
-            time_to_live_s: TIME_TO_LIVE_S,
-            targets: vec![up_to(1)],
+            time_to_live_s: ROOT_TIME_TO_LIVE_S,
+            targets: vec![Target { path: up_to(1), begins_set: true }],
         }),
     }
 }
 
-/// A link, by the number of its component in the path, and its targets.
-type LinkAt = (usize, Vec<Vec<u16>>);
+/// The referral of a link, for the part of the path that it stands for.
+fn of_link(consumed: Vec<u16>, referral: &Referral) -> Referrals {
+    let flags = ReferralFlags::STORAGE_SERVERS;
+    Referrals {
+        consumed,
+        flags: if referral.failback { flags | ReferralFlags::TARGET_FAILBACK } else { flags },
+        is_root: false,
+        time_to_live_s: u32::try_from(referral.ttl.as_secs()).unwrap_or(u32::MAX).max(1),
+        targets: referral
+            .targets
+            .iter()
+            .map(|choice| Target { path: text::of(&choice.target.unc()), begins_set: choice.begins_set })
+            .collect(),
+    }
+}
 
-/// The first link of the namespace in a path. What is not there has none.
+/// A symbolic link, by the number of its component in the path, and its text.
+type LinkAt = (usize, Vec<u8>);
+
+/// The first symbolic link in a path. What is not there has none.
 fn link_in(
     volume: &Volume,
     caller: &Caller,
@@ -128,9 +129,7 @@ fn link_in(
         Err(error) => return Err(error.why.into()),
     };
     let link = volume.lookup_path(caller, &root, &path[..=at], share.folding()).map_err(|error| error.why)?;
-    let link = link.found.ok_or(Status::NOT_FOUND)?.object.read_link()?;
-    let targets = targets(&link);
-    Ok((!targets.is_empty()).then_some((at, targets)))
+    Ok(Some((at, link.found.ok_or(Status::NOT_FOUND)?.object.read_link()?)))
 }
 
 fn is_separator(unit: u16) -> bool {

@@ -253,6 +253,10 @@ pub(super) const SERVER: &[Setting] = &[
         .without_default("one per processor")
         .restart()
         .says("Event loops that serve connections.", ""),
+    new(Server, "link-check-interval", Duration, "\"2 s\"").says(
+        "How often the targets of links (`[[link]]`) are checked.",
+        "With 2 s a target that is down is left out within 5 s. \"off\" ends the checks: all targets count as up.",
+    ),
     new(Server, "grace-period", Number(0, 600), "45").restart().says(
         "Seconds after a start in which clients may only take back locks they had before.",
         "Only counts where a client held locks when the server last stopped.",

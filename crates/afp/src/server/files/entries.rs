@@ -99,6 +99,16 @@ impl Folder<'_> {
             // The count is unknown for a folder that the server itself may not list.
             facts.offspring = self.volume.tree().offspring_of(page, entry, &facts.attributes).unwrap_or(0);
         }
+        if facts.attributes.kind == Kind::Link
+            && self.volume.share.options.links.is_some()
+            && let Some(document) = self.volume.document(&self.volume.tree().lookup(
+                self.caller,
+                &self.found.object,
+                entry.name(),
+            )?)
+        {
+            facts.show(&document);
+        }
         Ok(facts)
     }
 

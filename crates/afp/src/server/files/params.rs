@@ -1,6 +1,7 @@
 //! The parameters of a file or folder, packed as a bitmap requests them: Apple Filing Protocol
 //! Reference, "AFP File Bitmap", "AFP Directory Bitmap".
 
+use namespace::Document;
 use vfs::mac::{DosAttributes, FileBits, FinderFlags, FinderInfo};
 use vfs::state::Stream;
 use vfs::{Attributes, Caller, Description, HostKey, Kind, Time};
@@ -79,6 +80,18 @@ impl<'a> Facts<'a> {
             offspring,
             rights,
         }
+    }
+}
+
+impl Facts<'_> {
+    /// Shows a document in the place of a link to other servers: a file that cannot be changed.
+    pub(in crate::server) fn show(&mut self, document: &Document) {
+        self.attributes.kind = Kind::File;
+        self.attributes.size = document.content.len() as u64;
+        self.attributes.mode = 0o444;
+        self.finder_info.set_type(document.file_type, namespace::CREATOR);
+        self.bits |= FileBits::LOCKED;
+        self.fork_len = 0;
     }
 }
 
@@ -170,7 +183,10 @@ pub(in crate::server) fn put_target(
     };
     let rights = if wanted.needs_rights(is_folder) { rights::access_rights(tree, caller, found)? } else { 0 };
     let name = place.map_or(volume.share.name.as_bytes(), |place| &place.name);
-    let facts = Facts { id, offspring, rights, ..Facts::new(&description, parent, name) };
+    let mut facts = Facts { id, offspring, rights, ..Facts::new(&description, parent, name) };
+    if let Some(document) = volume.document(found) {
+        facts.show(&document);
+    }
     put(volume, version, &facts, wanted, w);
     Ok(is_folder)
 }

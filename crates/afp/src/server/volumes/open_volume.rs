@@ -1,11 +1,14 @@
 //! The open volumes of a session.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
 use auth::Grant;
 use lock::{RwLock, rank};
-use vfs::Volume;
+use namespace::Document;
+use vfs::backend::Found;
+use vfs::{Kind, Volume};
 
 use super::reach::Ways;
 use crate::server::config::Share;
@@ -22,9 +25,18 @@ pub(in crate::server) struct OpenVolume {
     pub(in crate::server) grant: Grant,
     /// The folders above folders, remembered for a short time.
     pub(in crate::server) ways: Ways,
+    /// The address of the client, if it was connected when it opened the volume.
+    client: Option<IpAddr>,
 }
 
 impl OpenVolume {
+    /// The document that the client sees in the place of a link to other servers.
+    pub(in crate::server) fn document(&self, found: &Found) -> Option<Document> {
+        let links = self.share.options.links.as_ref().filter(|_| found.attributes.kind == Kind::Link)?;
+        let client = self.client.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        Document::of(links, &found.object.read_link().ok()?, client)
+    }
+
     /// The volume in `vfs`.
     pub(in crate::server) fn tree(&self) -> &Arc<Volume> {
         &self.share.volume
@@ -62,6 +74,7 @@ impl Volumes {
         &self,
         share: &Arc<Share>,
         grant: Grant,
+        client: Option<IpAddr>,
     ) -> Result<Arc<OpenVolume>, ResultCode> {
         let mut open = self.open.write();
         if let Some(volume) = open.values().find(|volume| volume.share.name == share.name) {
@@ -71,7 +84,7 @@ impl Volumes {
             return Err(ResultCode::MISC_ERROR);
         }
         let id = (1..).find(|id| !open.contains_key(id)).ok_or(ResultCode::MISC_ERROR)?;
-        let volume = Arc::new(OpenVolume { id, share: share.clone(), grant, ways: Ways::default() });
+        let volume = Arc::new(OpenVolume { id, share: share.clone(), grant, ways: Ways::default(), client });
         open.insert(id, volume.clone());
         Ok(volume)
     }

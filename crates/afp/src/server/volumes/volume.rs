@@ -46,7 +46,8 @@ fn open(request: &Request) -> Outcome {
         return Err(ResultCode::ACCESS_DENIED);
     }
     let grant = session.grant(&share).ok_or(ResultCode::ACCESS_DENIED)?;
-    let volume = session.volumes.open(&share, grant)?;
+    let client = session.connection().map(|connection| connection.peer.address.ip());
+    let volume = session.volumes.open(&share, grant, client)?;
     reply(request, &volume, bitmap)
 }
 

@@ -1,8 +1,14 @@
 //! Links of a namespace, as smbclient follows them.
 
-use std::process::Command;
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::server::{Server, USER, folder, open_to_all};
+
+/// How long a target that is down may be told to clients: the promise of docs/namespace.md.
+const LEFT_OUT_WITHIN: Duration = Duration::from_secs(5);
 
 #[test]
 fn smbclient_follows_a_link_to_another_share_of_a_server() {
@@ -44,4 +50,197 @@ fn smbclient_follows_a_link_to_another_share_of_a_server() {
     let written = said("mkdir docs\\new; rename docs\\new docs\\newer; ls docs\\*");
     assert!(written.contains("newer"), "{written}");
     assert!(share.join("docs/newer").is_dir(), "{written}");
+}
+
+/// Whether everything is here that the tests of links over several servers need: clients and servers of Samba, and port 445
+/// of these addresses.
+fn can_follow(addresses: &[&str]) -> bool {
+    if !Path::new("/usr/bin/smbclient").exists() || !Path::new("/usr/sbin/smbd").exists() {
+        println!("skipped: no smbclient or smbd");
+        return false;
+    }
+    addresses.iter().all(|address| match std::net::TcpListener::bind((*address, 445)) {
+        Ok(_) => true,
+        Err(error) => {
+            println!("skipped: port 445 of {address}: {error}");
+            false
+        }
+    })
+}
+
+/// A smbd; ended when dropped.
+struct Smbd(Child);
+
+impl Smbd {
+    /// Shares a folder as `archive` with everyone.
+    fn start(place: &Path, address: &str, share: &Path) -> Self {
+        let at = |name: &str| {
+            let folder = place.join(name);
+            fs::create_dir_all(&folder).unwrap();
+            folder.display().to_string()
+        };
+        let folders = [
+            "private dir",
+            "lock directory",
+            "state directory",
+            "cache directory",
+            "pid directory",
+            "ncalrpc dir",
+        ];
+        let folders: String =
+            folders.iter().map(|name| format!("{name} = {}\n", at(&name.replace(' ', "-")))).collect();
+        let text = format!(
+            "[global]\ninterfaces = {address}/8\nbind interfaces only = yes\nsmb ports = 445\ndisable netbios = yes\n\
+             map to guest = bad user\nguest account = nobody\nload printers = no\nlog file = {}/log\n{folders}\
+             [archive]\npath = {}\nguest ok = yes\nforce user = root\n",
+            place.display(),
+            share.display()
+        );
+        let config = place.join("smb.conf");
+        fs::write(&config, text).unwrap();
+        let child = Command::new("/usr/sbin/smbd")
+            .args(["--foreground", "--no-process-group", "--debug-stdout", "--configfile"])
+            .arg(&config)
+            .stdin(Stdio::null())
+            .stdout(fs::File::create(place.join("output")).unwrap())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let smbd = Self(child);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::net::TcpStream::connect((address, 445)).is_err() {
+            assert!(Instant::now() < deadline, "smbd: {}", fs::read_to_string(place.join("output")).unwrap());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        smbd
+    }
+}
+
+impl Drop for Smbd {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// What smbclient says to these commands in a share.
+fn said(share: &str, commands: &str) -> String {
+    let user = format!("{}%{}", USER.0, USER.1);
+    let words = ["30", "smbclient", "-U", &user, share, "-c", commands];
+    let output = Command::new("timeout").args(words).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// What `fourfold namespace` says, and its exit code.
+fn namespace(top: &Path, words: &[&str]) -> (Option<i32>, String) {
+    let program = Command::new(env!("CARGO_BIN_EXE_fourfold"))
+        .arg("namespace")
+        .args(words)
+        .args(["--state", "state"])
+        .current_dir(top)
+        .output()
+        .unwrap();
+    (
+        program.status.code(),
+        String::from_utf8_lossy(&program.stdout).into_owned() + &String::from_utf8_lossy(&program.stderr),
+    )
+}
+
+/// Waits until the link has a target in this state.
+fn wait_for(top: &Path, target: &str, state: &str) -> Duration {
+    let began = Instant::now();
+    loop {
+        let (_, listed) = namespace(top, &["list"]);
+        if listed
+            .lines()
+            .any(|line| line.contains(target) && line.split_whitespace().any(|word| word == state))
+        {
+            return began.elapsed();
+        }
+        assert!(began.elapsed() < Duration::from_secs(20), "{target} is not {state}: {listed}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn smbclient_is_led_to_the_servers_that_are_up() {
+    let [here, second_at, smbd_at] = ["127.0.18.1", "127.0.18.2", "127.0.18.3"];
+    if !can_follow(&[here, second_at, smbd_at]) {
+        return;
+    }
+    let ((top, share), (other, archive), smbd_place) = (folder(), folder(), tempfile::tempdir().unwrap());
+    let third = smbd_place.path().join("share");
+    fs::create_dir(&third).unwrap();
+    open_to_all(&third);
+    for (folder, letter) in [(&archive, "from the second"), (&third, "from smbd")] {
+        fs::write(folder.join("letter"), letter).unwrap();
+        fs::File::create(folder.join("film")).unwrap().set_len(3 << 30).unwrap();
+    }
+    let smbd = Smbd::start(smbd_place.path(), smbd_at, &third);
+    let user = format!("{}:{}", USER.0, USER.1);
+    let run = |top: &Path, address: &str| {
+        let words = ["--nfs-port", "off", "--smb-port", "445", "--user", &user, "--listen", address];
+        Server::run(top, &words)
+    };
+    let of_second = format!("[[share]]\nname = \"archive\"\npath = {archive:?}\n");
+    fs::write(other.path().join("fourfold.toml"), of_second).unwrap();
+    let shared = format!("[[share]]\nname = \"share\"\npath = {share:?}\n");
+    let second = run(other.path(), second_at);
+    fs::write(top.path().join("probe"), format!("username={}\npassword={}\n", USER.0, USER.1)).unwrap();
+    let link = format!(
+        "[[link]]\npath = \"share/films/old\"\ntargets = [\"smb://{second_at}/archive\", \"smb://{smbd_at}/archive\"]\ncredentials = \"probe\"\n"
+    );
+    fs::write(top.path().join("fourfold.toml"), link + &shared).unwrap();
+    let server = run(top.path(), here);
+
+    // Both answer a login and a listing. The first of the list is taken.
+    wait_for(top.path(), second_at, "up");
+    wait_for(top.path(), smbd_at, "up");
+    let (unc, read) = (format!("//{here}/share"), "cd films\\old; get letter -");
+    let listed = said(&unc, "ls films\\*");
+    assert!(listed.contains("old"), "{listed}");
+    assert!(said(&unc, read).contains("from the second"), "{}", said(&unc, read));
+    let (code, explained) = namespace(top.path(), &["explain", "share/films/old/1999"]);
+    assert!(code == Some(0) && explained.contains("Clients go on with 1999"), "{explained}");
+    assert_eq!(namespace(top.path(), &["test", "share/films/old"]).0, Some(0));
+    assert_eq!(namespace(top.path(), &["explain", "share/films"]).0, Some(1));
+
+    // Killed in the middle of a copy: that copy fails, and what is opened next comes from the other.
+    let words = [
+        "30",
+        "smbclient",
+        "-U",
+        &format!("{}%{}", USER.0, USER.1),
+        &unc,
+        "-c",
+        "cd films\\old; get film /dev/null",
+    ];
+    let mut copy =
+        Command::new("timeout").args(words).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    assert_eq!(copy.try_wait().unwrap(), None, "the copy is going on");
+    second.kill();
+    let took = wait_for(top.path(), second_at, "down");
+    assert!(took < LEFT_OUT_WITHIN, "{took:?}");
+    assert!(!copy.wait().unwrap().success());
+    assert!(said(&unc, read).contains("from smbd"), "{}", said(&unc, read));
+    let (code, tested) = namespace(top.path(), &["test"]);
+    assert!(code == Some(1) && tested.contains("cannot be reached"), "{tested}");
+
+    // It comes back by itself, and clients with it.
+    let second = run(other.path(), second_at);
+    wait_for(top.path(), second_at, "up");
+    assert!(said(&unc, read).contains("from the second"), "{}", said(&unc, read));
+    drop(second);
+
+    // smbd as the only target, by a reload; and a client that removes the link.
+    let link = format!("[[link]]\npath = \"share/films/new\"\ntargets = [\"smb://{smbd_at}/archive\"]\n");
+    fs::write(top.path().join("fourfold.toml"), link + &shared).unwrap();
+    server.signal(rustix::process::Signal::HUP);
+    wait_for(top.path(), "share/films/new", "up");
+    assert!(fs::symlink_metadata(share.join("films/old")).is_err(), "it is not in the settings any more");
+    assert!(said(&unc, "cd films\\new; get letter -").contains("from smbd"));
+    drop(smbd);
+    let took = wait_for(top.path(), smbd_at, "down");
+    assert!(took < LEFT_OUT_WITHIN, "{took:?}");
 }

@@ -22,7 +22,7 @@ use compound::{Compound, Results, WriteHead};
 use session::{COMPOUND, NFS, Slot};
 
 use super::rpc::{Rpc, results};
-use super::{LIST_BYTES, MAX_FOLDERS, MAX_PAGES};
+use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, MAX_PAGES};
 use crate::session::{
     Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
 };
@@ -327,6 +327,21 @@ impl Session for Nfs4 {
             }
         }
         Err(Error::Other("a listing without an end".into()))
+    }
+
+    fn glance(&mut self) -> Result<()> {
+        let request = Operation::ReadDir(ReadDir {
+            cookie: 0,
+            verifier: [0; 8],
+            dir_count: GLANCE_BYTES,
+            max_count: GLANCE_BYTES,
+            wanted: Bitmap::of(&[attribute::FILEID, attribute::RDATTR_ERROR]),
+        });
+        let root = self.root.clone();
+        let answer = self.call(&[put(&root), request], "the folder")?;
+        let mut results = Results::of(&answer, "the folder")?;
+        results.skip(Number::PUTFH)?;
+        results.page().map(drop)
     }
 
     /// LOOKUP and GETATTR in one request, as a client without a cache sends them.

@@ -2,11 +2,22 @@
 
 use ::smb::wire::Status;
 
+use super::{Blocking, Client};
 use crate::session::{Finished, HEAD};
 use crate::{Error, Result};
 
 /// Where READ's answer has the offset of its data, MS-SMB2 2.2.20.
 const DATA_OFFSET_AT: usize = 64 + 2;
+
+/// What failed in the client.
+pub(super) fn said(client: &Client<Blocking>, error: ::smb::client::Error) -> Error {
+    match error {
+        ::smb::client::Error::Connection(error) => client.link.0.failed(&error),
+        ::smb::client::Error::Refused(status) => refused(status, ""),
+        other => Error::Other(other.to_string()),
+    }
+}
+
 /// The data stay in the message: they are not copied.
 pub(super) fn read_answer(id: u64, message: &[u8]) -> Result<Finished> {
     let short = || Error::Other("a short answer to READ".into());

@@ -10,6 +10,7 @@ use wire::{Reader, Writer};
 use super::acls::{Encoded, SUPPORT};
 use super::named;
 use super::place::{self, Place};
+use super::referrals;
 use super::setting::settable_exclusively;
 use crate::server::handle::View;
 use crate::server::naming::Id;
@@ -17,6 +18,7 @@ use crate::server::rpc::Call;
 use crate::server::v3::{MAX_DATA, Target};
 use crate::wire::v4::acls::FlaggedAces;
 use crate::wire::v4::attributes::*;
+use crate::wire::v4::locations::{FsLocations, write as write_locations};
 use crate::wire::v4::types::{Attributes, Bitmap, FileHandle, FileType, NfsTime, Status};
 use crate::wire::xdr::{Decode, Opaque};
 
@@ -26,6 +28,8 @@ const PSEUDO: FsId = FsId { major: 0, minor: 0 };
 const PSEUDO_MODE: u32 = 0o555;
 /// The first half of the ids of all other file systems.
 pub(super) const SHARES: u64 = 1;
+/// The same of file systems that are on other servers.
+pub(super) const REFERRALS: u64 = 2;
 /// The attributes that need a look at the whole file system.
 const SPACE: &[u32] = &[
     FILES_AVAIL,
@@ -66,6 +70,7 @@ const SUPPORTED: &[u32] = &[
     FILES_AVAIL,
     FILES_FREE,
     FILES_TOTAL,
+    FS_LOCATIONS,
     HIDDEN,
     HOMOGENEOUS,
     MAXFILESIZE,
@@ -132,6 +137,9 @@ pub(super) fn needs_file(wanted: &Bitmap) -> bool {
 pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
     if can_only_be_set(call.minor, wanted) {
         return Err(Status::INVAL);
+    }
+    if let (Place::File(target), Some(referral)) = (place, referrals::of_place(call, place)) {
+        return referrals::put_attributes(call, (target, &target.found), &referral, wanted, w);
     }
     place.with_handle(call, |handle| match place {
         Place::Pseudo(path) => {
@@ -240,6 +248,10 @@ impl Shown<'_> {
         let naming = &call.naming();
         let name = |number, id| if wanted.has(number) { naming.name(id) } else { String::new() };
         let (owner, group) = (name(OWNER, Id::User(now.uid)), name(OWNER_GROUP, Id::Group(now.gid)));
+        let mut locations = Writer::new();
+        if wanted.has(FS_LOCATIONS) {
+            write_locations(&referrals::share_path(&target.export.name), &[], &mut locations);
+        }
         let acl = if wanted.has(ACL) || wanted.has(DACL) { Some(self.acl()?) } else { None };
         let encoded = |is_dacl| acl.as_ref().map(|acl| Encoded::new(naming, acl, is_dacl));
         let (acl, dacl) = (encoded(false), encoded(true).filter(|_| call.minor > 0));
@@ -250,6 +262,7 @@ impl Shown<'_> {
             change: Some(change(now.changed)),
             size: Some(now.size),
             fsid: Some(FsId { major: SHARES, minor: fattr.fsid }),
+            fs_locations: Some(FsLocations::new(locations.as_bytes())),
             fileid: Some(fattr.fileid),
             maxfilesize: Some(limits.file_size),
             maxlink: Some(limits.links),

@@ -8,6 +8,7 @@ use super::attributes::{self, Shown, number};
 use super::fail::Fail;
 use super::named;
 use super::place::{self, Place};
+use super::referrals;
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
 use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
@@ -192,6 +193,13 @@ fn put_entry(
             return Err(Status::DELAY.into());
         }
         volume.recall(&folder.actor, entry.id, Cause::Read)?;
+    }
+    if details.attributes.kind == Kind::Link && folder.export.options.links.is_some() {
+        let object = volume.node(&details.key)?;
+        volume.saw(object.object.id(), &folder.found.object, entry.name());
+        if let Some(referral) = referrals::of(call, folder, &object) {
+            return Ok(referrals::put_attributes(call, (folder, &object), &referral, wanted, w)?);
+        }
     }
     let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
     let sealed = named.seal(&call.service.secret);

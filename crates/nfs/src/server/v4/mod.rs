@@ -13,6 +13,7 @@
 //!   asking.rs, notifying.rs                                         what holders of delegations are asked for, and told of
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, copying.rs, xattrs.rs                                4.2: ranges that no data travel for, extended attributes
+//!   referrals.rs                                                    links that lead to other servers
 //!   fail.rs                                                         the one map from facts of the tree to statuses
 //! ```
 
@@ -44,6 +45,7 @@ mod place;
 mod ranges;
 mod reclaiming;
 mod records;
+mod referrals;
 mod registering;
 mod reserving;
 mod sequencing;
@@ -259,6 +261,12 @@ impl<'c> Compound<'c> {
 
     /// Executes an operation. What follows its status is in `w`, and counts only without a failure.
     async fn execute(&mut self, operation: &Operation<'_>, w: &mut Writer) -> Result<(), Fail> {
+        if referrals::needs_presence(operation)
+            && let Some(current) = &self.current
+            && referrals::of_place(self.call, current).is_some()
+        {
+            return Err(Status::MOVED.into());
+        }
         if let Operation::Read(request) = operation {
             return data::read(self, request, w).await;
         }

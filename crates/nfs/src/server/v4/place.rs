@@ -94,7 +94,12 @@ impl Place {
             Self::Pseudo(path) => enter(call, path, name),
             Self::File(target) => {
                 let (handle, _) = find(call, target, name)?;
-                Ok(Self::File(Box::new(call.target(handle.as_bytes())?)))
+                let child = call.target(handle.as_bytes())?;
+                if child.found.attributes.kind == Kind::Link && child.export.options.links.is_some() {
+                    // Where a link of a namespace is, its clients are told.
+                    child.export.volume.saw(child.found.object.id(), &target.found.object, name);
+                }
+                Ok(Self::File(Box::new(child)))
             }
             Self::Attributes(target) => named::look_up(target, name),
             Self::Attribute(_) => Err(Status::NOTDIR),

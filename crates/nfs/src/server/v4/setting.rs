@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn attributes_that_cannot_be_set_are_told_apart() {
-        // fs_locations (24), type (1), a mode (33) of 13 bits, an owner (36) that is no number, a time (54) of 10^9 nanoseconds.
-        assert_eq!(read(1, &[1 << 24], &[]).err(), Some(Status::ATTRNOTSUPP));
+        // mimetype (32), type (1), a mode (33) of 13 bits, an owner (36) that is no number, a time (54) of 10^9 nanoseconds.
+        assert_eq!(read(1, &[0, 1], &[]).err(), Some(Status::ATTRNOTSUPP));
         assert_eq!(read(1, &[2], &[0, 0, 0, 1]).err(), Some(Status::INVAL));
         assert_eq!(read(1, &[0, 2], &[0, 0, 0x10, 0]).err(), Some(Status::INVAL));
         assert_eq!(read(1, &[0, 0x10], b"\0\0\0\x03who\0").err(), Some(Status::BADOWNER));

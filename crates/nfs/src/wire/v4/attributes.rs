@@ -1,8 +1,9 @@
 //! The attributes of files, RFC 7530 5, and their form fattr4.
 //!
-//! Not here: `fs_locations` (24), `mimetype` (32) and `sacl` (59).
+//! Not here: `mimetype` (32) and `sacl` (59).
 
 use super::acls::{Aces, FlaggedAces, MaskedMode};
+use super::locations::FsLocations;
 use super::types::*;
 use super::*;
 
@@ -176,6 +177,7 @@ values! {
     FILES_AVAIL = 21, files_avail: u64;
     FILES_FREE = 22, files_free: u64;
     FILES_TOTAL = 23, files_total: u64;
+    FS_LOCATIONS = 24, fs_locations: FsLocations<'a>;
     HIDDEN = 25, hidden: bool;
     HOMOGENEOUS = 26, homogeneous: bool;
     MAXFILESIZE = 27, maxfilesize: u64;

@@ -10,6 +10,7 @@ pub mod attributes;
 pub mod callbacks;
 pub mod clients;
 pub mod files;
+pub mod locations;
 pub mod locks;
 pub mod opens;
 pub mod ranges;

@@ -141,7 +141,9 @@ fn attributes_that_are_not_known_or_do_not_fit_have_their_own_statuses() {
     let status = |which: &[u32], values: &[u8]| {
         Values::of(&Attributes { which: Bitmap::new(which), values: Opaque::new(values) }).err()
     };
-    assert_eq!(status(&[1 << 24], &[]), Some(Status(10032))); // fs_locations: NFS4ERR_ATTRNOTSUPP
+    assert_eq!(status(&[0, 1], &[]), Some(Status(10032))); // mimetype: NFS4ERR_ATTRNOTSUPP
+    assert_eq!(status(&[1 << 24], &words(&[1])), Some(Status(10036))); // fs_locations: half a path
+    assert_eq!(status(&[1 << 24], &words(&[0, 1, 1, 1, 0x6100_0000, 0])), None);
     assert_eq!(status(&[0, 0, 0, 1], &[]), Some(Status(10032))); // 96
     assert_eq!(status(&[0x10], &[0; 4]), Some(Status(10036))); // half a size: NFS4ERR_BADXDR
     assert_eq!(status(&[0x10], &[0; 12]), Some(Status(10036))); // a size and a half

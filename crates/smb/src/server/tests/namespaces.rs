@@ -1,14 +1,16 @@
 //! Links that lead clients to other servers, MS-DFSC.
 
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
+use ::namespace::{Link, Order, Site, Table, Target};
 use vfs::Caller;
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, NewKind};
 use wire::{Reader, Writer};
 
 use crate::client::Request;
-use crate::server::testing::{User, open_request, service_with, share, share_of};
+use crate::server::testing::{User, open_request, service_with, share, share_of, volume};
 use crate::server::{Service, ShareOptions};
 use crate::wire::fsctl::{Code, dfs};
 use crate::wire::header::Flags;
@@ -76,11 +78,11 @@ async fn the_targets_of_a_link_and_the_part_of_the_path_that_they_stand_for() {
     assert_eq!(status, Status::SUCCESS);
     let consumed = r"\server\STUDIO\docs\archive";
     assert_eq!((u16_at(&bytes, 0), u16_at(&bytes, 2)), (consumed.len() * 2, 2));
-    assert_eq!(bytes[4..8], [2, 0, 0, 0]); // StorageServers
+    assert_eq!(bytes[4..8], [6, 0, 0, 0]); // StorageServers, TargetFailback
     for (number, target) in [r"\filer2\archive\old", r"\filer3\archive"].into_iter().enumerate() {
         let entry = &bytes[8 + number * 34..];
         assert_eq!((u16_at(entry, 0), u16_at(entry, 2), u16_at(entry, 4)), (4, 34, 0));
-        assert_eq!(u16_at(entry, 6), if number == 0 { 4 } else { 0 }); // TargetSetBoundary
+        assert_eq!(u16_at(entry, 6), 4); // TargetSetBoundary: each is less preferred than the one before it
         assert_eq!(entry[8..12], 300_u32.to_le_bytes());
         assert_eq!(string(entry, u16_at(entry, 12)), consumed);
         assert_eq!(string(entry, u16_at(entry, 14)), consumed);
@@ -98,6 +100,83 @@ async fn the_targets_of_a_link_and_the_part_of_the_path_that_they_stand_for() {
     let entry = &bytes[8..];
     assert_eq!((u16_at(entry, 0), u16_at(entry, 2)), (2, 22));
     assert_eq!(string(entry, u16_at(entry, 20)), target);
+}
+
+/// The table's link `docs/Archive`: `filer2` is at the site `berlin`.
+fn table(order: Order) -> Table {
+    let urls = ["smb://filer2/archive/old", "smb://filer3/archive"];
+    let link = Link {
+        path: "studio/docs/Archive".into(),
+        targets: urls.iter().map(|url| Target::of_url(url).unwrap()).collect(),
+        comment: String::new(),
+        ttl: Duration::from_secs(60),
+        order,
+        failback: false,
+        checked: true,
+        credentials: None,
+    };
+    let berlin = Site { name: "Berlin".into(), networks: Vec::new(), servers: vec!["filer3".into()] };
+    Table { links: vec![link], sites: vec![berlin] }
+}
+
+async fn refer_ex(ada: &mut User, path: &str, site: &str) -> Vec<u8> {
+    let request = ioctl::Request {
+        control_code: Code::DFS_GET_REFERRALS_EX,
+        file: FileKey::ALL_ONES,
+        input: 0..0,
+        max_input_response: 0,
+        max_output_response: 4096,
+        flags: ioctl::Request::IS_FSCTL,
+    };
+    let mut w = Writer::new();
+    dfs::RequestEx { max_referral_level: 4, path: text::of(path), site: Some(text::of(site)) }.encode(&mut w);
+    let answer = ada.call(Command::IOCTL, |out| request.encode(w.as_bytes(), out)).await;
+    ioctl::Response::decode(&answer.message).unwrap().output
+}
+
+/// The targets of a referral of version 4, each with its TargetSetBoundary.
+fn entries(bytes: &[u8]) -> Vec<(String, bool)> {
+    let entry = |number: usize| {
+        let entry = &bytes[8 + number * 34..];
+        (string(entry, u16_at(entry, 16)), u16_at(entry, 6) == 4)
+    };
+    (0..u16_at(bytes, 2)).map(entry).collect()
+}
+
+// MS-DFSC 2.2.4, 2.2.5.4 and 3.2.5.5: the order of targets, their sets, the time to live; failover to what is up.
+#[tokio::test]
+async fn the_table_orders_targets_by_site_and_leaves_out_those_that_are_down() {
+    let service = namespace();
+    let links = service.config().namespace.clone();
+    let mut ada = ada(&service, "IPC$").await;
+    let (path, [old, archive]) =
+        (r"\server\studio\docs\archive\a", [r"\filer2\archive\old", r"\filer3\archive"].map(str::to_owned));
+    // What is in the text of the symbolic link names the link of the table.
+    let docs = &table(Order::Listed).links[0];
+    let volume = volume(&service, "studio");
+    let folder = volume.root().unwrap().object.lookup(&Caller::root(), b"docs").unwrap().object;
+    folder.remove(&Caller::root(), b"Archive").unwrap();
+    folder.create(&Caller::root(), b"Archive", NewKind::Link(docs.text().as_bytes()), 0o777).unwrap();
+
+    links.set(table(Order::Listed));
+    let (_, bytes) = refer(&mut ada, path, 4, 4096).await;
+    assert_eq!((&bytes[4..8], &bytes[16..20]), (&[2, 0, 0, 0][..], &60_u32.to_le_bytes()[..]), "no failback");
+    assert_eq!(entries(&bytes), [(old.clone(), true), (archive.clone(), true)]);
+    let near = entries(&refer_ex(&mut ada, path, "berlin").await);
+    assert_eq!(near, [(archive.clone(), true), (old.clone(), true)]);
+
+    links.set(table(Order::Spread));
+    let (_, first) = refer(&mut ada, path, 4, 4096).await;
+    let (_, second) = refer(&mut ada, path, 4, 4096).await;
+    let mut both = [entries(&first), entries(&second)];
+    both.sort();
+    assert_eq!(both[0], [(old.clone(), true), (archive.clone(), false)], "one set");
+    assert_eq!(both[1], [(archive.clone(), true), (old.clone(), false)]);
+
+    let filer3 = Target::of_url("smb://filer3/archive").unwrap();
+    links.checked(&filer3, Err("no answer".into()), SystemTime::UNIX_EPOCH);
+    let (_, bytes) = refer(&mut ada, path, 4, 4096).await;
+    assert_eq!(entries(&bytes), [(old, true)]);
 }
 
 // MS-DFSC 3.2.5.4: a path without a link is on this server.

@@ -77,6 +77,7 @@ bits! {
     ReferralFlags: u32 {
         REFERRAL_SERVERS = 1,
         STORAGE_SERVERS = 2,
+        TARGET_FAILBACK = 4,
     }
 }
 
@@ -89,8 +90,17 @@ pub struct Referrals {
     /// ServerType: the targets are roots of namespaces, not targets of a link.
     pub is_root: bool,
     pub time_to_live_s: u32,
-    /// `\server\share\...` each, the preferred one first.
-    pub targets: Vec<Vec<u16>>,
+    /// The preferred one first.
+    pub targets: Vec<Target>,
+}
+
+/// A target of a referral.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// `\server\share\...`.
+    pub path: Vec<u16>,
+    /// TargetSetBoundary: it is not as good as the one before it.
+    pub begins_set: bool,
 }
 
 /// The bytes before the strings of an entry of the versions 2, 3 and 4.
@@ -106,7 +116,7 @@ impl Referrals {
         w.u16_le(self.targets.len() as u16); // at most some tens
         w.u32_le(self.flags.0);
         match version {
-            0 | 1 => self.targets.iter().for_each(|target| self.entry_1(target, w)),
+            0 | 1 => self.targets.iter().for_each(|target| self.entry_1(&target.path, w)),
             2 => self.entries(2, ENTRY_2, w),
             version => self.entries(version.min(4), ENTRY_3, w),
         }
@@ -132,7 +142,7 @@ impl Referrals {
             w.u16_le(version);
             w.u16_le(size as u16);
             w.u16_le(u16::from(self.is_root));
-            w.u16_le(if version == 4 && number == 0 { TARGET_SET_BOUNDARY } else { 0 });
+            w.u16_le(if version == 4 && target.begins_set { TARGET_SET_BOUNDARY } else { 0 });
             if version == 2 {
                 w.u32_le(0); // proximity
             }
@@ -141,9 +151,9 @@ impl Referrals {
                 w.u16_le((at - own) as u16); // DFSPathOffset, DFSAlternatePathOffset, NetworkAddressOffset
             }
             w.zeros(size - if version == 2 { ENTRY_2 } else { 18 }); // ServiceSiteGuid
-            target_at += text::byte_len(target) as usize + 2;
+            target_at += text::byte_len(&target.path) as usize + 2;
         }
-        for string in std::iter::once(&self.consumed).chain(&self.targets) {
+        for string in std::iter::once(&self.consumed).chain(self.targets.iter().map(|target| &target.path)) {
             text::put(w, string);
             w.u16_le(0);
         }

@@ -106,7 +106,7 @@ async fn open(
     place: &Place,
 ) -> Result<Opened, ResultCode> {
     let (content, waited) = match found.attributes.kind {
-        Kind::Link => (link(wanted, found, place)?, false),
+        Kind::Link => (link(volume, wanted, found, place)?, false),
         Kind::File => {
             let (access, deny) = modes(wanted.access);
             if access.contains(Modes::WRITE) && volume.tree().is_locked_by_mode(found)? {
@@ -142,13 +142,24 @@ fn refusal(error: Error) -> ResultCode {
     }
 }
 
-/// A symbolic link from a client's view: a file with the link's target.
-fn link(wanted: &OpenFork<'_>, found: &Found, place: &Place) -> Result<Content, ResultCode> {
+/// A symbolic link from a client's view: a file with the link's target, or a document that leads to another server.
+fn link(
+    volume: &OpenVolume,
+    wanted: &OpenFork<'_>,
+    found: &Found,
+    place: &Place,
+) -> Result<Content, ResultCode> {
     if wanted.access.contains(AccessMode::WRITE) {
         return Err(ResultCode::ACCESS_DENIED);
     }
-    let leads_to = if wanted.resource { Vec::new() } else { found.object.read_link()? };
-    Ok(Content::Link { found: found.clone(), place: place.clone(), leads_to })
+    let document = volume.document(found);
+    let is_document = document.is_some();
+    let bytes = match document {
+        _ if wanted.resource => Vec::new(),
+        Some(document) => document.content,
+        None => found.object.read_link()?,
+    };
+    Ok(Content::Link { found: found.clone(), place: place.clone(), bytes, is_document })
 }
 
 fn modes(mode: AccessMode) -> (Modes, Modes) {

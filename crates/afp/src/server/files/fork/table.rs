@@ -32,7 +32,9 @@ pub(super) enum Content {
     Link {
         found: Found,
         place: Place,
-        leads_to: Vec<u8>,
+        bytes: Vec<u8>,
+        /// The bytes are a document that leads to another server.
+        is_document: bool,
     },
 }
 
@@ -67,7 +69,7 @@ impl Fork {
     pub(in crate::server) async fn size(&self) -> Result<u64, ResultCode> {
         match &self.content {
             Content::File(open) => Ok(open.size().await?),
-            Content::Link { leads_to, .. } => Ok(leads_to.len() as u64),
+            Content::Link { bytes, .. } => Ok(bytes.len() as u64),
         }
     }
 
@@ -75,10 +77,11 @@ impl Fork {
     pub(super) async fn read(&self, offset: u64, length: usize) -> Result<Payload, ResultCode> {
         match &self.content {
             Content::File(open) => Ok(open.read_at(offset, length).await?.payload),
-            Content::Link { leads_to, .. } => {
-                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(leads_to.len());
-                match leads_to.len() - from <= length {
-                    true => Ok(Payload::Bytes(leads_to[from..].to_vec())),
+            Content::Link { bytes, is_document, .. } => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let left = &bytes[from..];
+                match left.len() <= length || *is_document {
+                    true => Ok(Payload::Bytes(left[..left.len().min(length)].to_vec())),
                     // A part of a link's target would name another file. Netatalk refuses it, too.
                     false => Err(ResultCode::PARAM_ERROR),
                 }

@@ -113,10 +113,10 @@ fn attributes_are_set_and_the_reply_names_them() {
     let get = words(&[9, 2, 0x10, 2]);
     let expected = words(&[34, 0, 2, 0x10, 2, 9, 0, 2, 0x10, 2, 12, 0, 9, 0o600]);
     assert_eq!(at(&client, &handle, &[set, get]), (0, expected));
-    // An attribute that cannot be set (1), and one that there is not (24): no attribute is set.
+    // An attribute that cannot be set (1), and one that there is not (32): no attribute is set.
     let read_only = [words(&[34]), vec![0; 16], words(&[1, 2, 4, 1])].concat();
     assert_eq!(at(&client, &handle, &[read_only]), (22, words(&[34, 22, 0])));
-    let unknown = [words(&[34]), vec![0; 16], words(&[1, 1 << 24, 4, 0])].concat();
+    let unknown = [words(&[34]), vec![0; 16], words(&[2, 0, 1, 4, 0])].concat();
     assert_eq!(at(&client, &handle, &[unknown]), (10032, words(&[34, 10032, 0])));
 }
 

@@ -8,6 +8,7 @@ mod leases;
 mod locks;
 mod named;
 mod opens;
+mod referrals;
 mod sessions;
 
 use std::future::Future;

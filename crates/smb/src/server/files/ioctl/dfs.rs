@@ -13,20 +13,21 @@ pub(super) fn referrals(asked: &Asked<'_>) -> Result<Output, Failure> {
     if !context.service().config().shares.iter().any(|share| share.options.dfs) {
         return Err(Status::FS_DRIVER_REQUIRED.into()); // the shares are on this server itself
     }
-    let (level, path) = match asked.request.control_code {
+    let (level, path, site) = match asked.request.control_code {
         Code::DFS_GET_REFERRALS => {
             let request = Request::decode(&mut asked.input())?;
-            (request.max_referral_level, request.path)
+            (request.max_referral_level, request.path, None)
         }
         _ => {
             let request = RequestEx::decode(&mut asked.input())?;
-            (request.max_referral_level, request.path)
+            (request.max_referral_level, request.path, request.site)
         }
     };
     if level == 0 {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    let referrals = dfs::referrals(context, &context.session()?.user(), &path)?;
+    let site = site.map(|name| String::from_utf16_lossy(&name));
+    let referrals = dfs::referrals(context, &context.session()?.user(), &path, site.as_deref())?;
     let output = Output::encoded(|w| referrals.encode(level, w));
     // MS-DFSC 3.2.5.5: the client asks again with more room.
     if output.bytes.len() > asked.room() { Err(Status::BUFFER_OVERFLOW.into()) } else { Ok(output) }

@@ -181,6 +181,38 @@ async fn a_symbolic_link_is_read_as_what_it_says() {
     assert_eq!(ada.open("link", WRITE).await, Err(ResultCode::ACCESS_DENIED));
 }
 
+// Finder type and creator of an internet location; its data fork is a property list with the URL.
+#[tokio::test]
+async fn a_link_to_another_server_is_a_document_that_opens_its_url() {
+    let server = Server::with(|config| {
+        let share = Arc::get_mut(&mut config.shares[0]).unwrap();
+        share.options.links = Some(Arc::default());
+    });
+    let volume = server.volume("share");
+    let root = volume.root().unwrap();
+    let text = NewKind::Link(b"msdfs:filer2\\archive,afp://filer2/Archive");
+    volume.create(&somebody(), &root, b"archive", text, 0o777).unwrap();
+    volume.create(&somebody(), &root, b"plain", NewKind::Link(b"../elsewhere"), 0o777).unwrap();
+    let mut ada = User::of(&server, Version::V3_4);
+    let fork = ada.open("archive", READ).await.unwrap();
+    let (code, read) = ada.read(fork, 0, 4096).await;
+    let read = String::from_utf8(read).unwrap();
+    assert_eq!(code, ResultCode::EOF_ERROR);
+    assert!(read.contains("<key>URL</key>\n\t<string>afp://filer2/Archive</string>"), "{read}");
+    assert_eq!(ada.read(fork, 2, 3).await, (ResultCode::NO_ERROR, b"xml".to_vec()), "a part of it");
+    let length = ada.parameters(fork, FileBitmap::DATA_LENGTH).await.unwrap();
+    assert_eq!(length, (read.len() as u32).to_be_bytes());
+    let info = ada.parameters(fork, FileBitmap::FINDER_INFO).await.unwrap();
+    assert_eq!(info[..8], *b"ilafdrag");
+    let attributes = ada.parameters(fork, FileBitmap::ATTRIBUTES).await.unwrap();
+    assert_eq!(attributes[1] & 0x20, 0x20, "WriteInhibit");
+    let unix = ada.parameters(fork, FileBitmap::UNIX_PRIVILEGES).await.unwrap();
+    assert_eq!(unix[8..12], 0o100_444_u32.to_be_bytes(), "a file, which can only be read");
+    assert_eq!(ada.open("archive", WRITE).await, Err(ResultCode::ACCESS_DENIED));
+    let plain = ada.open("plain", READ).await.unwrap();
+    assert_eq!(ada.read(plain, 0, 12).await, (ResultCode::NO_ERROR, b"../elsewhere".to_vec()));
+}
+
 #[tokio::test]
 async fn forks_of_one_session_have_a_limit_and_go_with_it() {
     let (server, mut ada) = notes(b"abc").await;
