@@ -140,6 +140,80 @@ mod tests {
         assert!(why.contains("there is no certificate in it"), "{why}");
     }
 
+    /// How a handshake between these two ends: the client's certificates, as the server knows them.
+    fn handshake(
+        server: Arc<ServerConfig>,
+        client: Arc<rustls::ClientConfig>,
+    ) -> Result<usize, rustls::Error> {
+        let mut server = rustls::ServerConnection::new(server)?;
+        let name = rustls::pki_types::ServerName::try_from("localhost").unwrap();
+        let mut client = rustls::ClientConnection::new(client, name)?;
+        let mut bytes = Vec::new();
+        while server.is_handshaking() || client.is_handshaking() {
+            client.write_tls(&mut bytes).unwrap();
+            let mut sent = std::mem::take(&mut bytes);
+            while !sent.is_empty() {
+                let count = server.read_tls(&mut sent.as_slice()).unwrap();
+                sent.drain(..count);
+                server.process_new_packets()?;
+            }
+            server.write_tls(&mut bytes).unwrap();
+            let mut sent = std::mem::take(&mut bytes);
+            while !sent.is_empty() {
+                let count = client.read_tls(&mut sent.as_slice()).unwrap();
+                sent.drain(..count);
+                client.process_new_packets()?;
+            }
+        }
+        assert_eq!(server.protocol_version(), Some(rustls::ProtocolVersion::TLSv1_3));
+        Ok(server.peer_certificates().map_or(0, <[_]>::len))
+    }
+
+    #[test]
+    fn clients_of_rpc_may_show_certificates_of_the_trusted_issuers_only() {
+        let state = tempfile::tempdir().unwrap();
+        let made = own(state.path(), &[]).unwrap();
+        let issuer = || {
+            let mut params = rcgen::CertificateParams::new(Vec::new()).unwrap();
+            params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+            rcgen::CertifiedIssuer::self_signed(params, rcgen::KeyPair::generate().unwrap()).unwrap()
+        };
+        let (trusted, foreign) = (issuer(), issuer());
+        let ca = state.path().join("clients.pem");
+        fs::write(&ca, trusted.pem()).unwrap();
+        let client = |issuer: Option<&rcgen::CertifiedIssuer<'_, rcgen::KeyPair>>, alpn: &[&[u8]]| {
+            let mut roots = RootCertStore::empty();
+            roots.add(certificates(&made.chain).unwrap().remove(0)).unwrap();
+            let builder =
+                rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+                    .with_safe_default_protocol_versions()
+                    .unwrap()
+                    .with_root_certificates(roots);
+            let mut config = match issuer {
+                None => builder.with_no_client_auth(),
+                Some(issuer) => {
+                    let key = rcgen::KeyPair::generate().unwrap();
+                    let params = rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap();
+                    let chain = vec![params.signed_by(&key, issuer).unwrap().der().clone()];
+                    let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+                    builder.with_client_auth_cert(chain, key).unwrap()
+                }
+            };
+            config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+            Arc::new(config)
+        };
+        let server = of_rpc(&made, Some(&ca)).unwrap();
+        assert_eq!(handshake(server.clone(), client(Some(&trusted), &[b"sunrpc"])), Ok(1));
+        assert_eq!(handshake(server.clone(), client(None, &[b"sunrpc"])), Ok(0));
+        assert_eq!(handshake(server.clone(), client(None, &[])), Ok(0), "Linux offers no ALPN");
+        let refused = handshake(server.clone(), client(Some(&foreign), &[b"sunrpc"])).unwrap_err();
+        assert!(matches!(refused, rustls::Error::InvalidCertificate(_)), "{refused:?}");
+        let other = handshake(server, client(None, &[b"h2"])).unwrap_err();
+        assert_eq!(other, rustls::Error::NoApplicationProtocol);
+        // Without issuers, clients are not asked for certificates.
+        assert_eq!(handshake(of_rpc(&made, None).unwrap(), client(Some(&trusted), &[b"sunrpc"])), Ok(0));
+    }
+
     #[test]
     fn what_is_no_certificate_is_refused_with_its_path() {
         let state = tempfile::tempdir().unwrap();

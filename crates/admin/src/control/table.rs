@@ -39,7 +39,7 @@ impl fmt::Display for Status {
             let user = s.user.clone().unwrap_or_else(|| "-".into());
             let (sent, received) = (format_size(s.bytes_out), format_size(s.bytes_in));
             [
-                s.protocol.title().to_owned(),
+                format!("{}{}", s.protocol.title(), if s.tls { " (TLS)" } else { "" }),
                 s.peer.to_string(),
                 user,
                 duration(s.since_s),
