@@ -57,7 +57,7 @@ fn measure(arguments: &Bench, plan: &Plan) -> anyhow::Result<ExitCode> {
         seconds % 60
     ));
     let mut console = Console::new(runs, with("jsonl").as_deref())?;
-    let stop = stop_at_ctrl_c()?;
+    let stop = stop_at_ctrl_c(STOPPING)?;
     let complete = match is_sweep {
         true => bench::sweep::sweep(plan, &stop, &mut console),
         false => bench::run(plan, &stop, &mut console),
@@ -80,8 +80,14 @@ fn added(name: &Path, extension: &str) -> PathBuf {
     name.into()
 }
 
+/// What is said at the first Ctrl-C, and at the second.
+const STOPPING: [&str; 2] = [
+    "stopping, and removing files; Ctrl-C again leaves them on the server",
+    "folders whose names begin with fourfold-bench- are left on the server",
+];
+
 /// A flag that the first Ctrl-C sets. The second ends the program at once.
-fn stop_at_ctrl_c() -> anyhow::Result<Arc<AtomicBool>> {
+pub(crate) fn stop_at_ctrl_c(said: [&'static str; 2]) -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -90,10 +96,10 @@ fn stop_at_ctrl_c() -> anyhow::Result<Arc<AtomicBool>> {
             let wait = async || tokio::signal::ctrl_c().await.is_ok();
             if wait().await {
                 flag.store(true, Ordering::Relaxed);
-                out::error_line("stopping, and removing files; Ctrl-C again leaves them on the server");
+                out::error_line(said[0]);
             }
             if wait().await {
-                out::error_line("folders whose names begin with fourfold-bench- are left on the server");
+                out::error_line(said[1]);
                 std::process::exit(INTERRUPTED);
             }
         });

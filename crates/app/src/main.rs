@@ -26,6 +26,7 @@ mod exit;
 mod explain;
 mod exports;
 mod figures;
+mod files;
 mod folders;
 mod fork;
 mod gates;
@@ -39,6 +40,7 @@ mod lun;
 mod luns;
 mod manual;
 mod memory;
+mod migrate;
 mod names;
 mod namespace;
 mod nfs_view;
@@ -113,6 +115,11 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Advise(arguments) => advise::run(&arguments),
         cli::Command::Bench(arguments) => bench::run(&arguments),
         cli::Command::VerifyMetadata(arguments) => verify_metadata::run(&arguments),
+        cli::Command::Migrate(arguments) => migrate::run(&arguments),
+        cli::Command::Ls(arguments) => files::list(&arguments),
+        cli::Command::Cat(arguments) => files::cat(&arguments),
+        cli::Command::Cp(arguments) => files::copy(&arguments),
+        cli::Command::Rm(arguments) => files::remove(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
         cli::Command::Disconnect(arguments) => disconnect::run(&arguments),
         cli::Command::Completions(arguments) => manual::completions(&arguments),

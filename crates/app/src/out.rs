@@ -29,6 +29,12 @@ pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failed> {
     write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(Failed)
 }
 
+/// Prints bytes as they are.
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failed> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Failed)
+}
+
 /// Prints one line.
 pub(crate) fn line(text: impl fmt::Display) -> Result<(), Failed> {
     print(format_args!("{text}\n"))

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! Target (a URL) ─► Connector ─► Session   files and transfers: what `fourfold bench` measures
-//!                             └► Peer      and metadata: what `fourfold verify-metadata` compares
+//!                             ├► Peer      and metadata: what `fourfold verify-metadata` compares
+//!                             └► Tree      and listings and data: what `fourfold migrate` copies
 //! ```
 
 pub mod check;
@@ -10,6 +11,7 @@ mod error;
 pub mod metadata;
 mod session;
 mod target;
+pub mod tree;
 
 pub use error::{Error, Result};
 pub use session::{

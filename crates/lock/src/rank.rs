@@ -444,6 +444,11 @@ ranks! {
     LoopQueue Known,
     /// The future of a task, while no thread polls it.
     LoopTask Known,
+    // Migrations, each of which is a program of its own.
+    /// The files that wait for a worker of a migration.
+    MigrationJobs Known,
+    /// What the workers of a migration note together: the report, the journal, the rate.
+    Migration Known,
     // The API, which has no other locks while it takes these; and metrics, counted while others may be held.
     /// The tokens of the API.
     ApiTokens Known,

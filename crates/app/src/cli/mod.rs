@@ -7,8 +7,10 @@ mod caches;
 mod dataset;
 mod doctor;
 mod explain;
+mod files;
 mod fork;
 mod lun;
+mod migrate;
 mod names;
 mod namespace;
 mod pool;
@@ -36,8 +38,10 @@ pub(crate) use dataset::{
 };
 pub(crate) use doctor::Doctor;
 pub(crate) use explain::Explain;
+pub(crate) use files::{Cat, Copy, ListFolder, RemoveFiles};
 pub(crate) use fork::{Fork as ForkCommand, Form, Pack, Unpack};
 pub(crate) use lun::{Create, Lun, LunSnapshot};
+pub(crate) use migrate::{Login, Migrate};
 pub(crate) use names::Names;
 pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, Mounted, Namespace, TestLinks};
 pub(crate) use pool::Pool;
@@ -61,6 +65,7 @@ const EXAMPLES: &str = "Examples:
   fourfold user add ada                      make an account; asks for the password
   fourfold lun create Share/disk 100G        make a disk for iSCSI
   fourfold status                            what is the running server doing?
+  fourfold migrate smb://ada@old/share DIR   move in from another server
   fourfold bench smb://ada@server/share      how fast is a server, and what limits it?
   fourfold advise                            what would make the running server faster?
 
@@ -178,6 +183,21 @@ Exit codes:
     /// Say which metadata of Macs, DOS and Unix a server keeps between its protocols
     #[command(after_help = verify_metadata::EXAMPLES)]
     VerifyMetadata(VerifyMetadata),
+    /// Copy a tree of files from another server, with all that the files are, and prove what arrived
+    #[command(after_help = migrate::EXAMPLES)]
+    Migrate(Migrate),
+    /// List a folder of any server
+    #[command(after_help = files::LS)]
+    Ls(ListFolder),
+    /// Print a file of any server
+    #[command(after_help = files::CAT)]
+    Cat(Cat),
+    /// Copy files and folders between servers, with forks and Finder info
+    #[command(after_help = files::CP)]
+    Cp(Copy),
+    /// Remove files and folders of any server
+    #[command(after_help = files::RM)]
+    Rm(RemoveFiles),
     /// Show a message to users who are logged in
     #[command(after_help = "Macs show it over AFP; the other protocols have no way to.
 

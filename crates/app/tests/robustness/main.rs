@@ -20,6 +20,7 @@ mod listed_and_written;
 mod logins;
 mod long_names;
 mod memory;
+mod migrated;
 mod neighbour;
 mod quota;
 mod random;

@@ -1,6 +1,7 @@
 //! AFP 3.x over DSI, with the client of the crate `afp`.
 
 mod metadata;
+mod tree;
 
 use ::afp::client::{Client, Error as AfpError, ForkId, Login, ROOT};
 use ::afp::wire::directory::Place;
@@ -109,7 +110,8 @@ impl Afp {
     }
 
     fn path(&self, path: &str) -> String {
-        format!("{}{}", self.base, path.replace('/', "\0")).trim_end_matches('\0').to_owned()
+        let names = path.replace('/', "\0").replace(':', "/"); // a colon of Unix is a slash of the Finder
+        format!("{}{names}", self.base).trim_end_matches('\0').to_owned()
     }
 
     /// Some entries of a folder from one on; returns their number.

@@ -1,6 +1,8 @@
 //! A local folder, by the host's calls. A transfer is done when it is started: the host's calls
 //! block.
 
+mod tree;
+
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -16,6 +18,8 @@ use crate::{Error, Result};
 const MAX_ATTRIBUTE: usize = 64 << 10;
 
 pub(super) struct Local {
+    /// The folder as the server sees it, for what files are besides their data: to read, and to write.
+    kept: [Option<tree::Kept>; 2],
     folder: PathBuf,
     files: Slots<File>,
     done: VecDeque<Finished>,
@@ -29,7 +33,14 @@ impl Local {
         if !folder.is_dir() {
             return Err(Error::Missing(format!("the folder {}", folder.display())));
         }
-        Ok(Self { folder, files: Slots::default(), done: VecDeque::new(), next: 0, buffer: Vec::new() })
+        Ok(Self {
+            kept: [None, None],
+            folder,
+            files: Slots::default(),
+            done: VecDeque::new(),
+            next: 0,
+            buffer: Vec::new(),
+        })
     }
 
     fn at(&self, path: &str) -> PathBuf {

@@ -14,6 +14,7 @@ mod socket;
 
 use crate::metadata::Peer;
 use crate::target::{Protocol, Target};
+use crate::tree::Tree;
 use crate::{Error, Result};
 
 pub use file::evict;
@@ -249,6 +250,21 @@ impl Connector {
             Protocol::Afp => afp::Afp::greet(target, reach),
             _ => self.connect(0).map(drop), // they have no logins, or none before the first answer
         }
+    }
+
+    /// A new session that walks, reads and writes a tree with all that its files are.
+    ///
+    /// # Errors
+    /// As of [`Self::connect`]; the protocol has no files.
+    pub fn tree(&self) -> Result<Box<dyn Tree>> {
+        let (target, reach) = (&self.target, &self.reach);
+        Ok(match target.protocol {
+            Protocol::File => Box::new(file::Local::open(&target.share)?),
+            Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
+            Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
+            Protocol::Nfs => nfs::tree(target, reach)?,
+            Protocol::Iscsi => return Err(Error::Address("a disk has no files".into())),
+        })
     }
 
     /// What sessions are opened with.

@@ -3,6 +3,7 @@
 
 mod metadata;
 mod rpc;
+mod tree;
 mod udp;
 mod v4;
 
@@ -57,6 +58,14 @@ pub(super) fn peer(target: &Target, reach: &Reach) -> Result<Box<dyn crate::meta
     match target.options.get("vers").map(String::as_str) {
         None | Some("3") => Ok(Box::new(Nfs::connect(target, reach)?)),
         Some(_) => Err(Error::Unsupported("metadata over another version of NFS than 3")),
+    }
+}
+
+/// A session of version 3 that copies trees.
+pub(super) fn tree(target: &Target, reach: &Reach) -> Result<Box<dyn crate::tree::Tree>> {
+    match target.options.get("vers").map(String::as_str) {
+        None | Some("3") => Ok(Box::new(Nfs::connect(target, reach)?)),
+        Some(_) => Err(Error::Unsupported("copying over another version of NFS than 3")),
     }
 }
 

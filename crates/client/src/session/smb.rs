@@ -2,6 +2,7 @@
 
 mod answers;
 mod metadata;
+mod tree;
 
 use std::io;
 use std::pin::pin;

@@ -1,7 +1,6 @@
 //! The sidecar as a file, for Macs whose protocol has no place for forks and attributes. They look
 //! up `._name`, read and write it, and its contents are those of the model.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::sidecar::{self, Beside, Sidecar};
@@ -10,9 +9,6 @@ use crate::backend::{Found, Object, Stability, Wait, XattrMode};
 use crate::mac::{FinderInfo, Metadata, attr, layout, sidecar as mac_sidecar};
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, Time};
 
-/// How many places of files with a composed sidecar are remembered.
-const REMEMBERED: usize = 16_384;
-
 /// A longer fork is not moved to make room for attributes before it.
 const LARGEST_MOVED: u64 = 16 << 20;
 
@@ -20,40 +16,6 @@ const LARGEST_MOVED: u64 = 16 << 20;
 type Attribute = (Vec<u8>, Vec<u8>);
 /// A folder, and a name in it.
 type Place = (Arc<dyn Object>, Vec<u8>);
-
-/// What clients saw when they looked sidecars up.
-#[derive(Default)]
-pub(super) struct Seen {
-    /// The places of files whose sidecar is composed: their folder, and their name in it.
-    places: HashMap<HostKey, (HostKey, Vec<u8>)>,
-    /// The files of sidecars on the disk that do not name their file: other servers have written these.
-    owners: HashMap<HostKey, HostKey>,
-}
-
-impl Seen {
-    fn remember(&mut self, key: HostKey, place: (HostKey, Vec<u8>)) {
-        if self.places.len() >= REMEMBERED {
-            self.places.clear(); // clients look again
-        }
-        self.places.insert(key, place);
-    }
-
-    fn place(&self, key: &HostKey) -> Option<(HostKey, Vec<u8>)> {
-        self.places.get(key).cloned()
-    }
-
-    fn remember_owner(&mut self, sidecar: HostKey, owner: HostKey) {
-        if self.owners.len() >= REMEMBERED {
-            self.owners.clear();
-        }
-        self.owners.insert(sidecar, owner);
-    }
-
-    /// The file of a sidecar that does not name it.
-    pub(super) fn owner(&self, sidecar: &HostKey) -> Option<HostKey> {
-        self.owners.get(sidecar).copied()
-    }
-}
 
 /// What a client that asks for `._name` gets.
 pub enum View {
@@ -227,9 +189,11 @@ impl Streams {
     /// wrote the sidecar. A head that a client is writing stays.
     fn refresh(&self, file: &File<'_>, sidecar: Sidecar) -> Result<()> {
         let Some(layout) = sidecar.layout() else { return Ok(()) };
+        let described = self.described_at(file.object)?;
         let sidecar = match sidecar.absorbed()? {
             Some(absorbed) if absorbed.print != sidecar.fingerprint() => return Ok(()),
-            Some(_) if sidecar.attributes.changed > self.described_at(file.object)? => return Ok(()),
+            // Its own date says nothing: a fork that a client of another protocol writes changes it, and not its head.
+            Some(_) if self.seen.lock().is_current(&file.key(), described) => return Ok(()),
             Some(_) => sidecar,
             None => {
                 self.absorb(file)?;
@@ -238,16 +202,18 @@ impl Streams {
         };
         let (metadata, _) = self.load(file)?;
         let shown = self.to_show(file, &sidecar)?;
-        if says(&sidecar, &shown)? {
-            return super::metadata::write_finder_info(sidecar, &metadata);
+        if !says(&sidecar, &shown)? {
+            let shown: Vec<_> = shown.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+            let (head, _) = metadata.to_sidecar(&shown, 0);
+            match layout.len {
+                0 => return sidecar.rewrite(&head),
+                1..=LARGEST_MOVED => return self.move_behind(file, head, true),
+                _ => {} // only the Finder info has its place there
+            }
         }
-        let shown: Vec<_> = shown.iter().map(|(name, value)| (&name[..], &value[..])).collect();
-        let (head, _) = metadata.to_sidecar(&shown, 0);
-        match layout.len {
-            0 => sidecar.rewrite(&head),
-            1..=LARGEST_MOVED => self.move_behind(file, head, true),
-            _ => super::metadata::write_finder_info(sidecar, &metadata),
-        }
+        super::metadata::write_finder_info(sidecar, &metadata)?;
+        self.seen.lock().remember_current(file.key(), described);
+        Ok(())
     }
 
     /// The attributes that a sidecar should have: those of the model that fit, and those that only sidecars have.

@@ -28,6 +28,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("iscsi", &["wire", "lock", "auth", "vfs", "conn"]),
     ("wsd", &["wire", "lock"]),
     ("client", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
+    ("migrate", &["lock", "client"]),
     ("bench", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi", "client"]),
     ("web", &["wire", "lock", "auth", "vfs", "snapshots", "conn", "admin"]),
     (
@@ -47,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "snapshots",
             "replicate",
             "bench",
+            "migrate",
             "client",
             "web",
             "kerberos",

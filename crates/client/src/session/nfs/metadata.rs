@@ -136,20 +136,20 @@ fn time(value: &Value) -> SetTime {
 }
 
 /// The path of a file's AppleDouble file.
-fn beside(path: &str) -> String {
+pub(super) fn beside(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     format!("{folder}/._{name}")
 }
 
 impl Nfs {
-    fn handle(&mut self, path: &str) -> Result<Vec<u8>> {
+    pub(super) fn handle(&mut self, path: &str) -> Result<Vec<u8>> {
         let (folder, name) = self.place(path)?;
         let what = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
         let answer = self.rpc.call(NFS, procedure::LOOKUP, &lookup::Request { what })?;
         Ok(ok::<lookup::ResOk<'_>, Option<Fattr3>>(&answer, path)?.object.to_vec())
     }
 
-    fn attributes(&mut self, path: &str) -> Result<Fattr3> {
+    pub(super) fn attributes(&mut self, path: &str) -> Result<Fattr3> {
         let handle = self.handle(path)?;
         let request = getattr::Request { object: Opaque::new(&handle) };
         let answer = self.rpc.call(NFS, procedure::GETATTR, &request)?;
@@ -157,7 +157,7 @@ impl Nfs {
     }
 
     /// A new file with these bytes.
-    fn write_all(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
+    pub(super) fn write_all(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
         let file = match self.open(path, How::Create) {
             Err(Error::Other(why)) if why.contains("EXIST") => self.open(path, How::Write)?,
             other => other?,
@@ -183,10 +183,10 @@ impl Nfs {
         self.write_all(&beside(path), 0, &[&head, fork].concat())
     }
 
-    fn read_all(&mut self, path: &str) -> Result<Vec<u8>> {
+    pub(super) fn read_all(&mut self, path: &str, most: usize) -> Result<Vec<u8>> {
         let handle = self.handle(path)?;
         let mut all = Vec::new();
-        while all.len() < LONGEST {
+        while all.len() < most {
             let (file, offset) = (Opaque::new(&handle[..]), all.len() as u64);
             let request = read::Request { file, offset, count: PIECE as u32 };
             let answer = self.rpc.call(NFS, procedure::READ, &request)?;
@@ -196,12 +196,12 @@ impl Nfs {
                 return Ok(all);
             }
         }
-        Err(Error::Other("a file that is longer than what was written".into()))
+        Err(Error::Other("a file that is too long to be held in memory".into()))
     }
 
     /// What the AppleDouble file says.
     fn sidecar(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
-        let all = match self.read_all(&beside(path)) {
+        let all = match self.read_all(&beside(path), LONGEST) {
             Err(Error::Missing(_)) => return Ok(Got::Missing),
             other => other?,
         };

@@ -362,3 +362,16 @@ fn absorbing_can_be_cut_off_anywhere() {
     }
     assert!(through);
 }
+
+#[test]
+fn what_was_set_before_a_fork_and_finder_info_is_in_the_head_too() {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    disk.streams.write_stream(&user(), &file.file(), b"note", 0, b"a note", Stability::File).unwrap();
+    disk.put_fork(&file, b"fork");
+    store(&disk, "f", text());
+    disk.put_fork(&file, b"FORK");
+    let note: NewAttr<'_> = (b"note", b"a note");
+    let seen = read(&disk, "._f").unwrap();
+    assert_eq!(&seen[50..], &sidecar_of(&text(), &[note], b"FORK")[50..]);
+}

@@ -1,0 +1,138 @@
+//! `fourfold migrate`: moves in from another server.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::migrate::{Mode, Plan, Progress, Report};
+use anyhow::Context as _;
+use client::{Protocol, Target};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::cli::{Login, Migrate};
+use crate::{out, password};
+
+/// Paths that are printed for each loss.
+const SHOWN: usize = 3;
+/// What is said at the first Ctrl-C, and at the second.
+const STOPPING: [&str; 2] =
+    ["stopping; Ctrl-C again ends it at once", "ended; the same command goes on where it stopped"];
+/// Failures that are printed.
+const FAILURES: usize = 20;
+
+pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
+    let plan = Plan {
+        from: target(&asked.from, &asked.login, false)?,
+        to: target(&asked.to, &asked.login, true)?,
+        only: Vec::new(),
+        mode: match asked.verify_only {
+            true => Mode::Compare,
+            false => Mode::Copy { verify: !asked.no_verify, delete: asked.delete },
+        },
+        streams: asked.streams.into(),
+        limits: asked.limit.clone(),
+        journal: asked.journal.clone(),
+        timeout: Duration::from_secs(asked.login.timeout),
+    };
+    let report = with_progress(&plan)?;
+    if let Some(file) = &asked.report {
+        let text = serde_json::to_string_pretty(&report)?;
+        std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))?;
+    }
+    match asked.json {
+        true => out::json(&report)?,
+        false => out::print(text(&report, plan.mode))?,
+    }
+    Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// A URL, or a folder of this machine.
+pub(super) fn target(text: &str, login: &Login, is_destination: bool) -> anyhow::Result<Target> {
+    if !text.contains("://") {
+        let folder = std::path::absolute(text).with_context(|| format!("{text} is no path"))?;
+        let share = folder.to_str().with_context(|| format!("{} is not UTF-8", folder.display()))?.to_owned();
+        return Ok(Target { share, ..Target::parse("file:///folder")? });
+    }
+    let mut target = Target::parse(text)?;
+    if !matches!(target.protocol, Protocol::Smb | Protocol::Afp) {
+        return Ok(target);
+    }
+    if let (true, Some(user)) = (target.user.is_empty(), &login.user) {
+        target.user.clone_from(user);
+    }
+    let own = login.to_password_file.as_ref().filter(|_| is_destination);
+    if let (Some(file), true, false) =
+        (own.or(login.password_file.as_ref()), target.password.is_empty(), target.user.is_empty())
+    {
+        target.password = password::read("the server", password::Source::File(file))?;
+    }
+    Ok(target)
+}
+
+/// Copies, with a progress bar. Ctrl-C ends it after the pieces in flight.
+pub(super) fn with_progress(plan: &Plan) -> anyhow::Result<Report> {
+    let stop = crate::bench::stop_at_ctrl_c(STOPPING)?;
+    let bar = ProgressBar::new(0);
+    let template = match plan.mode {
+        Mode::Compare => "{bar:24} {msg} [{elapsed}]",
+        Mode::Copy { .. } => "{bar:24} {bytes}/{total_bytes} {msg} [{elapsed}, {bytes_per_sec}, {eta} left]",
+    };
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let mut watch = |now: &Progress| {
+        let more = if now.walked { "" } else { "+" };
+        let (position, length) = match plan.mode {
+            Mode::Compare => (now.done, now.found),
+            Mode::Copy { .. } => (now.bytes, now.bytes_found),
+        };
+        bar.set_length(length);
+        bar.set_position(position);
+        bar.set_message(format!("{} of {}{more} files", now.done, now.found));
+    };
+    let report = ::migrate::run(plan, &stop, &mut watch);
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// The report in words.
+pub(super) fn text(report: &Report, mode: Mode) -> String {
+    use std::fmt::Write as _;
+
+    use admin::settings::units::format_size;
+    let mut text = String::new();
+    let mut line = |words: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{words}"); // a String takes everything
+    };
+    let Report { files, folders, links, unchanged, .. } = report;
+    match mode {
+        Mode::Compare => line(format_args!("{files} files compared in {folders} folders, {links} links")),
+        Mode::Copy { verify, .. } => {
+            let speed = (report.bytes as f64 / report.seconds.max(0.001)) as u64;
+            line(format_args!(
+                "{files} files copied{}, {} ({}/s); {unchanged} were there already; {folders} folders, {links} links",
+                if verify { " and compared" } else { "" },
+                format_size(report.bytes),
+                format_size(speed),
+            ));
+        }
+    }
+    if report.removed > 0 {
+        line(format_args!("{} removed from the destination", report.removed));
+    }
+    if report.lost.is_empty() {
+        line(format_args!("nothing was lost"));
+    } else {
+        line(format_args!("did not survive:"));
+    }
+    for (what, loss) in &report.lost {
+        let examples = loss.examples.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let more = if loss.files > SHOWN as u64 { ", …" } else { "" };
+        line(format_args!("  {what}, of {} files ({}): {examples}{more}", loss.files, loss.why));
+    }
+    for failure in report.failed.iter().take(FAILURES) {
+        line(format_args!("  FAILED {}: {}", failure.path, failure.why));
+    }
+    if report.failures > FAILURES as u64 {
+        let rest = report.failures - FAILURES as u64;
+        line(format_args!("  and {rest} more failures; --report FILE has up to 10,000, --json too"));
+    }
+    text
+}

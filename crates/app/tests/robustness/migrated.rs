@@ -1,0 +1,224 @@
+//! `fourfold migrate`, `cp`, `ls`, `cat` and `rm`: what is copied between any two of a folder, SMB, AFP and NFS.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::Value;
+
+use crate::server::{Server, USER, folder, open_to_all};
+
+fn fourfold(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_fourfold")).args(words).output().unwrap()
+}
+
+/// The report of a copy that must have found every file.
+fn whole(words: &[&str]) -> Value {
+    let output = fourfold(&[words, &["--json"]].concat());
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{words:?}: {shown}{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn lost(report: &Value) -> Vec<String> {
+    report["lost"].as_object().unwrap().keys().cloned().collect()
+}
+
+/// The URL of a folder of the share by each protocol, the folder itself first.
+fn places(server: &Server, share: &Path, inner: &str) -> [(&'static str, String); 4] {
+    let (user, password) = USER;
+    let (smb, afp, nfs) = (server.smb_port, server.afp_port, server.port);
+    [
+        ("folder", share.join(inner).to_str().unwrap().to_owned()),
+        ("smb", format!("smb://{user}:{password}@127.0.0.1:{smb}/share/{inner}")),
+        ("afp", format!("afp://{user}:{password}@127.0.0.1:{afp}/share/{inner}?login=cleartext")),
+        ("nfs", format!("nfs://127.0.0.1:{nfs}/share/{inner}?mountport={nfs}&uid=1000")),
+    ]
+}
+
+const FORK: &[u8] = b"the fork of a file of a Mac";
+
+/// AppleDouble as Netatalk writes it (RFC 1740 appendix A): Finder info at 50, 32 bytes, then the fork.
+fn sidecar() -> Vec<u8> {
+    let mut bytes = b"\0\x05\x16\x07\0\x02\0\0Netatalk        \0\x02".to_vec();
+    for (id, at, length) in [(9u32, 50u32, 32u32), (2, 82, FORK.len() as u32)] {
+        [id, at, length].iter().for_each(|number| bytes.extend(number.to_be_bytes()));
+    }
+    bytes.extend(b"TEXTttxt");
+    bytes.extend([0; 24]);
+    bytes.extend(FORK);
+    bytes
+}
+
+const HOLE: u64 = 4 << 20;
+
+/// A small tree with one of everything.
+fn fill(old: &Path) {
+    let date = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::create_dir_all(old.join("Projects/2001")).unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(old.join(name), bytes).unwrap();
+        File::options().write(true).open(old.join(name)).unwrap().set_modified(date).unwrap();
+    };
+    write("empty", b"");
+    write("Projects/what? \"now\".txt", b"a name that Windows forbids");
+    write("Projects/a:b", b"a colon");
+    write("Projects/2001/Cafe\u{301}.txt", b"accents");
+    write("Projects/2001/film", &vec![7; (1 << 20) + 77]);
+    fs::write(old.join("._letter"), sidecar()).unwrap();
+    write("letter", b"Dear Grace");
+    rustix::fs::setxattr(
+        old.join("letter"),
+        "user.DosStream.note:$DATA",
+        b"a note\0",
+        rustix::fs::XattrFlags::empty(),
+    )
+    .unwrap();
+    let sparse = File::create(old.join("sparse")).unwrap();
+    sparse.write_all_at(b"end", HOLE).unwrap();
+    sparse.set_modified(date).unwrap();
+    std::os::unix::fs::symlink("Projects/2001/film", old.join("shortcut")).unwrap();
+    fs::read_dir(old).unwrap().for_each(|entry| open_to_all(&entry.unwrap().path()));
+    [old, &old.join("Projects/2001")].iter().for_each(|folder| open_to_all(folder));
+    for entry in
+        fs::read_dir(old.join("Projects/2001")).unwrap().chain(fs::read_dir(old.join("Projects")).unwrap())
+    {
+        open_to_all(&entry.unwrap().path());
+    }
+}
+
+#[test]
+fn all_is_copied_between_any_two_and_read_by_the_others() {
+    let (top, share) = folder();
+    fs::create_dir(share.join("old")).unwrap();
+    fill(&share.join("old"));
+    let server = Server::start_with_afp(top.path(), &share);
+    let sources = places(&server, &share, "old");
+    for (number, (from, source)) in sources.iter().enumerate() {
+        for (to, _) in &sources {
+            let inner = format!("{from}-{to}");
+            fs::create_dir(share.join(&inner)).unwrap();
+            open_to_all(&share.join(&inner));
+            let targets = places(&server, &share, &inner);
+            let target = &targets.iter().find(|(name, _)| name == to).unwrap().1;
+            let report = whole(&["migrate", source, target]);
+            assert_eq!(report["files"], 7, "{inner}");
+            assert_eq!((&report["folders"], &report["links"]), (&3.into(), &1.into()), "{inner}");
+            let is_known = |what: &String| {
+                // SMB has no modes and owners of Unix, NFS version 3 no dates of creation and backup and no flags.
+                ["mode", "owner", "date of creation", "date of the last backup", "archive"]
+                    .contains(&what.as_str())
+            };
+            let lost = lost(&report);
+            assert!(lost.iter().all(is_known), "{inner}: {report:#}");
+            assert_eq!(fs::read(share.join(&inner).join("Projects/a:b")).unwrap(), b"a colon", "{inner}");
+            let sparse = fs::metadata(share.join(&inner).join("sparse")).unwrap();
+            assert!(sparse.len() == HOLE + 3 && sparse.blocks() * 512 < HOLE / 2, "{inner}: {sparse:?}");
+            let date = fs::metadata(share.join(&inner).join("letter")).unwrap().mtime();
+            assert_eq!(date, 1_000_000_000, "{inner}");
+            // Another protocol sees the same.
+            let (_, other) = &targets[(number + 2) % 4];
+            let other_source = &sources[(number + 2) % 4].1;
+            let report = whole(&["migrate", other_source, other, "--verify-only"]);
+            assert_eq!((&report["files"], &report["failures"]), (&7.into(), &0.into()), "{inner}");
+            let fork = fourfold(&["cat", "--fork", &format!("{}", with_name(&targets[2].1, "letter"))]);
+            assert_eq!(fork.stdout, FORK, "{inner}: {}", String::from_utf8_lossy(&fork.stderr));
+            fs::remove_dir_all(share.join(&inner)).unwrap();
+        }
+    }
+}
+
+/// A URL of a folder with a name behind it.
+fn with_name(url: &str, name: &str) -> String {
+    let (path, options) = url.split_once('?').map_or((url, ""), |(path, options)| (path, options));
+    if options.is_empty() { format!("{path}/{name}") } else { format!("{path}/{name}?{options}") }
+}
+
+#[test]
+fn later_passes_copy_what_has_changed_and_a_killed_one_goes_on() {
+    let (top, share) = folder();
+    let old = top.path().join("old");
+    fs::create_dir(&old).unwrap();
+    fill(&old);
+    let server = Server::start_with_afp(top.path(), &share);
+    let (_, target) = &places(&server, &share, "")[1];
+    let target = target.trim_end_matches('/');
+    let (source, journal) = (old.to_str().unwrap(), top.path().join("journal"));
+    let words = ["migrate", source, target, "--journal", journal.to_str().unwrap()];
+
+    // Killed while a large file is on its way: 1 MiB takes a second at this rate.
+    let slow = [&words[..], &["--limit", "1M", "--streams", "1"]].concat();
+    let mut copy = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+    let mut copy = copy.args(&slow).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let begun = Instant::now();
+    let is_on_its_way = || ["sparse", "Projects/2001/film"].iter().any(|name| share.join(name).exists());
+    while !is_on_its_way() && begun.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+
+    whole(&words);
+    let report = whole(&["migrate", source, target, "--verify-only"]);
+    assert_eq!(report["files"], 7);
+    let again = whole(&words);
+    assert_eq!((&again["files"], &again["unchanged"]), (&0.into(), &7.into()));
+    // The length and the date stay; the journal knows the time of the change.
+    let letter = File::options().write(true).open(old.join("letter")).unwrap();
+    let date = letter.metadata().unwrap().modified().unwrap();
+    letter.write_all_at(b"dear", 0).unwrap();
+    letter.set_modified(date).unwrap();
+    fs::remove_file(old.join("empty")).unwrap();
+    let last = whole(&[&words[..], &["--delete"]].concat());
+    assert_eq!((&last["files"], &last["unchanged"], &last["removed"]), (&1.into(), &5.into(), &1.into()));
+    assert_eq!(fs::read(share.join("letter")).unwrap(), b"dear Grace");
+    assert!(!share.join("empty").exists());
+    // What differs is found.
+    fs::write(share.join("letter"), b"dear Alan!").unwrap();
+    let output = fourfold(&["migrate", source, target, "--verify-only"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("FAILED letter: its data differ"), "{text}");
+}
+
+#[test]
+fn files_of_servers_are_listed_printed_copied_and_removed() {
+    let (top, share) = folder();
+    let old = top.path().join("old");
+    fs::create_dir(&old).unwrap();
+    fill(&old);
+    let server = Server::start_with_afp(top.path(), &share);
+    for (name, url) in places(&server, &share, "") {
+        let url = url.replace("/share/", "/share");
+        let url = url.trim_end_matches('/');
+        let letter = old.join("letter");
+        whole(&["cp", letter.to_str().unwrap(), old.join("Projects").to_str().unwrap(), url]);
+        let listed = fourfold(&["ls", "--json", url]);
+        let listed: Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let names: Vec<&str> =
+            listed.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+        assert_eq!(names, ["Projects", "letter"], "{name}");
+        assert_eq!((&listed[1]["kind"], &listed[1]["length"]), (&"file".into(), &10.into()), "{name}");
+        assert_eq!(fourfold(&["cat", &with_name(url, "letter")]).stdout, b"Dear Grace", "{name}");
+        assert_eq!(fourfold(&["cat", "--fork", &with_name(url, "letter")]).stdout, FORK, "{name}");
+        let folder = with_name(url, "Projects");
+        let refused = fourfold(&["rm", &folder]);
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("-r removes it"), "{name}");
+        let removed = fourfold(&["rm", "-r", &folder, &with_name(url, "letter")]);
+        assert!(removed.status.success(), "{name}: {}", String::from_utf8_lossy(&removed.stderr));
+        assert!(!share.join("Projects").exists() && !share.join("letter").exists(), "{name}");
+    }
+    for (words, said) in [
+        (vec!["ls", "smb://ada:x@127.0.0.1:1/share"], "cannot be reached"),
+        (vec!["cat", "smb://nas/share"], "a whole share"),
+        (vec!["rm", "http://nas/share/a"], "Write afp://"),
+        (vec!["cp", "/nowhere/a", share.to_str().unwrap()], "/nowhere"),
+    ] {
+        let output = fourfold(&words);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {stderr}");
+        assert!(stderr.contains(said), "{words:?}: {stderr}");
+    }
+}

@@ -1,0 +1,188 @@
+//! Trees over AFP: listings with dates, parameters, both forks, extended attributes, comments.
+
+use ::afp::client::ROOT;
+use ::afp::wire::directory::Place;
+use ::afp::wire::enumerate::{Enumerate, Form, Reply};
+use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, attribute, command};
+use vfs::mac::FinderInfo;
+use wire::Reader;
+
+use super::{Afp, LIST_BYTES, LIST_COUNT, malformed};
+use crate::Result;
+use crate::metadata::{Aspect, COMMENT, Peer as _, Value};
+use crate::session::{FileId, How, Session as _};
+use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Stamp, Tree, bytes, flag, stamp, text, told};
+
+/// Seconds from 1970 to 2000.
+const EPOCH: i64 = 946_684_800;
+/// What a file is listed with, in the order of its parameters.
+const FILE: FileBitmap = FileBitmap::MODIFIED
+    .union(FileBitmap::FINDER_INFO)
+    .union(FileBitmap::EXTENDED_DATA_LENGTH)
+    .union(FileBitmap::UTF8_NAME);
+/// What a folder is listed with.
+const FOLDER: DirBitmap = DirBitmap::MODIFIED.union(DirBitmap::UTF8_NAME);
+/// Attributes that are other parts of a file.
+const PARTS: [&str; 2] = ["com.apple.FinderInfo", "com.apple.ResourceFork"];
+/// The most bytes of one answer with the names of attributes.
+const NAMES: u32 = 128 << 10;
+
+impl Tree for Afp {
+    fn entries(&mut self, folder: &str) -> Result<Listing> {
+        let (name, volume) = (self.path(folder), self.volume);
+        let (mut start, mut listing) = (1, Listing::default());
+        loop {
+            let request = Enumerate {
+                place: Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) },
+                files: FILE,
+                folders: FOLDER,
+                count: LIST_COUNT,
+                start,
+                max_reply: LIST_BYTES,
+            };
+            let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(Form::Ext2, w));
+            let answer = answer.map_err(|error| self.said(error, folder))?;
+            match answer.code() {
+                ResultCode::NO_ERROR => {}
+                ResultCode::OBJECT_NOT_FOUND => return Ok(listing),
+                code => return Err(self.said(::afp::client::Error::Refused(code), folder)),
+            }
+            let reply = Reply::decode(&mut Reader::new(&answer.payload)).map_err(malformed)?;
+            let before = start;
+            for found in Form::Ext2.framing().entries(reply.entries) {
+                let found = found.map_err(malformed)?;
+                match entry(found.is_folder, found.parameters).map_err(malformed)? {
+                    Ok(entry) => listing.entries.push(entry),
+                    Err(shown) => listing.unreadable.push(shown),
+                }
+                start += 1;
+            }
+            if start == before {
+                return Ok(listing);
+            }
+        }
+    }
+
+    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let fork = *self.files.get(file)?;
+        let length = length.min(self.largest);
+        self.client.read(fork, offset as i64, length as i64).map_err(|error| self.said(error, "a fork"))
+    }
+
+    /// As Macs do it: a file with the target in it becomes a link by its type and creator.
+    fn make_link(&mut self, path: &str, target: &str) -> Result<()> {
+        let file = self.open(path, How::Create)?;
+        let fork = *self.files.get(file)?;
+        let written = self.client.write(fork, 0, target.as_bytes());
+        self.close(file)?;
+        written.map_err(|error| self.said(error, path))?;
+        let mut info = FinderInfo::NONE;
+        info.set_type(*b"slnk", *b"rhap");
+        let value = Value::Bytes(info.as_bytes().to_vec());
+        self.put(path, Aspect::FinderInfo, &value).map(drop)
+    }
+
+    fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
+        let mut extra = Extra {
+            created: stamp(told(self, path, Aspect::Created)?),
+            modified: stamp(told(self, path, Aspect::Modified)?),
+            backup: stamp(told(self, path, Aspect::Backup)?),
+            ..Extra::default()
+        };
+        if kind == Kind::Link {
+            extra.target = text(told(self, path, Aspect::Target)?);
+            return Ok(extra);
+        }
+        for (flag_at, aspect) in FLAGS.into_iter().enumerate() {
+            // Folders have no write inhibit bit.
+            if kind == Kind::File || aspect != Aspect::ReadOnly {
+                extra.flags[flag_at] = flag(told(self, path, aspect)?);
+            }
+        }
+        extra.finder_info = bytes(told(self, path, Aspect::FinderInfo)?);
+        let number = |value| match value {
+            Some(Value::Number(number)) => u32::try_from(number).ok(),
+            _ => None,
+        };
+        extra.mode = number(told(self, path, Aspect::Mode)?);
+        extra.owner = number(told(self, path, Aspect::Owner)?);
+        if kind == Kind::File {
+            extra.fork = bytes(told(self, path, Aspect::Fork)?).unwrap_or_default();
+        }
+        extra.comment = text(told(self, path, Aspect::Comment)?).filter(|text| !text.is_empty());
+        for name in self.attribute_names(path)? {
+            if let Some(value) = bytes(told(self, path, Aspect::Attribute(&name))?) {
+                extra.streams.push((name, value));
+            }
+        }
+        Ok(extra)
+    }
+}
+
+impl Afp {
+    /// The names of a file's extended attributes but those that are other parts of it.
+    fn attribute_names(&mut self, path: &str) -> Result<Vec<String>> {
+        let place = self.path(path);
+        let request = attribute::List {
+            volume: self.volume,
+            directory: ROOT,
+            bitmap: attribute::Bitmap::default(),
+            count: 0,
+            index: 0,
+            max_reply: NAMES,
+            path: Path::utf8(place.as_bytes()),
+        };
+        let answer = match self.call(command::LIST_EXT_ATTRS, path, |w| request.encode(w)) {
+            Err(error) if error.ends_session() => return Err(error),
+            Err(_) => return Ok(Vec::new()), // volumes without extended attributes
+            Ok(answer) => answer,
+        };
+        let reply = attribute::Reply::decode(&mut Reader::new(&answer)).map_err(malformed)?;
+        let names = reply.bytes.unwrap_or_default().split(|byte| *byte == 0);
+        let names = names.filter(|name| !name.is_empty()).filter_map(|name| std::str::from_utf8(name).ok());
+        let is_own = |name: &&str| !PARTS.contains(name) && *name != COMMENT;
+        Ok(names.filter(is_own).map(str::to_owned).collect())
+    }
+}
+
+/// An entry, or a name that is not UTF-8. Parameters are in the order of their bits; a name lies behind them, at the offset that
+/// its parameter gives, counted from the first parameter.
+fn entry(
+    is_folder: bool,
+    parameters: &[u8],
+) -> std::result::Result<std::result::Result<Entry, String>, wire::Malformed> {
+    let mut r = Reader::new(parameters);
+    let modified = r.i32_be()?;
+    let (info, name_at, length) = match is_folder {
+        true => (FinderInfo::NONE, r.u16_be()?, 0),
+        false => {
+            let info = FinderInfo::from_prefix(r.take(FinderInfo::LEN)?);
+            let (a, b) = file_tail(&mut r)?;
+            (info, a, b)
+        }
+    };
+    let mut name = Reader::new(parameters);
+    name.skip(name_at.into())?;
+    name.skip(4)?; // the text encoding
+    let length_of_name = name.u16_be()?;
+    let name = name.take(length_of_name.into())?;
+    let kind = match (is_folder, info.is_symlink()) {
+        (true, _) => Kind::Folder,
+        (_, true) => Kind::Link,
+        _ => Kind::File,
+    };
+    let modified: Option<Stamp> = (modified != i32::MIN).then(|| (i64::from(modified) + EPOCH, 0));
+    Ok(match std::str::from_utf8(name) {
+        // A slash in a name of the Finder is a colon in one of Unix.
+        Ok(name) => {
+            Ok(Entry { name: name.replace('/', ":"), kind, length, modified, changed: None, links: 1 })
+        }
+        Err(_) => Err(String::from_utf8_lossy(name).into_owned()),
+    })
+}
+
+/// The length of the data (bit 11) and the place of the name (bit 13); four bytes of padding follow the latter.
+fn file_tail(r: &mut Reader<'_>) -> std::result::Result<(u16, u64), wire::Malformed> {
+    let length = r.u64_be()?;
+    Ok((r.u16_be()?, length))
+}

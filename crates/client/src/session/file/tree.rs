@@ -1,0 +1,302 @@
+//! A folder of this machine. What files are besides their data is read in whatever layout the folder has, and written in it, as
+//! the server does.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::{Backend, Found, Object, Stability};
+use vfs::mac::{FileBits, FinderInfo};
+use vfs::streams::{File, Streams};
+use vfs::{Caller, SetAttributes, SetTime, Time};
+
+use super::{Local, said};
+use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::session::{FileId, Session};
+use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Stamp, Tree};
+use crate::{Error, Result};
+
+/// The folder as the server sees it.
+pub(super) struct Kept {
+    root: Arc<dyn Object>,
+    streams: Streams,
+}
+
+impl Kept {
+    /// Reading changes nothing in the folder: the server itself tidies what it reads.
+    fn of(folder: &Path, read_only: bool) -> Result<Self> {
+        let folder = std::path::absolute(folder).map_err(|error| said(&error, &folder.to_string_lossy()))?;
+        let host = Host::open(&folder, &HostOptions { read_only, ..HostOptions::default() });
+        let host = host.map_err(|error| Error::Other(format!("{}: {error}", folder.display())))?;
+        let backend: Arc<dyn Backend> = Arc::new(host);
+        let root = backend.root().map_err(|error| failed(&error, "the folder"))?.object;
+        Ok(Self { root, streams: Streams::new(backend) })
+    }
+
+    /// The folder of a path, its last name, and what is there. `None`: the folder itself.
+    fn find(&self, path: &str) -> Result<Option<Place>> {
+        let root = Caller::root();
+        let mut folder = self.root.clone();
+        let mut names = path.split('/').filter(|name| !name.is_empty()).peekable();
+        while let Some(name) = names.next() {
+            let found = folder.lookup(&root, name.as_bytes()).map_err(|error| failed(&error, path))?;
+            if names.peek().is_none() {
+                return Ok(Some((folder, name.as_bytes().to_vec(), found)));
+            }
+            folder = found.object;
+        }
+        Ok(None)
+    }
+}
+
+/// A folder, a name in it, and what is there.
+type Place = (Arc<dyn Object>, Vec<u8>, Found);
+
+fn failed(error: &vfs::Error, path: &str) -> Error {
+    match error {
+        vfs::Error::NotFound => Error::Missing(path.to_owned()),
+        vfs::Error::NoSpace => Error::Full,
+        other => Error::Other(format!("{path}: {other}")),
+    }
+}
+
+impl Local {
+    fn kept(&mut self, to_write: bool) -> Result<&Kept> {
+        let kept = &mut self.kept[usize::from(to_write)];
+        if kept.is_none() {
+            *kept = Some(Kept::of(&self.folder, !to_write)?);
+        }
+        kept.as_ref().ok_or(Error::Unsupported("metadata"))
+    }
+}
+
+impl Peer for Local {
+    fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+        let at = self.at(path);
+        match (aspect, value) {
+            (Aspect::Target, Value::Text(target)) => std::os::unix::fs::symlink(target, at),
+            (Aspect::Mode, Value::Number(mode)) => {
+                fs::set_permissions(at, fs::Permissions::from_mode(*mode as u32))
+            }
+            (Aspect::Owner, Value::Number(owner)) => std::os::unix::fs::lchown(at, Some(*owner as u32), None),
+            _ => return Ok(false),
+        }
+        .map_err(|error| said(&error, path))?;
+        Ok(true)
+    }
+
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+        let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
+        Ok(match aspect {
+            Aspect::Modified => Got::Value(Value::Time(about.mtime(), about.mtime_nsec() as u32)),
+            Aspect::Mode => Got::Value(Value::Number(u64::from(about.mode() & 0o7777))),
+            Aspect::Owner => Got::Value(Value::Number(u64::from(about.uid()))),
+            Aspect::Links => Got::Value(Value::Number(about.nlink())),
+            _ => Got::Impossible,
+        })
+    }
+}
+
+impl Tree for Local {
+    fn entries(&mut self, folder: &str) -> Result<Listing> {
+        let mut listing = Listing::default();
+        let at = self.at(folder);
+        let found = match folder {
+            "" => None,
+            _ => self.kept(false)?.find(folder)?,
+        };
+        let kept = self.kept(false)?;
+        let object = found.map_or_else(|| kept.root.clone(), |(_, _, found)| found.object);
+        for entry in fs::read_dir(at).map_err(|error| said(&error, folder))? {
+            let entry = entry.map_err(|error| said(&error, folder))?;
+            let name = entry.file_name();
+            let is_hidden = kept.streams.hidden(&*object, name.as_bytes());
+            if vfs::is_own_name(name.as_bytes()) || is_hidden.map_err(|error| failed(&error, folder))? {
+                continue;
+            }
+            let Some(name) = name.to_str() else {
+                listing.unreadable.push(name.to_string_lossy().into_owned());
+                continue;
+            };
+            let about = entry.metadata().map_err(|error| said(&error, name))?;
+            let kind = match about.file_type() {
+                kind if kind.is_dir() => Kind::Folder,
+                kind if kind.is_symlink() => Kind::Link,
+                kind if kind.is_file() => Kind::File,
+                _ => Kind::Other,
+            };
+            listing.entries.push(Entry {
+                name: name.to_owned(),
+                kind,
+                length: about.len(),
+                modified: Some((about.mtime(), about.mtime_nsec() as u32)),
+                changed: Some((about.ctime(), about.ctime_nsec() as u32)),
+                links: if about.is_dir() { 1 } else { u32::try_from(about.nlink()).unwrap_or(u32::MAX) },
+            });
+        }
+        Ok(listing)
+    }
+
+    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let mut data = vec![0; length.min(self.largest())];
+        let mut got = 0;
+        let open = self.files.get(file)?;
+        while got < data.len() {
+            match open.read_at(&mut data[got..], offset + got as u64) {
+                Ok(0) => break,
+                Ok(count) => got += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(said(&error, "a file")),
+            }
+        }
+        data.truncate(got);
+        Ok(data)
+    }
+
+    fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
+        let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
+        let mut extra = Extra {
+            modified: Some((about.mtime(), about.mtime_nsec() as u32)),
+            mode: Some(about.mode() & 0o7777),
+            owner: Some(about.uid()),
+            ..Extra::default()
+        };
+        if kind == Kind::Link {
+            let target = fs::read_link(self.at(path)).map_err(|error| said(&error, path))?;
+            extra.target = Some(target.to_string_lossy().into_owned());
+            return Ok(extra);
+        }
+        let kept = self.kept(false)?;
+        let Some((folder, name, found)) = kept.find(path)? else { return Ok(extra) };
+        let file = File { folder: &*folder, name: &name, object: &*found.object };
+        kept.describe(&file, kind, &mut extra).map_err(|error| failed(&error, path))?;
+        Ok(extra)
+    }
+
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+        let mut lost = Vec::new();
+        if let Some(owner) = extra.owner
+            && let Err(error) = self.put(path, Aspect::Owner, &Value::Number(owner.into()))
+        {
+            lost.push(Lost { what: "owner".into(), why: Some(error.to_string()) });
+        }
+        if kind == Kind::Link {
+            return Ok(lost);
+        }
+        let kept = self.kept(true)?;
+        let Some((folder, name, found)) = kept.find(path)? else { return Ok(lost) };
+        let file = File { folder: &*folder, name: &name, object: &*found.object };
+        kept.write(&file, extra).map_err(|error| failed(&error, path))?;
+        if let Some(mode) = extra.mode {
+            self.put(path, Aspect::Mode, &Value::Number(mode.into()))?;
+        }
+        if let Some((secs, nanos)) = extra.modified {
+            let times =
+                SetAttributes { modified: SetTime::To(Time { secs, nanos }), ..SetAttributes::default() };
+            found.object.set_attributes(&Caller::root(), &times).map_err(|error| failed(&error, path))?;
+        }
+        Ok(lost)
+    }
+}
+
+/// The prefix of extended attributes of OS/2 and Windows on the host: docs/on-disk-format.md.
+const EA: &[u8] = b"user.fourfold.ea.";
+
+impl Kept {
+    fn describe(&self, file: &File<'_>, kind: Kind, extra: &mut Extra) -> vfs::Result<()> {
+        let root = Caller::root();
+        if kind == Kind::File
+            && let Some(fork) = self.streams.fork(&root, file)?
+        {
+            let length = usize::try_from(fork.len()).unwrap_or(usize::MAX);
+            if length > LONGEST {
+                return Err(vfs::Error::FileTooLarge);
+            }
+            while extra.fork.len() < length {
+                let (at, left) = (extra.fork.len(), length - extra.fork.len());
+                let got =
+                    fork.read_at(at as u64, left.min(1 << 20), &mut extra.fork, vfs::backend::Wait::Allowed)?;
+                if got == 0 {
+                    break;
+                }
+            }
+        }
+        for stream in self.streams.streams(&root, file)? {
+            let mut value = Vec::new();
+            let length = usize::try_from(stream.len).unwrap_or(usize::MAX);
+            if length > LONGEST {
+                return Err(vfs::Error::FileTooLarge);
+            }
+            self.streams.read_stream(&root, file, &stream.name, (0, length), &mut value)?;
+            extra.streams.push((String::from_utf8_lossy(&stream.name).into_owned(), value));
+        }
+        for name in file.object.list_xattrs().unwrap_or_default() {
+            if let Some(shown) = name.strip_prefix(EA) {
+                let shown = String::from_utf8_lossy(shown).into_owned();
+                extra.attributes.push((shown, file.object.xattr(&name)?));
+            }
+        }
+        let (metadata, _) = self.streams.load(file)?;
+        let stamp = |time: Time| -> Stamp { (time.secs, time.nanos) };
+        extra.finder_info = Some(metadata.finder_info.as_bytes().to_vec());
+        extra.comment = Some(String::from_utf8_lossy(&metadata.comment).into_owned())
+            .filter(|comment| !comment.is_empty());
+        extra.created = metadata.times.created.map(stamp);
+        extra.backup = metadata.times.backup.map(stamp);
+        let bits = metadata.shown_bits();
+        for (flag, bit) in extra.flags.iter_mut().zip(BITS) {
+            *flag = Some(bits.intersects(bit));
+        }
+        Ok(())
+    }
+
+    fn write(&self, file: &File<'_>, extra: &Extra) -> vfs::Result<()> {
+        let root = Caller::root();
+        for (name, value) in &extra.streams {
+            self.streams.truncate_stream(&root, file, name.as_bytes(), 0)?;
+            self.streams.write_stream(&root, file, name.as_bytes(), 0, value, Stability::Unstable)?;
+        }
+        for (name, value) in &extra.attributes {
+            let name = [EA, name.as_bytes()].concat();
+            file.object.set_xattr(&root, &name, value, vfs::backend::XattrMode::Set)?;
+        }
+        if !extra.fork.is_empty() {
+            self.streams.cut_fork(&root, file, 0)?;
+            self.streams.write_fork(&root, file, 0, &extra.fork, Stability::Unstable)?;
+        }
+        let (mut metadata, _) = self.streams.load(file)?;
+        let before = metadata.clone();
+        if let Some(info) = &extra.finder_info {
+            metadata.set_finder_info(FinderInfo::from_prefix(info));
+        }
+        if let Some(comment) = &extra.comment {
+            metadata.comment = comment.clone().into_bytes();
+        }
+        let time = |stamp: Stamp| Time { secs: stamp.0, nanos: stamp.1 };
+        metadata.times.created = extra.created.map(time).or(metadata.times.created);
+        metadata.times.backup = extra.backup.map(time).or(metadata.times.backup);
+        let mut bits = metadata.shown_bits();
+        for (flag, bit) in extra.flags.iter().zip(BITS) {
+            bits.set(bit, flag.unwrap_or(bits.contains(bit)));
+        }
+        metadata.set_bits(bits);
+        if metadata != before {
+            self.streams.store(&root, file, &metadata)?;
+        }
+        Ok(())
+    }
+}
+
+/// In the order of [`FLAGS`].
+const BITS: [FileBits; FLAGS.len()] = [
+    FileBits::INVISIBLE,
+    FileBits::SYSTEM,
+    FileBits::BACKUP_NEEDED,
+    FileBits::WRITE_INHIBIT,
+    FileBits::RENAME_INHIBIT,
+    FileBits::DELETE_INHIBIT,
+];

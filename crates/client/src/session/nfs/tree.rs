@@ -1,0 +1,188 @@
+//! Trees over NFS version 3: listings with attributes, and `._name` for what Macs keep beside the data.
+
+use ::nfs::wire::v3::readdirplus;
+use ::nfs::wire::v3::types::{Fattr3, FileType, NfsTime, Verifier};
+use ::nfs::wire::v3::{getattr, read};
+use ::nfs::wire::xdr::Opaque;
+use vfs::mac::layout::sidecar_owner;
+use vfs::mac::{FinderInfo, plist, sidecar};
+
+use super::metadata::beside;
+use super::rpc::ok;
+use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
+use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
+use crate::session::{FileId, Session};
+use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Stamp, Tree, Writing, below};
+use crate::{Error, Result};
+
+impl Tree for Nfs {
+    fn entries(&mut self, folder: &str) -> Result<Listing> {
+        let handle = self.folder(folder)?;
+        let (mut cookie, mut verifier, mut listing) = (0, Verifier::default(), Listing::default());
+        for _ in 0..MAX_PAGES {
+            let dir = Opaque::new(&handle[..]);
+            let request =
+                readdirplus::Request { dir, cookie, verifier, dircount: LIST_BYTES, maxcount: LIST_BYTES };
+            let answer = self.rpc.call(NFS, procedure::READDIRPLUS, &request)?;
+            let page: readdirplus::ResOk<'_> = ok::<_, Option<Fattr3>>(&answer, folder)?;
+            let mut bare = Vec::new();
+            for found in &page.entries {
+                let Ok(name) = std::str::from_utf8(&found.name) else {
+                    listing.unreadable.push(String::from_utf8_lossy(&found.name).into_owned());
+                    continue;
+                };
+                match &found.attributes {
+                    _ if name == "." || name == ".." => {}
+                    Some(attributes) => listing.entries.push(entry(name, attributes)),
+                    None => bare.push(name.to_owned()),
+                }
+            }
+            let (eof, last) = (page.eof, page.entries.last().map(|entry| entry.cookie));
+            let seen = page.verifier;
+            for name in bare {
+                let attributes = self.attributes(&below(folder, &name))?;
+                listing.entries.push(entry(&name, &attributes));
+            }
+            match last {
+                Some(last) if !eof => (cookie, verifier) = (last, seen),
+                _ => {
+                    drop_sidecars(&mut listing.entries);
+                    return Ok(listing);
+                }
+            }
+        }
+        Err(Error::Other("a listing without an end".into()))
+    }
+
+    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let handle = self.files.get(file)?.clone();
+        let count = length.min(self.largest()) as u32;
+        let request = read::Request { file: Opaque::new(&handle), offset, count };
+        let answer = self.rpc.call(NFS, procedure::READ, &request)?;
+        let done: read::ResOkData<'_> = ok::<_, Option<Fattr3>>(&answer, "a read")?;
+        Ok(done.data.to_vec())
+    }
+
+    fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
+        let attributes = match path {
+            "" => {
+                let request = getattr::Request { object: Opaque::new(&self.root) };
+                let answer = self.rpc.call(NFS, procedure::GETATTR, &request)?;
+                ok::<getattr::ResOk, ()>(&answer, path)?.attributes
+            }
+            _ => self.attributes(path)?,
+        };
+        let mut extra = Extra {
+            modified: Some(stamp(attributes.mtime)),
+            mode: Some(attributes.mode & 0o7777),
+            owner: Some(attributes.uid),
+            ..Extra::default()
+        };
+        if kind == Kind::Link {
+            extra.target = match self.get(path, Aspect::Target)? {
+                Got::Value(Value::Text(target)) => Some(target),
+                _ => None,
+            };
+            return Ok(extra);
+        }
+        if path.is_empty() {
+            return Ok(extra);
+        }
+        match self.read_all(&beside(path), LONGEST) {
+            Ok(all) => add_sidecar(&all, &mut extra)?,
+            Err(Error::Missing(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(extra)
+    }
+
+    /// One `._name` has all that Macs keep beside the data, so it is written at once.
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+        let mut lost = Vec::new();
+        let comment = extra.comment.as_deref().map(plist::write_text);
+        let streams = extra.streams.iter().map(|(name, value)| (name.as_bytes(), &value[..]));
+        let streams: Vec<_> =
+            streams.chain(comment.iter().map(|value| (COMMENT.as_bytes(), &value[..]))).collect();
+        let info = extra.finder_info.as_deref().map_or(FinderInfo::NONE, FinderInfo::from_prefix);
+        if info != FinderInfo::NONE || !streams.is_empty() || !extra.fork.is_empty() {
+            let (head, problems) = sidecar::synthesize(&info, &streams, extra.fork.len() as u64);
+            lost.extend(problems.iter().map(|problem| Lost {
+                what: "stream".into(),
+                why: Some(format!("it does not fit into {}: {problem:?}", beside(path))),
+            }));
+            self.sweep(path);
+            if let Err(error) = self.write_all(&beside(path), 0, &[&head[..], &extra.fork].concat()) {
+                if error.ends_session() {
+                    return Err(error);
+                }
+                lost.push(Lost {
+                    what: "Finder info, streams and fork".into(),
+                    why: Some(error.to_string()),
+                });
+            }
+        }
+        let mut writing = Writing { tree: self, path, lost };
+        let rest = Extra { attributes: extra.attributes.clone(), ..Extra::default() };
+        writing.contents(&rest)?;
+        // A mode without rights to write comes with the mode.
+        let read_only = FLAGS.iter().position(|aspect| *aspect == Aspect::ReadOnly);
+        let mut details = extra.clone();
+        if let Some(at) = read_only.filter(|_| extra.mode.is_some()) {
+            details.flags[at] = None;
+        }
+        writing.details(kind, &details)?;
+        Ok(writing.lost)
+    }
+}
+
+fn stamp(time: NfsTime) -> Stamp {
+    (time.seconds.into(), time.nanoseconds)
+}
+
+fn entry(name: &str, attributes: &Fattr3) -> Entry {
+    let kind = match attributes.file_type {
+        FileType::REG => Kind::File,
+        FileType::DIR => Kind::Folder,
+        FileType::LNK => Kind::Link,
+        _ => Kind::Other,
+    };
+    Entry {
+        name: name.to_owned(),
+        kind,
+        length: attributes.size,
+        modified: Some(stamp(attributes.mtime)),
+        changed: Some(stamp(attributes.ctime)),
+        links: attributes.nlink,
+    }
+}
+
+/// Leaves out `._name` where `name` is there: it is a part of that.
+fn drop_sidecars(entries: &mut Vec<Entry>) {
+    let names: std::collections::HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
+    entries.retain(|entry| {
+        let owner = sidecar_owner(entry.name.as_bytes()).and_then(|owner| std::str::from_utf8(owner).ok());
+        entry.kind != Kind::File || owner.is_none_or(|owner| !names.contains(owner))
+    });
+}
+
+/// What an AppleDouble file says.
+fn add_sidecar(all: &[u8], extra: &mut Extra) -> Result<()> {
+    let parsed = sidecar::parse(all, all.len() as u64)
+        .map_err(|error| Error::Other(format!("the ._ file is not AppleDouble: {error}")))?;
+    extra.finder_info = Some(parsed.finder_info.as_bytes().to_vec());
+    for one in &parsed.xattrs {
+        let at = one.offset as usize;
+        let value =
+            one.value.or_else(|| all.get(at..at.checked_add(one.length as usize)?)).unwrap_or_default();
+        match (std::str::from_utf8(one.name), plist::read_text(value)) {
+            (Ok(COMMENT), Some(comment)) => extra.comment = Some(comment),
+            (Ok(name), _) => extra.streams.push((name.to_owned(), value.to_vec())),
+            _ => {}
+        }
+    }
+    let range = parsed.resource_range.start as usize..parsed.resource_range.end as usize;
+    if !parsed.blank_resource {
+        extra.fork = all.get(range).unwrap_or_default().to_vec();
+    }
+    Ok(())
+}

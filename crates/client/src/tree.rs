@@ -1,0 +1,277 @@
+//! Trees of files as copies walk, read and write them: listings with details, data, and all that a file is besides its data.
+
+use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::session::FileId;
+use crate::{Error, Result};
+
+/// The longest fork, stream or attribute that is carried: it is held in memory as a whole.
+pub const LONGEST: usize = 64 << 20;
+
+/// Seconds since 1970, and nanoseconds.
+pub type Stamp = (i64, u32);
+
+/// What an entry of a folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// A file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A device, a pipe, a socket, or a link that the protocol cannot describe.
+    Other,
+}
+
+/// An entry of a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// Bytes of its data.
+    pub length: u64,
+    /// When its data were last changed.
+    pub modified: Option<Stamp>,
+    /// When anything of it was last changed.
+    pub changed: Option<Stamp>,
+    /// Its names, if the protocol says so; else 1.
+    pub links: u32,
+}
+
+/// The entries of a folder.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// In the order of the server.
+    pub entries: Vec<Entry>,
+    /// Names that are not UTF-8, as they can be shown. They cannot be carried to other protocols.
+    pub unreadable: Vec<String>,
+}
+
+/// All that a file is besides its data. `None` and empty: the protocol does not say, or there is none.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Extra {
+    /// 32 bytes of Finder info.
+    pub finder_info: Option<Vec<u8>>,
+    /// The resource fork.
+    pub fork: Vec<u8>,
+    /// The Finder comment.
+    pub comment: Option<String>,
+    /// Named streams, which are the extended attributes of Macs.
+    pub streams: Vec<(String, Vec<u8>)>,
+    /// Extended attributes of OS/2 and Windows.
+    pub attributes: Vec<(String, Vec<u8>)>,
+    /// When it was made.
+    pub created: Option<Stamp>,
+    /// When its data were last changed.
+    pub modified: Option<Stamp>,
+    /// When it was last backed up.
+    pub backup: Option<Stamp>,
+    /// Hidden, system, archive, read-only, locked against renaming, locked against removing.
+    pub flags: [Option<bool>; FLAGS.len()],
+    /// The permissions of Unix, 12 bits.
+    pub mode: Option<u32>,
+    /// The number of its user.
+    pub owner: Option<u32>,
+    /// The target of a symbolic link.
+    pub target: Option<String>,
+}
+
+/// The order of [`Extra::flags`].
+pub const FLAGS: [Aspect<'static>; 6] = [
+    Aspect::Hidden,
+    Aspect::System,
+    Aspect::Archive,
+    Aspect::ReadOnly,
+    Aspect::RenameLock,
+    Aspect::DeleteLock,
+];
+
+/// The name of one of [`FLAGS`] in reports.
+#[must_use]
+pub fn flag_name(flag: Aspect<'_>) -> &'static str {
+    match flag {
+        Aspect::Hidden => "hidden",
+        Aspect::System => "system",
+        Aspect::Archive => "archive",
+        Aspect::RenameLock => "locked against renaming",
+        Aspect::DeleteLock => "locked against removing",
+        _ => "read-only",
+    }
+}
+
+/// Something of a file that could not be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lost {
+    /// What of the file.
+    pub what: String,
+    /// Why; `None`: the protocol has no way to.
+    pub why: Option<String>,
+}
+
+/// A tree of files on a server, or of this machine.
+///
+/// # Errors
+/// All calls: those of [`crate::Error`].
+pub trait Tree: Peer {
+    /// A path as the session's calls take it. All other paths here have the names of Unix.
+    fn native(&self, path: &str) -> String {
+        path.to_owned()
+    }
+
+    /// The entries of a folder, without those that belong to other files.
+    fn entries(&mut self, folder: &str) -> Result<Listing>;
+
+    /// Up to `length` bytes of an open file; none behind its end.
+    fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>>;
+
+    /// All that a file is besides its data.
+    fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra>;
+
+    /// Writes what the protocol can write, the dates last. Returns the rest.
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+        let mut writing = Writing { tree: self, path, lost: Vec::new() };
+        writing.contents(extra)?;
+        writing.details(kind, extra)?;
+        Ok(writing.lost)
+    }
+
+    /// Makes a symbolic link.
+    fn make_link(&mut self, path: &str, target: &str) -> Result<()> {
+        match self.put(path, Aspect::Target, &Value::Text(target.to_owned()))? {
+            true => Ok(()),
+            false => Err(Error::Unsupported("a symbolic link")),
+        }
+    }
+}
+
+/// Writes the parts of an [`Extra`] one after the other.
+pub(crate) struct Writing<'a, T: Peer + ?Sized> {
+    pub(crate) tree: &'a mut T,
+    pub(crate) path: &'a str,
+    pub(crate) lost: Vec<Lost>,
+}
+
+impl<T: Peer + ?Sized> Writing<'_, T> {
+    fn put(&mut self, what: &str, aspect: Aspect<'_>, value: &Value) -> Result<()> {
+        let lost = match self.tree.put(self.path, aspect, value) {
+            Ok(true) => return Ok(()),
+            Ok(false) | Err(Error::Unsupported(_)) => None,
+            Err(error) if error.ends_session() => return Err(error),
+            Err(error) => Some(error.to_string()),
+        };
+        self.lost.push(Lost { what: what.to_owned(), why: lost });
+        Ok(())
+    }
+
+    /// What has bytes of its own.
+    pub(crate) fn contents(&mut self, extra: &Extra) -> Result<()> {
+        for (name, value) in &extra.streams {
+            self.put(&format!("stream {name}"), Aspect::Attribute(name), &Value::Bytes(value.clone()))?;
+        }
+        for (name, value) in &extra.attributes {
+            self.put(&format!("attribute {name}"), Aspect::Ea(name), &Value::Bytes(value.clone()))?;
+        }
+        if !extra.fork.is_empty() {
+            self.put("resource fork", Aspect::Fork, &Value::Bytes(extra.fork.clone()))?;
+        }
+        if let Some(info) = extra.finder_info.as_ref().filter(|info| info.iter().any(|byte| *byte != 0)) {
+            self.put("Finder info", Aspect::FinderInfo, &Value::Bytes(info.clone()))?;
+        }
+        if let Some(comment) = &extra.comment {
+            self.put("comment", Aspect::Comment, &Value::Text(comment.clone()))?;
+        }
+        Ok(())
+    }
+
+    /// Owner, mode, flags, dates, then the flags that forbid changes. Over AFP, a change of the flags is a change of the file: the
+    /// date follows it.
+    pub(crate) fn details(&mut self, kind: Kind, extra: &Extra) -> Result<()> {
+        if let Some(owner) = extra.owner {
+            self.put("owner", Aspect::Owner, &Value::Number(owner.into()))?;
+        }
+        if let Some(mode) = extra.mode.filter(|_| kind != Kind::Link) {
+            self.put("mode", Aspect::Mode, &Value::Number(mode.into()))?;
+        }
+        let (plain, locks): (Vec<_>, Vec<_>) = FLAGS
+            .into_iter()
+            .zip(extra.flags)
+            .filter(|(_, flag)| *flag == Some(true))
+            .partition(|(aspect, _)| matches!(aspect, Aspect::Hidden | Aspect::System | Aspect::Archive));
+        for (aspect, _) in plain {
+            self.put(flag_name(aspect), aspect, &Value::Flag(true))?;
+        }
+        let dates = [
+            ("date of the last backup", Aspect::Backup, extra.backup),
+            ("date of creation", Aspect::Created, extra.created),
+            ("date of the last change", Aspect::Modified, extra.modified),
+        ];
+        for (what, aspect, date) in dates {
+            if let Some((secs, nanos)) = date {
+                self.put(what, aspect, &Value::Time(secs, nanos))?;
+            }
+        }
+        let is_locked = !locks.is_empty();
+        for (aspect, _) in locks {
+            self.put(flag_name(aspect), aspect, &Value::Flag(true))?;
+        }
+        if let Some((secs, nanos)) = extra.modified.filter(|_| is_locked) {
+            // Where a lock forbids it, the date is as it was.
+            match self.tree.put(self.path, Aspect::Modified, &Value::Time(secs, nanos)) {
+                Err(error) if error.ends_session() => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a session says of an aspect, if it says anything.
+pub(crate) fn told<T: Peer + ?Sized>(tree: &mut T, path: &str, aspect: Aspect<'_>) -> Result<Option<Value>> {
+    match tree.get(path, aspect) {
+        Ok(Got::Value(value)) => Ok(Some(value)),
+        Ok(Got::Missing | Got::Impossible) | Err(Error::Unsupported(_) | Error::Missing(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn bytes(value: Option<Value>) -> Option<Vec<u8>> {
+    match value {
+        Some(Value::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    }
+}
+
+pub(crate) fn text(value: Option<Value>) -> Option<String> {
+    match value {
+        Some(Value::Text(text)) => Some(text),
+        _ => None,
+    }
+}
+
+pub(crate) fn stamp(value: Option<Value>) -> Option<Stamp> {
+    match value {
+        Some(Value::Time(secs, nanos)) => Some((secs, nanos)),
+        _ => None,
+    }
+}
+
+pub(crate) fn flag(value: Option<Value>) -> Option<bool> {
+    match value {
+        Some(Value::Flag(flag)) => Some(flag),
+        _ => None,
+    }
+}
+
+/// What two names have in common if they are one name: servers give accents composed or decomposed.
+#[must_use]
+pub fn name_key(name: &str) -> String {
+    String::from_utf8_lossy(&vfs::names::to_nfc(name.as_bytes())).into_owned()
+}
+
+/// Below a folder: the folder itself has no name.
+#[must_use]
+pub fn below(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}

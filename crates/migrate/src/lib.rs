@@ -1,0 +1,93 @@
+//! Copies a tree of files from one server to another with all that files are, and proves what arrived.
+//!
+//! ```text
+//! walk (one thread) ─► jobs ─► workers: copy, compare ─► journal, report
+//!  lists both sides              a session with each side
+//!  makes folders
+//! ```
+//!
+//! A file is done when its date is right: the date is written last. So a copy that was interrupted goes on where it stopped, and
+//! a later pass copies what has changed since.
+
+mod comparing;
+mod copying;
+mod journal;
+mod limit;
+mod report;
+mod walk;
+mod worker;
+
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use client::Target;
+
+pub use limit::Limit;
+pub use report::{Failure, Loss, Progress, Report};
+
+/// Why a copy did not begin, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A server fails.
+    #[error("{0}: {1}")]
+    Server(String, client::Error),
+    /// The journal cannot be read or written.
+    #[error("the journal {path}: {why}", path = .path.display())]
+    Journal {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The user ended it.
+    #[error("stopped; the same command goes on where it stopped")]
+    Stopped,
+}
+
+/// The result of a copy.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What is done with the two trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Copies what is new or has changed, and compares what was copied if `verify` is set.
+    Copy {
+        /// Reads back each copied file.
+        verify: bool,
+        /// Removes from the destination what the source does not have.
+        delete: bool,
+    },
+    /// Changes nothing: compares all files.
+    Compare,
+}
+
+/// What is copied, and how.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Where files come from.
+    pub from: Target,
+    /// Where they go to.
+    pub to: Target,
+    /// The entries of the source's folder that are copied; empty: all.
+    pub only: Vec<String>,
+    /// What is done.
+    pub mode: Mode,
+    /// Files that are copied at the same time, each with its own sessions.
+    pub streams: usize,
+    /// Bytes per second, by the time of the day.
+    pub limits: Vec<Limit>,
+    /// Where the copied files are noted, so that a later pass sees changes that the date does not show.
+    pub journal: Option<PathBuf>,
+    /// How long a server may take for an answer.
+    pub timeout: Duration,
+}
+
+/// Copies or compares. `watch` is called about ten times a second.
+///
+/// # Errors
+/// A server cannot be reached or refuses the login, the journal cannot be used, or `stop` was set. What happens to single files
+/// is in the report.
+pub fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Report> {
+    walk::run(plan, stop, watch)
+}

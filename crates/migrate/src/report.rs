@@ -1,0 +1,145 @@
+//! What happened.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use lock::{Mutex, MutexGuard, rank};
+use serde::Serialize;
+
+/// Paths that a report names for one loss.
+const EXAMPLES: usize = 20;
+/// Failures that a report names.
+const FAILURES: usize = 10_000;
+
+/// A file that was not copied, or that differs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Failure {
+    /// Its path below the folder.
+    pub path: String,
+    /// Why.
+    pub why: String,
+}
+
+/// Something that did not survive, of some files.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+pub struct Loss {
+    /// How many files lost it.
+    pub files: u64,
+    /// Why, of the first.
+    pub why: String,
+    /// Some of them.
+    pub examples: Vec<String>,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Default)]
+pub struct Report {
+    /// Files that were copied, or compared.
+    pub files: u64,
+    /// Bytes of their data.
+    pub bytes: u64,
+    /// Files that were there already.
+    pub unchanged: u64,
+    /// Folders.
+    pub folders: u64,
+    /// Symbolic links.
+    pub links: u64,
+    /// Files and folders that were removed from the destination.
+    pub removed: u64,
+    /// What did not survive, by kind.
+    pub lost: BTreeMap<String, Loss>,
+    /// Files that failed, the first 10,000.
+    pub failed: Vec<Failure>,
+    /// All files that failed.
+    pub failures: u64,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+impl Report {
+    /// Whether every file is there with its data. Details may be lost.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.failures == 0
+    }
+}
+
+/// How far it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Files that were found so far.
+    pub found: u64,
+    /// Bytes of those that are copied.
+    pub bytes_found: u64,
+    /// Files that are done.
+    pub done: u64,
+    /// Bytes that were copied.
+    pub bytes: u64,
+    /// Whether all files are found: before that, `found` grows.
+    pub walked: bool,
+}
+
+/// What the threads write together.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) found: AtomicU64,
+    pub(crate) bytes_found: AtomicU64,
+    pub(crate) done: AtomicU64,
+    pub(crate) bytes: AtomicU64,
+    pub(crate) walked: AtomicBool,
+    report: Mutex<Report, rank::Migration>,
+}
+
+impl Tally {
+    fn report(&self) -> MutexGuard<'_, Report, rank::Migration> {
+        self.report.lock()
+    }
+
+    pub(crate) fn progress(&self) -> Progress {
+        let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        Progress {
+            found: load(&self.found),
+            bytes_found: load(&self.bytes_found),
+            done: load(&self.done),
+            bytes: load(&self.bytes),
+            walked: self.walked.load(Ordering::Relaxed),
+        }
+    }
+
+    pub(crate) fn count(&self, change: impl FnOnce(&mut Report)) {
+        change(&mut self.report());
+    }
+
+    pub(crate) fn fail(&self, path: &str, why: impl Into<String>) {
+        let mut report = self.report();
+        report.failures += 1;
+        if report.failed.len() < FAILURES {
+            report.failed.push(Failure { path: shown(path), why: why.into() });
+        }
+    }
+
+    pub(crate) fn lose(&self, path: &str, what: &str, why: &str) {
+        let mut report = self.report();
+        let loss = report.lost.entry(what.to_owned()).or_default();
+        loss.files += 1;
+        if loss.files == 1 {
+            why.clone_into(&mut loss.why);
+        }
+        if loss.examples.len() < EXAMPLES {
+            loss.examples.push(shown(path));
+        }
+    }
+
+    pub(crate) fn finish(&self, took: Duration) -> Report {
+        let mut report = self.report().clone();
+        report.seconds = took.as_secs_f64();
+        report.failed.sort_by(|a, b| a.path.cmp(&b.path));
+        report
+    }
+}
+
+/// The folder itself has no path.
+fn shown(path: &str) -> String {
+    if path.is_empty() { ".".to_owned() } else { path.to_owned() }
+}

@@ -1,0 +1,340 @@
+//! Walks both trees side by side, makes folders and links, and gives files to the workers.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use client::tree::{Entry, Kind, below, name_key};
+use client::{Connector, Error as ClientError, Reach};
+use lock::{Mutex, MutexGuard, rank};
+
+use crate::comparing::{differences, is_same_date};
+use crate::journal::Journal;
+use crate::limit::Bucket;
+use crate::report::Tally;
+use crate::worker::{Job, Sides, work};
+use crate::{Error, Mode, Plan, Progress, Report, Result};
+
+/// Jobs that wait for a worker.
+const QUEUE: usize = 1024;
+/// Folders in each other.
+const DEEPEST: usize = 200;
+/// How often the progress is told.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What all threads use.
+pub(crate) struct Shared<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) from: Connector,
+    pub(crate) to: Connector,
+    pub(crate) tally: Tally,
+    pub(crate) bucket: Bucket,
+    journal: Option<Journal>,
+    /// What the journal cannot keep ends the copy.
+    broken: Mutex<Option<Error>, rank::Migration>,
+}
+
+impl Shared<'_> {
+    pub(crate) fn is_over(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.broken().is_some()
+    }
+
+    fn broken(&self) -> MutexGuard<'_, Option<Error>, rank::Migration> {
+        self.broken.lock()
+    }
+
+    /// Notes a copied file.
+    pub(crate) fn note(&self, job: &Job, sum: &str) {
+        let Some(journal) = &self.journal else { return };
+        if let Err(error) = journal.add(&job.path, &job.entry, sum) {
+            *self.broken() = Some(error);
+        }
+    }
+}
+
+pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progress)) -> Result<Report> {
+    let begun = Instant::now();
+    let (from, to) = (plan.from.to_string(), plan.to.to_string());
+    let connector =
+        |target: &client::Target| Connector::new(target.clone(), Reach::direct(plan.timeout), 1, 0);
+    let shared = Shared {
+        plan,
+        stop,
+        from: connector(&plan.from),
+        to: connector(&plan.to),
+        tally: Tally::default(),
+        bucket: Bucket::new(&plan.limits),
+        journal: plan.journal.as_deref().map(|path| Journal::open(path, &from, &to)).transpose()?,
+        broken: Mutex::new(None),
+    };
+    let mut sides = open(&shared)?;
+    let workers = (0..plan.streams.max(1)).map(|_| open(&shared)).collect::<Result<Vec<_>>>()?;
+    let (sender, receiver) = sync_channel(QUEUE);
+    let receiver: Mutex<Receiver<Job>, rank::MigrationJobs> = Mutex::new(receiver);
+    let walked = std::thread::scope(|scope| {
+        let (shared, receiver) = (&shared, &receiver);
+        let threads: Vec<_> =
+            workers.into_iter().map(|sides| scope.spawn(move || work(shared, receiver, sides))).collect();
+        let walker = scope.spawn(move || {
+            let folders = walk(shared, &mut sides, &sender);
+            drop(sender);
+            shared.tally.walked.store(true, Ordering::Relaxed);
+            folders.map(|folders| (sides, folders))
+        });
+        while !walker.is_finished() || threads.iter().any(|thread| !thread.is_finished()) {
+            watch(&shared.tally.progress());
+            std::thread::sleep(TICK);
+        }
+        watch(&shared.tally.progress());
+        walker.join()
+    });
+    if let Some(error) = shared.broken().take() {
+        return Err(error);
+    }
+    if stop.load(Ordering::Relaxed) {
+        return Err(Error::Stopped);
+    }
+    let (mut sides, folders) = match walked {
+        Ok(walked) => walked?,
+        Err(panic) => std::panic::resume_unwind(panic),
+    };
+    for folder in folders.iter().rev() {
+        dress(&shared, &mut sides, folder);
+    }
+    Ok(shared.tally.finish(begun.elapsed()))
+}
+
+fn open(shared: &Shared<'_>) -> Result<Sides> {
+    let server = |target: &client::Target, error| Error::Server(target.to_string(), error);
+    let from = shared.from.tree().map_err(|error| server(&shared.plan.from, error))?;
+    let to = shared.to.tree().map_err(|error| server(&shared.plan.to, error))?;
+    Ok(Sides { from, to })
+}
+
+/// A folder of the source, and its path in the destination, where accents may be composed otherwise.
+#[derive(Debug, Clone, Default)]
+struct Place {
+    from: String,
+    to: String,
+}
+
+impl Place {
+    /// An entry of it. `there` is what the destination has by this name.
+    fn entry(&self, entry: &Entry, there: Option<&Entry>) -> Self {
+        let to = there.map_or(&entry.name, |there| &there.name);
+        Self { from: below(&self.from, &entry.name), to: below(&self.to, to) }
+    }
+}
+
+/// Returns the folders, each before those in it.
+fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Result<Vec<Place>> {
+    let (mut folders, mut stack) = (Vec::new(), vec![(Place::default(), 0)]);
+    while let Some((folder, depth)) = stack.pop() {
+        if shared.is_over() {
+            return Ok(folders);
+        }
+        let inner = match level(shared, sides, &folder, jobs) {
+            Ok(inner) => inner,
+            Err(error) if error.ends_session() || folder.from.is_empty() => {
+                let target = format!("{} or {}", shared.plan.from, shared.plan.to);
+                return Err(Error::Server(target, error));
+            }
+            Err(error) => {
+                shared.tally.fail(&folder.from, error.to_string());
+                continue;
+            }
+        };
+        shared.tally.count(|report| report.folders += 1);
+        folders.push(folder);
+        for inner in inner {
+            match depth < DEEPEST {
+                true => stack.push((inner, depth + 1)),
+                false => shared.tally.fail(&inner.from, format!("more than {DEEPEST} folders in each other")),
+            }
+        }
+    }
+    Ok(folders)
+}
+
+/// One folder: returns the folders in it.
+fn level(
+    shared: &Shared<'_>,
+    sides: &mut Sides,
+    place: &Place,
+    jobs: &SyncSender<Job>,
+) -> std::result::Result<Vec<Place>, ClientError> {
+    let folder = &place.from;
+    let mut listing = sides.from.entries(&sides.from.native(folder))?;
+    let is_part = folder.is_empty() && !shared.plan.only.is_empty();
+    if is_part {
+        listing.unreadable.clear();
+        listing.entries.retain(|entry| shared.plan.only.contains(&entry.name));
+        for name in
+            shared.plan.only.iter().filter(|name| listing.entries.iter().all(|entry| entry.name != **name))
+        {
+            shared.tally.fail(name, "it does not exist");
+        }
+    }
+    let to = sides.to.native(&place.to);
+    let there = match sides.to.entries(&to) {
+        Ok(there) => there.entries,
+        Err(ClientError::Missing(_)) if shared.plan.mode == Mode::Compare => {
+            shared.tally.fail(folder, "the folder is missing in the destination");
+            return Ok(Vec::new());
+        }
+        Err(ClientError::Missing(_)) => {
+            sides.to.make_folder(&to)?;
+            Vec::new()
+        }
+        Err(error) => return Err(error),
+    };
+    for name in listing.unreadable {
+        shared.tally.fail(&below(folder, &name), "its name is not UTF-8, so other protocols cannot carry it");
+    }
+    let mut there: HashMap<String, Entry> =
+        there.into_iter().map(|entry| (name_key(&entry.name), entry)).collect();
+    let mut folders = Vec::new();
+    for entry in listing.entries {
+        let other = there.remove(&name_key(&entry.name));
+        let inner = place.entry(&entry, other.as_ref());
+        match entry.kind {
+            Kind::Folder => folders.push(inner),
+            Kind::File => file(shared, Job { path: inner.from, to: inner.to, entry, there: other }, jobs),
+            Kind::Link => link(shared, sides, &inner, other.as_ref())?,
+            Kind::Other => shared.tally.fail(&inner.from, "it is no file, folder or symbolic link"),
+        }
+    }
+    for entry in there.into_values().filter(|_| !is_part) {
+        surplus(shared, sides, &below(&place.to, &entry.name), entry.kind)?;
+    }
+    Ok(folders)
+}
+
+fn file(shared: &Shared<'_>, job: Job, jobs: &SyncSender<Job>) {
+    let Mode::Copy { .. } = shared.plan.mode else {
+        shared.tally.found.fetch_add(1, Ordering::Relaxed);
+        let _ = jobs.send(job); // the workers end only with this end of the queue
+        return;
+    };
+    let is_there = job.there.as_ref().is_some_and(|there| {
+        let dates = job.entry.modified.zip(there.modified);
+        there.kind == Kind::File
+            && there.length == job.entry.length
+            && dates.is_some_and(|(from, to)| is_same_date(from, to))
+    });
+    let journal = shared.journal.as_ref().and_then(|journal| journal.has_changed(&job.path, &job.entry));
+    if is_there && journal != Some(true) {
+        shared.tally.count(|report| report.unchanged += 1);
+        return;
+    }
+    shared.tally.found.fetch_add(1, Ordering::Relaxed);
+    shared.tally.bytes_found.fetch_add(job.entry.length, Ordering::Relaxed);
+    let _ = jobs.send(job); // as above
+}
+
+fn link(
+    shared: &Shared<'_>,
+    sides: &mut Sides,
+    place: &Place,
+    there: Option<&Entry>,
+) -> std::result::Result<(), ClientError> {
+    let path = &place.from;
+    let (from, to) = (sides.from.native(path), sides.to.native(&place.to));
+    let extra = sides.from.extra(&from, Kind::Link)?;
+    let Some(target) = &extra.target else {
+        shared.tally.fail(path, "the target of the link cannot be read");
+        return Ok(());
+    };
+    let same = match there {
+        Some(there) if there.kind == Kind::Link => {
+            sides.to.extra(&to, Kind::Link)?.target.as_ref() == Some(target)
+        }
+        _ => false,
+    };
+    match (shared.plan.mode, there) {
+        _ if same => {}
+        (Mode::Compare, None) => shared.tally.fail(path, "the link is missing in the destination"),
+        (Mode::Compare, Some(_)) => {
+            shared.tally.fail(path, "it is another link, or none, in the destination")
+        }
+        (Mode::Copy { .. }, there) => {
+            if there.is_some() {
+                sides.to.remove(&to)?;
+            }
+            match sides.to.make_link(&to, target) {
+                Ok(()) => {
+                    let _ = sides.to.set_extra(&to, Kind::Link, &extra)?; // links have no more than owner and dates
+                }
+                Err(error) if error.ends_session() => return Err(error),
+                Err(error) => shared.tally.fail(path, format!("a symbolic link: {error}")),
+            }
+        }
+    }
+    shared.tally.count(|report| report.links += 1);
+    Ok(())
+}
+
+/// What only the destination has.
+fn surplus(
+    shared: &Shared<'_>,
+    sides: &mut Sides,
+    path: &str,
+    kind: Kind,
+) -> std::result::Result<(), ClientError> {
+    match shared.plan.mode {
+        Mode::Compare => shared.tally.lose(path, "more than the source", "the source does not have it"),
+        Mode::Copy { delete: false, .. } => {}
+        Mode::Copy { delete: true, .. } => match remove(sides, path, kind, 0) {
+            Ok(count) => shared.tally.count(|report| report.removed += count),
+            Err(error) if error.ends_session() => return Err(error),
+            Err(error) => shared.tally.fail(path, format!("it cannot be removed: {error}")),
+        },
+    }
+    Ok(())
+}
+
+fn remove(sides: &mut Sides, path: &str, kind: Kind, depth: usize) -> std::result::Result<u64, ClientError> {
+    let native = sides.to.native(path);
+    if kind != Kind::Folder {
+        return sides.to.remove(&native).map(|()| 1);
+    }
+    if depth > DEEPEST {
+        return Err(ClientError::Other("too many folders in each other".into()));
+    }
+    let mut count = 1;
+    for entry in sides.to.entries(&native)?.entries {
+        count += remove(sides, &below(path, &entry.name), entry.kind, depth + 1)?;
+    }
+    sides.to.remove_folder(&native)?;
+    Ok(count)
+}
+
+/// Gives a folder its details, when nothing is made in it any more, or compares them.
+fn dress(shared: &Shared<'_>, sides: &mut Sides, place: &Place) {
+    let folder = &place.from;
+    // The folder itself is the share of the destination: its owner, mode and dates are that server's.
+    if folder.is_empty() {
+        return;
+    }
+    let (from, to) = (sides.from.native(folder), sides.to.native(&place.to));
+    let mut act = || {
+        let extra = sides.from.extra(&from, Kind::Folder)?;
+        if shared.plan.mode == Mode::Compare {
+            let there = sides.to.extra(&to, Kind::Folder)?;
+            for (what, how) in differences(&extra, &there) {
+                shared.tally.lose(folder, &what, &how);
+            }
+            return Ok(());
+        }
+        for lost in sides.to.set_extra(&to, Kind::Folder, &extra)? {
+            let why = lost.why.unwrap_or_else(|| "the destination's protocol has no way to".to_owned());
+            shared.tally.lose(folder, &lost.what, &why);
+        }
+        Ok::<(), ClientError>(())
+    };
+    if let Err(error) = act() {
+        shared.tally.fail(folder, error.to_string());
+    }
+}
