@@ -63,7 +63,7 @@ pub(super) fn links(namespace: &Namespace) -> Vec<Broken> {
         let mut of_each = Protocol::ALL.into_iter().map(|protocol| {
             link.targets.iter().filter(move |target| target.protocol == protocol).collect::<Vec<_>>()
         });
-        let is_cut = of_each.any(|all| !all.is_empty() && all.iter().all(|target| is_down(target)));
+        let is_cut = of_each.any(|all| !all.is_empty() && all.iter().all(is_down));
         Broken { path: link.path.clone(), down: down.collect(), is_cut }
     };
     namespace.table().links.into_iter().map(broken).filter(|link| !link.down.is_empty()).collect()
