@@ -123,7 +123,7 @@ fn all_is_copied_between_any_two_and_read_by_the_others() {
             let other_source = &sources[(number + 2) % 4].1;
             let report = whole(&["migrate", other_source, other, "--verify-only"]);
             assert_eq!((&report["files"], &report["failures"]), (&7.into(), &0.into()), "{inner}");
-            let fork = fourfold(&["cat", "--fork", &format!("{}", with_name(&targets[2].1, "letter"))]);
+            let fork = fourfold(&["cat", "--fork", &with_name(&targets[2].1, "letter")]);
             assert_eq!(fork.stdout, FORK, "{inner}: {}", String::from_utf8_lossy(&fork.stderr));
             fs::remove_dir_all(share.join(&inner)).unwrap();
         }
