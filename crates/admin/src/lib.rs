@@ -10,7 +10,7 @@ mod state;
 
 pub use settings::{
     Access, AfpLogin, ApiSettings, Arguments, Audited, Bonjour, ClientMatch, ClientRule, ClientTls,
-    DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol,
+    DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol, SambaSid,
     ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
 };
 pub use state::{State, StateError};

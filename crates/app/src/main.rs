@@ -54,6 +54,7 @@ mod replicate;
 mod restoring;
 mod rights;
 mod running;
+mod samba_acls;
 mod say;
 mod scrub;
 mod serve;

@@ -29,7 +29,7 @@ use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Untrusted, Volume, Volume
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::Shown;
-use crate::{gates, privileges, restoring, scrub};
+use crate::{gates, privileges, restoring, samba_acls, scrub};
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
@@ -138,6 +138,7 @@ impl Volumes {
     pub(crate) fn of_server(index: Index, state: &Path, settings: &Settings) -> Arc<Self> {
         let volumes = Self::new(index, state);
         volumes.quotas.apply(settings);
+        samba_acls::tell(&volumes.site, settings);
         volumes
     }
 

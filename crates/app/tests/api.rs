@@ -21,6 +21,8 @@ mod files;
 mod idle;
 #[path = "api/jobs.rs"]
 mod jobs;
+#[path = "api/scrub.rs"]
+mod scrub;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 

@@ -1,7 +1,11 @@
 //! Metadata of Macs, DOS and Unix, as the protocols write and read it.
 
+pub mod acl;
+
+use vfs::acl::Entry;
+
 use crate::Result;
-use crate::session::Session;
+use crate::session::{How, Session};
 
 /// The stream in which Macs keep tags.
 pub const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
@@ -45,6 +49,10 @@ pub enum Aspect<'a> {
     Mode,
     /// The number of its user.
     Owner,
+    /// The entries of the access control list.
+    Acl,
+    /// The entries that a new file has from its folder. Writing it gives them to the folder, and makes the file.
+    Inherited,
     /// The target of a symbolic link.
     Target,
     /// The number of names.
@@ -68,6 +76,8 @@ pub enum Value {
     Number(u64),
     /// Yes or no.
     Flag(bool),
+    /// Entries of an access control list, in their order.
+    Acl(Vec<Entry>),
 }
 
 /// What a protocol says of an aspect.
@@ -97,6 +107,7 @@ impl std::fmt::Display for Value {
             },
             Self::Number(number) => write!(f, "{number}"),
             Self::Flag(flag) => f.write_str(if *flag { "yes" } else { "no" }),
+            Self::Acl(entries) => f.write_str(&acl::text(entries)),
         }
     }
 }
@@ -115,6 +126,12 @@ pub trait Peer: Session {
     /// The path by which the protocol names a file that was made by this name.
     fn named(&self, path: &str) -> String {
         path.to_owned()
+    }
+
+    /// Makes an empty file.
+    fn make_file(&mut self, path: &str) -> Result<()> {
+        let file = self.open(path, How::Create)?;
+        self.close(file)
     }
 
     /// Removes what stays of a file on a server that does not know that it belongs to the file.

@@ -2,15 +2,17 @@
 //! read is written the same.
 
 use vfs::Caller;
-use vfs::acl::samba::{NtAcl, text_of_sid};
+use vfs::acl::samba::{NtAcl, SidMap, text_of_sid};
 use vfs::acl::stored::Stored;
 use vfs::acl::{Acl, MAX_ENTRIES, Rights, Who};
 
 /// The stored form without its seal, and Samba's.
 pub fn stored(data: &[u8]) {
     if let Ok(Some(acl)) = NtAcl::decode(data) {
+        let mut sids = SidMap::default();
+        data.split_last_chunk::<16>().into_iter().for_each(|(_, domain)| sids.add_domain(domain));
         acl.unknown().for_each(|sid| assert!(text_of_sid(sid).starts_with("S-1-")));
-        let acl = acl.acl((1000, 100));
+        let acl = acl.acl((1000, 100), &sids);
         assert!(acl.entries.list.len() <= MAX_ENTRIES.min(data.len() / 8) + 1);
         acl.rights(&Caller::new(1000, 100, &[]), 1000, 100);
     }

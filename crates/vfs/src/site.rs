@@ -54,6 +54,16 @@ pub struct Site {
 }
 
 impl Site {
+    /// Every file is asked for the ACL that Samba has stored, not only where one is among the first files of a share.
+    pub fn expect_acls_of_samba(&self) {
+        self.acls.expect_sambas();
+    }
+
+    /// What the SIDs in ACLs of Samba are on this host. It is told once, before there are volumes.
+    pub fn tell_sids(&self, sids: crate::acl::samba::SidMap) {
+        self.acls.tell_sids(sids);
+    }
+
     /// The site of a server that shares its files with other servers. `server` is its number among
     /// them, which no other one has.
     pub fn joined(server: u16, coordinator: Arc<dyn Coordinator>) -> Self {

@@ -193,6 +193,8 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         nfs_4: nfs_minors(&server.texts("nfs-versions")),
         nfs_tls: nfs_tls::read(server, &arguments.folder, file),
         nfs4_domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
+        samba_acls: server.bool("samba-acls"),
+        samba_sids: server.texts("samba-sids"),
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),

@@ -322,7 +322,12 @@ fn value(setting: &Setting, text: &str) -> Value {
             None => text.into(),
         },
         Kind::Number(..) | Kind::Port | Kind::BlockSize | Kind::Size => whole(),
-        Kind::Addresses | Kind::Texts | Kind::SomeOf(_) | Kind::Initiators | Kind::Clients => {
+        Kind::Addresses
+        | Kind::Texts
+        | Kind::SomeOf(_)
+        | Kind::Initiators
+        | Kind::SambaSids
+        | Kind::Clients => {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
             Value::Array(words.collect())
         }

@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::samba_sid::SambaSid;
 use super::setting::Setting;
 use super::{suggest, units};
 
@@ -37,6 +38,8 @@ pub enum Kind {
     IscsiName,
     /// A list of names of initiators, with `*`.
     Initiators,
+    /// A list of SIDs of Samba, each with a user or group.
+    SambaSids,
     /// Bytes of a block of a LUN.
     BlockSize,
     /// A file.
@@ -193,6 +196,8 @@ impl Kind {
             Self::Number(low, high) => format!("a whole number from {low} to {high}"),
             Self::OneOf(words) => format!("one of {}", quoted(words)),
             Self::SomeOf(words) => format!("a list of {}", quoted(words)),
+            Self::SambaSids => "a list such as [\"S-1-5-21-1-2-3-1000=user:ada\", \"S-1-5-21-1-2-3-513=group:users\", \
+                                \"S-1-5-21-1-2-3=algorithmic\"]".into(),
             Self::Text => "one line of text of at most 256 characters".into(),
             Self::Texts => "a list of texts".into(),
             Self::VolumePassword => "1 to 8 characters of ASCII".into(),
@@ -220,6 +225,7 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
         Kind::SomeOf(words) => list(raw, |r| one_of(words, r)).map(Value::Texts),
         Kind::Texts => list(raw, |r| r.text().map(str::to_owned).ok_or(None)).map(Value::Texts),
         Kind::Initiators => list(raw, initiator).map(Value::Texts),
+        Kind::SambaSids => list(raw, samba_sid).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
         Kind::Clients => match raw {
             Raw::List(_) => list(raw, client).map(Value::Clients),
@@ -252,6 +258,15 @@ fn list<T>(raw: &Raw, one: impl Fn(&Raw) -> Result<T, Option<String>>) -> Result
         }
     }
     if bad.is_empty() { Ok(good) } else { Err(bad) }
+}
+
+/// A SID and what it is here.
+fn samba_sid(raw: &Raw) -> Result<String, Option<String>> {
+    let text = raw.text().ok_or(None)?;
+    match SambaSid::of(text) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(None),
+    }
 }
 
 fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {

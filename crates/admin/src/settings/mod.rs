@@ -26,6 +26,7 @@ mod model;
 mod nfs_tls;
 mod page;
 mod reload;
+mod samba_sid;
 mod section;
 mod setting;
 mod share;
@@ -52,6 +53,7 @@ pub use model::{
 };
 pub use nfs_tls::{ClientTls, NfsTls};
 pub use page::{PAGE_TITLE, page};
+pub use samba_sid::SambaSid;
 pub use setting::{Live, Setting, Table, setting};
 pub use table::SETTINGS;
 pub use told::{Audited, MailSettings, ToldSettings};

@@ -100,6 +100,10 @@ pub struct ServerSettings {
     pub nfs_4: Vec<u32>,
     /// The domain of users' and groups' names over NFSv4; `None`: numbers.
     pub nfs4_domain: Option<String>,
+    /// Every file is asked for the ACL that Samba has stored.
+    pub samba_acls: bool,
+    /// SIDs of Samba and what they are here: [`super::SambaSid`].
+    pub samba_sids: Vec<String>,
     /// The most memory for data on the way to and from clients, in bytes; `None`: it depends on the
     /// machine's memory.
     pub transfer_memory: Option<u64>,

@@ -22,6 +22,8 @@ impl Settings {
             state: old.state.clone(),
             ports: old.ports,
             api: old.api.clone(),
+            samba_acls: old.samba_acls,
+            samba_sids: old.samba_sids.clone(),
             log_format: old.log_format,
             log_level: old.log_level.clone(),
             cache_memory: old.cache_memory,
@@ -49,6 +51,8 @@ impl ServerSettings {
             ("server.admin-tls", self.api.tls != newer.api.tls),
             ("server.admin-certificate", self.api.certificate != newer.api.certificate),
             ("server.admin-key", self.api.certificate != newer.api.certificate),
+            ("server.samba-acls", self.samba_acls != newer.samba_acls),
+            ("server.samba-sids", self.samba_sids != newer.samba_sids),
             ("server.log-format", self.log_format != newer.log_format),
             ("server.log-level", self.log_level != newer.log_level),
             ("server.cache-memory", self.cache_memory != newer.cache_memory),
@@ -75,7 +79,7 @@ mod tests {
     #[test]
     fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
-                   portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
+                   portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\ngrace-period = 1";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);

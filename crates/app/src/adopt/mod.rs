@@ -236,6 +236,11 @@ fn text(survey: &Survey) -> String {
     if layouts.is_empty() {
         text.push_str("  no other server has left anything in it\n");
     }
+    if layouts.contains_key(&Layout::SambaAcl) {
+        text.push_str(
+            "  set `samba-acls = true` in [server]: such access rights then count for every file\n",
+        );
+    }
     let kinds = [
         ("damaged", damaged),
         ("there twice, and different", conflicts),
@@ -248,7 +253,7 @@ fn text(survey: &Survey) -> String {
     if !unknown.is_empty() {
         let sids = unknown.iter().take(MOST_SIDS).map(|sid| format!("  {sid}\n"));
         text.push_str("users and groups of Samba that its ACLs name, unknown here: they get nothing, and what is taken from them ");
-        text.push_str("is taken from everyone\n");
+        text.push_str("is taken from everyone, unless `samba-sids` says who they are (`pdbedit -L -v`, `net groupmap list`)\n");
         text.extend(sids);
         let more = unknown.len().saturating_sub(MOST_SIDS);
         if more > 0 {

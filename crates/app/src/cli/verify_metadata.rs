@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use clap::Args;
 
 pub(super) const EXAMPLES: &str = "The URLs name one folder of one server by several protocols: smb://USER@HOST/SHARE, afp://USER@HOST/SHARE,
-nfs://HOST/EXPORT (version 3). Every kind of metadata is written by each protocol to a file of its own, and read by each: Finder
-info, forks, comments, tags, dates, attributes of DOS, locks, modes, streams, names, links. The grid says what is kept, changed
-(with both values), lost, refused, and what a protocol cannot tell. Over NFS, Mac metadata is written to and read from ._ files,
-as Macs do it.
+nfs://HOST/EXPORT (version 3), nfs://HOST/EXPORT?vers=4.2 (or 4.1). Every kind of metadata is written by each protocol to a file
+of its own, and read by each: Finder info, forks, comments, tags, dates, attributes of DOS, locks, modes, access control lists,
+streams, names, links. The grid says what is kept, changed (with both values), lost, refused, and what a protocol cannot tell.
+Over NFS version 4, Mac metadata is written to and read from named attributes; over version 3, and on servers without named
+attributes, from ._ files, as Macs do it. Entries of ACLs are about the Unix user 12345, which needs no account.
 
 The command works in a folder of its own, fourfold-verify-…, which it removes. It touches no other file.
 
 Examples:
   fourfold verify-metadata smb://ada@nas/files afp://ada@nas/files nfs://nas/files --password-file secret
-  fourfold verify-metadata smb://ada@nas/files nfs://nas/srv/files --output grid.html
+  fourfold verify-metadata smb://ada@nas/files nfs://nas/srv/files nfs://nas/srv/files?vers=4.2 --output grid.html
   fourfold verify-metadata smb://ada@nas/files --json | jq '.rows[] | select(.refused)'
 
 Exit codes:

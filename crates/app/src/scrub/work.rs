@@ -49,6 +49,10 @@ impl Place<'_> {
             bail!("the share {name} is read-only; `fourfold set read-only=off {name}` changes that");
         }
         let volume = self.volumes.open(share, self.settings)?;
+        if request.path.is_empty() {
+            // First, because a repair changes what the files take.
+            quota::check(self, share, request.repair, &told)?;
+        }
         if !self.is_served && request.repair {
             crate::quotas::forget(self.volumes.state())?;
         }
@@ -56,7 +60,6 @@ impl Place<'_> {
         tree(&volume, request, &told).with_context(|| format!("the share {name} cannot be scrubbed"))?;
         if request.path.is_empty() && told.goes_on() {
             luns::check(self, share, &volume, request.repair, &told)?;
-            quota::check(self, share, request.repair, &told)?;
         }
         Ok(told.report())
     }

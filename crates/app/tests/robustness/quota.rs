@@ -162,7 +162,7 @@ fn listed(top: &Path) -> serde_json::Value {
 }
 
 /// Waits until all files are counted.
-fn counted(top: &Path) -> u64 {
+pub(crate) fn counted(top: &Path) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(20);
     loop {
         let row = listed(top);

@@ -337,6 +337,96 @@ fn a_running_server_does_the_work() {
     assert_eq!(fork(&scene.share, "sub/b").0, "fork of b");
 }
 
+/// A share with a quota and a LUN of 1 MiB, as a server has left it that was told to stop.
+fn with_quota_and_lun(top: &Path) -> Scene {
+    let scene = Scene::new(top, &["a"]);
+    let settings = format!(
+        "[[share]]\nname = \"share\"\npath = {:?}\nquota = \"10 MiB\"\n\n[[share.lun]]\nname = \"disk\"\nsize = \"1 MiB\"\n",
+        scene.share
+    );
+    fs::write(top.join("fourfold.toml"), settings).unwrap();
+    let server = Server::run(top, &["--nfs-port", "0", "--iscsi-port", "0"]);
+    crate::quota::counted(top);
+    stopped(server);
+    scene
+}
+
+fn stopped(server: Server) {
+    server.signal(rustix::process::Signal::TERM);
+    assert_eq!(server.exit_code(), Some(0));
+}
+
+fn outcome<'a>(found: &'a BTreeSet<(String, String, String)>, kind: &str) -> Option<&'a str> {
+    found.iter().find(|(_, of, _)| of == kind).map(|(.., outcome)| &**outcome)
+}
+
+#[test]
+fn a_quota_that_counts_wrong_is_counted_again() {
+    let top = tempfile::tempdir().unwrap();
+    let scene = with_quota_and_lun(top.path());
+    assert_eq!(scene.scrub(&["share"]), (BTreeSet::new(), 0), "what the server has counted is what is there");
+    // Without a server.
+    fs::write(scene.share.join("meanwhile"), [7; 50_000]).unwrap();
+    let (found, code) = scene.scrub(&["share"]);
+    assert_eq!((outcome(&found, "quota-sum"), found.len(), code), (Some("mendable"), 1, 1), "{found:?}");
+    let (found, code) = scene.scrub(&["share", "--repair"]);
+    assert_eq!((outcome(&found, "quota-sum"), found.len(), code), (Some("mended"), 1, 0), "{found:?}");
+    assert_eq!(scene.scrub(&["share"]), (BTreeSet::new(), 0));
+    // Beside a server, whose sum does not have what local programs write.
+    let server = Server::run(top.path(), &["--nfs-port", "0", "--iscsi-port", "0"]);
+    crate::quota::counted(top.path());
+    fs::write(scene.share.join("beside"), [7; 70_000]).unwrap();
+    let (found, code) = scene.scrub(&["share"]);
+    assert_eq!((outcome(&found, "quota-sum"), found.len(), code), (Some("mendable"), 1, 1), "{found:?}");
+    let (found, code) = scene.scrub(&["share", "--repair"]);
+    assert_eq!((outcome(&found, "quota-sum"), code), (Some("mended"), 0), "{found:?}");
+    assert_eq!(scene.scrub(&["share"]), (BTreeSet::new(), 0));
+    stopped(server);
+}
+
+#[test]
+fn luns_and_their_files_are_compared() {
+    let top = tempfile::tempdir().unwrap();
+    let scene = with_quota_and_lun(top.path());
+    let luns = scene.share.join(".fourfold-luns");
+    let disk = luns.join("disk.img");
+    fs::write(luns.join("old.img"), [1; 512]).unwrap();
+    fs::write(luns.join(".copy.unfinished"), [1; 512]).unwrap();
+    fs::OpenOptions::new().write(true).open(&disk).unwrap().set_len((1 << 20) + 100).unwrap();
+    let kept = top.path().join("state/luns");
+    fs::create_dir_all(&kept).unwrap();
+    fs::write(kept.join("3000000000000001.kept"), "{}").unwrap();
+
+    let kinds = |found: &BTreeSet<(String, String, String)>| -> Vec<(String, String)> {
+        let others = found.iter().filter(|(_, kind, _)| kind != "quota-sum");
+        others.map(|(path, kind, outcome)| (format!("{kind} {outcome}"), path.clone())).collect()
+    };
+    let (found, code) = scene.scrub(&["--repair"]);
+    let expected = [
+        ("lun-unfinished left", ".fourfold-luns/.copy.unfinished".to_owned()),
+        ("lun-size left", ".fourfold-luns/disk.img".to_owned()),
+        ("lun-unknown left", ".fourfold-luns/old.img".to_owned()),
+        ("lun-reservations mended", kept.join("3000000000000001.kept").display().to_string()),
+    ];
+    let mut expected = expected.map(|(kind, path)| (kind.to_owned(), path)).to_vec();
+    let mut all = kinds(&found);
+    (expected.sort(), all.sort());
+    assert_eq!((all, code), (expected, 1), "a person must decide about LUNs");
+    assert!(
+        luns.join("old.img").exists() && luns.join(".copy.unfinished").exists(),
+        "a copy may be going on"
+    );
+    assert!(!kept.join("3000000000000001.kept").exists());
+
+    for stray in ["old.img", ".copy.unfinished", "disk.img"] {
+        fs::remove_file(luns.join(stray)).unwrap();
+    }
+    let (found, code) = scene.scrub(&["--repair"]);
+    let expected = vec![("lun-without-file left".to_owned(), ".fourfold-luns/disk.img".to_owned())];
+    assert_eq!((kinds(&found), code), (expected, 1));
+    assert!(!disk.exists(), "an empty disk is not made in the place of the lost one");
+}
+
 #[test]
 fn what_cannot_be_looked_at_is_said() {
     let top = tempfile::tempdir().unwrap();

@@ -30,13 +30,14 @@ fn wrong(grid: &Value) -> Vec<(String, String, String)> {
     wrong
 }
 
-fn urls(server: &Server, nfs_uid: u32) -> [String; 3] {
+fn urls(server: &Server, nfs_uid: u32) -> [String; 4] {
     let (user, password) = USER;
     let (smb, afp, nfs) = (server.smb_port, server.afp_port, server.port);
     [
         format!("smb://{user}:{password}@127.0.0.1:{smb}/share"),
         format!("afp://{user}:{password}@127.0.0.1:{afp}/share?login=cleartext"),
         format!("nfs://127.0.0.1:{nfs}/share?mountport={nfs}&uid={nfs_uid}"),
+        format!("nfs://127.0.0.1:{nfs}/share?vers=4.2&uid={nfs_uid}"),
     ]
 }
 
@@ -55,7 +56,10 @@ fn each_protocol_reads_what_the_others_write() {
     let output = verify(&[&words[..], &["--json", "--output", page.to_str().unwrap()]].concat());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let grid: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(grid["rows"].as_array().unwrap().len() > 75);
+    let rows = grid["rows"].as_array().unwrap();
+    assert!(rows.len() > 125, "{}", rows.len());
+    let writers = |what: &str| rows.iter().filter(|row| row["what"] == what).count();
+    assert_eq!((writers("ACL: an entry that denies"), writers("created"), writers("mode 0640")), (3, 3, 3));
     let wrong = wrong(&grid);
     assert!(wrong.is_empty(), "{wrong:#?}");
     assert!(is_empty(&share), "what was made is removed");
@@ -71,7 +75,7 @@ fn what_cannot_be_compared_is_said() {
     std::fs::create_dir(share.join("inner")).unwrap();
     crate::server::open_to_all(&share.join("inner"));
     let server = Server::start_with_afp(top.path(), &share);
-    let [smb, afp, nfs] = urls(&server, 1000);
+    let [smb, afp, nfs, _] = urls(&server, 1000);
     let wrong_password = smb.replace(USER.1, "mistaken");
     let nobody = "smb://ada:x@127.0.0.1:1/share".to_owned();
     let other = nfs.replace("/share?", "/share/inner?");

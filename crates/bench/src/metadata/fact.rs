@@ -1,6 +1,6 @@
 //! What is written and read: every kind of metadata of Macs, DOS and Unix.
 
-use client::metadata::{Aspect, TAGS, Value};
+use client::metadata::{Aspect, TAGS, Value, acl};
 use vfs::mac::FinderInfo;
 use vfs::mac::plist;
 
@@ -49,6 +49,16 @@ fn info(kind: [u8; 8], flags: u16, rest: &[u8]) -> Value {
 fn bytes(length: usize) -> Value {
     Value::Bytes((0..length).map(|at| (at ^ (at >> 8) ^ 0x5a) as u8).collect())
 }
+
+/// Names that some systems do not have, with their titles.
+const NAMES: [(&str, &str); 6] = [
+    ("name with accents, composed", "Caf\u{e9} M\u{fc}ller \u{e4}"),
+    ("name with accents, decomposed", "Cafe\u{301} a\u{308}"),
+    ("name of 255 characters", LONG),
+    ("name of 100 characters, 300 bytes", WIDE),
+    ("name that Windows forbids", "what? \"a\"*<b>|c"),
+    ("name with a space at the end", "the end "),
+];
 
 /// All of them, in the order of the grid.
 pub(crate) fn all() -> Vec<Fact> {
@@ -101,20 +111,17 @@ pub(crate) fn all() -> Vec<Fact> {
         fact("locked against renaming", File, RenameLock, Value::Flag(true)),
         fact("locked against removing", File, DeleteLock, Value::Flag(true)),
         fact("mode 0640", File, Mode, Value::Number(0o640)),
-        fact("owner 12345", File, Owner, Value::Number(12_345)),
+        fact("owner 12345", File, Owner, Value::Number(acl::STRANGER.into())),
+        fact("ACL: an entry that allows", File, Acl, Value::Acl(acl::allows())),
+        fact("ACL: a right that no mode has", File, Acl, Value::Acl(acl::allows_appending())),
+        fact("ACL: an entry that denies", File, Acl, Value::Acl(acl::denies())),
+        fact("ACL of a folder: inheritance", Folder, Acl, Value::Acl(acl::passes_on())),
+        fact("ACL: inherited by a new file", Folder, Inherited, Value::Acl(acl::inherited())),
         fact("symbolic link", Itself, Target, Value::Text("target-of-a-link".into())),
         fact("hard links", File, Links, Value::Number(2)),
         fact("sparse", Itself, Sparse, Value::Flag(true)),
     ];
-    let names: [(&'static str, &'static str); 6] = [
-        ("name with accents, composed", "Caf\u{e9} Mu\u{308}ller \u{e4}"),
-        ("name with accents, decomposed", "Cafe\u{301} a\u{308}"),
-        ("name of 255 characters", LONG),
-        ("name of 100 characters, 300 bytes", WIDE),
-        ("name that Windows forbids", "what? \"a\"*<b>|c"),
-        ("name with a space at the end", "the end "),
-    ];
-    facts.extend(names.map(|(title, name)| fact(title, Itself, Name, Value::Text(name.into()))));
+    facts.extend(NAMES.map(|(title, name)| fact(title, Itself, Name, Value::Text(name.into()))));
     facts
 }
 
@@ -128,6 +135,7 @@ impl Fact {
             (Some(Part::Label), Value::Bytes(bytes)) => {
                 Value::Number(bytes.get(9).map_or(0, |flags| u64::from(flags >> 1 & 7)))
             }
+            (None, Value::Acl(entries)) => Value::Acl(acl::of_stranger(entries)),
             _ => value.clone(),
         }
     }

@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use client::metadata::acl::heir;
 use client::metadata::{Aspect, Got, Peer, Value, second_name};
-use client::{Connector, How, Reach};
+use client::{Connector, Reach};
 
 use self::fact::{Fact, Of, all};
 use crate::{Error, Protocol, Result, Target};
@@ -53,7 +54,7 @@ pub struct Row {
     /// The kind of metadata.
     pub what: &'static str,
     /// The protocol that has written it.
-    pub by: Protocol,
+    pub by: String,
     /// Why it was not written: the server refuses it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -68,8 +69,8 @@ pub struct Grid {
     pub command: String,
     /// The URLs, without passwords.
     pub targets: Vec<String>,
-    /// Their protocols.
-    pub protocols: Vec<Protocol>,
+    /// Their protocols: those of NFS version 4 with the version.
+    pub protocols: Vec<String>,
     /// What the clients have agreed on with the server.
     pub agreed: Vec<String>,
     /// The rows; kinds that no protocol here can write have none.
@@ -101,11 +102,19 @@ pub fn verify(
     Ok(Grid {
         command,
         targets: targets.iter().map(ToString::to_string).collect(),
-        protocols: targets.iter().map(|target| target.protocol).collect(),
+        protocols: targets.iter().map(protocol).collect(),
         agreed: peers.iter().map(|peer| peer.agreed()).collect(),
         rows,
         left,
     })
+}
+
+/// What the grid calls the protocol of a target.
+fn protocol(target: &Target) -> String {
+    match target.options.get("vers") {
+        Some(version) if target.protocol == Protocol::Nfs && version != "3" => format!("nfs {version}"),
+        _ => target.protocol.to_string(),
+    }
 }
 
 fn peer(target: &Target, timeout: Duration) -> Result<Box<dyn Peer>> {
@@ -146,10 +155,10 @@ fn rows(
             if !watch(number * peers.len() + writer, total) {
                 return Err(Error::Stopped);
             }
-            let path = format!("{folder}/{number}-{}", target.protocol);
+            let path = format!("{folder}/{number}-{writer}");
             rows.extend(row(peers, writer, &path, fact)?.map(|(refused, cells)| Row {
                 what: fact.name,
-                by: target.protocol,
+                by: protocol(target),
                 refused,
                 cells,
             }));
@@ -187,10 +196,7 @@ fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> R
 fn make(peer: &mut dyn Peer, path: &str, of: Of) -> Result<()> {
     match of {
         Of::Folder => peer.make_folder(path),
-        Of::File => {
-            let file = peer.open(path, How::Create)?;
-            peer.close(file)
-        }
+        Of::File => peer.make_file(path),
         Of::Itself => Ok(()),
     }
 }
@@ -202,6 +208,9 @@ fn clear(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) {
     }
     if fact.aspect == Aspect::Links {
         let _ = peers[writer].remove(&second_name(path));
+    }
+    if fact.aspect == Aspect::Inherited {
+        let _ = peers[writer].remove(&heir(path));
     }
     let order = std::iter::once(writer).chain((0..peers.len()).filter(|peer| *peer != writer));
     for peer in order.collect::<Vec<_>>() {
@@ -254,6 +263,7 @@ fn compared(wrote: &Value, read: &Value) -> Cell {
         Value::Text(text) => text.is_empty(),
         Value::Flag(flag) => !flag,
         Value::Number(number) => *number == 0,
+        Value::Acl(entries) => entries.is_empty(),
         Value::Time(..) => false,
     };
     match is_nothing {
@@ -274,6 +284,13 @@ mod tests {
         assert_eq!(to(0), Cell::Kept { to: Some("1 s") });
         assert!(matches!(to(5), Cell::Changed { .. }));
         assert!(matches!(compared(&wrote, &Value::Time(8, 0)), Cell::Changed { .. }));
+    }
+
+    #[test]
+    fn each_version_of_nfs_has_a_column() {
+        let names = ["smb://h/s", "nfs://h/s", "nfs://h/s?vers=3", "nfs://h/s?vers=4.2"];
+        let names = names.map(|url| protocol(&Target::parse(url).unwrap()));
+        assert_eq!(names, ["smb", "nfs", "nfs", "nfs 4.2"]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! AFP 3.x over DSI, with the client of the crate `afp`.
 
+mod acl;
 mod metadata;
 mod tree;
 

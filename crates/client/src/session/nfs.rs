@@ -3,6 +3,7 @@
 
 mod metadata;
 mod rpc;
+mod sidecar;
 mod tree;
 mod udp;
 mod v4;
@@ -53,12 +54,12 @@ mod procedure {
     pub(super) const COMMIT: u32 = 21;
 }
 
-/// A session of version 3 that writes and reads metadata.
+/// A session that writes and reads metadata.
 pub(super) fn peer(target: &Target, reach: &Reach) -> Result<Box<dyn crate::metadata::Peer>> {
-    match target.options.get("vers").map(String::as_str) {
-        None | Some("3") => Ok(Box::new(Nfs::connect(target, reach)?)),
-        Some(_) => Err(Error::Unsupported("metadata over another version of NFS than 3")),
-    }
+    Ok(match minor_version(target)? {
+        None => Box::new(Nfs::connect(target, reach)?),
+        Some(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
+    })
 }
 
 /// A session of version 3 that copies trees.
@@ -71,16 +72,24 @@ pub(super) fn tree(target: &Target, reach: &Reach) -> Result<Box<dyn crate::tree
 
 /// A session by the version that the target names, else version 3.
 pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Box<dyn Session>> {
+    Ok(match minor_version(target)? {
+        None => Box::new(Nfs::connect(target, reach)?),
+        Some(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
+    })
+}
+
+/// The minor version of version 4; `None` for version 3.
+fn minor_version(target: &Target) -> Result<Option<u32>> {
     let minor = match target.options.get("vers").map(String::as_str) {
-        None | Some("3") => return Ok(Box::new(Nfs::connect(target, reach)?)),
+        None | Some("3") => return Ok(None),
         Some("4.1") => 1,
         Some("4.2") => 2,
         Some(other) => return Err(Error::Address(format!("vers={other}: write 3, 4.1 or 4.2"))),
     };
-    if is_udp(target)? {
-        return Err(Error::Unsupported("NFS version 4 over UDP"));
+    match is_udp(target)? {
+        true => Err(Error::Unsupported("NFS version 4 over UDP")),
+        false => Ok(Some(minor)),
     }
-    Ok(Box::new(v4::Nfs4::connect(target, reach, minor)?))
 }
 
 /// Runs the decoders on any bytes.

@@ -1,5 +1,6 @@
 //! SMB 2.0.2 to 3.1.1, with the client of the crate `smb`. It takes no leases and no oplocks.
 
+mod acl;
 mod answers;
 mod metadata;
 mod tree;

@@ -2,13 +2,13 @@
 //! read lately.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lock::{Mutex, rank};
 
 use super::Acl;
-use super::samba::{self, NtAcl};
+use super::samba::{self, NtAcl, SidMap};
 use super::stored::{ATTRIBUTE, SealKey, Stored};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::caches::CacheReport;
@@ -59,6 +59,8 @@ pub(crate) struct Known {
     any: AtomicBool,
     /// Whether files may have ACLs of Samba.
     sambas: AtomicBool,
+    /// What the SIDs in them are here.
+    sids: OnceLock<SidMap>,
     /// The keys of all file systems. An ACL is valid if one of them has sealed it.
     keys: Mutex<Vec<(FileKey, SealKey)>, rank::AclKey>,
     read: [Mutex<Shard, rank::KnownAcls>; SHARDS],
@@ -73,6 +75,7 @@ impl Default for Known {
         Self {
             any: AtomicBool::new(false),
             sambas: AtomicBool::new(false),
+            sids: OnceLock::new(),
             keys: Mutex::default(),
             read: Default::default(),
             per_shard: AtomicUsize::new(REMEMBERED / SHARDS),
@@ -118,8 +121,13 @@ impl Known {
         self.sambas.load(Ordering::Acquire)
     }
 
+    /// What the SIDs in ACLs of Samba are here, told once, before any is read.
+    pub(crate) fn tell_sids(&self, sids: SidMap) {
+        let _ = self.sids.set(sids); // the first counts
+    }
+
     /// From now on files are asked for ACLs of Samba.
-    fn expect_sambas(&self) {
+    pub(crate) fn expect_sambas(&self) {
         self.sambas.store(true, Ordering::Release);
         self.any.store(true, Ordering::Release);
     }
@@ -198,7 +206,10 @@ impl Known {
             Err(other) => return Err(other),
         };
         match NtAcl::decode(&value) {
-            Ok(acl) => Ok(acl.map(|acl| Arc::new(acl.acl(ids)))),
+            Ok(acl) => {
+                let sids = self.sids.get_or_init(SidMap::default);
+                Ok(acl.map(|acl| Arc::new(acl.acl(ids, sids))))
+            }
             Err(why) => {
                 tracing::warn!(file = ?object.id(), %why, "the ACL that Samba has stored cannot be read; the mode applies");
                 Ok(None)

@@ -3,6 +3,7 @@
 //!
 //! Samba checks the ACL, and then opens the file as the user, so the host's mode and POSIX ACL bind as well. So they do here.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use wire::{Malformed, Reader};
@@ -41,6 +42,47 @@ struct Ace {
     is_unclear: bool,
 }
 
+/// The lowest RID of users and groups, unless Samba's `algorithmic rid base` says otherwise.
+const RID_BASE: u32 = 1000;
+
+/// The users and groups of this host for SIDs of Samba's own database, as the administrator has told.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SidMap {
+    known: HashMap<Box<[u8]>, Who>,
+    domains: Vec<Box<[u8]>>,
+}
+
+impl SidMap {
+    /// From now on this SID is this user or group.
+    pub fn add(&mut self, sid: &[u8], who: Who) {
+        self.known.insert(sid.into(), who);
+    }
+
+    /// From now on SIDs of this domain are what Samba makes of the numbers of users and groups if its database has no other
+    /// SIDs for them (`passdb backend = smbpasswd`).
+    pub fn add_domain(&mut self, domain: &[u8]) {
+        self.domains.push(domain.into());
+    }
+
+    /// Whether it says nothing.
+    pub fn is_empty(&self) -> bool {
+        self.known.is_empty() && self.domains.is_empty()
+    }
+
+    fn who(&self, sid: &[u8]) -> Option<Who> {
+        if let Some(who) = self.known.get(sid) {
+            return Some(who.clone());
+        }
+        let (domain, rid) = sid.split_last_chunk::<4>()?;
+        let is_it = |known: &Box<[u8]>| {
+            known.get(2..) == domain.get(2..) && known.get(1).map(|parts| parts + 1) == sid.get(1).copied()
+        };
+        let number =
+            u32::from_le_bytes(*rid).checked_sub(RID_BASE).filter(|_| self.domains.iter().any(is_it))?;
+        Some(if number.is_multiple_of(2) { Who::User(number / 2) } else { Who::Group(number / 2) })
+    }
+}
+
 /// What the attribute says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NtAcl {
@@ -76,20 +118,20 @@ impl NtAcl {
         descriptor(bytes, &mut r)
     }
 
-    /// The ACL of a file of this owner and group. Identities that this host does not know get nothing, and what is taken from
-    /// them is taken from everyone: they may be any of its users.
-    pub fn acl(&self, (uid, gid): (u32, u32)) -> Acl {
+    /// The ACL of a file of this owner and group. Identities that neither this host nor the map knows get nothing, and what is
+    /// taken from them is taken from everyone: they may be any of its users.
+    pub fn acl(&self, (uid, gid): (u32, u32), sids: &SidMap) -> Acl {
         let list = match &self.entries {
             None => vec![Entry::allow(Who::Everyone, Rights::ALL)],
-            Some(aces) => aces.iter().map(|ace| self.entry(ace, (uid, gid))).collect(),
+            Some(aces) => aces.iter().map(|ace| self.entry(ace, (uid, gid), sids)).collect(),
         };
         let entries = Entries { list, protected: self.protected, auto_inherited: self.auto_inherited };
         Acl { owner: Who::User(uid), group: Who::Group(gid), entries, stored: true, within_mode: true }
     }
 
-    fn entry(&self, ace: &Ace, (uid, gid): (u32, u32)) -> Entry {
+    fn entry(&self, ace: &Ace, (uid, gid): (u32, u32), sids: &SidMap) -> Entry {
         let of_file = |sid: &Option<Box<[u8]>>| sid.as_ref() == Some(&ace.sid);
-        let who = match well_known(&ace.sid, ace.inherit) {
+        let who = match well_known(&ace.sid, ace.inherit).or_else(|| sids.who(&ace.sid)) {
             _ if ace.is_unclear => Who::Everyone,
             Some(who) => who,
             None if of_file(&self.owner) => Who::User(uid),

@@ -79,6 +79,21 @@ pub(super) const SERVER: &[Setting] = &[
         "A file with the certificates, in PEM, whose issuers vouch for clients of NFS over TLS.",
         "Client rules with `tls = \"mutual\"` need it. A client that shows another certificate cannot begin TLS.",
     ),
+    new(Server, "samba-acls", Bool, "false").restart().says(
+        "Every file is asked for the ACL that Samba has stored (`security.NTACL`).",
+        "Without this, files are asked if the folder of a share has such an ACL, or one of the first 500 files and folders in it. \
+         `fourfold adopt` looks at all and says whether it is needed.",
+    ),
+    new(Server, "samba-sids", Kind::SambaSids, "[]")
+        .example("[\"S-1-5-21-1-2-3-1000=user:ada\", \"S-1-5-21-1-2-3-513=group:users\"]")
+        .restart()
+        .says(
+            "The users and groups that SIDs of Samba's own database are here, for the ACLs that it has stored.",
+            "`pdbedit -L -v` and `net groupmap list` of Samba print them; after `user:` and `group:` stands a name or a number. \
+             `S-1-5-21-1-2-3=algorithmic` stands for all of a domain whose RIDs are 2 × uid + 1000 and 2 × gid + 1001; Samba's \
+             default (`tdbsam`) counts up instead. S-1-22-1-UID and S-1-22-2-GID need no line. A SID that is not known gets \
+             nothing, and what is taken from it is taken from everyone.",
+        ),
     new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
         "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
         "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \

@@ -9,6 +9,7 @@ use vfs::names::{decode_mac_roman, encode_mac_roman};
 use wire::{Reader, Writer};
 
 use super::{Afp, malformed};
+use crate::metadata::acl::{heir, passes_on};
 use crate::metadata::{Aspect, Got, Peer, Value};
 use crate::session::{How, Session};
 use crate::{Error, Result};
@@ -19,8 +20,8 @@ const EPOCH: i64 = 946_684_800;
 const NEVER: i32 = i32::MIN;
 /// Bytes of one read or write.
 const PIECE: usize = 64 << 10;
-/// The longest fork or attribute that is read.
-const LONGEST: usize = 4 << 20;
+/// The longest attribute that is read.
+const LONGEST_ATTRIBUTE: u32 = 4 << 20;
 /// Set the bits, or clear them.
 const SET: u16 = 0x8000;
 /// The bits of "AFP File Attributes" against writing.
@@ -54,10 +55,12 @@ impl Peer for Afp {
                 let (_, unix) = self.unix(path)?;
                 set.unix = Some(UnixPrivileges { mode: *mode as u32, ..unix });
             }
-            (Aspect::Name, _) => {
-                let file = self.open(path, How::Create)?;
-                return self.close(file).map(|()| true);
+            (Aspect::Acl, Value::Acl(entries)) => return self.put_acl(path, entries).map(|()| true),
+            (Aspect::Inherited, _) => {
+                self.put_acl(path, &passes_on())?;
+                return self.make_file(&heir(path)).map(|()| true);
             }
+            (Aspect::Name, _) => return self.make_file(path).map(|()| true),
             (_, Value::Flag(on)) => match bits(aspect) {
                 Some(bits) => set.attributes = Some(if *on { bits | SET } else { bits }),
                 None => return Ok(false),
@@ -97,6 +100,8 @@ impl Peer for Afp {
                 let target = self.fork(path, false)?;
                 Got::Value(Value::Text(String::from_utf8_lossy(&target).into_owned()))
             }
+            Aspect::Acl => Got::Value(Value::Acl(self.acl(path)?)),
+            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&heir(path))?)),
             Aspect::Name => {
                 self.stat(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
@@ -171,7 +176,10 @@ impl Afp {
         let mut all = Vec::new();
         let done = loop {
             match self.client.read(fork, all.len() as i64, PIECE as i64) {
-                Ok(bytes) if bytes.is_empty() || all.len() > LONGEST => break Ok(()),
+                Ok(bytes) if bytes.is_empty() => break Ok(()),
+                Ok(_) if all.len() > crate::tree::LONGEST => {
+                    break Err(Error::Other("a fork that is too long to be held in memory".into()));
+                }
                 Ok(bytes) => all.extend(bytes),
                 Err(error) => break Err(self.said(error, path)),
             }
@@ -189,13 +197,18 @@ impl Afp {
             bitmap: attribute::Bitmap::default(),
             offset: 0,
             count: u64::MAX,
-            max_reply: LONGEST as u32,
+            max_reply: LONGEST_ATTRIBUTE,
             path: Path::utf8(place.as_bytes()),
             name: name.as_bytes(),
         };
         let answer = match self.call(command::GET_EXT_ATTR, path, |w| request.encode(w)) {
             Err(Error::Missing(_)) => return Ok(Got::Missing),
-            Err(Error::Other(why)) if why.contains("MISC_ERROR") => return Ok(Got::Missing),
+            // Servers differ: the reference names no code for an attribute that is not there.
+            Err(Error::Other(why))
+                if ["MISC_ERROR", "ITEM_NOT_FOUND"].iter().any(|code| why.contains(code)) =>
+            {
+                return Ok(Got::Missing);
+            }
             other => other?,
         };
         let reply = attribute::Reply::decode(&mut Reader::new(&answer)).map_err(malformed)?;

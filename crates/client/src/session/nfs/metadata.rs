@@ -1,25 +1,20 @@
-//! Metadata as clients of NFS version 3 write and read it: attributes, and `._name` as Macs write it.
+//! Metadata as clients of NFS version 3 write and read it: attributes, and `._name`.
 
 use ::nfs::wire::v3::types::{DirOpArgs, Fattr3, NfsTime, Sattr3, SetTime, Wcc};
 use ::nfs::wire::v3::{getattr, link, lookup, read, readlink, setattr, symlink};
 use ::nfs::wire::xdr::Opaque;
-use vfs::mac::apple_double::HEAD_LIMIT;
-use vfs::mac::{FinderInfo, plist, sidecar};
 
 use super::rpc::ok;
+use super::sidecar::{LONGEST, PIECE, Sidecars, path_beside};
 use super::{NFS, Nfs, procedure};
-use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
-use crate::session::{How, Session, Transfer};
+use crate::metadata::{Aspect, Got, Peer, Value, second_name};
+use crate::session::Session;
 use crate::{Error, Result};
 
-/// Bytes of one read or write.
-const PIECE: usize = 32 << 10;
-/// The longest file that is read.
-const LONGEST: usize = 4 << 20;
 /// Where the data of a file with a hole is.
-const BEHIND_HOLE: u64 = 1 << 20;
+pub(super) const BEHIND_HOLE: u64 = 1 << 20;
 /// The rights to write in a mode.
-const WRITE_BITS: u32 = 0o222;
+pub(super) const WRITE_BITS: u32 = 0o222;
 
 const SETATTR: u32 = 2;
 const READLINK: u32 = 5;
@@ -30,21 +25,8 @@ impl Peer for Nfs {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
         let mut set = Sattr3::default();
         match (aspect, value) {
-            (Aspect::FinderInfo, Value::Bytes(bytes)) => {
-                self.put_sidecar(path, &FinderInfo::from_prefix(bytes), None, &[])?;
-                return Ok(true);
-            }
-            (Aspect::Fork, Value::Bytes(bytes)) => {
-                self.put_sidecar(path, &FinderInfo::NONE, None, bytes)?;
-                return Ok(true);
-            }
-            (Aspect::Attribute(name), Value::Bytes(bytes)) => {
-                self.put_sidecar(path, &FinderInfo::NONE, Some((name, bytes)), &[])?;
-                return Ok(true);
-            }
-            (Aspect::Comment, Value::Text(text)) => {
-                self.put_sidecar(path, &FinderInfo::NONE, Some((COMMENT, &plist::write_text(text))), &[])?;
-                return Ok(true);
+            (Aspect::FinderInfo | Aspect::Fork | Aspect::Attribute(_) | Aspect::Comment, _) => {
+                return self.put_beside(path, aspect, value);
             }
             (Aspect::Modified, Value::Time(..)) => set.mtime = time(value),
             (Aspect::Accessed, Value::Time(..)) => set.atime = time(value),
@@ -72,11 +54,7 @@ impl Peer for Nfs {
                 self.write_all(path, BEHIND_HOLE, &[7; 4096])?;
                 return Ok(true);
             }
-            (Aspect::Name, _) => {
-                let file = self.open(path, How::Create)?;
-                self.close(file)?;
-                return Ok(true);
-            }
+            (Aspect::Name, _) => return self.make_file(path).map(|()| true),
             _ => return Ok(false),
         }
         let handle = self.handle(path)?;
@@ -90,7 +68,7 @@ impl Peer for Nfs {
         let time = |time: NfsTime| Got::Value(Value::Time(i64::from(time.seconds), time.nanoseconds));
         Ok(match aspect {
             Aspect::FinderInfo | Aspect::Fork | Aspect::Attribute(_) | Aspect::Comment => {
-                self.sidecar(path, aspect)?
+                self.beside(path, aspect)?
             }
             Aspect::Modified => time(self.attributes(path)?.mtime),
             Aspect::Accessed => time(self.attributes(path)?.atime),
@@ -122,7 +100,7 @@ impl Peer for Nfs {
     }
 
     fn sweep(&mut self, path: &str) {
-        let _ = self.remove(&beside(path));
+        let _ = self.remove(&path_beside(path));
     }
 }
 
@@ -133,12 +111,6 @@ fn time(value: &Value) -> SetTime {
         }
         _ => SetTime::DontChange,
     }
-}
-
-/// The path of a file's AppleDouble file.
-pub(super) fn beside(path: &str) -> String {
-    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-    format!("{folder}/._{name}")
 }
 
 impl Nfs {
@@ -155,35 +127,17 @@ impl Nfs {
         let answer = self.rpc.call(NFS, procedure::GETATTR, &request)?;
         Ok(ok::<getattr::ResOk, ()>(&answer, path)?.attributes)
     }
+}
 
-    /// A new file with these bytes.
-    pub(super) fn write_all(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
-        let file = match self.open(path, How::Create) {
-            Err(Error::Other(why)) if why.contains("EXIST") => self.open(path, How::Write)?,
-            other => other?,
-        };
-        for (number, data) in bytes.chunks(PIECE).enumerate() {
-            let offset = offset + (number * PIECE) as u64;
-            self.start(file, Transfer::Write { offset, data, stable: true })?;
-            self.finish()?;
-        }
-        self.close(file)
+impl Sidecars for Nfs {
+    fn read_all(&mut self, path: &str) -> Result<Vec<u8>> {
+        self.read_whole(path, LONGEST)
     }
+}
 
-    fn put_sidecar(
-        &mut self,
-        path: &str,
-        info: &FinderInfo,
-        attribute: Option<(&str, &[u8])>,
-        fork: &[u8],
-    ) -> Result<()> {
-        let attributes: Vec<(&[u8], &[u8])> =
-            attribute.iter().map(|(name, value)| (name.as_bytes(), *value)).collect();
-        let (head, _) = sidecar::synthesize(info, &attributes, fork.len() as u64);
-        self.write_all(&beside(path), 0, &[&head, fork].concat())
-    }
-
-    pub(super) fn read_all(&mut self, path: &str, most: usize) -> Result<Vec<u8>> {
+impl Nfs {
+    /// All bytes of a file, if it has at most so many.
+    pub(super) fn read_whole(&mut self, path: &str, most: usize) -> Result<Vec<u8>> {
         let handle = self.handle(path)?;
         let mut all = Vec::new();
         while all.len() < most {
@@ -197,38 +151,5 @@ impl Nfs {
             }
         }
         Err(Error::Other("a file that is too long to be held in memory".into()))
-    }
-
-    /// What the AppleDouble file says.
-    fn sidecar(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
-        let all = match self.read_all(&beside(path), LONGEST) {
-            Err(Error::Missing(_)) => return Ok(Got::Missing),
-            other => other?,
-        };
-        let head = &all[..all.len().min(HEAD_LIMIT.max(LONGEST))];
-        let parsed = sidecar::parse(head, all.len() as u64)
-            .map_err(|error| Error::Other(format!("the ._ file is not AppleDouble: {error}")))?;
-        let value = |name: &str| {
-            let found = parsed.xattrs.iter().find(|one| one.name == name.as_bytes())?;
-            let at = found.offset as usize;
-            found.value.or_else(|| all.get(at..at + found.length as usize))
-        };
-        Ok(match aspect {
-            Aspect::FinderInfo => Got::Value(Value::Bytes(parsed.finder_info.as_bytes().to_vec())),
-            Aspect::Fork => {
-                let range = parsed.resource_range.start as usize..parsed.resource_range.end as usize;
-                match all.get(range) {
-                    Some(fork) if !fork.is_empty() => Got::Value(Value::Bytes(fork.to_vec())),
-                    _ => Got::Missing,
-                }
-            }
-            Aspect::Attribute(name) => {
-                value(name).map_or(Got::Missing, |bytes| Got::Value(Value::Bytes(bytes.to_vec())))
-            }
-            _ => match value(COMMENT).and_then(plist::read_text) {
-                Some(text) => Got::Value(Value::Text(text)),
-                None => Got::Missing,
-            },
-        })
     }
 }

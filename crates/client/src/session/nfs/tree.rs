@@ -7,8 +7,8 @@ use ::nfs::wire::xdr::Opaque;
 use vfs::mac::layout::sidecar_owner;
 use vfs::mac::{FinderInfo, plist, sidecar};
 
-use super::metadata::beside;
 use super::rpc::ok;
+use super::sidecar::{Sidecars as _, path_beside as beside};
 use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
 use crate::session::{FileId, Session};
@@ -88,7 +88,7 @@ impl Tree for Nfs {
         if path.is_empty() {
             return Ok(extra);
         }
-        match self.read_all(&beside(path), LONGEST) {
+        match self.read_whole(&beside(path), LONGEST) {
             Ok(all) => add_sidecar(&all, &mut extra)?,
             Err(Error::Missing(_)) => {}
             Err(error) => return Err(error),

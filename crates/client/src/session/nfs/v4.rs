@@ -2,6 +2,7 @@
 //! no delegations.
 
 mod compound;
+mod metadata;
 mod session;
 
 use std::collections::{HashMap, VecDeque};
@@ -60,6 +61,8 @@ pub(super) struct Nfs4 {
     arrived: VecDeque<Vec<u8>>,
     largest: usize,
     has_xattrs: bool,
+    /// The attributes that the server has.
+    supported: Bitmap,
 }
 
 impl Nfs4 {
@@ -79,6 +82,7 @@ impl Nfs4 {
             arrived: VecDeque::new(),
             largest: 0,
             has_xattrs: false,
+            supported: Bitmap::default(),
         };
         nfs.begin_session()?;
         let path = [&target.share, "/", &target.path].concat();
@@ -87,6 +91,7 @@ impl Nfs4 {
         operations.extend(names.map(|name| Operation::LookUp(Opaque::new(name.as_bytes()))));
         operations.push(Operation::GetHandle(()));
         let limits = [attribute::MAXREAD, attribute::MAXWRITE, attribute::XATTR_SUPPORT];
+        let limits = [&limits[..], &[attribute::SUPPORTED_ATTRS]].concat();
         operations.push(Operation::GetAttr(Bitmap::of(&limits)));
         let answer = nfs.call(&operations, &path)?;
         let mut results = Results::of(&answer, &path)?;
@@ -97,6 +102,7 @@ impl Nfs4 {
         nfs.root = results.handle()?;
         let values: Values<'_> = results.values()?;
         nfs.has_xattrs = values.xattr_support == Some(true);
+        nfs.supported = values.supported_attrs.unwrap_or_default();
         let size = |option| Ok::<u32, Error>(target.number(option)?.unwrap_or(u32::MAX));
         let server = values.maxread.unwrap_or(u64::MAX).min(values.maxwrite.unwrap_or(u64::MAX));
         let most = u64::from(size("rsize")?.min(size("wsize")?)).min(server).min(nfs.largest as u64);
@@ -142,6 +148,32 @@ impl Nfs4 {
         let mut results = Results::of(&answer, path)?;
         results.skip(Number::PUTFH)?;
         results.skip(Number::REMOVE)
+    }
+
+    /// OPEN of a name in a folder, for this access. `path` is for messages.
+    fn open_in(
+        &mut self,
+        (folder, name): (&[u8], &str),
+        access: u32,
+        how: OpenHow<'_>,
+        path: &str,
+    ) -> Result<FileId> {
+        // An owner for each file that is open: two opens of one file would be one.
+        let owner = (self.files.next() as u64).to_be_bytes();
+        let open = Operation::Open(Open {
+            sequence: 0,
+            access: access | WANT_NO_DELEGATION,
+            deny: 0,
+            owner: Owner { client: self.client, name: Opaque::new(&owner) },
+            how,
+            claim: Claim::Name(Opaque::new(name.as_bytes())),
+        });
+        let answer = self.call(&[put(folder), open, Operation::GetHandle(())], path)?;
+        let mut results = Results::of(&answer, path)?;
+        results.skip(Number::PUTFH)?;
+        let state = results.opened()?;
+        let handle = results.handle()?;
+        Ok(self.files.put(File { handle, state, locks: None }))
     }
 
     /// An operation on a name, after LOOKUP.
@@ -219,22 +251,7 @@ impl Session for Nfs4 {
             How::Read => (SHARE_READ, OpenHow::Existing),
             How::Write => (SHARE_READ | SHARE_WRITE, OpenHow::Existing),
         };
-        // An owner for each file that is open: two opens of one file would be one.
-        let owner = (self.files.next() as u64).to_be_bytes();
-        let open = Operation::Open(Open {
-            sequence: 0,
-            access: access | WANT_NO_DELEGATION,
-            deny: 0,
-            owner: Owner { client: self.client, name: Opaque::new(&owner) },
-            how: made,
-            claim: Claim::Name(Opaque::new(name.as_bytes())),
-        });
-        let answer = self.call(&[put(&folder), open, Operation::GetHandle(())], path)?;
-        let mut results = Results::of(&answer, path)?;
-        results.skip(Number::PUTFH)?;
-        let state = results.opened()?;
-        let handle = results.handle()?;
-        Ok(self.files.put(File { handle, state, locks: None }))
+        self.open_in((&folder, name), access, made, path)
     }
 
     fn close(&mut self, file: FileId) -> Result<()> {

@@ -5,15 +5,17 @@ use ::smb::wire::fscc::file_info::{Basic, Standard};
 use ::smb::wire::fscc::reparse::{Reparse, SymlinkFlags};
 use ::smb::wire::fscc::{FileAttributes, FileClass, ea};
 use ::smb::wire::fsctl::Code;
-use ::smb::wire::security::{AccessMask, SecurityDescriptor};
+use ::smb::wire::security::AccessMask;
 use ::smb::wire::time::NtTime;
-use ::smb::wire::{Command, FileKey, InfoType, Status, ioctl, query_info, read, set_info};
+use ::smb::wire::{Command, FileKey, InfoType, Status, ioctl, read, set_info};
 use vfs::mac::info_stream::InfoStream;
 use vfs::mac::{FinderInfo, plist};
 use vfs::names::Map;
 use wire::{Reader, Writer};
 
+use super::acl::uid_of;
 use super::{LIST_BYTES, Smb, malformed, refused};
+use crate::metadata::acl::{heir, passes_on};
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
 use crate::session::{How, Session, Transfer};
 use crate::{Error, Result};
@@ -21,14 +23,11 @@ use crate::{Error, Result};
 /// Bytes of one read.
 const PIECE: u32 = 64 << 10;
 /// The longest stream that is read.
-const LONGEST: u64 = 4 << 20;
+const LONGEST: u64 = crate::tree::LONGEST as u64;
 /// Seconds from 1601 to 1970.
 const EPOCH: i64 = 11_644_473_600;
 /// Where the data of a file with a hole is.
 const BEHIND_HOLE: u64 = 1 << 20;
-
-/// SD owner in QUERY_INFO, MS-SMB2 2.2.37: OWNER_SECURITY_INFORMATION.
-const OWNER: u32 = 1;
 
 impl Peer for Smb {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
@@ -70,10 +69,12 @@ impl Peer for Smb {
             (Aspect::Target, Value::Text(target)) => self.put_link(path, target)?,
             (Aspect::Links, _) => self.put_name(path)?,
             (Aspect::Sparse, _) => self.put_sparse(path)?,
-            (Aspect::Name, _) => {
-                let file = self.open(&shown(path), How::Create)?;
-                self.close(file)?;
+            (Aspect::Acl, Value::Acl(entries)) => self.put_acl(path, entries)?,
+            (Aspect::Inherited, _) => {
+                self.put_acl(path, &passes_on())?;
+                self.make_file(&heir(path))?;
             }
+            (Aspect::Name, _) => self.make_file(&shown(path))?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -116,6 +117,8 @@ impl Peer for Smb {
                 Got::Value(Value::Flag(self.basic(path)?.attributes.intersects(bit)))
             }
             Aspect::Owner => self.owner(path)?,
+            Aspect::Acl => Got::Value(Value::Acl(self.acl(path)?)),
+            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&heir(path))?)),
             Aspect::Target => self.link(path)?,
             Aspect::Links => Got::Value(Value::Number(u64::from(self.standard(path)?.number_of_links))),
             Aspect::Sparse => {
@@ -164,7 +167,7 @@ fn date(time: NtTime) -> Got {
     Got::Value(Value::Time(secs as i64 - EPOCH, rest as u32 * 100))
 }
 
-fn existing(request: &mut create::Request<'_>) {
+pub(super) fn existing(request: &mut create::Request<'_>) {
     request.disposition = Disposition::OPEN;
 }
 
@@ -221,7 +224,7 @@ impl Smb {
                 status => return Err(refused(status, "a read")),
             }
         }
-        Err(Error::Other("a stream that is longer than what was written".into()))
+        Err(Error::Other("a stream that is too long to be held in memory".into()))
     }
 
     fn basic(&mut self, path: &str) -> Result<Basic> {
@@ -274,25 +277,12 @@ impl Smb {
         Ok(found.map_or(Got::Missing, |one| Got::Value(Value::Bytes(one.value))))
     }
 
-    /// The owner, if it is a user of Unix: S-1-22-1-uid.
+    /// The owner, if it is a user of Unix.
     fn owner(&mut self, path: &str) -> Result<Got> {
-        let bytes = self.with(path, looked, |smb, file| {
-            let request = query_info::Request {
-                info_type: InfoType::SECURITY,
-                information_class: 0,
-                output_buffer_length: LIST_BYTES,
-                additional_information: OWNER,
-                flags: query_info::Flags::NONE,
-                file,
-                input: &[],
-            };
-            let answer = smb.call(Command::QUERY_INFO, |w| request.encode(w))?;
-            Ok(query_info::Response::decode(&answer.message).map_err(malformed)?.data)
-        })?;
-        let owner = SecurityDescriptor::decode(&bytes).map_err(malformed)?.owner;
-        Ok(match owner.as_ref().map(|owner| (owner.authority(), owner.subs())) {
-            Some((22, [1, uid])) => Got::Value(Value::Number(u64::from(*uid))),
-            _ => Got::Impossible,
+        let owner = self.descriptor(path)?.owner;
+        Ok(match owner.as_ref().and_then(uid_of) {
+            Some(uid) => Got::Value(Value::Number(u64::from(uid))),
+            None => Got::Impossible,
         })
     }
 

@@ -43,7 +43,7 @@ const SPACE: &[u32] = &[
     SPACE_TOTAL,
 ];
 /// The attributes that need a look at what Macs and Windows keep with a file.
-const DESCRIBED: &[u32] = &[ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP];
+const DESCRIBED: &[u32] = &[ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP, TIME_CREATE];
 /// The attributes of files and folders in every minor version.
 const SUPPORTED: &[u32] = &[
     SUPPORTED_ATTRS,
@@ -327,6 +327,7 @@ impl Shown<'_> {
         values.system = Some(dos.contains(DosAttributes::SYSTEM));
         // RFC 7530 5.8.2.36: a file that was never backed up has no time.
         values.time_backup = Some(described.backup.map(time).unwrap_or_default());
+        values.time_create = Some(time(described.created));
         Ok(())
     }
 }

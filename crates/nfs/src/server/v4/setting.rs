@@ -25,6 +25,7 @@ const SETTABLE: &[u32] = &[
     SYSTEM,
     TIME_ACCESS_SET,
     TIME_BACKUP,
+    TIME_CREATE,
     TIME_MODIFY_SET,
     DACL,
     MODE_SET_MASKED,
@@ -33,9 +34,9 @@ const SETTABLE: &[u32] = &[
 
 /// The attributes that an exclusive OPEN of minor version 1 can set: the times store its verifier.
 pub(super) fn settable_exclusively(minor: u32) -> Bitmap {
-    let first =
-        [SIZE, ACL, ARCHIVE, HIDDEN, MODE, OWNER, OWNER_GROUP, SYSTEM, TIME_BACKUP, DACL, MODE_SET_MASKED];
-    let all = Bitmap::of(&first);
+    let marks = [ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP, TIME_CREATE];
+    let rights = [ACL, MODE, OWNER, OWNER_GROUP, DACL, MODE_SET_MASKED];
+    let all = Bitmap::of(&[SIZE]).union(&Bitmap::of(&marks)).union(&Bitmap::of(&rights));
     if minor > 1 { all.union(&Bitmap::of(&[MODE_UMASK])) } else { all }
 }
 
@@ -60,6 +61,7 @@ struct Marks {
     hidden: Option<bool>,
     system: Option<bool>,
     backup: Option<Time>,
+    created: Option<Time>,
 }
 
 impl Wanted {
@@ -144,6 +146,7 @@ pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Resu
         hidden: values.hidden,
         system: values.system,
         backup: values.time_backup.map(time).transpose()?,
+        created: values.time_create.map(time).transpose()?,
     };
     Ok(Wanted { changes, mode_bits, with_umask, acl, marks, set: sent.which })
 }
@@ -230,6 +233,7 @@ fn mark(volume: &Volume, actor: &Actor, of: &Found, marks: Marks) -> Result<(), 
         marks.hidden.into_iter().for_each(|on| metadata.set_hidden(on));
         marks.system.into_iter().for_each(|on| metadata.set_system(on));
         metadata.times.backup = marks.backup.or(metadata.times.backup);
+        metadata.times.created = marks.created.or(metadata.times.created);
     })?;
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `security.NTACL`: values that smbd 4.17.12 wrote, and how they bind.
 
-use super::super::samba::{ATTRIBUTE, NtAcl, sid_of_text, text_of_sid};
+use super::super::samba::{ATTRIBUTE, NtAcl, SidMap, sid_of_text, text_of_sid};
 use super::super::{AclChange, Entries, Entry, EntryKind, Inherit, Rights, Who};
 use crate::backend::memory::Memory;
 use crate::backend::{Backend as _, Found, NewKind, XattrMode};
@@ -20,7 +20,7 @@ fn bytes(hex: &str) -> Vec<u8> {
 }
 
 fn acl(value: &[u8]) -> super::super::Acl {
-    NtAcl::decode(value).unwrap().unwrap().acl(IDS)
+    NtAcl::decode(value).unwrap().unwrap().acl(IDS, &SidMap::default())
 }
 
 /// An entry in the form of MS-DTYP 2.4.4.2.
@@ -56,7 +56,7 @@ fn values_of_smbd_are_read() {
     assert_eq!(rights, [0x1f_01ff, 0x12_00a9, 0x12_00a9]);
     assert!(acl.within_mode && acl.stored);
 
-    let folder = NtAcl::decode(&bytes(FOLDER)).unwrap().unwrap().acl(IDS);
+    let folder = NtAcl::decode(&bytes(FOLDER)).unwrap().unwrap().acl(IDS, &SidMap::default());
     let whos: Vec<_> = folder.entries.list.iter().map(|entry| entry.who.clone()).collect();
     assert_eq!(whos, [Who::User(5), Who::Owner, Who::Group(60), Who::OwningGroup, Who::Everyone]);
     assert!(folder.entries.list[1].inherit.contains(Inherit::ONLY));
@@ -91,6 +91,47 @@ fn what_is_taken_from_unknown_users_is_taken_from_all() {
     );
     let unknown: Vec<_> = NtAcl::decode(&value).unwrap().unwrap().unknown().map(text_of_sid).collect();
     assert_eq!(unknown, [format!("{DOMAIN}-1001"), format!("{DOMAIN}-1001")]);
+}
+
+fn mapped(sids: &SidMap, aces: &[Vec<u8>], uid: u32, gid: u32) -> Rights {
+    let acl = NtAcl::decode(&value(1, aces)).unwrap().unwrap().acl(IDS, sids);
+    acl.rights(&Caller::new(uid, gid, &[]), IDS.0, IDS.1)
+}
+
+#[test]
+fn sids_that_the_administrator_names_are_users_and_groups() {
+    let sid = |rid: u32| sid_of_text(&format!("{DOMAIN}-{rid}")).unwrap();
+    let (everyone, mut sids) = (sid_of_text("S-1-1-0").unwrap(), SidMap::default());
+    sids.add(&sid(1000), Who::User(7));
+    sids.add(&sid(513), Who::Group(100));
+    let aces = [ace(1, 0, 2, &sid(1000)), ace(0, 0, 4, &sid(513)), ace(0, 0, 3, &everyone)];
+    let both = Rights::READ_DATA.union(Rights::WRITE_DATA);
+    assert!(mapped(&sids, &aces, 8, 9).contains(both), "what is taken from one user is left to the others");
+    let named = mapped(&sids, &aces, 7, 9);
+    assert!(named.contains(Rights::READ_DATA) && !named.contains(Rights::WRITE_DATA));
+    assert!(mapped(&sids, &aces, 8, 100).contains(Rights::APPEND));
+    assert!(!mapped(&sids, &aces, 8, 9).contains(Rights::APPEND));
+    // Another SID of the same domain is still unknown: what is taken from it is taken from everyone.
+    let other = [ace(1, 0, 2, &sid(1001)), ace(0, 0, 3, &everyone)];
+    assert!(!mapped(&sids, &other, 8, 9).contains(Rights::WRITE_DATA));
+}
+
+/// The RIDs of Samba's algorithm: 2 × uid + 1000, and 2 × gid + 1001; those below 1000 are none.
+#[test]
+fn a_domain_by_samba_s_algorithm_has_every_user_and_group() {
+    let sid = |rid: u32| sid_of_text(&format!("{DOMAIN}-{rid}")).unwrap();
+    let mut sids = SidMap::default();
+    sids.add_domain(&sid_of_text(DOMAIN).unwrap());
+    let who = |sid: &[u8]| {
+        let list =
+            NtAcl::decode(&value(1, &[ace(0, 0, 1, sid)])).unwrap().unwrap().acl(IDS, &sids).entries.list;
+        list[0].who.clone()
+    };
+    assert_eq!(who(&sid(1000 + 2 * 1005)), Who::User(1005));
+    assert_eq!(who(&sid(1001 + 2 * 100)), Who::Group(100));
+    assert!(matches!(who(&sid(513)), Who::Foreign(_)));
+    assert!(matches!(who(&sid_of_text("S-1-5-21-1-2-3-3010").unwrap()), Who::Foreign(_)));
+    assert!(matches!(who(&sid_of_text(&format!("{DOMAIN}-3010-0")).unwrap()), Who::Foreign(_)));
 }
 
 #[test]

@@ -215,6 +215,28 @@ fn marks_of_windows_and_macs_are_attributes() {
     assert_eq!(kept.times.backup, Some(vfs::Time { secs: 99, nanos: 0 }));
 }
 
+/// RFC 7530 5.8.2.38: time_create (50) is the one that clients of SMB and AFP set and see.
+#[test]
+fn the_time_of_creation_is_an_attribute_that_can_be_set() {
+    let client = client();
+    let handle = file(&client, b"f");
+    let get = words(&[9, 2, 0, 0x0004_0000]);
+    let shown = || at(&client, &handle, std::slice::from_ref(&get)).1.split_off(24);
+    assert_eq!(at(&client, &handle, &[set(&words(&[2, 0, 0x0004_0000, 12, 0, 1_000_000_001, 700]))]).0, 0);
+    assert_eq!(shown(), words(&[0, 1_000_000_001, 700]));
+    let (volume, found) = (volume(&client), found(&client, b"f"));
+    assert_eq!(
+        volume.metadata(&found, None).unwrap().times.created,
+        Some(vfs::Time { secs: 1_000_000_001, nanos: 700 })
+    );
+    let other = Some(vfs::Time { secs: 5, nanos: 0 });
+    let actor = vfs::Actor::new(Caller::root(), vfs::state::Party::client(vfs::state::ClientId(1)));
+    volume.change_metadata(&actor, &found, None, |kept| kept.times.created = other).unwrap();
+    assert_eq!(shown(), words(&[0, 5, 0]));
+    // 10^9 nanoseconds: NFS4ERR_INVAL.
+    assert_eq!(at(&client, &handle, &[set(&words(&[2, 0, 0x0004_0000, 12, 0, 5, 1_000_000_000]))]).0, 22);
+}
+
 /// READDIR (26) and VERIFY (37) have lists, too; the pseudo-root has that of its mode.
 #[test]
 fn listings_and_comparisons_have_lists() {

@@ -186,12 +186,12 @@ fn an_exclusive_open_sets_attributes_at_once() {
     }
     let other = [words(&[1, 3]), b"another!".to_vec(), words(&[0, 0])].concat();
     assert_eq!(session.in_docs(&[open_1(b"o", (3, 0), &other, b"x")]).0, 17);
-    // suppattr_exclcreat (75): size, acl, archive, hidden, mode, owner, owner_group, system, time_backup, dacl and
-    // mode_set_masked. The times cannot be set so: INVAL.
+    // suppattr_exclcreat (75): size, acl, archive, hidden, mode, owner, owner_group, system, time_backup,
+    // time_create, dacl and mode_set_masked. The times of access and modification cannot be set so: INVAL.
     let (status, reply) = session.in_docs(&[words(&[9, 3, 0, 0, 1 << 11])]);
     assert_eq!(
         (status, &reply[8..]),
-        (0, &words(&[3, 0, 0, 1 << 11, 16, 3, 0x0200_5010, 0x0402_4032, 0x400])[..])
+        (0, &words(&[3, 0, 0, 1 << 11, 16, 3, 0x0200_5010, 0x0406_4032, 0x400])[..])
     );
     let times = [words(&[1, 3]), b"verifier".to_vec(), words(&[2, 0, 1 << 16, 4, 0])].concat();
     assert_eq!(session.in_docs(&[open_1(b"o", (3, 0), &times, b"y")]).0, 22);

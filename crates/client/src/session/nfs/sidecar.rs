@@ -1,0 +1,96 @@
+//! `._name`: the AppleDouble file in which Macs keep what a server without named attributes cannot keep.
+
+use vfs::mac::apple_double::HEAD_LIMIT;
+use vfs::mac::{FinderInfo, plist, sidecar};
+
+use crate::metadata::{Aspect, COMMENT, Got, Value};
+use crate::session::{FileId, How, Session, Transfer};
+use crate::{Error, Result};
+
+/// Bytes of one read or write.
+pub(super) const PIECE: usize = 32 << 10;
+/// The longest file that is read.
+pub(super) const LONGEST: usize = crate::tree::LONGEST;
+
+/// A client that reads and writes whole files, and so these.
+pub(super) trait Sidecars: Session {
+    fn read_all(&mut self, path: &str) -> Result<Vec<u8>>;
+
+    /// Writes these bytes from this offset on to a file, which is made.
+    fn write_all(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
+        let file = match self.open(path, How::Create) {
+            Err(Error::Other(why)) if why.contains("EXIST") => self.open(path, How::Write)?,
+            other => other?,
+        };
+        self.write_open(file, offset, bytes)
+    }
+
+    /// The same to an open file, which is closed.
+    fn write_open(&mut self, file: FileId, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut done = Ok(());
+        for (number, data) in bytes.chunks(PIECE).enumerate() {
+            let offset = offset + (number * PIECE) as u64;
+            let started = self.start(file, Transfer::Write { offset, data, stable: true });
+            done = done.and(started.and_then(|_| self.finish()).map(drop));
+        }
+        self.close(file)?;
+        done
+    }
+
+    /// Writes Finder info, the resource fork, an attribute or the comment as the only content of the AppleDouble file.
+    fn put_beside(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
+        let comment = match value {
+            Value::Text(text) => plist::write_text(text),
+            _ => Vec::new(),
+        };
+        let (info, attribute, fork): (_, Option<(&str, &[u8])>, &[u8]) = match (aspect, value) {
+            (Aspect::FinderInfo, Value::Bytes(bytes)) => (FinderInfo::from_prefix(bytes), None, &[]),
+            (Aspect::Fork, Value::Bytes(bytes)) => (FinderInfo::NONE, None, bytes),
+            (Aspect::Attribute(name), Value::Bytes(bytes)) => (FinderInfo::NONE, Some((name, bytes)), &[]),
+            (Aspect::Comment, Value::Text(_)) => (FinderInfo::NONE, Some((COMMENT, &comment)), &[]),
+            _ => return Ok(false),
+        };
+        let attributes: Vec<(&[u8], &[u8])> =
+            attribute.iter().map(|(name, value)| (name.as_bytes(), *value)).collect();
+        let (head, _) = sidecar::synthesize(&info, &attributes, fork.len() as u64);
+        self.write_all(&path_beside(path), 0, &[&head, fork].concat())?;
+        Ok(true)
+    }
+
+    /// What the AppleDouble file says.
+    fn beside(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+        let all = match self.read_all(&path_beside(path)) {
+            Err(Error::Missing(_)) => return Ok(Got::Missing),
+            other => other?,
+        };
+        let head = &all[..all.len().min(HEAD_LIMIT.max(LONGEST))];
+        let parsed = sidecar::parse(head, all.len() as u64)
+            .map_err(|error| Error::Other(format!("the ._ file is not AppleDouble: {error}")))?;
+        let value = |name: &str| {
+            let found = parsed.xattrs.iter().find(|one| one.name == name.as_bytes())?;
+            let at = found.offset as usize;
+            found.value.or_else(|| all.get(at..at + found.length as usize))
+        };
+        let bytes = |found: Option<&[u8]>| match found {
+            Some(bytes) if !bytes.is_empty() => Got::Value(Value::Bytes(bytes.to_vec())),
+            _ => Got::Missing,
+        };
+        Ok(match aspect {
+            Aspect::FinderInfo => bytes(Some(parsed.finder_info.as_bytes())),
+            Aspect::Fork => {
+                bytes(all.get(parsed.resource_range.start as usize..parsed.resource_range.end as usize))
+            }
+            Aspect::Attribute(name) => bytes(value(name)),
+            _ => match value(COMMENT).and_then(plist::read_text) {
+                Some(text) => Got::Value(Value::Text(text)),
+                None => Got::Missing,
+            },
+        })
+    }
+}
+
+/// The path of a file's AppleDouble file.
+pub(super) fn path_beside(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+    format!("{folder}/._{name}")
+}
