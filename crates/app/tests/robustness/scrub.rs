@@ -410,7 +410,8 @@ fn luns_and_their_files_are_compared() {
     ];
     let mut expected = expected.map(|(kind, path)| (kind.to_owned(), path)).to_vec();
     let mut all = kinds(&found);
-    (expected.sort(), all.sort());
+    expected.sort();
+    all.sort();
     assert_eq!((all, code), (expected, 1), "a person must decide about LUNs");
     assert!(
         luns.join("old.img").exists() && luns.join(".copy.unfinished").exists(),

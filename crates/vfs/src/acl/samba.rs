@@ -74,11 +74,13 @@ impl SidMap {
             return Some(who.clone());
         }
         let (domain, rid) = sid.split_last_chunk::<4>()?;
-        let is_it = |known: &Box<[u8]>| {
-            known.get(2..) == domain.get(2..) && known.get(1).map(|parts| parts + 1) == sid.get(1).copied()
+        let is_it = |known: &[u8]| {
+            known.get(2..) == domain.get(2..)
+                && known.get(1).and_then(|parts| parts.checked_add(1)) == sid.get(1).copied()
         };
-        let number =
-            u32::from_le_bytes(*rid).checked_sub(RID_BASE).filter(|_| self.domains.iter().any(is_it))?;
+        let number = u32::from_le_bytes(*rid)
+            .checked_sub(RID_BASE)
+            .filter(|_| self.domains.iter().any(|known| is_it(known)))?;
         Some(if number.is_multiple_of(2) { Who::User(number / 2) } else { Who::Group(number / 2) })
     }
 }
