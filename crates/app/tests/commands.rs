@@ -339,7 +339,8 @@ fn check_prints_every_setting_with_its_source_as_a_settings_file_that_is_accepte
         folder.path().join("fourfold.toml"),
         "[server]\nstate = \"state\"\nsmb-port = \"off\"\n[[share]]\nname = \"A\"\npath = \"a\"\nafp-password = \"plans\"\n\
          [[share.client]]\nmatch = [\"10.0.0.1\", \"fd00::/8\"]\n[[share.lun]]\nname = \"disk\"\nsize = \"3 GiB\"\n\
-         [[user]]\nname = \"grace\"\n",
+         [[user]]\nname = \"grace\"\n[[link]]\npath = \"A/archive\"\ntargets = [\"smb://filer2/archive\"]\n\
+         [[site]]\nname = \"berlin\"\nnetworks = [\"10.1.0.0/16\"]\nservers = [\"filer2\"]\n",
     )
     .unwrap();
     let flags = ["check", "--print", "--nfs-port", "3049", "--read-only", "B=a", "--user", "ada:hunter2"];

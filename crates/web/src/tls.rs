@@ -64,7 +64,7 @@ pub(crate) fn acceptor(certificate: &Certificate) -> io::Result<TlsAcceptor> {
 /// A client need not offer ALPN: that of Linux does not. One that offers other protocols only is refused.
 ///
 /// # Errors
-/// As [`acceptor`].
+/// The certificate, its key or the issuers cannot be read, or do not fit each other.
 pub fn of_rpc(certificate: &Certificate, client_ca: Option<&Path>) -> io::Result<Arc<ServerConfig>> {
     let mut config = with_certificate(certificate, &[&rustls::version::TLS13], client_ca)?;
     config.alpn_protocols = vec![b"sunrpc".to_vec()];
