@@ -17,7 +17,7 @@ pub struct Location {
 }
 
 impl<'a> FsLocations<'a> {
-    /// Those that [`write`] has made.
+    /// Those that [`write()`] has made.
     pub fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
