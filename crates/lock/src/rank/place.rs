@@ -4,7 +4,7 @@ use crate::holder::Holder;
 
 /// The place of a lock in the order. Each rank is a type, so that a lock needs no memory for it.
 pub trait Rank {
-    /// The index in [`TABLE`].
+    /// The index in [`TABLE`](super::TABLE).
     const NUMBER: usize;
     /// The name in messages.
     const NAME: &'static str;
