@@ -100,7 +100,10 @@ pub enum Error {
     )]
     NotChapSecret,
     /// They are too many, or one is no group.
-    #[error("an account can have at most {MOST_GROUPS} further groups, and the number {} is none", u32::MAX)]
+    #[error(
+        "an account can have at most {MOST_GROUPS} further groups, and {} is not a valid group id",
+        u32::MAX
+    )]
     Groups,
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for the password's salt")]

@@ -49,7 +49,7 @@ pub struct Listing {
     pub unreadable: Vec<String>,
 }
 
-/// All that a file is besides its data. `None` and empty: the protocol does not say, or there is none.
+/// All that a file has besides its data. A part that the file does not have, or that the protocol cannot tell, is `None` or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Extra {
     /// 32 bytes of Finder info.

@@ -319,7 +319,7 @@ impl Incoming {
         }
     }
 
-    /// The length of the next record, if it is there. Rustls gets what is none, and refuses it.
+    /// The length of the next record, if it is there. Bytes that are not a record are given to rustls, which refuses them.
     fn next_record(&self) -> Option<usize> {
         let rest = &self.bytes[self.at + self.seen..];
         let [kind, _, _, length @ ..] = *rest.first_chunk::<5>()?;

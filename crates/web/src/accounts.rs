@@ -45,7 +45,7 @@ pub enum AccountEdit {
         password: String,
         /// Which secrets are kept in addition.
         more: MoreSecrets,
-        /// What it may do, and as whom.
+        /// Its rights, and its Unix user.
         rights: Rights,
     },
     /// It gets another password.
@@ -70,7 +70,7 @@ pub struct MoreSecrets {
     pub chap: bool,
 }
 
-/// What an account may do, and as whom. `None` stays as it is.
+/// The rights of an account, and its Unix user. A field that is `None` stays as it is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
     /// The Unix user; inner `None`: the one of the same name.
@@ -107,7 +107,7 @@ fn given<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Opti
     Option::<T>::deserialize(from).map(Some)
 }
 
-/// What an account may do, and as whom. Fields that are absent stay as they are.
+/// The rights of an account, and its Unix user. Fields that are absent stay as they are.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ChangedAccount {
@@ -225,7 +225,7 @@ pub(crate) async fn password(
     change_account(api, (actor, peer), (name, what), own_password).await
 }
 
-/// Changes what an account may do, as whom it acts, and its groups.
+/// Changes the rights of an account, its Unix user, and its groups.
 #[utoipa::path(post, path = "/v1/accounts/change", request_body = ChangedAccount, security(("token" = ["write"])), responses((status = 200, description = "It is changed", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn change(
     State(api): State<Api>,

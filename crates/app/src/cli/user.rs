@@ -49,7 +49,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
         #[arg(long)]
         admin: bool,
     },
-    /// Change what an account may do, and as whom it acts
+    /// Change the rights and the Unix user of an account
     #[command(after_help = "Examples:
   fourfold user modify ada --admin on                   may log in to the console
   fourfold user modify ada --admin off                  a running server ends the account's console sessions
@@ -111,7 +111,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     },
 }
 
-/// What an account may do, and as whom.
+/// The rights of an account, and its Unix user.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = true)]
 pub(crate) struct Rights {

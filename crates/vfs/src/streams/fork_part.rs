@@ -69,7 +69,7 @@ impl ForkPart {
         Self(Sidecar { object: owner, attributes, owned: true, head })
     }
 
-    /// The bytes of the fork in the file; no bytes if there is none.
+    /// The bytes of the fork in the file. The range is empty if the file has no fork.
     pub(crate) fn range(&self) -> Range<u64> {
         self.0.layout().map_or(0..0, |layout| match layout.len {
             0 => 0..0,

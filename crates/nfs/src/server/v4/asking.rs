@@ -66,7 +66,8 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
     Ok(Arc::new(fresh))
 }
 
-/// Asks the client that has a delegation to write. `None`: there is none, it is being recalled, or there is no answer in time.
+/// Asks the client that has a delegation to write. `None`: no client has one, it is being recalled, or the client does not
+/// answer in time.
 async fn asked(compound: &Compound<'_>, target: &Target) -> Option<Facts> {
     let (service, file) = (compound.call.service.clone(), target.found.object.id());
     let (client, delegation) = service.nfs4.delegations.to_write(file)?;
