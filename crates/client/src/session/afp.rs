@@ -115,26 +115,34 @@ impl Afp {
         format!("{}{names}", self.base).trim_end_matches('\0').to_owned()
     }
 
-    /// Some entries of a folder from one on; returns their number.
-    fn entries(&mut self, folder: &str, start: u32, count: u16) -> Result<usize> {
+    /// The answer with some entries of a folder from one on; no bytes behind the last one.
+    fn page(
+        &mut self,
+        folder: &str,
+        (start, count): (u32, u16),
+        (files, folders): (FileBitmap, DirBitmap),
+    ) -> Result<Vec<u8>> {
         let (name, volume) = (self.path(folder), self.volume);
-        let request = Enumerate {
-            place: Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) },
-            files: LISTED,
-            folders: DirBitmap(LISTED.0 & DirBitmap::all().bits())
-                .difference(DirBitmap::OFFSPRING_COUNT | DirBitmap::ACCESS_RIGHTS),
-            count,
-            start,
-            max_reply: LIST_BYTES,
-        };
+        let place = Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) };
+        let request = Enumerate { place, files, folders, count, start, max_reply: LIST_BYTES };
         let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(Form::Ext2, w));
         let answer = answer.map_err(|error| self.said(error, folder))?;
         match answer.code() {
-            ResultCode::NO_ERROR => {}
-            ResultCode::OBJECT_NOT_FOUND => return Ok(0),
-            code => return Err(self.said(AfpError::Refused(code), folder)),
+            ResultCode::NO_ERROR => Ok(answer.payload),
+            ResultCode::OBJECT_NOT_FOUND => Ok(Vec::new()),
+            code => Err(self.said(AfpError::Refused(code), folder)),
         }
-        let reply = Reply::decode(&mut Reader::new(&answer.payload)).map_err(malformed)?;
+    }
+
+    /// Some entries of a folder from one on, with what a Finder asks for; returns their number.
+    fn listed(&mut self, folder: &str, start: u32, count: u16) -> Result<usize> {
+        let folders = DirBitmap(LISTED.0 & DirBitmap::all().bits())
+            .difference(DirBitmap::OFFSPRING_COUNT | DirBitmap::ACCESS_RIGHTS);
+        let page = self.page(folder, (start, count), (LISTED, folders))?;
+        if page.is_empty() {
+            return Ok(0);
+        }
+        let reply = Reply::decode(&mut Reader::new(&page)).map_err(malformed)?;
         let mut count = 0;
         for entry in Form::Ext2.framing().entries(reply.entries) {
             entry.map_err(malformed)?;
@@ -280,7 +288,7 @@ impl Session for Afp {
     fn list(&mut self, folder: &str) -> Result<usize> {
         let (mut start, mut total) = (1, 0);
         loop {
-            match self.entries(folder, start, LIST_COUNT)? {
+            match self.listed(folder, start, LIST_COUNT)? {
                 0 => return Ok(total),
                 count => (start, total) = (start + count as u32, total + count),
             }
@@ -288,7 +296,7 @@ impl Session for Afp {
     }
 
     fn glance(&mut self) -> Result<()> {
-        self.entries("", 1, GLANCE_COUNT).map(drop)
+        self.listed("", 1, GLANCE_COUNT).map(drop)
     }
 
     fn stat(&mut self, path: &str) -> Result<u64> {

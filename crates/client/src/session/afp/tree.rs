@@ -1,13 +1,12 @@
 //! Trees over AFP: listings with dates, parameters, both forks, extended attributes, comments.
 
 use ::afp::client::ROOT;
-use ::afp::wire::directory::Place;
-use ::afp::wire::enumerate::{Enumerate, Form, Reply};
-use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, attribute, command};
+use ::afp::wire::enumerate::{Form, Reply};
+use ::afp::wire::{DirBitmap, FileBitmap, Path, attribute, command};
 use vfs::mac::FinderInfo;
 use wire::Reader;
 
-use super::{Afp, LIST_BYTES, LIST_COUNT, malformed};
+use super::{Afp, LIST_COUNT, malformed};
 use crate::Result;
 use crate::metadata::{Aspect, COMMENT, Peer as _, Value};
 use crate::session::{FileId, How, Session as _};
@@ -29,25 +28,13 @@ const NAMES: u32 = 128 << 10;
 
 impl Tree for Afp {
     fn entries(&mut self, folder: &str) -> Result<Listing> {
-        let (name, volume) = (self.path(folder), self.volume);
         let (mut start, mut listing) = (1, Listing::default());
         loop {
-            let request = Enumerate {
-                place: Place { volume, folder: ROOT, path: Path::utf8(name.as_bytes()) },
-                files: FILE,
-                folders: FOLDER,
-                count: LIST_COUNT,
-                start,
-                max_reply: LIST_BYTES,
-            };
-            let answer = self.client.call(command::ENUMERATE_EXT2, |w| request.encode(Form::Ext2, w));
-            let answer = answer.map_err(|error| self.said(error, folder))?;
-            match answer.code() {
-                ResultCode::NO_ERROR => {}
-                ResultCode::OBJECT_NOT_FOUND => return Ok(listing),
-                code => return Err(self.said(::afp::client::Error::Refused(code), folder)),
+            let page = self.page(folder, (start, LIST_COUNT), (FILE, FOLDER))?;
+            if page.is_empty() {
+                return Ok(listing);
             }
-            let reply = Reply::decode(&mut Reader::new(&answer.payload)).map_err(malformed)?;
+            let reply = Reply::decode(&mut Reader::new(&page)).map_err(malformed)?;
             let before = start;
             for found in Form::Ext2.framing().entries(reply.entries) {
                 let found = found.map_err(malformed)?;
