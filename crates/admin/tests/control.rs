@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use admin::control::{
-    self, AskError, CachesAnswer, CachesRequest, CachesStatus, Disconnect, LunAnswer, LunRequest, LunStatus,
-    Progress, Report, RestoreReport, RestoreRequest, Status,
+    self, Advice, AdviceRequest, AskError, CachesAnswer, CachesRequest, CachesStatus, Disconnect, LoadCurve,
+    LunAnswer, LunRequest, LunStatus, Progress, Report, RestoreReport, RestoreRequest, Status,
 };
 
 struct Server;
@@ -73,6 +73,10 @@ impl Report for Server {
             }))),
             CachesRequest::Set { limits } => Err(vec![format!("{limits:?}")]),
             CachesRequest::Mounts => Ok(CachesAnswer::Mounts(Vec::new())),
+            CachesRequest::Advise(asked) => Ok(CachesAnswer::Advice(vec![Advice {
+                topic: "users".into(),
+                text: vec![format!("{asked:?}")],
+            }])),
         }
     }
 }
@@ -88,18 +92,24 @@ fn a_change_of_snapshots_is_passed_on() {
 #[test]
 fn caches_are_shown_and_a_limit_is_refused_with_its_reason() {
     let state = tempfile::tempdir().unwrap();
-    let (shown, set, mounts) = with_server(state.path(), |state| {
+    let curve = LoadCurve { target: "nfs://h/s".into(), workload: "seq-read".into(), points: vec![(1, 2)] };
+    let wanted = AdviceRequest { floor: 15_000, curves: vec![curve] };
+    let expected = format!("{wanted:?}");
+    let (shown, set, (mounts, advice)) = with_server(state.path(), move |state| {
+        let advise = CachesRequest::Advise(wanted);
         let set = CachesRequest::Set { limits: vec![("directory".into(), "64M".into())] };
         (
             control::caches(state, CachesRequest::Show),
             control::caches(state, set),
-            control::caches(state, CachesRequest::Mounts),
+            (control::caches(state, CachesRequest::Mounts), control::caches(state, advise)),
         )
     });
     let CachesAnswer::Shown(shown) = shown.unwrap() else { panic!("not shown") };
     assert_eq!((shown.budget, shown.part), (5, 0.5));
     assert_eq!(set.unwrap_err().to_string(), "[(\"directory\", \"64M\")]");
     assert_eq!(mounts.unwrap(), CachesAnswer::Mounts(Vec::new()));
+    let CachesAnswer::Advice(advice) = advice.unwrap() else { panic!("no advice") };
+    assert_eq!(advice[0].text, [expected]);
 }
 
 #[test]

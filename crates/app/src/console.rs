@@ -16,7 +16,9 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 
 use admin::ShareSettings;
-use admin::control::{AlertStatus, CachesAnswer, CachesRequest, Report, Severity, Status};
+use admin::control::{
+    Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, Report, Severity, Status,
+};
 use admin::settings::units::format_size;
 use auth::{Account, Accounts, Refusal};
 use vfs::backend::host::as_ourselves;
@@ -35,7 +37,7 @@ use web::{Events, Manage};
 
 use crate::dataset::space;
 use crate::running::{Current, Running, View};
-use crate::{here, memory, quotas};
+use crate::{advise, here, memory, quotas};
 
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
@@ -196,6 +198,16 @@ impl Manage for Console {
 
     fn compare(&self, before: &str, after: &str) -> Result<Vec<String>, Vec<String>> {
         self.as_server(|| jobs::compare(&self.running, before, after))
+    }
+
+    fn advice(&self, floor: Option<&str>, benchmark: Option<&str>) -> Result<Vec<Advice>, Vec<String>> {
+        let text = floor.unwrap_or(advise::USUAL_FLOOR);
+        let floor = advise::floor(text).map_err(|error| vec![format!("`{text}` {error}")])?;
+        let curves = match benchmark {
+            Some(name) => self.as_server(|| jobs::curves(&self.running, name))?,
+            None => Vec::new(),
+        };
+        advise::answer(&self.running, AdviceRequest { floor, curves })
     }
 
     fn folder(&self, share: &str, path: &[u8], part: &Part) -> Result<FolderStatus, Vec<String>> {

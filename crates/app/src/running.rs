@@ -18,6 +18,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
 use crate::accounts;
+use crate::advise;
 use crate::availability::{self, Mounts};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
@@ -359,6 +360,9 @@ impl Report for Running {
     }
 
     fn caches(&self, request: CachesRequest) -> Result<CachesAnswer, Vec<String>> {
+        if let CachesRequest::Advise(asked) = request {
+            return advise::answer(self, asked).map(CachesAnswer::Advice);
+        }
         let answered = self.views.iter().find_map(|view| view.caches(&request));
         answered.unwrap_or_else(|| Err(vec!["this server has no caches".into()]))
     }

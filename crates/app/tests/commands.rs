@@ -380,3 +380,53 @@ fn check_prints_every_setting_with_its_source_as_a_settings_file_that_is_accepte
     let again = run(folder.path(), &["check", "--config", "printed.toml"], "");
     assert_eq!(again.status.code(), Some(0), "{}\n{text}", err(&again));
 }
+
+#[test]
+fn each_flag_of_user_modify_changes_its_own_part_of_an_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let user =
+        |words: &[&str]| run(folder.path(), &[&["user"], words, &["--state", "s"]].concat(), "secret\n");
+    assert_eq!(user(&["add", "ada", "--uid", "61003"]).status.code(), Some(0));
+    let account = || -> serde_json::Value {
+        let all: serde_json::Value = serde_json::from_str(&out(&user(&["list", "--json"]))).unwrap();
+        all[0].clone()
+    };
+    let mut expected = account();
+    let secrets = expected["secrets"].as_array().unwrap().len();
+    assert!(secrets > 0 && expected["uid"] == 61003 && expected["admin"] == false, "{expected}");
+    for (words, key, value, said) in [
+        (["--admin", "on"], "admin", serde_json::json!(true), "ada: may administer the server"),
+        (["--disabled", "on"], "disabled", serde_json::json!(true), "ada: may not log in"),
+        (["--uid", "61004"], "uid", serde_json::json!(61004), "ada: acts as "),
+        (["--gid", "61005"], "gid", serde_json::json!(61005), "ada: acts as "),
+        (["--groups", "61006,61007"], "groups", serde_json::json!([61006, 61007]), "ada: acts as "),
+        (["--groups", ""], "groups", serde_json::json!([]), "ada: acts as "),
+        (["--disabled", "off"], "disabled", serde_json::json!(false), "ada: may log in"),
+        (["--admin", "off"], "admin", serde_json::json!(false), "ada: may not administer the server"),
+    ] {
+        let done = user(&["modify", "ada", words[0], words[1]]);
+        assert!(
+            done.status.success() && out(&done).starts_with(said),
+            "{words:?}: {} {}",
+            out(&done),
+            err(&done)
+        );
+        expected[key] = value;
+        assert_eq!(account(), expected, "{words:?}");
+    }
+    for (words, code, why) in [
+        (&["ada"][..], 2, "--admin"),
+        (&["ada", "--admin", "maybe"], 2, "possible values: on, off"),
+        (&["ada", "--uid", "4294967295"], 2, "4294967295"),
+        (&["ada", "--groups", "no-such-group"], 1, "no-such-group"),
+        (&["eve", "--admin", "on"], 1, "eve"),
+    ] {
+        let refused = user(&[&["modify"], words].concat());
+        assert!(
+            refused.status.code() == Some(code) && err(&refused).contains(why),
+            "{words:?}: {}",
+            err(&refused)
+        );
+        assert_eq!(account(), expected, "{words:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 import { get } from "./api.js";
 import { bytes, h, heading, replace, when } from "./dom.js";
+import { advice } from "./advice.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
@@ -16,6 +17,7 @@ function form(context, shares, watch) {
   const workloads = h("input", { id: "bench-workloads", list: "bench-names", placeholder: "those that answer most questions", spellcheck: "false" });
   const number = (id, value, least, most, step = 1) => h("input", { id: `bench-${id}`, type: "number", value: String(value), min: least, max: most, step, required: true });
   const [repeats, clients, seconds, scale] = [number("repeats", 3, 1, 10), number("clients", 1, 1, 8), number("seconds", 10, 1, 60), number("scale", 0.2, 0.01, 1, 0.01)];
+  const curve = box("curve", "Also with fewer clients: a load curve", false);
   return h("form", {
     class: "card",
     onsubmit: async (event) => {
@@ -30,6 +32,7 @@ function form(context, shares, watch) {
         workloads: workloads.value.split(/[\s,]+/).filter(Boolean),
         repeats: repeats.valueAsNumber,
         clients: clients.valueAsNumber,
+        curve: curve.querySelector("input").checked,
         seconds: seconds.valueAsNumber,
         scale: scale.valueAsNumber,
       });
@@ -44,6 +47,7 @@ function form(context, shares, watch) {
     h("label", { for: "bench-workloads" }, "Workloads"), workloads,
     h("label", { for: "bench-repeats" }, "Repeats"), repeats,
     h("label", { for: "bench-clients" }, "Clients"), clients,
+    h("span", {}), curve,
     h("label", { for: "bench-seconds" }, "Seconds of a repeat, at most"), seconds,
     h("label", { for: "bench-scale" }, "Factor for sizes"), scale),
   h("datalist", { id: "bench-names" }, WORKLOADS.map((name) => h("option", { value: name }))),
@@ -92,9 +96,11 @@ export default {
       const kept = await get("/v1/benchmarks", context.signal);
       replace(list, h("section", { class: "card" }, h("h2", {}, "Benchmarks that are kept"), table("Benchmarks", columns, kept, "There is none yet.")),
         kept.length > 1 ? comparison(context, kept) : null);
+      asked.update(kept);
     }
+    const asked = advice(context);
     const watch = (id) => replace(now, watched(context, id, load));
-    main.append(heading("Benchmarks"), shares.length ? form(context, shares.filter((share) => !share.read_only), watch) : h("p", { class: "muted card" }, "There is no share to measure."), now, list);
+    main.append(heading("Benchmarks"), shares.length ? form(context, shares.filter((share) => !share.read_only), watch) : h("p", { class: "muted card" }, "There is no share to measure."), now, list, asked.element);
     await load();
     const running = (await get("/v1/jobs", context.signal)).find((job) => job.kind === "bench" && job.state === "running");
     if (running) watch(running.id);

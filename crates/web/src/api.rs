@@ -73,6 +73,7 @@ fn read() -> Router<Api> {
         .route("/v1/slowest", get(slowest::slowest))
         .route("/v1/caches", get(caches))
         .route("/v1/mounts", get(mounts))
+        .route("/v1/advice", get(jobs::advice))
         .route("/v1/overview", get(console::overview))
         .route("/v1/throughput", get(console::throughput))
         .route("/v1/events", get(console::events))

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use admin::control::Advice;
 use auth::{Account, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -118,6 +119,13 @@ pub trait Manage: Send + Sync + 'static {
     /// # Errors
     /// They cannot be compared; the lines have the reasons.
     fn compare(&self, before: &str, after: &str) -> Result<Vec<String>, Vec<String>>;
+
+    /// What would make the server faster. `floor`: bytes per second that each user must have, as typed. `benchmark`: the
+    /// name of one that is kept.
+    ///
+    /// # Errors
+    /// The floor is no speed, or the benchmark cannot be read; the lines have the reasons.
+    fn advice(&self, floor: Option<&str>, benchmark: Option<&str>) -> Result<Vec<Advice>, Vec<String>>;
 
     /// A part of a folder of a share, sorted by name. The path has no `.` and `..`.
     ///

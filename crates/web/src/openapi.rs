@@ -25,7 +25,7 @@ use crate::{
         login::logged_in, login::login, login::logout,
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
-        jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare,
+        jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare, jobs::advice,
         webhooks::webhooks, webhooks::add, webhooks::remove, webhooks::test, code::code, console::share, console::unshare, console::rename_share, files::folder, files::file, backups::backups,
         snapshots::snapshots, snapshots::look, snapshots::take_snapshot, snapshots::remove_snapshot, snapshots::restore,
         snapshots::rename_snapshot, snapshots::hold_snapshot, snapshots::release_snapshot

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use admin::control::{
-    CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
+    Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
     RestoreReport, RestoreRequest, SessionStatus, Status,
 };
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
@@ -208,6 +208,10 @@ impl Manage for MadeUp {
 
     fn compare(&self, _: &str, _: &str) -> Lines {
         Ok(Vec::new())
+    }
+
+    fn advice(&self, _: Option<&str>, _: Option<&str>) -> Result<Vec<Advice>, Vec<String>> {
+        Ok(vec![Advice { topic: "memory".into(), text: vec![CONFIDENTIAL.into()] }])
     }
 
     fn folder(&self, _: &str, _: &[u8], _: &Part) -> Result<FolderStatus, Vec<String>> {

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::{Advice, AdviceRequest};
+
 /// A request about caches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "lowercase")]
@@ -16,6 +18,8 @@ pub enum CachesRequest {
     },
     /// The best mount commands for each client system.
     Mounts,
+    /// What would make the server faster.
+    Advise(AdviceRequest),
 }
 
 /// The answer to a request about caches.
@@ -27,6 +31,8 @@ pub enum CachesAnswer {
     Done(Vec<String>),
     /// The answer to [`CachesRequest::Mounts`].
     Mounts(Vec<ShareMounts>),
+    /// The answer to [`CachesRequest::Advise`].
+    Advice(Vec<Advice>),
 }
 
 /// The caches under their one budget.

@@ -170,6 +170,7 @@ pub fn caches(state: &Path, request: CachesRequest) -> Result<CachesAnswer, AskE
     match ask(state, Request::Caches(request))? {
         Response::Caches(status) => Ok(CachesAnswer::Shown(status)),
         Response::Mounts(mounts) => Ok(CachesAnswer::Mounts(mounts)),
+        Response::Advice(advice) => Ok(CachesAnswer::Advice(advice)),
         Response::Done(lines) => Ok(CachesAnswer::Done(lines)),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),

@@ -17,6 +17,7 @@
 //! anything else               {"refused":["…"]}
 //! ```
 
+mod advice;
 mod caches;
 mod client;
 mod disconnect;
@@ -28,6 +29,7 @@ mod server;
 mod status;
 mod table;
 
+pub use advice::{Advice, AdviceRequest, LoadCurve};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,
@@ -106,6 +108,8 @@ pub enum Response {
     Caches(Box<CachesStatus>),
     /// The answer to [`CachesRequest::Mounts`].
     Mounts(Vec<ShareMounts>),
+    /// The answer to [`CachesRequest::Advise`].
+    Advice(Vec<Advice>),
     /// The request is being executed; another line follows.
     Progress(Progress),
     /// The request was executed; lines about it.

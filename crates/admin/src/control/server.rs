@@ -237,6 +237,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
         Request::Caches(request) => match report.caches(request) {
             Ok(CachesAnswer::Shown(status)) => Response::Caches(status),
             Ok(CachesAnswer::Mounts(mounts)) => Response::Mounts(mounts),
+            Ok(CachesAnswer::Advice(advice)) => Response::Advice(advice),
             Ok(CachesAnswer::Done(lines)) => Response::Done(lines),
             Err(lines) => Response::Refused(lines),
         },

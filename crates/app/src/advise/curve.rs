@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use admin::control::LoadCurve;
 use bench::record::{Record, Run};
 use bench::{Cache, Durability, Unit};
 
+/// The most clients of a measurement that is believed.
+const MOST_CLIENTS: u32 = 100_000;
 /// The workload that tells best what users get, and the others in this order.
 const PREFERRED: [&str; 3] = ["seq-read", "video", "small-read-1K"];
 
@@ -15,6 +18,33 @@ pub(super) struct Curve {
     pub(super) workload: String,
     /// Numbers of clients, and bytes per second of all of them together: the medians of the repeats.
     pub(super) points: Vec<(usize, f64)>,
+}
+
+impl From<&Curve> for LoadCurve {
+    fn from(curve: &Curve) -> Self {
+        let point =
+            |(clients, speed): &(usize, f64)| (u32::try_from(*clients).unwrap_or(u32::MAX), *speed as u64);
+        Self {
+            target: curve.target.clone(),
+            workload: curve.workload.clone(),
+            points: curve.points.iter().map(point).collect(),
+        }
+    }
+}
+
+impl TryFrom<LoadCurve> for Curve {
+    type Error = String;
+
+    /// The points in their order, one for each number of clients.
+    fn try_from(curve: LoadCurve) -> Result<Self, String> {
+        let LoadCurve { target, workload, points } = curve;
+        if let Some((clients, _)) = points.iter().find(|(clients, _)| !(1..=MOST_CLIENTS).contains(clients)) {
+            return Err(format!("{clients} clients of {target}: a load curve has 1 to {MOST_CLIENTS}"));
+        }
+        let points: BTreeMap<usize, f64> =
+            points.into_iter().map(|(clients, speed)| (clients as usize, speed as f64)).collect();
+        Ok(Self { target, workload, points: points.into_iter().collect() })
+    }
 }
 
 /// How many users a curve carries.
@@ -121,6 +151,22 @@ mod tests {
         assert_eq!(apple.carries(170e3).users, 5);
         assert_eq!(apple.carries(100e3).users, 8, "850 / 8 = 106, 850 / 9 = 94");
         assert_eq!((apple.knee(), apple.best()), (Some(5), 850e3));
+    }
+
+    #[test]
+    fn a_curve_that_is_sent_has_its_points_in_order_and_a_limit() {
+        let sent = |points: &[(u32, u64)]| LoadCurve {
+            target: "smb://h/s".into(),
+            workload: "seq-read".into(),
+            points: points.to_vec(),
+        };
+        let apple = curve(&[(1, 585e3), (5, 850e3), (50, 850e3)]);
+        assert_eq!(LoadCurve::from(&apple), sent(&[(1, 585_000), (5, 850_000), (50, 850_000)]));
+        let shuffled = Curve::try_from(sent(&[(50, 850_000), (1, 585_000), (5, 850_000), (5, 850_000)]));
+        assert_eq!(shuffled, Ok(apple));
+        for clients in [0, MOST_CLIENTS + 1, u32::MAX] {
+            assert!(Curve::try_from(sent(&[(clients, 1)])).is_err(), "{clients}");
+        }
     }
 
     #[test]

@@ -7,42 +7,51 @@ mod words;
 
 use std::collections::BTreeSet;
 use std::fs::File;
+use std::io::Read;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use admin::control::{self, AskError, CachesAnswer, CachesRequest, ShareMounts, Status};
+use admin::control::{
+    self, Advice, AdviceRequest, AskError, CachesAnswer, CachesRequest, LoadCurve, Report, ShareMounts,
+    Status,
+};
 use admin::settings::units::parse_size;
 use anyhow::Context;
+use vfs::backend::host::as_ourselves;
 
-use self::words::{Advice, Facts};
+use self::curve::Curve;
+use self::words::Facts;
 use crate::asking::patiently;
-use crate::cli::Advise;
-use crate::{caches, exit, here, out};
+use crate::cli::{Advise, Where};
+use crate::running::Running;
+use crate::{exit, here, out};
 
-/// Asks the server, reads the measurements and prints the advice.
+/// Bytes per second that each active user must have, if the question does not say it.
+pub(crate) const USUAL_FLOOR: &str = "1MB";
+
+/// Asks the server, with the measurements, and prints the advice.
 pub(crate) fn run(asked: &Advise) -> anyhow::Result<ExitCode> {
     if asked.mount {
         return mount(asked);
     }
-    let Some(floor) = parse_size(&asked.floor).filter(|floor| *floor > 0) else {
-        out::error_line(format_args!(
-            "fourfold: `--floor {}` is no speed: write a size such as 1MB or 15K",
-            asked.floor
-        ));
-        return Ok(ExitCode::from(exit::REFUSED));
+    let floor = match floor(&asked.floor) {
+        Ok(floor) => floor,
+        Err(error) => {
+            out::error_line(format_args!("fourfold: `--floor {}` {error}", asked.floor));
+            return Ok(ExitCode::from(exit::REFUSED));
+        }
     };
-    let status = match caches::ask(&asked.place)? {
-        Ok(status) => status,
-        Err(code) => return Ok(code),
-    };
-    let server = here::state(&asked.place)?.ok().map(|state| control::status(&state)).transpose()?;
     let mut curves = Vec::new();
     for path in &asked.bench {
         curves.extend(read(path)?);
     }
-    let users = server.as_ref().map_or(0, users);
-    let files = server.as_ref().and_then(files);
-    let advice = words::all(&Facts { status, users, files, curves, floor: floor as f64 });
+    let curves = curve::most_telling(&curves).into_iter().map(LoadCurve::from).collect();
+    let request = CachesRequest::Advise(AdviceRequest { floor, curves });
+    let advice = match ask(&asked.place, request)? {
+        Ok(CachesAnswer::Advice(advice)) => advice,
+        Ok(_) => anyhow::bail!(STRANGE),
+        Err(code) => return Ok(code),
+    };
     if asked.json {
         out::json(&advice)?;
     } else {
@@ -51,7 +60,49 @@ pub(crate) fn run(asked: &Advise) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(path: &PathBuf) -> anyhow::Result<Vec<curve::Curve>> {
+const STRANGE: &str = "the server answered something else; is it of another version?";
+
+/// The answer of the server of this place, or the exit code if there is no answer.
+fn ask(place: &Where, request: CachesRequest) -> anyhow::Result<Result<CachesAnswer, ExitCode>> {
+    let state = match here::state(place)? {
+        Ok(state) => state,
+        Err(diagnostics) => return Ok(Err(exit::refused(&diagnostics))),
+    };
+    match patiently(|_| control::caches(&state, request)) {
+        Ok(answer) => Ok(Ok(answer)),
+        Err(error @ AskError::NoServer(_)) => Ok(Err(exit::no_server(&error))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The speed that was typed: `1MB`, `15K`.
+pub(crate) fn floor(text: &str) -> Result<u64, &'static str> {
+    parse_size(text).filter(|floor| *floor > 0).ok_or("is no speed: write a size such as 1MB or 15K")
+}
+
+/// The advice of a running server.
+pub(crate) fn answer(running: &Running, asked: AdviceRequest) -> Result<Vec<Advice>, Vec<String>> {
+    if asked.floor == 0 {
+        return Err(vec!["each active user must have more than 0 bytes per second".into()]);
+    }
+    let curves: Result<Vec<Curve>, String> = asked.curves.into_iter().map(Curve::try_from).collect();
+    let curves = curves.map_err(|error| vec![error])?;
+    let CachesAnswer::Shown(caches) = running.caches(CachesRequest::Show)? else {
+        return Err(vec!["this server has no caches".into()]);
+    };
+    let status = running.status();
+    let files = as_ourselves(|| files(&status)).ok().flatten();
+    let facts = Facts { status: *caches, users: users(&status), files, curves, floor: asked.floor as f64 };
+    Ok(words::all(&facts))
+}
+
+/// The curves of the raw data of a measurement.
+pub(crate) fn curves(data: impl Read) -> std::io::Result<Vec<LoadCurve>> {
+    let curves = curve::curves(&bench::record::read(data)?);
+    Ok(curve::most_telling(&curves).into_iter().map(LoadCurve::from).collect())
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<Vec<Curve>> {
     let shown = || format!("the measurement {} cannot be read", path.display());
     let records = bench::record::read(File::open(path).with_context(shown)?).with_context(shown)?;
     let curves = curve::curves(&records);
@@ -89,7 +140,7 @@ fn files(status: &Status) -> Option<u64> {
 
 fn text(advice: &[Advice]) -> String {
     let block = |advice: &Advice| {
-        let mut title = advice.topic.to_owned();
+        let mut title = advice.topic.clone();
         title[..1].make_ascii_uppercase();
         format!("{title}\n{}\n", advice.text.iter().map(|line| format!("  {line}\n")).collect::<String>())
     };
@@ -97,15 +148,10 @@ fn text(advice: &[Advice]) -> String {
 }
 
 fn mount(asked: &Advise) -> anyhow::Result<ExitCode> {
-    let state = match here::state(&asked.place)? {
-        Ok(state) => state,
-        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
-    };
-    let mounts = match patiently(|_| control::caches(&state, CachesRequest::Mounts)) {
+    let mounts = match ask(&asked.place, CachesRequest::Mounts)? {
         Ok(CachesAnswer::Mounts(mounts)) => mounts,
-        Ok(_) => anyhow::bail!("the server answered something else; is it of another version?"),
-        Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
-        Err(error) => return Err(error.into()),
+        Ok(_) => anyhow::bail!(STRANGE),
+        Err(code) => return Ok(code),
     };
     if asked.json {
         out::json(&mounts)?;

@@ -1,7 +1,6 @@
 //! The advice: sentences with their numbers.
 
-use admin::control::{CacheStatus, CachesStatus};
-use serde::Serialize;
+use admin::control::{Advice, CacheStatus, CachesStatus};
 
 use super::curve::{Curve, most_telling};
 use super::formats::{FORMATS, HEADROOM};
@@ -33,18 +32,9 @@ pub(super) struct Facts {
     pub(super) floor: f64,
 }
 
-/// One piece of advice.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Advice {
-    /// `memory`, `read-write`, `users`, `video`, `rules of 1993`, `next`.
-    pub(super) topic: &'static str,
-    /// The sentences.
-    pub(super) text: Vec<String>,
-}
-
 /// All advice, in the order in which it is read.
 pub(super) fn all(facts: &Facts) -> Vec<Advice> {
-    let topic = |topic, text| Advice { topic, text };
+    let topic = |topic: &str, text| Advice { topic: topic.into(), text };
     vec![
         topic("memory", memory(facts)),
         topic("read-write", read_write(facts)),

@@ -25,7 +25,7 @@ use super::snapshots::share;
 use crate::running::{Current, Running};
 
 pub(super) use adopt::kept as conversions_kept;
-pub(super) use bench::{compare, kept, report};
+pub(super) use bench::{compare, curves, kept, report};
 
 type Outcome = Result<Value, Vec<String>>;
 

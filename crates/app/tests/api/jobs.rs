@@ -89,6 +89,68 @@ fn a_share_is_looked_at_converted_and_taken_back_by_jobs() {
     assert_eq!(scrub["found"], 0, "{scrub}");
 }
 
+/// Tells a job to end as soon as it has begun with its files, and returns its details after that.
+fn cut(server: &Server, token: &str, request: &Value) -> Value {
+    let started = server.ask("POST /v1/jobs", token, &request.to_string());
+    assert_eq!(started.status, 200, "{}", started.body);
+    let id = started.json()["id"].as_u64().unwrap();
+    let detail = || server.ask(&format!("GET /v1/jobs/{id}"), token, "").json();
+    while detail()["job"]["done"] == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let told = server.ask(&format!("POST /v1/jobs/{id}/cancel"), token, "");
+    assert_eq!(told.status, 200, "it has ended before: {}", told.body);
+    let until = Instant::now() + LONG;
+    while detail()["job"]["state"] == "running" {
+        assert!(Instant::now() < until, "{}", detail());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    detail()
+}
+
+#[test]
+fn a_conversion_that_is_cancelled_leaves_whole_files_and_goes_on() {
+    const FILES: u64 = 800;
+    let server = Server::start();
+    let token = server.token("script", "write");
+    let share = server.folder.path().join("one");
+    let file = |number: u64| share.join(format!("{number:04}"));
+    for number in 0..FILES {
+        std::fs::write(file(number), "data").unwrap();
+        rustix::fs::setxattr(file(number), SAMBA, &of_samba(), rustix::fs::XattrFlags::empty()).unwrap();
+    }
+    let survey = cut(&server, &token, &json!({ "kind": "adopt", "share": "one" }));
+    assert_eq!((&survey["job"]["state"], &survey["result"]), (&json!("cancelled"), &Value::Null), "{survey}");
+    let convert = json!({ "kind": "convert", "share": "one" });
+    let first = cut(&server, &token, &convert);
+    assert_eq!(first["job"]["state"], "cancelled", "{first}");
+    // Each file has one of the layouts, whole.
+    let is_converted = |number: u64| {
+        let (old, new) = (has(&file(number), SAMBA), has(&file(number), "user.org.netatalk.Metadata"));
+        assert!(old != new, "{number}: old {old}, new {new}");
+        new
+    };
+    let converted = (0..FILES).filter(|number| is_converted(*number)).count() as u64;
+    assert!((1..FILES).contains(&converted), "{converted}");
+    let kept = || server.ask("GET /v1/conversions", &token, "").json();
+    assert_eq!(kept()[0]["ended"], false, "{}", kept());
+
+    let second = ended(&server, &token, &convert);
+    assert_eq!(second["job"]["state"], "done", "{second}");
+    assert_eq!(second["result"]["converted"], FILES - converted, "{}", second["result"]);
+    assert!((0..FILES).all(is_converted));
+    assert_eq!((kept().as_array().map(Vec::len), &kept()[0]["ended"]), (Some(1), &json!(true)), "{}", kept());
+
+    let undo = json!({ "kind": "convert-undo", "journal": second["result"]["journal"] });
+    let cut_back = cut(&server, &token, &undo);
+    assert_eq!(cut_back["job"]["state"], "cancelled", "{cut_back}");
+    assert!((0..FILES).filter(|number| is_converted(*number)).count() > 0);
+    let back = ended(&server, &token, &undo);
+    assert_eq!((&back["job"]["state"], &back["result"]["left"]), (&json!("done"), &json!(0)), "{back}");
+    assert!(!(0..FILES).any(is_converted));
+    assert_eq!(kept(), json!([]));
+}
+
 #[test]
 fn an_account_is_made_logs_in_and_is_removed() {
     let server = super::console::start();
@@ -164,6 +226,25 @@ fn what_commands_ask_a_server_the_api_answers_too() {
     let printed: Value = serde_json::from_str(&server.run(&["advise", "--mount", "--json"])).unwrap();
     assert_eq!(mounts, printed);
     assert!(mounts[0]["mounts"].as_array().is_some_and(|all| !all.is_empty()), "{mounts}");
+    let advice = server.ask("GET /v1/advice?floor=15K", &reader, "").json();
+    let printed: Value = serde_json::from_str(&server.run(&["advise", "--floor", "15K", "--json"])).unwrap();
+    let topics = |all: &Value| -> Vec<String> {
+        all.as_array().unwrap().iter().map(|one| one["topic"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(topics(&advice), ["memory", "read-write", "users", "video", "rules of 1993", "next"]);
+    assert_eq!(topics(&advice), topics(&printed));
+    for (query, why) in
+        [("floor=fast", "is no speed"), ("floor=0", "is no speed"), ("benchmark=../accounts", "no benchmark")]
+    {
+        let refused = server.ask(&format!("GET /v1/advice?{query}"), &reader, "");
+        assert!(
+            refused.status == 409 && refused.body.contains(why),
+            "{query}: {} {}",
+            refused.status,
+            refused.body
+        );
+    }
+    assert_eq!(server.ask("GET /v1/advice?users=5", &reader, "").status, 400);
     assert_eq!(server.ask("POST /v1/snapshots/look", &reader, "").status, 403);
     assert_eq!(server.ask("POST /v1/snapshots/look", &token, "").status, 200);
 }

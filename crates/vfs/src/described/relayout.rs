@@ -92,6 +92,7 @@ impl Volume {
 
     /// Makes what is on the disk of a file what it was before [`Volume::relayout`]. `after`: the sum that this returned; if it
     /// is another one now, somebody has changed the file since, and nothing is done. Without a sum the change may have been cut off.
+    /// A file that is what it was already stays so: it was taken back before.
     pub fn undo_relayout(
         &self,
         actor: &Actor,
@@ -103,9 +104,14 @@ impl Volume {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
         let _changing = self.claim(of, Some(place));
         let file = file_at(of, place);
-        let is_open = !self.site.state.opens(Some(of.object.id()), 1).is_empty();
-        if is_open || after.is_some_and(|after| streams.raw(&file, true).is_ok_and(|raw| raw.sum() != after))
-        {
+        let now = |keeps_fork| streams.raw(&file, keeps_fork).map(|raw| raw.sum());
+        if after.is_some_and(|after| now(true).is_ok_and(|now| now != after)) {
+            let before = before.sum();
+            return Ok([true, false]
+                .into_iter()
+                .any(|keeps_fork| now(keeps_fork).is_ok_and(|now| now == before)));
+        }
+        if !self.site.state.opens(Some(of.object.id()), 1).is_empty() {
             return Ok(false);
         }
         self.describe(actor, of, Some(place), Aspects::ATTRIBUTES, || streams.restore_raw(&file, before))?;

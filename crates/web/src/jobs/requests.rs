@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use admin::control::Advice;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -153,6 +154,9 @@ pub struct BenchRequest {
     #[serde(default = "BenchRequest::usual_clients")]
     #[schema(default = 1)]
     pub clients: usize,
+    /// Measure also with fewer clients (1, 2, 4): the load curve, by which `GET /v1/advice` tells how many users it carries.
+    #[serde(default)]
+    pub curve: bool,
     /// The longest time of a repeat in seconds: 1 to 60.
     #[serde(default = "BenchRequest::usual_seconds")]
     #[schema(default = 10)]
@@ -369,4 +373,28 @@ pub(crate) async fn compare(
     let Query(Two { before, after }) =
         two.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     done(blocking(move || api.manage.compare(&before, &after)).await?)
+}
+
+/// What the advice is made for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(crate) struct AdviceFor {
+    /// Bytes per second that each active user must have: a size such as `1MB` or `15K`.
+    #[param(default = "1MB")]
+    floor: Option<String>,
+    /// The name of a benchmark that is kept. Without one, the number of users is not known.
+    benchmark: Option<String>,
+}
+
+/// What would make the server faster, as `fourfold advise`: made of what the server has counted since it began, of the
+/// host's memory, and of a benchmark.
+#[utoipa::path(get, path = "/v1/advice", params(AdviceFor), security(("token" = ["read"])), responses((status = 200, description = "The advice by topic", body = Vec<Advice>), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn advice(
+    State(api): State<Api>,
+    asked: Result<Query<AdviceFor>, QueryRejection>,
+) -> Result<Response, Failure> {
+    let Query(AdviceFor { floor, benchmark }) =
+        asked.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    answered(blocking(move || api.manage.advice(floor.as_deref(), benchmark.as_deref())).await?)
 }

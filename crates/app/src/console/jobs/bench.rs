@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use admin::control::{Listener, Report};
+use admin::control::{Listener, LoadCurve, Report};
 use admin::{Protocol, ShareSettings};
 use bench::record::Record;
 use bench::{Suite, Workload};
@@ -46,7 +46,7 @@ pub(super) fn job(
     }
     let number = |flag: &str, value: String| [OsString::from(flag), value.into()];
     words.extend(number("--repeats", asked.repeats.to_string()));
-    words.extend(number("--clients", asked.clients.to_string()));
+    words.extend(number("--clients", clients(&asked)));
     words.extend(number("--time", asked.seconds.to_string()));
     words.extend(number("--scale", asked.scale.to_string()));
     if !asked.workloads.is_empty() {
@@ -86,6 +86,13 @@ pub(super) fn job(
         }
     });
     Ok(NewJob { kind: "bench", what, unit: "runs", key: "bench".into(), work })
+}
+
+/// The numbers of clients: one, or the powers of two up to it.
+fn clients(asked: &BenchRequest) -> String {
+    let fewer = [1, 2, 4].into_iter().filter(|fewer| asked.curve && *fewer < asked.clients);
+    let all: Vec<String> = fewer.chain([asked.clients]).map(|clients| clients.to_string()).collect();
+    all.join(",")
 }
 
 /// The load of a measurement is limited: the server has clients.
@@ -194,14 +201,25 @@ fn status(path: &Path) -> Option<BenchmarkStatus> {
     })
 }
 
-fn read(running: &Running, name: &str) -> Result<bench::report::Report, Vec<String>> {
+/// The raw data of a benchmark that is kept.
+fn data(running: &Running, name: &str) -> Result<PathBuf, Vec<String>> {
     let path = file(&folder(running), name, "jsonl", "benchmark")?;
     if std::fs::metadata(&path).is_ok_and(|found| found.len() > LONGEST_DATA) {
         return Err(vec![format!(
             "the raw data of {name} are too long for the page: `fourfold bench report` reads them"
         )]);
     }
-    crate::bench::read(&path).map_err(|error| super::lines(&error))
+    Ok(path)
+}
+
+fn read(running: &Running, name: &str) -> Result<bench::report::Report, Vec<String>> {
+    crate::bench::read(&data(running, name)?).map_err(|error| super::lines(&error))
+}
+
+/// The load curves of a benchmark: its speeds in bytes by the number of clients.
+pub(in super::super) fn curves(running: &Running, name: &str) -> Result<Vec<LoadCurve>, Vec<String>> {
+    let data = std::fs::File::open(data(running, name)?).and_then(crate::advise::curves);
+    data.map_err(|error| vec![format!("the benchmark {name} cannot be read: {error}")])
 }
 
 /// The report of a benchmark with its charts.
@@ -244,6 +262,13 @@ mod tests {
             change(&mut asked);
             assert!(check(&asked).is_err(), "{number}");
         }
+    }
+
+    #[test]
+    fn a_load_curve_has_fewer_clients_too() {
+        let of = |most, curve| clients(&BenchRequest { clients: most, curve, ..asked() });
+        assert_eq!((of(8, false), of(8, true)), ("8".into(), "1,2,4,8".into()));
+        assert_eq!((of(1, true), of(4, true), of(5, true)), ("1".into(), "1,2,4".into(), "1,2,4,5".into()));
     }
 
     #[test]

@@ -69,3 +69,40 @@ pub fn converted(scene: &mut Scene) -> Result<()> {
     std::fs::remove_file(&file)?;
     scene.expect_no_errors()
 }
+
+/// A conversion that is cancelled on the page of jobs is listed as one that ended early, and the page Adopt goes on with it.
+pub fn goes_on(scene: &mut Scene) -> Result<()> {
+    const FILES: usize = 2000;
+    let folder = scene.place.folder().join("archive/films");
+    std::fs::create_dir(&folder)?;
+    let file = |number: usize| folder.join(format!("{number:04}"));
+    for number in 0..FILES {
+        std::fs::write(file(number), "text")?;
+        rustix::fs::setxattr(file(number), SAMBA, &of_samba(), XattrFlags::empty())?;
+    }
+    scene.place.run(&["set", "read-only=off", "archive"])?;
+    scene.open("adopt")?;
+    scene.browser.evaluate("document.querySelector('#adopt-share').value = 'archive'")?;
+    scene.click("#convert button.danger")?;
+    confirm(scene)?;
+    // The card of the job has a button to cancel it, as soon as it has looked at some files.
+    scene.browser.until("document.querySelector('[data-job] button') && /[1-9]\\d* files of 2,?\\d+/.test(document.querySelector('[data-job]').innerText)")?;
+    scene.click("[data-job] button")?;
+    confirm(scene)?;
+    scene.browser.until("document.querySelector('[data-job][data-state=cancelled]')")?;
+    let converted = (0..FILES).filter(|number| value(&file(*number), NETATALK).is_some()).count();
+    ensure!(converted > 0 && converted < FILES, "{converted} were converted before it was cancelled");
+    scene.browser.until(&shows("ended early"))?;
+    scene.click("[aria-label^='Go on']")?;
+    scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
+    scene.browser.until("document.querySelector('[data-converted]')")?;
+    ensure!((0..FILES).all(|number| value(&file(number), SAMBA).is_none()), "it did not go on");
+    scene.browser.until("!document.querySelector(\"[aria-label^='Go on']\")")?;
+    scene.click("[aria-label^='Take back']")?;
+    confirm(scene)?;
+    scene.browser.until(&format!("document.querySelector('[data-back=\"{FILES}\"]')"))?;
+    ensure!((0..FILES).all(|number| value(&file(number), SAMBA) == Some(of_samba())), "it is not as it was");
+    scene.place.run(&["set", "read-only=on", "archive"])?;
+    std::fs::remove_dir_all(&folder)?;
+    scene.expect_no_errors()
+}

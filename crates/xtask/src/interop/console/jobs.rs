@@ -95,6 +95,37 @@ pub fn benchmark(scene: &mut Scene) -> Result<()> {
     Ok(())
 }
 
+/// The advice follows from a benchmark with a load curve, and from the speed that each user needs.
+pub fn advice(scene: &mut Scene) -> Result<()> {
+    let topic = |name: &str| format!("document.querySelector('[data-topic={name}]')?.textContent ?? ''");
+    scene.open("overview")?; // what was typed into the form before is gone
+    scene.open("benchmarks")?;
+    scene.browser.until(&format!("({}).includes('load curve')", topic("users")))?;
+    let fields = [
+        ("#bench-share", "studio"),
+        ("#bench-workloads", "small-read-1K"),
+        ("#bench-repeats", "1"),
+        ("#bench-clients", "2"),
+        ("#bench-seconds", "1"),
+        ("#bench-scale", "0.01"),
+    ];
+    fill(scene, &fields)?;
+    scene.click("#bench-curve")?;
+    scene.click("main form button.primary")?;
+    scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
+    scene
+        .browser
+        .until(&format!("/ carries \\d+ active users who have 1.0 MB\\/s each/.test({})", topic("users")))?;
+    fill(scene, &[("#advice-floor", "15K")])?;
+    scene.click("#advice button")?;
+    scene.browser.until(&format!("({}).includes('active users who have 15 KB/s each')", topic("users")))?;
+    fill(scene, &[("#advice-floor", "fast")])?;
+    scene.click("#advice button")?;
+    scene.browser.until(&shows("`fast` is no speed"))?;
+    scene.browser.errors(); // the browser notes the refusal
+    Ok(())
+}
+
 /// A measurement that would take minutes ends soon, and leaves nothing in the share.
 pub fn cancelled(scene: &mut Scene) -> Result<()> {
     let request = json!({
