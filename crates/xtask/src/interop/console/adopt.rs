@@ -72,7 +72,7 @@ pub fn converted(scene: &mut Scene) -> Result<()> {
 
 /// A conversion that is cancelled on the page of jobs is listed as one that ended early, and the page Adopt goes on with it.
 pub fn goes_on(scene: &mut Scene) -> Result<()> {
-    const FILES: usize = 2000;
+    const FILES: usize = 300;
     let folder = scene.place.folder().join("archive/films");
     std::fs::create_dir(&folder)?;
     let file = |number: usize| folder.join(format!("{number:04}"));
@@ -86,7 +86,7 @@ pub fn goes_on(scene: &mut Scene) -> Result<()> {
     scene.click("#convert button.danger")?;
     confirm(scene)?;
     // The card of the job has a button to cancel it, as soon as it has looked at some files.
-    scene.browser.until("document.querySelector('[data-job] button') && /[1-9]\\d* files of 2,?\\d+/.test(document.querySelector('[data-job]').innerText)")?;
+    scene.browser.until("document.querySelector('[data-job] button') && /[1-9]\\d* files of 3\\d+/.test(document.querySelector('[data-job]').innerText)")?;
     scene.click("[data-job] button")?;
     confirm(scene)?;
     scene.browser.until("document.querySelector('[data-job][data-state=cancelled]')")?;
