@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 use wire::Writer;
 
 use super::rpc::{Answered, Call};
@@ -40,10 +40,15 @@ pub(super) struct Monitor {
     name: Vec<u8>,
 }
 
+/// How long the grace period lasts after something was reclaimed: the client may have more. It lasts for twice its time at most.
+const MORE: Duration = Duration::from_secs(2);
+
 /// The end of the grace period, and the hosts that may reclaim locks in it.
 #[derive(Default)]
 struct Grace {
     until: Option<Instant>,
+    /// The end if clients still reclaim something.
+    latest: Option<Instant>,
     reclaimers: Vec<IpAddr>,
 }
 
@@ -69,13 +74,34 @@ impl Monitor {
     fn begin_grace(&self, former: Vec<Host>, others: bool) {
         let reclaimers: Vec<IpAddr> = former.iter().map(|host| host.address).collect();
         let until = (others || !reclaimers.is_empty()).then(|| Instant::now() + self.period);
-        *self.grace.lock() = Grace { until, reclaimers };
+        let latest = until.map(|until| until + self.period);
+        *self.grace.lock() = Grace { until, latest, reclaimers };
         *self.former.lock() = former;
     }
 
     /// Whether the grace period is still running.
     pub(super) fn in_grace(&self) -> bool {
         self.grace.lock().until.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// A client has reclaimed something in the grace period.
+    pub(super) fn note_reclaim(&self) {
+        let mut grace = self.grace.lock();
+        let Grace { until: Some(until), latest: Some(latest), .. } = &mut *grace else { return };
+        if Instant::now() < *until {
+            *until = (*until).max((Instant::now() + MORE).min(*latest));
+        }
+    }
+
+    /// Waits for the end of the grace period.
+    pub(super) async fn grace_ended(&self) {
+        loop {
+            let until = self.grace.lock().until;
+            match until {
+                Some(until) if Instant::now() < until => sleep_until(until).await,
+                _ => return,
+            }
+        }
     }
 
     /// Whether this host may now reclaim the locks that it held before the restart.

@@ -133,6 +133,11 @@ pub struct Words<const LIMIT: usize> {
 }
 
 impl<const LIMIT: usize> Words<LIMIT> {
+    /// The first `len` of `words`; the rest is zero.
+    pub(super) const fn first(words: [u32; LIMIT], len: usize) -> Self {
+        Self { words, len }
+    }
+
     /// The first `LIMIT` of `words`.
     pub fn new(words: &[u32]) -> Self {
         let len = words.len().min(LIMIT);

@@ -90,7 +90,13 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
 pub(super) fn in_its_time(call: &Call<'_>, reclaim: bool) -> Result<(), Stat> {
     let monitor = &call.service.monitor;
     let in_time = if reclaim { monitor.may_reclaim(call.origin.address) } else { !monitor.in_grace() };
-    if in_time { Ok(()) } else { Err(Stat::DENIED_GRACE_PERIOD) }
+    if !in_time {
+        return Err(Stat::DENIED_GRACE_PERIOD);
+    }
+    if reclaim {
+        monitor.note_reclaim();
+    }
+    Ok(())
 }
 
 /// CANCEL: the client does not wait any more. DENIED if it did not wait, or has already got the

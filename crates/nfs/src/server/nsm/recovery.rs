@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, sleep_until};
+use tokio::time::sleep;
 
 use super::hosts::Host;
 use crate::server::Service;
@@ -44,10 +44,7 @@ pub async fn notify_hosts(service: &Arc<Service>) {
         });
     }
     while telling.join_next().await.is_some() {}
-    let until = service.monitor.grace.lock().until;
-    if let Some(until) = until {
-        sleep_until(until).await;
-    }
+    service.monitor.grace_ended().await;
     service.end_grace();
     for host in former {
         service.monitor.watched.forget_former(host.address).await;

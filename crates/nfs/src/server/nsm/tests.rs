@@ -143,6 +143,28 @@ async fn a_host_that_is_gone_for_good_is_not_told_for_ever() {
     assert_eq!(hosts.all().unwrap(), []);
 }
 
+/// RFC 7530 9.6.2 lets the server choose the length; knfsd doubles it for clients that still reclaim.
+#[tokio::test(start_paused = true)]
+async fn the_grace_period_lasts_while_clients_reclaim_but_not_for_ever() {
+    let hosts = Arc::new(InMemory::default());
+    hosts.add(b"192.0.2.1", b"one").unwrap();
+    let service = service(Fake::silent(), hosts, 5);
+    let (monitor, start) = (&service.monitor, tokio::time::Instant::now());
+    let period = monitor.period;
+    tokio::time::sleep(period - Duration::from_secs(1)).await;
+    monitor.note_reclaim();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    assert!(monitor.in_grace());
+    while monitor.in_grace() {
+        monitor.note_reclaim();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    assert!(start.elapsed() >= 2 * period && start.elapsed() < 2 * period + Duration::from_secs(2));
+    monitor.note_reclaim();
+    assert!(!monitor.in_grace());
+    monitor.grace_ended().await;
+}
+
 /// A table on a disk that fails.
 struct Broken(Mutex<u32>);
 

@@ -27,7 +27,7 @@ mod write;
 
 pub(super) use lookup::find;
 pub(super) use readdir::{listed, listed_name, page};
-pub(super) use target::{Target, size};
+pub(super) use target::{Target, file_type, size};
 
 use conn::Reservation;
 use wire::Writer;

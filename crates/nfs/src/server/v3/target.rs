@@ -102,20 +102,16 @@ impl Target {
         Self { found, named, sidecar: None, ..self.clone() }
     }
 
+    /// The file system of a file of the export. One that is mounted inside the export has an id of its own, by which
+    /// clients know it for another one.
+    pub(in crate::server) fn fsid(&self, file: FileId) -> u64 {
+        u64::from(self.export.tag) ^ self.export.volume.file_system(file)
+    }
+
     /// Attributes as the wire has them.
     pub(in crate::server) fn fattr(&self, attributes: &Attributes) -> Fattr3 {
-        // A file system that is mounted inside the export has an id of its own, by which clients know it for another one.
-        let file_system = self.export.volume.file_system(attributes.id);
         Fattr3 {
-            file_type: match attributes.kind {
-                Kind::File => FileType::REG,
-                Kind::Folder => FileType::DIR,
-                Kind::Link => FileType::LNK,
-                Kind::Fifo => FileType::FIFO,
-                Kind::Socket => FileType::SOCK,
-                Kind::CharDevice => FileType::CHR,
-                Kind::BlockDevice => FileType::BLK,
-            },
+            file_type: file_type(attributes.kind),
             mode: attributes.mode,
             nlink: attributes.links,
             uid: attributes.uid,
@@ -123,7 +119,7 @@ impl Target {
             size: attributes.size,
             used: attributes.allocated,
             rdev: SpecData { major: attributes.device.0, minor: attributes.device.1 },
-            fsid: u64::from(self.export.tag) ^ file_system,
+            fsid: self.fsid(attributes.id),
             fileid: attributes.id.inode,
             atime: nfs_time(attributes.accessed),
             mtime: nfs_time(attributes.modified),
@@ -178,6 +174,19 @@ impl Target {
     /// A failure of a procedure that would have changed the target.
     pub(super) fn fail(&self, status: impl Into<Status>) -> Fail<Wcc> {
         Fail::new(status.into(), self.wcc_now())
+    }
+}
+
+/// The number of a kind, which is the same in version 4.
+pub(in crate::server) fn file_type(kind: Kind) -> FileType {
+    match kind {
+        Kind::File => FileType::REG,
+        Kind::Folder => FileType::DIR,
+        Kind::Link => FileType::LNK,
+        Kind::Fifo => FileType::FIFO,
+        Kind::Socket => FileType::SOCK,
+        Kind::CharDevice => FileType::CHR,
+        Kind::BlockDevice => FileType::BLK,
     }
 }
 

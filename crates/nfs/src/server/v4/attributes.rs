@@ -1,10 +1,8 @@
 //! The attributes of a place, for GETATTR, VERIFY and NVERIFY.
 
 use siphasher::sip::SipHasher24;
-use vfs::acl::{Acl, Entries, Rights, Who, entries_of_mode};
-use vfs::backend::{Allowance, Found};
-use vfs::mac::DosAttributes;
-use vfs::{Attributes as Facts, Kind, Time, Wanted as Describe};
+use vfs::acl::{Acl, Entries, Who, entries_of_mode};
+use vfs::{Attributes as Facts, Time};
 use wire::{Reader, Writer};
 
 use super::acls::{Encoded, SUPPORT};
@@ -12,13 +10,12 @@ use super::named;
 use super::place::{self, Place};
 use super::referrals;
 use super::setting::settable_exclusively;
+use super::shown::{Owners, Shown};
 use crate::server::handle::View;
-use crate::server::naming::Id;
 use crate::server::rpc::Call;
-use crate::server::v3::{MAX_DATA, Target};
+use crate::server::v3::MAX_DATA;
 use crate::wire::v4::acls::FlaggedAces;
 use crate::wire::v4::attributes::*;
-use crate::wire::v4::locations::{FsLocations, write as write_locations};
 use crate::wire::v4::types::{Attributes, Bitmap, FileHandle, FileType, NfsTime, Status};
 use crate::wire::xdr::{Decode, Opaque};
 
@@ -30,20 +27,8 @@ const PSEUDO_MODE: u32 = 0o555;
 pub(super) const SHARES: u64 = 1;
 /// The same of file systems that are on other servers.
 pub(super) const REFERRALS: u64 = 2;
-/// The attributes that need a look at the whole file system.
-const SPACE: &[u32] = &[
-    FILES_AVAIL,
-    FILES_FREE,
-    FILES_TOTAL,
-    QUOTA_AVAIL_HARD,
-    QUOTA_AVAIL_SOFT,
-    QUOTA_USED,
-    SPACE_AVAIL,
-    SPACE_FREE,
-    SPACE_TOTAL,
-];
 /// The attributes that need a look at what Macs and Windows keep with a file.
-const DESCRIBED: &[u32] = &[ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP, TIME_CREATE];
+pub(super) const DESCRIBED: &[u32] = &[ARCHIVE, HIDDEN, SYSTEM, TIME_BACKUP, TIME_CREATE];
 /// The attributes of files and folders in every minor version.
 const SUPPORTED: &[u32] = &[
     SUPPORTED_ATTRS,
@@ -163,7 +148,7 @@ pub(super) fn put(call: &Call<'_>, place: &Place, wanted: &Bitmap, w: &mut Write
             let mode = target.export.volume.mode_with_locks(&target.found.object, now.mode);
             let now = &Facts { mode, ..now };
             let file = (target.named.view == View::File).then_some(&target.found);
-            Shown { target, now, handle, mounted_on, file }.put(call, wanted, w)
+            Shown { target, now, handle, mounted_on, file }.put(call, wanted, &mut Owners::default(), w)
         }
     })?
 }
@@ -223,120 +208,6 @@ fn open_arguments() -> OpenArguments {
         claims: Bitmap::of(&[0, 1, 2, 4, 5]),
         create: Bitmap::of(&[0, 1, 2, 3]),
     }
-}
-
-/// A file or folder of a share, to be shown to a client.
-pub(super) struct Shown<'a> {
-    /// Itself, or the folder that it is listed in.
-    pub(super) target: &'a Target,
-    /// With the mode that clients see of a locked file.
-    pub(super) now: &'a Facts,
-    pub(super) handle: FileHandle<'a>,
-    /// The number of what the file system of a share is mounted on.
-    pub(super) mounted_on: Option<u64>,
-    /// The file itself, if [`needs_file`]. A sidecar has none: nobody sets an ACL for it.
-    pub(super) file: Option<&'a Found>,
-}
-
-impl Shown<'_> {
-    /// Writes the wanted attributes.
-    pub(super) fn put(&self, call: &Call<'_>, wanted: &Bitmap, w: &mut Writer) -> Result<(), Status> {
-        let Self { target, now, handle, mounted_on, .. } = *self;
-        let volume = &target.export.volume;
-        let fattr = target.fattr(now);
-        let limits = volume.limits();
-        let naming = &call.naming();
-        let name = |number, id| if wanted.has(number) { naming.name(id) } else { String::new() };
-        let (owner, group) = (name(OWNER, Id::User(now.uid)), name(OWNER_GROUP, Id::Group(now.gid)));
-        let mut locations = Writer::new();
-        if wanted.has(FS_LOCATIONS) {
-            write_locations(&referrals::share_path(&target.export.name), &[], &mut locations);
-        }
-        let acl = if wanted.has(ACL) || wanted.has(DACL) { Some(self.acl()?) } else { None };
-        let encoded = |is_dacl| acl.as_ref().map(|acl| Encoded::new(naming, acl, is_dacl));
-        let (acl, dacl) = (encoded(false), encoded(true).filter(|_| call.minor > 0));
-        let mut values = Values {
-            kind: Some(FileType(fattr.file_type.0)), // the same numbers
-            acl: acl.as_ref().map(Encoded::aces),
-            dacl: dacl.as_ref().map(|dacl| FlaggedAces { flags: dacl.flags, aces: dacl.aces() }),
-            change: Some(change(now.changed)),
-            size: Some(now.size),
-            fsid: Some(FsId { major: SHARES, minor: fattr.fsid }),
-            fs_locations: Some(FsLocations::new(locations.as_bytes())),
-            fileid: Some(fattr.fileid),
-            maxfilesize: Some(limits.file_size),
-            maxlink: Some(limits.links),
-            maxname: Some(limits.name),
-            mode: Some(now.mode),
-            numlinks: Some(now.links),
-            owner: Some(Opaque(owner.as_bytes())),
-            owner_group: Some(Opaque(group.as_bytes())),
-            rawdev: Some(SpecData { major: now.device.0, minor: now.device.1 }),
-            space_used: Some(now.allocated),
-            time_access: Some(time(now.accessed)),
-            time_create: now.created.map(time),
-            time_delta: Some(NfsTime { seconds: 0, nanoseconds: limits.time_step_ns }),
-            time_metadata: Some(time(now.changed)),
-            time_modify: Some(time(now.modified)),
-            mounted_on_fileid: Some(mounted_on.unwrap_or(fattr.fileid)),
-            ..common(call, handle)
-        };
-        if SPACE.iter().any(|&number| wanted.has(number)) {
-            let space = volume.space(&target.found.object)?;
-            values.files_avail = Some(space.files_free);
-            values.files_free = Some(space.files_free);
-            values.files_total = Some(space.files);
-            values.space_avail = Some(space.available);
-            values.space_free = Some(space.free);
-            values.space_total = Some(space.total);
-            // RFC 8881 5.8.2.28: the limit that is met first. Without a quota that is the end of the file system.
-            let quota = space
-                .quota
-                .unwrap_or(Allowance { left: space.available, used: space.total.saturating_sub(space.free) });
-            let left = Some(quota.left.min(space.available));
-            (values.quota_avail_hard, values.quota_avail_soft) = (left, left);
-            values.quota_used = Some(quota.used);
-        }
-        if let Some(file) = self.file.filter(|_| wanted.has(NAMED_ATTR)) {
-            values.named_attr = Some(named::has_any(volume, file)?);
-        }
-        if DESCRIBED.iter().any(|&number| wanted.has(number)) {
-            self.describe(&mut values)?;
-        }
-        values.encode_wanted(wanted, w);
-        Ok(())
-    }
-
-    /// The ACL, if the caller may read it: RFC 7530 6.2.1.3.1.
-    fn acl(&self) -> Result<Acl, Status> {
-        let Some(file) = self.file else { return Ok(of_mode(self.now, self.now.mode)) };
-        let (volume, caller) = (&self.target.export.volume, &self.target.actor.caller);
-        if !volume.rights(caller, file, None)?.contains(Rights::READ_ACL) {
-            return Err(Status::ACCESS);
-        }
-        Ok(volume.acl(file)?)
-    }
-
-    /// What Macs and Windows keep with a file.
-    fn describe(&self, values: &mut Values<'_>) -> Result<(), Status> {
-        let Some(file) = self.file else { return Ok(()) };
-        let described = self.target.export.volume.description(file, None, Describe::METADATA)?;
-        let dos = described.shown_dos();
-        values.archive = Some(dos.contains(DosAttributes::ARCHIVE));
-        values.hidden = Some(dos.contains(DosAttributes::HIDDEN));
-        values.system = Some(dos.contains(DosAttributes::SYSTEM));
-        // RFC 7530 5.8.2.36: a file that was never backed up has no time.
-        values.time_backup = Some(described.backup.map(time).unwrap_or_default());
-        values.time_create = Some(time(described.created));
-        Ok(())
-    }
-}
-
-/// The ACL that says the same as a mode.
-fn of_mode(of: &Facts, mode: u32) -> Acl {
-    let list = entries_of_mode(mode, of.kind == Kind::Folder);
-    let entries = Entries { list, ..Entries::default() };
-    Acl { owner: Who::User(of.uid), group: Who::Group(of.gid), entries, stored: false, within_mode: false }
 }
 
 /// A folder above the shares: no client can change it.

@@ -26,6 +26,7 @@ use super::backchannel::Called;
 use super::client::Client;
 use super::fail::Fail;
 use super::place::Place;
+use super::reclaiming::reclaimed;
 use super::sessions::Session;
 use super::states::{Held, Numbers, OpenState, State};
 use super::wanting::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, Why, put_delegation, put_no_delegation};
@@ -76,7 +77,7 @@ pub(super) struct Delegation {
     pub(super) change: u64,
     /// The file handle that the client knows the file by.
     handle: Vec<u8>,
-    /// `None`: it is returned or revoked.
+    /// `None`: it is returned or revoked, or was reclaimed only to be returned.
     lease: Mutex<Option<Lease>, rank::Nfs4Open>,
     is_revoked: AtomicBool,
     /// Told when the lease is given back.
@@ -215,7 +216,7 @@ impl Delegations {
     }
 }
 
-/// Writes open_delegation4 of an OPEN: a delegation if the client can get one and has not refused it.
+/// Writes open_delegation4 of an OPEN: a delegation if the client can get one and has not refused it, or reclaims it.
 pub(super) fn put(
     compound: &Compound<'_>,
     client: &Arc<Client>,
@@ -223,23 +224,35 @@ pub(super) fn put(
     request: &Open<'_>,
     w: &mut Writer,
 ) -> Result<(), Status> {
+    if let Claim::Previous(kind @ (DelegationType::READ | DelegationType::WRITE)) = request.claim {
+        match reclaimed(compound, client, open, kind) {
+            Ok((delegation, is_recalled)) => put_delegation(&delegation, is_recalled, w),
+            Err(why) => put_no_delegation(request.access, why, w)?,
+        }
+        return Ok(());
+    }
     let granted = wanted(compound, client, request).and_then(|allows| {
         if !open.owner.is_confirmed() {
             return Err(Why::NoResource); // RFC 7530 16.18.5
         }
-        let in_tree = match open.held.lock().as_ref() {
-            Some(Held::Open(open)) => open.clone(),
-            Some(Held::Sidecar(_)) => return Err(Why::NotOfThisType),
-            None => return Err(Why::NoResource),
-        };
-        let wanted = Grant { named: open.named, file: open.file, party: open.party, allows };
+        let (in_tree, wanted) = grant_by(open, allows)?;
         grant(compound.call.service, client, &in_tree, &wanted)
     });
     match granted {
-        Ok(delegation) => put_delegation(&delegation, w),
+        Ok(delegation) => put_delegation(&delegation, false, w),
         Err(why) => put_no_delegation(request.access, why, w)?,
     }
     Ok(())
+}
+
+/// What a delegation by this open is to be.
+pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>, Grant), Why> {
+    let wanted = Grant { named: open.named, file: open.file, party: open.party, allows };
+    match open.held.lock().as_ref() {
+        Some(Held::Open(open)) => Ok((open.clone(), wanted)),
+        Some(Held::Sidecar(_)) => Err(Why::NotOfThisType),
+        None => Err(Why::NoResource),
+    }
 }
 
 /// Which delegation a client gets by this request, if it can get any.
@@ -250,8 +263,7 @@ fn wanted(compound: &Compound<'_>, client: &Client, request: &Open<'_>) -> Resul
     let opens_to_write = request.access & SHARE_WRITE != 0;
     let allows = match request.claim {
         Claim::Name(_) | Claim::File if opens_to_write => Use::Write,
-        Claim::Name(_) | Claim::File | Claim::Previous(DelegationType::READ) => Use::Read,
-        Claim::Previous(DelegationType::WRITE) => Use::Write,
+        Claim::Name(_) | Claim::File => Use::Read,
         _ => return Err(Why::NoResource),
     };
     match request.access & WANT {
@@ -278,6 +290,31 @@ pub(super) struct Grant {
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
+}
+
+impl Grant {
+    /// Without a lease, it is one that the client has to return.
+    pub(super) fn delegation(
+        &self,
+        numbers: Numbers,
+        change: u64,
+        handle: Vec<u8>,
+        lease: Option<Lease>,
+    ) -> Delegation {
+        let &Self { named, file, party, allows } = self;
+        Delegation {
+            numbers,
+            named,
+            file,
+            party,
+            allows,
+            change,
+            handle,
+            lease: Mutex::new(lease),
+            is_revoked: AtomicBool::new(false),
+            ended: Notify::new(),
+        }
+    }
 }
 
 /// Grants a delegation of a file or folder that is open here, if no other client uses it.
@@ -315,18 +352,7 @@ pub(super) fn grant(
     }
     let id = lease.id();
     let change = change(open.attributes().map_err(|_| Why::NoResource)?.changed);
-    let delegation = client.add_delegation(|numbers| Delegation {
-        numbers,
-        named,
-        file,
-        party,
-        allows,
-        change,
-        handle,
-        lease: Mutex::new(Some(lease)),
-        is_revoked: AtomicBool::new(false),
-        ended: Notify::new(),
-    });
+    let delegation = client.add_delegation(|numbers| wanted.delegation(numbers, change, handle, Some(lease)));
     let delegation = delegation.map_err(|_| Why::NoResource)?;
     table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));
     if allows == Use::Write {

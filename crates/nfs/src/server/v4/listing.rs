@@ -4,15 +4,16 @@ use vfs::state::Cause;
 use vfs::{Entry, Kind, Page};
 use wire::Writer;
 
-use super::attributes::{self, Shown, number};
+use super::attributes::{self, number};
 use super::fail::Fail;
 use super::named;
 use super::place::{self, Place};
 use super::referrals;
+use super::shown::{Owners, Shown};
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
 use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
-use crate::wire::v4::attributes::{RDATTR_ERROR, Values};
+use crate::wire::v4::attributes::{FILEHANDLE, RDATTR_ERROR, Source, Values};
 use crate::wire::v4::files::ReadDir;
 use crate::wire::v4::types::{Bitmap, FileHandle, Name, Status, Verifier};
 use crate::wire::xdr::Encode;
@@ -112,10 +113,12 @@ impl Entries<'_> {
 
     fn files(&mut self, folder: &Target, cookie: u64, w: &mut Writer) -> Result<(), Fail> {
         let (call, mut after) = (self.call, cookie.saturating_sub(OFFSET));
+        let needs_file = attributes::needs_file(self.wanted);
+        let mut rows = Rows { call, folder, needs_file, owners: Owners::default() };
         loop {
             let page = page(folder, after)?;
             for entry in listed(folder, &page).filter(|entry| !matches!(entry.name(), b"." | b"..")) {
-                let put = |wanted: &Bitmap, w: &mut Writer| put_entry(call, folder, &page, entry, wanted, w);
+                let put = |wanted: &Bitmap, w: &mut Writer| rows.put(&page, entry, wanted, w);
                 if !self.push(entry.cookie + OFFSET, &listed_name(folder, entry), put, w)? {
                     return self.finish(false, w);
                 }
@@ -134,7 +137,7 @@ impl Entries<'_> {
         &mut self,
         cookie: u64,
         name: &[u8],
-        put: impl Fn(&Bitmap, &mut Writer) -> Result<(), Fail>,
+        put: impl FnOnce(&Bitmap, &mut Writer) -> Result<(), Fail>,
         w: &mut Writer,
     ) -> Result<bool, Fail> {
         let start = w.len();
@@ -173,38 +176,46 @@ impl Entries<'_> {
     }
 }
 
-fn put_entry(
-    call: &Call<'_>,
-    folder: &Target,
-    page: &Page,
-    entry: &Entry,
-    wanted: &Bitmap,
-    w: &mut Writer,
-) -> Result<(), Fail> {
-    if wanted.is_empty() {
-        Values::default().encode_wanted(wanted, w);
-        return Ok(());
-    }
-    let details = page.details_with_locks(&folder.actor.caller, entry)?;
-    let volume = &folder.export.volume;
-    // Another client has changes in its cache that the host has not. A client that can be told so asks for this one file.
-    if volume.is_written_behind(&folder.actor, entry.id) {
-        if wanted.has(RDATTR_ERROR) {
-            return Err(Status::DELAY.into());
+/// What is the same for all entries of a folder.
+struct Rows<'a> {
+    call: &'a Call<'a>,
+    folder: &'a Target,
+    needs_file: bool,
+    owners: Owners,
+}
+
+impl Rows<'_> {
+    /// Writes the attributes of an entry.
+    fn put(&mut self, page: &Page, entry: &Entry, wanted: &Bitmap, w: &mut Writer) -> Result<(), Fail> {
+        if wanted.is_empty() {
+            Values::default().encode_wanted(wanted, w);
+            return Ok(());
         }
-        volume.recall(&folder.actor, entry.id, Cause::Read)?;
-    }
-    if details.attributes.kind == Kind::Link && folder.export.options.links.is_some() {
-        let object = volume.node(&details.key)?;
-        volume.saw(object.object.id(), &folder.found.object, entry.name());
-        if let Some(referral) = referrals::of(call, folder, &object) {
-            return Ok(referrals::put_attributes(call, (folder, &object), &referral, wanted, w)?);
+        let Self { call, folder, .. } = *self;
+        let details = page.details_with_locks(&folder.actor.caller, entry)?;
+        let volume = &folder.export.volume;
+        // Another client has changes in its cache that the host has not. A client that can be told so asks for this one file.
+        if volume.is_written_behind(&folder.actor, entry.id) {
+            if wanted.has(RDATTR_ERROR) {
+                return Err(Status::DELAY.into());
+            }
+            volume.recall(&folder.actor, entry.id, Cause::Read)?;
         }
+        if details.attributes.kind == Kind::Link && folder.export.options.links.is_some() {
+            let object = volume.node(&details.key)?;
+            volume.saw(object.object.id(), &folder.found.object, entry.name());
+            if let Some(referral) = referrals::of(call, folder, &object) {
+                return Ok(referrals::put_attributes(call, (folder, &object), &referral, wanted, w)?);
+            }
+        }
+        let sealed = wanted.has(FILEHANDLE).then(|| {
+            let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
+            named.seal(&call.service.secret)
+        });
+        let handle = FileHandle::new(sealed.as_ref().map_or(&[], |sealed| sealed.as_bytes()));
+        let file = if self.needs_file { Some(volume.node(&details.key)?) } else { None };
+        let now = &details.attributes;
+        let shown = Shown { target: folder, now, handle, mounted_on: None, file: file.as_ref() };
+        Ok(shown.put(call, wanted, &mut self.owners, w)?)
     }
-    let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
-    let sealed = named.seal(&call.service.secret);
-    let (now, handle) = (&details.attributes, FileHandle::new(sealed.as_bytes()));
-    let file = if attributes::needs_file(wanted) { Some(volume.node(&details.key)?) } else { None };
-    Shown { target: folder, now, handle, mounted_on: None, file: file.as_ref() }.put(call, wanted, w)?;
-    Ok(())
 }

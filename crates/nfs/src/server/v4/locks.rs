@@ -115,9 +115,11 @@ async fn locked(
         return Err(Status::BAD_STATEID.into());
     }
     let service = compound.call.service;
-    in_its_time(service, client, request.reclaim)?;
     let kind = kind(request.kind)?;
     let needed = if kind == LockKind::Exclusive { Modes::WRITE } else { Modes::READ };
+    if request.reclaim || !is_covered(client, open, needed) {
+        in_its_time(service, client, request.reclaim)?;
+    }
     if !open.modes().0.intersects(needed) {
         return Err(Status::OPENMODE.into());
     }
@@ -146,6 +148,12 @@ async fn locked(
     volume.state().note_view(file, volume.view());
     locks.numbers.stateid(locks.sequence.now()).encode(w);
     Ok(())
+}
+
+/// Whether the client has a delegation by which no other client can have locked, and reclaim, what it locks: RFC 7530 9.6.2.
+fn is_covered(client: &Client, open: &OpenState, needed: Modes) -> bool {
+    let held = client.delegation_of(open.file);
+    held.is_some_and(|held| held.modes().intersects(needed) && held.check(None).is_ok())
 }
 
 /// LOCKT: fails with the lock that is in the way.

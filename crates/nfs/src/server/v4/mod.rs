@@ -4,6 +4,7 @@
 //! mod.rs (one operation after another) ─► place.rs: what a handle names, and the pseudo-root
 //!   looking.rs, attributes.rs, listing.rs, data.rs, changing.rs, setting.rs    on files, as version 3
 //!   named.rs                                                        named attributes: forks, Finder info, streams
+//!   shown.rs                                                        how a file is shown: for GETATTR and READDIR
 //!   acls.rs                                                         ACLs, over those of the tree
 //!   names.rs ─► clients.rs ─► client.rs ─► states.rs, owners.rs     who clients are, what they hold, and their leases.rs
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
@@ -51,6 +52,7 @@ mod reserving;
 mod sequencing;
 mod sessions;
 mod setting;
+mod shown;
 mod stateids;
 mod states;
 #[cfg(test)]

@@ -106,7 +106,11 @@ async fn opened(
     }
     check_want(request.access)?;
     let service = compound.call.service;
-    in_its_time(service, client, matches!(request.claim, Claim::Previous(_)))?;
+    let reclaims = matches!(request.claim, Claim::Previous(_));
+    // No other client can have held, and reclaim, what a delegation covers: RFC 7530 9.6.2. Its stateid is checked below.
+    if !matches!(request.claim, Claim::DelegatedName(..) | Claim::DelegatedFile(_)) {
+        in_its_time(service, client, reclaims)?;
+    }
     let opening = claimed(compound, request)?;
     let place = opening.place.clone();
     let target = creating::opened(&place)?;
@@ -124,7 +128,7 @@ async fn opened(
     state.shares.add(access, deny);
     state.stateid().encode(w);
     opening.change.encode(w);
-    if matches!(request.claim, Claim::Previous(_)) {
+    if reclaims {
         owner.confirm(); // RFC 7530 9.1.11: a reclaim needs no confirmation
     }
     let confirm = if owner.is_confirmed() { 0 } else { CONFIRM };
@@ -196,7 +200,10 @@ impl Compound<'_> {
 pub(super) fn in_its_time(service: &Service, client: &Client, reclaim: bool) -> Result<(), Status> {
     let may_have_more = client.minor == 0 || client.is_reclaiming();
     match (service.monitor.in_grace(), reclaim) {
-        (true, true) if may_have_more && service.nfs4.records.is_former(&client.name) => Ok(()),
+        (true, true) if may_have_more && service.nfs4.records.is_former(&client.name) => {
+            service.monitor.note_reclaim();
+            Ok(())
+        }
         (false, false) if client.is_reclaiming() => Err(Status::GRACE),
         (false, false) => Ok(()),
         (_, true) => Err(Status::NO_GRACE),

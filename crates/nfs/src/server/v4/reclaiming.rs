@@ -1,16 +1,19 @@
-//! RECLAIM_COMPLETE, FREE_STATEID and TEST_STATEID, RFC 8881 18.38, 18.48 and 18.51.
+//! RECLAIM_COMPLETE, FREE_STATEID and TEST_STATEID, RFC 8881 18.38, 18.48 and 18.51, and delegations from before a restart.
 
 use std::sync::Arc;
 
 use wire::Writer;
 
 use super::Compound;
+use super::attributes::change;
 use super::client::Client;
+use super::delegations::{Delegation, Use, grant, grant_by};
 use super::fail::Fail;
 use super::locks::holds_ranges;
-use super::states::State;
+use super::states::{OpenState, State};
+use super::wanting::Why;
 use crate::wire::v4::sessions::StateIds;
-use crate::wire::v4::types::{StateId, Status};
+use crate::wire::v4::types::{DelegationType, StateId, Status};
 use crate::wire::xdr::Encode;
 
 /// RECLAIM_COMPLETE: the client reclaims nothing more, in all file systems or in the current one.
@@ -66,5 +69,31 @@ fn tested(compound: &Compound<'_>, state: &StateId) -> Result<(), Status> {
         State::Delegation(delegation) => delegation.check(sent.sequence),
         State::Copy(_) => super::copying::Copying::check(sent.sequence),
         State::Closed(_) => Err(Status::BAD_STATEID),
+    }
+}
+
+/// A delegation from before a restart, RFC 7530 10.2.1. The client gets it in any case: the opens and locks in its cache are
+/// known to it alone, and Linux's client would forget them if it were refused. `true`: it has to return it now, because the
+/// server cannot call it yet, or because another client uses the file by now.
+pub(super) fn reclaimed(
+    compound: &Compound<'_>,
+    client: &Arc<Client>,
+    open: &Arc<OpenState>,
+    kind: DelegationType,
+) -> Result<(Arc<Delegation>, bool), Why> {
+    let allows = if kind == DelegationType::WRITE { Use::Write } else { Use::Read };
+    let (in_tree, wanted) = grant_by(open, allows)?;
+    let service = compound.call.service;
+    if let Some(held) = client.delegation_of(open.file).filter(|held| held.allows == allows) {
+        return Ok((held, !compound.is_callable(client)));
+    }
+    match grant(service, client, &in_tree, &wanted) {
+        Ok(delegation) => Ok((delegation, !compound.is_callable(client))),
+        Err(_) => {
+            let change = change(in_tree.attributes().map_err(|_| Why::NoResource)?.changed);
+            let handle = wanted.named.seal(&service.secret).as_bytes().to_vec();
+            let made = client.add_delegation(|numbers| wanted.delegation(numbers, change, handle, None));
+            Ok((made.map_err(|_| Why::NoResource)?, true))
+        }
     }
 }

@@ -57,13 +57,13 @@ pub(super) enum Why {
     IsFolder = 8,
 }
 
-/// Writes open_delegation4 with a delegation.
-pub(super) fn put_delegation(delegation: &Delegation, w: &mut Writer) {
+/// Writes open_delegation4 with a delegation. One that `is_recalled` the client returns at once.
+pub(super) fn put_delegation(delegation: &Delegation, is_recalled: bool, w: &mut Writer) {
     let writes = delegation.allows == Use::Write;
     let kind = if writes { DelegationType::WRITE } else { DelegationType::READ };
     kind.encode(w);
     delegation.stateid().encode(w);
-    false.encode(w); // it is not being recalled
+    is_recalled.encode(w);
     if writes {
         LIMIT_SIZE.encode(w);
         u64::MAX.encode(w);
@@ -124,7 +124,7 @@ pub(super) async fn want(
         return Ok(put_no_delegation(request.want, why, w)?);
     }
     match granted(compound, &client, file(&place)?, allows).await? {
-        Ok(delegation) => put_delegation(&delegation, w),
+        Ok(delegation) => put_delegation(&delegation, false, w),
         Err(why) => put_no_delegation(request.want, why, w)?,
     }
     Ok(())

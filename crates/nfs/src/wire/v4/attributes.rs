@@ -6,6 +6,7 @@ use super::acls::{Aces, FlaggedAces, MaskedMode};
 use super::locations::FsLocations;
 use super::types::*;
 use super::*;
+use crate::wire::xdr::{Words, put_opaque};
 
 /// settime4: how SETATTR and its like set a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,19 +86,26 @@ impl Bitmap {
     }
 
     /// The set of these attributes. Numbers beyond the limit of a set are left out.
-    pub fn of(numbers: &[u32]) -> Self {
-        let mut words = [0; BITMAP_LIMIT];
-        for &number in numbers {
-            if let Some(word) = words.get_mut(number as usize / 32) {
-                *word |= 1 << (number % 32);
+    pub const fn of(numbers: &[u32]) -> Self {
+        let (mut words, mut len, mut at) = ([0; BITMAP_LIMIT], 0, 0);
+        while at < numbers.len() {
+            let word = numbers[at] as usize / 32;
+            if word < BITMAP_LIMIT {
+                words[word] |= 1 << (numbers[at] % 32);
+                len = if word < len { len } else { word + 1 };
             }
+            at += 1;
         }
-        let used = words.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
-        Self::new(&words[..used])
+        Self(Words::first(words, len))
+    }
+
+    /// Whether all attributes of the set are in another one.
+    pub fn is_within(&self, other: &Self) -> bool {
+        self.iter().enumerate().all(|(at, word)| word & !other.get(at).copied().unwrap_or(0) == 0)
     }
 }
 
-/// Declares [`Values`] and its codec from the attributes in the order of their numbers.
+/// Declares [`Values`], its codec and [`Source`] from the attributes in the order of their numbers.
 macro_rules! values {
     ($($constant:ident = $number:literal, $field:ident: $type:ty;)*) => {
         $(
@@ -106,7 +114,7 @@ macro_rules! values {
         )*
 
         /// Every attribute that is encoded and decoded.
-        const KNOWN: &[u32] = &[$($number),*];
+        const KNOWN: Bitmap = Bitmap::of(&[$($number),*]);
 
         /// Values of attributes, RFC 7530 5.8. `None` is one that is not sent.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -118,7 +126,7 @@ macro_rules! values {
             /// The values that a client sent: NFS4ERR_ATTRNOTSUPP for an attribute that is not
             /// known here, NFS4ERR_BADXDR for values that do not fit the set.
             pub fn of(sent: &Attributes<'a>) -> Result<Self, Status> {
-                if !is_known(&sent.which) {
+                if !sent.which.is_within(&KNOWN) {
                     return Err(Status::ATTRNOTSUPP);
                 }
                 Self::read(sent).map_err(|_| Status::BADXDR)
@@ -131,25 +139,79 @@ macro_rules! values {
                 })*
                 if r.remaining() == 0 { Ok(values) } else { Err(Malformed("bytes after the attributes")) }
             }
+        }
+
+        /// Where the values of attributes come from. Only those that are wanted are asked for.
+        pub trait Source<'a> {
+            $(
+                #[doc = concat!("The value of `", stringify!($field), "`, if there is one.")]
+                fn $field(&self) -> Option<$type> {
+                    None
+                }
+            )*
 
             /// Writes the fattr4 of those that are in `wanted` and have a value.
-            pub fn encode_wanted(&self, wanted: &Bitmap, w: &mut Writer) {
-                let mut sent = [0; BITMAP_LIMIT];
-                $(if self.$field.is_some() && wanted.has($number) {
-                    sent[$number / 32] |= 1_u32 << ($number % 32);
-                })*
-                let used = sent.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
-                Bitmap::new(&sent[..used]).encode(w);
-                let start = w.len();
-                w.u32_be(0);
-                $(if let Some(value) = &self.$field && wanted.has($number) {
-                    value.encode(w);
-                })*
-                // All XDR values are padded: the sum needs no padding.
-                w.patch_u32_be(start, (w.len() - start - 4) as u32);
+            fn encode_wanted(&self, wanted: &Bitmap, w: &mut Writer)
+            where
+                Self: Sized,
+            {
+                encode(self, wanted, w);
+            }
+        }
+
+        impl<'a> Source<'a> for Values<'a> {
+            $(fn $field(&self) -> Option<$type> {
+                self.$field
+            })*
+        }
+
+        /// What the first one does not have comes from the second one.
+        impl<'a, A: Source<'a>, B: Source<'a>> Source<'a> for (A, Option<B>) {
+            $(fn $field(&self) -> Option<$type> {
+                self.0.$field().or_else(|| self.1.as_ref()?.$field())
+            })*
+        }
+
+        /// Writes the value of an attribute. Answers whether there is one.
+        fn put_value<'a>(source: &impl Source<'a>, number: u32, w: &mut Writer) -> bool {
+            match number {
+                $($number => source.$field().inspect(|value| value.encode(w)).is_some(),)*
+                _ => false,
             }
         }
     };
+}
+
+/// Writes fattr4: a word for each one of `wanted`, the length, and the values that there are.
+fn encode<'a>(source: &impl Source<'a>, wanted: &Bitmap, w: &mut Writer) {
+    let start = w.len();
+    wanted.encode(w);
+    w.u32_be(0);
+    let values_at = w.len();
+    let mut sent = [0; BITMAP_LIMIT];
+    for (at, (word, sent)) in wanted.iter().zip(&mut sent).enumerate() {
+        let mut left = *word;
+        while left != 0 {
+            let bit = left.trailing_zeros();
+            left &= left - 1;
+            if put_value(source, at as u32 * 32 + bit, w) {
+                *sent |= 1 << bit;
+            }
+        }
+    }
+    let used = sent.iter().rposition(|&word| word != 0).map_or(0, |last| last + 1);
+    if used < wanted.len() {
+        // The last words are empty: the values stand too far behind.
+        let values = w.as_bytes()[values_at..].to_vec();
+        w.truncate(start);
+        Bitmap::new(&sent[..used]).encode(w);
+        return put_opaque(w, &values);
+    }
+    for (at, word) in sent[..used].iter().enumerate() {
+        w.patch_u32_be(start + 4 + 4 * at, *word);
+    }
+    // All XDR values are padded: the sum needs no padding.
+    w.patch_u32_be(values_at - 4, (w.len() - values_at) as u32);
 }
 
 values! {
@@ -218,12 +280,6 @@ values! {
     OPEN_ARGUMENTS = 86, open_arguments: OpenArguments;
 }
 
-/// Whether all attributes of a set are encoded and decoded here.
-fn is_known(which: &Bitmap) -> bool {
-    let known = Bitmap::of(KNOWN);
-    which.iter().enumerate().all(|(at, word)| word & !known.get(at).copied().unwrap_or(0) == 0)
-}
-
 impl<'a> Decode<'a> for Values<'a> {
     fn decode(r: &mut Reader<'a>) -> Result<Self, Malformed> {
         Self::of(&Attributes::decode(r)?)
@@ -233,6 +289,6 @@ impl<'a> Decode<'a> for Values<'a> {
 
 impl Encode for Values<'_> {
     fn encode(&self, w: &mut Writer) {
-        self.encode_wanted(&Bitmap::of(KNOWN), w);
+        self.encode_wanted(&KNOWN, w);
     }
 }

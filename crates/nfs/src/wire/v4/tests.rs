@@ -104,6 +104,21 @@ fn attributes_are_written_in_the_order_of_their_numbers() {
     assert_eq!(Values::of(&sent), Ok(Values { fileid: None, ..values }));
 }
 
+/// RFC 7530 2.1: a set has as many words as it needs, also if more were asked for.
+#[test]
+fn words_of_attributes_that_are_not_there_are_left_out() {
+    let values = Values { size: Some(7), ..Values::default() };
+    let mut w = Writer::new();
+    values.encode_wanted(&Bitmap::new(&[0x10, 0x2, 1 << 16]), &mut w); // size, mode, sec_label
+    assert_eq!(w.as_bytes(), words(&[1, 0x10, 8, 0, 7]));
+    let mut w = Writer::new();
+    let more = Values { size: Some(8), mode: Some(0o600), ..Values::default() };
+    (values, Some(more)).encode_wanted(&Bitmap::new(&[0x10, 0x2]), &mut w);
+    assert_eq!(w.as_bytes(), words(&[2, 0x10, 0x2, 12, 0, 7, 0o600]));
+    assert!(Bitmap::of(&[4]).is_within(&Bitmap::of(&[4, 33])));
+    assert!(!Bitmap::of(&[4, 33]).is_within(&Bitmap::of(&[4])));
+}
+
 #[test]
 fn a_set_without_attributes_is_empty() {
     assert_eq!(bytes_of(&Values::default()), words(&[0, 0]));

@@ -246,7 +246,7 @@ record! {
 /// bitmap4: the number of an attribute is 32 times the word and the bit in it. The last number stands for all that are too
 /// large for it: no version has any of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Bitmap(Words<BITMAP_LIMIT>);
+pub struct Bitmap(pub(super) Words<BITMAP_LIMIT>);
 
 impl Bitmap {
     /// The first words of `words`.

@@ -3,7 +3,7 @@
 
 use ::nfs::wire::v4::OperationNumber as Number;
 use ::nfs::wire::v4::acls::{Ace, AceType, Aces, FlaggedAces};
-use ::nfs::wire::v4::attributes::{self as attribute, SetTime, Values};
+use ::nfs::wire::v4::attributes::{self as attribute, SetTime, Source, Values};
 use ::nfs::wire::v4::files::{Operation, Read, SetAttr};
 use ::nfs::wire::v4::opens::{Create, CreateType, OpenHow};
 use ::nfs::wire::v4::types::{

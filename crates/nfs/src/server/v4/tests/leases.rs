@@ -141,3 +141,80 @@ fn without_former_clients_there_is_no_grace_period() {
     let lookup = [words(&[15]), opaque(b"f")].concat();
     assert_eq!(in_docs(&client, &[lookup, reclaim]).0, 10033);
 }
+
+/// A client of the second run that reclaims a write delegation of `f` which it had in the first one: its id, the stateid, the handle. It has used the sequence number 1, and cannot be called. `meanwhile` happens before it reclaims.
+fn reclaims_a_delegation<T>(
+    client: &Client,
+    meanwhile: impl FnOnce(&Arc<vfs::Volume>, &vfs::Actor, &vfs::backend::Found) -> T,
+) -> (u64, StateBytes, Vec<u8>, T) {
+    let volume = client.service.export_named(b"docs").unwrap().volume.clone();
+    let actor = crate::server::testing::actor(&vfs::Caller::new(1000, 100, &[]));
+    let made =
+        volume.create(&actor, &volume.root().unwrap(), b"f", vfs::backend::NewKind::File, 0o666).unwrap();
+    let kept = meanwhile(&volume, &actor, &made.found);
+    let id = registered(client, b"holder", 1);
+    let owner = [id.to_be_bytes().to_vec(), opaque(b"o")].concat();
+    let reclaim = [words(&[18, 1, 3, 0]), owner, words(&[0, 1, 2])].concat(); // OPEN_DELEGATE_WRITE
+    let lookup = [words(&[15]), opaque(b"f")].concat();
+    let (status, results) = in_docs(client, &[lookup, reclaim, words(&[10])]);
+    // LOOKUP, OPEN: the stateid, change_info4, the flags, no attributes.
+    let given = &results[8 + 8 + 16 + 20 + 8..];
+    assert_eq!((status, &given[..4]), (0, &words(&[2])[..]));
+    assert_eq!(
+        given[20..24],
+        words(&[1]),
+        "RFC 7530 10.2.1: the delegation is given, and recalled by its flag"
+    );
+    let handle_at = results.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
+    let handle = results[handle_at..].to_vec();
+    (id, given[4..20].try_into().unwrap(), handle, kept)
+}
+
+/// LOCK of the first ten bytes by a new owner.
+fn lock((id, owner): (u64, &[u8]), open: &[u8], sequence: u32) -> Vec<u8> {
+    let locker =
+        [words(&[1, sequence]), open.to_vec(), words(&[1]), id.to_be_bytes().to_vec(), opaque(owner)];
+    [words(&[12, 2, 0, 0, 0, 0, 10]), locker.concat()].concat()
+}
+
+/// Linux's client would forget the locks in its cache if its delegation were refused.
+#[test]
+fn a_delegation_is_reclaimed_by_a_client_that_cannot_be_called_and_its_locks_bind_in_the_grace_period() {
+    let table = Arc::new(InMemory::default());
+    let former = run(&table, 1);
+    opened(&former, registered(&former, b"holder", 1), b"o", (3, 0), b"f");
+    let client = run(&table, 2);
+    let (id, delegation, handle, file) = reclaims_a_delegation(&client, |_, _, found| found.object.id());
+    // It tells the server of an open and a lock in its cache, and returns the delegation.
+    let owner = [id.to_be_bytes().to_vec(), opaque(b"o")].concat();
+    let current = [words(&[18, 2, 3, 0]), owner, words(&[0, 2]), delegation.to_vec(), opaque(b"f")].concat();
+    let (status, results) = in_docs(&client, &[current]);
+    assert_eq!((status, &results[..12]), (0, &words(&[18, 0, 2])[..]));
+    let open = results[8..24].to_vec();
+    assert_eq!(at(&client, &handle, &[lock((id, b"l"), &open, 3)]).0, 0);
+    assert_eq!(at(&client, &handle, &[[words(&[8]), delegation.to_vec()].concat()]).0, 0);
+    // Without the delegation, another lock has to wait for the end of the grace period. The first one binds.
+    assert_eq!(at(&client, &handle, &[lock((id, b"m"), &open, 4)]).0, 10013);
+    let export = client.service.export_named(b"docs").unwrap();
+    let owner = vfs::state::LockOwner::named(vfs::state::ClientId::unused(), b"another");
+    let range = vfs::state::Range::new(0, 1).unwrap();
+    let (kind, flavour) = (vfs::state::LockKind::Exclusive, vfs::state::Flavour::Mandatory);
+    let wanted = vfs::state::Lock { owner, range, kind, flavour };
+    let held = export.volume.state().test(file, &vfs::state::Stream::Data, &wanted).unwrap();
+    assert!(held.is_some());
+}
+
+#[test]
+fn a_delegation_of_a_file_that_another_client_uses_by_now_is_given_to_be_returned() {
+    let table = Arc::new(InMemory::default());
+    let former = run(&table, 1);
+    opened(&former, registered(&former, b"holder", 1), b"o", (3, 0), b"f");
+    let client = run(&table, 2);
+    let options = || vfs::OpenOptions { granted: true, ..vfs::OpenOptions::data(vfs::state::Modes::WRITE) };
+    let (_, delegation, handle, _open) = reclaims_a_delegation(&client, |volume, actor, found| {
+        now(volume.open(actor, found, options())).expect("another client's open")
+    });
+    let give_back = || [words(&[8]), delegation.to_vec()].concat();
+    assert_eq!(at(&client, &handle, &[give_back()]).0, 0);
+    assert_eq!(at(&client, &handle, &[give_back()]).0, 10025); // BAD_STATEID
+}
