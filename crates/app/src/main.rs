@@ -41,6 +41,7 @@ mod luns;
 mod manual;
 mod memory;
 mod migrate;
+mod mount;
 mod names;
 mod namespace;
 mod nfs_view;
@@ -120,6 +121,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Ls(arguments) => files::list(&arguments),
         cli::Command::Cat(arguments) => files::cat(&arguments),
         cli::Command::Cp(arguments) => files::copy(&arguments),
+        cli::Command::Mount(arguments) => mount::run(&arguments),
         cli::Command::Rm(arguments) => files::remove(&arguments),
         cli::Command::Say(arguments) => say::run(&arguments),
         cli::Command::Disconnect(arguments) => disconnect::run(&arguments),

@@ -38,6 +38,21 @@ pub struct Entry {
     pub changed: Option<Stamp>,
     /// Its names, if the protocol says so; else 1.
     pub links: u32,
+    /// It is read-only for all users, by a mark that is not a mode: Windows' read-only, a Mac's lock.
+    pub is_locked: bool,
+    /// The permissions of Unix, 12 bits, if the protocol says so.
+    pub mode: Option<u32>,
+    /// The numbers of its user and its group, if the protocol says so.
+    pub owner: Option<(u32, u32)>,
+}
+
+/// How much a tree can hold, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Space {
+    /// In all.
+    pub total: u64,
+    /// Not used.
+    pub free: u64,
 }
 
 /// The entries of a folder.
@@ -135,6 +150,23 @@ pub trait Tree: Peer {
         writing.contents(extra)?;
         writing.details(kind, extra)?;
         Ok(writing.lost)
+    }
+
+    /// What is there by this name. The tree's own folder has the empty path.
+    fn entry(&mut self, path: &str) -> Result<Entry>;
+
+    /// Gives a file or a folder another name, and another folder. A file that has the name is replaced.
+    fn rename(&mut self, from: &str, to: &str) -> Result<()>;
+
+    /// Cuts an open file off, or lengthens it with zeros.
+    fn set_length(&mut self, file: FileId, length: u64) -> Result<()>;
+
+    /// How much space there is.
+    fn space(&mut self) -> Result<Space>;
+
+    /// Removes a named stream or an extended attribute. `false`: the protocol has no way to.
+    fn drop_part(&mut self, _path: &str, _part: Aspect<'_>) -> Result<bool> {
+        Ok(false)
     }
 
     /// Makes a symbolic link.
@@ -274,4 +306,10 @@ pub fn name_key(name: &str) -> String {
 #[must_use]
 pub fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
+/// The last name of a path.
+#[must_use]
+pub fn last_name(path: &str) -> &str {
+    path.rsplit_once('/').map_or(path, |(_, name)| name)
 }

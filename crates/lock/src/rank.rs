@@ -449,6 +449,13 @@ ranks! {
     MigrationJobs Known,
     /// What the workers of a migration note together: the report, the journal, the rate.
     Migration Known,
+    // Mounts of other servers' trees, each of which is a program of its own.
+    /// A session of a mount, during a call to the server.
+    MountSession Known,
+    /// The files and folders that programs have open in a mount.
+    MountFiles Known,
+    /// The numbers that the kernel has for paths in a mount.
+    MountNodes Known,
     // The API, which has no other locks while it takes these; and metrics, counted while others may be held.
     /// The tokens of the API.
     ApiTokens Known,

@@ -131,7 +131,17 @@ mod tests {
 
     fn entry(length: u64, changed: i64) -> Entry {
         let (modified, changed) = (Some((7, 8)), Some((changed, 0)));
-        Entry { name: "a".into(), kind: Kind::File, length, modified, changed, links: 1 }
+        Entry {
+            name: "a".into(),
+            kind: Kind::File,
+            length,
+            modified,
+            changed,
+            links: 1,
+            is_locked: false,
+            mode: None,
+            owner: None,
+        }
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod files;
 mod fork;
 mod lun;
 mod migrate;
+mod mount;
 mod names;
 mod namespace;
 mod pool;
@@ -42,6 +43,7 @@ pub(crate) use files::{Cat, Copy, ListFolder, RemoveFiles};
 pub(crate) use fork::{Fork as ForkCommand, Form, Pack, Unpack};
 pub(crate) use lun::{Create, Lun, LunSnapshot};
 pub(crate) use migrate::{Login, Migrate};
+pub(crate) use mount::Mount;
 pub(crate) use names::Names;
 pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, Mounted, Namespace, TestLinks};
 pub(crate) use pool::Pool;
@@ -195,6 +197,9 @@ Exit codes:
     /// Copy files and folders between servers, with forks and Finder info
     #[command(after_help = files::CP)]
     Cp(Copy),
+    /// Mount a folder of any server on this machine
+    #[command(after_help = mount::EXAMPLES)]
+    Mount(Mount),
     /// Remove files and folders of any server
     #[command(after_help = files::RM)]
     Rm(RemoveFiles),

@@ -21,6 +21,7 @@ mod logins;
 mod long_names;
 mod memory;
 mod migrated;
+mod mounted;
 mod neighbour;
 mod quota;
 mod random;

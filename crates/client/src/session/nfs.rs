@@ -42,6 +42,7 @@ const MAX_FOLDERS: usize = 4096;
 mod procedure {
     pub(super) const NULL: u32 = 0;
     pub(super) const GETATTR: u32 = 1;
+    pub(super) const SETATTR: u32 = 2;
     pub(super) const LOOKUP: u32 = 3;
     pub(super) const READ: u32 = 6;
     pub(super) const WRITE: u32 = 7;
@@ -49,7 +50,9 @@ mod procedure {
     pub(super) const MKDIR: u32 = 9;
     pub(super) const REMOVE: u32 = 12;
     pub(super) const RMDIR: u32 = 13;
+    pub(super) const RENAME: u32 = 14;
     pub(super) const READDIRPLUS: u32 = 17;
+    pub(super) const FSSTAT: u32 = 18;
     pub(super) const FSINFO: u32 = 19;
     pub(super) const COMMIT: u32 = 21;
 }

@@ -3,6 +3,7 @@
 mod acl;
 mod answers;
 mod metadata;
+mod opens;
 mod tree;
 
 use std::io;
@@ -10,19 +11,19 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use ::smb::client::read_request;
 use ::smb::client::{Answer, Client, Credentials, How as Protection, Link, Offer, Request, SetUp};
-use ::smb::client::{open_request, read_request};
 use ::smb::wire::create::{self, Disposition, Options};
 use ::smb::wire::fscc::directory::{self, Form};
 use ::smb::wire::fscc::{FileClass, ea};
 use ::smb::wire::negotiate_context::{Cipher, Signing};
-use ::smb::wire::query_directory::{self, Flags as ListFlags};
+use ::smb::wire::query_directory::Flags as ListFlags;
 use ::smb::wire::security::AccessMask;
 use ::smb::wire::session_setup::SessionFlags;
 use ::smb::wire::tree_connect::{self, RequestFlags, ShareFlags};
 use ::smb::wire::{
-    Capabilities, Command, Dialect, FileKey, InfoType, SecurityMode, Status, close, flush, frame, lock,
-    query_info, set_info, write,
+    Capabilities, Command, Dialect, FileKey, InfoType, SecurityMode, Status, flush, frame, lock, query_info,
+    set_info, write,
 };
 use wire::Writer;
 
@@ -193,70 +194,6 @@ impl Smb {
             Status::SUCCESS => Ok(answer),
             status => Err(refused(status, "")),
         }
-    }
-
-    fn create(&mut self, path: &str, change: impl FnOnce(&mut create::Request<'_>)) -> Result<FileKey> {
-        let name = format!("{}{}", self.base, path.replace('/', "\\"));
-        let mut request = open_request(name.trim_end_matches('\\'));
-        change(&mut request);
-        let id = self.send(self.request(Command::CREATE, |w| request.encode(w)), &[])?;
-        let answer = self.answer(Some(id))?;
-        match answer.status() {
-            Status::SUCCESS => Ok(create::Response::decode(&answer.message).map_err(malformed)?.file),
-            status => Err(refused(status, path)),
-        }
-    }
-
-    fn close_key(&mut self, file: FileKey) -> Result<()> {
-        let request = close::Request { flags: close::Flags::NONE, file };
-        self.call(Command::CLOSE, |w| request.encode(w)).map(drop)
-    }
-
-    /// Opens, does something, and closes.
-    fn with<T>(
-        &mut self,
-        path: &str,
-        change: impl FnOnce(&mut create::Request<'_>),
-        act: impl FnOnce(&mut Self, FileKey) -> Result<T>,
-    ) -> Result<T> {
-        let file = self.create(path, change)?;
-        let done = act(self, file);
-        self.close_key(file)?;
-        done
-    }
-
-    fn next_page(&mut self, file: FileKey, flags: ListFlags) -> Result<Option<Vec<u8>>> {
-        let request = query_directory::Request {
-            information_class: FileClass::ID_BOTH_DIRECTORY.0,
-            flags,
-            file_index: 0,
-            file,
-            output_buffer_length: LIST_BYTES,
-            pattern: vec![u16::from(b'*')],
-        };
-        let id = self.send(self.request(Command::QUERY_DIRECTORY, |w| request.encode(w)), &[])?;
-        let answer = self.answer(Some(id))?;
-        match answer.status() {
-            Status::SUCCESS => {
-                Ok(Some(query_directory::Response::decode(&answer.message).map_err(malformed)?.data))
-            }
-            Status::NO_MORE_FILES => Ok(None),
-            status => Err(refused(status, "the listing")),
-        }
-    }
-
-    fn query(&mut self, file: FileKey, class: FileClass, input: &[u8]) -> Result<Vec<u8>> {
-        let request = query_info::Request {
-            info_type: InfoType::FILE,
-            information_class: class.0,
-            output_buffer_length: LIST_BYTES,
-            additional_information: 0,
-            flags: query_info::Flags::NONE,
-            file,
-            input,
-        };
-        let answer = self.call(Command::QUERY_INFO, |w| request.encode(w))?;
-        Ok(query_info::Response::decode(&answer.message).map_err(malformed)?.data)
     }
 }
 

@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("wsd", &["wire", "lock"]),
     ("client", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
     ("migrate", &["lock", "client"]),
+    ("mount", &["lock", "vfs", "client"]),
     ("bench", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi", "client"]),
     ("web", &["wire", "lock", "auth", "vfs", "snapshots", "conn", "admin"]),
     (
@@ -49,6 +50,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "replicate",
             "bench",
             "migrate",
+            "mount",
             "client",
             "web",
             "kerberos",

@@ -25,7 +25,7 @@ const LONGEST_ATTRIBUTE: u32 = 4 << 20;
 /// Set the bits, or clear them.
 const SET: u16 = 0x8000;
 /// The bits of "AFP File Attributes" against writing.
-const WRITE_INHIBIT: u16 = 0x20;
+pub(super) const WRITE_INHIBIT: u16 = 0x20;
 
 impl Peer for Afp {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {

@@ -1,21 +1,27 @@
 //! Trees over AFP: listings with dates, parameters, both forks, extended attributes, comments.
 
-use ::afp::client::ROOT;
+use ::afp::client::{Error as AfpError, ForkId, ROOT};
+use ::afp::wire::directory::Place;
 use ::afp::wire::enumerate::{Form, Reply};
-use ::afp::wire::{DirBitmap, FileBitmap, Path, attribute, command};
+use ::afp::wire::file::MoveAndRename;
+use ::afp::wire::fork::SetForkParms;
+use ::afp::wire::volume::{GetVolParms, Parameters};
+use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, VolumeBitmap, attribute, command};
 use vfs::mac::FinderInfo;
 use wire::Reader;
 
+use super::metadata::WRITE_INHIBIT;
 use super::{Afp, LIST_COUNT, malformed};
 use crate::Result;
 use crate::metadata::{Aspect, COMMENT, Peer as _, Value};
 use crate::session::{FileId, How, Session as _};
-use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Stamp, Tree, bytes, flag, stamp, text, told};
+use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, flag, stamp, text, told};
 
 /// Seconds from 1970 to 2000.
 const EPOCH: i64 = 946_684_800;
 /// What a file is listed with, in the order of its parameters.
-const FILE: FileBitmap = FileBitmap::MODIFIED
+const FILE: FileBitmap = FileBitmap::ATTRIBUTES
+    .union(FileBitmap::MODIFIED)
     .union(FileBitmap::FINDER_INFO)
     .union(FileBitmap::EXTENDED_DATA_LENGTH)
     .union(FileBitmap::UTF8_NAME);
@@ -54,6 +60,62 @@ impl Tree for Afp {
         let fork = *self.files.get(file)?;
         let length = length.min(self.largest);
         self.client.read(fork, offset as i64, length as i64).map_err(|error| self.said(error, "a fork"))
+    }
+
+    fn entry(&mut self, path: &str) -> Result<Entry> {
+        let name = self.path(path);
+        let found = self.client.parameters((self.volume, ROOT, &name), FILE, FOLDER);
+        let (is_folder, bytes) = found.map_err(|error| self.said(error, path))?;
+        let found = entry(is_folder, &bytes).map_err(malformed)?;
+        found.map_err(|shown| crate::Error::Other(format!("{shown}: its name is not UTF-8")))
+    }
+
+    /// AFP does not replace what has the name: that is removed first.
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        match self.move_and_rename(from, to) {
+            Err(AfpError::Refused(ResultCode::OBJECT_EXISTS)) => {
+                self.remove(to)?;
+                self.move_and_rename(from, to)
+            }
+            other => other,
+        }
+        .map_err(|error| self.said(error, from))
+    }
+
+    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+        let ForkId(fork) = *self.files.get(file)?;
+        let length = i64::try_from(length).map_err(|_| crate::Error::Full)?;
+        let request = SetForkParms { fork, bitmap: FileBitmap::EXTENDED_DATA_LENGTH, length };
+        self.call(command::SET_FORK_PARMS, "a fork", |w| request.encode(w)).map(drop)
+    }
+
+    fn space(&mut self) -> Result<Space> {
+        let bitmap = VolumeBitmap::EXTENDED_FREE | VolumeBitmap::EXTENDED_TOTAL;
+        let request = GetVolParms { volume: self.volume, bitmap };
+        let answer = self.call(command::GET_VOL_PARMS, "the volume", |w| request.encode(w))?;
+        let found = Parameters::decode(&mut Reader::new(&answer)).map_err(malformed)?;
+        Ok(Space { total: found.extended_total, free: found.extended_free })
+    }
+
+    fn drop_part(&mut self, path: &str, part: Aspect<'_>) -> Result<bool> {
+        let name = match part {
+            Aspect::Attribute(name) => name,
+            Aspect::Comment => return self.put(path, Aspect::Comment, &Value::Text(String::new())),
+            Aspect::FinderInfo => {
+                return self.put(path, part, &Value::Bytes(FinderInfo::NONE.as_bytes().to_vec()));
+            }
+            Aspect::Fork => return self.cut_fork(path).map(|()| true),
+            _ => return Ok(false),
+        };
+        let place = self.path(path);
+        let request = attribute::Remove {
+            volume: self.volume,
+            directory: ROOT,
+            bitmap: attribute::Bitmap::default(),
+            path: Path::utf8(place.as_bytes()),
+            name: name.as_bytes(),
+        };
+        self.call(command::REMOVE_EXT_ATTR, path, |w| request.encode(w)).map(|_| true)
     }
 
     /// As Macs do it: a file with the target in it becomes a link by its type and creator.
@@ -107,6 +169,27 @@ impl Tree for Afp {
 }
 
 impl Afp {
+    fn move_and_rename(&mut self, from: &str, to: &str) -> std::result::Result<(), AfpError> {
+        let (from, to) = (self.path(from), self.path(to));
+        let (folder, name) = to.rsplit_once('\0').unwrap_or(("", &to));
+        let request = MoveAndRename {
+            from: Place { volume: self.volume, folder: ROOT, path: Path::utf8(from.as_bytes()) },
+            to_folder: ROOT,
+            to_path: Path::utf8(folder.as_bytes()),
+            new_name: Path::utf8(name.as_bytes()),
+        };
+        self.client.call(command::MOVE_AND_RENAME, |w| request.encode(w))?.well().map(drop)
+    }
+
+    fn cut_fork(&mut self, path: &str) -> Result<()> {
+        let file = self.open_fork(path, How::Write)?;
+        let ForkId(fork) = *self.files.get(file)?;
+        let request = SetForkParms { fork, bitmap: FileBitmap::EXTENDED_RESOURCE_LENGTH, length: 0 };
+        let cut = self.call(command::SET_FORK_PARMS, path, |w| request.encode(w)).map(drop);
+        self.close(file)?;
+        cut
+    }
+
     /// The names of a file's extended attributes but those that are other parts of it.
     fn attribute_names(&mut self, path: &str) -> Result<Vec<String>> {
         let place = self.path(path);
@@ -139,6 +222,7 @@ fn entry(
     parameters: &[u8],
 ) -> std::result::Result<std::result::Result<Entry, String>, wire::Malformed> {
     let mut r = Reader::new(parameters);
+    let attributes = if is_folder { 0 } else { r.u16_be()? };
     let modified = r.i32_be()?;
     let (info, name_at, length) = match is_folder {
         true => (FinderInfo::NONE, r.u16_be()?, 0),
@@ -161,9 +245,17 @@ fn entry(
     let modified: Option<Stamp> = (modified != i32::MIN).then(|| (i64::from(modified) + EPOCH, 0));
     Ok(match std::str::from_utf8(name) {
         // A slash in a name of the Finder is a colon in one of Unix.
-        Ok(name) => {
-            Ok(Entry { name: name.replace('/', ":"), kind, length, modified, changed: None, links: 1 })
-        }
+        Ok(name) => Ok(Entry {
+            name: name.replace('/', ":"),
+            kind,
+            length,
+            modified,
+            changed: None,
+            links: 1,
+            is_locked: attributes & WRITE_INHIBIT != 0,
+            mode: None,
+            owner: None,
+        }),
         Err(_) => Err(String::from_utf8_lossy(name).into_owned()),
     })
 }

@@ -17,7 +17,7 @@ use vfs::{Caller, SetAttributes, SetTime, Time};
 use super::{Local, said};
 use crate::metadata::{Aspect, Got, Peer, Value};
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Stamp, Tree};
+use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, last_name};
 use crate::{Error, Result};
 
 /// The folder as the server sees it.
@@ -123,22 +123,29 @@ impl Tree for Local {
                 continue;
             };
             let about = entry.metadata().map_err(|error| said(&error, name))?;
-            let kind = match about.file_type() {
-                kind if kind.is_dir() => Kind::Folder,
-                kind if kind.is_symlink() => Kind::Link,
-                kind if kind.is_file() => Kind::File,
-                _ => Kind::Other,
-            };
-            listing.entries.push(Entry {
-                name: name.to_owned(),
-                kind,
-                length: about.len(),
-                modified: Some((about.mtime(), about.mtime_nsec() as u32)),
-                changed: Some((about.ctime(), about.ctime_nsec() as u32)),
-                links: if about.is_dir() { 1 } else { u32::try_from(about.nlink()).unwrap_or(u32::MAX) },
-            });
+            listing.entries.push(described(name, &about));
         }
         Ok(listing)
+    }
+
+    fn entry(&mut self, path: &str) -> Result<Entry> {
+        let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
+        Ok(described(last_name(path), &about))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        fs::rename(self.at(from), self.at(to)).map_err(|error| said(&error, from))
+    }
+
+    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+        self.files.get(file)?.set_len(length).map_err(|error| said(&error, "a file"))
+    }
+
+    fn space(&mut self) -> Result<Space> {
+        let found =
+            rustix::fs::statvfs(&self.folder).map_err(|error| said(&error.into(), "the file system"))?;
+        let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
+        Ok(Space { total: bytes(found.f_blocks), free: bytes(found.f_bavail) })
     }
 
     fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -200,6 +207,26 @@ impl Tree for Local {
             found.object.set_attributes(&Caller::root(), &times).map_err(|error| failed(&error, path))?;
         }
         Ok(lost)
+    }
+}
+
+fn described(name: &str, about: &fs::Metadata) -> Entry {
+    let kind = match about.file_type() {
+        kind if kind.is_dir() => Kind::Folder,
+        kind if kind.is_symlink() => Kind::Link,
+        kind if kind.is_file() => Kind::File,
+        _ => Kind::Other,
+    };
+    Entry {
+        name: name.to_owned(),
+        kind,
+        length: about.len(),
+        modified: Some((about.mtime(), about.mtime_nsec() as u32)),
+        changed: Some((about.ctime(), about.ctime_nsec() as u32)),
+        links: if about.is_dir() { 1 } else { u32::try_from(about.nlink()).unwrap_or(u32::MAX) },
+        is_locked: false,
+        mode: Some(about.mode() & 0o7777),
+        owner: Some((about.uid(), about.gid())),
     }
 }
 

@@ -16,7 +16,6 @@ pub(super) const BEHIND_HOLE: u64 = 1 << 20;
 /// The rights to write in a mode.
 pub(super) const WRITE_BITS: u32 = 0o222;
 
-const SETATTR: u32 = 2;
 const READLINK: u32 = 5;
 const SYMLINK: u32 = 10;
 const LINK: u32 = 15;
@@ -59,7 +58,7 @@ impl Peer for Nfs {
         }
         let handle = self.handle(path)?;
         let request = setattr::Request { object: Opaque::new(&handle), new_attributes: set, guard: None };
-        let answer = self.rpc.call(NFS, SETATTR, &request)?;
+        let answer = self.rpc.call(NFS, procedure::SETATTR, &request)?;
         ok::<setattr::ResOk, Wcc>(&answer, path)?;
         Ok(true)
     }

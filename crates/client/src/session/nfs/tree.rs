@@ -1,8 +1,8 @@
 //! Trees over NFS version 3: listings with attributes, and `._name` for what Macs keep beside the data.
 
 use ::nfs::wire::v3::readdirplus;
-use ::nfs::wire::v3::types::{Fattr3, FileType, NfsTime, Verifier};
-use ::nfs::wire::v3::{getattr, read};
+use ::nfs::wire::v3::types::{DirOpArgs, Fattr3, FileType, NfsTime, Sattr3, Verifier, Wcc};
+use ::nfs::wire::v3::{fsstat, getattr, read, rename, setattr};
 use ::nfs::wire::xdr::Opaque;
 use vfs::mac::layout::sidecar_owner;
 use vfs::mac::{FinderInfo, plist, sidecar};
@@ -12,7 +12,9 @@ use super::sidecar::{Sidecars as _, path_beside as beside};
 use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Stamp, Tree, Writing, below};
+use crate::tree::{
+    Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, Writing, below, last_name,
+};
 use crate::{Error, Result};
 
 impl Tree for Nfs {
@@ -63,15 +65,38 @@ impl Tree for Nfs {
         Ok(done.data.to_vec())
     }
 
+    fn entry(&mut self, path: &str) -> Result<Entry> {
+        let attributes = self.attributes_of(path)?;
+        Ok(entry(last_name(path), &attributes))
+    }
+
+    /// The `._name` goes with the file: a server that does not know that they are one leaves it behind.
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        self.rename_one(from, to)?;
+        self.folders.clear();
+        match self.rename_one(&beside(from), &beside(to)) {
+            Err(error) if error.ends_session() => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+        let new_attributes = Sattr3 { size: Some(length), ..Sattr3::default() };
+        let object = Opaque::new(&self.files.get(file)?[..]);
+        let request = setattr::Request { object, new_attributes, guard: None };
+        let answer = self.rpc.call(NFS, procedure::SETATTR, &request)?;
+        ok::<setattr::ResOk, Wcc>(&answer, "a file").map(drop)
+    }
+
+    fn space(&mut self) -> Result<Space> {
+        let request = fsstat::Request { root: Opaque::new(&self.root) };
+        let answer = self.rpc.call(NFS, procedure::FSSTAT, &request)?;
+        let found = ok::<fsstat::ResOk, Option<Fattr3>>(&answer, "the export")?;
+        Ok(Space { total: found.total_bytes, free: found.available_bytes })
+    }
+
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
-        let attributes = match path {
-            "" => {
-                let request = getattr::Request { object: Opaque::new(&self.root) };
-                let answer = self.rpc.call(NFS, procedure::GETATTR, &request)?;
-                ok::<getattr::ResOk, ()>(&answer, path)?.attributes
-            }
-            _ => self.attributes(path)?,
-        };
+        let attributes = self.attributes_of(path)?;
         let mut extra = Extra {
             modified: Some(stamp(attributes.mtime)),
             mode: Some(attributes.mode & 0o7777),
@@ -135,6 +160,28 @@ impl Tree for Nfs {
     }
 }
 
+impl Nfs {
+    /// The attributes of what a path names, which may be the export itself.
+    fn attributes_of(&mut self, path: &str) -> Result<Fattr3> {
+        if !path.is_empty() {
+            return self.attributes(path);
+        }
+        let request = getattr::Request { object: Opaque::new(&self.root) };
+        let answer = self.rpc.call(NFS, procedure::GETATTR, &request)?;
+        Ok(ok::<getattr::ResOk, ()>(&answer, path)?.attributes)
+    }
+
+    fn rename_one(&mut self, from: &str, to: &str) -> Result<()> {
+        let ((old, name), (new, new_name)) = (self.place(from)?, self.place(to)?);
+        let request = rename::Request {
+            from: DirOpArgs { dir: Opaque::new(&old), name: Opaque::new(name.as_bytes()) },
+            to: DirOpArgs { dir: Opaque::new(&new), name: Opaque::new(new_name.as_bytes()) },
+        };
+        let answer = self.rpc.call(NFS, procedure::RENAME, &request)?;
+        ok::<rename::ResOk, rename::ResOk>(&answer, from).map(drop)
+    }
+}
+
 fn stamp(time: NfsTime) -> Stamp {
     (time.seconds.into(), time.nanoseconds)
 }
@@ -153,6 +200,9 @@ fn entry(name: &str, attributes: &Fattr3) -> Entry {
         modified: Some(stamp(attributes.mtime)),
         changed: Some(stamp(attributes.ctime)),
         links: attributes.nlink,
+        is_locked: false,
+        mode: Some(attributes.mode & 0o7777),
+        owner: Some((attributes.uid, attributes.gid)),
     }
 }
 

@@ -178,7 +178,7 @@ fn looked(request: &mut create::Request<'_>) {
 }
 
 impl Smb {
-    fn put_stream(&mut self, path: &str, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn put_stream(&mut self, path: &str, name: &str, bytes: &[u8]) -> Result<()> {
         let name = String::from_utf8_lossy(&Map::Sfm.encode(name.as_bytes())).into_owned();
         let change = |request: &mut create::Request<'_>| request.disposition = Disposition::OVERWRITE_IF;
         let key = self.create(&format!("{path}:{name}"), change)?;
@@ -255,7 +255,7 @@ impl Smb {
         self.with(path, open, |smb, file| smb.set(file, FileClass::BASIC, w.as_bytes()))
     }
 
-    fn set(&mut self, file: FileKey, class: FileClass, data: &[u8]) -> Result<()> {
+    pub(super) fn set(&mut self, file: FileKey, class: FileClass, data: &[u8]) -> Result<()> {
         let request = set_info::Request {
             info_type: InfoType::FILE,
             information_class: class.0,

@@ -2,12 +2,13 @@
 
 use ::smb::wire::create::{Disposition, Options};
 use ::smb::wire::fscc::directory::{self, Form};
-use ::smb::wire::fscc::file_info::Basic;
-use ::smb::wire::fscc::{FileAttributes, FileClass, ea, stream};
+use ::smb::wire::fscc::file_info::{AttributeTag, Basic};
+use ::smb::wire::fscc::fs_info::FullSize;
+use ::smb::wire::fscc::{FileAttributes, FileClass, FsClass, ea, stream};
 use ::smb::wire::query_directory::Flags as ListFlags;
 use ::smb::wire::security::AccessMask;
 use ::smb::wire::time::NtTime;
-use ::smb::wire::{Command, Dialect, Status};
+use ::smb::wire::{Command, Dialect, InfoType, Status};
 use vfs::mac::plist;
 use vfs::names::Map;
 use wire::Reader;
@@ -15,7 +16,7 @@ use wire::Reader;
 use super::{CREDIT, Smb, malformed, refused};
 use crate::metadata::{Aspect, COMMENT};
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, Kind, Listing, Stamp, Tree, bytes, stamp, text, told};
+use crate::tree::{Entry, Extra, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told};
 use crate::{Error, Result};
 
 /// IO_REPARSE_TAG_SYMLINK, MS-FSCC 2.1.2.1.
@@ -71,6 +72,77 @@ impl Tree for Smb {
             Status::END_OF_FILE => Ok(Vec::new()),
             status => Err(refused(status, "a read")),
         }
+    }
+
+    fn entry(&mut self, path: &str) -> Result<Entry> {
+        let (file, info) = self.opened(path, as_it_is)?;
+        let attributes = FileAttributes(info.file_attributes);
+        let reparse_tag = match attributes.contains(FileAttributes::REPARSE_POINT) {
+            true => self.query(file, FileClass::ATTRIBUTE_TAG, &[]).and_then(|bytes| {
+                Ok(AttributeTag::decode(&mut Reader::new(&bytes)).map_err(malformed)?.reparse_tag)
+            }),
+            false => Ok(0),
+        };
+        self.close_key(file)?;
+        let name = Map::Sfm.decode(last_name(path).as_bytes());
+        Ok(Entry {
+            name: String::from_utf8_lossy(&name).into_owned(),
+            kind: kind(attributes, reparse_tag?),
+            length: info.end_of_file,
+            modified: date(NtTime(info.last_write_time)),
+            changed: date(NtTime(info.change_time)),
+            links: 1,
+            is_locked: attributes.contains(FileAttributes::READONLY),
+            mode: None,
+            owner: None,
+        })
+    }
+
+    /// FileRenameInformation, MS-FSCC 2.4.42.2: the whole path from the share's root on.
+    fn rename(&mut self, from: &str, to: &str) -> Result<()> {
+        let name: Vec<u16> = format!("{}{}", self.base, to.replace('/', "\\")).encode_utf16().collect();
+        let mut w = wire::Writer::new();
+        w.u64_le(1); // it replaces
+        w.zeros(8); // no other root
+        w.u32_le(2 * name.len() as u32);
+        name.iter().for_each(|unit| w.u16_le(*unit));
+        let change = |request: &mut ::smb::wire::create::Request<'_>| {
+            as_it_is(request);
+            request.desired_access = (AccessMask::DELETE | AccessMask::READ_ATTRIBUTES).0;
+        };
+        self.with(from, change, |smb, file| smb.set(file, FileClass::RENAME, w.as_bytes()))
+    }
+
+    fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
+        let key = *self.files.get(file)?;
+        self.set(key, FileClass::END_OF_FILE, &length.to_le_bytes())
+    }
+
+    fn space(&mut self) -> Result<Space> {
+        let found = self.with("", as_it_is, |smb, file| {
+            smb.query_any(file, (InfoType::FILE_SYSTEM, FsClass::FULL_SIZE.0), &[])
+        })?;
+        let found = FullSize::decode(&mut Reader::new(&found)).map_err(malformed)?;
+        let unit = u64::from(found.sectors_per_unit) * u64::from(found.bytes_per_sector);
+        Ok(Space {
+            total: found.total_units.saturating_mul(unit),
+            free: found.caller_available_units.saturating_mul(unit),
+        })
+    }
+
+    /// A stream is a file of its own; an attribute without a value is none.
+    fn drop_part(&mut self, path: &str, part: Aspect<'_>) -> Result<bool> {
+        let name = match part {
+            Aspect::Attribute(name) => name,
+            Aspect::FinderInfo => "AFP_AfpInfo",
+            // Servers ignore the removal of this stream, as macOS does.
+            Aspect::Fork => return self.put_stream(path, "AFP_Resource", &[]).map(|()| true),
+            Aspect::Comment => COMMENT,
+            Aspect::Ea(name) => return self.set_attribute(path, name, &[]).map(|()| true),
+            _ => return Ok(false),
+        };
+        let name = String::from_utf8_lossy(&Map::Sfm.encode(name.as_bytes())).into_owned();
+        self.remove(&format!("{path}:{name}")).map(|()| true)
     }
 
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
@@ -164,21 +236,32 @@ fn date(time: NtTime) -> Option<Stamp> {
     (time.0 != 0).then(|| ((time.0 / 10_000_000) as i64 - EPOCH, (time.0 % 10_000_000) as u32 * 100))
 }
 
-fn entry(name: String, facts: &directory::Facts) -> Entry {
-    let is = |bit| facts.attributes.contains(bit);
-    let kind = match facts.reparse_tag {
+/// Opens a file, a folder or a link, to look at it.
+fn as_it_is(request: &mut ::smb::wire::create::Request<'_>) {
+    (request.disposition, request.options) = (Disposition::OPEN, Options::OPEN_REPARSE_POINT);
+    request.desired_access = AccessMask::READ_ATTRIBUTES.0;
+}
+
+fn kind(attributes: FileAttributes, reparse_tag: u32) -> Kind {
+    match reparse_tag {
         SYMLINK => Kind::Link,
-        _ if is(FileAttributes::REPARSE_POINT) => Kind::Other,
-        _ if is(FileAttributes::DIRECTORY) => Kind::Folder,
+        _ if attributes.contains(FileAttributes::REPARSE_POINT) => Kind::Other,
+        _ if attributes.contains(FileAttributes::DIRECTORY) => Kind::Folder,
         _ => Kind::File,
-    };
+    }
+}
+
+fn entry(name: String, facts: &directory::Facts) -> Entry {
     Entry {
         name,
-        kind,
+        kind: kind(facts.attributes, facts.reparse_tag),
         length: facts.end_of_file,
         modified: date(facts.last_write_time),
         changed: date(facts.change_time),
         links: 1,
+        is_locked: facts.attributes.contains(FileAttributes::READONLY),
+        mode: None,
+        owner: None,
     }
 }
 

@@ -1,0 +1,48 @@
+//! `fourfold mount`: a tree of any server as a folder of this machine.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::mount::{Mounted, Options};
+use anyhow::Context as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::cli::Mount;
+use crate::migrate::target;
+use crate::out;
+
+pub(crate) fn run(asked: &Mount) -> anyhow::Result<ExitCode> {
+    let options = Options {
+        timeout: Duration::from_secs(asked.login.timeout),
+        sessions: asked.sessions.into(),
+        read_only: asked.read_only,
+        all_users: asked.all_users,
+    };
+    let mut mounted = Mounted::new(target(&asked.url, &asked.login, false)?, &asked.folder, &options)?;
+    let mut unmounter = mounted.unmounter();
+    let signals = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let (mut interrupt, mut terminate) = {
+        let _entered = signals.enter();
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    signals.spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        let done = tokio::task::spawn_blocking(move || unmounter.unmount()).await;
+        if let Ok(Err(error)) = done {
+            out::error_line(format_args!(
+                "it cannot be unmounted: {error}. End the programs that use it, then `umount`"
+            ));
+        }
+    });
+    out::line(format_args!(
+        "{} is mounted; Ctrl-C or `umount {}` ends it",
+        asked.folder.display(),
+        asked.folder.display()
+    ))?;
+    mounted.run().with_context(|| format!("the mount on {} failed", asked.folder.display()))?;
+    signals.shutdown_background();
+    Ok(ExitCode::SUCCESS)
+}

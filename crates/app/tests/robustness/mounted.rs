@@ -1,0 +1,275 @@
+//! `fourfold mount`: the kernel and the host's programs work in a tree that comes over SMB, AFP or NFS; what they did is looked at in
+//! the folder that is served, and over another protocol.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
+
+use crate::server::{Server, USER, folder};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A mounted folder, which is unmounted when dropped.
+struct Mounted {
+    program: Child,
+    at: PathBuf,
+}
+
+impl Mounted {
+    fn new(url: &str, at: &Path) -> Self {
+        fs::create_dir_all(at).unwrap();
+        let mut program = Command::new(env!("CARGO_BIN_EXE_fourfold"))
+            .args(["mount", url, at.to_str().unwrap(), "--timeout", "10"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        BufReader::new(program.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        assert!(said.contains("is mounted"), "{url}: {said:?}, {:?}", program.try_wait());
+        Self { program, at: at.to_owned() }
+    }
+
+    /// SIGTERM; returns the exit code.
+    fn end(mut self) -> Option<i32> {
+        let pid = rustix::process::Pid::from_child(&self.program);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Option<i32> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if let Some(status) = self.program.try_wait().unwrap() {
+                return status.code();
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        panic!("the mount did not end");
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.at).stderr(Stdio::null()).status();
+        let _ = self.program.kill();
+        let _ = self.program.wait();
+    }
+}
+
+fn can_mount() -> bool {
+    let can = rustix::process::geteuid().is_root() && Path::new("/dev/fuse").exists();
+    if !can {
+        eprintln!("skipped: needs root and /dev/fuse");
+    }
+    can
+}
+
+fn urls(server: &Server) -> [(&'static str, String); 3] {
+    let (user, password) = USER;
+    let (smb, afp, nfs) = (server.smb_port, server.afp_port, server.port);
+    [
+        ("smb", format!("smb://{user}:{password}@127.0.0.1:{smb}/share")),
+        ("afp", format!("afp://{user}:{password}@127.0.0.1:{afp}/share?login=cleartext")),
+        ("nfs", format!("nfs://127.0.0.1:{nfs}/share?mountport={nfs}&uid=1000")),
+    ]
+}
+
+fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+    let mut value = vec![0; 64 << 10];
+    match getxattr(path, name, &mut value[..]) {
+        Ok(length) => Some(value[..length].to_vec()),
+        Err(rustix::io::Errno::NODATA) => None,
+        Err(error) => panic!("{}: {name}: {error}", path.display()),
+    }
+}
+
+fn attributes(path: &Path) -> Vec<String> {
+    let mut names = vec![0; 64 << 10];
+    let length = listxattr(path, &mut names[..]).unwrap();
+    let names = String::from_utf8(names[..length].to_vec()).unwrap();
+    let mut names: Vec<String> =
+        names.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+fn run(program: &str, words: &[&str]) {
+    let output = Command::new(program).args(words).output().unwrap();
+    assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Data, names, folders, links and dates.
+fn works_as_a_file_system(at: &Path, served: &Path) {
+    let data: Vec<u8> = (0..3_000_001_u32).map(|at| (at * 7 / 3) as u8).collect();
+    fs::write(at.join("film"), &data).unwrap();
+    assert!(fs::read(served.join("film")).unwrap() == data, "what is written arrives");
+    assert!(fs::read(at.join("film")).unwrap() == data, "and is read");
+    let file = OpenOptions::new().read(true).write(true).open(at.join("film")).unwrap();
+    file.write_all_at(b"changed", 1_000_000).unwrap();
+    file.set_len(2_000_000).unwrap();
+    file.sync_all().unwrap();
+    let now = fs::read(served.join("film")).unwrap();
+    assert_eq!((now.len(), &now[1_000_000..1_000_007]), (2_000_000, &b"changed"[..]));
+    drop(file);
+    let mut appended = OpenOptions::new().append(true).open(at.join("film")).unwrap();
+    appended.write_all(b"end").unwrap();
+    drop(appended);
+    assert!(fs::read(served.join("film")).unwrap().ends_with(b"end"));
+
+    fs::create_dir(at.join("folder")).unwrap();
+    assert_eq!(fs::create_dir(at.join("folder")).unwrap_err().kind(), std::io::ErrorKind::AlreadyExists);
+    fs::write(at.join("folder/a: \"b\"?"), b"a name that Windows forbids").unwrap();
+    assert!(
+        served.join("folder/a: \"b\"?").exists(),
+        "{:?}",
+        fs::read_dir(served.join("folder")).unwrap().collect::<Vec<_>>()
+    );
+    assert_eq!(fs::remove_dir(at.join("folder")).unwrap_err().kind(), std::io::ErrorKind::DirectoryNotEmpty);
+    fs::rename(at.join("folder"), at.join("other")).unwrap();
+    assert_eq!(fs::read(at.join("other/a: \"b\"?")).unwrap(), b"a name that Windows forbids");
+    fs::remove_file(at.join("other/a: \"b\"?")).unwrap();
+    fs::remove_dir(at.join("other")).unwrap();
+    assert!(!served.join("other").exists());
+
+    fs::write(at.join("old"), b"old").unwrap();
+    fs::write(at.join("new"), b"new").unwrap();
+    let mut open = File::open(at.join("old")).unwrap();
+    fs::rename(at.join("new"), at.join("old")).unwrap();
+    assert_eq!(fs::read(served.join("old")).unwrap(), b"new", "a rename replaces");
+    let mut still = String::new();
+    open.read_to_string(&mut still).unwrap();
+    assert_eq!(still, "old", "what was replaced is read as long as it is open");
+    drop(open);
+    let mut open = OpenOptions::new().read(true).write(true).open(at.join("old")).unwrap();
+    fs::remove_file(at.join("old")).unwrap();
+    open.seek(SeekFrom::Start(0)).unwrap();
+    open.write_all(b"NEW").unwrap();
+    drop(open);
+
+    std::os::unix::fs::symlink("film", at.join("link")).unwrap();
+    assert_eq!(fs::read_link(at.join("link")).unwrap(), Path::new("film"));
+    assert!(fs::read(at.join("link")).unwrap().ends_with(b"end"));
+    let date = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    File::options().write(true).open(at.join("film")).unwrap().set_modified(date).unwrap();
+    assert_eq!(fs::metadata(served.join("film")).unwrap().mtime(), 1_000_000_000);
+    assert_eq!(fs::metadata(at.join("film")).unwrap().mtime(), 1_000_000_000);
+    fs::set_permissions(at.join("film"), fs::Permissions::from_mode(0o444)).unwrap();
+    assert_eq!(fs::metadata(at.join("film")).unwrap().mode() & 0o222, 0, "nobody may write");
+    fs::set_permissions(at.join("film"), fs::Permissions::from_mode(0o644)).unwrap();
+    fs::write(at.join("locked"), b"").unwrap();
+    fs::set_permissions(at.join("locked"), fs::Permissions::from_mode(0o444)).unwrap();
+    fs::remove_file(at.join("locked")).unwrap();
+    let space = rustix::fs::statvfs(at).unwrap();
+    assert!(space.f_blocks > 0 && space.f_bavail > 0, "df shows free space");
+    let left: Vec<_> = fs::read_dir(at).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "nothing hidden is left: {left:?}");
+}
+
+/// Names of macOS for what files are besides their data.
+fn keeps_what_macs_keep(at: &Path) {
+    let path = at.join("letter");
+    fs::write(&path, b"Dear Grace").unwrap();
+    assert_eq!(attributes(&path), [""; 0]);
+    let (info, fork) = ([&b"TEXTttxt"[..], &[0; 24]].concat(), vec![5; 60_000]);
+    setxattr(&path, "user.com.apple.FinderInfo", &info, XattrFlags::empty()).unwrap();
+    setxattr(&path, "user.com.apple.ResourceFork", &fork, XattrFlags::empty()).unwrap();
+    setxattr(&path, "user.com.example.note", b"a note", XattrFlags::CREATE).unwrap();
+    let again = setxattr(&path, "user.com.example.note", b"b", XattrFlags::CREATE);
+    assert_eq!(again, Err(rustix::io::Errno::EXIST));
+    let short = setxattr(&path, "user.com.apple.FinderInfo", b"short", XattrFlags::empty());
+    assert_eq!(short, Err(rustix::io::Errno::INVAL), "Finder info has 32 bytes");
+    let system = setxattr(&path, "trusted.a", b"b", XattrFlags::empty());
+    assert_eq!(system, Err(rustix::io::Errno::OPNOTSUPP));
+    let names = ["user.com.apple.FinderInfo", "user.com.apple.ResourceFork", "user.com.example.note"];
+    assert_eq!(attributes(&path), names);
+    assert_eq!(attribute(&path, names[0]).unwrap(), info);
+    assert!(attribute(&path, names[1]).unwrap() == fork);
+    assert_eq!(attribute(&path, names[2]).unwrap(), b"a note");
+    assert_eq!(attribute(&path, "user.missing"), None);
+
+    let copy = at.join("copy");
+    run("cp", &["-a", path.to_str().unwrap(), copy.to_str().unwrap()]);
+    assert_eq!(attributes(&copy), names, "cp -a carries them");
+    assert!(attribute(&copy, names[1]).unwrap() == fork);
+    removexattr(&copy, names[2]).unwrap();
+    removexattr(&copy, names[1]).unwrap();
+    assert_eq!(attributes(&copy), [names[0]]);
+    assert_eq!(removexattr(&copy, names[2]), Err(rustix::io::Errno::NODATA));
+    fs::remove_file(copy).unwrap();
+}
+
+#[test]
+fn programs_work_in_a_mounted_tree() {
+    if !can_mount() {
+        return;
+    }
+    let (top, share) = folder();
+    let server = Server::start_with_afp(top.path(), &share);
+    let urls = urls(&server);
+    for (protocol, url) in &urls {
+        eprintln!("over {protocol}");
+        let (at, other) = (top.path().join(protocol), top.path().join("other"));
+        let mounted = Mounted::new(url, &at);
+        works_as_a_file_system(&at, &share);
+        keeps_what_macs_keep(&at);
+        // Another protocol sees the same.
+        let (_, second) = urls.iter().find(|(name, _)| name != protocol).unwrap();
+        let through = Mounted::new(second, &other);
+        assert_eq!(attributes(&at.join("letter")), attributes(&other.join("letter")));
+        assert_eq!(attribute(&other.join("letter"), "user.com.example.note").unwrap(), b"a note");
+        drop(through);
+        assert_eq!(mounted.end(), Some(0), "SIGTERM unmounts");
+        assert_eq!(fs::read_dir(&at).unwrap().count(), 0);
+        for name in ["film", "link", "letter"] {
+            fs::remove_file(share.join(name)).unwrap();
+        }
+        let _ = fs::remove_file(share.join("._letter"));
+    }
+}
+
+#[test]
+fn a_mount_outlives_its_server() {
+    if !can_mount() {
+        return;
+    }
+    let (top, share) = folder();
+    let server = Server::start_with_smb(top.path(), &share);
+    let (port, (user, password)) = (server.smb_port, USER);
+    let at = top.path().join("mounted");
+    let mut mounted = Mounted::new(&format!("smb://{user}:{password}@127.0.0.1:{port}/share"), &at);
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(at.join("file")).unwrap();
+    file.write_all_at(b"before", 0).unwrap();
+    server.kill();
+    assert!(fs::read_dir(&at).is_err(), "an error, and no hang");
+    let _server = Server::start_with_smb_on(top.path(), &share, port);
+    let end = Instant::now() + PATIENCE;
+    while fs::read_dir(&at).is_err() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    file.write_all_at(b"after!", 6).unwrap();
+    let mut all = [0; 12];
+    file.read_exact_at(&mut all, 0).unwrap();
+    assert_eq!(&all, b"beforeafter!", "the open file goes on");
+    drop(file);
+    run("umount", &[at.to_str().unwrap()]);
+    assert_eq!(mounted.wait(), Some(0), "umount ends it");
+}
+
+#[test]
+fn what_cannot_be_mounted_is_refused_with_a_reason() {
+    let top = tempfile::tempdir().unwrap();
+    let at = top.path().to_str().unwrap();
+    for (url, reason) in
+        [("/tmp", "only smb, afp and nfs URLs"), ("smb://ada:secret@127.0.0.1:1/share", "cannot be reached")]
+    {
+        let output = Command::new(env!("CARGO_BIN_EXE_fourfold")).args(["mount", url, at]).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(reason), "{said}");
+    }
+}
