@@ -23,8 +23,13 @@ const INTERRUPTED: i32 = 128 + 2;
 /// Measures, compares, or lists.
 pub(crate) fn run(arguments: &Bench) -> anyhow::Result<ExitCode> {
     match &arguments.command {
-        Some(BenchCommand::Compare { before, after }) => {
-            out::print(bench::compare::compare(&read(before)?, &read(after)?)?)?;
+        Some(BenchCommand::Compare { before, after, json }) => {
+            let compared = bench::compare::compare(&read(before)?, &read(after)?)?;
+            if *json {
+                out::json(&compared)?
+            } else {
+                out::lines(compared.lines())?
+            }
             return Ok(ExitCode::SUCCESS);
         }
         Some(BenchCommand::Report { data, html }) => return again(data, html.as_deref()),

@@ -1,9 +1,11 @@
 //! `fourfold check`: checks the settings.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use admin::settings::find_file;
-use admin::{Arguments, Settings};
+use admin::settings::{Place, Severity, find_file};
+use admin::{Arguments, Diagnostic, Settings};
+use serde::Serialize;
 
 use crate::cli::Check;
 use crate::{accounts, exit, here, out, who};
@@ -19,6 +21,10 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let arguments = Arguments { may_make_folders: true, ..arguments };
     let (settings, explained) = match Settings::load_explained(&arguments) {
         Ok(loaded) => loaded,
+        Err(diagnostics) if check.json => {
+            out::json(&Checked::refused(&diagnostics))?;
+            return Ok(ExitCode::from(exit::REFUSED));
+        }
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     let unknown = accounts::unknown(&settings.server.state, &settings);
@@ -28,13 +34,71 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         out::print(explained.text)?;
         return Ok(ExitCode::SUCCESS);
     }
-    out::lines(notes)?;
     let shares = settings.shares.len() + settings.absent.len();
+    if check.json {
+        let diagnostics = notes.map(Noted::of).collect();
+        let accounts = accounts_of(&settings);
+        out::json(&Checked { accepted: true, file, shares, diagnostics, accounts })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    out::lines(notes)?;
     let (what, plural) =
         (file.map_or("the command line".into(), |file| file.display().to_string()), plural(shares));
     out::line(format_args!("{what}: accepted, {shares} share{plural}"))?;
     out::lines(accounts_of(&settings))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `--json` prints. Scripts read it: fields may be added, never renamed or removed.
+#[derive(Serialize)]
+struct Checked {
+    accepted: bool,
+    /// The settings file, if there is one.
+    file: Option<PathBuf>,
+    shares: usize,
+    diagnostics: Vec<Noted>,
+    /// A line for each account.
+    accounts: Vec<String>,
+}
+
+/// An error or a note.
+#[derive(Serialize)]
+struct Noted {
+    severity: &'static str,
+    /// In words.
+    place: String,
+    /// In a settings file, counted from 1.
+    line: Option<usize>,
+    column: Option<usize>,
+    what: String,
+    instead: String,
+}
+
+impl Checked {
+    fn refused(diagnostics: &[Diagnostic]) -> Self {
+        let diagnostics: Vec<Noted> = diagnostics.iter().map(Noted::of).collect();
+        Self { accepted: false, file: None, shares: 0, diagnostics, accounts: Vec::new() }
+    }
+}
+
+impl Noted {
+    fn of(diagnostic: &Diagnostic) -> Self {
+        let (line, column) = match diagnostic.place {
+            Place::File { line, column, .. } => (Some(line), Some(column)),
+            _ => (None, None),
+        };
+        Self {
+            severity: match diagnostic.severity {
+                Severity::Error => "error",
+                Severity::Note => "note",
+            },
+            place: diagnostic.place.to_string(),
+            line,
+            column,
+            what: diagnostic.what.clone(),
+            instead: diagnostic.instead.clone(),
+        }
+    }
 }
 
 fn plural(many: usize) -> &'static str {

@@ -12,7 +12,7 @@ use crate::{exit, here, out};
 /// Makes, lists, mounts and destroys pools.
 pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
     let (Pool::Create { place, .. }
-    | Pool::List { place }
+    | Pool::List { place, .. }
     | Pool::Mount { place }
     | Pool::Destroy { place, .. }) = command;
     match command {
@@ -23,8 +23,12 @@ pub(crate) fn run(command: &Pool) -> anyhow::Result<ExitCode> {
             let pool = pools.create(file, bytes, folder)?;
             out::line(format_args!("{} ({})", pool.folder.display(), format_size(bytes)))?;
         }
-        Pool::List { .. } => {
+        Pool::List { json, .. } => {
             let Some(pools) = pools(place, false)? else { return Ok(ExitCode::from(exit::REFUSED)) };
+            if *json {
+                out::json(&pools.list()?)?;
+                return Ok(ExitCode::SUCCESS);
+            }
             let headings = ["FILE", "FOLDER", "MOUNTED"].map(str::to_owned);
             let rows = pools.list()?.into_iter().map(|pool| {
                 let mounted = if pool.is_mounted { "yes" } else { "no" };

@@ -70,6 +70,17 @@ fn check_says_every_error_and_ends_with_2() {
          x.toml:3:1: error: [[share]] has no `path`; add `path = \"/srv/share\"`\n\
          fourfold: the settings are refused: 2 errors\n"
     );
+    let output = run(folder.path(), &["check", "--config", "x.toml", "--json"], "");
+    let checked: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!((output.status.code(), &checked["accepted"]), (Some(2), &false.into()), "{checked}");
+    assert_eq!(
+        checked["diagnostics"][0],
+        serde_json::json!({
+            "severity": "error", "place": "x.toml:2:1", "line": 2, "column": 1,
+            "what": "[server] has no setting `nfs-prot`", "instead": "write `nfs-port`"
+        })
+    );
+    assert_eq!(checked["diagnostics"].as_array().map(Vec::len), Some(2));
 }
 
 #[test]
@@ -82,6 +93,11 @@ fn check_accepts_good_settings_with_0() {
         (output.status.code(), out(&output).as_str()),
         (Some(0), "fourfold.toml: accepted, 1 share\n")
     );
+    let output = run(folder.path(), &["check", "--json"], "");
+    let checked: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!((&checked["accepted"], &checked["shares"]), (&true.into(), &1.into()), "{checked}");
+    assert!(checked["file"].as_str().is_some_and(|file| file.ends_with("fourfold.toml")), "{checked}");
 }
 
 #[test]

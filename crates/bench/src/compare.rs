@@ -1,6 +1,6 @@
 //! Two measurements side by side, with the significance of their difference.
 
-use std::fmt::Write;
+use serde::Serialize;
 
 use crate::report::Report;
 use crate::stats::welch;
@@ -9,11 +9,49 @@ use crate::{Error, Result};
 /// The probability below which a difference counts.
 const SIGNIFICANT: f64 = 0.05;
 
+/// Two measurements side by side. Scripts read it: fields may be added, never renamed or removed.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// What both have measured.
+    pub rows: Vec<Compared>,
+    /// Measurements that only one of them has.
+    pub missing: usize,
+}
+
+/// A measurement that both have.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Compared {
+    /// The protocol.
+    pub protocol: String,
+    /// The workload, and how it was executed.
+    pub measurement: String,
+    /// The median of the second, divided by that of the first.
+    pub factor: f64,
+    /// The probability of such a difference by chance; `None`: too few repeats to tell.
+    pub p: Option<f64>,
+    /// What that means.
+    pub judged: Judged,
+}
+
+/// Whether the second is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Judged {
+    /// It is faster.
+    Faster,
+    /// It is slower.
+    Slower,
+    /// The difference is one that chance makes.
+    Same,
+    /// There are too few repeats to tell.
+    Unknown,
+}
+
 /// Compares two reports.
 ///
 /// # Errors
 /// They have no measurement in common, or measured the same with other sizes.
-pub fn compare(a: &Report, b: &Report) -> Result<String> {
+pub fn compare(a: &Report, b: &Report) -> Result<Comparison> {
     let refuse = |what: String| Err(Error::Other(format!("these cannot be compared: {what}")));
     if let (Some(a), Some(b)) = (&a.start, &b.start) {
         if a.scale.total_cmp(&b.scale).is_ne() {
@@ -23,36 +61,52 @@ pub fn compare(a: &Report, b: &Report) -> Result<String> {
             return refuse(format!("their depths differ, {} and {}", a.depth, b.depth));
         }
     }
-    let mut out = String::new();
-    let mut count = 0;
+    let mut rows = Vec::new();
     for before in &a.rows {
         let is_same =
             |row: &&crate::report::Row| row.cell == before.cell && row.run.protocol == before.run.protocol;
         let Some(after) = b.rows.iter().find(is_same) else { continue };
-        count += 1;
         let factor = after.summary.median / before.summary.median.max(1e-9);
-        let judged = match welch(&before.rates, &after.rates) {
-            None => "too few repeats to tell".to_owned(),
-            Some(p) if p >= SIGNIFICANT => format!("no significant difference (p = {p:.3})"),
-            Some(p) if factor > 1.0 => format!("faster (p = {p:.3})"),
-            Some(p) => format!("slower (p = {p:.3})"),
+        let p = welch(&before.rates, &after.rates);
+        let judged = match p {
+            None => Judged::Unknown,
+            Some(p) if p >= SIGNIFICANT => Judged::Same,
+            Some(_) if factor > 1.0 => Judged::Faster,
+            Some(_) => Judged::Slower,
         };
-        let name = format!("{}, {}", before.run.protocol, before.cell);
-        // Writing to a string does not fail.
-        let _ = writeln!(out, "{name:<44} {factor:>6.2} x  {judged}");
+        let (protocol, measurement) = (before.run.protocol.to_string(), before.cell.clone());
+        rows.push(Compared { protocol, measurement, factor, p, judged });
     }
-    if count == 0 {
+    if rows.is_empty() {
         let names = |report: &Report| {
             let names: Vec<&str> = report.rows.iter().map(|row| row.cell.as_str()).collect();
             names.join("; ")
         };
         return refuse(format!("one measured {}, the other {}", names(a), names(b)));
     }
-    let missing = a.rows.len() + b.rows.len() - 2 * count;
-    if missing > 0 {
-        let _ = writeln!(out, "{missing} measurements are in one of the two only");
+    let missing = a.rows.len() + b.rows.len() - 2 * rows.len();
+    Ok(Comparison { rows, missing })
+}
+
+impl Comparison {
+    /// A line for each measurement.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let line = |row: &Compared| {
+            let judged = match row.judged {
+                Judged::Unknown => "too few repeats to tell",
+                Judged::Same => "no significant difference",
+                Judged::Faster => "faster",
+                Judged::Slower => "slower",
+            };
+            let chance = row.p.map(|p| format!(" (p = {p:.3})")).unwrap_or_default();
+            let name = format!("{}, {}", row.protocol, row.measurement);
+            format!("{name:<44} {:>6.2} x  {judged}{chance}", row.factor)
+        };
+        let missing =
+            (self.missing > 0).then(|| format!("{} measurements are in one of the two only", self.missing));
+        self.rows.iter().map(line).chain(missing).collect()
     }
-    Ok(out)
 }
 
 #[cfg(test)]
@@ -71,12 +125,18 @@ mod tests {
     #[test]
     fn a_difference_counts_if_it_is_larger_than_the_spread() {
         let a = report("seq-read", &[100e6, 101e6, 99e6]);
-        let faster = compare(&a, &report("seq-read", &[200e6, 201e6, 199e6])).unwrap();
-        assert!(faster.contains("2.00 x  faster (p = 0.000)"), "{faster}");
-        let same = compare(&a, &report("seq-read", &[90e6, 115e6, 101e6])).unwrap();
-        assert!(same.contains("no significant difference"), "{same}");
-        let single = compare(&a, &report("seq-read", &[500e6])).unwrap();
-        assert!(single.contains("too few repeats"), "{single}");
+        let with = |rates: &[f64]| {
+            let compared = compare(&a, &report("seq-read", rates)).unwrap();
+            (compared.rows[0].judged, compared.lines().join("\n"))
+        };
+        let (judged, line) = with(&[200e6, 201e6, 199e6]);
+        assert!(judged == Judged::Faster && line.contains("2.00 x  faster (p = 0.000)"), "{line}");
+        let (judged, line) = with(&[50e6, 51e6, 49e6]);
+        assert!(judged == Judged::Slower && line.contains("0.50 x  slower (p = 0.000)"), "{line}");
+        let (judged, line) = with(&[90e6, 115e6, 101e6]);
+        assert!(judged == Judged::Same && line.contains("no significant difference"), "{line}");
+        let (judged, line) = with(&[500e6]);
+        assert!(judged == Judged::Unknown && line.ends_with("too few repeats to tell"), "{line}");
     }
 
     #[test]

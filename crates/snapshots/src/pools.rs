@@ -33,8 +33,8 @@ pub struct Pools {
     state: PathBuf,
 }
 
-/// One pool.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// One pool. Scripts read it: fields may be added, never renamed or removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pool {
     /// The image file.
     pub image: PathBuf,

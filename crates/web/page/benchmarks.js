@@ -45,11 +45,8 @@ function form(context, shares, watch) {
     h("label", { for: "bench-user" }, "Account (SMB, AFP)"), user,
     h("label", { for: "bench-password" }, "Password"), password,
     h("label", { for: "bench-workloads" }, "Workloads"), workloads,
-    h("label", { for: "bench-repeats" }, "Repeats"), repeats,
-    h("label", { for: "bench-clients" }, "Clients"), clients,
-    h("span", {}), curve,
-    h("label", { for: "bench-seconds" }, "Seconds of a repeat, at most"), seconds,
-    h("label", { for: "bench-scale" }, "Factor for sizes"), scale),
+    h("div", { class: "numbers" }, [["Repeats", repeats], ["Clients", clients], ["Seconds each", seconds], ["Factor for sizes", scale]].map(([text, field]) => h("div", {}, h("label", { for: field.id }, text), field))),
+    curve),
   h("datalist", { id: "bench-names" }, WORKLOADS.map((name) => h("option", { value: name }))),
   h("p", { class: "muted small" }, "The clients run on the server itself, in a process of their own. They work in a new folder of the share and remove it. Other clients are slower meanwhile. The password is not kept."),
   h("div", { class: "row end" }, h("button", { type: "submit", class: "primary" }, "Measure")));

@@ -68,13 +68,28 @@ function slider(context, name, cache, load) {
   };
 }
 
+// The caches that a file server of 1993 had a person set, and what they are here.
+function classic(now) {
+  const directory = now.caches.find((cache) => cache.name === "directory");
+  const index = now.caches.find((cache) => cache.name === "index");
+  const { host } = now;
+  const inMemory = host.sampled_cached !== null && host.sampled_bytes > 0 ? ` Of the open files' data, ${percent(host.sampled_cached / host.sampled_bytes)} are in it.` : "";
+  const row = (name, text) => [h("dt", {}, name), h("dd", {}, text)];
+  return h("dl", {},
+    row("File buffers", `The host's page cache: ${bytes(host.page_cache)} now. It grows into all memory that programs leave.${inMemory}`),
+    row("Directory cache", directory ? `The cache directory: ${count(directory.entries)} entries, ${percent(directory.hit_ratio)} of the look-ups are hits.` : "–"),
+    row("Icon cache", `Icons are files in the page cache, and rows of the index${index ? `, of which ${bytes(index.bytes)} are in memory` : ""}.`));
+}
+
 export default {
   title: "Caches",
   async show(main, context) {
     const summary = h("div", { class: "tiles" });
     const list = h("div", { class: "cards" });
+    const before = h("div", {});
     const cards = new Map();
-    main.append(heading("Caches"), summary, list);
+    main.append(heading("Caches"), summary, list,
+      h("section", { class: "card", id: "classic" }, h("h2", {}, "The three caches of 1993"), h("p", { class: "muted" }, "What AppleShare asked its administrator to divide memory between, and what became of it."), before));
     const tile = (name, value, more) => h("div", { class: "tile card" }, h("span", { class: "muted" }, name), h("b", {}, value), h("span", { class: "muted more" }, more));
 
     function card(cache) {
@@ -95,6 +110,7 @@ export default {
         tile("Data in transit", bytes(now.transfers), `of ${bytes(now.transfers_limit)}`),
         tile("Memory of the host", bytes(host.available), `available of ${bytes(host.usable)}`),
         tile("Reductions", count(now.gave_way), now.part < 1 ? `limits are at ${percent(now.part)} now` : "times, because memory was short"));
+      replace(before, classic(now));
       const byUse = [...now.caches].sort((one, other) => one.fixed - other.fixed || other.wanted * (other.unit === "bytes") - one.wanted * (one.unit === "bytes"));
       for (const cache of byUse) {
         if (!cards.has(cache.name)) cards.set(cache.name, card(cache));

@@ -111,6 +111,9 @@ Exit codes: 0 compared, 1 they measured different things")]
         before: PathBuf,
         /// Raw data of the second
         after: PathBuf,
+        /// One JSON object, for scripts
+        #[arg(long)]
+        json: bool,
     },
     /// Answer raw TCP on a server's machine, so that a measurement knows what the link carries
     #[command(

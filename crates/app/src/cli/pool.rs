@@ -33,9 +33,13 @@ Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
     /// List the pools
     #[command(after_help = "Examples:
   fourfold pool list
+  fourfold pool list --json
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
     List {
+        /// One JSON array, for scripts
+        #[arg(long)]
+        json: bool,
         #[command(flatten)]
         place: Where,
     },

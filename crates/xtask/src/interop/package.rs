@@ -2,6 +2,7 @@
 //! and purged in a copy of this machine's file system that nothing is written back from (overlayfs); the image and the
 //! tarball are unpacked and run.
 
+mod alone;
 mod installed;
 
 use std::fs;
@@ -12,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
 use super::outcome::Outcomes;
-use crate::package::{MAINTAINER, Parts};
+use crate::package::{self, MAINTAINER, Parts};
 use crate::{isolate, process, server};
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -20,6 +21,8 @@ const LIMIT: Duration = Duration::from_secs(60);
 const NEXT: &str = "9.0.0-1";
 /// `systemd-analyze security` gives a service without any restriction 96 of 100, and 100 is the worst.
 const MOST_EXPOSED: &str = "45";
+
+const ALONE: &str = "tarball: the static program serves where nothing else is";
 
 /// All packages of the program under test.
 pub fn run(outcomes: &mut Outcomes) -> Result<()> {
@@ -29,10 +32,13 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     }
     let place = process::fresh_folder("interop-package")?;
     let parts = Parts::of(&server::binary(), &place)?;
+    println!("{}", parts.about());
     let (deb, next) = (parts.deb(None, MAINTAINER)?, parts.deb(Some(NEXT), MAINTAINER)?);
     let again = Parts::of(&server::binary(), &place)?;
-    outcomes.run("deb: the same program gives the same bytes", &[], || {
+    outcomes.run("packages: the same program gives the same bytes", &[], || {
         ensure!(again.deb(None, MAINTAINER)? == deb, "{} differs", deb.0);
+        ensure!(again.tarball()? == parts.tarball()?, "the tarball differs");
+        ensure!(again.oci()? == parts.oci()?, "the image differs");
         Ok(())
     });
     for (name, bytes) in [&deb, &next] {
@@ -53,6 +59,12 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     });
     installed::run(outcomes, &place, &[&deb.0, &next.0])?;
     outcomes.run("tarball: the program runs", &["tar"], || tarball(&parts, &place));
+    let program = package::static_program();
+    if program.is_file() {
+        outcomes.run(ALONE, &["tar", "chroot", "nfs-ls", "smbclient"], || alone::run(&program, &place));
+    } else {
+        outcomes.skip(ALONE, "there is no static program; docs/packages.md says how it is compiled");
+    }
     let image = oci(&parts, &place)?;
     outcomes.run("oci: skopeo reads it", &["skopeo"], || {
         let found = process::stdout_of("skopeo", &["inspect", &format!("oci-archive:{image}")], LIMIT)?;

@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<()> {
     let folder = process::root().join(FOLDER);
     std::fs::create_dir_all(&folder)?;
     let parts = Parts::of(&binary, &folder)?;
-    println!("program: {} bytes, stripped; {}", parts.program.bytes.len(), parts.program.needs());
+    println!("{}", parts.about());
     let mut made = Vec::new();
     for kind in kinds.into_iter().filter(|kind| args.what == "all" || args.what == *kind) {
         let (name, bytes) = match kind {
@@ -109,6 +109,11 @@ impl Parts {
         })
     }
 
+    /// A line about the program.
+    pub fn about(&self) -> String {
+        format!("program: {} bytes, stripped; {}", self.program.bytes.len(), self.program.needs())
+    }
+
     /// The name and the bytes of the Debian package.
     pub fn deb(&self, version: Option<&str>, maintainer: &str) -> Result<(String, Vec<u8>)> {
         let version = version.map_or_else(|| format!("{}-1", self.version), str::to_owned);
@@ -122,6 +127,12 @@ impl Parts {
     pub fn oci(&self) -> Result<(String, Vec<u8>)> {
         oci::make(self)
     }
+}
+
+/// Where `cargo xtask package --target` has the static program for this processor, if it was compiled.
+pub fn static_program() -> PathBuf {
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    process::root().join(BUILD_FOLDER).join(target).join("release/fourfold")
 }
 
 /// Compiles the program. Paths of this machine are replaced, so that they do not change the bytes.

@@ -233,8 +233,8 @@ pub(in super::super) fn compare(
     before: &str,
     after: &str,
 ) -> Result<Vec<String>, Vec<String>> {
-    let text = bench::compare::compare(&read(running, before)?, &read(running, after)?);
-    text.map(|text| text.lines().map(str::to_owned).collect()).map_err(|error| vec![error.to_string()])
+    let compared = bench::compare::compare(&read(running, before)?, &read(running, after)?);
+    compared.map(|compared| compared.lines()).map_err(|error| vec![error.to_string()])
 }
 
 #[cfg(test)]

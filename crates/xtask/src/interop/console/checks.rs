@@ -72,7 +72,7 @@ const CHECKS: &[(&str, Check)] = &[
     (REPLICATED, pages::replicated),
     ("the browser speaks HTTP/2 with the server", pages::http_2),
     ("a share's page says who may enter", pages::access),
-    ("one session gets a message, and slow operations are explained", pages::one_session),
+    ("one session gets a message, is explained, and is disconnected", pages::one_session),
     ("what became of metadata is shown", pages::metadata),
     ("a scrub finds what a Mac has left behind", pages::scrubbed),
     ("an account is made, changed and removed", accounts::changed),
@@ -277,6 +277,7 @@ fn refused_setting(scene: &mut Scene) -> Result<()> {
 
 fn cache(scene: &mut Scene) -> Result<()> {
     scene.open("caches")?;
+    scene.browser.until("document.querySelectorAll('#classic dd').length === 3")?;
     let limit = |scene: &Scene| -> Result<u64> {
         let status: serde_json::Value = serde_json::from_str(&scene.place.run(&["caches", "--json"])?)?;
         let caches = status["caches"].as_array().cloned().unwrap_or_default();

@@ -64,7 +64,7 @@ pub fn access(scene: &mut Scene) -> Result<()> {
     scene.expect_no_errors()
 }
 
-/// A Mac that works: its session gets a message of its own, and its slowest operations are explained.
+/// A Mac that works: its session gets a message of its own, its slowest operations are explained, and it is disconnected.
 pub fn one_session(scene: &mut Scene) -> Result<()> {
     let password = scene.place.folder().join("password");
     std::fs::write(&password, ADMIN.1)?;
@@ -87,6 +87,10 @@ pub fn one_session(scene: &mut Scene) -> Result<()> {
     scene
         .browser
         .until("document.querySelector('main tbody .parts')?.getAttribute('aria-label').length > 5")?;
+    scene.click("[data-list=sessions]")?;
+    scene.click("main tbody [aria-label^='Disconnect ada']")?;
+    confirm(scene)?;
+    scene.browser.until(&shows("1 AFP session ended"))?;
     drop(mac);
     for entry in std::fs::read_dir(scene.place.folder().join("studio"))?.flatten() {
         if entry.file_name().to_string_lossy().starts_with("fourfold-bench-") {

@@ -22,11 +22,11 @@ const SETTINGS: &str = "etc/fourfold/fourfold.toml";
 const STATE: &str = "var/lib/fourfold";
 const UNIT: &str = "usr/lib/systemd/system/fourfold.service";
 /// The file in the share.
-const FILE: &str = "notes";
-const CONTENT: &str = "served by the package\n";
-const LOGIN: &str = "ada%secret of ada";
+pub(super) const FILE: &str = "notes";
+pub(super) const CONTENT: &str = "served by the package\n";
+pub(super) const LOGIN: &str = "ada%secret of ada";
 /// How long the server may take to say that it is ready.
-const START_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// Runs all steps with the first package and the one that upgrades it. Each step needs those before.
 pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Result<()> {
@@ -78,6 +78,17 @@ pub fn run(outcomes: &mut Outcomes, place: &Path, packages: &[&str; 2]) -> Resul
 /// Where the installed server serves NFS, in the network of this process.
 fn address() -> Address {
     Address { export: "/Share".into(), nfs_port: 2049, mount_port: 2049 }
+}
+
+/// Clients of NFS and SMB see the file. smbclient has its files in `samba`.
+pub(super) fn is_served(samba: &Path) -> Result<()> {
+    let listed = process::stdout_of("nfs-ls", &[&address().url("")], LIMIT)?;
+    ensure!(listed.trim_end().ends_with(&format!(" {FILE}")), "nfs-ls says {listed}");
+    let configuration = crate::samba::client_configuration(samba)?.display().to_string();
+    let args = ["//127.0.0.1/Share", "-s", &configuration, "-U", LOGIN, "-c", &format!("get {FILE} -")];
+    let read = process::stdout_of("smbclient", &args, LIMIT)?;
+    ensure!(read.contains(CONTENT), "smbclient reads {read}");
+    Ok(())
 }
 
 /// This machine's file system, as a copy that can be changed.
@@ -204,14 +215,7 @@ impl Machine {
     }
 
     fn is_served(&self) -> Result<()> {
-        let listed = process::stdout_of("nfs-ls", &[&address().url("")], LIMIT)?;
-        ensure!(listed.trim_end().ends_with(&format!(" {FILE}")), "nfs-ls says {listed}");
-        let configuration = crate::samba::client_configuration(&self.path("var/tmp/samba"))?;
-        let configuration = configuration.display().to_string();
-        let args = ["//127.0.0.1/Share", "-s", &configuration, "-U", LOGIN, "-c", &format!("get {FILE} -")];
-        let read = process::stdout_of("smbclient", &args, LIMIT)?;
-        ensure!(read.contains(CONTENT), "smbclient reads {read}");
-        Ok(())
+        is_served(&self.path("var/tmp/samba"))
     }
 
     fn identity(&self) -> Result<String> {
