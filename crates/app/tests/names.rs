@@ -78,6 +78,41 @@ fn names_are_previewed_fixed_and_taken_back() {
 }
 
 #[test]
+fn names_of_netatalk_2_are_fixed_with_what_belongs_to_the_file() {
+    let top = tempfile::tempdir().unwrap();
+    let share = top.path().join("share");
+    let headers = share.join(".AppleDouble");
+    fs::create_dir_all(&headers).unwrap();
+    fs::create_dir_all(share.join("@eaDir")).unwrap();
+    for name in ["in:2fout", ":2eprofile", "12:30"] {
+        fs::write(share.join(name), name).unwrap();
+        fs::write(headers.join(name), "header").unwrap();
+    }
+    fs::write(headers.join("in:2fout::EA"), "list").unwrap();
+    fs::write(headers.join("in:2fout::EA::plain"), "value").unwrap();
+    fs::write(share.join("@eaDir/in:2fout@SynoResource"), "fork").unwrap();
+    let (before, path) = (tree(&share), share.to_string_lossy().into_owned());
+    let journal = top.path().join("journal").to_string_lossy().into_owned();
+    json(&[&path, "--fix", "--journal", &journal]);
+    let there = |name: &str| fs::read_to_string(share.join(name)).unwrap();
+    assert_eq!(
+        (there("in:out"), there(".profile"), there("12:30")),
+        ("in:2fout".into(), ":2eprofile".into(), "12:30".into())
+    );
+    for (name, content) in [
+        (".AppleDouble/in:out", "header"),
+        (".AppleDouble/in:out::EA", "list"),
+        (".AppleDouble/in:out::EA::plain", "value"),
+        (".AppleDouble/.profile", "header"),
+        ("@eaDir/in:out@SynoResource", "fork"),
+    ] {
+        assert_eq!(there(name), content, "{name}");
+    }
+    assert_eq!(json(&["--undo", &journal])["back"], 2);
+    assert_eq!(tree(&share), before);
+}
+
+#[test]
 fn what_cannot_be_done_is_said() {
     assert_eq!(names(&["/nonexistent"]).status.code(), Some(1));
     assert_eq!(names(&[]).status.code(), Some(2));

@@ -3,8 +3,8 @@
 use vfs::names::cap::Charset;
 use vfs::names::{
     FILE_LIMIT, FoldedKey, Folding, Map, Name, cap, detect_map, folds_alike, from_mac_view, from_short_view,
-    from_windows_view, has_other_forms, long, mac_view, other_forms, parse_mangled, report, short_view,
-    tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
+    from_windows_view, has_other_forms, long, mac_view, one_form, other_forms, parse_mangled, plain_form,
+    report, short_view, tagged_mac_view, to_hfs_nfd, to_nfc, windows_view,
 };
 
 /// An id that a short name may have to carry.
@@ -18,22 +18,25 @@ const FOLDINGS: [Folding; 2] = [
 pub fn stored(data: &[u8]) {
     let Ok(name) = Name::new(data) else { return };
     let _shown = name.to_string();
-    assert_eq!(from_windows_view(&windows_view(data)).as_deref(), Ok(data));
+    assert_eq!(from_windows_view(&windows_view(data)).as_deref(), Ok(&*plain_form(data)));
     let composed = to_nfc(data);
     assert_eq!(to_nfc(&composed), composed, "composing twice changes nothing");
     assert_eq!(to_nfc(&to_hfs_nfd(&composed)), composed);
-    assert_eq!(from_mac_view(mac_view(&composed).as_bytes()).as_deref(), Ok(&*composed));
+    let one = one_form(data);
+    assert_eq!(from_mac_view(mac_view(&one).as_bytes()).as_deref(), Ok(&*one));
+    assert_eq!(mac_view(&plain_form(data)), mac_view(data));
     let short = short_view(&composed, ID, FILE_LIMIT);
     assert!(!short.is_empty() && short.len() <= FILE_LIMIT);
     match parse_mangled(&short) {
         Some(id) => assert_eq!(id, ID),
-        None => assert_eq!(from_short_view(&short).as_deref(), Ok(&*composed)),
+        None => assert_eq!(from_short_view(&short).as_deref(), Ok(&*plain_form(&composed))),
     }
     let tagged = tagged_mac_view(&composed, ID, 255);
     assert_eq!(parse_mangled(tagged.as_bytes()), Some(ID));
     assert_eq!(has_other_forms(data), other_forms(data).next().is_some());
     for form in other_forms(data) {
         assert!(folds_alike(data, &form, FOLDINGS[1]), "another form is the same name");
+        assert_eq!(one_form(&form), one, "and leads to the same");
     }
     for folding in FOLDINGS {
         let (key, twin) = (FoldedKey::new(data, folding), FoldedKey::new(&composed, folding));

@@ -291,7 +291,7 @@ impl Volume {
         self.options.read_only || of.is_read_only()
     }
 
-    /// The entry of `folder` with this name: exactly, else in another normal form.
+    /// The entry of `folder` with this name: exactly, else in another form.
     pub fn lookup(&self, caller: &Caller, folder: &Node, name: &[u8]) -> Result<Found> {
         refuse_own(name)?;
         let caller = self.passing_through(caller, folder)?;
@@ -348,7 +348,7 @@ impl Volume {
         Ok(Change { before, after: node.attributes()? })
     }
 
-    /// Makes an entry. `Exists` also where an entry has this name in another normal form.
+    /// Makes an entry. `Exists` also where an entry has this name in another form.
     pub fn create(
         &self,
         actor: &Actor,

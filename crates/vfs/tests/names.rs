@@ -6,14 +6,16 @@
 mod long_names;
 mod scene;
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier};
 
 use scene::{Scene, client, scenes};
+use vfs::backend::faulty::Faulty;
+use vfs::backend::memory::Memory;
 use vfs::backend::{NewKind, RenameMode};
 use vfs::events::{Event, Filter, Happened, Scope};
 use vfs::names::Folding;
 use vfs::state::Stream;
-use vfs::{Error, FileId, Kind, Looked, OpenOptions, Result, Untrusted, is_own_name};
+use vfs::{Error, FileId, Kind, Looked, OpenOptions, Result, Untrusted, Volume, VolumeOptions, is_own_name};
 
 /// "é" composed, decomposed, and both in one name.
 const NFC: &str = "\u{e9}t\u{e9}";
@@ -134,6 +136,89 @@ fn twins_of_a_local_program_are_each_found_by_their_own_name() {
         scene.rename("other", NFD, RenameMode::Replace).unwrap();
         scene.rename(NFD, NFC, RenameMode::Replace).unwrap();
         assert_eq!(scene.names(), [NFC]);
+    }
+}
+
+/// Names with what Windows forbids, as Samba stores them by default (vfs_fruit(8), `fruit:encoding`).
+const PRIVATE: [(&str, &str); 4] = [
+    ("a:b", "a\u{f022}b"),
+    ("Icon\r", "Icon\u{f00d}"),
+    ("etc.", "etc\u{f029}"),
+    ("\u{e9}?", "\u{e9}\u{f025}"),
+];
+
+#[test]
+fn a_name_with_private_code_points_is_found_by_the_characters_that_they_stand_for() {
+    for scene in scenes() {
+        for (plain, private) in PRIVATE {
+            scene.make_locally(private, NewKind::File, 0o644);
+            let id = scene.id(private).unwrap();
+            assert_eq!(scene.id(plain), Ok(id), "{plain:?}");
+            assert_eq!(scene.make(plain), Err(Error::Exists), "it is one file");
+            scene.make("other").unwrap();
+            assert_eq!(scene.rename("other", plain, RenameMode::Keep), Err(Error::Exists));
+            scene.remove("other").unwrap();
+            for case_sensitive in [false, true] {
+                let (caller, folding) = (client(1).caller, Folding { case_sensitive, ..Folding::default() });
+                let found = scene.volume.lookup_folded(&caller, &scene.root, plain.as_bytes(), folding);
+                assert_eq!(found.unwrap().0, private.as_bytes());
+                let upper = plain.to_uppercase();
+                let found = scene.volume.lookup_folded(&caller, &scene.root, upper.as_bytes(), folding);
+                assert_eq!(found.is_ok(), !case_sensitive, "{upper:?}");
+            }
+            scene.rename(plain, "x", RenameMode::Keep).unwrap();
+            assert_eq!(scene.names(), ["x"]);
+            scene.rename("x", plain, RenameMode::Keep).unwrap();
+            assert_eq!(
+                (scene.names(), scene.id(private)),
+                (vec![plain.into()], Ok(id)),
+                "the other way round"
+            );
+            scene.remove(private).unwrap();
+            assert!(scene.names().is_empty());
+        }
+    }
+}
+
+#[test]
+fn names_that_have_one_form_cost_no_call_more() {
+    let faulty = Arc::new(Faulty::new(Memory::ticking()));
+    let volume = Arc::new(Volume::new(faulty.clone(), VolumeOptions::default()));
+    let scene = Scene { root: volume.root().unwrap(), volume, dir: None };
+    let count = |act: &dyn Fn()| {
+        let before = faulty.plan().calls(None);
+        act();
+        faulty.plan().calls(None) - before
+    };
+    scene.make("first").unwrap(); // what is looked at once
+    let plain = count(&|| assert!(scene.make("aa").is_ok()));
+    assert_eq!(count(&|| assert!(scene.make("\u{65e5}\u{672c}").is_ok())), plain);
+    assert_eq!(count(&|| assert!(scene.id("aa").is_ok())), 1);
+    assert_eq!(count(&|| assert_eq!(scene.id("no such file.txt"), Err(Error::NotFound))), 1);
+    let folding = Folding { case_sensitive: true, ..Folding::default() };
+    let folded =
+        |name: &[u8]| scene.volume.lookup_folded(&client(1).caller, &scene.root, name, folding).is_ok();
+    assert_eq!(count(&|| assert!(folded(b"aa") && !folded(b"no such file.txt"))), 2);
+    // One more for each way in which other servers store the name.
+    assert_eq!(count(&|| assert_eq!(scene.id("no: file"), Err(Error::NotFound))), 3);
+    assert_eq!(count(&|| assert!(!folded(b"no: file."))), 3);
+}
+
+#[tokio::test]
+async fn the_sidecar_of_a_file_with_private_code_points_goes_by_its_plain_name() {
+    for scene in scenes() {
+        let (plain, private) = PRIVATE[0];
+        scene.make_locally(private, NewKind::File, 0o644);
+        let file = scene.find(plain).unwrap();
+        let fork = OpenOptions { stream: Stream::Resource, create: true, ..scene::at(&scene.root, private) };
+        let fork = scene.volume.open(&client(1), &file, fork).await.unwrap();
+        scene::write(&fork, 0, b"fork").await.unwrap();
+        drop(fork);
+        assert!(scene.root.object.lookup(&client(1).caller, format!("._{private}").as_bytes()).is_ok());
+        let looked = scene.volume.look(&client(1).caller, &scene.root, format!("._{plain}").as_bytes());
+        assert!(matches!(looked, Ok(Looked::File(_))));
+        assert_eq!(scene.make(&format!("._{plain}")), Err(Error::Exists));
+        assert_eq!(scene.names(), [private], "the sidecar is a part of the file");
     }
 }
 

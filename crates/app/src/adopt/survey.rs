@@ -18,7 +18,7 @@ use vfs::mac::layout::{
     is_resource_stream, sidecar_owner,
 };
 use vfs::mac::{Metadata, Parts, Problem, netatalk_list, samba, sidecar};
-use vfs::names::Map;
+use vfs::names::{Map, cap, detect_map, plain_form};
 
 use super::convert::GoOn;
 use crate::entries;
@@ -54,6 +54,8 @@ pub(crate) enum Layout {
     ServicesForMacintosh,
     MacCopy,
     PrivateNames,
+    UnixNames,
+    CapNames,
     Fourfold,
 }
 
@@ -80,7 +82,11 @@ impl Layout {
                 "AFP_AfpInfo and AFP_Resource as plain attributes (Services for Macintosh)"
             }
             Self::MacCopy => "user.com.apple.FinderInfo and ResourceFork (rsync -X from a Mac)",
-            Self::PrivateNames => "names with private code points for characters that Windows forbids",
+            Self::PrivateNames => {
+                "names with private code points for characters that Windows forbids (Samba)"
+            }
+            Self::UnixNames => "names with private code points of Services for UNIX",
+            Self::CapNames => "names with characters as a colon and two digits (Netatalk 2)",
             Self::Fourfold => "Fourfold's own attributes",
         }
     }
@@ -88,7 +94,9 @@ impl Layout {
     /// Why clients do not see it; `None` if they do.
     pub(super) fn unserved(self) -> Option<&'static str> {
         match self {
-            Self::PrivateNames => Some("Macs see the private characters in these names"),
+            Self::UnixNames | Self::CapNames => {
+                Some("clients see these names as they are stored; `fourfold names --fix` renames them")
+            }
             _ => None,
         }
     }
@@ -196,8 +204,13 @@ impl Survey {
         if kind.is_file() && self.is_sidecar(folder, &path, name) {
             return None;
         }
-        if *Map::Sfm.decode(name) != *name {
+        if *plain_form(name) != *name {
             self.add(Layout::PrivateNames);
+        } else if detect_map([name]) == Some(Map::Sfu) {
+            self.add(Layout::UnixNames);
+        }
+        if cap::is_netatalks(name) && folder.join(OsStr::from_bytes(NETATALK2_FOLDER)).is_dir() {
+            self.add(Layout::CapNames);
         }
         if kind.is_dir() || kind.is_file() {
             self.look_at(&path);

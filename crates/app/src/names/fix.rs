@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use vfs::names::cap::{self, Charset};
 use vfs::names::long::Problem;
 use vfs::names::report::Kind;
 use vfs::names::{FoldedKey, Folding, Map, Trouble};
@@ -28,8 +29,13 @@ pub(super) fn why(trouble: &Trouble, names: &[&[u8]]) -> String {
         Kind::DiffersInForm(at) => format!("it differs from {:?} in the form of its letters only", other(at)),
         Kind::TooLongForWindows => "it is too long for Windows".into(),
         Kind::NoShortName => "Macs before Mac OS X see a shortened name".into(),
-        Kind::PrivateUse(Map::Sfm) => "it has private characters of Samba or Services for Macintosh".into(),
+        Kind::PrivateUse(Map::Sfm) => {
+            "it has private characters of Samba or Services for Macintosh, which local programs and NFS clients see".into()
+        }
         Kind::PrivateUse(Map::Sfu) => "it has private characters of Services for UNIX".into(),
+        Kind::CapEncoded => {
+            "Netatalk 2 has written a slash, a dot at the beginning or another character as a colon and two digits".into()
+        }
         Kind::MixedMaps => "it has private characters whose meaning differs in this folder".into(),
         Kind::LooksShortened => {
             "it looks shortened, and the whole name is not there: it was lost, or there never was one".into()
@@ -66,6 +72,10 @@ pub(super) fn name(
             Kind::PrivateUse(map) => {
                 text = String::from_utf8_lossy(&map.decode(text.as_bytes())).replace(['/', '\0'], "_");
             }
+            Kind::CapEncoded => {
+                let decoded = cap::decode(text.as_bytes(), Charset::Utf8);
+                text = decoded.map_or(text, |name| String::from_utf8_lossy(&name).into_owned());
+            }
             Kind::DiffersInCase(_) | Kind::DiffersInForm(_) => collides = true,
             _ => {}
         }
@@ -90,9 +100,13 @@ pub(super) fn name(
     if text.as_bytes() == name && !collides {
         return None;
     }
+    let own = key(name);
+    let is_free = |text: &String, taken: &HashSet<FoldedKey>| {
+        let key = key(text.as_bytes());
+        !taken.contains(&key) || key == own && !collides
+    };
     let numbered = (2..MOST_TRIES).map(|number| with_end(&text, &format!(" {number}")));
-    let fixed =
-        std::iter::once(text.clone()).chain(numbered).find(|text| !taken.contains(&key(text.as_bytes())))?;
+    let fixed = std::iter::once(text.clone()).chain(numbered).find(|text| is_free(text, taken))?;
     taken.insert(key(fixed.as_bytes()));
     Some(fixed.into_bytes())
 }
@@ -150,6 +164,12 @@ mod tests {
         let expected =
             [Some("a 2"), None, Some("nul_.txt"), None, Some("film 2.mov"), Some("1_2"), Some("what_"), None];
         assert_eq!(fixed(&names, true), expected.map(|name| name.map(str::to_owned)));
+        let twins = ["a:b", "a\u{f022}b"];
+        assert_eq!(fixed(&twins, false), [None, Some("a:b 2".to_owned())]);
+        let netatalk = [".AppleDouble", ":2eprofile", "in:2fout", "caf:c3:a9", "12:30"];
+        let expected = [None, Some(".profile"), Some("in:out"), Some("caf\u{e9}"), None];
+        assert_eq!(fixed(&netatalk, false), expected.map(|name| name.map(str::to_owned)));
+        assert_eq!(fixed(&netatalk[1..3], false), [None, None], "Netatalk 2 has not served this folder");
         assert_eq!(fixed(&[" .", "..."], false), [Some("_".to_owned()), Some("_ 2".to_owned())]);
     }
 }

@@ -3,13 +3,17 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use vfs::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER};
+use vfs::mac::netatalk_list::SUFFIX as LIST;
 
 /// The longest journal that is read.
 const LONGEST: u64 = 1 << 30;
@@ -91,23 +95,51 @@ pub(super) fn undo(path: &Path, go_on: &dyn Fn(u64, u64) -> bool) -> anyhow::Res
     Ok((back, failed))
 }
 
-/// Renames a file, and its sidecar if there is one. No file is replaced.
+/// Renames a file, and what other servers and Macs keep of it in other files. No file is replaced.
 fn rename_both(folder: &Path, from: &OsStr, to: &OsStr) -> anyhow::Result<()> {
     // A client that makes a link of a folder meanwhile does not lead the change to another place.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
-        .context("its folder has gone, or is a link now")?;
-    let beside = |name: &OsStr| OsString::from_vec([b"._", name.as_bytes()].concat());
+    let open = |place: &Path| {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat2(CWD, place, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+    };
+    let at = open(folder).context("its folder has gone, or is a link now")?;
     let no_replace = RenameFlags::NOREPLACE;
-    renameat_with(&folder, from, &folder, to, no_replace).context("it cannot be renamed")?;
-    match renameat_with(&folder, beside(from), &folder, beside(to), no_replace) {
-        Ok(()) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NAMETOOLONG) => Ok(()),
-        Err(error) => {
-            let back = renameat_with(&folder, to, &folder, from, no_replace);
-            let stays = if back.is_ok() { "it has its old name" } else { "it has its new name" };
-            bail!("its ._ file cannot be renamed ({error}); {stays}")
+    renameat_with(&at, from, &at, to, no_replace).context("it cannot be renamed")?;
+    let mut done: Vec<(OwnedFd, OsString, OsString)> = vec![(at, from.into(), to.into())];
+    for (place, old, new) in beside(folder, from, to) {
+        let renamed =
+            open(&place).and_then(|at| renameat_with(&at, &old, &at, &new, no_replace).map(|()| at));
+        match renamed {
+            Ok(at) => done.push((at, old, new)),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::NAMETOOLONG) => {}
+            Err(error) => {
+                let mut back = done.iter().rev();
+                let is_back = back.all(|(at, old, new)| renameat_with(at, new, at, old, no_replace).is_ok());
+                let stays = if is_back { "it has its old name" } else { "it has its new name" };
+                bail!("{} cannot be renamed ({error}); {stays}", place.join(old).display())
+            }
         }
     }
+    Ok(())
+}
+
+/// What may belong to a file: the folder, the name, and the name that it gets with the file. docs/on-disk-format.md.
+fn beside(folder: &Path, from: &OsStr, to: &OsStr) -> Vec<(PathBuf, OsString, OsString)> {
+    let joined = |parts: &[&[u8]]| OsString::from_vec(parts.concat());
+    let (old, new) = (from.as_bytes(), to.as_bytes());
+    let headers = folder.join(OsStr::from_bytes(NETATALK2_FOLDER));
+    let list = [old, LIST].concat();
+    let lists = fs::read_dir(&headers).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let lists = lists.filter(|name| name.as_bytes().starts_with(&list)).map(|name| {
+        let renamed = joined(&[new, &name.as_bytes()[old.len()..]]);
+        (headers.clone(), name, renamed)
+    });
+    let synology = [SYNOLOGY_HEADER, SYNOLOGY_ATTRIBUTES].map(|end| {
+        (folder.join(OsStr::from_bytes(SYNOLOGY_FOLDER)), joined(&[old, end]), joined(&[new, end]))
+    });
+    let sidecar = (folder.to_path_buf(), joined(&[b"._", old]), joined(&[b"._", new]));
+    let header = (headers.clone(), from.to_owned(), to.to_owned());
+    [sidecar, header].into_iter().chain(lists.collect::<Vec<_>>()).chain(synology).collect()
 }
 
 fn hex(name: &OsStr) -> String {

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use vfs::mac::layout::is_sidecar_name;
+use vfs::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER, is_sidecar_name};
 use vfs::names::long::{self, Problem};
 use vfs::names::{FoldedKey, Trouble, report};
 
@@ -109,7 +109,9 @@ impl<'a> Survey<'a> {
             if vfs::is_own_name(name.as_bytes()) {
                 continue;
             }
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            // Files in folders of other servers have the names of those to which they belong.
+            let is_others = [NETATALK2_FOLDER, SYNOLOGY_FOLDER].contains(&name.as_bytes());
+            if !is_others && entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 self.below(&entry.path(), depth + 1);
             }
             names.push(name);

@@ -4,12 +4,12 @@ use lock::{Condvar, Mutex, rank};
 
 use crate::FileId;
 use crate::mac::layout;
-use crate::names::to_nfc;
+use crate::names::one_form;
 
-/// A folder and a name in it, composed.
+/// A folder and a name in it, in the form that all its forms share.
 type Place = (FileId, Box<[u8]>);
 
-/// Places (a folder and a name in it, whatever its normal form) where a file and its sidecar are
+/// Places (a folder and a name in it, whatever its form) where a file and its sidecar are
 /// being changed together. Another thread waits only if it needs the same place, so a disk that
 /// stalls on one file does not hold up requests for other files.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Changing<'a> {
 impl Busy {
     /// Waits until none of these places is being changed, then claims all of them at once.
     pub(crate) fn change(&self, wanted: &[(FileId, &[u8])]) -> Changing<'_> {
-        let pair = |name: &[u8]| to_nfc(layout::sidecar_owner(name).unwrap_or(name)).as_ref().into();
+        let pair = |name: &[u8]| one_form(layout::sidecar_owner(name).unwrap_or(name)).as_ref().into();
         let wanted: Vec<Place> = wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();
         let mut places = self.places.lock();
         while wanted.iter().any(|place| places.contains(place)) {

@@ -22,7 +22,7 @@ use lock::{Mutex, rank};
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, Happened};
-use crate::names::to_nfc;
+use crate::names::one_form;
 use crate::streams::OfMac;
 use crate::volume::Node;
 use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
@@ -44,7 +44,7 @@ pub(crate) struct Vacated {
 
 struct Left {
     folder: FileId,
-    /// In composed form.
+    /// In the form that all its forms share.
     name: Box<[u8]>,
     file: HostKey,
     /// Where the file went to.
@@ -66,7 +66,7 @@ impl Vacated {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
-        let (mut names, name) = (self.names.lock(), to_nfc(name));
+        let (mut names, name) = (self.names.lock(), one_form(name));
         names.retain(|known| known.when.elapsed() < REMEMBERED);
         let index = names.iter().position(|known| known.is_at(folder, &name));
         let left = index.and_then(|index| names.remove(index));
@@ -132,7 +132,7 @@ impl Volume {
         if self.of_mac((&found, place)).is_ok_and(|of_mac| of_mac.is_some()) {
             self.site.vacated.remember(Left {
                 folder: from.0.object.id(),
-                name: to_nfc(from.1).as_ref().into(),
+                name: one_form(from.1).as_ref().into(),
                 file: found.object.key(),
                 now: (to.0.object.clone(), to.1.into()),
                 when: Instant::now(),

@@ -4,7 +4,8 @@
 //! rules hold for every protocol:
 //!
 //! * The server's own names are refused.
-//! * Two normal forms of a name mean one entry. An entry keeps the form in which it was made, and is found
+//! * Two forms of a name mean one entry: composed and decomposed, with the characters that Windows forbids and with the private
+//!   code points that other servers store for them. An entry keeps the form in which it was made, and is found
 //!   by any form. Where a folder has two entries whose names differ in form only, which a local program can
 //!   make, each is found by its exact name.
 
@@ -18,7 +19,7 @@ use crate::mac::layout::{is_sidecar_name, sidecar_name, sidecar_owner};
 use crate::names::{self, Folding};
 use crate::{Caller, Error, Result, Volume};
 
-/// Names that differ in their normal form only.
+/// Names that differ in their form only.
 const ANY_FORM: Folding = Folding { case_sensitive: true, normalisation_sensitive: false };
 
 /// The stored name of an entry that a client may make, move or remove.
@@ -52,7 +53,7 @@ pub(crate) struct Target<'a> {
 
 impl Volume {
     /// The stored name of the entry that a client means; the name as given, if there is no such entry. A name
-    /// that has one normal form costs no call to the host.
+    /// that has one form costs no call to the host.
     pub(crate) fn entry_name<'a>(
         &self,
         caller: &Caller,
@@ -113,7 +114,7 @@ impl Volume {
         self.streams.is_some() && is_sidecar_name(name)
     }
 
-    /// The entry whose name is another normal form of this one, and its stored name. The caller may pass
+    /// The entry whose name is another form of this one, and its stored name. The caller may pass
     /// through the folder.
     pub(crate) fn other_form(
         &self,
@@ -121,11 +122,10 @@ impl Volume {
         folder: &Found,
         name: &[u8],
     ) -> Result<Option<(Vec<u8>, Found)>> {
-        if let Some(found) = self.composed_or_decomposed(caller, folder, name)? {
+        if let Some(found) = self.in_usual_form(caller, folder, name)? {
             return Ok(Some(found));
         }
-        // A stored name may be in neither form.
-        if !names::has_other_forms(name) {
+        if !names::has_mixed_forms(name) {
             return Ok(None);
         }
         let Some(stored) = self.folds_to(folder, name, ANY_FORM)?.filter(|stored| stored != name) else {
@@ -134,8 +134,8 @@ impl Volume {
         Ok(there(caller, folder, &stored)?.map(|found| (stored, found)))
     }
 
-    /// The same without the names that are in neither form: two calls to the host at most.
-    pub(crate) fn composed_or_decomposed(
+    /// The same without names that are composed in parts: one call to the host for each of [`names::other_forms`].
+    pub(crate) fn in_usual_form(
         &self,
         caller: &Caller,
         folder: &Found,
@@ -158,14 +158,14 @@ impl Volume {
         Ok(self.other_form(caller, folder, owner)?.map(|(stored, _)| sidecar_name(&stored)))
     }
 
-    /// Keeps other threads from making an entry whose name is another normal form of this one, and
+    /// Keeps other threads from making an entry whose name is another form of this one, and
     /// from changing its sidecar. Does nothing for a name that has one form only.
     pub(crate) fn claim_forms(&self, folder: &Found, name: &EntryName<'_>) -> Option<Changing<'_>> {
         let has_forms = names::has_other_forms(name);
         has_forms.then(|| self.site.busy.change(&[(folder.object.id(), &**name)]))
     }
 
-    /// Fails with `Exists` where a folder has an entry whose name is another normal form of this one. The
+    /// Fails with `Exists` where a folder has an entry whose name is another form of this one. The
     /// caller has claimed the place.
     pub(crate) fn refuse_other_form(
         &self,
@@ -179,7 +179,7 @@ impl Volume {
         }
     }
 
-    /// Fails with `LeaseRecall` if another thread has made an entry whose name is another normal
+    /// Fails with `LeaseRecall` if another thread has made an entry whose name is another
     /// form of a move's target, unless it is the moved entry itself. The operation is then tried
     /// again. The caller has claimed both places.
     pub(crate) fn refuse_new_form(

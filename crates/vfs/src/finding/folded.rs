@@ -6,13 +6,13 @@ use super::own_folders::is_own_name;
 use super::own_folders::refuse_own;
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
-use crate::names::{Folding, has_other_forms};
+use crate::names::{Folding, has_mixed_forms};
 use crate::streams::Streams;
 use crate::{Caller, Error, Result, Volume};
 
 impl Volume {
     /// The entry that a client means by this name, and its stored name: the one of exactly this name, else of
-    /// another normal form of it, else the one that folds alike. So two names that fold alike are both found
+    /// another form of it, else the one that folds alike. So two names that fold alike are both found
     /// by their exact form; by any other form the first of them in the order of bytes is.
     ///
     /// A name that is not there costs a walk through the folder the first time. After that the names of all but small
@@ -42,10 +42,10 @@ impl Volume {
     ) -> Result<(Vec<u8>, Found)> {
         refuse_own(name)?;
         let caller = self.passing(caller, folder)?;
-        if let Some(found) = self.composed_or_decomposed(caller, folder, name)? {
+        if let Some(found) = self.in_usual_form(caller, folder, name)? {
             return Ok(found);
         }
-        if folding.case_sensitive && !has_other_forms(name) {
+        if folding.case_sensitive && !has_mixed_forms(name) {
             return Err(Error::NotFound);
         }
         // A caller that gets "not found" may pass through the folder. For a look-up of other forms

@@ -18,6 +18,13 @@ pub fn is_encoded(name: &[u8]) -> bool {
     name.windows(3).any(|w| escape(w).is_some())
 }
 
+/// Whether the name has an escape that Netatalk 2 makes in names in UTF-8: of a dot at the beginning, a slash, or a byte that is no
+/// ASCII. A time of day (`12:30`) has the form of an escape, too, and is none.
+pub fn is_netatalks(name: &[u8]) -> bool {
+    let makes = |byte: u8, at: usize| byte == b'/' || byte == b'.' && at == 0 || byte >= 0x80;
+    name.windows(3).enumerate().any(|(at, bytes)| escape(bytes).is_some_and(|byte| makes(byte, at)))
+}
+
 /// The name as it would be stored here: escapes undone, an escaped slash as `:`, composed.
 pub fn decode(name: &[u8], charset: Charset) -> Result<Vec<u8>, NameError> {
     let mut bytes = Vec::with_capacity(name.len());
@@ -70,6 +77,12 @@ mod tests {
     fn a_colon_without_digits_is_a_colon() {
         assert!(!is_encoded(b"a:b") && !is_encoded(b":2"));
         assert_eq!(decode(b"a:b:zz:2", Charset::Utf8), Ok(b"a:b:zz:2".to_vec()));
+    }
+
+    #[test]
+    fn what_netatalk_does_not_escape_is_no_escape_of_it() {
+        assert!([&b":2eDS_Store"[..], b"in:2fout", b"caf:c3:a9"].iter().all(|name| is_netatalks(name)));
+        assert!([&b"12:30"[..], b"a:2e", b"a:b", b".DS_Store"].iter().all(|name| !is_netatalks(name)));
     }
 
     #[test]

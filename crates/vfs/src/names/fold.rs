@@ -4,6 +4,7 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::fold_table::fold;
 use super::normalise::{each_text, to_nfc};
+use super::private_use::plain_form;
 
 /// Which differences between names count on a volume. The default ignores case and normalisation, as a Mac does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -16,14 +17,23 @@ pub struct Folding {
 
 /// What names are looked up by: two names are the same to a volume when their keys are equal.
 ///
-/// The key is the name composed, folded character by character (simple, 1:1 folding: `ß` is not `SS`, `ẞ` is `ß`), and composed
-/// again. Folding the composed form, not its parts, keeps `İ` apart from `i̇`. Bytes that are not UTF-8 stay.
+/// The key is the name without private code points for characters that Windows forbids, composed, folded character by character
+/// (simple, 1:1 folding: `ß` is not `SS`, `ẞ` is `ß`), and composed again. Folding the composed form, not its parts, keeps `İ`
+/// apart from `i̇`. Bytes that are not UTF-8 stay.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FoldedKey(Box<[u8]>);
 
 impl FoldedKey {
     /// The key of a name.
     pub fn new(name: &[u8], folding: Folding) -> Self {
+        match folding.normalisation_sensitive {
+            true => Self::of_text(name, folding),
+            false => Self::of_text(&plain_form(name), folding),
+        }
+    }
+
+    /// The key of a text that may be a part of a name.
+    fn of_text(name: &[u8], folding: Folding) -> Self {
         if name.is_ascii() || (folding.case_sensitive && folding.normalisation_sensitive) {
             let mut key: Box<[u8]> = name.into();
             if !folding.case_sensitive {
@@ -82,7 +92,7 @@ pub fn folded_units(units: &[u16], folding: Folding) -> Vec<u16> {
 }
 
 fn push_folded(units: &mut Vec<u16>, text: &str, folding: Folding) {
-    let key = FoldedKey::new(text.as_bytes(), folding);
+    let key = FoldedKey::of_text(text.as_bytes(), folding);
     units.extend(String::from_utf8_lossy(key.as_bytes()).encode_utf16());
 }
 

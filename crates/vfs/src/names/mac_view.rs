@@ -4,9 +4,10 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::mangle;
 use super::name::{NameError, check};
-use super::{normalise, octets};
+use super::{normalise, octets, plain_form};
 
-/// The name as a Mac sees it: decomposed UTF-8, with `/` where the disk has `:` (and so never a `:`). AFP 3 shows this view.
+/// The name as a Mac sees it: decomposed UTF-8, with `/` where the disk has `:` (and so never a `:`), and without the private
+/// code points that other servers store for characters that Windows forbids ([`plain_form`]). AFP 3 shows this view.
 ///
 /// Composed names ([`to_nfc`](super::to_nfc)) come back from this view exactly. A name in another form is
 /// shown as its composed form would be, and comes back as that: look-up by folded key finds it when it is
@@ -18,7 +19,7 @@ pub fn mac_view(stored: &[u8]) -> Cow<'_, str> {
             false => Cow::Borrowed(plain),
         };
     }
-    let text = octets::to_text(stored, |_| false).replace(':', "/");
+    let text = octets::to_text(&plain_form(stored), |_| false).replace(':', "/");
     let mut view = String::with_capacity(text.len() * 3 / 2);
     normalise::decompose(&text, &mut view);
     Cow::Owned(view)
@@ -56,7 +57,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::test_names::any_name;
-    use super::super::{Folding, folds_alike, parse_mangled, to_nfc};
+    use super::super::{Folding, folds_alike, one_form, parse_mangled};
     use super::*;
 
     #[test]
@@ -89,6 +90,13 @@ mod tests {
     }
 
     #[test]
+    fn private_code_points_of_samba_are_the_characters_that_a_mac_had() {
+        assert_eq!(mac_view("a\u{f022}b\u{f025}".as_bytes()), "a/b?");
+        assert_eq!(mac_view("Icon\u{f00d}".as_bytes()), "Icon\r");
+        assert_eq!(mac_view("etc\u{f029}".as_bytes()), "etc.");
+    }
+
+    #[test]
     fn plain_names_are_not_copied() {
         assert!(matches!(mac_view(b"Read me.txt"), Cow::Borrowed("Read me.txt")));
     }
@@ -105,7 +113,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_view_and_back_is_the_stored_name(name in any_name()) {
-            let stored = to_nfc(&name).into_owned();
+            let stored = one_form(&name).into_owned();
             let view = mac_view(&stored).into_owned();
             prop_assert!(!view.contains(':'));
             prop_assert_eq!(from_mac_view(view.as_bytes()), Ok(stored));

@@ -3,9 +3,11 @@
 //! **The stored name** is what the host's folder holds, or what is kept beside it ([`long`]): 1 to 255 bytes, any byte but `/` and NUL, neither `.`
 //! nor `..` ([`Name`]). It is also the POSIX view, unchanged. It is what the client that made the entry gave,
 //! and need be neither composed nor UTF-8. Names from Macs are composed first, because Macs decompose what
-//! was typed. Two normal forms of a name mean one entry ([`other_forms`]).
+//! was typed. Two normal forms of a name mean one entry, as does a name in which another server has stored private code points
+//! for characters that Windows forbids ([`other_forms`]).
 //!
-//! **Views** are pure functions of the stored bytes, and going to a view and back always gives the same bytes:
+//! **Views** are pure functions of the stored bytes, and going to a view and back always gives the same bytes, or another form of
+//! the same name:
 //!
 //! | view | to | from | what differs |
 //! |---|---|---|---|
@@ -25,6 +27,7 @@
 pub mod cap;
 mod fold;
 mod fold_table;
+mod forms;
 mod hiding;
 pub mod long;
 mod mac_roman;
@@ -39,6 +42,7 @@ pub mod report;
 mod test_names;
 
 pub use fold::{FoldedKey, Folding, folded_units, folds_alike};
+pub use forms::{has_mixed_forms, has_other_forms, one_form, other_forms};
 pub use hiding::{Hiding, is_like};
 pub use mac_roman::{
     FILE_LIMIT, VOLUME_LIMIT, decode_mac_roman, encode_mac_roman, from_short_view, short_view,
@@ -46,7 +50,7 @@ pub use mac_roman::{
 pub use mac_view::{from_mac_view, mac_view, tagged_mac_view};
 pub use mangle::parse_mangled;
 pub use name::{Name, NameError};
-pub use normalise::{has_other_forms, other_forms, to_hfs_nfd, to_nfc};
+pub use normalise::{to_hfs_nfd, to_nfc};
 pub use octets::{from_text_view, text_view};
-pub use private_use::{Map, detect_map, from_windows_view, windows_view};
+pub use private_use::{Map, detect_map, from_windows_view, plain_form, windows_view};
 pub use report::{Trouble, report};

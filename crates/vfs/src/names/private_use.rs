@@ -7,13 +7,14 @@ use super::octets;
 /// Macintosh that macOS uses too (protocol facts 1.1). SMB shows this view.
 ///
 /// * 0x01–0x1F and `"*:<>?\|` become U+F001–U+F027, a last space U+F028, a last dot U+F029.
-/// * Stored code points of that window, U+F000–U+F029, would read back as those characters: they are shown by their bytes,
-///   like bytes that are no UTF-8 (see [`octets`]). Others, as U+F03A, stay.
+/// * Where the disk has these code points itself, as Samba stores them, they stay: see [`plain_form`].
+/// * Stored code points of that window that are not read so (U+F000, and U+F028 and U+F029 before the end) are shown by
+///   their bytes, like bytes that are no UTF-8 (see [`octets`]). Others, as U+F03A, stay.
 /// * A stored surrogate (WTF-8, three bytes) is that unpaired unit again; only a low one right after an unpaired high one,
 ///   which would make a pair, is shown by its bytes.
 pub fn windows_view(stored: &[u8]) -> Vec<u16> {
     let mut units = Vec::with_capacity(stored.len());
-    let mut rest = stored;
+    let (mut rest, end) = without_private_end(stored);
     while let Some((at, unit)) = first_surrogate(rest) {
         push_run(&mut units, &rest[..at]);
         match is_low(unit) && units.last().is_some_and(|last| is_high(*last)) {
@@ -23,10 +24,85 @@ pub fn windows_view(stored: &[u8]) -> Vec<u16> {
         rest = &rest[at + 3..];
     }
     push_run(&mut units, rest);
-    if let Some(last @ (0x20 | 0x2E)) = units.last_mut() {
-        *last = if *last == 0x20 { 0xF028 } else { 0xF029 };
+    match (end, units.last_mut()) {
+        (Some(end), _) => units.push(end),
+        (None, Some(last @ (0x20 | 0x2E))) => *last = if *last == 0x20 { 0xF028 } else { 0xF029 },
+        _ => {}
     }
     units
+}
+
+/// A name without the private code point for a space or dot at its end, and that code point.
+fn without_private_end(stored: &[u8]) -> (&[u8], Option<u16>) {
+    match stored {
+        [PRIVATE_0, PRIVATE_1, DOT_END] | [b'.', PRIVATE_0, PRIVATE_1, DOT_END] => (stored, None),
+        [before @ .., PRIVATE_0, PRIVATE_1, SPACE_END] => (before, Some(0xF028)),
+        [before @ .., PRIVATE_0, PRIVATE_1, DOT_END] => (before, Some(0xF029)),
+        _ => (stored, None),
+    }
+}
+
+/// The two bytes with which U+F000–U+F03F begin in UTF-8. 0xEF begins no other sequence.
+const PRIVATE_0: u8 = 0xEF;
+const PRIVATE_1: u8 = 0x80;
+/// The third byte of U+F028 and U+F029.
+const SPACE_END: u8 = 0xA8;
+const DOT_END: u8 = 0xA9;
+
+/// The name with the characters for which stored private code points of Services for Macintosh stand. Samba stores
+/// them (`fruit:encoding = private`), as did Services for Macintosh. U+F028 and U+F029 count at the end only, and not where `.`
+/// or `..` would come out.
+pub fn plain_form(stored: &[u8]) -> Cow<'_, [u8]> {
+    if !has_private(stored) {
+        return Cow::Borrowed(stored);
+    }
+    let (mut rest, end) = without_private_end(stored);
+    let mut plain = Vec::with_capacity(stored.len());
+    while let [first, after @ ..] = rest {
+        (rest, _) = match (rest, character(rest)) {
+            ([_, _, _, after @ ..], Some(c)) => (after, plain.push(c)),
+            _ => (after, plain.push(*first)),
+        };
+    }
+    plain.extend(end.map(|end| if end == 0xF028 { b' ' } else { b'.' }));
+    Cow::Owned(plain)
+}
+
+/// What the private code point U+F001–U+F027 stands for with which this begins.
+fn character(bytes: &[u8]) -> Option<u8> {
+    match bytes {
+        [PRIVATE_0, PRIVATE_1, third @ 0x81..=0x9F, ..] => Some(third & 0x1F),
+        [PRIVATE_0, PRIVATE_1, third @ 0xA0..=0xA7, ..] => Some(SFM[usize::from(third & 7)] as u8),
+        _ => None,
+    }
+}
+
+/// Whether the [`plain_form`] of a name is another one.
+pub(super) fn has_private(name: &[u8]) -> bool {
+    let within = || name.windows(3).any(|bytes| character(bytes).is_some());
+    name.contains(&PRIVATE_0) && (within() || without_private_end(name).1.is_some())
+}
+
+/// Whether a name in its plain form has others with private code points.
+pub(super) fn has_private_forms(plain: &[u8]) -> bool {
+    matches!(plain.last(), Some(b' ' | b'.')) || plain.iter().any(|byte| is_forbidden(*byte))
+}
+
+/// How other servers store a name: with a private code point for each character that Windows forbids and for a space or
+/// dot at the end (Samba by default), and with one at the end only (with `fruit:encoding = native`). These may be
+/// the name itself.
+pub(super) fn private_forms(plain: &[u8]) -> [Vec<u8>; 2] {
+    let (before, end) = match plain {
+        [before @ .., b' '] => (before, "\u{f028}"),
+        [before @ .., b'.'] => (before, "\u{f029}"),
+        _ => (plain, ""),
+    };
+    [Map::Sfm.encode(before), Cow::Borrowed(before)].map(|before| [&*before, end.as_bytes()].concat())
+}
+
+/// Whether Windows forbids the character in names.
+fn is_forbidden(byte: u8) -> bool {
+    matches!(byte, 1..=0x1F) || SFM.contains(&char::from(byte))
 }
 
 /// The stored bytes of a name in the private-use view. They may be too long for the host, see
@@ -51,7 +127,7 @@ pub fn from_windows_view(units: &[u16]) -> Result<Vec<u8>, NameError> {
 
 fn push_run(units: &mut Vec<u16>, run: &[u8]) {
     let mut unit = [0; 2];
-    for c in octets::to_text(run, |c| matches!(c, '\u{f000}'..='\u{f029}')).chars() {
+    for c in octets::to_text(run, |c| matches!(c, '\u{f000}' | '\u{f028}' | '\u{f029}')).chars() {
         let c = Map::Sfm.private(c).unwrap_or(c);
         units.extend_from_slice(c.encode_utf16(&mut unit));
     }
@@ -224,10 +300,24 @@ mod tests {
         }
     }
 
+    /// How Samba shows what it has stored: vfs_fruit(8), fruit:encoding.
     #[test]
-    fn stored_private_code_points_are_shown_by_their_bytes() {
-        assert_eq!(windows_view("\u{f022}".as_bytes()), [0xEFEF, 0xEF80, 0xEFA2]);
-        assert_eq!(windows_view("\u{f03a}".as_bytes()), [0xF03A]);
+    fn stored_private_code_points_are_shown_as_they_are() {
+        for shown in ["a\u{f022}b", "Icon\u{f00d}", "etc\u{f029}", "a \u{f028}", "\u{f03a}"] {
+            assert_eq!(windows_view(shown.as_bytes()), units(shown));
+        }
+        assert_eq!(&*plain_form("\u{f020}a\u{f022}b\u{f029}".as_bytes()), b"\"a:b.");
+        assert_eq!(private_forms(b"a:b."), ["a\u{f022}b\u{f029}", "a:b\u{f029}"].map(Vec::from));
+    }
+
+    #[test]
+    fn other_stored_code_points_of_the_window_are_shown_by_their_bytes() {
+        let dots = [("\u{f028}a", 0xA8), ("\u{f029}", 0xA9), ("\u{f000}", 0x80)];
+        for (name, last) in dots {
+            assert_eq!(windows_view(name.as_bytes())[..3], [0xEFEF, 0xEF80, 0xEF00 + last], "{name:?}");
+            assert_eq!(&*plain_form(name.as_bytes()), name.as_bytes());
+        }
+        assert_eq!(&*plain_form(".\u{f029}".as_bytes()), ".\u{f029}".as_bytes());
     }
 
     #[test]
@@ -254,7 +344,7 @@ mod tests {
         #[test]
         fn the_view_and_back_is_the_stored_name(name in any_name()) {
             let view = windows_view(&name);
-            prop_assert_eq!(from_windows_view(&view), Ok(name));
+            prop_assert_eq!(from_windows_view(&view), Ok(plain_form(&name).into_owned()));
             let illegal = |u: &u16| *u < 0x20 || b"\"*:<>?\\|/".iter().any(|b| *u == u16::from(*b));
             prop_assert!(!view.iter().any(illegal) && !matches!(view.last(), Some(0x20 | 0x2E)));
         }
@@ -263,6 +353,17 @@ mod tests {
         fn what_a_client_made_is_found_by_the_same_view_name(view in vec(any::<u16>(), 1..80)) {
             if let Ok(stored) = from_windows_view(&view) {
                 prop_assert_eq!(from_windows_view(&windows_view(&stored)), Ok(stored));
+            }
+        }
+
+        #[test]
+        fn a_name_and_its_private_forms_have_one_view(name in any_name()) {
+            let plain = plain_form(&name);
+            prop_assert_eq!(has_private(&name), *plain != *name);
+            prop_assert_eq!(plain_form(&plain), &*plain);
+            prop_assert_eq!(windows_view(&plain), windows_view(&name));
+            for form in private_forms(&plain) {
+                prop_assert_eq!(plain_form(&form), &*plain);
             }
         }
     }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::long::is_shortened;
 use super::mac_roman::{FILE_LIMIT, short_view};
 use super::mangle::parse_mangled;
-use super::{FoldedKey, Folding, Map, detect_map, windows_view};
+use super::{FoldedKey, Folding, Map, cap, detect_map, windows_view};
+use crate::mac::layout::NETATALK2_FOLDER;
 
 /// A name, by its place in the list that was given, and what is wrong with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +40,8 @@ pub enum Kind {
     PrivateUse(Map),
     /// Has private-use code points that read differently in the two maps, in a folder where both were used.
     MixedMaps,
+    /// Has escapes of Netatalk 2, in a folder that it has served.
+    CapEncoded,
     /// Has the form of a shortened name. Where the file has the whole one, nothing is wrong.
     LooksShortened,
 }
@@ -49,13 +52,15 @@ const WINDOWS_UNITS: usize = 255;
 pub fn report(names: &[&[u8]]) -> Vec<Trouble> {
     let mut troubles = Vec::new();
     let mut seen: HashMap<FoldedKey, usize> = HashMap::new();
-    let mixed = is_mixed(names);
+    let (mixed, by_netatalk2) = (is_mixed(names), names.contains(&NETATALK2_FOLDER));
     for (at, name) in names.iter().enumerate() {
         let collision = seen
             .get(&FoldedKey::new(name, Folding::default()))
             .map(|first| collision(names[*first], name, *first));
         seen.entry(FoldedKey::new(name, Folding::default())).or_insert(at);
-        let kinds = own_troubles(name).into_iter().chain(collision).chain(private_use(name, mixed));
+        let escaped = (by_netatalk2 && cap::is_netatalks(name)).then_some(Kind::CapEncoded);
+        let kinds =
+            own_troubles(name).into_iter().chain(collision).chain(private_use(name, mixed)).chain(escaped);
         troubles.extend(kinds.map(|kind| Trouble { name: at, kind }));
     }
     troubles
