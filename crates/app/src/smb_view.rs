@@ -145,6 +145,7 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
             hidden: share.name.ends_with('$'),
             hide: share.hide.clone(),
             show: share.show.clone(),
+            characters: share.characters.clone(),
         },
     }))
 }

@@ -225,7 +225,7 @@ fn acts_as(name: &str, ids: Ids, host: &Host) -> String {
 }
 
 /// Makes a running server apply the change at once; without one it does nothing.
-fn tell_server(state: &Path) {
+pub(crate) fn tell_server(state: &Path) {
     match patiently(|_| control::reload(state)) {
         Ok(_) | Err(AskError::NoServer(_)) => {}
         Err(error) => {

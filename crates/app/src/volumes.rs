@@ -83,6 +83,7 @@ struct Folder {
     cross_mounts: bool,
     denials: Denials,
     style: Style,
+    private_names: bool,
     read_only_by_mode: bool,
     safe_save: bool,
     local_recall: bool,
@@ -109,6 +110,7 @@ impl Folder {
             cross_mounts: share.cross_mounts,
             denials: denials(share.deny_modes),
             style: style(share.mac_layout),
+            private_names: share.private_names,
             read_only_by_mode: share.read_only_by_mode,
             safe_save: share.safe_save,
             local_recall: share.local_recall,
@@ -234,13 +236,14 @@ impl Volumes {
         let host = Host::open(&share.path, &options).with_context(refused)?;
         share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let Folder { denials, style, read_only_by_mode, safe_save, local_recall, .. } = folder;
+        let Folder { denials, style, private_names, read_only_by_mode, safe_save, local_recall, .. } = folder;
         let options = VolumeOptions {
             read_only,
             cache,
             sidecars,
             denials,
             style,
+            private_names,
             read_only_by_mode,
             safe_save,
             local_recall,

@@ -36,7 +36,9 @@ fn layouts_are_counted_and_what_is_damaged_or_differs_is_named() {
     let share = top.path().join("share");
     fs::create_dir_all(share.join("films/.AppleDouble")).unwrap();
     fs::create_dir_all(share.join("@eaDir")).unwrap();
-    for name in ["plain", "samba", "both", "broken", "films/old", "a\u{f022}b"] {
+    for name in
+        ["plain", "samba", "both", "broken", "films/old", "a\u{f022}b", "c\u{f03a}d", "films/in:2fout"]
+    {
         fs::write(share.join(name), b"data").unwrap();
     }
     fs::write(share.join("films/.AppleDouble/old"), b"x").unwrap();
@@ -65,11 +67,11 @@ fn layouts_are_counted_and_what_is_damaged_or_differs_is_named() {
 
     let report = json(&[share.to_str().unwrap()]);
     let found = &report["folders"][0];
-    assert_eq!((found["files"].as_u64(), found["folders"].as_u64()), (Some(7), Some(2)));
+    assert_eq!((found["files"].as_u64(), found["folders"].as_u64()), (Some(9), Some(2)));
     let layouts = serde_json::json!({
         "netatalk": 1, "sidecar": 1, "samba-dos": 1, "samba-info": 2, "samba-fork": 1, "samba-streams": 1,
         "netatalk2": 1, "netatalk2-attributes": 1, "synology": 1, "samba-depot": 1,
-        "private-names": 1,
+        "private-names": 1, "unix-names": 1, "cap-names": 1,
     });
     assert_eq!(found["layouts"], layouts);
     let named = |kind: &str| {
@@ -82,10 +84,51 @@ fn layouts_are_counted_and_what_is_damaged_or_differs_is_named() {
     assert_eq!((named("damaged"), named("conflicts")), (vec!["broken", "old::EA"], vec!["both"]));
     assert_eq!((named("orphans"), named("unreadable")), (vec!["._gone"], vec![]));
     let settings = report["settings"].as_str().unwrap();
-    assert!(settings.contains("mac-layout = \"samba-streams\""), "{settings}");
+    assert!(settings.contains("mac-layout = \"samba-streams\"\nname-encoding = \"private\""), "{settings}");
 
     let text = String::from_utf8(adopt(&[share.to_str().unwrap()]).stdout).unwrap();
-    assert!(text.contains("not served: Macs see the private") && text.contains("damaged: 2\n"), "{text}");
+    assert!(text.contains("`fourfold names --fix` renames them") && text.contains("damaged: 2\n"), "{text}");
+}
+
+/// The database has the values that Samba's pdbedit wrote for users with the passwords `Passgames` and `Passbackup`.
+#[test]
+fn accounts_of_samba_are_named_and_taken_over_when_asked() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/accounts_samba");
+    let top = tempfile::tempdir().unwrap();
+    let place = |name: &str| top.path().join(name).to_string_lossy().into_owned();
+    fs::copy(corpus.join("passdb"), place("passdb.tdb")).unwrap();
+    let words = ["--passdb", &place("passdb.tdb"), "--state", &place("state")];
+    let fates = |report: &Value| -> Vec<String> {
+        let accounts = report["accounts"]["accounts"].as_array().unwrap().iter();
+        accounts
+            .map(|one| format!("{} {}", one["name"].as_str().unwrap(), one["fate"].as_str().unwrap()))
+            .collect()
+    };
+    let report = json(&words);
+    assert_eq!(fates(&report), ["backup new", "games new"]);
+    assert_eq!(report["accounts"]["accounts"][1]["sid"], Value::Null, "secrets.tdb is not there");
+    assert!(!Path::new(&place("state")).join("accounts.toml").exists(), "nothing is changed");
+
+    fs::copy(corpus.join("secrets"), place("secrets.tdb")).unwrap();
+    let import = [&words[..], &["--import-accounts"]].concat();
+    let report = json(&import);
+    assert_eq!(fates(&report), ["backup made", "games made"]);
+    let sid = "S-1-5-21-4080815269-4110640021-3858231592-1000";
+    assert_eq!(report["accounts"]["accounts"][1]["sid"], sid);
+    if auth::UnixAccounts::NameService.user("games").is_some() {
+        assert!(report["settings"].as_str().unwrap().contains(&format!("{sid}=user:games")));
+    }
+    let file = auth::AccountFile::read(Path::new(&place("state"))).unwrap();
+    for (name, disabled) in [("games", false), ("backup", true)] {
+        let account = file.find(name).unwrap();
+        let hash = auth::Secret::Nt(auth::nt_hash(&format!("Pass{name}")));
+        assert_eq!((account.disabled, &account.secrets), (disabled, &vec![hash]));
+    }
+    assert_eq!(fates(&json(&import)), ["backup exists", "games exists"]);
+    let text = String::from_utf8(adopt(&words).stdout).unwrap();
+    assert!(text.contains("stays as it is; disabled"), "{text}");
+    fs::write(place("passdb.tdb"), "TDB file").unwrap();
+    assert_eq!(adopt(&words).status.code(), Some(1));
 }
 
 /// What is printed is accepted by `fourfold check`.

@@ -193,6 +193,22 @@ impl AccountFile {
         Ok(())
     }
 
+    /// Adds an account with the secrets that another server has stored.
+    ///
+    /// # Errors
+    /// The name is used or not allowed.
+    pub fn take_over(&mut self, name: &str, secrets: Vec<Secret>, disabled: bool) -> Result<(), Error> {
+        if !crate::is_account_name(name) {
+            return Err(Error::BadName(name.into()));
+        }
+        if self.find(name).is_some() {
+            return Err(Error::Exists(name.into()));
+        }
+        let (name, ids) = (name.into(), Ids::default());
+        self.accounts.push(Record { name, ids, groups: Vec::new(), disabled, admin: false, secrets });
+        Ok(())
+    }
+
     /// Says whether an account may administer the server over its API.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ mod login_limiter;
 mod login_log;
 mod name;
 mod reason;
+pub mod samba;
 mod secret;
 mod share_policy;
 pub mod srp;

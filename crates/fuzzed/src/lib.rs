@@ -8,6 +8,7 @@
 //!   new failures, and keeps what it learns out of the committed corpus.
 //! * `cargo test -p fourfold-fuzz` replays the corpus, on stable Rust.
 
+pub mod accounts;
 pub mod acl;
 pub mod afp_extras;
 pub mod afp_files;
@@ -39,6 +40,7 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("accounts_samba", accounts::samba_databases),
     ("afp_attributes", afp_extras::attributes),
     ("afp_desktop", afp_extras::desktop),
     ("afp_forks", afp_forks::forks),

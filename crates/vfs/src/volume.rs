@@ -51,6 +51,8 @@ pub struct VolumeOptions {
     /// The layout of Mac metadata, forks and streams that are new, where neither their file nor the
     /// files beside it tell one.
     pub style: Style,
+    /// New names of clients of Windows and Macs get private code points for characters that Windows forbids.
+    pub private_names: bool,
     /// A file whose mode has no right to write is shown as read-only and locked.
     pub read_only_by_mode: bool,
     /// What a client that knows nothing of Mac metadata saves under a file's name keeps those of the file.
@@ -80,6 +82,7 @@ impl Default for VolumeOptions {
             sidecars: true,
             denials: Denials::default(),
             style: Style::default(),
+            private_names: false,
             read_only_by_mode: true,
             safe_save: true,
             local_recall: true,
@@ -289,6 +292,12 @@ impl Volume {
     /// Whether each change of a file is refused: in a read-only volume, or a read-only tree of a writable one.
     pub(crate) fn refuses_changes(&self, of: &Node) -> bool {
         self.options.read_only || of.is_read_only()
+    }
+
+    /// A name of a client that knows no private code points as this volume stores it. The entry that has it may have another form of
+    /// it: every look-up finds that.
+    pub fn stored_form(&self, name: Vec<u8>) -> Vec<u8> {
+        if self.options.private_names { names::private_form(name) } else { name }
     }
 
     /// The entry of `folder` with this name: exactly, else in another form.

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use vfs::names::Characters;
+
 use super::accounts;
 use super::api;
 use super::defaults::{default_state, find_file};
@@ -424,6 +426,11 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             Some("samba-streams") => MacLayout::SambaStreams,
             _ => MacLayout::Netatalk,
         },
+        private_names: section.text("name-encoding").as_deref() == Some("private"),
+        characters: section
+            .text("catia-mappings")
+            .and_then(|text| Characters::parse(&text))
+            .unwrap_or_default(),
         deny_modes: match section.text("deny-modes").as_deref() {
             Some("silly-rename") => DenyModes::SillyRename,
             Some("data-only") => DenyModes::DataOnly,

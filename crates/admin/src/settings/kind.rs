@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use ipnet::IpNet;
+use vfs::names::Characters;
 
 use super::samba_sid::SambaSid;
 use super::setting::Setting;
@@ -40,6 +41,8 @@ pub enum Kind {
     Initiators,
     /// A list of SIDs of Samba, each with a user or group.
     SambaSids,
+    /// Pairs of characters: on the disk, and for clients.
+    Characters,
     /// Bytes of a block of a LUN.
     BlockSize,
     /// A file.
@@ -183,6 +186,7 @@ impl Kind {
                 "\"iqn.\", a year and month, and a domain from its end, of at most {LONGEST_PREFIX} characters a-z 0-9 - . :"
             ),
             Self::Initiators => "a list of names of initiators, in which * matches any characters".into(),
+            Self::Characters => "pairs such as \"0x22:0xa8,0x3a:0xf7\", each character once, those for clients above 0x7f".into(),
             Self::BlockSize => "512 or 4096".into(),
             Self::File => "the path of a file, in quotes".into(),
             Self::Path => "the path of a folder, in quotes".into(),
@@ -303,6 +307,7 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
         (Kind::BlockSize, Raw::Text(t)) => {
             Err(units::parse_size(t).filter(|n| matches!(n, 512 | 4096)).map(|n| n.to_string()))
         }
+        (Kind::Characters, Raw::Text(t)) if Characters::parse(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::LunName, Raw::Text(t)) if is_lun_name(t) => Ok(Value::Text(t.clone())),
         (Kind::LunName, Raw::Text(t)) => Err(plainer_name(t)),
         (Kind::IscsiName, Raw::Text(t)) if is_target_prefix(t) => Ok(Value::Text(t.clone())),

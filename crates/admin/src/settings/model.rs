@@ -8,6 +8,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use namespace::Table;
 use serde::{Deserialize, Serialize};
+use vfs::names::Characters;
 
 use super::api::ApiSettings;
 use super::diagnostic::Diagnostic;
@@ -319,6 +320,10 @@ pub struct ShareSettings {
     pub mac_sidecars: bool,
     /// The layout of Mac metadata, forks and streams that are new.
     pub mac_layout: MacLayout,
+    /// New names of SMB and AFP clients get private code points.
+    pub private_names: bool,
+    /// Characters that SMB clients see as others.
+    pub characters: Characters,
     /// What deny modes stand against besides reading and writing.
     pub deny_modes: DenyModes,
     /// A file whose mode has no right to write is shown as read-only and locked.

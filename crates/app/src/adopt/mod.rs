@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod converted;
 mod exports_file;
 mod ini;
+mod passdb;
 mod share;
 mod smb_conf;
 pub(crate) mod survey;
@@ -42,6 +43,9 @@ struct Translated {
 struct Report {
     folders: Vec<Survey>,
     shares: Vec<Share>,
+    /// The accounts of Samba, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    accounts: Option<passdb::Accounts>,
     notes: Vec<String>,
     /// `fourfold.toml`.
     settings: String,
@@ -51,6 +55,7 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     if adopt.convert || adopt.undo.is_some() {
         return change(adopt);
     }
+    let accounts = passdb::asked(adopt)?;
     let mut translated = read(adopt)?;
     let mut folders: Vec<PathBuf> = adopt.folder.iter().cloned().collect();
     if folders.is_empty() {
@@ -68,15 +73,19 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     if translated.shares.is_empty() {
         translated.shares = surveys.iter().map(by_survey).collect::<anyhow::Result<_>>()?;
     }
-    let settings = settings(&translated);
+    let server = accounts.as_ref().map(|(_, accounts)| accounts.settings()).unwrap_or_default();
+    let settings = server + &settings(&translated);
     if adopt.json {
-        let Translated { shares, notes } = translated;
-        out::json(&Report { folders: surveys, shares, notes, settings })?;
+        let (Translated { shares, notes }, accounts) = (translated, accounts.map(|(_, accounts)| accounts));
+        out::json(&Report { folders: surveys, shares, accounts, notes, settings })?;
     } else if adopt.settings {
         out::print(settings)?;
     } else {
         for survey in &surveys {
             out::print(text(survey))?;
+        }
+        if let Some((file, accounts)) = &accounts {
+            out::print(accounts.text(file))?;
         }
         out::print(format_args!("\nSettings (fourfold.toml):\n\n{settings}"))?;
     }
@@ -188,6 +197,9 @@ fn by_survey(survey: &Survey) -> anyhow::Result<Share> {
     let layout = main_layout(survey);
     if layout != "netatalk" {
         share.set_text("mac-layout", layout);
+    }
+    if survey.count(Layout::PrivateNames) > 0 {
+        share.set_text("name-encoding", "private");
     }
     Ok(share)
 }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use vfs::names::Characters;
+
 use super::Translated;
 use super::clients::{self, size};
 use super::ini::{Section, sections};
@@ -18,13 +20,11 @@ const IRRELEVANT: &[&str] = &[
     "available",
     "browsable",
     "browseable",
-    "catia:mappings",
     "dos filemode",
     "ea support",
     "fruit:aapl",
     "fruit:copyfile",
     "fruit:delete_empty_adfiles",
-    "fruit:encoding",
     "fruit:locking",
     "fruit:model",
     "fruit:nfs_aces",
@@ -56,7 +56,9 @@ const IRRELEVANT: &[&str] = &[
 const TRANSLATED: &[&str] = &[
     "case sensitive",
     "casesignames",
+    "catia:mappings",
     "comment",
+    "fruit:encoding",
     "fruit:metadata",
     "fruit:resource",
     "fruit:time machine",
@@ -199,6 +201,14 @@ fn layout(share: &mut Share, section: &Section, global: &Section) {
         }
         (false, _) => {}
     }
+    if has("fruit") && value("fruit:encoding") != Some("native") {
+        share.set_text("name-encoding", "private");
+    }
+    match value("catia:mappings").filter(|_| has("catia")) {
+        Some(table) if Characters::parse(table).is_some() => share.set_text("catia-mappings", table),
+        Some(table) => share.untranslated.push(format!("catia:mappings = {table}")),
+        None => {}
+    }
     let unknown = modules.iter().filter(|module| !DONE.contains(&&***module));
     share.untranslated.extend(unknown.map(|module| format!("vfs objects = {module}")));
 }
@@ -238,9 +248,10 @@ mod tests {
     const CONF: &str = "[global]\n  workgroup = STUDIO\n  vfs objects = catia fruit streams_xattr\n  fruit:metadata = stream\n\
         [homes]\n  read only = no\n\
         [Films]\n  path = /srv/films\n  comment = The \"new\" films\n  writeable = yes\n  valid users = ada @staff\n\
-          hosts allow = 192.168.1. 10.0.0.0/8 127.0.0.1\n  veto files = /._*/\n  create mask = 0660\n\
+          hosts allow = 192.168.1. 10.0.0.0/8 127.0.0.1\n  catia:mappings = 0x22:0xa8,0x3a:0xf7\n  veto files = /._*/\n  create mask = 0660\n\
         [Backup]\n  path = /srv/backup\n  read only = no\n  fruit:resource = stream\n  fruit:time machine = yes\n\
-          fruit:time machine max size = 2T\n  vfs objects = fruit streams_xattr acl_xattr\n\
+          fruit:time machine max size = 2T\n  vfs objects = catia fruit streams_xattr acl_xattr\n  fruit:encoding = native\n\
+          catia:mappings = 0x3a:0x2d\n\
         [Users]\n  path = /srv/%U\n";
 
     #[test]
@@ -255,6 +266,8 @@ mod tests {
                 ("users", "[\"ada\"]".into()),
                 ("groups", "[\"staff\"]".into()),
                 ("mac-layout", "\"samba\"".into()),
+                ("name-encoding", "\"private\"".into()),
+                ("catia-mappings", "\"0x22:0xa8,0x3a:0xf7\"".into()),
             ]
         );
         let hosts = "[\"192.168.1.0/24\", \"10.0.0.0/8\", \"127.0.0.1\"]".to_owned();
@@ -269,6 +282,6 @@ mod tests {
                 ("mac-layout", "\"samba-streams\"".into()),
             ]
         );
-        assert_eq!(backup.untranslated, ["vfs objects = acl_xattr"]);
+        assert_eq!(backup.untranslated, ["catia:mappings = 0x3a:0x2d", "vfs objects = acl_xattr"]);
     }
 }

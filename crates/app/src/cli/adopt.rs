@@ -18,6 +18,7 @@ A running server does this itself, beside its clients, as a job of its API or co
 Examples:
   fourfold adopt /srv/studio                          which layouts are there? is anything damaged?
   fourfold adopt --smb-conf /etc/samba/smb.conf       the settings for all shares of Samba
+  fourfold adopt --passdb /var/lib/samba/private/passdb.tdb --import-accounts
   fourfold adopt --afp-conf /etc/netatalk/afp.conf --exports /etc/exports
   fourfold adopt /srv/studio --settings > fourfold.toml
   fourfold adopt /srv/studio --json | jq .layouts     for scripts
@@ -34,11 +35,17 @@ Exit codes:
 #[derive(Debug, Args)]
 pub(crate) struct Adopt {
     /// Folder that another server has served
-    #[arg(value_name = "DIR", required_unless_present_any = ["smb_conf", "afp_conf", "exports", "undo"])]
+    #[arg(value_name = "DIR", required_unless_present_any = ["smb_conf", "passdb", "afp_conf", "exports", "undo"])]
     pub(crate) folder: Option<PathBuf>,
     /// Settings of Samba
     #[arg(long, value_name = "FILE")]
     pub(crate) smb_conf: Option<PathBuf>,
+    /// Accounts of Samba (passdb.tdb), with their SIDs if secrets.tdb is beside it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) passdb: Option<PathBuf>,
+    /// Make these accounts here, with the same passwords. Accounts that are here stay as they are
+    #[arg(long, requires = "passdb")]
+    pub(crate) import_accounts: bool,
     /// Settings of Netatalk 3 or 4
     #[arg(long, value_name = "FILE")]
     pub(crate) afp_conf: Option<PathBuf>,
@@ -49,7 +56,7 @@ pub(crate) struct Adopt {
     #[arg(long, conflicts_with = "json")]
     pub(crate) settings: bool,
     /// Give everything below DIR one layout
-    #[arg(long, requires = "folder", conflicts_with_all = ["smb_conf", "afp_conf", "exports", "settings"])]
+    #[arg(long, requires = "folder", conflicts_with_all = ["smb_conf", "passdb", "afp_conf", "exports", "settings"])]
     pub(crate) convert: bool,
     /// The layout: netatalk, samba or samba-streams, as in the setting `mac-layout`
     #[arg(long, value_name = "LAYOUT", requires = "convert", default_value = "netatalk")]
@@ -61,7 +68,7 @@ pub(crate) struct Adopt {
     #[arg(long, requires = "convert")]
     pub(crate) dry_run: bool,
     /// Take back what a journal says
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["folder", "convert", "smb_conf", "afp_conf", "exports", "settings"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["folder", "convert", "smb_conf", "passdb", "afp_conf", "exports", "settings"])]
     pub(crate) undo: Option<PathBuf>,
     /// One JSON object, for scripts
     #[arg(long)]

@@ -6,7 +6,7 @@ use auth::kerberos::Kerberos;
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
 use vfs::Volume;
-use vfs::names::Folding;
+use vfs::names::{Characters, Folding, windows_view};
 
 /// A version of the protocol, MS-SMB2 2.2.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -212,12 +212,19 @@ pub struct ShareOptions {
     pub hide: Vec<String>,
     /// Names that listings show although `hide`, or the server by itself, would leave them out.
     pub show: Vec<String>,
+    /// Characters of names that clients see as others.
+    pub characters: Characters,
 }
 
 impl Share {
     /// How names are compared.
     pub(super) fn folding(&self) -> Folding {
         Folding { case_sensitive: self.options.case_sensitive, ..Folding::default() }
+    }
+
+    /// A stored name as clients see it.
+    pub(super) fn shown(&self, stored: &[u8]) -> Vec<u16> {
+        self.options.characters.shown(windows_view(stored))
     }
 
     /// The share that every server has.

@@ -74,7 +74,7 @@ pub(super) fn referrals(
         let end = ends.nth(parts).unwrap_or(below.len());
         [&text::of("\\")[..], &below[..end]].concat()
     };
-    let components = Path::parse_from(context.is_mac(), rest)?.components;
+    let components = Path::parse_from(context.is_mac(), &share, rest)?.components;
     let referral = link_in(volume, &context.caller()?, &share, &components)?.and_then(|(at, link)| {
         let client = Client { address: context.connection.peer.address.ip(), site };
         Some((at, context.service().config().namespace.refer(&link, Protocol::Smb, client)?))

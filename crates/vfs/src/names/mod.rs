@@ -25,6 +25,7 @@
 //! **Names too long for the host** (255 UTF-16 units may be 765 bytes) are shortened there, and kept whole beside, see [`long`].
 
 pub mod cap;
+mod characters;
 mod fold;
 mod fold_table;
 mod forms;
@@ -41,6 +42,7 @@ pub mod report;
 #[cfg(test)]
 mod test_names;
 
+pub use characters::Characters;
 pub use fold::{FoldedKey, Folding, folded_units, folds_alike};
 pub use forms::{has_mixed_forms, has_other_forms, one_form, other_forms};
 pub use hiding::{Hiding, is_like};
@@ -52,5 +54,5 @@ pub use mangle::parse_mangled;
 pub use name::{Name, NameError};
 pub use normalise::{to_hfs_nfd, to_nfc};
 pub use octets::{from_text_view, text_view};
-pub use private_use::{Map, detect_map, from_windows_view, plain_form, windows_view};
+pub use private_use::{Map, detect_map, from_windows_view, plain_form, private_form, windows_view};
 pub use report::{Trouble, report};

@@ -100,6 +100,19 @@ pub(super) fn private_forms(plain: &[u8]) -> [Vec<u8>; 2] {
     [Map::Sfm.encode(before), Cow::Borrowed(before)].map(|before| [&*before, end.as_bytes()].concat())
 }
 
+/// A name as Samba stores it by default: see [`plain_form`].
+pub fn private_form(plain: Vec<u8>) -> Vec<u8> {
+    match has_private_forms(&plain) {
+        true => private_forms(&plain).into_iter().next().unwrap_or(plain),
+        false => plain,
+    }
+}
+
+/// The private code point of a character in the map of Services for Macintosh.
+pub(super) fn sfm(c: char) -> Option<char> {
+    Map::Sfm.private(c)
+}
+
 /// Whether Windows forbids the character in names.
 fn is_forbidden(byte: u8) -> bool {
     matches!(byte, 1..=0x1F) || SFM.contains(&char::from(byte))

@@ -95,6 +95,16 @@ pub(super) const SHARE: &[Setting] = &[
          \"samba\": as Samba's fruit by default, with named streams in `user.DosStream`. \"samba-streams\": as Samba with \
          `fruit:metadata = stream` and `fruit:resource = stream`; a fork that is too large for an attribute goes to `._name`.",
     ),
+    new(Share, "name-encoding", OneOf(&["plain", "private"]), "\"plain\"").says(
+        "How new names store a character that Windows forbids, or a space or dot at the end, from clients of SMB and AFP.",
+        "\"plain\": as itself, as NFS and local programs see it. \"private\": as a private code point, as Samba with \
+         `fruit:encoding = private` does, which shows clients no other such names. Names are found in either form.",
+    ),
+    new(Share, "catia-mappings", Kind::Characters, "\"\"").example("\"0x22:0xa8,0x3a:0xf7,0x3f:0xbf\"").own().says(
+        "Characters of names that SMB clients see as others: `catia:mappings` of Samba.",
+        "Each pair is a character on the disk and the one that clients see, by their Unicode numbers. Without it clients see private \
+         code points for characters that Windows forbids, which Macs show as the characters themselves.",
+    ),
     new(Share, "deny-modes", OneOf(&["strict", "silly-rename", "data-only"]), "\"strict\"").says(
         "What a client that denies others an access to an open file denies besides reading and writing.",
         "\"strict\": a Mac over AFP that denies writing also denies removing and renaming the file to clients of SMB and NFS; \

@@ -92,7 +92,7 @@ impl OpenVolume {
         {
             return Ok(entry);
         }
-        let stored = stored(kind, sent)?;
+        let stored = self.tree().stored_form(stored(kind, sent)?);
         match self.tree().lookup_folded(caller, folder, &stored, self.share.folding()) {
             Ok((name, found)) => Ok(Entry { name, found: Some(found) }),
             Err(Error::NotFound) => {

@@ -132,7 +132,7 @@ fn judge<'a>(
     lease: Option<Lease>,
 ) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
-    let mut path = Path::parse_from(context.is_mac(), name)?;
+    let mut path = Path::parse_from(context.is_mac(), &context.tree()?.share, name)?;
     if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }

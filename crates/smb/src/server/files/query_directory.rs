@@ -57,7 +57,8 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let tree = context.tree()?;
     let folding = tree.folding();
     if scan.pattern.is_none() {
-        let pattern = Pattern::new(&request.pattern, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
+        let asked = tree.share.options.characters.read(&request.pattern);
+        let pattern = Pattern::new(&asked, folding).map_err(|_| Status::OBJECT_NAME_INVALID)?;
         scan.pattern = Some(pattern);
     }
     let asked = request.output_buffer_length as usize;
@@ -211,6 +212,9 @@ impl Walk<'_> {
             Some(mac) => Some(mac.of(self.tree, caller, folder, entry.name(), &rich)?),
             None => None,
         };
+        let characters = &self.tree.share.options.characters;
+        let units = (!characters.is_empty()).then(|| self.tree.share.shown(entry.name()));
+        let name = units.as_deref().map_or(name, EntryName::Units);
         let entry = Entry { facts, name, short_name: &[], mac: mac.as_ref() };
         if self.listing.push(w, &entry) {
             return Ok(false);

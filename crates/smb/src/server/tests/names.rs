@@ -2,10 +2,15 @@
 //! different names. Here they are one name, because the same tree has clients that compose and
 //! clients that decompose what the user typed.
 
-use vfs::backend::NewKind;
-use vfs::{Caller, Volume};
+use std::sync::Arc;
 
-use crate::server::testing::{User, service, volume};
+use vfs::backend::NewKind;
+use vfs::backend::memory::Memory;
+use vfs::names::Characters;
+use vfs::{Caller, Volume, VolumeOptions};
+
+use crate::server::config::{Share, ShareKind, ShareOptions};
+use crate::server::testing::{User, service, service_with, volume};
 use crate::wire::aapl::{Caps, Fields, Request as Aapl};
 use crate::wire::create::{self, Disposition, Options};
 use crate::wire::create_context::RawContext;
@@ -167,4 +172,79 @@ async fn the_names_of_the_servers_own_folders_are_refused() {
         assert_eq!(ada.open(&format!("{name}\\x"), |_| ()).await.err(), Some(Status::ACCESS_DENIED));
     }
     assert_eq!(listed(&mut ada, "*").await, ["file"]);
+}
+
+/// A user of a share that stores and shows names as Samba does with these settings.
+async fn of_samba(private_names: bool, mappings: &str) -> (User, Arc<Volume>) {
+    let options = VolumeOptions { private_names, ..VolumeOptions::default() };
+    let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), options));
+    let created = vfs::Time { secs: 1_500_000_000, nanos: 0 };
+    let kind = ShareKind::Disk { volume: volume.clone(), serial: 1, created };
+    let options =
+        ShareOptions { characters: Characters::parse(mappings).unwrap(), ..ShareOptions::default() };
+    let share = Arc::new(Share { name: "samba".into(), comment: String::new(), kind, options });
+    let mut ada = User::new(&service_with(|config| config.shares.push(share))).await;
+    ada.tree = ada.enter("samba").await.unwrap();
+    (ada, volume)
+}
+
+fn stored(volume: &Volume) -> Vec<String> {
+    let page = volume.list(&Caller::root(), &volume.root().unwrap(), 0).unwrap();
+    let names = page.entries().iter().map(|entry| String::from_utf8(entry.name().to_vec()).unwrap());
+    let mut names: Vec<String> = names.filter(|name| !matches!(&**name, "." | "..")).collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn new_names_are_stored_as_samba_stores_them() {
+    let (mut ada, volume) = of_samba(true, "").await;
+    for name in ["a\u{f022}b", "etc\u{f029}", "plain"] {
+        let made = ada.make(name, b"abc").await;
+        ada.close(made).await;
+    }
+    assert_eq!(stored(&volume), ["a\u{f022}b", "etc\u{f029}", "plain"]);
+    assert_eq!(listed(&mut ada, "*").await, ["a\u{f022}b", "etc\u{f029}", "plain"]);
+    assert_eq!(listed(&mut ada, "A\u{f022}*").await, ["a\u{f022}b"]);
+    // One that an NFS client has made.
+    let root = volume.root().unwrap().object;
+    root.create(&Caller::root(), b"1:2", NewKind::File, 0o666).unwrap();
+    assert_eq!(ada.open("1\u{f022}2", exists).await.err(), Some(Status::OBJECT_NAME_COLLISION));
+    let same = ada.open("1\u{f022}2", opens).await.unwrap().file;
+    assert_eq!(named(&mut ada, same, FileClass::RENAME, "1\u{f025}2").await, Status::SUCCESS);
+    ada.close(same).await;
+    assert_eq!(stored(&volume), ["1\u{f025}2", "a\u{f022}b", "etc\u{f029}", "plain"]);
+}
+
+#[tokio::test]
+async fn a_stored_private_code_point_is_the_character_that_clients_send() {
+    let service = service();
+    let (mut ada, volume) = (User::new(&service).await, volume(&service, "share"));
+    let root = volume.root().unwrap().object;
+    root.create(&Caller::root(), "a\u{f022}b".as_bytes(), NewKind::File, 0o666).unwrap();
+    assert_eq!(listed(&mut ada, "*").await, ["a\u{f022}b"]);
+    let same = ada.open("A\u{f022}B", opens).await.unwrap().file;
+    assert_eq!(named(&mut ada, same, FileClass::RENAME, "c\u{f022}d").await, Status::SUCCESS);
+    ada.close(same).await;
+    assert_eq!(stored(&volume), ["c:d"]);
+}
+
+/// The table of vfs_catia(8).
+#[tokio::test]
+async fn characters_are_shown_as_others_by_a_table_of_samba() {
+    let (mut ada, volume) = of_samba(false, "0x22:0xa8,0x3a:0xf7,0x20:0xb1").await;
+    let made = ada.make("a\u{f7}b\u{b1}c", b"abc").await;
+    assert_eq!(named(&mut ada, made, FileClass::RENAME, "\u{a8}a\u{f7}b c").await, Status::SUCCESS);
+    ada.close(made).await;
+    assert_eq!(stored(&volume), ["\"a:b c"]);
+    assert_eq!(listed(&mut ada, "*").await, ["\u{a8}a\u{f7}b\u{b1}c"]);
+    assert_eq!(listed(&mut ada, "\u{a8}A\u{f7}*").await, ["\u{a8}a\u{f7}b\u{b1}c"]);
+    // The character itself, which Samba could not open.
+    let root = volume.root().unwrap().object;
+    root.create(&Caller::root(), "1\u{f7}2".as_bytes(), NewKind::File, 0o666).unwrap();
+    let shown = "1\u{efc3}\u{efb7}2";
+    assert_eq!(listed(&mut ada, "1*").await, [shown]);
+    let same = ada.open(shown, opens).await.unwrap().file;
+    assert_eq!(ada.close(same).await, Status::SUCCESS);
+    assert_eq!(ada.open("1\u{f7}2", opens).await.err(), Some(Status::OBJECT_NAME_NOT_FOUND));
 }

@@ -9,14 +9,16 @@ mod image;
 mod moving;
 mod place;
 
-use anyhow::{Context, Result};
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
 
 use super::expected::Expected;
 use super::outcome::Outcomes;
 use super::{Args, conclude, prepare};
 use crate::{debian, process};
 use content::{Amount, Data, Item};
-use place::Place;
+use place::{CATIA, Place};
 
 /// A layout, as smb.conf names it.
 pub struct Layout {
@@ -38,6 +40,11 @@ const STREAMS: &str =
     "  vfs objects = catia fruit streams_xattr\n  fruit:metadata = stream\n  fruit:resource = stream";
 
 impl Layout {
+    /// Whether characters that Windows forbids are in names as such.
+    pub fn is_native(&self) -> bool {
+        self.settings.contains("fruit:encoding = native")
+    }
+
     /// The layout that `fourfold adopt --convert` gives it here, and the settings by which smbd reads that.
     fn converted(&self) -> (&'static str, &'static str) {
         match self.resource {
@@ -171,6 +178,7 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
     }
     let macs = if amount == Amount::Much { real_files(outcomes)? } else { Vec::new() };
     let (_smbd, smbd) = place.smbd()?;
+    outcomes.run(&format!("{kind}: adopt takes over smbd's accounts"), &[], || moving::accounts(&place));
     for (number, layout) in LAYOUTS.iter().enumerate() {
         let items: Vec<Item> = made_by_smbd(amount).into_iter().chain(share_of(&macs, number)).collect();
         place.client(smbd).write(layout.name, &items)?;
@@ -193,12 +201,16 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
             }
         }
     }
+    outcomes.run(&format!("{kind}: characters are shown by smbd's table"), &[], || {
+        catia(&place, amount, (smbd, ours))
+    });
     drop(ours_running); // it would do what follows itself
     for (number, layout) in LAYOUTS.iter().enumerate() {
         let name = |what: &str| format!("{kind}: {}: {what}", layout.name);
         outcomes.run(&name("adopt finds it"), &[], || moving::survey(&place, layout));
         let mut items = made_by_smbd(amount);
-        items.retain(|item| item.name != ODD); // the other settings may see another name
+        // The settings with which smbd reads what is converted see another name if this is native.
+        items.retain(|item| item.name != ODD || !layout.is_native());
         items.push(amount.newer(NEW));
         items.extend(share_of(&macs, number).filter(|item| is_told(layout, item)).map(changed));
         outcomes.run(&name("smbd reads what is converted, and all comes back"), &[], || {
@@ -215,6 +227,8 @@ const CHANGED: &str = "changed";
 const NEW: &str = "new";
 /// With a colon, as a Mac sends it.
 const ODD: &str = "odd\u{f022}name";
+/// The same for a file that this server makes.
+const NEW_ODD: &str = "new\u{f025}odd";
 const FOLDER: &str = "folder";
 
 fn made_by_smbd(amount: Amount) -> Vec<Item> {
@@ -248,6 +262,10 @@ fn read_and_write(
         ours.write(layout.name, &[amount.newer(NEW)])?;
         theirs.check(layout.name, &[amount.newer(NEW)])
     });
+    check("smbd reads a new file with a question mark in its name", &|| {
+        ours.write(layout.name, &[amount.newer(NEW_ODD)])?;
+        theirs.check(layout.name, &[amount.newer(NEW_ODD)])
+    });
     for file in [CHANGED, NEW] {
         check(&format!("the {file} file has smbd's attributes"), &|| place.has_layout(layout, file));
     }
@@ -261,6 +279,23 @@ fn read_and_write(
         ours.write(layout.name, &[amount.folder(FOLDER)])?;
         theirs.check(layout.name, &[amount.folder(FOLDER)])
     });
+}
+
+/// Files with characters that clients see as others, by smbd and by this server.
+fn catia(place: &Place, amount: Amount, (smbd, ours): (u16, u16)) -> Result<()> {
+    let (theirs, ours) = (place.client(smbd), place.client(ours));
+    let (old, new) = (amount.older("a\u{f7}b"), amount.newer("c\u{a8}d"));
+    let data = |item: Item| [Item { streams: Vec::new(), ..item }];
+    let (old, new) = (data(old), data(new));
+    theirs.write(CATIA, &old)?;
+    ours.check(CATIA, &old).context("as this server shows it")?;
+    ours.write(CATIA, &new)?;
+    theirs.check(CATIA, &new).context("as smbd shows it")?;
+    for name in ["a:b", "c\"d"] {
+        let path = Path::new(&place.share(CATIA)).join(name);
+        ensure!(path.exists(), "{} is not on the disk", path.display());
+    }
+    Ok(())
 }
 
 /// Each file of real Macs is in two of the layouts.

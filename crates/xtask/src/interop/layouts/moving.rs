@@ -38,6 +38,29 @@ pub fn survey(place: &Place, layout: &Layout) -> Result<()> {
     Ok(())
 }
 
+/// Takes over smbd's accounts, with the hashes and SIDs that pdbedit prints.
+pub fn accounts(place: &Place) -> Result<()> {
+    let (smbd, state) = (place.state("smbd"), place.state("accounts"));
+    let passdb = smbd.join("private/passdb.tdb");
+    let words = ["--passdb", &passdb.to_string_lossy(), "--import-accounts", "--json", "--state"];
+    let report = adopt(place, &[&words[..], &[&*state.to_string_lossy()]].concat())?;
+    let account = &report["accounts"]["accounts"][0];
+    ensure!(account["fate"] == "made", "{report}");
+    let configuration = smbd.join("smb.conf").to_string_lossy().into_owned();
+    let printed = |form| process::stdout_of("pdbedit", &["-s", &configuration, "-L", form], LIMIT);
+    let name = account["name"].as_str().context("no name")?;
+    let hashes = printed("-w")?;
+    let line = hashes.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    let hash = line.and_then(|line| line.split(':').nth(2)).context("pdbedit prints no hash")?;
+    let made = fs::read_to_string(state.join("accounts.toml"))?;
+    ensure!(made.contains(&hash.to_lowercase()), "{name} has another hash than {hash}");
+    let facts = printed("-v")?;
+    let sid =
+        facts.lines().find_map(|line| line.strip_prefix("User SID:")).context("pdbedit prints no SID")?;
+    ensure!(account["sid"] == sid.trim(), "the SID is {}, not {sid}", account["sid"]);
+    Ok(())
+}
+
 /// Gives everything the layout that Samba has with other settings. `read` looks at the result. Then takes it back.
 pub fn convert_and_undo(place: &Place, layout: &Layout, read: impl FnOnce() -> Result<()>) -> Result<()> {
     let share = place.share(layout.name);

@@ -18,6 +18,8 @@ use crate::{isolate, server};
 
 const ADA: User = User { name: "ada", password: "secret" };
 const UID: u32 = 61001;
+/// The share with a table of characters.
+pub const CATIA: &str = "catia";
 /// The time limit of one run of smbclient.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -36,8 +38,8 @@ impl Place {
         let shares = folder.join("shares");
         fs::create_dir_all(&shares)?;
         let image = Image::mount(kind, &shares);
-        for layout in LAYOUTS {
-            let share = shares.join(layout.name);
+        for name in LAYOUTS.iter().map(|layout| layout.name).chain([CATIA]) {
+            let share = shares.join(name);
             fs::create_dir_all(&share)?;
             chown(&share, Some(UID), Some(UID))?;
         }
@@ -79,18 +81,30 @@ impl Place {
             [(layout.name.to_owned(), layout.settings), (self.converted(layout.name), layout.converted().1)]
                 .map(|(name, settings)| Share { name, folder: folder.clone(), settings })
         };
-        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).collect();
+        let (name, folder) = (CATIA.to_owned(), self.shares.join(CATIA));
+        let catia =
+            Share { name, folder, settings: "  vfs objects = catia\n  catia:mappings = 0x22:0xa8,0x3a:0xf7" };
+        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).chain([catia]).collect();
         Ok((samba::start(&self.folder.join("smbd"), port, &[ADA], &shares, "")?, port))
     }
 
-    /// This server over the same folders, with no setting that names a layout.
+    /// This server over the same folders, with no setting that names a layout of what files have.
     pub fn ours(&self) -> Result<(Running, u16)> {
         let (port, state) = (process::free_port()?, self.folder.join("fourfold"));
         let share = |layout: &Layout| {
-            format!("[[share]]\nname = \"{}\"\npath = \"{}\"\n\n", layout.name, self.share(layout.name))
+            let names = if layout.is_native() { "plain" } else { "private" };
+            let path = self.share(layout.name);
+            format!(
+                "[[share]]\nname = \"{}\"\npath = \"{path}\"\nname-encoding = \"{names}\"\n\n",
+                layout.name
+            )
         };
+        let catia = format!(
+            "[[share]]\nname = \"{CATIA}\"\npath = \"{}\"\ncatia-mappings = \"0x22:0xa8,0x3a:0xf7\"\n",
+            self.share(CATIA)
+        );
         let settings = self.folder.join("fourfold.toml");
-        fs::write(&settings, LAYOUTS.iter().map(share).collect::<String>())?;
+        fs::write(&settings, LAYOUTS.iter().map(share).collect::<String>() + &catia)?;
         server::add_user(&state, ADA.name, ADA.password, UID)?;
         let running = server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?;
         Ok((running, port))

@@ -104,7 +104,7 @@ fn free_name(
     if any_names::parse_mangled(sent).map(CatalogId) == Some(volume.id_of(&found.object.key())?) {
         return Ok(None);
     }
-    Ok(Some(names::stored(kind, sent)?))
+    Ok(Some(volume.tree().stored_form(names::stored(kind, sent)?)))
 }
 
 /// Refuses a stored name that exists in the folder.

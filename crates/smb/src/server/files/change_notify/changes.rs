@@ -2,8 +2,8 @@
 
 use vfs::Kind;
 use vfs::events::{Happened, Name, Seen};
-use vfs::names::windows_view;
 
+use crate::server::config::Share;
 use crate::wire::change_notify::CompletionFilter;
 use crate::wire::fscc::notify::{Action, Change};
 
@@ -11,9 +11,9 @@ use crate::wire::fscc::notify::{Action, Change};
 /// name. A move to another folder is a removal here and an addition there, as far as either folder
 /// is watched. A client that watches attributes but not names is told that a moved file is
 /// modified, as Windows does.
-pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
+pub(super) fn of(seen: &Seen, wanted: CompletionFilter, share: &Share, all: &mut Vec<Change>) {
     let change = &seen.change;
-    let now = || seen.at.as_ref().map(|folders| path(folders, &change.name));
+    let now = || seen.at.as_ref().map(|folders| path(share, folders, &change.name));
     let is_folder = change.of == Kind::Folder;
     let name = if is_folder { CompletionFilter::DIR_NAME } else { CompletionFilter::FILE_NAME };
     if !matches!(change.what, Happened::Modified(_)) && !wanted.contains(name) {
@@ -29,7 +29,7 @@ pub(super) fn of(seen: &Seen, wanted: CompletionFilter, all: &mut Vec<Change>) {
         Happened::Removed => add(Action::REMOVED, now()),
         Happened::Modified(_) => add(Action::MODIFIED, now()),
         Happened::Renamed { old_folder, old_name } => {
-            let before = seen.was.as_ref().map(|folders| path(folders, old_name));
+            let before = seen.was.as_ref().map(|folders| path(share, folders, old_name));
             let stays = *old_folder == change.folder;
             add(if stays { Action::RENAMED_OLD_NAME } else { Action::REMOVED }, before);
             add(if stays { Action::RENAMED_NEW_NAME } else { Action::ADDED }, now());
@@ -47,8 +47,8 @@ pub(super) fn tells_of_moves(wanted: CompletionFilter) -> bool {
 }
 
 /// The path from the watched folder on.
-fn path(folders: &[Name], name: &Name) -> Vec<u16> {
-    let names: Vec<Vec<u16>> = folders.iter().chain([name]).map(|name| windows_view(name)).collect();
+fn path(share: &Share, folders: &[Name], name: &Name) -> Vec<u16> {
+    let names: Vec<Vec<u16>> = folders.iter().chain([name]).map(|name| share.shown(name)).collect();
     names.join(&u16::from(b'\\'))
 }
 
@@ -82,7 +82,7 @@ mod tests {
         };
         let seen = Seen { change: Arc::new(change), at: at.map(names), was: was.map(names) };
         let mut all = Vec::new();
-        of(&seen, wanted, &mut all);
+        of(&seen, wanted, &Share::pipes(), &mut all);
         all.into_iter().map(|change| (change.action, String::from_utf16_lossy(&change.name))).collect()
     }
 

@@ -11,6 +11,7 @@ use vfs::events::{Aspects, Depth, Event, Filter};
 
 use super::changes;
 use crate::server::clients::open::File;
+use crate::server::config::Share;
 use crate::server::context::Context;
 use crate::wire::Status;
 use crate::wire::change_notify::{CompletionFilter, Flags, Request};
@@ -29,6 +30,7 @@ pub(super) struct Watch {
     /// The room of the first request. No later request gets more at once.
     room: usize,
     wanted: CompletionFilter,
+    share: Arc<Share>,
     closed: AtomicBool,
     closing: Notify,
 }
@@ -87,6 +89,7 @@ impl Watch {
             watching: tokio::sync::Mutex::new(watching),
             room,
             wanted: request.completion_filter,
+            share: context.tree()?.share.clone(),
             closed: AtomicBool::new(false),
             closing: Notify::new(),
         })
@@ -113,7 +116,7 @@ impl Watch {
         let mut event = watching.next().await;
         loop {
             match event {
-                Event::Changed(seen) => changes::of(&seen, self.wanted, &mut changes),
+                Event::Changed(seen) => changes::of(&seen, self.wanted, &self.share, &mut changes),
                 Event::Overflowed => return too_many(&mut watching),
                 Event::Going if changes.is_empty() => return Told::Going,
                 Event::Going => {} // seen by the next request, which asks whether the folder goes

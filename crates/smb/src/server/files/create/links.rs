@@ -254,7 +254,9 @@ fn spliced(path: &[Vec<u8>], at: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// Tells the client where the link leads, and how much of its path follows the link.
 fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
-    let unparsed: usize = after.iter().map(|name| (windows_view(name).len() + 1) * 2).sum();
+    let shown =
+        |name: &[u8]| context.tree().map_or_else(|_| windows_view(name), |tree| tree.share.shown(name));
+    let unparsed: usize = after.iter().map(|name| (shown(name).len() + 1) * 2).sum();
     let relative = !target.starts_with(b"/");
     let name = shown_target(target);
     let link = Symlink {

@@ -2,6 +2,7 @@
 
 use vfs::names;
 
+use crate::server::config::{Share, ShareKind};
 use crate::wire::Status;
 
 /// The longest path, in UTF-16 units: what the 16-bit length on the wire can say.
@@ -25,14 +26,18 @@ pub(in crate::server) struct Path {
 }
 
 impl Path {
-    /// Parses a path from the wire. Names of Macs, which decompose what the user typed, are
+    /// Parses a path of a share from the wire. Names of Macs, which decompose what the user typed, are
     /// composed. Names of other clients stay as they are.
-    pub(in crate::server) fn parse_from(is_mac: bool, units: &[u16]) -> Result<Self, Status> {
-        let mut path = Self::parse(units)?;
+    pub(in crate::server) fn parse_from(is_mac: bool, share: &Share, units: &[u16]) -> Result<Self, Status> {
+        let mut path = Self::parse(&share.options.characters.read(units))?;
         if is_mac {
             let compose = |name: &mut Vec<u8>| *name = names::to_nfc(name).into_owned();
             path.components.iter_mut().for_each(compose);
             path.stream = path.stream.map(composed);
+        }
+        if let ShareKind::Disk { volume, .. } = &share.kind {
+            let store = |name: &mut Vec<u8>| *name = volume.stored_form(std::mem::take(name));
+            path.components.iter_mut().for_each(store);
         }
         Ok(path)
     }

@@ -195,10 +195,10 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
     let facts = Facts::of(file).await?;
     let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
     let Attributes { kind, size, allocated, .. } = facts.attributes;
-    let mut all = Vec::new();
+    let (mut all, share) = (Vec::new(), &context.tree()?.share);
     let mut add = |name: &[u8], size, allocation_size| {
         let mut named: Vec<u16> = vec![u16::from(b':')];
-        named.extend(windows_view(name));
+        named.extend(share.shown(name));
         if !context.is_mac() {
             shown_stream(&mut named);
         }
@@ -236,7 +236,7 @@ fn normalized(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
     let mut path = path_of(context, file)?.split_off(1);
     if let vfs::state::Stream::Named(stream) = file.open.guard().stream() {
         path.push(u16::from(b':'));
-        path.extend(windows_view(stream.as_bytes()));
+        path.extend(context.tree()?.share.shown(stream.as_bytes()));
     }
     Ok(path)
 }
@@ -249,13 +249,13 @@ fn short_name(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
 
 /// The path from the share's folder, with a backslash in front of each name.
 pub(in crate::server) fn path_of(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
-    let volume = context.tree()?.volume()?;
+    let (volume, share) = (context.tree()?.volume()?, &context.tree()?.share);
     let Some((folder, name)) = file.open.place() else { return Ok(vec![u16::from(b'\\')]) };
     let path = volume.path_of(&folder)?;
     let mut units = Vec::new();
     for name in path.iter().map(|name| &name[..]).chain([&name[..]]) {
         units.push(u16::from(b'\\'));
-        units.extend(windows_view(name));
+        units.extend(share.shown(name));
     }
     Ok(units)
 }

@@ -168,7 +168,7 @@ fn without_root(name: &[u16]) -> &[u16] {
 fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
     let tree = context.tree()?;
     let name = dfs::below_share(context, &tree.share, name).unwrap_or(name);
-    let path = Path::parse_from(context.is_mac(), without_root(name))?;
+    let path = Path::parse_from(context.is_mac(), &tree.share, without_root(name))?;
     if path.stream.is_some() || path.data || path.folder {
         return Err(Status::OBJECT_NAME_INVALID.into());
     }

@@ -1,0 +1,181 @@
+//! The accounts of a Samba server: who they are here, and their take-over with the hashes of their passwords.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, ensure};
+use auth::samba::{self, SambaAccount};
+use auth::{AccountFile, Secret, UnixAccounts};
+use serde::Serialize;
+
+use super::share::quoted;
+
+/// The longest database that is read.
+const LONGEST: u64 = 256 << 20;
+/// The database beside the one of the accounts that has the SIDs of domains.
+const SECRETS: &str = "secrets.tdb";
+
+/// What becomes of an account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Fate {
+    /// It can be taken over.
+    New,
+    /// It was taken over now.
+    Made,
+    /// There is an account of this name, which stays as it is.
+    Exists,
+    /// It has no password.
+    NoPassword,
+    /// It belongs to a computer or a domain.
+    Machine,
+    /// No account can have this name here.
+    BadName,
+}
+
+impl Fate {
+    fn text(self) -> &'static str {
+        match self {
+            Self::New => "can be taken over (--import-accounts)",
+            Self::Made => "made, with the same password",
+            Self::Exists => "there is an account of this name, which stays as it is",
+            Self::NoPassword => "has no password: not taken over",
+            Self::Machine => "belongs to a computer: not taken over",
+            Self::BadName => "no account here can have this name",
+        }
+    }
+}
+
+/// An account, without its secrets.
+#[derive(Debug, Serialize)]
+pub(super) struct Known {
+    pub(super) name: String,
+    /// Its SID, if the SID of its domain is known.
+    pub(super) sid: Option<String>,
+    pub(super) disabled: bool,
+    /// Whether this host has a Unix user of this name.
+    pub(super) unix: bool,
+    pub(super) fate: Fate,
+}
+
+/// What a database says.
+#[derive(Debug, Serialize)]
+pub(super) struct Accounts {
+    pub(super) accounts: Vec<Known>,
+    /// Names of accounts that cannot be read.
+    pub(super) unreadable: Vec<String>,
+    /// Why SIDs are not known.
+    pub(super) no_sids: Option<String>,
+}
+
+/// Reads the accounts. With `import`, those that can be are made in this state folder.
+pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Result<Accounts> {
+    let damaged = || format!("{} cannot be read", file.display());
+    let (accounts, unreadable) = samba::accounts(&read(file)?).with_context(damaged)?;
+    let domains = read(&file.with_file_name(SECRETS)).and_then(|bytes| Ok(samba::domains(&bytes)?));
+    let (domains, no_sids) = match domains {
+        Ok(domains) => (domains, None),
+        Err(error) => (Vec::new(), Some(format!("{error:#}"))),
+    };
+    let known = AccountFile::read(state)?;
+    let of = |account: &SambaAccount| Known {
+        sid: sid(account, &domains),
+        disabled: account.disabled,
+        unix: UnixAccounts::NameService.user(&account.name).is_some(),
+        fate: fate(account, &known),
+        name: account.name.clone(),
+    };
+    let mut all: Vec<Known> = accounts.iter().map(of).collect();
+    if import && all.iter().any(|account| account.fate == Fate::New) {
+        admin::State::folder(state)?;
+        AccountFile::edit(state, |records| {
+            for (known, account) in all.iter_mut().zip(&accounts) {
+                if let (Fate::New, Some(hash)) = (known.fate, account.nt_hash) {
+                    records.take_over(&account.name, vec![Secret::Nt(hash)], account.disabled)?;
+                    known.fate = Fate::Made;
+                }
+            }
+            Ok(())
+        })?;
+        crate::user::tell_server(state);
+    }
+    Ok(Accounts { accounts: all, unreadable, no_sids })
+}
+
+fn read(file: &Path) -> anyhow::Result<Vec<u8>> {
+    let why = || format!("{} cannot be read", file.display());
+    ensure!(fs::metadata(file).with_context(why)?.len() <= LONGEST, "{} is too long", file.display());
+    fs::read(file).with_context(why)
+}
+
+fn fate(account: &SambaAccount, known: &AccountFile) -> Fate {
+    match account {
+        _ if account.is_machine => Fate::Machine,
+        _ if !auth::is_account_name(&account.name) => Fate::BadName,
+        _ if known.find(&account.name).is_some() => Fate::Exists,
+        _ if account.nt_hash.is_none() => Fate::NoPassword,
+        _ => Fate::New,
+    }
+}
+
+/// The SID of an account, by that of its domain. If no domain has the name that the account says, the only one counts.
+fn sid(account: &SambaAccount, domains: &[(String, String)]) -> Option<String> {
+    let named = domains.iter().find(|(name, _)| name.eq_ignore_ascii_case(&account.domain));
+    let is_only = domains.iter().all(|(_, sid)| domains.first().is_some_and(|(_, first)| first == sid));
+    let (_, domain) = named.or_else(|| domains.first().filter(|_| is_only))?;
+    Some(format!("{domain}-{}", account.rid))
+}
+
+impl Accounts {
+    /// The setting that says who the accounts' SIDs are. A name is one of the host, so only its users are in it.
+    pub(super) fn settings(&self) -> String {
+        let people = self.accounts.iter().filter(|account| account.unix && account.fate != Fate::Machine);
+        let sids = people.filter_map(|account| account.sid.as_ref().map(|sid| (sid, &account.name)));
+        let sids: Vec<String> = sids.map(|(sid, name)| quoted(&format!("{sid}=user:{name}"))).collect();
+        match sids.is_empty() {
+            true => String::new(),
+            false => format!("[server]\nsamba-sids = [{}]\n\n", sids.join(", ")),
+        }
+    }
+
+    /// For people.
+    pub(super) fn text(&self, file: &Path) -> String {
+        let mut text = format!("{}: {} accounts\n", file.display(), self.accounts.len());
+        let rows = self.accounts.iter().map(|account| {
+            let mut what = account.fate.text().to_owned();
+            if account.disabled {
+                what.push_str("; disabled");
+            }
+            if !account.unix && !matches!(account.fate, Fate::Machine | Fate::BadName) {
+                what.push_str("; this host has no user of this name: `fourfold user modify --uid` says as which it acts");
+            }
+            [format!("  {}", account.name), what]
+        });
+        text.push_str(&crate::out::table(rows));
+        for name in &self.unreadable {
+            text.push_str(&format!("  {name}: its record is damaged\n"));
+        }
+        if let Some(why) = &self.no_sids {
+            text.push_str(&format!("  SIDs of these accounts are not known: {why}\n"));
+        }
+        if self.accounts.iter().any(|account| account.fate == Fate::Made) {
+            text.push_str(
+                "  they log in with their passwords over SMB, and over AFP with DHX2 and older methods. `fourfold user passwd` sets a \
+                 password again: then SRP over AFP works, too\n",
+            );
+        }
+        text
+    }
+}
+
+/// A file of accounts, and whether they are taken over.
+pub(super) fn asked(adopt: &crate::cli::Adopt) -> anyhow::Result<Option<(PathBuf, Accounts)>> {
+    let Some(file) = &adopt.passdb else { return Ok(None) };
+    let state = match crate::here::state(&adopt.place)? {
+        Ok(state) => state,
+        Err(diagnostics) => {
+            anyhow::bail!("{}", diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        }
+    };
+    Ok(Some((file.clone(), take_over(file, &state, adopt.import_accounts)?)))
+}

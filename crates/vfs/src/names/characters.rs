@@ -1,0 +1,150 @@
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::private_use::sfm;
+
+/// How clients of Windows see some characters of names: the table of Samba's module catia. The characters on the disk
+/// stay what they are.
+///
+/// It changes names in the private-use view ([`windows_view`](super::windows_view)), and only these. A stored character that is shown
+/// for another one is shown by its bytes (see [`octets`](super::octets)), so no name is lost.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Characters {
+    /// The unit of the view for each unit of a client.
+    from_client: BTreeMap<u16, u16>,
+    to_client: BTreeMap<u16, u16>,
+}
+
+/// What shows a last space in the private-use view.
+const SPACE_END: u16 = 0xF028;
+const SPACE: u16 = 0x20;
+
+impl Characters {
+    /// Reads `0x22:0xa8,0x3a:0xf7`: characters on the disk, and what clients see. `None` if it is not of this form, or if one
+    /// character occurs twice on the same side, or one for clients is ASCII. A slash, which no name on the disk has, is left out.
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut all = Self::default();
+        for pair in text.split([',', ' ']).filter(|pair| !pair.is_empty()) {
+            let (disk, client) = pair.split_once(':')?;
+            let (disk, client) = (code(disk)?, code(client)?);
+            let is_known = all.from_client.insert(client, view(disk)).is_some();
+            // A stored character is told from one that is shown for another by its bytes, which ASCII has no place for.
+            let is_ascii = client < 0x80;
+            if is_known || is_ascii || all.to_client.insert(view(disk), client).is_some() {
+                return None;
+            }
+        }
+        all.from_client.retain(|_, disk| *disk != SLASH);
+        all.to_client.remove(&SLASH);
+        Some(all)
+    }
+
+    /// Whether clients see all characters as they are without it.
+    pub fn is_empty(&self) -> bool {
+        self.to_client.is_empty()
+    }
+
+    /// A name in the private-use view, as clients see it.
+    pub fn shown(&self, view: Vec<u16>) -> Vec<u16> {
+        if self.is_empty() {
+            return view;
+        }
+        let mut shown = Vec::with_capacity(view.len());
+        for (at, unit) in view.iter().enumerate() {
+            let is_end = at + 1 == view.len() && *unit == SPACE_END;
+            match self.to_client.get(if is_end { &SPACE } else { unit }) {
+                Some(client) => shown.push(*client),
+                None if self.from_client.contains_key(unit) => {
+                    let c = char::from_u32(u32::from(*unit)).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    let bytes = c.encode_utf8(&mut [0; 4]).as_bytes().to_vec();
+                    shown.extend(bytes.iter().map(|byte| super::octets::shown(*byte) as u16));
+                }
+                None => shown.push(*unit),
+            }
+        }
+        shown
+    }
+
+    /// A name of a client, or a path of them, in the private-use view.
+    pub fn read<'a>(&self, sent: &'a [u16]) -> Cow<'a, [u16]> {
+        match self.is_empty() {
+            true => Cow::Borrowed(sent),
+            false => sent.iter().map(|unit| self.from_client.get(unit).copied().unwrap_or(*unit)).collect(),
+        }
+    }
+}
+
+const SLASH: u16 = b'/' as u16;
+
+/// A number of a character that is one UTF-16 unit by itself.
+fn code(text: &str) -> Option<u16> {
+    let text = text.trim();
+    let code = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+        Some(digits) => u16::from_str_radix(digits, 16).ok()?,
+        None => text.parse().ok()?,
+    };
+    (code != 0 && char::from_u32(u32::from(code)).is_some()).then_some(code)
+}
+
+/// The unit that shows a stored character in the private-use view.
+fn view(disk: u16) -> u16 {
+    char::from_u32(u32::from(disk)).and_then(sfm).map_or(disk, |private| private as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::test_names::any_name;
+    use super::super::{from_windows_view, plain_form, windows_view};
+    use super::*;
+
+    /// The example of the manual, vfs_catia(8).
+    const EXAMPLE: &str =
+        "0x22:0xa8,0x2a:0xa4,0x2f:0xf8,0x3a:0xf7,0x3c:0xab,0x3e:0xbb,0x3f:0xbf,0x5c:0xff,0x7c:0xa6,0x20:0xb1";
+
+    fn shown(name: &str) -> String {
+        String::from_utf16(&Characters::parse(EXAMPLE).unwrap().shown(windows_view(name.as_bytes()))).unwrap()
+    }
+
+    #[test]
+    fn characters_are_shown_as_the_table_says() {
+        assert_eq!(shown("a\"b*c:d<e>f?g\\h|i"), "a¨b¤c÷d«e»f¿gÿh¦i");
+        assert_eq!(shown("two words "), "two±words±");
+        assert_eq!(shown("a\u{f022}b"), "a÷b", "as another server stores it");
+        assert_eq!(shown("plain.txt"), "plain.txt");
+        assert_eq!(shown("ø"), "ø", "a slash is in no name");
+    }
+
+    #[test]
+    fn what_stands_for_another_character_is_shown_by_its_bytes() {
+        assert_eq!(shown("÷"), "\u{efc3}\u{efb7}");
+    }
+
+    #[test]
+    fn what_is_no_table_is_refused() {
+        let wrong = [
+            "0x22",
+            "0x22:",
+            "x:y",
+            "0x22:0xa8,0x22:0xa9",
+            "0x22:0xa8,0x2a:0xa8",
+            "0x0:0xa8",
+            "0x3a:0xd800",
+            "0x3a:0x5c",
+        ];
+        for text in wrong {
+            assert_eq!(Characters::parse(text), None, "{text}");
+        }
+        assert!(Characters::parse("").unwrap().is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_leads_back(name in any_name()) {
+            let table = Characters::parse(EXAMPLE).unwrap();
+            let back = from_windows_view(&table.read(&table.shown(windows_view(&name))));
+            prop_assert_eq!(back, Ok(plain_form(&name).into_owned()));
+        }
+    }
+}
