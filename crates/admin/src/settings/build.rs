@@ -392,6 +392,10 @@ pub(super) fn rule(section: &Section) -> ClientRule {
     }
 }
 
+fn characters(section: &Section) -> Characters {
+    section.text("catia-mappings").and_then(|text| Characters::parse(&text)).unwrap_or_default()
+}
+
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
     let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
@@ -427,10 +431,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             _ => MacLayout::Netatalk,
         },
         private_names: section.text("name-encoding").as_deref() == Some("private"),
-        characters: section
-            .text("catia-mappings")
-            .and_then(|text| Characters::parse(&text))
-            .unwrap_or_default(),
+        characters: characters(section),
         deny_modes: match section.text("deny-modes").as_deref() {
             Some("silly-rename") => DenyModes::SillyRename,
             Some("data-only") => DenyModes::DataOnly,
