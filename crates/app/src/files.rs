@@ -10,7 +10,7 @@ use client::{Connector, How, Protocol, Reach, Target};
 use serde::Serialize;
 
 use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
-use crate::migrate::{target, text, with_progress};
+use crate::migrate::{destination, target, text, with_progress};
 use crate::out;
 
 /// Bytes of one read.
@@ -31,7 +31,7 @@ struct Listed<'a> {
 }
 
 pub(crate) fn list(asked: &ListFolder) -> anyhow::Result<ExitCode> {
-    let target = target(&asked.url, &asked.login, false)?;
+    let target = target(&asked.url, &asked.login)?;
     let mut tree = session(&target, &asked.login)?;
     let mut listing = tree.entries("")?;
     listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
@@ -70,7 +70,7 @@ fn listed(entry: &Entry) -> Listed<'_> {
 }
 
 pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {
-    let (folder, name) = parted(target(&asked.url, &asked.login, false)?)?;
+    let (folder, name) = parted(target(&asked.url, &asked.login)?)?;
     let mut tree = session(&folder, &asked.login)?;
     let path = tree.native(&name);
     if asked.fork {
@@ -93,11 +93,11 @@ pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
     let Some((to, from)) = asked.urls.split_last() else { bail!("nothing to copy") };
-    let to = target(to, &asked.login, true)?;
+    let to = destination(to, &asked.login, asked.to_password_file.as_deref())?;
     let mode = Mode::Copy { verify: !asked.no_verify, delete: false };
     let mut groups: Vec<(Target, Vec<String>)> = Vec::new();
     for url in from {
-        let (folder, name) = parted(target(url, &asked.login, false)?)?;
+        let (folder, name) = parted(target(url, &asked.login)?)?;
         match groups.iter_mut().find(|(other, _)| *other == folder) {
             Some((_, names)) => names.push(name),
             None => groups.push((folder, vec![name])),
@@ -137,7 +137,7 @@ pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
 }
 
 fn remove_one(url: &str, asked: &RemoveFiles) -> anyhow::Result<()> {
-    let (folder, name) = parted(target(url, &asked.login, false)?)?;
+    let (folder, name) = parted(target(url, &asked.login)?)?;
     let mut tree = session(&folder, &asked.login)?;
     let entries = tree.entries("")?.entries;
     let entry = entries.into_iter().find(|entry| entry.name == name).context("it does not exist")?;

@@ -1,5 +1,6 @@
 //! `fourfold migrate`: moves in from another server.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,8 +22,8 @@ const FAILURES: usize = 20;
 
 pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
     let plan = Plan {
-        from: target(&asked.from, &asked.login, false)?,
-        to: target(&asked.to, &asked.login, true)?,
+        from: target(&asked.from, &asked.login)?,
+        to: destination(&asked.to, &asked.login, asked.to_password_file.as_deref())?,
         only: Vec::new(),
         mode: match asked.verify_only {
             true => Mode::Compare,
@@ -46,7 +47,12 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
 }
 
 /// A URL, or a folder of this machine.
-pub(super) fn target(text: &str, login: &Login, is_destination: bool) -> anyhow::Result<Target> {
+pub(super) fn target(text: &str, login: &Login) -> anyhow::Result<Target> {
+    destination(text, login, None)
+}
+
+/// The same with a password of its own.
+pub(super) fn destination(text: &str, login: &Login, password_file: Option<&Path>) -> anyhow::Result<Target> {
     if !text.contains("://") {
         let folder = std::path::absolute(text).with_context(|| format!("{text} is no path"))?;
         let share = folder.to_str().with_context(|| format!("{} is not UTF-8", folder.display()))?.to_owned();
@@ -59,10 +65,8 @@ pub(super) fn target(text: &str, login: &Login, is_destination: bool) -> anyhow:
     if let (true, Some(user)) = (target.user.is_empty(), &login.user) {
         target.user.clone_from(user);
     }
-    let own = login.to_password_file.as_ref().filter(|_| is_destination);
-    if let (Some(file), true, false) =
-        (own.or(login.password_file.as_ref()), target.password.is_empty(), target.user.is_empty())
-    {
+    let file = password_file.or(login.password_file.as_deref());
+    if let (Some(file), true, false) = (file, target.password.is_empty(), target.user.is_empty()) {
         target.password = password::read("the server", password::Source::File(file))?;
     }
     Ok(target)

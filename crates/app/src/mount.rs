@@ -18,7 +18,7 @@ pub(crate) fn run(asked: &Mount) -> anyhow::Result<ExitCode> {
         read_only: asked.read_only,
         all_users: asked.all_users,
     };
-    let mut mounted = Mounted::new(target(&asked.url, &asked.login, false)?, &asked.folder, &options)?;
+    let mut mounted = Mounted::new(target(&asked.url, &asked.login)?, &asked.folder, &options)?;
     let mut unmounter = mounted.unmounter();
     let signals = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let (mut interrupt, mut terminate) = {

@@ -1,5 +1,7 @@
 //! The flags of `ls`, `cat`, `cp` and `rm`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::Login;
@@ -81,6 +83,9 @@ pub(crate) struct Copy {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) login: Login,
+    /// File with the password of the destination, if it is another one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_password_file: Option<PathBuf>,
 }
 
 /// `fourfold rm`

@@ -34,9 +34,6 @@ pub(crate) struct Login {
     /// File with the password; its first line
     #[arg(long, value_name = "FILE")]
     pub(crate) password_file: Option<PathBuf>,
-    /// File with the password of the destination, if it is another one
-    #[arg(long, value_name = "FILE")]
-    pub(crate) to_password_file: Option<PathBuf>,
     /// Longest wait for an answer of a server
     #[arg(long, value_name = "SECONDS", default_value = "60", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,
@@ -53,6 +50,9 @@ pub(crate) struct Migrate {
     pub(crate) to: String,
     #[command(flatten)]
     pub(crate) login: Login,
+    /// File with the password of the destination, if it is another one
+    #[arg(long, value_name = "FILE")]
+    pub(crate) to_password_file: Option<PathBuf>,
     /// Files that are copied at the same time
     #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) streams: u8,
