@@ -1,14 +1,28 @@
 //! Clients that follow no rule: each operation in each state, sizes that cannot be, and registrations without end.
 
 use super::*;
+use crate::server::handle::{AttributeName, Named, View};
 
-/// Ways to a current handle: no operation, the root, a share, a file, a link, an invalid handle.
-fn places(handle: &[u8]) -> Vec<Vec<Vec<u8>>> {
+/// PUTFH of each view of a file: itself, the `._name` of a Mac, the folder of its named attributes, its resource fork.
+pub(super) fn views(client: &Client, handle: &[u8]) -> Vec<Vec<u8>> {
+    let secret = &client.service.secret;
+    let named = Named::open(secret, handle).unwrap();
+    let fork = View::Attribute(AttributeName::new(b"com.apple.ResourceFork").unwrap());
+    let handles =
+        [View::File, View::Sidecar, View::Attributes, fork].map(|view| Named { view, ..named }.seal(secret));
+    handles.iter().map(|handle| [words(&[22]), opaque(handle.as_bytes())].concat()).collect()
+}
+
+/// Ways to a current handle: no operation, the root, a folder above a share, a share, a link, each view of a file, an invalid
+/// handle, that of a folder that leads nowhere.
+fn places(client: &Client, handle: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let lookup = |name: &[u8]| [words(&[15]), opaque(name)].concat();
     let docs = vec![words(&[24]), lookup(b"docs")];
     let link = [docs.clone(), vec![lookup(b"link")]].concat();
     let put = |handle: &[u8]| vec![[words(&[22]), opaque(handle)].concat()];
-    vec![vec![], vec![words(&[24])], docs, put(handle), link, put(&[1; 64]), put(b"\0none")]
+    let above = vec![words(&[24]), lookup(b"group")];
+    let other = [vec![], vec![words(&[24])], above, docs, link, put(&[1; 64]), put(b"\0none")];
+    other.into_iter().chain(views(client, handle).into_iter().map(|put| vec![put])).collect()
 }
 
 /// The statuses that RFC 7530 13.1 has, and the number of the last operation that was executed.
@@ -39,7 +53,7 @@ fn each_operation_in_each_place_with_each_kind_of_arguments_is_answered() {
         words(&[0x7fff_ffff, 0x8000_0000, 3, 0xffff, 0, 1]),
     ];
     for number in (0..45).chain([10044, u32::MAX]) {
-        for place in places(&handle) {
+        for place in places(&client, &handle) {
             for arguments in &arguments {
                 for saved in [false, true] {
                     let save = if saved { vec![words(&[32])] } else { vec![] };

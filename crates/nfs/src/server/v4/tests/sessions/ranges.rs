@@ -218,8 +218,11 @@ fn each_operation_of_minor_version_2_with_each_kind_of_arguments_is_answered() {
         [words(&[1]), opaque(b"name"), opaque(b"value")].concat(),
         words(&[0, u32::MAX, u32::MAX]),
     ];
-    let put = [words(&[22]), opaque(&handle)].concat();
-    let places = [vec![], vec![words(&[24])], vec![put.clone()], vec![put, words(&[32])]];
+    let views = crate::server::v4::tests::hostile::views(&client.0.client, &handle);
+    // Each view as the current handle, and as the saved one, too.
+    let views = views.into_iter().flat_map(|put| [vec![put.clone()], vec![put, words(&[32])]]);
+    let docs = vec![words(&[24]), look_up(b"docs")];
+    let places: Vec<_> = [vec![], vec![words(&[24])], docs].into_iter().chain(views).collect();
     for operation in 59..77 {
         for place in &places {
             for arguments in &arguments {

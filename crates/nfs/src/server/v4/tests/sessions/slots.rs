@@ -126,7 +126,9 @@ fn each_operation_in_a_session_with_each_kind_of_arguments_is_answered() {
     let client = client_1();
     let session = Session::of(&client, b"me", 1);
     let (state, handle) = session.opened(b"o", (3, 0), b"f");
-    let put = [words(&[22]), opaque(&handle)].concat();
+    let views = crate::server::v4::tests::hostile::views(&client, &handle).into_iter().map(|put| vec![put]);
+    let docs = vec![words(&[24]), look_up(b"docs")];
+    let places: Vec<_> = [vec![], vec![words(&[24])], docs].into_iter().chain(views).collect();
     let arguments: Vec<Vec<u8>> = vec![
         vec![],
         words(&[0; 64]),
@@ -138,7 +140,7 @@ fn each_operation_in_a_session_with_each_kind_of_arguments_is_answered() {
         words(&[0x7fff_ffff, 0x8000_0000, 3, 0xffff, 0, 1]),
     ];
     for number in (3..60).filter(|number| *number != 44).chain([10044, u32::MAX]) {
-        for place in [vec![], vec![words(&[24])], vec![put.clone()]] {
+        for place in &places {
             for arguments in &arguments {
                 let operation = [words(&[number]), arguments.clone()].concat();
                 let (status, reply) = session.call(&[place.clone(), vec![operation.clone()]].concat());
