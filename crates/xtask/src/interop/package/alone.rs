@@ -14,8 +14,8 @@ use crate::package::Parts;
 use crate::process::{self, Running};
 use crate::server::UID;
 
-/// Unpacks the tarball, and starts its program with a file system that has the program, a share and a state folder: no
-/// libraries, no `/etc`, `/proc` and `/dev`.
+/// Unpacks the tarball, and starts its program with a file system that has the program, a share, a state folder and
+/// `/proc`: no libraries, no `/etc` and `/dev`.
 pub fn run(program: &Path, place: &Path) -> Result<()> {
     let own = place.join("static");
     fs::create_dir_all(&own)?;
@@ -26,6 +26,9 @@ pub fn run(program: &Path, place: &Path) -> Result<()> {
     let root = own.join("root");
     fs::create_dir(&root)?;
     process::stdout_of("mount", &["-t", "tmpfs", "tmpfs", &root.display().to_string()], LIMIT)?;
+    let proc = root.join("proc"); // files are opened again by their descriptors
+    fs::create_dir(&proc)?;
+    process::stdout_of("mount", &["-t", "proc", "proc", &proc.display().to_string()], LIMIT)?;
     let unpacked = own.join(name.trim_end_matches(".tar.gz")).join("bin/fourfold");
     fs::copy(unpacked, root.join("fourfold"))?;
     fs::create_dir(root.join("share"))?;
