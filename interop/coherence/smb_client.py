@@ -11,7 +11,8 @@ from smbprotocol.change_notify import FileSystemWatcher
 from smbprotocol.connection import Connection, Request, SMB2Echo
 from smbprotocol.create_contexts import CreateContextName, SMB2CreateContextRequest, SMB2CreateRequestLease
 from smbprotocol.exceptions import SMBResponseException
-from smbprotocol.file_info import FileDispositionInformation, FileEndOfFileInformation, FileRenameInformation
+from smbprotocol.file_info import (FileDispositionInformation, FileEndOfFileInformation, FileInformationClass,
+                                   FileRenameInformation)
 from smbprotocol.header import Commands, NtStatus, SMB2HeaderRequest
 from smbprotocol.open import Open, SMB2LockElement, SMB2LockRequest, SMB2SetInfoRequest
 from smbprotocol.session import Session
@@ -144,15 +145,23 @@ class Client:
         information["end_of_file"] = size
         self._set(file, information)
 
-    def rename(self, file, new):
+    def rename(self, file, new, replaces=True):
         information = FileRenameInformation()
-        information["replace_if_exists"], information["file_name"] = True, new
+        information["replace_if_exists"], information["file_name"] = replaces, new
         self._set(file, information)
 
     def remove(self, file):
         information = FileDispositionInformation()
         information["delete_pending"] = True
         self._set(file, information)
+
+    def list(self, name):
+        """The entries of a folder."""
+        folder = self.open(name, READ, options=0x1)
+        try:
+            return self._do(lambda: folder.query_directory("*", FileInformationClass.FILE_NAMES_INFORMATION))
+        finally:
+            self.close(folder)
 
     def watch(self, folder, filters):
         watcher = FileSystemWatcher(folder)

@@ -10,6 +10,7 @@ use admin::{Settings, ShareSettings};
 use vfs::backend::host::as_ourselves;
 
 use crate::running::Running;
+use crate::stores;
 
 /// How often the folders are looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
@@ -46,7 +47,8 @@ pub(crate) fn changed(
     let mut is_changed = look_at_served(&mut changed.shares, mounts, is_in_use);
     for share in &mut changed.absent {
         let (name, path) = (&share.name, share.path.display());
-        match share.find_folder_again(&settings.server.state) {
+        let in_store = stores::find(share).map(|found| found.map(|()| share.path.clone()));
+        match in_store.unwrap_or_else(|| share.find_folder_again(&settings.server.state)) {
             Ok(found) => {
                 tracing::info!(share = name, %path, "the folder is there: the share is served");
                 (share.path, share.absence, is_changed) = (found, None, true);

@@ -64,6 +64,7 @@ mod smb_view;
 mod snapshot;
 mod snapshots;
 mod status;
+mod stores;
 mod token;
 mod user;
 mod verify_metadata;

@@ -10,9 +10,9 @@ use admin::control::{MOST_NAMED, Progress, RestoreReport, RestoreRequest, Restor
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, anyhow, bail};
 use snapshots::{Dataset, EngineKind, Snapshot};
-use vfs::backend::host::{Host, HostOptions, KeptFiles};
 use vfs::{CacheBudget, Error, Restore, RestoreObserver, RestoreOptions, Restored, Volume, VolumeOptions};
 
+use crate::snapshots::Live;
 use crate::volumes::Volumes;
 
 /// Files of the snapshot that are kept open.
@@ -41,7 +41,8 @@ pub(crate) fn restore(
     let dataset = Dataset::find(&share.path)?.with_mounts(&settings.server.state.join(MOUNTS));
     let snapshot = dataset.snapshot(&request.snapshot)?;
     let live = volumes.open(share, settings)?;
-    let shown = show(share, &dataset, &snapshot, &live)?;
+    let files = volumes.live(share).context("the share has just been removed")?;
+    let shown = show(share, &dataset, &snapshot, &files)?;
     let options = RestoreOptions {
         delete: request.delete,
         dry_run: request.dry_run,
@@ -63,23 +64,15 @@ fn show(
     share: &ShareSettings,
     dataset: &Dataset,
     snapshot: &Snapshot,
-    live: &Volume,
+    live: &Live,
 ) -> anyhow::Result<Arc<Volume>> {
     let path = dataset.mount(&snapshot.name)?;
-    let options = HostOptions {
-        open_files: KeptFiles::new(OPEN_FILES),
-        read_only: true,
-        private: None,
-        cross_mounts: false,
-        snapshot_of: Some(live.root()?.object.key()),
-        ..HostOptions::default()
-    };
     let refused = || format!("the snapshot in {} cannot be opened", path.display());
-    let host = Host::open(&path, &options).with_context(refused)?;
+    let backend = live.snapshot(snapshot, OPEN_FILES).with_context(refused)?;
     let cache = CacheBudget::new(CACHE_BYTES);
     let options =
         VolumeOptions { read_only: true, cache, sidecars: share.mac_sidecars, ..VolumeOptions::default() };
-    Ok(Arc::new(Volume::new(Arc::new(host), options)))
+    Ok(Arc::new(Volume::new(backend, options)))
 }
 
 /// The time until which equal times of change mean equal files. `None`: the engine makes new files.

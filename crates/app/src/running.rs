@@ -17,9 +17,8 @@ use lock::{Mutex, RwLock, rank};
 use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
-use crate::accounts;
-use crate::advise;
 use crate::availability::{self, Mounts};
+use crate::{accounts, advise, stores};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
@@ -388,7 +387,9 @@ impl Running {
         let waiting = old.settings.needs_restart(&settings);
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
         // Clients must not be told of an address or a port at which nothing listens.
-        lines.extend(self.take_over(Current { settings: old.settings.reloaded(settings), accounts }));
+        lines.extend(
+            self.take_over(Current { settings: stores::divided(old.settings.reloaded(settings)), accounts }),
+        );
         Ok(lines)
     }
 }

@@ -34,7 +34,7 @@ use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
 use crate::{
     accounts, announce, api, availability, bind, exit, folders, heartbeat, here, log, memory, privileges,
-    rights, who,
+    rights, stores, who,
 };
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -67,6 +67,8 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let keeper = Keeper::start(&settings)?.map(Arc::new);
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
+    stores::prepare(&settings, state.server_id())?;
+    let settings = stores::divided(settings);
     memory::give_back(); // its thread must not have more privileges than others
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(BACKGROUND_THREADS)
@@ -76,6 +78,7 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
         .build()?;
     let stopped = runtime.block_on(serve_until_stopped(arguments, settings, &state, (index, keeper)));
     runtime.shutdown_timeout(STOP_WITHIN);
+    stores::end(STOP_WITHIN);
     stopped.map(|()| ExitCode::SUCCESS)
 }
 
@@ -146,7 +149,7 @@ async fn serve_until_stopped(
     stop.send_replace(true);
     tokio::join!(afp.stopped(), iscsi.stopped(), smb.stopped(), nfs.stopped());
     let _ = tokio::task::spawn_blocking(move || audit.stop()).await; // a panic there was logged
-    volumes.quotas().stop();
+    volumes.stop().await;
     Ok(())
 }
 

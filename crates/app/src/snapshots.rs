@@ -11,8 +11,8 @@ use admin::SnapshotFolder;
 use lock::{Mutex, rank};
 use siphasher::sip::SipHasher24;
 use snapshots::{Dataset, EngineKind, Snapshot};
-use vfs::HostKey;
 use vfs::backend::Backend;
+use vfs::backend::ceph::Ceph;
 use vfs::backend::forest::{Forest, Offer, Tree};
 use vfs::backend::host::{Host, HostOptions, KeptFiles};
 
@@ -38,12 +38,45 @@ pub(crate) fn put_keys_right(folder: &Path, copy: &Path) -> std::io::Result<()> 
     rekeyed.map_err(|error| std::io::Error::other(error.to_string()))
 }
 
+/// The files of a share as they are now.
+#[derive(Clone)]
+pub(crate) enum Live {
+    Host(Host),
+    Ceph(Ceph),
+}
+
+impl Live {
+    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
+        match self {
+            Self::Host(host) => Arc::new(host.clone()),
+            Self::Ceph(ceph) => Arc::new(ceph.clone()),
+        }
+    }
+
+    /// A snapshot of these files, with their keys where the engine lets us know them.
+    pub(crate) fn snapshot(&self, snapshot: &Snapshot, open_files: usize) -> vfs::Result<Arc<dyn Backend>> {
+        match self {
+            Self::Ceph(ceph) => Ok(Arc::new(ceph.snapshot(snapshot.name.as_bytes())?)),
+            Self::Host(host) => {
+                let options = HostOptions {
+                    open_files: KeptFiles::new(open_files),
+                    read_only: true,
+                    private: None,
+                    cross_mounts: false,
+                    snapshot_of: Some(host.root()?.object.key()),
+                    ..HostOptions::default()
+                };
+                Ok(Arc::new(Host::open(&snapshot.path, &options)?))
+            }
+        }
+    }
+}
+
 /// A share's own tree, with its snapshots.
 pub(crate) struct Shown {
     forest: Arc<Forest>,
     dataset: Dataset,
-    /// The key of the share's folder.
-    live: HostKey,
+    live: Live,
     state: Mutex<State, rank::ShownSnapshots>,
 }
 
@@ -56,17 +89,16 @@ struct State {
 
 impl Shown {
     /// `None` if clients do not see the snapshots of the share, or if no engine makes any.
-    pub(crate) fn new(host: &Host, folder: &Path, names: SnapshotFolder) -> Option<Self> {
+    pub(crate) fn new(live: &Live, folder: &Path, names: SnapshotFolder) -> Option<Self> {
         let listed = match names {
             SnapshotFolder::Off => return None,
             SnapshotFolder::Hidden => None,
             SnapshotFolder::Visible => Some(b"Snapshots".to_vec()),
         };
         let dataset = Dataset::find(folder).inspect_err(|why| tracing::debug!(%why, "no snapshots")).ok()?;
-        let live = host.root().ok()?.object.key();
         let offer = Offer { hidden: vec![b".snapshot".to_vec(), b"~snapshot".to_vec()], listed };
-        let forest = Arc::new(Forest::new(Arc::new(host.clone()), offer).ok()?);
-        let shown = Self { forest, dataset, live, state: Mutex::default() };
+        let forest = Arc::new(Forest::new(live.backend(), offer).ok()?);
+        let shown = Self { forest, dataset, live: live.clone(), state: Mutex::default() };
         shown.look();
         Some(shown)
     }
@@ -130,20 +162,12 @@ impl Shown {
                 vfs::Error::Io
             })?;
         }
-        let options = HostOptions {
-            open_files: KeptFiles::new(OPEN_FILES),
-            read_only: true,
-            private: None,
-            cross_mounts: false,
-            snapshot_of: Some(self.live),
-            ..HostOptions::default()
-        };
-        let host = Host::open(&snapshot.path, &options)?;
-        let root = host.lasting_key(&host.root()?.object.key())?;
+        let tree = self.live.snapshot(snapshot, OPEN_FILES)?;
+        let root = tree.lasting_key(&tree.root()?.object.key())?;
         // The same after a restart: clients have it in their handles.
         let number = SipHasher24::new().hash(&root.to_bytes());
         let number = NonZeroU64::new(number).unwrap_or(NonZeroU64::MIN);
-        let tree = Arc::new(Tree::new(number, Arc::new(host)).taken(snapshot.created.into()));
+        let tree = Arc::new(Tree::new(number, tree).taken(snapshot.created.into()));
         self.forest.offer(snapshot.name.as_bytes(), tree, SystemTime::now().into())?;
         Ok(number)
     }

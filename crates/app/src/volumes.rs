@@ -1,19 +1,17 @@
 //! The shared folders. Each is opened once for all protocols, and for all shares of the same
 //! folder.
 
+mod held;
+
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use admin::control::{
-    LeaseStatus, LockStatus, OpenStatus, Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest,
-    Status,
-};
+use admin::control::{Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, Status};
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
 use lock::{Mutex, rank};
@@ -22,17 +20,15 @@ use vfs::backend::forest::{Forest, Gate, Offer};
 use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
 use vfs::caches::Cache;
 use vfs::index::{self, Index};
-use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Untrusted, Volume, VolumeOptions};
 
+pub(crate) use self::held::name_owners;
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
-use crate::snapshots::Shown;
-use crate::{gates, privileges, restoring, samba_acls, scrub};
+use crate::snapshots::{Live, Shown};
+use crate::{gates, privileges, restoring, samba_acls, scrub, stores};
 
-/// The most opens, and the most locks, of a share in a status.
-const MOST_SHOWN: usize = 1000;
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
 
@@ -63,6 +59,7 @@ struct Known {
     folder: Folder,
     volume: Arc<Volume>,
     forest: Arc<Forest>,
+    live: Live,
     snapshots: Option<Arc<Shown>>,
 }
 
@@ -87,25 +84,42 @@ struct Folder {
     read_only_by_mode: bool,
     safe_save: bool,
     local_recall: bool,
+    shared: bool,
     snapshots: SnapshotFolder,
 }
 
 impl Folder {
     fn of(share: &ShareSettings, settings: &Settings) -> std::io::Result<Self> {
-        let place =
-            |share: &ShareSettings| std::fs::metadata(&share.path).map(|folder| (folder.dev(), folder.ino()));
-        let (device, inode) = place(share)?;
-        let is_same = |other: &&ShareSettings| place(other).is_ok_and(|place| place == (device, inode));
-        let overlaps = |other: &&ShareSettings| {
-            other.path.starts_with(&share.path) || share.path.starts_with(&other.path) || is_same(other)
+        Ok(Self::at(place_on_host(share)?, share, settings))
+    }
+
+    fn is_same(share: &ShareSettings, other: &ShareSettings) -> bool {
+        let is_one_place = || match (place_on_host(share), place_on_host(other)) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => false, // of a store, or not there
         };
-        let all = || settings.shares.iter().chain(&settings.absent);
-        Ok(Self {
+        share.path == other.path || is_one_place()
+    }
+
+    /// Also of those that are not served now: volumes stay when shares come and go.
+    fn allows_no_changes(share: &ShareSettings, settings: &Settings) -> bool {
+        let overlaps = |other: &&ShareSettings| {
+            other.path.starts_with(&share.path)
+                || share.path.starts_with(&other.path)
+                || Self::is_same(share, other)
+        };
+        let mut all = settings.shares.iter().chain(&settings.absent).filter(overlaps);
+        share.read_only && all.all(|other| other.read_only)
+    }
+
+    /// The folder with this device and inode number.
+    fn at((device, inode): (u64, u64), share: &ShareSettings, settings: &Settings) -> Self {
+        let mut same = settings.shares.iter().filter(|other| Self::is_same(share, other));
+        Self {
             device,
             inode,
-            read_only: share.read_only && settings.shares.iter().filter(is_same).all(|other| other.read_only),
-            // Also of those that are not served now: volumes stay when shares come and go.
-            no_changes: share.read_only && all().filter(overlaps).all(|other| other.read_only),
+            read_only: share.read_only && same.all(|other| other.read_only),
+            no_changes: Self::allows_no_changes(share, settings),
             sidecars: share.mac_sidecars,
             cross_mounts: share.cross_mounts,
             denials: denials(share.deny_modes),
@@ -114,9 +128,15 @@ impl Folder {
             read_only_by_mode: share.read_only_by_mode,
             safe_save: share.safe_save,
             local_recall: share.local_recall,
+            shared: share.shared || share.is_in_store(),
             snapshots: share.snapshot_folder,
-        })
+        }
     }
+}
+
+/// The device and inode number of a share's folder, unless it is in a store.
+fn place_on_host(share: &ShareSettings) -> std::io::Result<(u64, u64)> {
+    std::fs::metadata(&share.path).map(|folder| (folder.dev(), folder.ino()))
 }
 
 fn style(layout: MacLayout) -> Style {
@@ -216,7 +236,12 @@ impl Volumes {
         let refused =
             || format!("the folder {} of the share {} cannot be opened", share.path.display(), share.name);
         share.look_again().with_context(refused)?;
-        let folder = Folder::of(share, settings).with_context(refused)?;
+        let store = stores::open(share, Folder::allows_no_changes(share, settings)).with_context(refused)?;
+        let folder = match &store {
+            Some(ceph) => Ok(Folder::at(stores::place(ceph), share, settings)),
+            None => Folder::of(share, settings),
+        };
+        let folder = folder.with_context(refused)?;
         let mut volumes = self.known.lock();
         let is_same = |known: &&Known| known.folder == folder;
         let known = volumes.get(&share.name).filter(is_same).or_else(|| volumes.values().find(is_same));
@@ -225,18 +250,17 @@ impl Volumes {
             volumes.insert(share.name.clone(), known);
             return Ok(volume);
         }
-        let options = HostOptions {
-            open_files: self.files.clone(),
-            read_only: folder.no_changes,
-            private: Some(self.state.clone()),
-            cross_mounts: folder.cross_mounts,
-            snapshot_of: None,
-            meter: self.quotas.meter((folder.device, folder.inode)),
+        let live = match store {
+            Some(ceph) => {
+                stores::set_quota(share, &ceph);
+                Live::Ceph(ceph)
+            }
+            None => Live::Host(self.open_host(share, &folder).with_context(refused)?),
         };
-        let host = Host::open(&share.path, &options).with_context(refused)?;
-        share.look_again().with_context(refused)?; // or the folder below a mount point was opened
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let Folder { denials, style, private_names, read_only_by_mode, safe_save, local_recall, .. } = folder;
+        let Folder {
+            denials, style, private_names, read_only_by_mode, safe_save, local_recall, shared, ..
+        } = folder;
         let options = VolumeOptions {
             read_only,
             cache,
@@ -247,17 +271,52 @@ impl Volumes {
             read_only_by_mode,
             safe_save,
             local_recall,
+            shared,
         };
-        let snapshots = Shown::new(&host, &share.path, folder.snapshots).map(Arc::new);
+        let snapshots = Shown::new(&live, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {
             Some(snapshots) => snapshots.tree(),
-            None => Arc::new(Forest::new(Arc::new(host), Offer::default()).with_context(refused)?),
+            None => Arc::new(Forest::new(live.backend(), Offer::default()).with_context(refused)?),
         };
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
         warn_of_misplaced(share, &volume);
-        volumes.insert(share.name.clone(), Known { folder, volume: volume.clone(), forest, snapshots });
+        volumes.insert(share.name.clone(), Known { folder, volume: volume.clone(), forest, live, snapshots });
         Ok(volume)
+    }
+
+    fn open_host(&self, share: &ShareSettings, folder: &Folder) -> anyhow::Result<Host> {
+        let options = HostOptions {
+            open_files: self.files.clone(),
+            read_only: folder.no_changes,
+            private: Some(self.state.clone()),
+            cross_mounts: folder.cross_mounts,
+            snapshot_of: None,
+            shared: folder.shared,
+            meter: self.quotas.meter((folder.device, folder.inode)),
+        };
+        let host = Host::open(&share.path, &options)?;
+        share.look_again()?; // or the folder below a mount point was opened
+        Ok(host)
+    }
+
+    /// The server stops: no quota is counted any more, and what clients have written in the memory of client libraries goes to
+    /// the disks of their clusters. What is on the host stays in the memory of the kernel.
+    pub(crate) async fn stop(&self) {
+        self.quotas.stop();
+        let of_store = |known: &&Known| matches!(known.live, Live::Ceph(_));
+        let volumes: Vec<_> =
+            self.known.lock().values().filter(of_store).map(|known| known.volume.clone()).collect();
+        for volume in volumes {
+            if let Err(error) = volume.sync_all().await {
+                tracing::warn!(%error, "what clients have written is not on the disks of the cluster");
+            }
+        }
+    }
+
+    /// The files of a share whose volume is open.
+    pub(crate) fn live(&self, share: &ShareSettings) -> Option<Live> {
+        self.known.lock().get(&share.name).map(|known| known.live.clone())
     }
 
     /// The volumes, each with the names of its shares.
@@ -353,7 +412,7 @@ impl View for Volumes {
     fn report(&self, status: &mut Status) {
         let names: HashMap<u32, String> =
             self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
-        held(&self.site, &names, status);
+        held::held(&self.site, &names, status);
     }
 
     fn count(&self, held: &mut Held) {
@@ -430,70 +489,4 @@ impl View for Volumes {
         self.quotas.apply(&current.settings);
         Vec::new()
     }
-}
-
-/// The opens, locks and leases; `shares` are the names of the shares of each volume.
-fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Status) {
-    let share = |view: u32| shares.get(&view).cloned().unwrap_or_default();
-    let file = |id: FileId| site.open_name(id).map(|name| String::from_utf8_lossy(&name).into_owned());
-    let modes = |modes: Modes| {
-        let letters = [(Modes::READ, 'r'), (Modes::WRITE, 'w'), (Modes::DELETE, 'd')];
-        letters.into_iter().filter(|(mode, _)| modes.intersects(*mode)).map(|(_, letter)| letter).collect()
-    };
-    let caching = |caching: Caching| {
-        let letters = [(Caching::READ, 'r'), (Caching::WRITE, 'w'), (Caching::HANDLE, 'h')];
-        letters.into_iter().filter(|(bit, _)| caching.intersects(*bit)).map(|(_, letter)| letter).collect()
-    };
-    let state = site.state();
-    status.opens.extend(state.opens(None, MOST_SHOWN).into_iter().map(|open| OpenStatus {
-        share: share(open.view),
-        file: file(open.file),
-        inode: open.file.inode,
-        owner: owner(open.client),
-        access: modes(open.access),
-        deny: modes(open.deny),
-    }));
-    status.locks.extend(state.ranges(None, MOST_SHOWN).into_iter().map(|range| LockStatus {
-        share: share(range.view),
-        file: file(range.file),
-        inode: range.file.inode,
-        owner: owner(range.lock.owner.client),
-        start: range.lock.range.start(),
-        length: range.lock.range.length().unwrap_or(0),
-        exclusive: range.lock.kind == LockKind::Exclusive,
-    }));
-    status.leases.extend(state.leases(MOST_SHOWN).into_iter().map(|lease| LeaseStatus {
-        share: share(lease.view),
-        file: file(lease.file),
-        inode: lease.file.inode,
-        owner: owner(lease.client),
-        caching: caching(lease.held),
-        recalled: lease.breaking,
-    }));
-}
-
-/// Fills in the owners of opens, locks and leases: the client, its user and its address.
-pub(crate) fn name_owners(
-    people: impl Iterator<Item = (ClientId, String, Option<IpAddr>)>,
-    status: &mut Status,
-) {
-    let people: HashMap<String, String> = people
-        .map(|(client, name, from)| {
-            let from = from.map_or(String::new(), |ip| format!(" at {ip}"));
-            (owner(client), format!("{name}{from}"))
-        })
-        .collect();
-    let opens = status.opens.iter_mut().map(|open| &mut open.owner);
-    let locks = status.locks.iter_mut().map(|lock| &mut lock.owner);
-    let leases = status.leases.iter_mut().map(|lease| &mut lease.owner);
-    for owner in opens.chain(locks).chain(leases) {
-        if let Some(person) = people.get(owner) {
-            owner.clone_from(person);
-        }
-    }
-}
-
-/// The text for a client, until its protocol gives a better one.
-fn owner(client: ClientId) -> String {
-    format!("client {}", client.0)
 }

@@ -420,6 +420,8 @@ ranks! {
     WatchUsers Known,
     /// A tree in memory.
     MemoryTree Known,
+    /// The file systems of Ceph that are mounted.
+    CephMounts Known,
     // Sending: below everything that can send a reply.
     /// The replies that wait for a client.
     Outbox Known,

@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::engine::ceph::Ceph;
 use crate::engine::shelf::{Shelf, Way};
 use crate::engine::zfs::Zfs;
 use crate::engine::{Engine, detect};
@@ -50,6 +51,9 @@ impl Dataset {
     /// # Errors
     /// The folder cannot be read, or no engine makes snapshots of it; the sentence says what to do.
     pub fn find(folder: &Path) -> Result<Self, Refusal> {
+        if let Some(place) = cephfs::Place::of(folder) {
+            return Ok(Self { folder: folder.to_owned(), engine: Box::new(Ceph::new(place)) });
+        }
         let folder = folder.canonicalize().map_err(Refusal::io("find", folder))?;
         let engine = detect(&folder)?;
         Ok(Self { folder, engine })

@@ -15,23 +15,36 @@ pub(crate) fn read<T: DeserializeOwned>(
     known: u32,
     format: impl FnOnce(&T) -> u32,
 ) -> Result<Option<T>, Refusal> {
-    let text = match std::fs::read_to_string(path) {
-        Err(why) if why.kind() == ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(Refusal::io("read", path))?,
-    };
-    let table: T = toml_edit::de::from_str(&text).map_err(|why| damaged(path, why.message()))?;
+    match std::fs::read_to_string(path) {
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(None),
+        text => parse(path, &text.map_err(Refusal::io("read", path))?, known, format).map(Some),
+    }
+}
+
+/// The table of a text that is kept at `path`.
+pub(crate) fn parse<T: DeserializeOwned>(
+    path: &Path,
+    text: &str,
+    known: u32,
+    format: impl FnOnce(&T) -> u32,
+) -> Result<T, Refusal> {
+    let table: T = toml_edit::de::from_str(text).map_err(|why| damaged(path, why.message()))?;
     match format(&table) {
         newer if newer > known => {
             Err(damaged(path, &format!("its format is {newer}, and this program knows {known}")))
         }
-        _ => Ok(Some(table)),
+        _ => Ok(table),
     }
 }
 
 /// Replaces the file.
 pub(crate) fn write(path: &Path, table: &impl Serialize) -> Result<(), Refusal> {
-    let text = toml_edit::ser::to_string(table).map_err(|why| damaged(path, &why.to_string()))?;
-    durable::replace(path, text.as_bytes()).map_err(Refusal::io("write", path))
+    durable::replace(path, text(path, table)?.as_bytes()).map_err(Refusal::io("write", path))
+}
+
+/// The text of a table.
+pub(crate) fn text(path: &Path, table: &impl Serialize) -> Result<String, Refusal> {
+    toml_edit::ser::to_string(table).map_err(|why| damaged(path, &why.to_string()))
 }
 
 fn damaged(path: &Path, why: &str) -> Refusal {

@@ -132,6 +132,11 @@ impl Homes {
         }
     }
 
+    /// What binds the site is looked for again: another server may have made it.
+    pub(crate) fn forget(&self) {
+        self.learned.store(false, Ordering::Release);
+    }
+
     /// Looks, the first time a file of this file system is used, for what binds the site: the notes on the shared folder and
     /// those above it, and the keys that ACLs are sealed with.
     #[inline]

@@ -7,6 +7,7 @@
 mod data;
 mod renaming;
 
+pub use self::data::ReadData;
 pub(crate) use self::data::{SENT_BLINDLY, within};
 
 use std::sync::Arc;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 use auth::Grant;
 
 use super::{
-    Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Payload, Result,
-    SetAttributes, names,
+    Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes,
+    names,
 };
 use crate::acl::NewPermissions;
 use crate::backend::forest::Hidden;
@@ -59,6 +60,8 @@ pub struct VolumeOptions {
     pub safe_save: bool,
     /// A local process that opens a file waits until clients have given back what they cache of it.
     pub local_recall: bool,
+    /// Other servers serve the same files: that there are no stored ACLs and no locked files is never taken for granted.
+    pub shared: bool,
 }
 
 /// What the deny modes of an open bind besides reading and writing.
@@ -86,6 +89,7 @@ impl Default for VolumeOptions {
             read_only_by_mode: true,
             safe_save: true,
             local_recall: true,
+            shared: false,
         }
     }
 }
@@ -150,17 +154,6 @@ pub struct Change {
     pub after: Attributes,
 }
 
-/// What [`Volume::read`] gives.
-#[derive(Debug)]
-pub struct ReadData {
-    /// The bytes; fewer than asked for only at the end of the file.
-    pub payload: Payload,
-    /// Whether the end of the file was reached.
-    pub end: bool,
-    /// The file's attributes.
-    pub attributes: Attributes,
-}
-
 /// Something new in a folder.
 pub struct Made {
     /// The new file.
@@ -179,6 +172,10 @@ impl Volume {
     pub fn in_site(backend: Arc<dyn Backend>, options: VolumeOptions, site: Arc<Site>) -> Self {
         let backend: Arc<dyn Backend> = Arc::new(LongNames::over(backend));
         let homes = Homes::new(backend.clone(), site.clone());
+        if options.shared {
+            site.acls.expect();
+            site.inhibited.expect();
+        }
         Self {
             view: site.new_view(),
             listings: Listings::new(options.cache.clone(), site.details.clone()),
@@ -474,6 +471,9 @@ impl Volume {
     /// every few seconds.
     pub fn tend(&self) {
         self.hear();
+        if self.options.shared {
+            self.homes.forget();
+        }
         self.site.inhibited.tend(self.backend.as_ref());
         self.listings.tend(self.backend.as_ref());
         self.streams.iter().for_each(|streams| streams.tend());

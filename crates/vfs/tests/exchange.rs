@@ -9,7 +9,7 @@ use vfs::mac::{FinderInfo, Metadata};
 use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, OpenOptions, SetAttributes, Time, Volume};
 
-use scene::{RW, Scene, at, client, read, scenes, write};
+use scene::{RW, Scene, at, client, local_scenes, read, scenes, write};
 
 /// The bytes that a test writes into a file's streams: those of the contents, and one that stays.
 async fn fill(scene: &Scene, name: &str, text: &str) {
@@ -68,7 +68,7 @@ async fn exchange(scene: &Scene, one: &str, other: &str) -> vfs::Result<()> {
 
 #[tokio::test]
 async fn contents_go_and_everything_else_stays_with_the_name() {
-    for scene in scenes() {
+    for scene in local_scenes() {
         fill(&scene, "a", "red").await;
         fill(&scene, "b", "blue").await;
         scene.file("bare");
@@ -103,7 +103,7 @@ async fn contents_go_and_everything_else_stays_with_the_name() {
 
 #[tokio::test]
 async fn an_open_keeps_its_contents() {
-    for scene in scenes() {
+    for scene in local_scenes() {
         fill(&scene, "a", "red").await;
         fill(&scene, "b", "blue").await;
         let open = scene.open(2, "a").await.unwrap();
@@ -136,7 +136,7 @@ async fn only_files_are_exchanged_and_only_by_who_may_write_both() {
 
 #[tokio::test]
 async fn a_watch_of_the_folder_gets_both_changes() {
-    let [scene, _] = scenes();
+    let [scene, _] = local_scenes();
     fill(&scene, "a", "red").await;
     fill(&scene, "b", "blue").await;
     let scope = Scope::Folder(scene.root.object.id());

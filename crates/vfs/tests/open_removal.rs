@@ -10,7 +10,7 @@ use vfs::events::{Event, Filter, Happened, Scope};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream, Totals};
 use vfs::{Caller, Error, Kind, OpenOptions, Volume, VolumeOptions};
 
-use scene::{Scene, at, client, read, scenes, stream, write};
+use scene::{at, client, local_scenes, read, scenes, stream, write};
 
 #[tokio::test]
 async fn a_file_goes_when_the_last_who_has_it_open_closes_it() {
@@ -290,7 +290,7 @@ async fn the_last_one_may_be_of_another_protocol() {
 
 #[test]
 fn scenes_are_of_both_backends() {
-    let [memory, host]: [Scene; 2] = scenes();
+    let [memory, host] = local_scenes();
     assert!(memory.dir.is_none() && host.dir.is_some());
 }
 

@@ -10,7 +10,7 @@ use vfs::mac::layout::NETATALK_METADATA;
 use vfs::state::{LockKind, Modes, Range, Stream};
 use vfs::{Allocated, Error, Open, OpenOptions, Time};
 
-use scene::{Scene, at, client, read, scenes, stream, write};
+use scene::{Scene, at, client, local_scenes, read, scenes, stream, write};
 
 const MIB: u64 = 1 << 20;
 /// The place of attributes of the old kind.
@@ -51,7 +51,8 @@ async fn a_punched_range_reads_as_zeros_and_the_size_stays() {
 
 #[tokio::test]
 async fn what_is_allocated_is_told_a_bounded_number_at_a_time() {
-    for scene in scenes() {
+    for scene in local_scenes() {
+        // CephFS knows no holes
         scene.file("a");
         let open = scene.open(1, "a").await.unwrap();
         open.truncate(10 * MIB).await.unwrap();
@@ -136,7 +137,7 @@ async fn a_file_is_copied_onto_itself_as_if_its_bytes_were_read_first() {
 
 #[tokio::test]
 async fn copies_go_between_volumes_and_streams() {
-    let [memory, host] = scenes();
+    let [memory, host] = local_scenes();
     let source = filled(&memory, "a", 1_500_000).await;
     let target = filled(&host, "b", 1).await;
     assert_eq!(target.copy_from(&source, 0, 0, 1_500_000).await, Ok(1_500_000));

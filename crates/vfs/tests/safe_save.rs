@@ -10,7 +10,7 @@ use vfs::mac::FinderInfo;
 use vfs::state::Stream;
 use vfs::{Actor, Beside, OpenOptions, SetAttributes, Volume, VolumeOptions};
 
-use scene::{RW, Scene, at, client, read, scenes, write};
+use scene::{RW, Scene, at, client, local_scenes, read, write};
 
 const TAGS: &str = "com.apple.metadata:_kMDItemUserTags";
 
@@ -20,7 +20,7 @@ fn blind() -> Actor {
 }
 
 fn scene() -> Scene {
-    let [_, host] = scenes(); // whose times are those of the clock
+    let [_, host] = local_scenes(); // whose times are those of the clock
     host
 }
 

@@ -11,7 +11,7 @@ use vfs::mac::FileBits;
 use vfs::state::{ClientId, Modes};
 use vfs::{Beside, Error, OpenOptions, Site, Volume, VolumeOptions};
 
-use crate::scene::{RWD, Scene, assert_bound, at, client, read, scenes, write};
+use crate::scene::{RWD, Scene, assert_bound, at, client, local_scenes, read, write};
 
 mod scene;
 
@@ -194,7 +194,7 @@ async fn a_volume_that_comes_later_is_one_of_them() {
     drop(open);
     later.open(2, "file").await.unwrap();
     // Volumes of different sites, as in two processes, have nothing in common.
-    let [memory, _] = scenes();
+    let [memory, _] = local_scenes();
     memory.file("file");
     memory.open(1, "file").await.unwrap();
 }

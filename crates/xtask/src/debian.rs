@@ -26,6 +26,16 @@ pub const NFS_CLIENTS: &[Package] = &[
 /// qemu's NFS driver is a plug-in whose folder depends on the processor.
 const QEMU_NFS: &str = "qemu-block-extra";
 
+/// A cluster without a manager, and the client library.
+pub const CEPH: &[Package] = &[
+    Package { name: "ceph-mon", shows: "/usr/bin/ceph-mon" },
+    Package { name: "ceph-osd", shows: "/usr/bin/ceph-osd" },
+    Package { name: "ceph-mds", shows: "/usr/bin/ceph-mds" },
+    Package { name: "ceph-fuse", shows: "/usr/bin/ceph-fuse" },
+    Package { name: "ceph-common", shows: "/usr/bin/ceph" },
+    Package { name: "libcephfs2", shows: "/usr/share/doc/libcephfs2/copyright" },
+];
+
 pub const NFS_PEER: &[Package] = &[
     Package { name: "nfs-ganesha", shows: "/usr/bin/ganesha.nfsd" },
     Package { name: "nfs-ganesha-vfs", shows: "/usr/share/doc/nfs-ganesha-vfs/copyright" },

@@ -39,6 +39,7 @@ pub fn run() -> Result<()> {
     steps.run("interop linux", || interop("linux", &["--ci"]));
     steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop coherence", || interop("coherence", &[]));
+    steps.run("interop ceph", || interop("ceph", &[]));
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop console", || interop("console", &[]));

@@ -113,6 +113,7 @@ fn build(
     flags::server(arguments, &mut server, findings);
     check_ports(&server, findings);
     let settings = server_settings(arguments, file.as_deref(), &server);
+    settings.ceph_conf.iter().for_each(|conf| cephfs::set_conf(conf));
     let beside =
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
     let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
@@ -200,6 +201,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         afp_logins: afp_logins(server),
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),
+        ceph_conf: server.path("ceph-conf", &arguments.folder, file),
         kerberos_keytab: server.path("kerberos-keytab", &arguments.folder, file),
         kerberos_realms: server.texts("kerberos-realms"),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
@@ -405,6 +407,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         name,
         path,
         number: 0,
+        shared: section.bool("shared"),
         must_be_mounted: section.bool("must-be-mounted"),
         absence: None,
         is_missing: false,

@@ -47,6 +47,12 @@ impl Absence {
         )
     }
 
+    /// The cluster with the folder does not let the server in.
+    #[must_use]
+    pub fn of_store(why: &impl fmt::Display) -> Self {
+        Self::new(why.to_string(), "the share is served as soon as the cluster answers")
+    }
+
     /// Another file system was mounted at the folder, and descriptors of the first must be closed.
     #[must_use]
     pub fn exchanged() -> Self {
@@ -71,11 +77,20 @@ pub struct FolderPlace {
 }
 
 impl ShareSettings {
+    /// Whether the folder is in a cluster, which the settings do not ask: it may not answer.
+    #[must_use]
+    pub fn is_in_store(&self) -> bool {
+        cephfs::Place::of(&self.path).is_some()
+    }
+
     /// The folder with links resolved, if it can be served. It is opened once, so that a disk is mounted on demand.
     ///
     /// # Errors
     /// Why it cannot.
     pub fn find_folder(&self) -> Result<PathBuf, Absence> {
+        if self.is_in_store() {
+            return Ok(self.path.clone());
+        }
         let absence = |error: io::Error| Absence::of(&error);
         metadata(&self.path).map_err(absence)?; // the one call for a folder that is missing
         let path = self.path.canonicalize().map_err(absence)?;
@@ -112,6 +127,9 @@ impl ShareSettings {
     /// # Errors
     /// The folder does not exist, or must be mounted and is not.
     pub fn look_again(&self) -> Result<Option<FolderPlace>, Absence> {
+        if self.is_in_store() {
+            return Ok(None);
+        }
         let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
         let found = match rustix::fs::statx(CWD, &self.path, flags, WANTED).map_err(io::Error::from) {
             Ok(found) => found,

@@ -67,6 +67,8 @@ pub struct ServerSettings {
     pub afp_change_password: bool,
     /// The signature by which AFP clients distinguish servers; `None`: the server's own id.
     pub afp_signature: Option<[u8; 16]>,
+    /// The settings of Ceph; `None`: where its own programs look for them.
+    pub ceph_conf: Option<PathBuf>,
     /// The keytab for logins by Kerberos; `None`: there are none.
     pub kerberos_keytab: Option<PathBuf>,
     /// The realms whose users have accounts; empty: those of the keytab.
@@ -280,8 +282,11 @@ pub enum LogFormat {
 pub struct ShareSettings {
     /// The NFS export `/NAME`; its parts have slashes between them.
     pub name: String,
-    /// The folder: absolute, links resolved as far as it is there.
+    /// The folder: absolute, links resolved as far as it is there. For a folder of CephFS it is `cephfs:NAME/FOLDER`
+    /// ([`cephfs::Place`]), which no call of the host finds.
     pub path: PathBuf,
+    /// Other servers serve the folder, too.
+    pub shared: bool,
     /// Its place in the order written.
     pub number: usize,
     /// The folder must be the root of a mounted file system.

@@ -64,12 +64,41 @@ fn inherit(sections: &mut [Section], findings: &mut Findings) {
 
 fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Option<Placed> {
     let (name_place, path_place) = (section.place_of("name").clone(), section.place_of("path").clone());
-    let path =
-        section.text("path").and_then(|path| absolute(beside, Path::new(&path), &path_place, findings));
+    let path = match section.text("store") {
+        Some(store) => in_store(section, &store, findings),
+        None => {
+            section.text("path").and_then(|path| absolute(beside, Path::new(&path), &path_place, findings))
+        }
+    };
     let name = section.text("name")?;
     // A share whose path is wrong still takes part in the check of names.
     let path = path.unwrap_or_default();
     Some(((name_place, path_place), share_settings(section, name, path)))
+}
+
+/// The folder of a share with a `store`.
+fn in_store(section: &Section, store: &str, findings: &mut Findings) -> Option<PathBuf> {
+    let source = match store.parse() {
+        Ok(source) => source,
+        Err(why) => {
+            let instead = "write `cephfs:NAME` or `cephfs:USER@NAME`; `ceph fs ls` lists the names";
+            findings.error(
+                section.place_of("store"),
+                format!("the store {store:?} is not known: {why}"),
+                instead,
+            );
+            return None;
+        }
+    };
+    let path = section.text("path")?;
+    let folder = Path::new(&path).strip_prefix("/").ok();
+    let place = folder.map(|folder| cephfs::Place { source, folder: folder.into() });
+    let place = place.filter(|place| place.names().is_ok());
+    if place.is_none() {
+        let what = format!("{path:?} is not a path in the file system of the store");
+        findings.error(section.place_of("path"), what, "write a path that begins with `/`, without `..`");
+    }
+    place.map(|place| place.path())
 }
 
 /// Adds the shares of the command line. A share with a name of the file changes the folder of the
@@ -244,6 +273,18 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
             let is_below = share.name.strip_prefix(&other.name).is_some_and(|rest| rest.starts_with('/'));
             let inside = !is_below && share.path != other.path && share.path.starts_with(&other.path);
             if index == other_index || unknown || !(same || inside) {
+                continue;
+            }
+            if inside && share.is_in_store() {
+                let what = format!(
+                    "the folder of the share {:?} lies inside that of {:?}, and both have a `store`",
+                    share.name, other.name
+                );
+                findings.error(
+                    place,
+                    what,
+                    "share one of them only: the rules of the inner one could be evaded",
+                );
                 continue;
             }
             let relation = if same { "is also" } else { "lies inside" };

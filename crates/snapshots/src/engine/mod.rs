@@ -10,6 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, ioctl_ficlone, openat};
 
 use crate::{EngineKind, Refusal, Snapshot};
 
+pub(crate) mod ceph;
 pub(crate) mod mounts;
 pub(crate) mod shelf;
 pub(crate) mod tree;

@@ -1,13 +1,19 @@
-//! The times and holds of snapshots that are folders: a small file beside them, replaced as a whole.
+//! The times and holds of snapshots that are folders: a small file beside them, or an attribute of their folder, replaced as a
+//! whole.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use cephfs::Inode;
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::{Refusal, table_file};
 
 const NAME: &str = ".table";
+/// Users can neither see nor change attributes with such a name.
+const ATTRIBUTE: &[u8] = b"trusted.fourfold.snapshots";
 const FORMAT: u32 = 1;
 
 /// The records by name. An entry without its folder means nothing, and is dropped by the next
@@ -15,6 +21,8 @@ const FORMAT: u32 = 1;
 #[derive(Debug, Default)]
 pub(super) struct Table {
     path: PathBuf,
+    /// The folder of CephFS whose attribute it is; `None`: it is the file `path`.
+    of: Option<Arc<Inode>>,
     entries: Vec<Entry>,
 }
 
@@ -44,7 +52,20 @@ impl Table {
     pub(super) fn read(folder: &Path) -> Result<Self, Refusal> {
         let path = folder.join(NAME);
         let written = table_file::read(&path, FORMAT, |written: &Written| written.format)?;
-        Ok(Self { path, entries: written.map(|written| written.snapshot).unwrap_or_default() })
+        Ok(Self { path, of: None, entries: written.map(|written| written.snapshot).unwrap_or_default() })
+    }
+
+    /// The table in an attribute of a folder of CephFS.
+    pub(super) fn of_folder(folder: &Arc<Inode>, path: &Path) -> Result<Self, Refusal> {
+        let entries = match folder.xattr(ATTRIBUTE) {
+            Ok(text) => {
+                let text = String::from_utf8_lossy(&text);
+                table_file::parse(path, &text, FORMAT, |written: &Written| written.format)?.snapshot
+            }
+            Err(Errno::NODATA) => Vec::new(),
+            Err(why) => return Err(Refusal::io("read", path)(why)),
+        };
+        Ok(Self { path: path.into(), of: Some(folder.clone()), entries })
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Entry> {
@@ -78,6 +99,9 @@ impl Table {
 
     fn write(&self) -> Result<(), Refusal> {
         let written = Written { format: FORMAT, snapshot: self.entries.clone() };
-        table_file::write(&self.path, &written)
+        let Some(folder) = &self.of else { return table_file::write(&self.path, &written) };
+        let text = table_file::text(&self.path, &written)?;
+        let set = folder.set_xattr(&folder.mount().server(), ATTRIBUTE, text.as_bytes(), 0);
+        set.map_err(Refusal::io("write", &self.path))
     }
 }

@@ -126,6 +126,11 @@ impl Known {
         let _ = self.sids.set(sids); // the first counts
     }
 
+    /// From now on files are asked for stored ACLs, whether one was ever seen or not.
+    pub(crate) fn expect(&self) {
+        self.any.store(true, Ordering::Release);
+    }
+
     /// From now on files are asked for ACLs of Samba.
     pub(crate) fn expect_sambas(&self) {
         self.sambas.store(true, Ordering::Release);

@@ -25,6 +25,7 @@ use std::sync::Arc;
 pub use self::beside_mode::before_mode;
 pub(crate) use self::enforce::server;
 pub(crate) use self::known::{KEY_FILE, Known};
+pub(crate) use self::mode::by_posix_acl;
 pub use self::mode::entries_of_mode;
 pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;

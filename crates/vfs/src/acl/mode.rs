@@ -2,7 +2,13 @@
 
 use super::evaluate::{Seeker, evaluate};
 use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
-use crate::{Attributes, Kind};
+use crate::{Access, Attributes, Caller, Kind};
+
+/// What a POSIX ACL lets a caller do to the data.
+pub(crate) fn by_posix_acl(attributes: &Attributes, posix: &[u8], caller: &Caller) -> Access {
+    let acl = derive(attributes, Some(posix));
+    Access(bits_of(acl.rights(caller, attributes.uid, attributes.gid)) as u8)
+}
 
 /// The three bits of a mode, as a set.
 const ALL_BITS: u32 = 7;

@@ -1,13 +1,14 @@
 //! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
 //! device in it.
 //!
-//! There are five: `host` (a folder of the host's file system), `forest` (a tree of several
-//! backends), `long_names` (any other, with names that are longer than the host's), `memory`
-//! (tests) and `faulty` (any other, failing on demand). Every method may block
+//! There are six: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
+//! client library), `forest` (a tree of several backends), `long_names` (any other, with names that
+//! are longer than the host's), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
 //! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
 //! moves calls that are known to wait for a disk to the blocking pool.
 
 mod call;
+pub mod ceph;
 mod facts;
 pub mod faulty;
 pub mod forest;
@@ -330,6 +331,11 @@ pub trait Object: Any + Send + Sync {
     /// Whether a watch on its folder hears of changes made through this object.
     fn is_heard(&self) -> bool {
         true
+    }
+
+    /// Whether a write may wait for another machine, even one that need not be on the disk.
+    fn is_remote(&self) -> bool {
+        false
     }
 
     /// Whether it is in a tree that refuses every change, in whichever volume.

@@ -45,6 +45,11 @@ impl Inhibited {
         Ok(())
     }
 
+    /// From now on files are asked for their bits, whether a locked one was ever seen or not.
+    pub(crate) fn expect(&self) {
+        self.any.store(true, Ordering::Release);
+    }
+
     /// A file has this metadata, or is about to get it.
     pub(crate) fn saw(&self, metadata: FileBits, dos: DosAttributes, kind: Kind) {
         if counting(metadata, dos, kind) != FileBits::default() && !self.any.swap(true, Ordering::AcqRel) {

@@ -76,7 +76,9 @@ impl Open {
         let (writing, length) = (self.begin(Cause::Write), data.len());
         let written = match (self.is_data, stability) {
             (false, _) => self.write_stream(offset, data, stability).await,
-            (true, Stability::Unstable) => self.node.write_at(&self.actor.caller, offset, &data, stability),
+            (true, Stability::Unstable) if !self.node.is_remote() => {
+                self.node.write_at(&self.actor.caller, offset, &data, stability)
+            }
             (true, _) => {
                 let (node, caller) = (self.node.clone(), self.actor.caller.clone());
                 let write = move || node.write_at(&caller, offset, &data, stability);

@@ -2,18 +2,29 @@
 
 use bytes::Bytes;
 
-use super::{Actor, Change, Node, ReadData};
+use super::{Actor, Change, Node};
 use crate::acl::Rights;
 use crate::backend::{Found, Stability, Wait};
 use crate::noted::Act;
 use crate::state::{Cause, Stream};
 use crate::streams::Written;
-use crate::{Access, Error, Payload, Result, Volume};
+use crate::{Access, Attributes, Error, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
 const SENT: usize = 32 * 1024;
 /// The same if the length of the file has to be asked for first, which is one more call.
 pub(crate) const SENT_BLINDLY: usize = 64 * 1024 + 1;
+
+/// What [`Volume::read`] gives.
+#[derive(Debug)]
+pub struct ReadData {
+    /// The bytes; fewer than asked for only at the end of the file.
+    pub payload: Payload,
+    /// Whether the end of the file was reached.
+    pub end: bool,
+    /// The file's attributes.
+    pub attributes: Attributes,
+}
 
 impl Volume {
     /// Reads up to `length` bytes at `offset`. Bytes in memory are returned at once; the read of
@@ -78,7 +89,7 @@ impl Volume {
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         let by = self.acting(caller, to, Rights::WRITE_DATA)?;
         node.prepare(by, &before, Access::WRITE, true)?;
-        if stability == Stability::Unstable {
+        if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;
         } else {
             let (node, caller) = (node.clone(), caller.clone());

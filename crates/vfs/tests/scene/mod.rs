@@ -9,11 +9,15 @@
 )]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cephfs::Place;
 use tokio::sync::mpsc;
 
+use vfs::backend::Backend;
+use vfs::backend::ceph::{Ceph, CephOptions};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, Stability};
@@ -33,16 +37,41 @@ pub struct Scene {
     pub dir: Option<tempfile::TempDir>,
 }
 
+/// The same volume in memory, in a folder of the host, and in a folder of CephFS if there is a cluster.
+pub fn scenes() -> Vec<Scene> {
+    let ceph = ceph().map(|ceph| scene(Volume::new(Arc::new(ceph), VolumeOptions::default()), None));
+    local_scenes().into_iter().chain(ceph).collect()
+}
+
 /// The same volume in memory and in a folder of the host.
-pub fn scenes() -> [Scene; 2] {
+pub fn local_scenes() -> [Scene; 2] {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
     let memory = Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default());
     let host = Volume::new(Arc::new(host), VolumeOptions::default());
-    [(memory, None), (host, Some(dir))].map(|(volume, dir)| {
-        let root = volume.root().unwrap();
-        Scene { volume: Arc::new(volume), root, dir }
-    })
+    [scene(memory, None), scene(host, Some(dir))]
+}
+
+fn scene(volume: Volume, dir: Option<tempfile::TempDir>) -> Scene {
+    let root = volume.root().unwrap();
+    Scene { volume: Arc::new(volume), root, dir }
+}
+
+/// The settings of a cluster whose file system `fs1` tests may fill: `cargo xtask interop ceph` sets it.
+pub const CEPH: &str = "FOURFOLD_TEST_CEPH_CONF";
+
+/// A new folder of CephFS, if there is a cluster.
+pub fn ceph() -> Option<Ceph> {
+    static FOLDERS: AtomicU32 = AtomicU32::new(0);
+    let conf = std::env::var_os(CEPH)?;
+    cephfs::set_conf(conf.as_ref());
+    cephfs::set_identity("tests of vfs"); // programs of tests run one after the other
+    let place = |folder: &str| Place { source: "cephfs:fs1".parse().unwrap(), folder: folder.into() };
+    let open = |folder: &str| Ceph::open(&place(folder), &CephOptions::default()).unwrap();
+    let name = format!("scene-{}-{}", std::process::id(), FOLDERS.fetch_add(1, Ordering::Relaxed));
+    let root = open("").root().unwrap().object;
+    root.create(&Caller::root(), name.as_bytes(), NewKind::Folder, 0o755).unwrap();
+    Some(open(&name))
 }
 
 /// A caller to which the host allows everything.

@@ -5,6 +5,7 @@ mod afp;
 mod bench;
 mod cable;
 mod capture;
+mod ceph;
 mod coherence;
 mod console;
 mod expected;
@@ -28,17 +29,17 @@ use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
 const PROTOCOLS: &[&str] =
-    &["nfs", "smb", "afp", "iscsi", "linux", "layouts", "coherence", "bench", "package", "console"];
+    &["nfs", "smb", "afp", "iscsi", "linux", "layouts", "coherence", "ceph", "bench", "package", "console"];
 
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba has served; coherence: clients of all protocols on one file;
-    /// bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser
+    /// ceph: shares in a Ceph cluster; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
     /// other clients (`smbclient`, `gvfs`, `qemu`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
-    /// clients hold (coherence: `afp denies`), or of the names of console's checks
+    /// clients hold (coherence: `afp denies`), or of the names of ceph's and console's checks
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
@@ -102,6 +103,7 @@ pub fn run(args: &Args) -> Result<()> {
         "linux" => linux::run(args),
         "layouts" => layouts::run(args),
         "coherence" => coherence::run(args),
+        "ceph" => ceph::run(args),
         "bench" => run_bench(args),
         "package" => run_package(args),
         "console" => console::run(args),

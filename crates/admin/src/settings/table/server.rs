@@ -268,6 +268,10 @@ pub(super) const SERVER: &[Setting] = &[
         .without_default("one per processor")
         .restart()
         .says("Event loops that serve connections.", ""),
+    new(Server, "ceph-conf", Kind::File, "\"/etc/ceph/ceph.conf\"")
+        .without_default("where Ceph's own programs look for it")
+        .restart()
+        .says("The settings of the Ceph cluster, for shares with a `store`.", "They name the monitors and the keyring."),
     new(Server, "link-check-interval", Duration, "\"2 s\"").says(
         "How often the targets of links (`[[link]]`) are checked.",
         "With 2 s a target that is down is left out within 5 s. \"off\" ends the checks: all targets count as up.",

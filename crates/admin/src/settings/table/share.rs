@@ -21,6 +21,17 @@ pub(super) const SHARE: &[Setting] = &[
          share is not served; the other shares are. The server looks for it every 2 seconds. When the folder of a share \
          that is served is removed, the share ends as soon as no file of it is open.",
     ),
+    new(Share, "store", Kind::Text, "\"cephfs:home\"").without_default("a folder of this machine").own().says(
+        "Where the folder is: `cephfs:NAME` is the file system NAME of a Ceph cluster.",
+        "`path` is then a path in that file system, which need not be mounted: the server uses Ceph's client library \
+         (libcephfs2), as the user `client.admin`, or as another one with `cephfs:USER@NAME`. Such a share can neither lie \
+         inside another one nor have one inside it. docs/ceph.md has the details.",
+    ),
+    new(Share, "shared", Bool, "false").says(
+        "Other machines change the files, too: the folder is on a shared file system, such as CephFS, GPFS or Lustre.",
+        "The kernel does not notify this machine of their changes. So no listing is kept, and clients are not notified of what \
+         others change. A share with a `store` is always shared. docs/ceph.md says what else is different.",
+    ),
     new(Share, "must-be-mounted", Bool, "false").own().says(
         "The folder must be the root of a mounted file system.",
         "While no file system is mounted there, the share is not served, and nothing is written to the folder below. Set \

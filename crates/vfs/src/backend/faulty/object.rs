@@ -186,6 +186,10 @@ impl Object for FaultyObject {
         self.inner.is_heard()
     }
 
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
+    }
+
     fn is_read_only(&self) -> bool {
         self.inner.is_read_only()
     }

@@ -75,7 +75,7 @@ impl Tree {
 }
 
 /// A device number that Linux gives to no file system: its major numbers end far below.
-fn free_device() -> u32 {
+pub(super) fn free_device() -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     FileId::device_of(0xfff, NEXT.fetch_add(1, Ordering::Relaxed) & 0xf_ffff)
 }

@@ -328,6 +328,10 @@ impl Object for ForestObject {
         self.inner.is_heard()
     }
 
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
+    }
+
     fn is_read_only(&self) -> bool {
         self.tree.as_ref().is_some_and(|tree| tree.tree.read_only)
             || self.is_locked()

@@ -35,7 +35,7 @@ pub(super) fn of_entry<'a>(
 }
 
 /// The result of a call that is not on an open file.
-pub(super) fn of_call(call: &'static str, errno: Errno) -> Error {
+pub(in crate::backend) fn of_call(call: &'static str, errno: Errno) -> Error {
     report(call, errno, None, b"");
     fact(errno)
 }

@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
+use rustix::io::Errno;
 
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{Reached, failure, handle, stat, stat_at};
@@ -235,7 +236,10 @@ impl HostObject {
         let is_same = gone.is_some() && self.is_same_entry(name, to, new_name);
         let transfer = self.transferring(name, to, mode)?;
         let moving = [self.moving(name), to.moving(new_name)];
-        let moved = rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags);
+        let moved = match rustix::fs::renameat_with(&self.fd, name, &to.fd, new_name, flags) {
+            Err(Errno::INVAL) if mode == RenameMode::Keep => self.rename_if_free(name, to, new_name),
+            moved => moved,
+        };
         gone.into_iter().for_each(|gone| gone.settle(moved.is_ok() && !is_same));
         moving.into_iter().flatten().for_each(|moving| moving.settle(false));
         moved.map_err(failure::of_entry("renameat2", &self.fd, name))?;
@@ -249,6 +253,17 @@ impl HostObject {
             let _ = to.find(caller, new_name); // leaves its new trace
         }
         Ok(())
+    }
+
+    /// For file systems that have no renames with flags, such as FUSE's: clients of this server cannot make the entry between
+    /// the two calls, but local programs and other hosts can.
+    fn rename_if_free(&self, name: &[u8], to: &Self, new_name: &[u8]) -> rustix::io::Result<()> {
+        let flags = AtFlags::SYMLINK_NOFOLLOW;
+        match rustix::fs::statx(&to.fd, new_name, flags, rustix::fs::StatxFlags::empty()) {
+            Ok(_) => Err(Errno::EXIST),
+            Err(Errno::NOENT) => rustix::fs::renameat(&self.fd, name, &to.fd, new_name),
+            Err(errno) => Err(errno),
+        }
     }
 
     fn is_same_entry(&self, name: &[u8], to: &Self, other: &[u8]) -> bool {

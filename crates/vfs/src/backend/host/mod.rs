@@ -6,7 +6,7 @@
 //! `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
 
 mod cache;
-mod failure;
+pub(super) mod failure;
 mod file;
 mod file_system;
 mod folder;
@@ -62,6 +62,8 @@ pub struct HostOptions {
     pub snapshot_of: Option<HostKey>,
     /// The quotas that count for the folder's files.
     pub meter: Arc<Meter>,
+    /// Other hosts change the files, of which this one is not notified: no folder is watched, and so no listing is kept.
+    pub shared: bool,
 }
 
 impl Default for HostOptions {
@@ -73,6 +75,7 @@ impl Default for HostOptions {
             cross_mounts: true,
             snapshot_of: None,
             meter: Arc::default(),
+            shared: false,
         }
     }
 }
@@ -154,7 +157,11 @@ impl Host {
             limits: limits(root.as_fd())?,
             objects: Objects::new(&options.open_files),
             traces: Traces::default(),
-            watches: if options.snapshot_of.is_some() { Watches::none() } else { Watches::new() },
+            watches: if options.snapshot_of.is_some() || options.shared {
+                Watches::none()
+            } else {
+                Watches::new()
+            },
             root,
         };
         Ok(Self { shared: Arc::new(shared), root: Arc::default() })
@@ -458,14 +465,13 @@ fn ourselves() -> Caller {
 }
 
 fn stat(fd: BorrowedFd<'_>) -> Result<Statx> {
-    let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(fd, c"", flags, WANTED).map_err(failure::of("statx", fd))
+    rustix::fs::statx(fd, c"", AtFlags::EMPTY_PATH, WANTED).map_err(failure::of("statx", fd))
 }
 
 /// What [`stat`] says, of a folder's entry.
 fn stat_at(folder: BorrowedFd<'_>, name: &[u8]) -> Result<Statx> {
-    let flags = AtFlags::SYMLINK_NOFOLLOW | AtFlags::STATX_DONT_SYNC;
-    rustix::fs::statx(folder, name, flags, WANTED).map_err(failure::of_entry("statx", folder, name))
+    rustix::fs::statx(folder, name, AtFlags::SYMLINK_NOFOLLOW, WANTED)
+        .map_err(failure::of_entry("statx", folder, name))
 }
 
 fn limits(root: BorrowedFd<'_>) -> Result<Limits> {

@@ -1,0 +1,30 @@
+//! Files of CephFS, by `libcephfs.so.2` of the host, which is opened when the first share needs it. Building needs no Ceph.
+//!
+//! ```text
+//! library.rs   the functions of the library, by their names; opening it
+//! mount.rs     a file system of a cluster that is mounted in this process; its files by their numbers
+//! source.rs    which file system: the text in the settings
+//! inode.rs     a file, folder or link: names, attributes; xattr.rs: extended attributes
+//! data.rs      an open file; a folder that is being read
+//! refusal.rs   why a file system cannot be mounted
+//! ```
+//!
+//! Every call may wait for the cluster, for as long as a metadata server or a disk of it does not answer. None needs the thread
+//! that made another one. Errors are the numbers of Linux.
+
+#![allow(unsafe_code, reason = "calls of a C library")]
+
+mod data;
+mod inode;
+mod library;
+mod mount;
+mod refusal;
+mod source;
+mod xattr;
+
+pub use data::{File, Folder, FolderEntry};
+pub use inode::{Changes, Inode, New, NewTime, Stat};
+pub use library::version;
+pub use mount::{LIVE, Mount, SNAPSHOTS, Who, unmount_all};
+pub use refusal::Refusal;
+pub use source::{Place, Source, set_conf, set_identity};

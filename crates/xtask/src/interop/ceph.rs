@@ -1,0 +1,111 @@
+//! Clients of shares in a Ceph cluster, which is started for that (`interop/ceph/`): what each protocol sees, and what happens
+//! when parts of the cluster fail. And the tests of opens of the crate `vfs`, on CephFS.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::expected::Expected;
+use super::outcome::Outcomes;
+use super::smb::python;
+use super::{Args, conclude, prepare};
+use crate::{debian, isolate, loader, process, server};
+
+const LIMIT: Duration = Duration::from_secs(180);
+/// A Unix user that no other account of this machine has.
+const UID: u32 = 61201;
+const USER: &str = "ada";
+const PASSWORD: &str = "secret";
+/// The tests of `vfs` that run on each backend.
+const CONFORMANCE: &[&str] =
+    &["open", "open_removal", "open_moving", "open_rights", "open_space", "open_forks", "names"];
+
+pub fn run(args: &Args) -> Result<()> {
+    if !isolate::is_isolated()
+        && let Err(error) = python::install()
+    {
+        println!("no Python packages: {error:#}");
+    }
+    if !isolate::is_isolated() && args.only.is_empty() {
+        process::run("cargo", &[&["test", "--quiet", "--no-run", "--package", "vfs"], &*tests()].concat())?;
+    }
+    prepare(args, &[debian::CEPH, debian::NFS_CLIENTS].concat(), false)?;
+    let mut outcomes = Outcomes::default();
+    if !process::is_root() {
+        outcomes.skip("ceph", "it needs root, to act as other users");
+    } else if !python::is_installed() {
+        outcomes.skip("ceph", "its Python packages are not installed");
+    } else {
+        outcomes.run("ceph", &["ceph-mon", "ceph-osd", "ceph-mds", "cc"], || Ok(()));
+        if outcomes.0.iter().all(|(_, outcome)| *outcome == super::outcome::Outcome::Pass) {
+            checks(args, &mut outcomes)?;
+        }
+    }
+    let expected = Expected::read(&process::root().join("interop/ceph/expected.toml"))?.else_pass();
+    let is_meant = |name: &str| args.only.is_empty() || outcomes.has(name);
+    conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
+}
+
+fn tests() -> Vec<&'static str> {
+    CONFORMANCE.iter().flat_map(|name| ["--test", name]).collect()
+}
+
+/// The programs of those tests, the newest of each name.
+fn programs() -> Result<Vec<String>> {
+    let folder = process::root().join("target/debug/deps");
+    let newest = |name: &&str| {
+        let is_it = |file: &std::path::Path| {
+            let stem = file.file_name().and_then(|file| file.to_str()).and_then(|file| file.rsplit_once('-'));
+            stem.is_some_and(|(stem, hash)| stem == *name && !hash.contains('.'))
+        };
+        let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        files.filter(|file| is_it(file)).max_by_key(|file| file.metadata().and_then(|of| of.modified()).ok())
+    };
+    let programs: Vec<String> =
+        CONFORMANCE.iter().filter_map(newest).map(|program| program.display().to_string()).collect();
+    ensure!(programs.len() == CONFORMANCE.len(), "tests of vfs are missing in {}", folder.display());
+    Ok(programs)
+}
+
+fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+    let folder = process::fresh_folder("interop-ceph")?;
+    let [settings, state] = ["settings.toml", "state"].map(|name| folder.join(name).display().to_string());
+    fs::create_dir_all(folder.join("local"))?;
+    std::os::unix::fs::chown(folder.join("local"), Some(UID), Some(UID))?;
+    server::add_user(&folder.join("state"), USER, PASSWORD, UID)?;
+    let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
+    let (smb, afp, nfs) = (port()?, port()?, port()?);
+    let ports = ["--smb-port", &smb, "--afp-port", &afp, "--nfs-port", &nfs];
+    let [script, program, nfs3, folder_text] = [
+        process::root().join("interop/ceph/checks.py"),
+        server::binary(),
+        loader::compile_coherence()?,
+        folder.clone(),
+    ]
+    .map(|path| path.display().to_string());
+    let uid = UID.to_string();
+    let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
+    words.extend(["--user", USER, "--password", PASSWORD]);
+    words.extend(ports);
+    let conformance = if args.only.is_empty() { programs()? } else { Vec::new() };
+    words.push("--conformance");
+    words.extend(conformance.iter().map(String::as_str));
+    words.push("--only");
+    words.extend(args.only.iter().map(String::as_str));
+    words.extend(["--", &program, "serve", "--config", &settings, "--state", &state]);
+    words.extend(["--listen", "127.0.0.1", "--iscsi-port", "off", "--portmap-port", "off"]);
+    words.extend(ports);
+    outcomes.run("checks", &["cc"], || {
+        let python = python::program().display().to_string();
+        let output = process::output(python, &words, LIMIT)?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        fs::write(folder.join("checks.log"), errors.as_bytes())?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "{}: {}", output.status, errors.trim());
+        fs::write(folder.join("outcomes"), text)?;
+        Ok(())
+    });
+    outcomes.add_lines("ceph", &fs::read_to_string(folder.join("outcomes")).unwrap_or_default());
+    Ok(())
+}
