@@ -80,6 +80,11 @@ impl Site {
         }
     }
 
+    /// Tells the subscribers of this server that changes through other servers were missed.
+    pub fn hear_of_loss(&self) {
+        self.watched().iter().for_each(|volume| volume.events.lost());
+    }
+
     /// What is done about local processes. `None` outside of a runtime, where nothing can wait for clients.
     pub(crate) fn recalling(&self) -> Option<Arc<Recalling>> {
         if let Some(recalling) = self.recalling.get() {

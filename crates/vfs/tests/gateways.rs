@@ -4,14 +4,16 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::events::{Event, Filter, Happened, Scope};
-use vfs::state::{Caching, ClientId, Coordinator, Party, Told};
+use vfs::state::{Back, Caching, ClientId, Coordinator, Party, Told};
 use vfs::{Error, FileId, Site, Volume, VolumeOptions};
 
 use crate::scene::{Scene, assert_bound, client, read, write};
@@ -26,11 +28,14 @@ const TRAVEL: Duration = Duration::from_millis(1);
 struct Service {
     sites: OnceLock<[Weak<Site>; 2]>,
     owners: tokio::sync::Mutex<HashMap<FileId, usize>>,
+    /// What servers have said and others have not heard yet.
+    unheard: AtomicUsize,
 }
 
 struct Port {
     service: Arc<Service>,
     server: usize,
+    said: mpsc::UnboundedSender<(u16, FileId, Back)>,
 }
 
 impl Service {
@@ -38,11 +43,30 @@ impl Service {
         self.sites.get()?[server].upgrade()
     }
 
+    /// Carries what a server says of the states that it has to the servers of the clients.
+    async fn carry(self: Arc<Self>, mut said: mpsc::UnboundedReceiver<(u16, FileId, Back)>) {
+        while let Some((server, file, back)) = said.recv().await {
+            sleep(TRAVEL).await;
+            let (to, from) = (usize::from(server), usize::from(1 - server));
+            let Some(site) = self.site(to) else { return };
+            let number = if let Back::Remove(number) = back { number } else { 0 };
+            if let Some(last) = site.state().hear_back(file, back) {
+                last().unwrap();
+                let Some(from) = self.site(from) else { return };
+                from.state().removed(file, number);
+            }
+            self.unheard.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
     async fn hand_over(&self, file: FileId, to: usize) {
         let mut owners = self.owners.lock().await;
         sleep(TRAVEL).await;
         let from = owners.insert(file, to).and_then(|owner| self.site(owner));
         let state = from.and_then(|from| from.state().give_up(file)).unwrap_or_default();
+        while self.unheard.load(Ordering::SeqCst) > 0 {
+            sleep(TRAVEL).await;
+        }
         let Some(site) = self.site(to) else { return };
         site.state().take_over(file, state);
         sleep(TRAVEL).await;
@@ -53,6 +77,11 @@ impl Coordinator for Port {
     fn ask(&self, file: FileId) {
         let (service, to) = (self.service.clone(), self.server);
         tokio::spawn(async move { service.hand_over(file, to).await });
+    }
+
+    fn back(&self, server: u16, file: FileId, back: Back) {
+        self.service.unheard.fetch_add(1, Ordering::SeqCst);
+        let _ = self.said.send((server, file, back));
     }
 
     fn tell(&self, told: Told) {
@@ -66,7 +95,9 @@ fn servers() -> [Scene; 2] {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let service = Arc::new(Service::default());
     let site = |server: usize| {
-        let port = Port { service: service.clone(), server };
+        let (said, hears) = mpsc::unbounded_channel();
+        tokio::spawn(service.clone().carry(hears));
+        let port = Port { service: service.clone(), server, said };
         Arc::new(Site::joined(u16::try_from(server).unwrap(), Arc::new(port)))
     };
     let sites = [site(0), site(1)];

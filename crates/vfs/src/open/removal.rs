@@ -55,7 +55,9 @@ impl Open {
     /// the close has come into effect there.
     pub async fn close(mut self) -> Result<()> {
         _ = timeout(RECALL_DEADLINE, self.state().bring(self.node.id())).await;
-        self.give_back()
+        self.give_back()?;
+        _ = timeout(RECALL_DEADLINE, self.state().removed_elsewhere(self.node.id())).await;
+        Ok(())
     }
 
     fn give_back(&mut self) -> Result<()> {

@@ -12,19 +12,22 @@
 //!                                           └─ no ──► Coordinator::ask ··· State::take_over ─► repeated
 //! ```
 //!
+//! A state travels as values (`carried.rs`); each server keeps the part of its own clients, with the
+//! ways to them (`recovered.rs`).
+//!
 //! What must not fail (an open is closed, a lease is dropped) is done when the state has come.
 //! A server that is alone has no coordinator: every state is here, and the question costs one
 //! branch.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::convert::Infallible;
-use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use lock::{Mutex, rank};
 use tokio::sync::oneshot;
 
+use super::carried::{Back, FileState, Kept};
 use super::ledger::Resource;
 use super::removals::Last;
 use super::table::{Entry, Table};
@@ -42,38 +45,28 @@ pub trait Coordinator: Send + Sync + 'static {
     /// the state has come.
     fn ask(&self, file: FileId);
 
+    /// Tells a server something of a file of which it has clients, and whose state is here
+    /// ([`State::hear_back`]). What is said of one file arrives in this order, and before the state
+    /// of the file comes to any other server. Called with locks held: it only notes this.
+    fn back(&self, server: u16, file: FileId, back: Back);
+
+    /// Whether this server may not answer any more, because others may have taken its states.
+    fn is_fenced(&self) -> bool {
+        false
+    }
+
     /// Tells the other servers of a change that a client of this server has made, for their
     /// subscribers ([`crate::Site::hear`]). Returns at once.
     fn tell(&self, told: Told);
 }
 
 /// A change, as servers tell it to each other.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// The folder in which the change was made.
     pub folder: HostKey,
     /// The change.
     pub change: Change,
-}
-
-/// The state of one file on its way between two servers. The opens, ranges, waiting requests and
-/// leases in it are values. Beside them it has the ways back to the server of each client: the
-/// notices of a lease, the answer to a waiting request, the removal after the last close. In one
-/// process these are channels and closures. Between processes, each side forwards them by messages.
-///
-/// The default is the state of a file that no server has used.
-#[derive(Default)]
-pub struct FileState(Entry);
-
-impl fmt::Debug for FileState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "state of a file with {} opens, {} leases",
-            self.0.opens.iter().count(),
-            self.0.leases.len()
-        )
-    }
 }
 
 /// A change of an entry that is made when the entry has come. Returns what is to be removed then.
@@ -82,15 +75,18 @@ pub(super) type Deferred = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last> + Sen
 /// The part of a table that belongs to its coordinator.
 pub(super) struct Joined {
     coordinator: Arc<dyn Coordinator>,
-    asked: Mutex<Asked, rank::AskedStates>,
+    server: u16,
+    pub(super) asked: Mutex<Asked, rank::AskedStates>,
 }
 
 #[derive(Default)]
-struct Asked {
+pub(super) struct Asked {
     /// The files whose state was asked for.
     files: HashMap<FileId, Awaited>,
-    /// The files whose state was here and was not empty when another server took it.
-    left: HashSet<FileId>,
+    /// What this server keeps of states that were here and are at other servers now.
+    pub(super) kept: HashMap<FileId, Kept>,
+    /// Closed when other servers have removed what they were told to remove.
+    pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
 }
 
 #[derive(Default)]
@@ -101,10 +97,25 @@ struct Awaited {
 }
 
 impl Table {
+    /// Whether other servers may have taken the states that are here.
+    #[inline]
+    pub(super) fn is_fenced(&self) -> bool {
+        self.joined.as_ref().is_some_and(|joined| joined.coordinator.is_fenced())
+    }
+
     /// Whether the state of any file may be elsewhere.
     #[inline]
     pub(super) fn is_joined(&self) -> bool {
         self.joined.is_some()
+    }
+
+    pub(super) fn coordinator(&self) -> Option<&Arc<dyn Coordinator>> {
+        self.joined.as_ref().map(|joined| &joined.coordinator)
+    }
+
+    /// The number of this server among those that share files.
+    pub(super) fn server(&self) -> u16 {
+        self.joined.as_ref().map_or(0, |joined| joined.server)
     }
 
     /// Asks for the state of a file that was not here.
@@ -161,11 +172,11 @@ impl Table {
     pub(super) fn left(&self) -> Vec<FileId> {
         self.joined
             .as_ref()
-            .map_or_else(Vec::new, |joined| joined.asked.lock().left.iter().copied().collect())
+            .map_or_else(Vec::new, |joined| joined.asked.lock().kept.keys().copied().collect())
     }
 
     /// Counts what a state has, or no longer counts it.
-    fn count(&self, entry: &Entry, add: bool) {
+    pub(super) fn count(&self, entry: &Entry, add: bool) {
         let one = |client: ClientId, what: Resource| match add {
             true => self.ledger.add(client, what),
             false => self.ledger.give_back(client, what, 1),
@@ -184,18 +195,24 @@ impl State {
     pub fn joined(policy: Policy, limits: Limits, server: u16, coordinator: Arc<dyn Coordinator>) -> Self {
         let mut table = Table::new(policy, limits);
         table.next.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
-        table.joined = Some(Joined { coordinator, asked: Mutex::default() });
+        table.joined = Some(Joined { coordinator, server, asked: Mutex::default() });
         Self { table: Arc::new(table) }
     }
 
-    /// The state of a file that was asked for has come.
+    /// The state of a file has come.
     pub fn take_over(&self, file: FileId, state: FileState) {
         let Some(joined) = &self.table.joined else { return };
         let mut asked = joined.asked.lock();
-        asked.left.remove(&file);
-        let awaited = asked.files.remove(&file).unwrap_or_default();
-        self.table.count(&state.0, true);
-        let last = self.table.insert(file, state.0, awaited.then);
+        let kept = asked.kept.remove(&file).unwrap_or_default();
+        let mut awaited = asked.files.remove(&file).unwrap_or_default();
+        let entry = self.table.unite(file, state, kept);
+        self.table.count(&entry, true);
+        // A state that is made of the parts of several servers may lack what others waited for.
+        awaited.then.push(Box::new(move |table, entry| {
+            entry.serve_queue(&table.ledger);
+            entry.take_unused(table, file)
+        }));
+        let last = self.table.insert(file, entry, awaited.then);
         drop(asked);
         drop(awaited.come);
         self.remove(last);
@@ -209,10 +226,11 @@ impl State {
         let mut asked = joined.asked.lock();
         let entry = self.table.take(file)?;
         self.table.count(&entry, false);
-        if !entry.is_empty() {
-            asked.left.insert(file);
+        let (state, kept) = self.table.divide(entry);
+        if !kept.is_empty() {
+            asked.kept.insert(file, kept);
         }
-        Some(FileState(entry))
+        Some(state)
     }
 
     /// Waits until the state of a file is here, if it was asked for.
@@ -259,7 +277,7 @@ impl State {
     }
 
     /// Removes what was to be removed when its last open was closed on another server.
-    fn remove(&self, last: Vec<Last>) {
+    pub(super) fn remove(&self, last: Vec<Last>) {
         for last in last {
             if let Err(error) = last() {
                 tracing::warn!(%error, "a file that was to be removed at its last close was not removed");

@@ -1,9 +1,13 @@
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
+use super::carried::Back;
+use super::far::Far;
+use super::joined::Coordinator;
 use super::ledger::Resource;
 use super::table::{Entry, Table};
 use super::{Party, State, Stream};
@@ -39,7 +43,7 @@ impl Caching {
 
 /// The number of a lease, never used twice while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct LeaseId(u64);
+pub struct LeaseId(pub u64);
 
 /// How a lease is granted, and how it is given back when a part of it must end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,20 +108,54 @@ pub(super) struct LeaseEntry {
     pub(super) party: Party,
     pub(super) style: Style,
     pub(super) held: Caching,
-    breaking: Option<Breaking>,
+    pub(super) breaking: Option<Breaking>,
     /// The waiting operations, with the bits that each waits for; with no bits it waits until no
-    /// break is in flight. Dropping the sender is the answer.
-    causers: Vec<(Caching, oneshot::Sender<Infallible>)>,
-    notices: mpsc::UnboundedSender<BreakNotice>,
+    /// break is in flight. Dropping it is the answer.
+    pub(super) causers: Vec<(Caching, Causer)>,
+    pub(super) notices: Notices,
     /// How many [`Lease`] guards there are.
-    guards: usize,
+    pub(super) guards: usize,
 }
 
-struct Breaking {
+pub(super) struct Breaking {
     /// What the holder was told to come down to.
-    announced: Caching,
+    pub(super) announced: Caching,
     /// What it will have to come down to in the end.
-    last: Caching,
+    pub(super) last: Caching,
+}
+
+/// An operation that waits for a lease.
+pub(super) enum Causer {
+    /// Of this server.
+    Here(oneshot::Sender<Infallible>),
+    /// Of another one.
+    There(Far),
+}
+
+/// The way of notices to the holder of a lease.
+pub(super) enum Notices {
+    /// A client of this server.
+    Here(mpsc::UnboundedSender<BreakNotice>),
+    /// A client of another server.
+    There(u16, Arc<dyn Coordinator>),
+}
+
+impl Notices {
+    /// A holder that cannot be reached.
+    pub(super) fn nowhere() -> Self {
+        Self::Here(mpsc::unbounded_channel().0)
+    }
+
+    /// Tells the holder; with what it may keep in the end. Returns whether it can be reached.
+    pub(super) fn send(&self, notice: BreakNotice, last: Caching) -> bool {
+        match self {
+            Self::Here(notices) => notices.send(notice).is_ok(),
+            Self::There(server, to) => {
+                to.back(*server, notice.file, Back::Notice(notice, last));
+                true
+            }
+        }
+    }
 }
 
 impl Style {
@@ -174,8 +212,8 @@ impl LeaseEntry {
 
     fn cause(&mut self, gone: Caching) -> oneshot::Receiver<Infallible> {
         let (sender, receiver) = oneshot::channel();
-        self.causers.retain(|(_, sender)| !sender.is_closed());
-        self.causers.push((gone, sender));
+        self.causers.retain(|(_, causer)| !matches!(causer, Causer::Here(sender) if sender.is_closed()));
+        self.causers.push((gone, Causer::Here(sender)));
         receiver
     }
 
@@ -195,7 +233,7 @@ impl LeaseEntry {
     fn announce(&mut self, file: FileId, to: Caching, last: Caching, further: bool) {
         let needs_ack =
             self.style.goes_whole() || self.held.intersects(Caching::WRITE.union(Caching::HANDLE));
-        let told = self.tell(file, to, needs_ack, further);
+        let told = self.tell(file, (to, last), needs_ack, further);
         if needs_ack && told {
             self.breaking = Some(Breaking { announced: to, last });
         } else {
@@ -203,14 +241,14 @@ impl LeaseEntry {
         }
     }
 
-    fn tell(&self, file: FileId, to: Caching, needs_ack: bool, further: bool) -> bool {
+    fn tell(&self, file: FileId, (to, last): (Caching, Caching), needs_ack: bool, further: bool) -> bool {
         let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
         let revoked = false;
         let notice = BreakNotice { lease, file, stream, party, from, to, needs_ack, further, revoked };
-        self.notices.send(notice).is_ok()
+        self.notices.send(notice, last)
     }
 
-    fn acknowledge(&mut self, file: FileId, to: Caching) -> Result<Caching> {
+    pub(super) fn acknowledge(&mut self, file: FileId, to: Caching) -> Result<Caching> {
         let breaking = self.breaking.take_if(|breaking| breaking.announced.contains(to));
         let last = breaking.ok_or(Error::Invalid)?.last;
         self.held = to.sensible();
@@ -228,17 +266,8 @@ impl LeaseEntry {
         let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
         let (to, needs_ack, further, revoked) = (Caching::NONE, false, false, true);
         // It does not matter whether the holder still receives notices.
-        let _ = self.notices.send(BreakNotice {
-            lease,
-            file,
-            stream,
-            party,
-            from,
-            to,
-            needs_ack,
-            further,
-            revoked,
-        });
+        let notice = BreakNotice { lease, file, stream, party, from, to, needs_ack, further, revoked };
+        let _ = self.notices.send(notice, to);
         self.held = Caching::NONE;
         self.breaking = None;
         self.causers.clear();
@@ -250,7 +279,7 @@ impl LeaseEntry {
         if self.breaking.is_none() && grant == request.want && grant.contains(self.held) {
             self.held = grant;
         }
-        self.notices = request.notices.clone();
+        self.notices = Notices::Here(request.notices.clone());
         self.guards += 1;
     }
 }
@@ -269,7 +298,8 @@ impl Entry {
         let LeaseRequest { party, want, style, .. } = request;
         let mut others = self.leases.iter().filter(|l| l.stream == *stream && l.party != *party);
         let foreign = self.opens.foreign(stream, *party);
-        let (opened, written) = (self.openers > 0 || foreign.open, foreign.writing);
+        let (opened, written) =
+            (self.openers > 0 || !self.far_openers.is_empty() || foreign.open, foreign.writing);
         // A client that reads from its cache does not notice a range that others have locked since.
         let locked = self.ranges_of(stream).is_some_and(|r| r.iter().any(|l| l.owner.client != party.client));
         // A client that may cache writes takes locks without telling the server. It could take the
@@ -322,13 +352,13 @@ impl Entry {
             held: grant,
             breaking: None,
             causers: Vec::new(),
-            notices: request.notices.clone(),
+            notices: Notices::Here(request.notices.clone()),
             guards: 1,
         });
         Ok(Granted { id, before: Caching::NONE, held: grant })
     }
 
-    fn lease(&mut self, id: LeaseId) -> Option<&mut LeaseEntry> {
+    pub(super) fn lease(&mut self, id: LeaseId) -> Option<&mut LeaseEntry> {
         self.leases.iter_mut().find(|lease| lease.id == id)
     }
 }

@@ -18,6 +18,8 @@
 //! The order of locks is shard, then ledger; two shards are never held together, and none across an await.
 
 mod absent;
+mod carried;
+mod far;
 mod held_opens;
 mod io;
 mod joined;
@@ -28,6 +30,7 @@ mod opens;
 mod range;
 mod ranges;
 mod recall;
+mod recovered;
 mod removals;
 mod status;
 mod table;
@@ -40,8 +43,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use absent::{Absence, GiveWay};
+pub use carried::{Back, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, FileState, home};
 pub use io::Who;
-pub use joined::{Coordinator, FileState, Told};
+pub use joined::{Coordinator, Told};
 pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;
 pub use locks::Refused;
@@ -55,6 +59,8 @@ pub use waiters::{Cancelled, Locked, WaitId, Waiter};
 use crate::FileId;
 use table::Table;
 
+static NEXT_CLIENT: AtomicU64 = AtomicU64::new(1);
+
 /// A client: what a protocol counts as one client. The protocols draw these
 /// numbers from one source, so that no two of them use the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -63,14 +69,18 @@ pub struct ClientId(pub u64);
 impl ClientId {
     /// A number that no other client of this process has.
     pub fn unused() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(1);
-        Self(NEXT.fetch_add(1, Ordering::Relaxed))
+        Self(NEXT_CLIENT.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// From now on, numbers begin with that of this server among those that share files.
+    pub fn begin_with(server: u16) {
+        NEXT_CLIENT.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
     }
 }
 
 /// One open of a file, never used twice while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct OpenId(pub(crate) u64);
+pub struct OpenId(pub u64);
 
 /// The holder of a lease: a client, and within it everything that shares one cache. An operation of
 /// a party never breaks its own lease. A client whose protocol has one cache per client leaves

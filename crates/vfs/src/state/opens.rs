@@ -158,12 +158,19 @@ impl State {
     /// A reservation without an open is the same: keep the guard as long as the reservation lasts.
     /// [`State::open_and_recall`] also recalls the caches of others.
     pub fn open(&self, file: FileId, stream: Stream, request: OpenRequest) -> Result<OpenGuard> {
+        let request = self.linked(request);
         let open = |entry: &mut Entry| {
             entry.verdict(&stream, &request)?;
             entry.add_open(&self.table, &stream, &request)
         };
         let id = self.with_way(file, request.party.client, || self.table.with(file, open)?)?;
         Ok(self.guard(file, stream, id, &request))
+    }
+
+    /// A request as it is registered. Names have different numbers at different servers, so where
+    /// several share files every removal concerns every open.
+    pub(super) fn linked(&self, request: OpenRequest) -> OpenRequest {
+        if self.table.is_joined() { OpenRequest { link: None, ..request } } else { request }
     }
 
     /// The guard of an open that is in the table.
@@ -260,7 +267,7 @@ impl OpenGuard {
         if std::mem::replace(&mut self.closed, true) {
             return Ok(());
         }
-        let (id, client) = (self.id, self.party.client);
+        let (file, id, client) = (self.file, self.id, self.party.client);
         let last = self.state.table.when_here(self.file, move |table, entry| {
             let open = entry.opens.remove(id);
             open.iter().for_each(|open| table.count_fork(&open.stream, false));
@@ -268,7 +275,7 @@ impl OpenGuard {
             if open.is_some_and(|open| open.has_ranges) {
                 entry.release(&table.ledger, |owner| owner.open == Some(id));
             }
-            entry.take_unused()
+            entry.take_unused(table, file)
         });
         self.lease = None;
         // All of them, whether or not one fails.

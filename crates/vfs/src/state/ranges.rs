@@ -35,6 +35,11 @@ impl Ranges {
         self.held.iter()
     }
 
+    /// Adds a lock that another server has granted.
+    pub(super) fn put(&mut self, lock: Lock) {
+        self.held.push(lock);
+    }
+
     /// The held lock of lowest start that keeps `wanted` from being granted.
     pub(super) fn blocker(&self, wanted: &Lock) -> Option<&Lock> {
         self.held.iter().filter(|held| held.blocks(wanted)).min_by_key(|held| held.range.start())

@@ -147,6 +147,7 @@ impl State {
         request: OpenRequest,
         deadline: impl Fn() -> T,
     ) -> Result<OpenGuard> {
+        let request = self.linked(request);
         let mut opener = None;
         for tried in 0..MOST_TRIES {
             let attempt = || self.try_open(file, &stream, request, tried > 0);

@@ -1,6 +1,7 @@
 //! Files and streams that are removed when their last open is closed.
 
-use super::table::Entry;
+use super::carried::Back;
+use super::table::{Entry, Table};
 use super::{Link, OpenGuard, State, Stream};
 use crate::{Error, FileId, Result};
 
@@ -11,10 +12,20 @@ pub type Last = Box<dyn FnOnce() -> Result<()> + Send>;
 /// Something that is to be removed. The data fork stands for a name of the file, and for the whole
 /// file if that is its last name.
 pub(super) struct Removal {
-    stream: Stream,
+    pub(super) stream: Stream,
     /// The name that is removed; `None` for a stream, and if it is not known.
-    link: Option<Link>,
-    last: Last,
+    pub(super) link: Option<Link>,
+    /// Its number, which begins with the server that removes it.
+    pub(super) number: u64,
+    pub(super) last: Remove,
+}
+
+/// What removes it.
+pub(super) enum Remove {
+    /// This server.
+    Here(Last),
+    /// Another server. Until it says that it has done so, the file cannot be opened.
+    There { home: u16, told: bool },
 }
 
 impl Removal {
@@ -35,7 +46,7 @@ impl Entry {
 
     /// What is to be removed and is not used any more: streams first, since they are found by a
     /// name.
-    pub(super) fn take_unused(&mut self) -> Vec<Last> {
+    pub(super) fn take_unused(&mut self, table: &Table, file: FileId) -> Vec<Last> {
         let opens = &self.opens;
         let unused = |going: &mut Removal| match going.stream {
             Stream::Data => !opens.has_link(going.link),
@@ -43,7 +54,17 @@ impl Entry {
         };
         let mut unused: Vec<Removal> = self.removals.extract_if(.., unused).collect();
         unused.sort_by_key(|going| going.stream == Stream::Data);
-        unused.into_iter().map(|going| going.last).collect()
+        let last = unused.into_iter().filter_map(|going| match going.last {
+            Remove::Here(last) => Some(last),
+            Remove::There { home, told } => {
+                if let (false, Some(coordinator)) = (told, table.coordinator()) {
+                    coordinator.back(home, file, Back::Remove(going.number));
+                }
+                self.removals.push(Removal { last: Remove::There { home, told: true }, ..going });
+                None
+            }
+        });
+        last.collect()
     }
 }
 
@@ -61,16 +82,17 @@ impl OpenGuard {
     /// changes nothing. In MS-FSA, too, this state belongs to a link of the file: other names of
     /// the file stay open, and can be opened.
     pub fn remove_when_unused(&self, last: Last) {
-        self.change_removals(|entry, stream, link| {
+        self.change_removals(|table, entry, stream, link| {
             if entry.removals.iter().all(|going| (&going.stream, going.link) != (&stream, link)) {
-                entry.removals.push(Removal { stream, link, last });
+                let (number, last) = (table.number(), Remove::Here(last));
+                entry.removals.push(Removal { stream, link, number, last });
             }
         });
     }
 
     /// The stream is not removed after all.
     pub fn stay(&self) {
-        self.change_removals(|entry, stream, link| {
+        self.change_removals(|_, entry, stream, link| {
             entry.removals.retain(|going| (&going.stream, going.link) != (&stream, link));
         });
     }
@@ -83,11 +105,14 @@ impl OpenGuard {
     }
 
     /// Changes the removals of the stream and name that a removal through this open removes.
-    fn change_removals(&self, change: impl FnOnce(&mut Entry, Stream, Option<Link>) + Send + 'static) {
+    fn change_removals(
+        &self,
+        change: impl FnOnce(&Table, &mut Entry, Stream, Option<Link>) + Send + 'static,
+    ) {
         let stream = self.stream();
         let link = self.link.filter(|_| stream == Stream::Data);
-        self.state.table.when_here(self.file, move |_, entry| {
-            change(entry, stream, link);
+        self.state.table.when_here(self.file, move |table, entry| {
+            change(table, entry, stream, link);
             Vec::new()
         });
     }

@@ -46,18 +46,24 @@ pub(super) struct Entry {
     /// In order of arrival.
     pub(super) queue: Vec<Queued>,
     pub(super) leases: Vec<LeaseEntry>,
-    /// Empty when `opens` is.
+    /// Empty when `opens` is, unless another server is removing one.
     pub(super) removals: Vec<Removal>,
     /// How many opens wait for caches of others before they are registered.
     pub(super) openers: usize,
+    /// The same at other servers.
+    pub(super) far_openers: Vec<(u16, u32)>,
     /// The number of a volume through which the file is used, for display.
     pub(super) view: u32,
 }
 
 impl Entry {
     pub(super) fn is_empty(&self) -> bool {
-        let unopened = self.opens.is_empty() && self.openers == 0;
-        unopened && self.ranges.is_empty() && self.queue.is_empty() && self.leases.is_empty()
+        let unopened = self.opens.is_empty() && self.openers == 0 && self.far_openers.is_empty();
+        unopened
+            && self.removals.is_empty()
+            && self.ranges.is_empty()
+            && self.queue.is_empty()
+            && self.leases.is_empty()
     }
 
     /// The ranges of a stream, if it has any.
@@ -118,7 +124,7 @@ impl Table {
             return true;
         }
         match shard.files.lock().get(&file) {
-            Some(entry) => is_joined && entry.is_empty(),
+            Some(entry) => is_joined && entry.is_empty() && !self.is_fenced(),
             None => !is_joined,
         }
     }
@@ -146,6 +152,23 @@ impl Table {
         let entry = files.remove(&file);
         shard.count.store(files.len(), Ordering::Release);
         entry
+    }
+
+    /// Takes the entry of a file out if nothing is in it.
+    pub(super) fn take_empty(&self, file: FileId) -> bool {
+        let shard = self.shard(file);
+        let mut files = shard.files.lock();
+        let is_empty = files.get(&file).is_some_and(Entry::is_empty);
+        if is_empty {
+            files.remove(&file);
+            shard.count.store(files.len(), Ordering::Release);
+        }
+        is_empty
+    }
+
+    /// How many files have an entry here.
+    pub(super) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.count.load(Ordering::Acquire)).sum()
     }
 
     /// Changes the entry of a file. A missing entry is made, an entry that is empty afterwards is
@@ -186,12 +209,24 @@ impl Table {
         if shard.count.load(Ordering::Acquire) == 0 && !is_joined {
             return Ok(None);
         }
+        if is_joined && self.is_fenced() {
+            return Err(crate::Error::LeaseRecall(file));
+        }
         match shard.files.lock().get(&file) {
             Some(entry) => return Ok(Some(see(entry))),
             None if !is_joined => return Ok(None),
             None => {}
         }
         Err(self.ask(file))
+    }
+
+    /// Changes every entry, one shard at a time.
+    pub(super) fn change_all<R>(&self, mut change: impl FnMut(FileId, &mut Entry) -> Vec<R>) -> Vec<R> {
+        let mut all = Vec::new();
+        for shard in &self.shards {
+            shard.files.lock().iter_mut().for_each(|(file, entry)| all.extend(change(*file, entry)));
+        }
+        all
     }
 
     /// Looks at every entry, one shard at a time, until `see` answers false.

@@ -4,6 +4,8 @@ use std::task::{Context, Poll};
 
 use tokio::sync::oneshot;
 
+use super::carried::Back;
+use super::far::Far;
 use super::ledger::{Ledger, Resource};
 use super::locks::Refused;
 use super::range::{Lock, LockOwner, Range};
@@ -13,7 +15,7 @@ use crate::FileId;
 
 /// The number of a waiting request, never used twice while the process runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct WaitId(u64);
+pub struct WaitId(pub u64);
 
 /// How a request that may wait was answered.
 #[derive(Debug)]
@@ -33,7 +35,42 @@ pub(super) struct Queued {
     pub(super) id: WaitId,
     pub(super) stream: Stream,
     pub(super) wanted: Lock,
-    granted: oneshot::Sender<()>,
+    pub(super) granted: Granting,
+}
+
+/// The way of an answer to a waiting request. Dropping it tells that the request is cancelled.
+pub(super) enum Granting {
+    /// To a request of this server.
+    Here(oneshot::Sender<()>),
+    /// To a request of another server.
+    There(Far),
+}
+
+impl Granting {
+    /// A request that nothing waits for.
+    pub(super) fn nowhere() -> Self {
+        Self::Here(oneshot::channel().0)
+    }
+
+    fn is_closed(&self) -> bool {
+        matches!(self, Self::Here(sender) if sender.is_closed())
+    }
+
+    /// Tells that the request is granted.
+    pub(super) fn send(self, id: WaitId) {
+        match self {
+            // If the waiter is dropped right now, it finds the unread answer and gives the lock back.
+            Self::Here(sender) => _ = sender.send(()),
+            Self::There(far) => far.say(Back::Granted(id)),
+        }
+    }
+
+    /// The state leaves with the request: nothing is told by dropping this.
+    pub(super) fn leave(&mut self) {
+        if let Self::There(far) = self {
+            far.leave();
+        }
+    }
 }
 
 impl State {
@@ -55,7 +92,12 @@ impl State {
             ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| Refused::TooMany)?;
             let (id, (granted, answer)) = (WaitId(self.table.number()), oneshot::channel());
             wanted.owner.open.into_iter().for_each(|open| entry.opens.note_ranges(open));
-            entry.queue.push(Queued { id, stream: stream.clone(), wanted: wanted.clone(), granted });
+            entry.queue.push(Queued {
+                id,
+                stream: stream.clone(),
+                wanted: wanted.clone(),
+                granted: Granting::Here(granted),
+            });
             let (state, stream) = (self.clone(), stream.clone());
             Ok(Locked::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
         })?
@@ -123,9 +165,7 @@ impl Entry {
             // A waiter about to be dropped gets nothing. If a request cannot be granted, its sender
             // is dropped, which tells its waiter.
             if !queued.granted.is_closed() && self.grant(ledger, &queued.stream, &queued.wanted).is_ok() {
-                // If the waiter is dropped right now, it finds the unread answer and gives the lock
-                // back.
-                let _ = queued.granted.send(());
+                queued.granted.send(queued.id);
                 at = 0; // A lock that changed its kind may have unblocked an earlier request.
             }
         }

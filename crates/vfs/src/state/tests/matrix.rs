@@ -185,6 +185,7 @@ impl Scene {
             (Ok(()), cause) => cause,
         };
         let recall = self.servers.second.break_for(FILE, &DATA, cause, Party::client(B));
+        self.servers.hear();
         match (self.notices.try_recv(), recall, done) {
             (Ok(notice), Some(_), _) if notice.needs_ack => Outcome::Waits(notice.to),
             (Ok(notice), None, Ok(())) if !notice.needs_ack => Outcome::Tells(notice.to),

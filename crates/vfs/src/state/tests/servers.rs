@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::Error;
-use crate::state::{Coordinator, FileState, Told};
+use crate::state::{Back, Coordinator, FileState, Told};
 
 /// The servers of two clients: the same one, or one for each.
 pub(super) struct Servers {
@@ -18,13 +18,21 @@ pub(super) struct Servers {
 
 /// What the servers asked for. States move when the test says so.
 #[derive(Default)]
-struct Service(Mutex<Vec<(usize, FileId)>>);
+struct Service {
+    asked: Mutex<Vec<(usize, FileId)>>,
+    /// What is said to each server of states at the other one.
+    said: Mutex<Vec<(u16, FileId, Back)>>,
+}
 
 struct Port(Arc<Service>, usize);
 
 impl Coordinator for Port {
     fn ask(&self, file: FileId) {
-        self.0.0.lock().unwrap().push((self.1, file));
+        self.0.asked.lock().unwrap().push((self.1, file));
+    }
+
+    fn back(&self, server: u16, file: FileId, back: Back) {
+        self.0.said.lock().unwrap().push((server, file, back));
     }
 
     fn tell(&self, _told: Told) {}
@@ -50,15 +58,41 @@ impl Servers {
         let Some(service) = &self.service else { return 0 };
         let mut moved = 0;
         loop {
-            let asked = std::mem::take(&mut *service.0.lock().unwrap());
+            self.say(service);
+            let asked = std::mem::take(&mut *service.asked.lock().unwrap());
             if asked.is_empty() {
                 return moved;
             }
             for (number, file) in asked {
                 let servers = [&self.first, &self.second];
                 let state = servers[1 - number].give_up(file);
+                self.say(service);
                 servers[number].take_over(file, state.unwrap_or_default());
                 moved += 1;
+            }
+        }
+    }
+
+    /// The servers hear what they have to say to each other.
+    pub(super) fn hear(&self) {
+        self.service.iter().for_each(|service| self.say(service));
+    }
+
+    /// Delivers what the servers have to say to each other.
+    fn say(&self, service: &Service) {
+        loop {
+            let said = std::mem::take(&mut *service.said.lock().unwrap());
+            if said.is_empty() {
+                return;
+            }
+            for (server, file, back) in said {
+                let servers = [&self.first, &self.second];
+                let number = back.clone();
+                if let Some(last) = servers[usize::from(server)].hear_back(file, back) {
+                    last().unwrap();
+                    let Back::Remove(number) = number else { panic!("not a removal: {number:?}") };
+                    servers[usize::from(1 - server)].removed(file, number);
+                }
             }
         }
     }
@@ -141,6 +175,7 @@ fn a_waiting_request_is_granted_by_the_server_that_has_the_state() {
     assert_eq!(now(&mut waiter), None);
     let owner = lock(A).owner;
     first.unlock(FILE, &Stream::Data, &owner, Range::ALL, Flavour::Advisory).unwrap();
+    servers.hear();
     assert_eq!(now(&mut waiter), Some(Ok(())), "the state is at the first server");
     // The ranges of a client are released wherever they are.
     servers.second.release_client(B);
@@ -177,10 +212,12 @@ async fn an_open_waits_for_the_state_and_then_for_the_lease_in_it() {
     assert!(now(&mut opening).is_none(), "waits for the state");
     servers.settle();
     assert!(now(&mut opening).is_none(), "waits for the lease");
+    servers.hear();
     assert_eq!(told.try_recv().unwrap().to, Caching(3));
     assert_eq!(lease.acknowledge(Caching(3)), Err(Error::LeaseRecall(FILE)), "the state is elsewhere");
     servers.settle();
     assert_eq!(lease.acknowledge(Caching(3)), Ok(Caching(3)));
+    servers.hear();
     assert!(now(&mut opening).is_none(), "waits for the state again");
     servers.settle();
     assert!(now(&mut opening).unwrap().is_ok());
