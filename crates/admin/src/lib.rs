@@ -9,8 +9,8 @@ pub mod settings;
 mod state;
 
 pub use settings::{
-    Access, AfpLogin, ApiSettings, Arguments, Audited, Bonjour, ClientMatch, ClientRule, ClientTls,
-    DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol, SambaSid,
-    ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
+    Access, AfpLogin, ApiSettings, Arguments, Audited, Bonjour, ClientMatch, ClientRule, ClientSec,
+    ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol,
+    SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
 };
 pub use state::{State, StateError};

@@ -20,6 +20,7 @@ use admin::control::{
     Advice, AdviceRequest, AlertStatus, CachesAnswer, CachesRequest, Report, Severity, Status,
 };
 use admin::settings::units::format_size;
+use auth::kerberos::Kerberos;
 use auth::{Account, Accounts, Refusal};
 use vfs::backend::host::as_ourselves;
 use web::access::{Entrant, GroupStatus};
@@ -37,7 +38,7 @@ use web::{Events, Manage};
 
 use crate::dataset::space;
 use crate::running::{Current, Running, View};
-use crate::{advise, here, memory, quotas};
+use crate::{advise, here, memory, quotas, tickets};
 
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
@@ -108,6 +109,10 @@ impl Manage for Console {
         let current = self.running.current();
         let account = current.accounts.find(name)?;
         (!account.disabled && current.accounts.is_admin(name)).then_some(account)
+    }
+
+    fn kerberos(&self) -> Option<Arc<dyn Kerberos>> {
+        tickets::kerberos(&self.running.current())
     }
 
     fn may_administer(&self, name: &str) -> bool {
@@ -360,7 +365,7 @@ mod tests {
         std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
         let settings = Settings::load(&Arguments::new(false, folder.path().into())).unwrap();
         let accounts = crate::accounts::read(folder.path(), &settings).unwrap();
-        let current = Current { settings, accounts };
+        let current = Current { settings, accounts, kerberos: None };
         let space = |share: &str, available, disk, quota| SpaceStatus {
             share: share.into(),
             size: Some(1_000_000),

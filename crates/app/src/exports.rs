@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use admin::{Access, ClientMatch, ClientRule, ClientTls, ShareSettings, Squash};
-use nfs::server::{ExportOptions, Rule, TlsRule};
+use admin::{Access, ClientMatch, ClientRule, ClientSec, ClientTls, ShareSettings, Squash};
+use nfs::server::{ExportOptions, Flavor, Rule, TlsRule};
 use vfs::names::Hiding;
 
 /// The client rules, in their order; a rule with several networks becomes several.
@@ -42,6 +42,16 @@ fn one(rule: &ClientRule, clients: ClientMatch, read_only: bool) -> Rule {
             ClientTls::Required => TlsRule::Required,
             ClientTls::Mutual => TlsRule::Mutual,
         },
+        sec: rule.sec.iter().map(flavor).collect(),
+    }
+}
+
+fn flavor(sec: &ClientSec) -> Flavor {
+    match sec {
+        ClientSec::Sys => Flavor::Sys,
+        ClientSec::Krb5 => Flavor::Krb5,
+        ClientSec::Krb5i => Flavor::Krb5i,
+        ClientSec::Krb5p => Flavor::Krb5p,
     }
 }
 
@@ -71,7 +81,7 @@ mod tests {
     fn rules_keep_their_order_and_each_network_its_own() {
         let options = options(&share(
             "device-nodes = \"allow\"\nclient = [{ match = [\"10.0.0.1\", \"fd00::/8\"], access = \"none\" }, \
-             { match = \"*\", access = \"ro\", squash = \"all\", anon-uid = 7, anon-gid = 8, secure = true, tls = \"required\" }]",
+             { match = \"*\", access = \"ro\", squash = \"all\", anon-uid = 7, anon-gid = 8, secure = true, tls = \"required\", sec = [\"krb5\", \"sys\"] }]",
         ));
         let clients: Vec<Option<String>> =
             options.rules.iter().map(|rule| rule.clients.map(|net| net.to_string())).collect();
@@ -79,6 +89,10 @@ mod tests {
         assert_eq!(options.rules.iter().map(|rule| rule.allowed).collect::<Vec<_>>(), [false, false, true]);
         let last = &options.rules[2];
         assert!(!last.writable && last.reserved_port && options.device_nodes);
+        assert_eq!(
+            (&last.sec[..], &options.rules[0].sec[..]),
+            (&[Flavor::Krb5, Flavor::Sys][..], &Flavor::ALL[..])
+        );
         assert_eq!((last.tls, options.rules[0].tls), (TlsRule::Required, TlsRule::Optional));
         assert_eq!((last.squash, last.anonymous), (nfs::server::Squash::All, (7, 8)));
     }

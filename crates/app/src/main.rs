@@ -65,6 +65,7 @@ mod snapshot;
 mod snapshots;
 mod status;
 mod stores;
+mod tickets;
 mod token;
 mod user;
 mod verify_metadata;

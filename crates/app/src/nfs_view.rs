@@ -11,13 +11,15 @@ use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use auth::{LoginGuard, UnixAccounts};
 use conn::{Budget, Limits, Loops, Server, Watchdog};
-use nfs::server::{Company, Export, ExportOptions, HandleSecret, InIndex, Places, Portmap, Service, Sockets};
+use nfs::server::{
+    Company, Export, ExportOptions, HandleSecret, InIndex, Places, Portmap, Service, Sockets, Tickets,
+};
 use tokio::sync::watch;
 
 use crate::bind::Bound;
 use crate::running::{Current, Held, View, all_ended};
 use crate::volumes::Volumes;
-use crate::{bind, exports, here};
+use crate::{bind, exports, here, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -76,6 +78,8 @@ impl NfsView {
         });
         view.service.set_exports(view.exports(&current.settings)?);
         view.set_versions(&current.settings.server);
+        tickets::tell(current, "NFS", "nfs");
+        view.set_tickets(current);
         view.set_tls(&current.settings.server).iter().for_each(|line| tracing::warn!("{line}"));
         Ok(view)
     }
@@ -98,6 +102,11 @@ impl NfsView {
             }
             Err(error) => vec![format!("the certificate for NFS over TLS cannot be used: {error}")],
         }
+    }
+
+    fn set_tickets(&self, current: &Current) {
+        let accounts = Arc::new(current.accounts.clone());
+        self.service.set_tickets(tickets::kerberos(current).map(|kerberos| Tickets { kerberos, accounts }));
     }
 
     fn set_versions(&self, server: &ServerSettings) {
@@ -234,6 +243,7 @@ impl View for NfsView {
             Ok(exports) => {
                 self.set_versions(&current.settings.server);
                 self.service.set_exports(exports);
+                self.set_tickets(current);
                 self.set_tls(&current.settings.server)
             }
             Err(error) => vec![format!("the NFS exports stay as they were: {error:#}")],

@@ -12,18 +12,21 @@ use admin::control::{
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
 use auth::Directory;
+use kerberos::Acceptor;
 use lock::{Mutex, RwLock, rank};
 
 use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
 use crate::availability::{self, Mounts};
-use crate::{accounts, advise, stores};
+use crate::{accounts, advise, stores, tickets};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
     pub(crate) settings: Settings,
     pub(crate) accounts: Directory,
+    /// What takes Kerberos tickets, if there is a keytab.
+    pub(crate) kerberos: Option<Arc<Acceptor>>,
 }
 
 /// A file of a share.
@@ -242,7 +245,11 @@ impl Running {
         let Some(settings) = availability::changed(&old.settings, mounts, is_in_use) else { return };
         let _one = self.reloading.lock();
         if Arc::ptr_eq(&old, &self.current()) {
-            let lines = self.take_over(Current { settings, accounts: old.accounts.clone() });
+            let lines = self.take_over(Current {
+                settings,
+                accounts: old.accounts.clone(),
+                kerberos: old.kerberos.clone(),
+            });
             lines.iter().for_each(|line| tracing::warn!("{line}"));
         } // else a reload was faster, and the folders are looked at again soon
     }
@@ -387,9 +394,12 @@ impl Running {
         let waiting = old.settings.needs_restart(&settings);
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
         // Clients must not be told of an address or a port at which nothing listens.
-        lines.extend(
-            self.take_over(Current { settings: stores::divided(old.settings.reloaded(settings)), accounts }),
-        );
+        let settings = stores::divided(old.settings.reloaded(settings));
+        let kerberos = tickets::acceptor(&settings).unwrap_or_else(|error| {
+            lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));
+            old.kerberos.clone()
+        });
+        lines.extend(self.take_over(Current { settings, accounts, kerberos }));
         Ok(lines)
     }
 }
@@ -422,7 +432,7 @@ mod tests {
         let arguments = Arguments::new(false, folder.into());
         let settings = Settings::load(&arguments).unwrap();
         let accounts = accounts::read(folder, &settings).unwrap();
-        let current = Arc::new(Current { settings, accounts });
+        let current = Arc::new(Current { settings, accounts, kerberos: None });
         Running::new(arguments, folder, current, (Vec::new(), Reachable::default()), vec![Arc::new(Shares)])
     }
 

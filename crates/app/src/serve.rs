@@ -30,6 +30,7 @@ use crate::nfs_view::{Found, NfsView};
 use crate::running::{Current, Running, View};
 use crate::slow::Slow;
 use crate::smb_view::SmbView;
+use crate::tickets;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
 use crate::{
@@ -97,7 +98,7 @@ async fn serve_until_stopped(
     let accounts = accounts::read(state.path(), &settings)?;
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
-    let current = Arc::new(Current { settings, accounts });
+    let current = Arc::new(Current { kerberos: tickets::acceptor(&settings)?, settings, accounts });
 
     let volumes = Volumes::of_server(index, state.path(), &current.settings);
     let links = Links::start(&current, state.path(), volumes.namespace().clone());

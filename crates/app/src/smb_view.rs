@@ -6,10 +6,8 @@ use std::time::SystemTime;
 
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
-use auth::kerberos::Kerberos;
 use auth::{Identity, LoginGuard, UnixAccounts};
 use conn::{Budget, Loops, Server, Watchdog};
-use kerberos::Acceptor;
 use smb::server::{
     Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
@@ -18,7 +16,7 @@ use tokio::sync::watch;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
-use crate::{accounts, here};
+use crate::{accounts, here, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -43,6 +41,7 @@ impl SmbView {
         (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
         let guid = *state.server_id();
+        tickets::tell(current, "SMB", "cifs");
         let service = Service::new(config(current, guid, &volumes, &login_guard)?);
         Ok(Arc::new(Self {
             service,
@@ -86,7 +85,7 @@ fn config(
         comment: "Fourfold".into(),
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
         accounts: Arc::new(current.accounts.clone()),
-        kerberos: kerberos(settings)?,
+        kerberos: tickets::kerberos(current),
         unix: Arc::new(UnixAccounts::NameService),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),
@@ -104,23 +103,6 @@ fn config(
         listens_on: settings.server.listen.clone(),
         model: here::MODEL.into(),
     })
-}
-
-/// What takes Kerberos tickets, if there is a keytab.
-fn kerberos(settings: &Settings) -> anyhow::Result<Option<Arc<dyn Kerberos>>> {
-    let Some(keytab) = &settings.server.kerberos_keytab else { return Ok(None) };
-    let acceptor = Acceptor::new(keytab, &settings.server.kerberos_realms, &settings.server.state)?;
-    let services: Vec<&String> =
-        acceptor.principals().iter().filter(|name| name.to_lowercase().starts_with("cifs/")).collect();
-    match services.is_empty() {
-        true => tracing::warn!(
-            keytab = %keytab.display(), "the keytab has no key of cifs/HOST: clients of SMB cannot use Kerberos"
-        ),
-        false => {
-            tracing::info!(?services, realms = ?acceptor.realms(), "clients of SMB may log in by Kerberos")
-        }
-    }
-    Ok(Some(Arc::new(acceptor)))
 }
 
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {

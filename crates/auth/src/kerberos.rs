@@ -19,22 +19,28 @@ pub struct Ticket {
     pub principal: String,
     /// The name of the account that it means; `None` if it is a service, or of another realm.
     pub account: Option<String>,
+    /// It is a host of the realms whose users have accounts: `nfs/HOST`, `host/HOST`, `root/HOST`, or `HOST$`.
+    pub is_machine: bool,
     /// The key that client and server have in common: 16 or 32 bytes.
     pub session_key: Vec<u8>,
     /// The token for the client; empty if it wants none.
     pub reply: Vec<u8>,
     /// When the ticket ends.
     pub expires: Option<SystemTime>,
-    /// The checksums of the two sides.
-    pub checksums: Box<dyn Checksums>,
+    /// What protects the messages that follow.
+    pub context: Box<dyn SecurityContext>,
 }
 
-/// Checksums of messages (GSS_GetMIC and GSS_VerifyMIC).
-pub trait Checksums: Send {
-    /// The server's checksum of a message; `None` if the library cannot make one.
+/// Protects messages of both sides, RFC 2743 2.3.
+pub trait SecurityContext: Send {
+    /// GSS_GetMIC: the server's checksum of a message; `None` if the library cannot make one.
     fn sign(&self, message: &[u8]) -> Option<Vec<u8>>;
-    /// Whether the client's checksum of a message is right.
+    /// GSS_VerifyMIC: whether the client's checksum of a message is right. Whether it came before is not asked.
     fn verifies(&self, message: &[u8], checksum: &[u8]) -> bool;
+    /// GSS_Wrap: the message, encrypted; `None` if the library cannot encrypt it.
+    fn seal(&self, message: &[u8]) -> Option<Vec<u8>>;
+    /// GSS_Unwrap: the message that a client has encrypted; `None` if it is damaged, or not encrypted.
+    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>>;
 }
 
 /// Why a ticket is refused.
@@ -48,6 +54,10 @@ pub enum Refused {
     Replayed,
     /// It is for a service whose key the keytab does not have.
     OtherService(String),
+    /// The keytab has the service's key in another version.
+    OtherVersion(String),
+    /// The keytab cannot be read any more.
+    Keytab(String),
     /// Anything else, in the words of the library.
     Other(String),
 }
@@ -59,6 +69,10 @@ impl std::fmt::Display for Refused {
             Self::Clock => f.write_str("the clocks of client and server differ by more than five minutes"),
             Self::Replayed => f.write_str("the ticket was used before"),
             Self::OtherService(text) => write!(f, "the keytab has no key for this ticket: {text}"),
+            Self::OtherVersion(text) => {
+                write!(f, "the keytab has another version of the key for this ticket; write it again: {text}")
+            }
+            Self::Keytab(text) => write!(f, "the keytab cannot be read: {text}"),
             Self::Other(text) => f.write_str(text),
         }
     }

@@ -68,6 +68,7 @@ pub const TARGETS: &[Target] = &[
     ("names_sent", names::sent),
     ("names_stored", names::stored),
     ("names_whole", names::whole_names),
+    ("nfs_gss", nfs::gss),
     ("nfs_mount", nfs::mount),
     ("nfs_nlm", nfs::nlm),
     ("nfs_nsm", nfs::nsm),

@@ -2,6 +2,7 @@
 //!
 //! Whatever decodes must encode to the same value again.
 
+use nfs::wire::gss as sec;
 use nfs::wire::xdr::{self, Encode, Opaque, Words};
 use nfs::wire::{mount as mnt, nlm as lm, nsm as sm, portmap as pmap, rpc as onc};
 use nfs::wire::{v3, v4};
@@ -43,6 +44,25 @@ pub fn xdr(data: &[u8]) {
         4 => [u8; 16],
     );
     let _ = xdr::list::<Opaque<'_, 64>>(&mut Reader::new(data));
+}
+
+/// wire/gss.rs: logins, and what they protect.
+pub fn gss(data: &[u8]) {
+    choose!(data,
+        0 => sec::Credential<'_>,
+        1 => sec::InitArguments<'_>,
+        2 => sec::InitResults<'_>,
+        3 => sec::Integrity<'_>,
+        4 => sec::Privacy<'_>,
+    );
+    if let Ok(Some(credential)) = sec::Credential::of(data) {
+        let mut w = Writer::new();
+        credential.put(&mut w);
+        assert_eq!(sec::Credential::of(w.as_bytes()), Ok(Some(credential)));
+    }
+    if let Ok(signed) = sec::Signed::of(data) {
+        assert!(data.starts_with(&signed.header));
+    }
 }
 
 /// wire/rpc.rs: the head of any message.

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
-use auth::kerberos::{Accepting, Checksums, Kerberos, Refused, Ticket};
+use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
 use tokio::sync::oneshot;
 
 use crate::keytab;
@@ -98,7 +98,8 @@ impl Acceptor {
         };
         let (jobs, received) = sync_channel(MOST_WAITING);
         let known = realms.clone();
-        let work = move || accept_all(&credentials, &known, &received);
+        let path = keytab.to_owned();
+        let work = move || accept_all(&credentials, (&path, &known), &received);
         std::thread::Builder::new().name("kerberos".into()).spawn(work).map_err(Error::Thread)?;
         Ok(Self { jobs, realms, principals })
     }
@@ -115,9 +116,11 @@ impl Acceptor {
 }
 
 /// Works until the acceptor is gone.
-fn accept_all(credentials: &Credentials, realms: &[String], jobs: &Receiver<Job>) {
+fn accept_all(credentials: &Credentials, (keytab, realms): (&Path, &[String]), jobs: &Receiver<Job>) {
     for Job { token, done } in jobs {
-        let accepted = credentials.accept(&token).map_err(|failed| refused(failed.code, failed.text));
+        let accepted = credentials
+            .accept(&token)
+            .map_err(|failed| with_keytab(refused(failed.code, failed.text), keytab));
         _ = done.send(accepted.and_then(|accepted| ticket(accepted, realms))); // the client may be gone
     }
 }
@@ -127,9 +130,11 @@ fn ticket(accepted: Accepted, realms: &[String]) -> Result<Ticket, Refused> {
     if is_unfinished {
         return Err(Refused::Other("the client wants to send more than one message".into()));
     }
-    let account = account(&principal, realms).map(str::to_owned);
+    let is_machine = is_machine(&principal, realms);
+    let account = account(&principal, realms).filter(|_| !is_machine).map(str::to_owned);
     let expires = lifetime.map(|seconds| SystemTime::now() + Duration::from_secs(u64::from(seconds)));
-    Ok(Ticket { principal, account, session_key, reply, expires, checksums: Box::new(context) })
+    let context = Box::new(context);
+    Ok(Ticket { principal, account, is_machine, session_key, reply, expires, context })
 }
 
 impl Kerberos for Acceptor {
@@ -151,13 +156,21 @@ impl Kerberos for Acceptor {
     }
 }
 
-impl Checksums for Context {
+impl SecurityContext for Context {
     fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         Context::sign(self, message).ok()
     }
 
     fn verifies(&self, message: &[u8], checksum: &[u8]) -> bool {
         Context::verifies(self, message, checksum)
+    }
+
+    fn seal(&self, message: &[u8]) -> Option<Vec<u8>> {
+        Context::seal(self, message)
+    }
+
+    fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        Context::open(self, sealed)
     }
 }
 
@@ -169,6 +182,19 @@ fn account<'a>(principal: &'a str, realms: &[String]) -> Option<&'a str> {
     (is_user && realms.iter().any(|known| known == realm)).then_some(name)
 }
 
+/// Whether a principal is a host of these realms. Clients of NFS use its key for what no user asks for: Linux takes the first of
+/// `HOST$`, `root/HOST`, `nfs/HOST` and `host/HOST` in its keytab.
+fn is_machine(principal: &str, realms: &[String]) -> bool {
+    let Some((name, realm)) = principal.rsplit_once('@') else { return false };
+    let is_host = match name.split_once('/') {
+        Some((service, host)) => {
+            matches!(service, "nfs" | "host" | "root") && !host.is_empty() && !host.contains(['/', '\\', '@'])
+        }
+        None => name.len() > 1 && name.ends_with('$') && !name.contains(['\\', '@']),
+    };
+    is_host && realms.iter().any(|known| known == realm)
+}
+
 /// The base of Kerberos's error codes (RFC 4120 7.5.9), as MIT numbers them.
 const BASE: u32 = (-1_765_328_384_i32) as u32;
 
@@ -177,8 +203,20 @@ fn refused(code: u32, text: String) -> Refused {
         32 => Refused::Expired,
         33 | 37 => Refused::Clock,
         34 => Refused::Replayed,
-        35 | 44 | 45 | 181 | 230 => Refused::OtherService(text),
+        44 => Refused::OtherVersion(text),
+        35 | 45 | 181 | 230 => Refused::OtherService(text),
         _ => Refused::Other(text),
+    }
+}
+
+/// A keytab that cannot be opened has no keys, as the library says: whether it is that.
+fn with_keytab(refused: Refused, keytab: &Path) -> Refused {
+    match refused {
+        Refused::OtherService(text) => match std::fs::File::open(keytab) {
+            Ok(_) => Refused::OtherService(text),
+            Err(error) => Refused::Keytab(format!("{}: {error}", keytab.display())),
+        },
+        refused => refused,
     }
 }
 
@@ -198,13 +236,36 @@ mod tests {
     }
 
     #[test]
+    fn hosts_of_the_own_realms_are_machines_and_no_users() {
+        let realms = ["LAB.TEST".to_owned()];
+        for host in ["nfs/a.lab.test@LAB.TEST", "host/a@LAB.TEST", "root/a@LAB.TEST", "A$@LAB.TEST"] {
+            assert!(is_machine(host, &realms), "{host}");
+        }
+        for other in [
+            "nfs/a@OTHER.TEST",
+            "nfs/@LAB.TEST",
+            "nfs/a/b@LAB.TEST",
+            "ada/admin@LAB.TEST",
+            "$@LAB.TEST",
+            "ada@LAB.TEST",
+        ] {
+            assert!(!is_machine(other, &realms), "{other}");
+        }
+    }
+
+    #[test]
     fn the_reasons_that_an_administrator_mends_in_other_ways_are_told_apart() {
         let of = |code: i32| refused(code as u32, "text".into());
         assert_eq!(of(-1_765_328_352), Refused::Expired); // KRB5KRB_AP_ERR_TKT_EXPIRED
         assert_eq!(of(-1_765_328_347), Refused::Clock); // KRB5KRB_AP_ERR_SKEW
         assert_eq!(of(-1_765_328_350), Refused::Replayed); // KRB5KRB_AP_ERR_REPEAT
         assert_eq!(of(-1_765_328_203), Refused::OtherService("text".into())); // KRB5_KT_NOTFOUND
+        assert_eq!(of(-1_765_328_340), Refused::OtherVersion("text".into())); // KRB5KRB_AP_ERR_BADKEYVER
         assert_eq!(of(-1), Refused::Other("text".into()));
+        let folder = tempfile::tempdir().unwrap();
+        let gone = with_keytab(Refused::OtherService("text".into()), &folder.path().join("keytab"));
+        assert!(matches!(gone, Refused::Keytab(_)), "{gone:?}");
+        assert_eq!(with_keytab(Refused::Clock, &folder.path().join("keytab")), Refused::Clock);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub struct Entry {
     pub realm: String,
     /// The version of the key.
     pub version: u32,
+    /// Its encryption type, RFC 3961 8: 17 and 18 are AES, 23 is RC4.
+    pub kind: u16,
 }
 
 impl std::fmt::Display for Entry {
@@ -57,11 +59,11 @@ fn entry(bytes: &[u8]) -> Result<Entry, Malformed> {
     let name = (0..components).map(|_| text(&mut r)).collect::<Result<_, _>>()?;
     r.skip(8)?; // the type of the name, and the time when the key was written
     let short = r.u8()?;
-    r.skip(2)?; // the key's type
+    let kind = r.u16_be()?;
     let length = r.u16_be()?;
     r.skip(usize::from(length))?;
     let version = if r.remaining() >= 4 { r.u32_be()? } else { 0 };
-    Ok(Entry { name, realm, version: if version == 0 { u32::from(short) } else { version } })
+    Ok(Entry { name, realm, version: if version == 0 { u32::from(short) } else { version }, kind })
 }
 
 fn text(r: &mut Reader<'_>) -> Result<String, Malformed> {
@@ -83,7 +85,7 @@ mod tests {
         let file = [&b"\x05\x02"[..], &length.to_be_bytes(), name, &rest, &hole].concat();
         let read = entries(&file).unwrap();
         assert_eq!(read.iter().map(Entry::to_string).collect::<Vec<_>>(), ["cifs/fs.lab.test@LAB.TEST"]);
-        assert_eq!(read[0].version, 2);
+        assert_eq!((read[0].version, read[0].kind), (2, 18));
         for end in 3..file.len() - 1 {
             _ = entries(&file[..end]); // no panic
         }

@@ -19,10 +19,14 @@ const ACCEPT: c_int = 2;
 const CONTINUE: u32 = 1;
 /// The bits of a major status that are errors.
 const ERRORS: u32 = 0xFFFF_0000;
+/// GSS_C_GSS_CODE.
+const OF_GSS: c_int = 1;
 /// GSS_C_MECH_CODE.
 const OF_MECHANISM: c_int = 2;
 /// 1.2.840.113554.1.2.2: Kerberos 5.
 const KERBEROS: &[u8] = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02";
+/// 1.3.6.1.5.5.2: SPNEGO, in which browsers wrap the tokens of Kerberos (RFC 4178).
+const SPNEGO: &[u8] = b"\x2b\x06\x01\x05\x05\x02";
 /// 1.2.840.113554.1.2.2.5.5: the session key (GSS_C_INQ_SSPI_SESSION_KEY).
 const SESSION_KEY: &[u8] = b"\x2a\x86\x48\x86\xf7\x12\x01\x02\x02\x05\x05";
 /// The most lines of a message.
@@ -95,6 +99,8 @@ type DisplayStatus = unsafe extern "C" fn(*mut u32, u32, c_int, *const Oid, *mut
 type InquireByOid = unsafe extern "C" fn(*mut u32, Handle, *const Oid, *mut *mut BufferSet) -> u32;
 type GetMic = unsafe extern "C" fn(*mut u32, Handle, u32, *const Buffer, *mut Buffer) -> u32;
 type VerifyMic = unsafe extern "C" fn(*mut u32, Handle, *const Buffer, *const Buffer, *mut u32) -> u32;
+type Wrap = unsafe extern "C" fn(*mut u32, Handle, c_int, u32, *const Buffer, *mut c_int, *mut Buffer) -> u32;
+type Unwrap = unsafe extern "C" fn(*mut u32, Handle, *const Buffer, *mut Buffer, *mut c_int, *mut u32) -> u32;
 type ReleaseBuffer = unsafe extern "C" fn(*mut u32, *mut Buffer) -> u32;
 type ReleaseBufferSet = unsafe extern "C" fn(*mut u32, *mut *mut BufferSet) -> u32;
 type Release = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
@@ -109,6 +115,8 @@ pub(crate) struct Library {
     inquire_by_oid: InquireByOid,
     get_mic: GetMic,
     verify_mic: VerifyMic,
+    wrap: Wrap,
+    unwrap: Unwrap,
     release_buffer: ReleaseBuffer,
     release_buffer_set: ReleaseBufferSet,
     release_name: Release,
@@ -191,6 +199,8 @@ impl Library {
             inquire_by_oid: function!(file, "gss_inquire_sec_context_by_oid"),
             get_mic: function!(file, "gss_get_mic"),
             verify_mic: function!(file, "gss_verify_mic"),
+            wrap: function!(file, "gss_wrap"),
+            unwrap: function!(file, "gss_unwrap"),
             release_buffer: function!(file, "gss_release_buffer"),
             release_buffer_set: function!(file, "gss_release_buffer_set"),
             release_name: function!(file, "gss_release_name"),
@@ -212,8 +222,8 @@ impl Library {
             Pair { key: c"rcache".as_ptr(), value: replays.as_ptr() },
         ];
         let store = Store { count: pairs.len() as u32, elements: pairs.as_ptr() };
-        let kerberos = Oid::of(KERBEROS);
-        let mechanisms = OidSet { count: 1, elements: &kerberos };
+        let known = [Oid::of(KERBEROS), Oid::of(SPNEGO)];
+        let mechanisms = OidSet { count: known.len(), elements: known.as_ptr() };
         // SAFETY: all pointers are valid during the call; the results are owned by `Credentials`.
         let major = unsafe {
             (self.acquire_cred_from)(
@@ -236,7 +246,11 @@ impl Library {
         if major & ERRORS == 0 {
             return Ok(());
         }
-        let text = self.text(minor, OF_MECHANISM);
+        // Without an error of the mechanism, the text of its code says nothing.
+        let text = match minor {
+            0 => self.text(major, OF_GSS),
+            minor => format!("{} ({})", self.text(minor, OF_MECHANISM), self.text(major, OF_GSS)),
+        };
         Err(Failed { code: minor, text })
     }
 
@@ -360,14 +374,38 @@ impl Context {
         self.library.check(major, minor).map(|()| checksum)
     }
 
-    /// Whether a checksum of the other side is right.
+    /// Whether a checksum of the other side is right, in whatever order it came.
     pub(crate) fn verifies(&self, message: &[u8], checksum: &[u8]) -> bool {
         let mut minor = 0;
         let (message, checksum) = (Buffer::of(message), Buffer::of(checksum));
         // SAFETY: the context is of the library, and the buffers live during the call.
         let major =
             unsafe { (self.library.verify_mic)(&mut minor, self.handle, &message, &checksum, null_mut()) };
-        major == 0
+        major & ERRORS == 0
+    }
+
+    /// A message, encrypted (RFC 4121 4.2.4).
+    pub(crate) fn seal(&self, message: &[u8]) -> Option<Vec<u8>> {
+        let (mut minor, mut is_encrypted, mut sealed) = (0, 0, Buffer::none());
+        let (message, library) = (Buffer::of(message), &self.library);
+        // SAFETY: the context is of the library; `taken` gives the sealed message back.
+        let major = unsafe {
+            (library.wrap)(&mut minor, self.handle, 1, 0, &message, &mut is_encrypted, &mut sealed)
+        };
+        let sealed = library.taken(sealed);
+        (major & ERRORS == 0 && is_encrypted != 0).then_some(sealed)
+    }
+
+    /// What the other side has encrypted, in whatever order it came.
+    pub(crate) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let (mut minor, mut is_encrypted, mut message) = (0, 0, Buffer::none());
+        let (sealed, library) = (Buffer::of(sealed), &self.library);
+        // SAFETY: the context is of the library; `taken` gives the message back.
+        let major = unsafe {
+            (library.unwrap)(&mut minor, self.handle, &sealed, &mut message, &mut is_encrypted, null_mut())
+        };
+        let message = library.taken(message);
+        (major & ERRORS == 0 && is_encrypted != 0).then_some(message)
     }
 }
 

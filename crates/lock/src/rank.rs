@@ -221,6 +221,12 @@ ranks! {
     NfsPlaces Known,
     /// The exports.
     NfsExports Known,
+    /// What takes the Kerberos tickets of clients of NFS.
+    NfsTickets Known,
+    /// The security contexts of clients of NFS.
+    NfsContexts Known,
+    /// The sequence numbers and the keys of one security context.
+    NfsContext Known,
     /// How users and groups are named to clients of NFSv4.
     NfsNaming Known,
     /// The certificate that is offered to clients of NFS.

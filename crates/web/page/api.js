@@ -36,7 +36,7 @@ async function ask(method, path, body, signal) {
   reachable(true);
   const answer = await response.json().catch(() => ({ errors: ["The answer was cut off."] }));
   if (response.ok) return answer;
-  if (response.status === 401 && path !== "/v1/login") state.dispatchEvent(new Event("ended"));
+  if (response.status === 401 && !path.startsWith("/v1/login")) state.dispatchEvent(new Event("ended"));
   throw new Refused(response.status, answer.errors ?? [response.statusText]);
 }
 

@@ -167,6 +167,16 @@ $("login-form").addEventListener("submit", async (event) => {
   }
 });
 
+$("login-ticket").addEventListener("click", async () => {
+  $("login-error").textContent = "";
+  try {
+    const { user } = await post("/v1/login/negotiate");
+    begin(user);
+  } catch (error) {
+    $("login-error").textContent = error.message;
+  }
+});
+
 $("logout").addEventListener("click", async () => {
   await post("/v1/logout").catch(() => {});
   askForLogin("");
@@ -202,7 +212,8 @@ window.addEventListener("unhandledrejection", (event) => {
 
 async function start() {
   try {
-    const { user } = await get("/v1/login");
+    const { user, kerberos } = await get("/v1/login");
+    $("login-ticket").hidden = !kerberos;
     if (user) begin(user);
     else askForLogin("");
   } catch {

@@ -22,8 +22,8 @@ use crate::admitted::admitted;
 use crate::jobs::requests as jobs;
 use crate::metrics::MEDIA_TYPE;
 use crate::{
-    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, slowest, snapshots,
-    webhooks,
+    Api, Scope, access, accounts, assets, backups, code, console, files, login, luns, negotiate, slowest,
+    snapshots, webhooks,
 };
 
 /// The longest body of a request in bytes.
@@ -47,6 +47,7 @@ pub(crate) fn router(api: Api) -> Router {
         .route("/", get(asset))
         .route("/page/{file}", get(asset))
         .route("/v1/login", get(login::logged_in).post(login::login))
+        .route("/v1/login/negotiate", post(negotiate::negotiate))
         .route("/v1/logout", post(login::logout))
         .merge(guarded(metrics, Scope::Metrics))
         .merge(guarded(read(), Scope::Read))

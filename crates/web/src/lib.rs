@@ -24,6 +24,7 @@ mod logins;
 mod luns;
 pub mod manage;
 mod metrics;
+mod negotiate;
 mod openapi;
 mod same_site;
 mod serve;

@@ -35,7 +35,10 @@ pub(crate) struct Credentials {
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LoggedIn {
     /// The account; `None`: there is no session.
-    user: Option<String>,
+    pub(crate) user: Option<String>,
+    /// `/v1/login/negotiate` takes Kerberos tickets. Left out if it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) kerberos: Option<bool>,
 }
 
 /// Whose session the cookie is of.
@@ -44,7 +47,8 @@ pub(crate) async fn logged_in(State(api): State<Api>, request: Request) -> Resul
     check_site(&request)?;
     let user = cookie(&api, request.headers())
         .and_then(|secret| api.logins.find(&secret, |name| api.manage.administrator(name), Instant::now()));
-    Ok(Json(LoggedIn { user }).into_response())
+    let kerberos = api.manage.kerberos().map(|_| true);
+    Ok(Json(LoggedIn { user, kerberos }).into_response())
 }
 
 /// Begins a session. The answer sets its cookie. Later requests of the session need the header `X-Fourfold-Console: 1` if they change something.
@@ -66,7 +70,7 @@ pub(crate) async fn login(State(api): State<Api>, request: Request) -> Result<Re
         .map_err(|_| Failure::new(StatusCode::BAD_REQUEST, r#"send {"user": "…", "password": "…"}"#))?;
     let secret = verified(&api, peer, user.clone(), password).await?;
     let cookie = set_cookie(&api, &secret, LONGEST_LIFE.as_secs());
-    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: Some(user) })).into_response())
+    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: Some(user), kerberos: None })).into_response())
 }
 
 /// The result of a check.
@@ -83,7 +87,7 @@ enum Verdict {
 async fn verified(api: &Api, peer: SocketAddr, user: String, password: String) -> Result<String, Failure> {
     let account = checked(api, peer, user, password).await?;
     let now = Instant::now();
-    let record = logins::record(&api.login_guard, peer, &account.name, now);
+    let record = logins::record(&api.login_guard, peer, (&account.name, "password"), now);
     let secret = api.logins.begin(account, record, now);
     let hint = "the system gives no random numbers for a session";
     secret.ok_or_else(|| Failure::new(StatusCode::INTERNAL_SERVER_ERROR, hint))
@@ -149,5 +153,5 @@ pub(crate) async fn logout(State(api): State<Api>, request: Request) -> Result<R
         api.logins.end(&secret);
     }
     let cookie = set_cookie(&api, "", 0);
-    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: None })).into_response())
+    Ok(([(header::SET_COOKIE, cookie)], Json(LoggedIn { user: None, kerberos: None })).into_response())
 }

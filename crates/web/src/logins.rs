@@ -181,10 +181,10 @@ fn hash(secret: &str) -> [u8; 32] {
 pub(crate) fn record(
     logins: &Arc<auth::LoginGuard>,
     peer: SocketAddr,
-    user: &str,
+    (user, method): (&str, &'static str),
     now: Instant,
 ) -> LoginRecord {
-    let login = auth::Login { protocol: "api", peer, user, method: "password" };
+    let login = auth::Login { protocol: "api", peer, user, method };
     LoginRecord::begin(logins, &login, "console", now)
 }
 
@@ -203,7 +203,7 @@ mod tests {
 
     fn begin(logins: &Logins, name: &str, now: Instant) -> String {
         let peer = "192.0.2.1:700".parse().unwrap();
-        let record = record(&Arc::new(LoginGuard::default()), peer, name, now);
+        let record = record(&Arc::new(LoginGuard::default()), peer, (name, "password"), now);
         logins.begin(account(name, "one"), record, now).unwrap()
     }
 

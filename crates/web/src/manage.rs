@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use admin::control::Advice;
+use auth::kerberos::Kerberos;
 use auth::{Account, Refusal};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -26,6 +28,9 @@ pub trait Manage: Send + Sync + 'static {
 
     /// The account with this name, if it is enabled and may administer the server.
     fn administrator(&self, name: &str) -> Option<Account>;
+
+    /// What takes Kerberos tickets; `None`: the server has no keytab.
+    fn kerberos(&self) -> Option<Arc<dyn Kerberos>>;
 
     /// Whether an account may administer the server, also if it is disabled.
     fn may_administer(&self, name: &str) -> bool;

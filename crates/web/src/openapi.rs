@@ -5,7 +5,8 @@ use utoipa::{Modify, OpenApi};
 
 use crate::jobs::requests as jobs;
 use crate::{
-    access, accounts, api, backups, code, console, files, login, luns, slowest, snapshots, webhooks,
+    access, accounts, api, backups, code, console, files, login, luns, negotiate, slowest, snapshots,
+    webhooks,
 };
 
 #[derive(OpenApi)]
@@ -22,7 +23,7 @@ use crate::{
         api::reload, api::say, api::disconnect,
         api::caches, api::mounts,
         api::limit_caches,
-        login::logged_in, login::login, login::logout,
+        login::logged_in, login::login, login::logout, negotiate::negotiate,
         console::overview, console::throughput, console::events, console::accounts, console::log, console::metadata_events,
         console::settings, console::change, console::undo,
         jobs::jobs, jobs::start, jobs::job, jobs::cancel, jobs::conversions, jobs::benchmarks, jobs::report, jobs::compare, jobs::advice,

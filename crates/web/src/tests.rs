@@ -19,6 +19,7 @@ use crate::testing::{self, MadeUp, requests};
 use crate::{Scope, tokens};
 
 mod accounts;
+mod negotiate;
 mod strangers;
 
 const SESSIONS: usize = 1_000;

@@ -19,6 +19,11 @@ pub const NFS_CLIENTS: &[Package] = &[
     Package { name: "qemu-utils", shows: "/usr/bin/qemu-img" },
     Package { name: "nfs-common", shows: "/usr/sbin/showmount" },
     Package { name: "rpcbind", shows: "/usr/sbin/rpcinfo" },
+    Package { name: "curl", shows: "/usr/bin/curl" },
+    Package { name: "python3-gssapi", shows: "/usr/share/doc/python3-gssapi/copyright" },
+    Package { name: "krb5-kdc", shows: "/usr/sbin/krb5kdc" },
+    Package { name: "krb5-admin-server", shows: "/usr/sbin/kadmin.local" },
+    Package { name: "krb5-user", shows: "/usr/bin/kinit" },
     Package { name: "iproute2", shows: "/usr/sbin/ip" },
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];

@@ -20,6 +20,7 @@ use super::model::{
     Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
     ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash,
 };
+use super::nfs_sec::{self, ClientSec};
 use super::nfs_tls::{self, ClientTls};
 use super::section::Section;
 use super::setting::Table;
@@ -123,6 +124,7 @@ fn build(
     check_afp_logins(&server, &settings, findings);
     check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
     nfs_tls::check(&server, &settings.nfs_tls, &sections_of_shares, findings);
+    nfs_sec::check(settings.kerberos_keytab.is_some(), &sections_of_shares, findings);
     check_default_user(arguments, &server, findings);
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
@@ -391,6 +393,7 @@ pub(super) fn rule(section: &Section) -> ClientRule {
         anon_gid: id("anon-gid"),
         secure: section.bool("secure"),
         tls: ClientTls::of(section),
+        sec: ClientSec::of(section),
     }
 }
 

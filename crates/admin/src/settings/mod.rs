@@ -23,6 +23,7 @@ mod link;
 mod lun;
 mod mentions;
 mod model;
+mod nfs_sec;
 mod nfs_tls;
 mod page;
 mod reload;
@@ -51,6 +52,7 @@ pub use model::{
     Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
     ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
 };
+pub use nfs_sec::ClientSec;
 pub use nfs_tls::{ClientTls, NfsTls};
 pub use page::{PAGE_TITLE, page};
 pub use samba_sid::SambaSid;

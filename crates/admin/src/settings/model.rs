@@ -16,6 +16,7 @@ use super::folder::Absence;
 use super::kind::{ClientMatch, Port};
 use super::lun::LunSettings;
 use super::mentions::Mention;
+use super::nfs_sec::ClientSec;
 use super::nfs_tls::{ClientTls, NfsTls};
 use super::told::{Audited, ToldSettings};
 
@@ -427,6 +428,8 @@ pub struct ClientRule {
     pub secure: bool,
     /// NFS calls must come over TLS.
     pub tls: ClientTls,
+    /// How NFS calls may prove whose they are, the preferred way first.
+    pub sec: Vec<ClientSec>,
 }
 
 /// The rights of a client.

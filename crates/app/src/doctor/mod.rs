@@ -2,6 +2,7 @@
 
 mod firewall;
 mod host;
+mod kerberos;
 mod network;
 mod shares;
 
@@ -81,6 +82,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(host::look(shares));
     findings.extend(network::look(settings.as_ref()));
     findings.extend(settings.iter().flat_map(shares::look));
+    findings.extend(settings.iter().flat_map(kerberos::look));
     findings.sort_by_key(|finding| finding.level); // stable: the order within a level stays
     let has_problem = findings.iter().any(|finding| finding.level == Level::Problem);
     if doctor.json {

@@ -2,12 +2,15 @@
 
 use nfs::wire::v3::types::FileHandle;
 use nfs::wire::xdr::{Opaque, Words};
-use nfs::wire::{mount, nlm, nsm, portmap, rpc};
+use nfs::wire::{gss, mount, nlm, nsm, portmap, rpc};
 
 use super::{Seed, chosen, whole};
 
 pub fn seeds() -> Vec<Seed> {
-    [xdr(), calls(), replies(), mounts(), locks(), monitors(), mappings()].into_iter().flatten().collect()
+    [xdr(), calls(), logins(), replies(), mounts(), locks(), monitors(), mappings()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 fn xdr() -> Vec<Seed> {
@@ -35,6 +38,23 @@ fn calls() -> Vec<Seed> {
         whole("nfs_rpc", "call-sys-malformed", &call(rpc::Credential::Malformed)),
         whole("nfs_rpc", "call-gss", &call(rpc::Credential::Unknown(rpc::AuthFlavor::RPCSEC_GSS))),
         Seed { target: "nfs_rpc", name: "call-version-3", bytes: b"\0\0\0\x01\0\0\0\0\0\0\0\x03".to_vec() },
+    ]
+}
+
+/// RFC 2203.
+fn logins() -> Vec<Seed> {
+    let (handle, token) = (Opaque::new(b"0123456789abcdef"), Opaque::new(b"a token of Kerberos"));
+    let (procedure, protection) = (gss::Procedure::DATA, gss::Protection::INTEGRITY);
+    let credential = gss::Credential { procedure, sequence: 7, protection, handle };
+    let (body, checksum) = (Opaque::new(b"\0\0\0\x07arguments"), Opaque::new(b"a checksum"));
+    vec![
+        chosen("nfs_gss", "credential", 0, &credential),
+        chosen("nfs_gss", "init", 1, &gss::InitArguments { token }),
+        chosen("nfs_gss", "entered", 2, &gss::InitResults { handle, major: 0, minor: 0, window: 128, token }),
+        chosen("nfs_gss", "integrity", 3, &gss::Integrity { body, checksum }),
+        chosen("nfs_gss", "privacy", 4, &gss::Privacy { body }),
+        whole("nfs_gss", "signed", &call(rpc::Credential::Gss(credential))),
+        whole("nfs_rpc", "call-gss-data", &call(rpc::Credential::Gss(credential))),
     ]
 }
 

@@ -10,6 +10,8 @@ use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
+use super::gss::Flavor;
+use super::handle::Named;
 use super::rpc::{Call, Identity};
 use super::{Origin, Protection};
 use crate::wire;
@@ -62,6 +64,8 @@ pub struct Rule {
     pub reserved_port: bool,
     /// NFS calls must come over TLS.
     pub tls: TlsRule,
+    /// How NFS calls may prove whose they are, the preferred way first.
+    pub sec: Vec<Flavor>,
 }
 
 impl Rule {
@@ -75,6 +79,7 @@ impl Rule {
             anonymous: (65_534, 65_534),
             reserved_port: false,
             tls: TlsRule::Optional,
+            sec: Flavor::ALL.to_vec(),
         }
     }
 
@@ -164,10 +169,17 @@ impl Export {
         (rule.allowed && port_fits).then_some(rule)
     }
 
-    /// The rule for an NFS call. Calls of MOUNT and NLM need no TLS, as with knfsd: clients that use TLS for NFS send those in
-    /// clear, and they show no data.
-    pub(crate) fn rule_of_call(&self, call: &Call<'_>) -> Result<&Rule, Status> {
+    /// The rule for an NFS call. Calls of MOUNT and NLM need neither TLS nor Kerberos, as with knfsd: clients that use them for
+    /// NFS send those without, and they show no data.
+    pub(crate) fn rule_of_call(&self, call: &Call<'_>, file: &Named) -> Result<&Rule, Status> {
         let rule = self.rule(call.origin).ok_or(Status::ACCES)?;
+        let flavor = call.flavor();
+        if !rule.sec.contains(&flavor) && !self.shows_before_login(call, file) {
+            let allowed: Vec<_> = rule.sec.iter().map(|flavor| flavor.name()).collect();
+            return Err(
+                self.lacks(call, &format!("sec={} instead of sec={}", allowed.join(":"), flavor.name()))
+            );
+        }
         let (needed, what) = match rule.tls {
             TlsRule::Optional => return Ok(rule),
             TlsRule::Required => (Protection::Tls, "TLS (Linux: mount -o xprtsec=tls)"),
@@ -175,13 +187,24 @@ impl Export {
                 (Protection::Certified, "TLS with a certificate (Linux: mount -o xprtsec=mtls)")
             }
         };
-        if call.origin.protection >= needed {
-            return Ok(rule);
-        }
+        if call.origin.protection >= needed { Ok(rule) } else { Err(self.lacks(call, what)) }
+    }
+
+    /// Whether the call is one that Linux makes by AUTH_SYS to mount a share that needs Kerberos: FSINFO and GETATTR of version
+    /// 3, of the share's folder, RFC 2623 2.3.2.
+    fn shows_before_login(&self, call: &Call<'_>, file: &Named) -> bool {
+        use wire::v3::Procedure;
+        call.header.version == wire::v3::VERSION
+            && matches!(Procedure(call.header.procedure), Procedure::GETATTR | Procedure::FSINFO)
+            && self.volume.root().is_ok_and(|root| root.object.key() == file.key)
+    }
+
+    /// A client does not protect its calls as it must.
+    fn lacks(&self, call: &Call<'_>, what: &str) -> Status {
         tracing::info!(client = %call.origin.address, port = call.origin.port, export = self.name,
             "refused: this client must use {what}; see docs/nfs.md");
         let is_v4 = call.header.version == wire::v4::VERSION;
-        Err(if is_v4 { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES })
+        if is_v4 { Status(wire::v4::types::Status::WRONGSEC.0) } else { Status::ACCES }
     }
 }
 

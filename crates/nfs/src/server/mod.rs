@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! stream.rs, datagram.rs ─► rpc.rs ─► replies.rs ─► v3/ · v4/ · mount.rs · nlm/ · nsm.rs · portmap.rs ─► vfs
+//!                             └─► gss.rs: logins by Kerberos
 //!                                      handle.rs and export.rs find the file and the caller's user
 //! ```
 
 mod clients;
 mod datagram;
 mod export;
+mod gss;
 mod handle;
 mod mount;
 mod naming;
@@ -43,6 +45,7 @@ use vfs::names::{Folding, folds_alike};
 use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
 pub use export::{Export, ExportOptions, Rule, Squash, TlsRule};
+pub use gss::{Flavor, Tickets};
 pub use handle::HandleSecret;
 use naming::Naming;
 pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
@@ -104,6 +107,7 @@ pub struct Service {
     nfs4: v4::Clients,
     naming: RwLock<Arc<Naming>, rank::NfsNaming>,
     tls: RwLock<Option<Arc<ServerConfig>>, rank::NfsTls>,
+    gss: gss::Gss,
     login_guard: Arc<LoginGuard>,
     oldest_version: AtomicU32,
     newest_version: AtomicU32,
@@ -141,6 +145,7 @@ impl Service {
             nfs4,
             naming: RwLock::new(Arc::new(Naming::new(None, UnixAccounts::NameService))),
             tls: RwLock::default(),
+            gss: gss::Gss::default(),
             login_guard: company.login_guard,
             oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),

@@ -12,7 +12,9 @@ use std::time::Instant;
 use auth::{Event, Login};
 use wire::{Reader, Writer};
 
-use super::export::Export;
+use super::Service;
+use super::export::{Export, Rule};
+use super::gss::Flavor;
 use super::rpc::{Answered, Call};
 use crate::wire::mount::{self as protocol, DirPath, MountOk, MountRes, Name, Procedure, Request, Status};
 use crate::wire::rpc::{AuthFlavor, Outcome};
@@ -24,9 +26,6 @@ pub(super) use table::Mounts;
 /// The longest path that is decoded. It is far above MNTPATHLEN, so that a longer path is answered
 /// NAMETOOLONG.
 type AnyPath<'a> = Opaque<'a, 0x1_0000>;
-
-/// The authentication flavours that the server supports, the better one first.
-const FLAVORS: [u32; 2] = [AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0];
 
 /// The most bytes of a list in a reply.
 const LONGEST_LIST: usize = 1 << 20;
@@ -54,11 +53,11 @@ fn mnt(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     let path: AnyPath<'_> = arguments(&mut Reader::new(call.arguments)).map_err(|_| Outcome::GarbageArgs)?;
     let mounted = walk::walk(call, &path);
     match &mounted {
-        Ok((path, handle)) => {
+        Ok((path, handle, flavors)) => {
             log(call, Event::Accepted(path));
             call.service.mounts.add(call.origin.address, path);
             let handle = FileHandle::new(handle.as_bytes());
-            MountRes(Ok(MountOk { handle, flavors: Words::new(&FLAVORS) })).encode(w);
+            MountRes(Ok(MountOk { handle, flavors: Words::new(flavors) })).encode(w);
         }
         Err(status) => {
             let why = status.name().unwrap_or_default();
@@ -69,13 +68,13 @@ fn mnt(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     Ok(())
 }
 
-/// Logs the client and the share of a mount. NFS has no login: the server trusts the client's user
-/// ids.
+/// Logs the client and the share of a mount. Without Kerberos there is no login: the server trusts the client's user ids.
 fn log(call: &Call<'_>, event: Event<'_>) {
     let peer = SocketAddr::new(call.origin.address, call.origin.port);
-    let (user, method) = match &call.identity {
-        identity if identity.nobody => (String::new(), "AUTH_NONE"),
-        identity => (format!("uid {}", identity.uid), "AUTH_SYS"),
+    let (user, method) = match (&call.gss, &call.identity) {
+        (Some(secured), _) => (secured.context.principal.clone(), "Kerberos"),
+        (None, identity) if identity.nobody => (String::new(), "AUTH_NONE"),
+        (None, identity) => (format!("uid {}", identity.uid), "AUTH_SYS"),
     };
     let line = Login { protocol: "nfs", peer, user: &user, method };
     call.service.login_guard.log.tell(&line, event, Instant::now());
@@ -133,6 +132,13 @@ fn export(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     };
     protocol::put_exports(w, fitting(call, items, size));
     Ok(())
+}
+
+/// The security flavours that clients of a rule may use, in the order of the rule. Without a login, AUTH_NONE is as good as AUTH_SYS.
+pub(super) fn flavors(service: &Service, rule: &Rule) -> Vec<u32> {
+    let numbers = service.gss.usable(&rule.sec).map(Flavor::number);
+    let none = rule.sec.contains(&Flavor::Sys).then_some(AuthFlavor::AUTH_NONE.0);
+    numbers.chain(none).collect()
 }
 
 /// The clients that may mount it, as address ranges. Empty if all may.

@@ -40,7 +40,15 @@ pub(super) fn refused(begun: &Begun, bytes_in: usize, why: AuthStat) {
     begun.end(&Outcome { result: &format!("{why:?}"), failed: true, bytes_in, ..Outcome::default() });
 }
 
+/// Tells the observers of a call that is about a security context.
+pub(super) fn context(begun: &Begun, bytes_in: usize, user: &str, result: &str) {
+    begun.end(&Outcome { user, result, failed: result == "refused", bytes_in, ..Outcome::default() });
+}
+
 fn user(call: &Call<'_>) -> String {
+    if let Some(secured) = &call.gss {
+        return secured.context.principal.clone();
+    }
     if call.identity.nobody { String::new() } else { format!("uid {}", call.identity.uid) }
 }
 

@@ -71,8 +71,8 @@ impl Replies {
             let mut digest = DefaultHasher::new();
             call.arguments.hash(&mut digest);
             (call.identity.uid, call.identity.gid, call.origin.port, call.origin.datagram).hash(&mut digest);
-            // What was answered over TLS is not repeated in clear.
-            (call.origin.protection as u8).hash(&mut digest);
+            // What was answered over TLS, or to a login by Kerberos, is not repeated in clear or to others.
+            (call.origin.protection as u8, call.flavor() as u8, call.principal_hash()).hash(&mut digest);
             Key {
                 client: call.origin.address,
                 xid: header.xid,

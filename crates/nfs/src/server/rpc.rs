@@ -11,6 +11,7 @@ use vfs::state::Party;
 use wire::{Reader, Writer};
 
 use super::export::Export;
+use super::gss::{self, Flavor, Secured};
 use super::naming::Naming;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{
@@ -28,6 +29,44 @@ pub(crate) struct Identity {
     pub(crate) nobody: bool,
 }
 
+/// A call whose head is decoded.
+pub(super) struct Received<'a> {
+    pub(super) service: &'a Arc<Service>,
+    pub(super) origin: Origin,
+    pub(super) memory: &'a Arc<Allowance>,
+    pub(super) message: &'a Bytes,
+    pub(super) header: CallHeader<'a>,
+    pub(super) arguments: &'a [u8],
+    pub(super) begun: Option<Begun>,
+}
+
+impl<'a> Received<'a> {
+    /// The call of a user, with arguments that are a part of `message`.
+    pub(super) fn call<'b>(self, identity: Identity, message: &'b Bytes, arguments: &'b [u8]) -> Call<'b>
+    where
+        'a: 'b,
+    {
+        let Self { service, origin, memory, header, begun, .. } = self;
+        let (room, minor) = (usize::MAX, v4::minor_of(&header, arguments));
+        let (party, concerns) = (OnceLock::new(), OnceLock::new());
+        Call {
+            service,
+            origin,
+            memory,
+            room,
+            identity,
+            gss: None,
+            header,
+            arguments,
+            minor,
+            message,
+            begun,
+            party,
+            concerns,
+        }
+    }
+}
+
 /// A call that a program executes.
 pub(crate) struct Call<'a> {
     pub(crate) service: &'a Arc<Service>,
@@ -37,6 +76,8 @@ pub(crate) struct Call<'a> {
     /// The most bytes of a listing, limited by the reserved memory.
     pub(crate) room: usize,
     pub(crate) identity: Identity,
+    /// The login that it belongs to, if that was by Kerberos.
+    pub(super) gss: Option<Secured>,
     pub(crate) header: CallHeader<'a>,
     pub(crate) arguments: &'a [u8],
     /// The minor version of NFSv4; 0 for everything else.
@@ -58,6 +99,16 @@ impl<'a> Call<'a> {
     /// How users and groups are named to clients of version 4.
     pub(super) fn naming(&self) -> Arc<Naming> {
         self.service.naming()
+    }
+
+    /// How the caller has proven who it is.
+    pub(super) fn flavor(&self) -> Flavor {
+        self.gss.as_ref().map_or(Flavor::Sys, |secured| secured.flavor)
+    }
+
+    /// Stands for the login; 0 without one.
+    pub(super) fn principal_hash(&self) -> u64 {
+        self.gss.as_ref().map_or(0, |secured| secured.context.principal_hash)
     }
 
     /// The arguments as one value.
@@ -101,54 +152,50 @@ pub(crate) async fn answer(
     };
     let client = SocketAddr::new(origin.address, origin.port);
     let begun = observe::begin("nfs", client, || observed::command(&header));
-    let concerns = OnceLock::new();
+    let arguments = reader.rest();
+    let (service, memory, message) = (&service, &memory, &message);
+    let received = Received { service, origin, memory, message, header, arguments, begun };
+    if let Credential::Gss(credential) = header.credential {
+        return Box::pin(gss::answer(received, credential, in_flight)).await; // other calls need no room for it
+    }
     let identity = match identify(&header, origin) {
         Ok(identity) => identity,
         Err(why) => {
-            if let Some(begun) = &begun {
+            if let Some(begun) = &received.begun {
                 observed::refused(begun, message.len(), why);
             }
             return Some(finish(refusal(header.xid, Outcome::AuthError(why)), None, origin));
         }
     };
-    let arguments = reader.rest();
-    if header.program == crate::wire::v3::PROGRAM
-        && header.version == crate::wire::v3::VERSION
-        && let Some(file) = crate::wire::v3::first_handle(arguments)
-    {
-        in_flight.about(&file).await;
-    }
-    let (service, memory, message) = (&service, &memory, &message);
-    let (room, minor) = (usize::MAX, v4::minor_of(&header, arguments));
-    let mut call = Call {
-        service,
-        origin,
-        memory,
-        room,
-        identity,
-        header,
-        arguments,
-        minor,
-        message,
-        begun,
-        party: OnceLock::new(),
-        concerns,
-    };
-    // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
-    let reserved = match call.header.program {
-        crate::wire::v3::PROGRAM if call.header.version == crate::wire::v3::VERSION && !origin.datagram => {
-            v3::reserved(&mut call).await?
-        }
-        crate::wire::v3::PROGRAM if call.header.version == crate::wire::v4::VERSION => {
-            v4::reserved(&mut call).await?
-        }
-        _ => Reservation::default(),
-    };
-    let (mut writer, payload) = observe::within(call.begun.as_ref(), replied(&call)).await?;
+    let mut call = received.call(identity, message, arguments);
+    let (reserved, mut writer, payload) = execute(&mut call, in_flight).await?;
     if call.header.credential == Credential::Tls {
         writer = tls::with_token(writer);
     }
     Some(Reply { reserved, ..finish(writer, payload, origin) })
+}
+
+/// Executes a call: the memory that is reserved for its reply, the reply, and the data after it.
+pub(super) async fn execute(
+    call: &mut Call<'_>,
+    in_flight: InFlight,
+) -> Option<(Reservation, Writer, Option<Payload>)> {
+    let is_nfs = call.header.program == crate::wire::v3::PROGRAM;
+    let (is_v3, is_v4) = (
+        is_nfs && call.header.version == crate::wire::v3::VERSION,
+        is_nfs && call.header.version == crate::wire::v4::VERSION,
+    );
+    if is_v3 && let Some(file) = crate::wire::v3::first_handle(call.arguments) {
+        in_flight.about(&file).await;
+    }
+    // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
+    let reserved = match (is_v3, is_v4) {
+        (true, _) if !call.origin.datagram => v3::reserved(call).await?,
+        (_, true) => v4::reserved(call).await?,
+        _ => Reservation::default(),
+    };
+    let (writer, payload) = observe::within(call.begun.as_ref(), replied(call)).await?;
+    Some((reserved, writer, payload))
 }
 
 /// The reply kept from the first time that this call came, or a new one.
@@ -225,6 +272,7 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
 fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthStat> {
     const NOBODY: u32 = 65_534;
     match &header.credential {
+        Credential::Gss(_) => Err(AuthStat::AUTH_TOOWEAK), // its context says who the caller is
         // RFC 9289 4.1: refused for other procedures, and where there is TLS already.
         Credential::Tls if !tls::is_probe(header, origin) => Err(AuthStat::AUTH_BADCRED),
         Credential::None | Credential::Tls => {
@@ -235,13 +283,16 @@ fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthSta
         }
         Credential::Malformed => Err(AuthStat::AUTH_BADCRED),
         Credential::Unknown(AuthFlavor::AUTH_TLS) => Err(AuthStat::AUTH_BADCRED), // with a body
-        Credential::Unknown(AuthFlavor::AUTH_SHORT) => Err(AuthStat::AUTH_REJECTEDCRED),
+        // RFC 2203 5.1: another version of RPCSEC_GSS
+        Credential::Unknown(AuthFlavor::AUTH_SHORT | AuthFlavor::RPCSEC_GSS) => {
+            Err(AuthStat::AUTH_REJECTEDCRED)
+        }
         Credential::Unknown(_) => Err(AuthStat::AUTH_TOOWEAK),
     }
 }
 
 /// A reply with a head but no results yet, after room for a record mark.
-fn empty(xid: u32) -> Writer {
+pub(super) fn empty(xid: u32) -> Writer {
     let mut writer = Writer::onto(Vec::with_capacity(256));
     writer.zeros(RecordMark::SIZE);
     ReplyHeader::success(xid).encode(&mut writer);
@@ -253,7 +304,7 @@ pub(super) fn failure(xid: u32) -> Vec<u8> {
     refusal(xid, Outcome::SystemErr).into_bytes().split_off(RecordMark::SIZE)
 }
 
-fn refusal(xid: u32, outcome: Outcome) -> Writer {
+pub(super) fn refusal(xid: u32, outcome: Outcome) -> Writer {
     let mut writer = Writer::new();
     writer.zeros(RecordMark::SIZE);
     ReplyHeader { xid, outcome }.encode(&mut writer);
@@ -261,7 +312,7 @@ fn refusal(xid: u32, outcome: Outcome) -> Writer {
 }
 
 /// Sets the record mark; a datagram has none.
-fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
+pub(super) fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
     let data = body.as_ref().map_or(0, Payload::len);
     let tail = padding(data);
     if origin.datagram {

@@ -6,6 +6,7 @@
 //! have the specification's meaning.
 #![allow(missing_docs)]
 
+pub mod gss;
 pub mod mount;
 pub mod nlm;
 pub mod nsm;

@@ -2,6 +2,7 @@
 
 use wire::{Malformed, Reader, Writer};
 
+use super::gss;
 use super::xdr::{
     Decode, Encode, Opaque, Words, arguments, enumeration, opaque, put_opaque, put_words, record,
 };
@@ -80,6 +81,8 @@ enumeration! {
     AUTH_TOOWEAK = 5,
     AUTH_INVALIDRESP = 6,
     AUTH_FAILED = 7,
+    RPCSEC_GSS_CREDPROBLEM = 13,
+    RPCSEC_GSS_CTXPROBLEM = 14,
 }
 
 record! {
@@ -100,9 +103,11 @@ pub enum Credential<'a> {
     None,
     /// A Unix user, as the client states.
     Sys(AuthSys<'a>),
+    /// A call in a security context, or about one, RFC 2203.
+    Gss(gss::Credential<'a>),
     /// A client that asks for TLS, RFC 9289 4.1.
     Tls,
-    /// AUTH_SYS with a body that breaks its layout or limits. The answer is AUTH_BADCRED.
+    /// AUTH_SYS or RPCSEC_GSS with a body that breaks its layout or limits. The answer is AUTH_BADCRED.
     Malformed,
     /// An unsupported flavour. The answer is AUTH_TOOWEAK or AUTH_BADCRED.
     Unknown(AuthFlavor),
@@ -117,6 +122,11 @@ impl<'a> Decode<'a> for Credential<'a> {
             AuthFlavor::AUTH_NONE => Self::None,
             AuthFlavor::AUTH_TLS if body.is_empty() => Self::Tls,
             AuthFlavor::AUTH_SYS => arguments(&mut Reader::new(body)).map_or(Self::Malformed, Self::Sys),
+            AuthFlavor::RPCSEC_GSS => match gss::Credential::of(body) {
+                Ok(Some(credential)) => Self::Gss(credential),
+                Ok(None) => Self::Unknown(flavor), // another version
+                Err(_) => Self::Malformed,
+            },
             other => Self::Unknown(other),
         })
     }
@@ -126,6 +136,7 @@ impl Encode for Credential<'_> {
     fn encode(&self, w: &mut Writer) {
         let flavor = match self {
             Self::None => AuthFlavor::AUTH_NONE,
+            Self::Gss(_) => AuthFlavor::RPCSEC_GSS,
             Self::Tls => AuthFlavor::AUTH_TLS,
             Self::Sys(_) | Self::Malformed => AuthFlavor::AUTH_SYS,
             Self::Unknown(flavor) => *flavor,
@@ -133,10 +144,12 @@ impl Encode for Credential<'_> {
         flavor.encode(w);
         let at = w.len();
         put_opaque(w, &[]);
-        if let Self::Sys(sys) = self {
-            sys.encode(w);
-            w.patch_u32_be(at, (w.len() - at - 4) as u32); // a multiple of four: no padding
+        match self {
+            Self::Sys(sys) => sys.encode(w),
+            Self::Gss(credential) => credential.put(w),
+            _ => {}
         }
+        w.patch_u32_be(at, (w.len() - at - 4) as u32); // a multiple of four: no padding
     }
 }
 

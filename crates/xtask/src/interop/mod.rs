@@ -17,6 +17,7 @@ mod nfs;
 mod nfs3_client;
 mod outcome;
 mod package;
+mod realm;
 mod smb;
 
 use std::path::PathBuf;

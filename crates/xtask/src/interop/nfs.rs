@@ -1,6 +1,8 @@
 //! NFS clients: libnfs's tools and our programs with it, the crate nfs3_client, qemu, showmount,
 //! rpcinfo, the kernel's.
 
+mod kerberos;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
@@ -24,6 +26,7 @@ pub fn run(outcomes: &mut Outcomes) -> Result<()> {
     outcomes.run("fourfold: prints whole mount lines", &[], || greeting(&server));
     any_ports(outcomes, &place, &server);
     drop(server);
+    kerberos::run(outcomes);
     standard_ports(outcomes, &place)?;
     beside_rpcbind(outcomes, &place)
 }

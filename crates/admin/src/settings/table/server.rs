@@ -95,8 +95,8 @@ pub(super) const SERVER: &[Setting] = &[
              nothing, and what is taken from it is taken from everyone.",
         ),
     new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
-        "The file with the keys of this server, with which clients of SMB log in by Kerberos tickets.",
-        "It needs keys of `cifs/HOST@REALM` for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
+        "The file with the keys of this server, with which clients of SMB, NFS and the console log in by Kerberos tickets.",
+        "It needs keys of `cifs/HOST@REALM` for SMB, `nfs/HOST@REALM` for NFS and `HTTP/HOST@REALM` for the console, for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
          `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
          a realm has the account of the same name (`fourfold user add`). Passwords go on to work. A session ends with its ticket.",
     ),

@@ -1,9 +1,10 @@
 //! The settings of shares, and of what stands below them.
 
 use super::super::kind::{Kind, MOST_NUMBER};
+use super::super::nfs_sec::WORDS as NFS_SECURITY;
 use super::super::setting::{Setting, Table, new};
 
-use Kind::{Bool, Clients, Number, OneOf, Path, Size, Texts};
+use Kind::{Bool, Clients, Number, OneOf, Path, Size, SomeOf, Texts};
 use Table::{Client, Lun, Share};
 
 /// In the order of the documentation.
@@ -235,6 +236,12 @@ pub(super) const SHARE: &[Setting] = &[
         "\"required\": NFS calls in clear are refused. \"mutual\": the client must show a certificate, too, see `nfs-client-ca`. \
          Linux 6.5 and newer: `mount -o xprtsec=tls` or `xprtsec=mtls`. MOUNT and locks of version 3 are answered without: Linux sends \
          those in clear.",
+    ),
+    new(Client, "sec", SomeOf(NFS_SECURITY), "[\"sys\", \"krb5\", \"krb5i\", \"krb5p\"]").says(
+        "How NFS calls of these hosts may prove whose they are, the preferred way first.",
+        "\"sys\": they do not, and the server believes the client machine about its users. The others need `kerberos-keytab`: with \
+         \"krb5\" users log in by Kerberos, with \"krb5i\" everything is signed, too, and with \"krb5p\" it is encrypted. Linux: \
+         `mount -o sec=krb5p`. Clients that do not name a flavour take the first one that they have. See docs/nfs.md.",
     ),
     new(Lun, "name", Kind::LunName, "\"video\"").without_default("").says(
         "The LUN's name, of which its target's is made.",

@@ -3,15 +3,15 @@
 
 use vfs::{Error, Kind};
 
-use super::{Status, protocol};
+use super::{Status, flavors, protocol};
 use crate::server::handle::{Named, Sealed, View};
 use crate::server::rpc::Call;
 
 /// The most parts that the name of an export has.
 const MOST_PARTS: usize = 16;
 
-/// The folder's tidied path and handle.
-pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Status> {
+/// The folder's tidied path, its handle, and the security flavours for it.
+pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed, Vec<u32>), Status> {
     if path.len() > protocol::PATH_LIMIT {
         return Err(Status::NAMETOOLONG);
     }
@@ -21,10 +21,8 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Sta
     let export = |parts: usize| Some((call.service.export_named(&names[..parts].join(&b'/'))?, parts));
     let (export, parts) = (1..=longest).rev().find_map(export).ok_or(Status::NOENT)?;
     call.note(&export);
-    let caller = {
-        let rule = export.rule(call.origin).ok_or(Status::ACCES)?;
-        export.caller(rule, &call.identity, call.origin)
-    };
+    let rule = export.rule(call.origin).ok_or(Status::ACCES)?;
+    let caller = export.caller(rule, &call.identity, call.origin);
     let mut found = export.volume.root()?;
     for name in &names[parts..] {
         if found.attributes.kind != Kind::Folder {
@@ -36,7 +34,7 @@ pub(super) fn walk(call: &Call<'_>, path: &[u8]) -> Result<(String, Sealed), Sta
         return Err(Status::NOTDIR);
     }
     let named = Named { tag: export.tag, view: View::File, key: found.object.key() };
-    Ok((tidied(path), named.seal(&call.service.secret)))
+    Ok((tidied(path), named.seal(&call.service.secret), flavors(call.service, rule)))
 }
 
 /// A path as DUMP shows it: one slash before each name. Bytes that are not UTF-8 become replacement

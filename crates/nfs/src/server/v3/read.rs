@@ -3,6 +3,7 @@ use vfs::ReadData;
 use wire::Writer;
 
 use super::target::Target;
+use crate::server::gss::Flavor;
 use crate::server::rpc::{Answered, Call};
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
@@ -35,6 +36,9 @@ pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
 /// Memory for the data. Data in the page cache are sent from there, so they need no memory.
 pub(super) async fn reserved(call: &Call<'_>, request: &Request<'_>) -> Option<Reservation> {
     let length = request.count.min(call.max_data()) as usize;
+    if matches!(call.flavor(), Flavor::Krb5i | Flavor::Krb5p) {
+        return call.memory.reserve(length).await; // they are protected in memory
+    }
     let is_resident = |target: Target| {
         let (found, offset) = (&target.found, request.offset);
         target.sidecar.is_none() && target.export.volume.is_resident(found, offset, length)

@@ -40,7 +40,7 @@ impl Call<'_> {
     pub(in crate::server) fn target_of(&self, named: Named, keeps_files: bool) -> Result<Target, Status> {
         let export = self.service.export_tagged(named.tag).ok_or(Status::STALE)?;
         self.note(&export);
-        let rule = export.rule_of_call(self)?;
+        let rule = export.rule_of_call(self, &named)?;
         // NFSv3 has no login: a valid handle from an address that may use the export takes its
         // place.
         self.memory.logged_in(true);

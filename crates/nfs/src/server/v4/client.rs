@@ -14,33 +14,15 @@ use super::calling::CallPath;
 use super::copying::{COPIES_OF_CLIENT, Copying};
 use super::delegations::{Delegation, Use};
 use super::owners::Owner;
+use super::principal::Principal;
 use super::states::{LockState, Numbers, OpenState, State};
 use crate::server::handle::View;
-use crate::server::rpc::Call;
 use crate::wire::v4::types::{Status, Verifier};
 
 /// The most owners of opens, and as many of locks, that one client may have.
 const OWNERS: usize = 16_384;
 /// The most opens and locked files of one client; in tests fewer, which are made quickly.
 const STATES: usize = if cfg!(test) { 128 } else { 65_536 };
-
-/// The user who speaks for a client: no other one may change its record, RFC 7530 9.1.2.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Principal {
-    uid: u32,
-    is_anonymous: bool,
-}
-
-impl Principal {
-    pub(super) fn of(call: &Call<'_>) -> Self {
-        Self { uid: call.identity.uid, is_anonymous: call.identity.nobody }
-    }
-
-    #[cfg(test)]
-    pub(super) fn root() -> Self {
-        Self { uid: 0, is_anonymous: false }
-    }
-}
 
 /// A confirmed client.
 pub(super) struct Client {

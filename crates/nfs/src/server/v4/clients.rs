@@ -18,11 +18,12 @@ use tokio::sync::Semaphore;
 
 use super::backchannel::BackConnections;
 use super::calling::CALLS;
-use super::client::{Client, Principal};
+use super::client::Client;
 use super::copying::COPIES;
 use super::creation::Creation;
 use super::delegations::Delegations;
 use super::names::{Callback, Claimed, Confirmed, Entered, How, Place, Table, Waiting};
+use super::principal::Principal;
 use super::records::Records;
 use super::sessions::Sessions;
 use super::states::{Numbers, State};

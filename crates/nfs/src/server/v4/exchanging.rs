@@ -6,9 +6,10 @@ use wire::Writer;
 
 use super::Compound;
 use super::backchannel::BackChannel;
-use super::client::{Client, Principal};
+use super::client::Client;
 use super::creation::Begun;
 use super::fail::Fail;
+use super::principal::Principal;
 use super::sessions::allowed;
 use crate::server::Service;
 use crate::server::rpc::Call;

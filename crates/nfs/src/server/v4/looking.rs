@@ -1,14 +1,20 @@
 //! ACCESS, READLINK, SECINFO and SECINFO_NO_NAME.
 
+use std::sync::Arc;
+
 use vfs::{Access, Kind};
 use wire::Writer;
 
 use super::Compound;
-use super::place::Place;
+use super::place::{Place, below};
+use crate::server::export::Export;
+use crate::server::gss::Flavor;
+use crate::server::rpc::Call;
+use crate::wire::gss::KERBEROS;
 use crate::wire::rpc::AuthFlavor;
 use crate::wire::v3::access as bits;
 use crate::wire::v4::types::{LinkText, Status};
-use crate::wire::xdr::{Encode, put_words};
+use crate::wire::xdr::{Encode, put_opaque, put_words};
 
 /// Every right that ACCESS can ask for.
 const KNOWN: u32 = 0x3f;
@@ -87,10 +93,11 @@ pub(super) fn security(compound: &mut Compound<'_>, name: &[u8], w: &mut Writer)
         Ok(_) | Err(Status::WRONGSEC) => {} // the answer to that is here
         Err(status) => return Err(status),
     }
+    let place = compound.current()?.clone();
     if compound.minor > 0 {
         compound.current = None;
     }
-    put_flavours(w);
+    put_flavors(compound.call, &flavors(compound.call, &place, Some(name)), w);
     Ok(())
 }
 
@@ -100,16 +107,53 @@ pub(super) fn security_of_place(
     style: u32,
     w: &mut Writer,
 ) -> Result<(), Status> {
-    match style {
-        CURRENT => compound.current().map(|_| ())?,
-        PARENT => compound.current()?.parent(compound.call).map(|_| ())?,
+    let place = match style {
+        CURRENT => compound.current()?.clone(),
+        PARENT => Arc::new(compound.current()?.parent(compound.call)?),
         _ => return Err(Status::BADXDR),
-    }
+    };
     compound.current = None;
-    put_flavours(w);
+    put_flavors(compound.call, &flavors(compound.call, &place, None), w);
     Ok(())
 }
 
-fn put_flavours(w: &mut Writer) {
-    put_words(w, &[2, AuthFlavor::AUTH_SYS.0, AuthFlavor::AUTH_NONE.0]);
+/// The flavours that a client may use for a place, or for the entry of this name in it. Above the shares, these are all flavours
+/// of the shares that it may enter.
+fn flavors(call: &Call<'_>, place: &Place, name: Option<&[u8]>) -> Vec<Flavor> {
+    let of = |export: &Export| export.rule(call.origin).map_or(Vec::new(), |rule| rule.sec.clone());
+    let path = match (place, name) {
+        (Place::File(target) | Place::Attributes(target) | Place::Attribute(target), _) => {
+            return of(&target.export);
+        }
+        (Place::Pseudo(path), None) => path.clone(),
+        (Place::Pseudo(path), Some(name)) => below(path, &String::from_utf8_lossy(name)),
+    };
+    if name.is_some()
+        && let Some(export) = call.service.export_named(path.as_bytes())
+    {
+        return of(&export);
+    }
+    let exports = call.service.exports();
+    let all: Vec<Flavor> = exports.iter().flat_map(|export| of(export)).collect();
+    Flavor::ALL.into_iter().filter(|flavor| all.contains(flavor)).collect()
+}
+
+/// SECINFO4resok, RFC 7530 16.31.4. Without a login, AUTH_NONE is as good as AUTH_SYS.
+fn put_flavors(call: &Call<'_>, flavors: &[Flavor], w: &mut Writer) {
+    let usable: Vec<Flavor> = call.service.gss.usable(flavors).collect();
+    let has_none = usable.contains(&Flavor::Sys);
+    w.u32_be((usable.len() + usize::from(has_none)) as u32);
+    for flavor in usable {
+        match flavor.protection() {
+            None => w.u32_be(AuthFlavor::AUTH_SYS.0),
+            Some(protection) => {
+                w.u32_be(AuthFlavor::RPCSEC_GSS.0);
+                put_opaque(w, KERBEROS);
+                put_words(w, &[0, protection.0]); // the default quality of protection
+            }
+        }
+    }
+    if has_none {
+        w.u32_be(AuthFlavor::AUTH_NONE.0);
+    }
 }

@@ -43,6 +43,7 @@ mod notifying;
 mod opens;
 mod owners;
 mod place;
+mod principal;
 mod ranges;
 mod reclaiming;
 mod records;

@@ -8,8 +8,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::calling::CallPath;
-use super::client::{Client, Principal};
+use super::client::Client;
 use super::creation::Creation;
+use super::principal::Principal;
 use crate::wire::v4::types::{Status, Verifier};
 
 /// The most confirmed clients.

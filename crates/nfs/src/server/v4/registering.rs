@@ -5,10 +5,10 @@ use std::sync::Arc;
 use wire::Writer;
 
 use super::calling::CallPath;
-use super::client::Principal;
 use super::clients::Refused;
 use super::fail::Fail;
 use super::names::{Callback, Entered, Place};
+use super::principal::Principal;
 use crate::server::Service;
 use crate::server::rpc::Call;
 use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};

@@ -160,7 +160,7 @@ pub(super) fn digest(call: &crate::server::rpc::Call<'_>, operations: &[u8]) -> 
     let mut digest = DefaultHasher::new();
     operations.len().hash(&mut digest);
     operations[..operations.len().min(COMPARED)].hash(&mut digest);
-    (call.identity.uid, call.identity.gid, call.identity.nobody).hash(&mut digest);
+    (call.identity.uid, call.identity.gid, call.identity.nobody, call.principal_hash()).hash(&mut digest);
     digest.finish()
 }
 

@@ -339,7 +339,7 @@ impl Drop for SlotTurn {
 mod tests {
     use super::*;
     use crate::server::Protection;
-    use crate::server::v4::client::Principal;
+    use crate::server::v4::principal::Principal;
     use crate::wire::v4::sessions::CallbackSecurity;
 
     const WANTED: ChannelAttributes = ChannelAttributes {

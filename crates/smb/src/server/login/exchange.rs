@@ -17,7 +17,7 @@ mod tests;
 
 use std::time::SystemTime;
 
-use auth::kerberos::{Checksums, Refused, Ticket};
+use auth::kerberos::{Refused, SecurityContext, Ticket};
 use auth::{Account, Accounts};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
@@ -136,7 +136,7 @@ pub(super) enum State {
     Asked(Mechanism),
     Challenged(Challenged),
     /// The ticket is good, and the client is to prove its list.
-    Proving(Login, Box<dyn Checksums>),
+    Proving(Login, Box<dyn SecurityContext>),
     Over,
 }
 
@@ -198,7 +198,7 @@ impl Exchange {
                     Mechanism::Kerberos(_) => self.ticket(ticket, None, judge),
                 }
             }
-            (State::Proving(login, checksums), Token::Resp(resp)) => self.proven(login, &*checksums, resp),
+            (State::Proving(login, context), Token::Resp(resp)) => self.proven(login, &*context, resp),
             (State::Challenged(challenged), Token::Ntlm(ntlm)) if self.mech_types.is_none() => {
                 let (login, _) = challenged.authenticate(ntlm, judge)?;
                 Ok(Step { token: Vec::new(), login: Some(login) })
@@ -311,7 +311,7 @@ impl Exchange {
             expires: ticket.expires,
         };
         let mech_types = self.mech_types.as_deref().unwrap_or_default();
-        let mic = if self.must_prove { ticket.checksums.sign(mech_types) } else { None };
+        let mic = if self.must_prove { ticket.context.sign(mech_types) } else { None };
         let state = if self.must_prove { NegState::ACCEPT_INCOMPLETE } else { NegState::ACCEPT_COMPLETED };
         let resp = NegTokenResp {
             neg_state: Some(state),
@@ -321,7 +321,7 @@ impl Exchange {
         };
         let token = resp.encode();
         if self.must_prove {
-            self.state = State::Proving(login, ticket.checksums);
+            self.state = State::Proving(login, ticket.context);
             return Ok(Step { token, login: None });
         }
         Ok(Step { token, login: Some(login) })
@@ -336,11 +336,11 @@ impl Exchange {
     fn proven(
         &mut self,
         login: Login,
-        checksums: &dyn Checksums,
+        context: &dyn SecurityContext,
         resp: NegTokenResp<'_>,
     ) -> Result<Step, Status> {
         let mech_types = self.mech_types.as_deref().unwrap_or_default();
-        if !resp.mech_list_mic.is_some_and(|mic| checksums.verifies(mech_types, mic)) {
+        if !resp.mech_list_mic.is_some_and(|mic| context.verifies(mech_types, mic)) {
             let why = "the list of mechanisms was changed on the way".to_owned();
             return Err(self.refuse_ticket(login.user, why, Status::LOGON_FAILURE));
         }

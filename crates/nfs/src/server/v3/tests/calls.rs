@@ -111,7 +111,9 @@ fn flavours_that_are_not_understood_are_refused() {
     assert_eq!(with_credential(&s, 1, &[0, 0, 1000, 100, 0]), Outcome::Success);
     let refused = |why| Outcome::AuthError(why);
     assert_eq!(with_credential(&s, 2, &[1]), refused(AuthStat::AUTH_REJECTEDCRED));
-    for flavor in [3, 4, 6, 390_003, u32::MAX] {
+    assert_eq!(with_credential(&s, 6, &[1, 2]), refused(AuthStat::AUTH_BADCRED));
+    assert_eq!(with_credential(&s, 6, &[9, 2]), refused(AuthStat::AUTH_REJECTEDCRED)); // RFC 2203 5.1
+    for flavor in [3, 4, 390_003, u32::MAX] {
         assert_eq!(with_credential(&s, flavor, &[1, 2]), refused(AuthStat::AUTH_TOOWEAK), "{flavor}");
     }
 }

@@ -22,16 +22,25 @@ fn accept(token: &[u8]) -> Result<Ticket, Refused> {
     };
     let principal = format!("{}@LAB.TEST", account.as_deref().unwrap_or("zoe"));
     let (session_key, reply) = (vec![5; 32], b"the reply".to_vec());
-    Ok(Ticket { principal, account, session_key, reply, expires: None, checksums: Box::new(Sums) })
+    let context = Box::new(Sums);
+    Ok(Ticket { principal, account, is_machine: false, session_key, reply, expires: None, context })
 }
 
-impl Checksums for Sums {
+impl SecurityContext for Sums {
     fn sign(&self, message: &[u8]) -> Option<Vec<u8>> {
         Some([b"server", message].concat())
     }
 
     fn verifies(&self, message: &[u8], checksum: &[u8]) -> bool {
         checksum == [b"client", message].concat()
+    }
+
+    fn seal(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None // SMB encrypts by itself
+    }
+
+    fn open(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
     }
 }
 
