@@ -156,7 +156,7 @@ mod tests {
         let (cifs, nfs) =
             (entry("cifs/filer", "LAB.TEST", 1, 18), entry("nfs/filer.lab.test", "LAB.TEST", 1, 17));
         assert!(found(&[cifs.clone(), nfs.clone()]).is_empty());
-        let lines = found(&[cifs.clone()]);
+        let lines = found(std::slice::from_ref(&cifs));
         assert!(lines.len() == 1 && lines[0].contains("no key of nfs/HOST"), "{lines:?}");
         let lines = found(&[cifs.clone(), entry("nfs/other.lab.test", "LAB.TEST", 1, 18)]);
         assert!(lines.len() == 1 && lines[0].contains("keys of other.lab.test only"), "{lines:?}");
