@@ -7,6 +7,7 @@ use vfs::names::Characters;
 
 use super::accounts;
 use super::api;
+use super::client_rule::{Access, ClientRule, Squash};
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
 use super::effective::{self, Property, Written};
@@ -17,8 +18,8 @@ use super::link;
 use super::lun;
 use super::mentions;
 use super::model::{
-    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
-    ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash,
+    AfpLogin, Bonjour, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol, ServerSettings,
+    Settings, ShareSettings, SnapshotFolder,
 };
 use super::nfs_sec::{self, ClientSec};
 use super::nfs_tls::{self, ClientTls};

@@ -11,6 +11,7 @@
 mod accounts;
 mod api;
 mod build;
+mod client_rule;
 mod defaults;
 mod diagnostic;
 mod edit;
@@ -39,6 +40,7 @@ pub mod units;
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
 pub use build::Explanation;
+pub use client_rule::{Access, ClientRule, Squash};
 pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use edit::{Edit, EditError};
@@ -49,8 +51,8 @@ pub use kind::{ClientMatch, Kind, LONGEST_ISCSI_NAME, MOST_NUMBER, Port, is_lun_
 pub use lun::{LunPlaces, LunSettings, inside};
 pub use mentions::{Mention, Role};
 pub use model::{
-    Access, AfpLogin, Bonjour, ClientRule, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol,
-    ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, UserSettings,
+    AfpLogin, Bonjour, DenyModes, Encryption, LogFormat, MacLayout, Ports, Protocol, ServerSettings,
+    Settings, ShareSettings, SnapshotFolder, UserSettings,
 };
 pub use nfs_sec::ClientSec;
 pub use nfs_tls::{ClientTls, NfsTls};
