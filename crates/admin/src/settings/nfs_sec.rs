@@ -53,8 +53,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
         std::fs::write(folder.path().join("keytab"), b"\x05\x02").unwrap();
-        let text =
-            format!("[server]\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n[[share.client]]\n{rule}\n");
+        let text = format!(
+            "[server]\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n[[share.client]]\nmatch = \"*\"\n{rule}\n"
+        );
         std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
         let settings = Settings::load(&Arguments::new(false, folder.path().into()));
         settings

@@ -29,6 +29,7 @@ impl Settings {
             cache_memory: old.cache_memory,
             transfer_memory: old.transfer_memory,
             threads: old.threads,
+            ceph_conf: old.ceph_conf.clone(),
             grace_period: old.grace_period,
             ..newer.server
         };
@@ -58,6 +59,7 @@ impl ServerSettings {
             ("server.cache-memory", self.cache_memory != newer.cache_memory),
             ("server.transfer-memory", self.transfer_memory != newer.transfer_memory),
             ("server.threads", self.threads != newer.threads),
+            ("server.ceph-conf", self.ceph_conf != newer.ceph_conf),
             ("server.grace-period", self.grace_period != newer.grace_period),
         ];
         checks.into_iter().filter(|(_, differs)| *differs).map(|(path, _)| path).collect()
@@ -80,7 +82,7 @@ mod tests {
     fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
-                   transfer-memory = 1\nthreads = 7\ngrace-period = 1";
+                   transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =
