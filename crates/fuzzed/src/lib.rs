@@ -17,6 +17,7 @@ pub mod afp_listing;
 pub mod afp_login;
 pub mod afp_session;
 pub mod bench;
+pub mod cluster;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -53,6 +54,7 @@ pub const TARGETS: &[Target] = &[
     ("bench_answers", bench::answers),
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),
+    ("cluster_frames", cluster::frame),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),

@@ -8,6 +8,11 @@ pub use self::place::{Rank, Row};
 use crate::holder::{Known, Unknown};
 
 ranks! {
+    // Several servers of one tree.
+    /// What this server of a cluster has, asks for and hands over. Clients that are not connected may give way under it.
+    ClusterNode Known,
+    /// The connections to the other servers of a cluster.
+    ClusterWays Known,
     // The program.
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,
@@ -345,6 +350,10 @@ ranks! {
     OpenStream Known,
     /// How much each client holds.
     StateLedger Known,
+    /// The numbers of file systems in a cluster.
+    ClusterTrees Known,
+    /// What the state of files wants of other servers.
+    ClusterPort Known,
     // Change events.
     /// The changes that one subscriber is still to receive.
     EventQueue Known,

@@ -14,6 +14,7 @@ mod afp_forks;
 mod afp_listing;
 mod afp_login;
 mod afp_session;
+mod cluster;
 mod company;
 mod iscsi_blocks;
 mod iscsi_copy;
@@ -78,6 +79,7 @@ fn seeds_are_committed_as_the_encoders_write_them() {
         mac::seeds(),
         names::seeds(),
         acl::seeds(),
+        cluster::seeds(),
         replicate::seeds(),
     ]);
     for seed in all.flatten() {

@@ -22,6 +22,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("snapshots", &["wire", "lock", "auth", "cephfs"]),
     ("replicate", &["wire", "lock", "auth", "vfs", "snapshots"]),
     ("conn", &["wire", "lock", "vfs"]),
+    ("cluster", &["wire", "lock", "vfs"]),
     ("admin", &["wire", "lock", "auth", "cephfs", "vfs", "snapshots", "namespace"]),
     ("afp", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),
     ("smb", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),
@@ -57,6 +58,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "web",
             "kerberos",
             "namespace",
+            "cluster",
         ],
     ),
     (
@@ -79,6 +81,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "admin",
             "web",
             "namespace",
+            "cluster",
         ],
     ),
     ("xtask", &[]),

@@ -1,0 +1,30 @@
+//! Several servers of one tree. At each moment one of them has the state of a file: its opens,
+//! locks, leases (`vfs::state`). This crate knows which, moves states on demand, and takes the
+//! states of a server that is lost, after that server has stopped to answer.
+//!
+//! ```text
+//! vfs::state ──Port──► Node ──frames──► connections (TLS) ──► other servers
+//!                        ▲
+//!                      View ◄── Membership ──► etcd
+//! ```
+//!
+//! [`Node`] is a state machine without a clock or I/O; [`Cluster`] runs it. ARCHITECTURE.md has the
+//! protocol, what holds at each moment, and what happens on each loss.
+
+pub mod etcd;
+pub mod fence;
+pub mod membership;
+mod node;
+mod port;
+mod running;
+#[cfg(test)]
+mod simulation;
+pub mod tls;
+mod trees;
+pub mod wire;
+
+pub use fence::Fence;
+pub use node::{Counts, Done, Effect, Node, Refused, Removing, View};
+pub use port::Port;
+pub use running::{Cluster, Config, StartError, Status};
+pub use trees::Trees;

@@ -1,0 +1,214 @@
+//! Membership: a lease of each server in etcd, and the list of members, which the members change.
+//!
+//! ```text
+//! fourfold/CLUSTER/members/NUMBER   who it is; with the lease of the server
+//! fourfold/CLUSTER/view             the epoch and its members
+//! fourfold/CLUSTER/numbers          the last number of a server
+//! fourfold/CLUSTER/trees/KEY        the number of the file system whose root has this key
+//! ```
+//!
+//! A server may answer until its lease can have ended, less a margin: the clock is read *before* a
+//! request to renew is sent, and etcd counts from when it gets it. A member is taken out of the view by
+//! another member that sees in one answer of etcd that its key is gone, so after that time.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use crate::View;
+use crate::etcd::{Endpoints, Error, Etcd, Pair};
+use crate::fence::{self, Fence};
+
+/// How long a lease lasts without being renewed, in seconds.
+pub const LEASE_SECONDS: u64 = 5;
+/// How much earlier a server stops to answer: more than what clocks differ by in the time of a lease.
+const MARGIN: Duration = Duration::from_millis(1_000);
+/// How often a lease is renewed.
+pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(1_000);
+/// How often the members are looked at.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How long a server waits for an earlier one of its name to go.
+const WAIT_FOR_NAME: Duration = Duration::from_secs(3 * LEASE_SECONDS);
+
+/// A server, as others know it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its number, which no server has had before.
+    pub number: u16,
+    /// Its name, which is in its certificate.
+    pub name: String,
+    /// The address and port for other servers.
+    pub address: String,
+}
+
+/// The list of members as it is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Members {
+    /// Counts up with each change.
+    pub epoch: u64,
+    /// By their numbers, ascending.
+    pub members: Vec<Member>,
+}
+
+impl Members {
+    /// What the [`Node`](crate::Node) wants to know of it.
+    #[must_use]
+    pub fn view(&self) -> View {
+        View { epoch: self.epoch, members: self.members.iter().map(|member| member.number).collect() }
+    }
+}
+
+/// Why a server cannot join.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    /// etcd cannot be used.
+    #[error(transparent)]
+    Etcd(#[from] Error),
+    /// The name is taken.
+    #[error("a server with the name {0} is a member already")]
+    NameTaken(String),
+    /// No number is left.
+    #[error("65,535 servers have joined this cluster so far: give it another `cluster-name`")]
+    NoNumber,
+    /// The lease has ended while the server was joining.
+    #[error("etcd was too slow: the lease of this server has ended already")]
+    TooSlow,
+}
+
+/// This server's part in a cluster.
+pub struct Membership {
+    etcd: Etcd,
+    prefix: String,
+    lease: u64,
+    /// This server.
+    pub me: Member,
+}
+
+impl Membership {
+    /// Takes a lease and a number. From then on `fence` says how long the server may answer.
+    ///
+    /// # Errors
+    /// See [`JoinError`].
+    pub async fn join(
+        endpoints: Endpoints,
+        cluster: &str,
+        (name, address): (&str, &str),
+        fence: &Fence,
+    ) -> Result<Self, JoinError> {
+        let mut etcd = Etcd::new(endpoints);
+        let prefix = prefix(cluster);
+        wait_for_name(&mut etcd, &prefix, name).await?;
+        let number = etcd.count(&format!("{prefix}numbers")).await?;
+        let number = u16::try_from(number).map_err(|_| JoinError::NoNumber)?;
+        let before = fence::now();
+        let lease = etcd.grant(LEASE_SECONDS).await?;
+        let me = Member { number, name: name.to_owned(), address: address.to_owned() };
+        let value = serde_json::to_string(&me).unwrap_or_default();
+        if !etcd.swap(&format!("{prefix}members/{number}"), 0, &value, Some(lease)).await? {
+            return Err(JoinError::TooSlow);
+        }
+        fence.extend(before + Duration::from_secs(LEASE_SECONDS) - MARGIN);
+        Ok(Self { etcd, prefix, lease, me })
+    }
+
+    /// Renews the lease. If it has ended, the fence is closed.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub async fn renew(&mut self, fence: &Fence) -> Result<(), Error> {
+        let before = fence::now();
+        match self.etcd.renew(self.lease).await? {
+            true => fence.extend(before + Duration::from_secs(LEASE_SECONDS) - MARGIN),
+            false => fence.close(),
+        }
+        Ok(())
+    }
+
+    /// The members. If they are not those with leases, the list is changed.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub async fn look(&mut self) -> Result<Members, Error> {
+        let found = self.etcd.list(&self.prefix).await?;
+        let (members, revision, alive) = parse(&self.prefix, &found);
+        if members.members == alive || !alive.contains(&self.me) {
+            return Ok(members);
+        }
+        let next = Members { epoch: members.epoch + 1, members: alive };
+        let value = serde_json::to_string(&next).unwrap_or_default();
+        match self.etcd.swap(&format!("{}view", self.prefix), revision, &value, None).await? {
+            true => Ok(next),
+            false => Ok(members), // another member was faster: the next look shows it
+        }
+    }
+
+    /// The number of a file system in the cluster, by the key of its root. `known`: the number that it has by another root.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub async fn tree(&mut self, key: &str, known: Option<u32>) -> Result<u32, Error> {
+        let name = format!("{}trees/{key}", self.prefix);
+        loop {
+            let found = self.etcd.list(&name).await?;
+            if let Some(pair) = found.iter().find(|pair| pair.key == name) {
+                return pair.value.parse().map_err(|_| Error::Refused(format!("{name} is not a number")));
+            }
+            let number = match known {
+                Some(number) => u64::from(number),
+                None => self.etcd.count(&format!("{}next-tree", self.prefix)).await?,
+            };
+            self.etcd.swap(&name, 0, &number.to_string(), None).await?;
+        }
+    }
+
+    /// Leaves the cluster: others take over at once.
+    ///
+    /// # Errors
+    /// etcd cannot be used; then they take over when the lease ends.
+    pub async fn leave(&mut self, fence: &Fence) -> Result<(), Error> {
+        fence.close();
+        self.etcd.revoke(self.lease).await
+    }
+}
+
+/// The members of a cluster, for one that is not a member: as listed, and whether each has its lease.
+///
+/// # Errors
+/// etcd cannot be used.
+pub async fn members(endpoints: Endpoints, cluster: &str) -> Result<(Members, Vec<Member>), Error> {
+    let prefix = prefix(cluster);
+    let found = Etcd::new(endpoints).list(&prefix).await?;
+    let (members, _, alive) = parse(&prefix, &found);
+    Ok((members, alive))
+}
+
+fn prefix(cluster: &str) -> String {
+    format!("fourfold/{cluster}/")
+}
+
+/// A server that was restarted waits until the lease of the one before has ended, as that one may still answer.
+async fn wait_for_name(etcd: &mut Etcd, prefix: &str, name: &str) -> Result<(), JoinError> {
+    let until = Instant::now() + WAIT_FOR_NAME;
+    loop {
+        let (_, _, alive) = parse(prefix, &etcd.list(prefix).await?);
+        if alive.iter().all(|member| member.name != name) {
+            return Ok(());
+        }
+        if Instant::now() >= until {
+            return Err(JoinError::NameTaken(name.to_owned()));
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// The list of members, the revision of that, and the members that have a lease.
+fn parse(prefix: &str, found: &[Pair]) -> (Members, u64, Vec<Member>) {
+    let view = found.iter().find(|pair| pair.key == format!("{prefix}view"));
+    let members = view.and_then(|pair| serde_json::from_str(&pair.value).ok()).unwrap_or_default();
+    let alive = found.iter().filter(|pair| pair.key.starts_with(&format!("{prefix}members/")));
+    let alive = alive.filter_map(|pair| serde_json::from_str::<Member>(&pair.value).ok());
+    let alive: BTreeMap<u16, Member> = alive.map(|member| (member.number, member)).collect();
+    (members, view.map_or(0, |pair| pair.revision), alive.into_values().collect())
+}

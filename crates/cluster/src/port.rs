@@ -1,0 +1,91 @@
+//! What the state of the files wants of the other servers.
+
+use std::sync::Arc;
+
+use lock::{Mutex, rank};
+use tokio::sync::Notify;
+use vfs::FileId;
+use vfs::state::{Back, Coordinator, Told};
+
+use crate::fence::Fence;
+use crate::trees::Trees;
+
+/// Something that the state wants.
+#[derive(Debug)]
+pub(crate) enum Wanted {
+    Ask(FileId),
+    Back(u16, FileId, Back),
+    Tell(Told),
+}
+
+/// Takes what the state wants, and keeps it until the [`Node`](crate::Node) is called. Files have their numbers in the
+/// cluster here. What waits is bounded: by the operations that wait for a state, by the leases and requests of a
+/// state, and by `MOST_TOLD`.
+pub struct Port {
+    wanted: Mutex<Vec<Wanted>, rank::ClusterPort>,
+    called: Notify,
+    pub(crate) trees: Trees,
+    fence: Arc<Fence>,
+}
+
+/// How many changes may wait. Those beyond it are lost, and the others are told so.
+const MOST_TOLD: usize = 65_536;
+
+impl Port {
+    /// Nothing is wanted. The server is not a member any more when `fence` says so.
+    pub fn new(trees: Trees, fence: Arc<Fence>) -> Arc<Self> {
+        Arc::new(Self { wanted: Mutex::default(), called: Notify::new(), trees, fence })
+    }
+
+    /// Waits until something is wanted.
+    pub(crate) async fn called(&self) {
+        self.called.notified().await;
+    }
+
+    /// Has the node looked at, because an order has come that waits for the time.
+    pub(crate) fn call(&self) {
+        self.called.notify_one();
+    }
+
+    pub(crate) fn take(&self) -> Vec<Wanted> {
+        std::mem::take(&mut *self.wanted.lock())
+    }
+
+    fn want(&self, wanted: Wanted) {
+        self.wanted.lock().push(wanted);
+        self.called.notify_one();
+    }
+}
+
+impl Coordinator for Port {
+    fn ask(&self, file: FileId) {
+        match self.trees.out(file) {
+            Some(file) => self.want(Wanted::Ask(file)),
+            None => tracing::error!(
+                ?file,
+                "the file is on a file system that the cluster does not know; it cannot be used"
+            ),
+        }
+    }
+
+    fn back(&self, server: u16, file: FileId, back: Back) {
+        if let Some(file) = self.trees.out(file) {
+            self.want(Wanted::Back(server, file, back));
+        }
+    }
+
+    fn tell(&self, told: Told) {
+        if let Some(told) = self.trees.told_out(told) {
+            let mut wanted = self.wanted.lock();
+            if wanted.len() < MOST_TOLD {
+                wanted.push(Wanted::Tell(told));
+            }
+            drop(wanted);
+            self.called.notify_one();
+        }
+    }
+
+    fn is_fenced(&self) -> bool {
+        self.fence.is_over()
+    }
+}

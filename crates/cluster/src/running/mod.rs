@@ -1,0 +1,327 @@
+//! A server of a cluster, running: the membership, the connections, and the [`Node`] between them.
+
+mod accepting;
+mod calling;
+mod stream;
+
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc as blocking};
+use std::time::Duration;
+
+use lock::{Mutex, rank};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+use vfs::state::Told;
+use vfs::{HostKey, Site};
+
+use crate::etcd::Endpoints;
+use crate::fence::{self, Fence};
+use crate::membership::{JoinError, LOOK_EVERY, Members, Membership, RENEW_EVERY};
+use crate::tls::{Files, Tls};
+use crate::{Counts, Effect, Node, Port, Trees};
+
+/// How many changes may wait to be told to this server's subscribers.
+const MOST_TOLD: usize = 65_536;
+/// How often it is looked whether the server may still answer.
+const WATCH_EVERY: Duration = Duration::from_millis(20);
+/// How long etcd may take to number a file system.
+const NUMBER_WITHIN: Duration = Duration::from_secs(10);
+
+/// The settings of a server in a cluster.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where etcd is.
+    pub etcd: Endpoints,
+    /// The name of the cluster.
+    pub cluster: String,
+    /// The name of this server, which is in its certificate.
+    pub name: String,
+    /// Where other servers connect.
+    pub listen: SocketAddr,
+    /// The certificate of this server.
+    pub files: Files,
+}
+
+/// Why a server does not run in its cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The certificate cannot be used, or the address.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It cannot become a member.
+    #[error(transparent)]
+    Join(#[from] JoinError),
+}
+
+/// A number for a file system is wanted.
+struct Numbering {
+    key: String,
+    known: Option<u32>,
+    answer: blocking::Sender<Result<u32, String>>,
+}
+
+/// What all tasks of a running server use.
+struct Shared {
+    node: Mutex<Node, rank::ClusterNode>,
+    port: Arc<Port>,
+    /// The frames to each server with a connection.
+    ways: Mutex<HashMap<u16, mpsc::UnboundedSender<Vec<u8>>>, rank::ClusterWays>,
+    told: mpsc::Sender<Told>,
+    site: Arc<Site>,
+    runtime: tokio::runtime::Handle,
+    fence: Arc<Fence>,
+    members: watch::Sender<Members>,
+    config: Config,
+    tls: Tls,
+    me: u16,
+}
+
+/// A server of a cluster.
+pub struct Cluster {
+    shared: Arc<Shared>,
+    numbering: mpsc::Sender<Numbering>,
+    stop: watch::Sender<bool>,
+    membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
+}
+
+/// A server's view of its cluster, for people.
+#[derive(Debug, Clone)]
+pub struct Status {
+    /// The number of this server.
+    pub me: u16,
+    /// The members.
+    pub members: Members,
+    /// The members to which there is a connection.
+    pub connected: Vec<u16>,
+    /// What this server has.
+    pub counts: Counts,
+    /// How long it may answer without hearing from etcd.
+    pub left: Duration,
+}
+
+impl Cluster {
+    /// Becomes a member. `lost` is called, on a thread of its own, when the server may not answer any more: it must end
+    /// the process.
+    ///
+    /// # Errors
+    /// See [`StartError`].
+    pub async fn start(config: Config, lost: impl FnOnce() + Send + 'static) -> Result<Self, StartError> {
+        let tls = Tls::load(&config.files, &config.name)?;
+        let listener = TcpListener::bind(config.listen).await?;
+        let fence = Arc::new(Fence::new());
+        let address = listener.local_addr()?.to_string();
+        let names = (config.name.as_str(), address.as_str());
+        let membership = Membership::join(config.etcd.clone(), &config.cluster, names, &fence).await?;
+        let me = membership.me.number;
+        vfs::state::ClientId::begin_with(me);
+        let port = Port::new(Trees::default(), fence.clone());
+        let site = Arc::new(Site::joined(me, port.clone()));
+        let node = Mutex::new(Node::new(me, site.state().clone(), port.clone()));
+        let (told, to_tell) = mpsc::channel(MOST_TOLD);
+        let runtime = tokio::runtime::Handle::current();
+        let members = watch::Sender::new(Members::default());
+        let ways = Mutex::default();
+        let shared =
+            Arc::new(Shared { node, port, ways, told, site, runtime, fence, members, config, tls, me });
+        let (stop, stopping) = watch::channel(false);
+        let (numbering, numberings) = mpsc::channel(1);
+        watch_fence(shared.fence.clone(), lost)?;
+        tokio::spawn(tell(shared.site.clone(), to_tell));
+        tokio::spawn(shared.clone().drive());
+        tokio::spawn(accepting::accept(shared.clone(), listener));
+        tokio::spawn(calling::call_members(shared.clone()));
+        let membership = tokio::spawn(keep(shared.clone(), membership, numberings, stopping));
+        Ok(Self { shared, numbering, stop, membership: Mutex::new(Some(membership)) })
+    }
+
+    /// What all volumes of this server share.
+    #[must_use]
+    pub fn site(&self) -> &Arc<Site> {
+        &self.shared.site
+    }
+
+    /// Whether this server may answer clients.
+    #[must_use]
+    pub fn fence(&self) -> &Arc<Fence> {
+        &self.shared.fence
+    }
+
+    /// A folder is shared: its file system gets its number in the cluster. Waits for etcd; not to be called by a task.
+    ///
+    /// # Errors
+    /// etcd cannot be used, or the file system has another number by another share already.
+    pub fn share(&self, device: u32, root: &HostKey) -> Result<(), String> {
+        let known = self.shared.port.trees.number(device);
+        let key = root.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let (answer, answered) = blocking::channel();
+        let wanted = Numbering { key, known, answer };
+        self.numbering.try_send(wanted).map_err(|_| "the cluster is busy or over".to_owned())?;
+        let number = answered.recv_timeout(NUMBER_WITHIN).map_err(|_| "etcd takes too long".to_owned())??;
+        if known.is_some_and(|known| known != number) {
+            return Err("other servers share two folders of this file system as two file systems: \
+                        share both from the first server on"
+                .to_owned());
+        }
+        self.shared.port.trees.add(device, number);
+        Ok(())
+    }
+
+    /// Waits until this server knows what the others have.
+    pub async fn ready(&self, within: Duration) -> bool {
+        let until = tokio::time::Instant::now() + within;
+        while tokio::time::Instant::now() < until {
+            if self.shared.node.lock().counts().is_ready && self.shared.members.borrow().epoch > 0 {
+                return true;
+            }
+            sleep(Duration::from_millis(10)).await;
+        }
+        false
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        let shared = &self.shared;
+        let counts = shared.node.lock().counts();
+        let mut connected: Vec<u16> = shared.ways.lock().keys().copied().collect();
+        connected.sort_unstable();
+        let (members, left) = (shared.members.borrow().clone(), shared.fence.left());
+        Status { me: shared.me, members, connected, counts, left }
+    }
+
+    /// Leaves the cluster. Nothing may be answered after this.
+    pub async fn leave(&self) {
+        self.stop.send_replace(true);
+        let membership = self.membership.lock().take();
+        if let Some(membership) = membership {
+            let _ = membership.await; // a panic there was logged
+        }
+    }
+}
+
+impl Shared {
+    /// Calls the node whenever it may have something to do.
+    async fn drive(self: Arc<Self>) {
+        let mut members = self.members.subscribe();
+        loop {
+            let due = self.with(|node| {
+                node.tick(fence::now());
+                node.due()
+            });
+            // Without an order that waits, empty states are looked at now and then.
+            let wait = due.map_or(Duration::from_secs(1), |due| due.saturating_sub(fence::now()));
+            tokio::select! {
+                () = self.port.called() => {}
+                () = sleep(wait) => {}
+                _ = members.changed() => {}
+            }
+        }
+    }
+
+    /// Calls the node, and does what it wants.
+    fn with<R>(self: &Arc<Self>, call: impl FnOnce(&mut Node) -> R) -> R {
+        let mut node = self.node.lock();
+        let result = call(&mut node);
+        // Under the lock: frames leave in the order of their numbers.
+        node.effects().into_iter().for_each(|effect| self.perform(effect));
+        result
+    }
+
+    fn perform(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::Send(to, frame) => {
+                if let Some(way) = self.ways.lock().get(&to) {
+                    let _ = way.send(frame); // a connection that is over: it is sent again over the next one
+                }
+            }
+            Effect::Remove(removing) => {
+                let shared = self.clone();
+                self.runtime.spawn_blocking(move || {
+                    let done = removing.run();
+                    shared.with(|node| node.removed(fence::now(), done));
+                });
+            }
+            Effect::Told(told) => {
+                if self.told.try_send(told).is_err() {
+                    self.hear_of_loss();
+                }
+            }
+            Effect::Lost => self.hear_of_loss(),
+            Effect::Removed => self.fence.close(),
+        }
+    }
+
+    fn hear_of_loss(&self) {
+        let site = self.site.clone();
+        self.runtime.spawn_blocking(move || site.hear_of_loss());
+    }
+}
+
+/// Tells the subscribers of this server of changes by others.
+async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<Told>) {
+    while let Some(told) = to_tell.recv().await {
+        let site = site.clone();
+        let _ = tokio::task::spawn_blocking(move || site.hear(&told)).await; // a panic there was logged
+    }
+}
+
+/// Keeps the lease, and looks at the members.
+async fn keep(
+    shared: Arc<Shared>,
+    mut membership: Membership,
+    mut numberings: mpsc::Receiver<Numbering>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut renew_at = tokio::time::Instant::now();
+    while !*stopping.borrow() {
+        if tokio::time::Instant::now() >= renew_at {
+            match membership.renew(&shared.fence).await {
+                Ok(()) => renew_at = tokio::time::Instant::now() + RENEW_EVERY,
+                Err(error) => tracing::warn!(%error, "the lease of this server was not renewed"),
+            }
+        }
+        match membership.look().await {
+            Ok(members) => shared.adopt(members),
+            Err(error) => tracing::warn!(%error, "the members of the cluster are not known"),
+        }
+        tokio::select! {
+            () = sleep(LOOK_EVERY) => {}
+            _ = stopping.changed() => {}
+            Some(Numbering { key, known, answer }) = numberings.recv() => {
+                let number = membership.tree(&key, known).await.map_err(|error| error.to_string());
+                let _ = answer.send(number); // the share has waited too long
+            }
+        }
+    }
+    if let Err(error) = membership.leave(&shared.fence).await {
+        tracing::warn!(%error, "the other servers take over when the lease of this one has ended");
+    }
+}
+
+impl Shared {
+    fn adopt(self: &Arc<Self>, members: Members) {
+        if members.epoch <= self.members.borrow().epoch {
+            return;
+        }
+        let names: Vec<&str> = members.members.iter().map(|member| member.name.as_str()).collect();
+        tracing::info!(epoch = members.epoch, members = names.join(", "), "the members of the cluster");
+        let view = members.view();
+        self.with(|node| node.adopt(fence::now(), view));
+        self.members.send_replace(members);
+    }
+}
+
+/// Calls `lost` once the server may not answer any more. A thread of its own, as the others may all be busy.
+fn watch_fence(fence: Arc<Fence>, lost: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let watch = move || {
+        while !fence.is_over() {
+            std::thread::sleep(WATCH_EVERY);
+        }
+        lost();
+    };
+    std::thread::Builder::new().name("fence".into()).spawn(watch).map(drop)
+}

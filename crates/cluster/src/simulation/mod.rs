@@ -1,0 +1,208 @@
+//! Several servers, the network between them and the coordination service, in virtual time: seeded,
+//! with delays, lost connections, partitions, pauses and kills.
+//!
+//! What is checked: no two clients hold one exclusive lock or open a file against a denial, while
+//! their servers may answer; what was acknowledged is kept until it is given back; and in the end every
+//! client gets an answer.
+
+mod clients;
+mod network;
+mod service;
+
+use std::time::Duration;
+
+use clients::Client;
+use network::Network;
+use service::Service;
+use vfs::state::{Limits, Policy, State};
+
+use crate::{Effect, Fence, Node, Port, Trees};
+
+/// One step of the virtual time.
+const STEP: Duration = Duration::from_millis(1);
+/// How long faults go on; then everything heals.
+const FAULTY: Duration = Duration::from_secs(25);
+/// How long after that every client must have got an answer.
+const HEALED: Duration = Duration::from_secs(20);
+
+/// Numbers that look random, from a seed (SplitMix64).
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ (z >> 31)) % bound
+    }
+
+    pub(super) fn one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
+    }
+}
+
+/// A server of the simulation.
+pub(super) struct Server {
+    pub(super) number: u16,
+    pub(super) node: Node,
+    pub(super) state: State,
+    /// Until when it may answer.
+    pub(super) fence: Duration,
+    pub(super) paused_until: Duration,
+    pub(super) is_dead: bool,
+}
+
+impl Server {
+    fn new(number: u16) -> Self {
+        let (trees, fence) = (Trees::default(), Fence::new());
+        trees.add(0, 0);
+        fence.extend(Duration::MAX); // virtual time is looked at here
+        let port = Port::new(trees, std::sync::Arc::new(fence));
+        let state = State::joined(Policy::default(), Limits::default(), number, port.clone());
+        let node = Node::new(number, state.clone(), port);
+        let (paused_until, fence) = (Duration::ZERO, Duration::ZERO);
+        Self { number, node, state, fence, paused_until, is_dead: false }
+    }
+
+    /// Whether its program runs.
+    pub(super) fn runs(&self, now: Duration) -> bool {
+        !self.is_dead && self.paused_until <= now
+    }
+
+    /// Whether it may answer a client.
+    pub(super) fn may_answer(&self, now: Duration) -> bool {
+        self.runs(now) && now < self.fence
+    }
+}
+
+/// All of it.
+struct World {
+    now: Duration,
+    random: Random,
+    servers: Vec<Server>,
+    network: Network,
+    service: Service,
+    clients: Vec<Client>,
+    facts: clients::Facts,
+}
+
+impl World {
+    fn new(seed: u64, servers: u16) -> Self {
+        let numbers: Vec<u16> = (1..=servers).collect();
+        let clients = (0..usize::from(servers) * 3).map(|at| Client::new(at, usize::from(servers))).collect();
+        Self {
+            now: Duration::from_secs(1),
+            random: Random(seed),
+            servers: numbers.iter().copied().map(Server::new).collect(),
+            network: Network::default(),
+            service: Service::default(),
+            clients,
+            facts: clients::Facts::default(),
+        }
+    }
+
+    fn step(&mut self, with_faults: bool) {
+        self.now += STEP;
+        if with_faults {
+            self.fail();
+        }
+        self.service.step(self.now, &mut self.servers, &mut self.random);
+        self.network.step(self.now, &mut self.servers, &mut self.random);
+        for server in &mut self.servers {
+            if server.runs(self.now) {
+                server.node.tick(self.now);
+            }
+        }
+        for client in &mut self.clients {
+            client.step(self.now, &mut self.servers, &mut self.facts, &mut self.random);
+        }
+        self.effects();
+    }
+
+    fn effects(&mut self) {
+        for at in 0..self.servers.len() {
+            if !self.servers[at].runs(self.now) {
+                continue;
+            }
+            for effect in self.servers[at].node.effects() {
+                match effect {
+                    Effect::Send(to, frame) => {
+                        self.network.send(self.now, self.servers[at].number, to, frame, &mut self.random);
+                    }
+                    Effect::Remove(removing) => {
+                        let done = removing.run();
+                        self.servers[at].node.removed(self.now, done);
+                    }
+                    Effect::Removed => self.servers[at].is_dead = true,
+                    Effect::Told(_) | Effect::Lost => {}
+                }
+            }
+        }
+    }
+
+    /// Now and then something breaks. One server always stays, so that nothing is lost for good.
+    fn fail(&mut self) {
+        let count = self.servers.len() as u64;
+        let at = self.random.below(count) as usize;
+        let (number, other) = (self.servers[at].number, self.random.below(count) as u16 + 1);
+        let alive = self.servers.iter().filter(|server| !server.is_dead).count();
+        let until = self.now + Duration::from_millis(50 + self.random.below(7_000));
+        if self.random.one_in(400) {
+            self.network.cut(number, other);
+        }
+        if self.random.one_in(4_000) {
+            self.network.part(number, other, until);
+        }
+        if self.random.one_in(6_000) {
+            self.service.part(number, until);
+        }
+        if self.random.one_in(6_000) {
+            self.servers[at].paused_until = until;
+        }
+        if self.random.one_in(12_000) && alive > 1 && at != 0 {
+            self.servers[at].is_dead = true;
+            self.network.kill(number);
+        }
+    }
+
+    fn heal(&mut self) {
+        self.network.heal();
+        self.service.heal();
+        self.servers.iter_mut().for_each(|server| server.paused_until = Duration::ZERO);
+        self.clients.iter_mut().for_each(Client::stop);
+    }
+}
+
+/// Runs one seed. Panics with what was violated.
+fn run(seed: u64) {
+    let mut world = World::new(seed, 2 + (seed % 3) as u16);
+    let (faulty, healed) = (world.now + FAULTY, world.now + FAULTY + HEALED);
+    while world.now < faulty {
+        world.step(true);
+    }
+    world.heal();
+    while world.now < healed && !world.clients.iter().all(|client| client.is_done(&world.servers)) {
+        world.step(false);
+    }
+    let stuck: Vec<&Client> = world.clients.iter().filter(|client| !client.is_done(&world.servers)).collect();
+    let counts: Vec<_> =
+        world.servers.iter().map(|server| (server.number, server.is_dead, server.node.counts())).collect();
+    assert!(stuck.is_empty(), "seed {seed}: no answer: {stuck:?}; {counts:?}");
+    assert!(world.facts.acknowledged > 5, "seed {seed}: hardly anything was done: {:?}", world.facts);
+}
+
+/// How many seeds are run: a few, or as many as `FOURFOLD_SIMULATIONS` says.
+fn seeds() -> std::ops::Range<u64> {
+    let wanted = std::env::var("FOURFOLD_SIMULATIONS").ok().and_then(|count| count.parse().ok());
+    0..wanted.unwrap_or(12)
+}
+
+#[test]
+fn no_two_clients_have_one_right_whatever_fails() {
+    for seed in seeds() {
+        if let Err(panic) = std::panic::catch_unwind(|| run(seed)) {
+            eprintln!("seed {seed} failed");
+            std::panic::resume_unwind(panic);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Changes of the tree.
+
+use vfs::events::{Aspects, Change, Happened, Name};
+use vfs::state::Told;
+use vfs::{HostKey, Kind};
+use wire::{Malformed, Reader, Writer};
+
+use super::{Field, get_bytes, put_bytes};
+
+/// The longest name of an entry: 255 UTF-16 units in UTF-8.
+const MAX_NAME: usize = 1_024;
+
+impl Field for Kind {
+    fn put(&self, w: &mut Writer) {
+        w.u8(match self {
+            Self::File => 1,
+            Self::Folder => 2,
+            Self::Link => 3,
+            Self::Fifo => 4,
+            Self::Socket => 5,
+            Self::CharDevice => 6,
+            Self::BlockDevice => 7,
+        });
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match r.u8()? {
+            1 => Self::File,
+            2 => Self::Folder,
+            3 => Self::Link,
+            4 => Self::Fifo,
+            5 => Self::Socket,
+            6 => Self::CharDevice,
+            7 => Self::BlockDevice,
+            _ => return Err(Malformed("an unknown kind of file")),
+        })
+    }
+}
+
+impl Field for Name {
+    fn put(&self, w: &mut Writer) {
+        put_bytes(w, self);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(get_bytes(r, MAX_NAME)?.into())
+    }
+}
+
+impl Field for Happened {
+    fn put(&self, w: &mut Writer) {
+        match self {
+            Self::Created => w.u8(1),
+            Self::Removed => w.u8(2),
+            Self::Renamed { old_folder, old_name } => {
+                (3u8, *old_folder).put(w);
+                old_name.put(w);
+            }
+            Self::Modified(aspects) => (4u8, aspects.0).put(w),
+        }
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match r.u8()? {
+            1 => Self::Created,
+            2 => Self::Removed,
+            3 => {
+                let (old_folder, old_name) = Field::get(r)?;
+                Self::Renamed { old_folder, old_name }
+            }
+            4 => {
+                let aspects = Aspects::from_bits(Field::get(r)?);
+                Self::Modified(aspects.ok_or(Malformed("an unknown aspect"))?)
+            }
+            _ => return Err(Malformed("an unknown change")),
+        })
+    }
+}
+
+impl Field for Told {
+    fn put(&self, w: &mut Writer) {
+        let Change { folder, name, file, of, what, by } = &self.change;
+        put_bytes(w, self.folder.as_bytes());
+        folder.put(w);
+        name.put(w);
+        (*file, *by).put(w);
+        of.put(w);
+        what.put(w);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let key = HostKey::new(get_bytes(r, HostKey::MAX)?).ok_or(Malformed("a key that is too long"))?;
+        let (folder, name) = Field::get(r)?;
+        let (file, by) = Field::get(r)?;
+        let (of, what) = Field::get(r)?;
+        Ok(Self { folder: key, change: Change { folder, name, file, of, what, by } })
+    }
+}

@@ -1,0 +1,161 @@
+use vfs::FileId;
+use vfs::state::{Back, FileState, Told};
+use wire::{Malformed, Reader, Writer};
+
+use super::{Field, get_list, put_list};
+
+/// The most files in one message.
+pub const MAX_FILES: usize = 4_096;
+
+/// A message between servers. *Home* is the server that knows which server has the state of a file;
+/// *turn* counts up each time that the state is to move.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Message {
+    /// To the home: the sender wants the state of a file.
+    Ask(FileId),
+    /// By the home: no server has the state of the file, so it is empty and the receiver's.
+    Grant(FileId, u64),
+    /// By the home: the state of the file is to go to this server.
+    Recall(FileId, u16, u64),
+    /// The state of the file, in one or more parts.
+    Hand {
+        /// The file.
+        file: FileId,
+        /// The turn of the order to hand it over.
+        turn: u64,
+        /// One of the parts out of which a lost state is made ([`Message::Gather`]).
+        is_part: bool,
+        /// More of it follows.
+        more: bool,
+        /// The state, or a part of it.
+        state: FileState,
+    },
+    /// To the home: the state is empty, and the sender does not keep it.
+    Release(FileId),
+    /// By the home: the sender of [`Message::Release`] does not have the state any more. `false`: it is to hand
+    /// it over, as it was told before.
+    Released(FileId, bool),
+    /// To the home of a client: something about what that client has of the file.
+    Back(FileId, Back),
+    /// The answer to [`Back::Remove`]: it is done.
+    Removed(FileId, u64),
+    /// To each new home, at the begin of an epoch: what the sender has of the files of that home.
+    Report {
+        /// The states that it has, with their turns.
+        held: Vec<(FileId, u64)>,
+        /// The states that it has sent to other servers, which may not have come: the receiver, the turn, and the
+        /// number of the message, which is the highest one if it is not sent yet.
+        sent: Vec<(FileId, u16, (u64, u64))>,
+        /// The last message that it has received from each server.
+        received: Vec<(u16, u64)>,
+        /// The states that are elsewhere, with a part of the sender's clients.
+        kept: Vec<FileId>,
+        /// More of it follows.
+        more: bool,
+    },
+    /// By the home: the state of the file is lost. The receiver makes it anew, out of so many parts of other
+    /// servers and its own.
+    Gather(FileId, u64, u16),
+    /// By the home: the receiver's part of a lost state is to go to this server.
+    GivePart(FileId, u16, u64),
+    /// A change in the tree, for the receiver's subscribers.
+    Told(Told),
+    /// Changes were not told: the receiver's subscribers look at everything again.
+    Lost,
+}
+
+impl Field for FileId {
+    fn put(&self, w: &mut Writer) {
+        (self.device, self.inode).put(w);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (device, inode) = Field::get(r)?;
+        Ok(Self::new(device, inode))
+    }
+}
+
+impl Field for Message {
+    fn put(&self, w: &mut Writer) {
+        match self {
+            Self::Ask(file) => (1u8, *file).put(w),
+            Self::Grant(file, turn) => (2u8, (*file, *turn)).put(w),
+            Self::Recall(file, to, turn) => (3u8, (*file, *to, *turn)).put(w),
+            Self::Hand { file, turn, is_part, more, state } => {
+                (4u8, (*file, *turn), (*is_part, *more)).put(w);
+                state.put(w);
+            }
+            Self::Release(file) => (5u8, *file).put(w),
+            Self::Released(file, is_so) => (6u8, (*file, *is_so)).put(w),
+            Self::Back(file, back) => {
+                (7u8, *file).put(w);
+                back.put(w);
+            }
+            Self::Removed(file, number) => (8u8, (*file, *number)).put(w),
+            Self::Report { held, sent, received, kept, more } => {
+                9u8.put(w);
+                put_list(w, held);
+                put_list(w, sent);
+                put_list(w, received);
+                put_list(w, kept);
+                more.put(w);
+            }
+            Self::Gather(file, turn, parts) => (10u8, (*file, *turn, *parts)).put(w),
+            Self::GivePart(file, to, turn) => (11u8, (*file, *to, *turn)).put(w),
+            Self::Told(told) => {
+                12u8.put(w);
+                told.put(w);
+            }
+            Self::Lost => 13u8.put(w),
+        }
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match r.u8()? {
+            1 => Self::Ask(Field::get(r)?),
+            2 => {
+                let (file, turn) = Field::get(r)?;
+                Self::Grant(file, turn)
+            }
+            3 => {
+                let (file, to, turn) = Field::get(r)?;
+                Self::Recall(file, to, turn)
+            }
+            4 => {
+                let ((file, turn), (is_part, more)) = Field::get(r)?;
+                Self::Hand { file, turn, is_part, more, state: Field::get(r)? }
+            }
+            5 => Self::Release(Field::get(r)?),
+            6 => {
+                let (file, is_so) = Field::get(r)?;
+                Self::Released(file, is_so)
+            }
+            7 => {
+                let (file, back) = Field::get(r)?;
+                Self::Back(file, back)
+            }
+            8 => {
+                let (file, number) = Field::get(r)?;
+                Self::Removed(file, number)
+            }
+            9 => Self::Report {
+                held: get_list(r, MAX_FILES)?,
+                sent: get_list(r, MAX_FILES)?,
+                received: get_list(r, MAX_FILES)?,
+                kept: get_list(r, MAX_FILES)?,
+                more: Field::get(r)?,
+            },
+            10 => {
+                let (file, turn, parts) = Field::get(r)?;
+                Self::Gather(file, turn, parts)
+            }
+            11 => {
+                let (file, to, turn) = Field::get(r)?;
+                Self::GivePart(file, to, turn)
+            }
+            12 => Self::Told(Field::get(r)?),
+            13 => Self::Lost,
+            _ => return Err(Malformed("an unknown message")),
+        })
+    }
+}

@@ -1,0 +1,123 @@
+use std::sync::Arc;
+
+use cluster::wire::{Frame, Message};
+use vfs::events::{Aspects, Change, Happened};
+use vfs::state::{
+    Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ClientId, Concern,
+    FileState, Flavour, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, Party, Range, Stream, Style, Told,
+    WaitId,
+};
+use vfs::{FileId, HostKey, Kind};
+
+use super::Seed;
+
+const FILE: FileId = FileId::new(1, 7);
+
+/// Frames as servers send them.
+pub(super) fn seeds() -> Vec<Seed> {
+    let data = |message| Frame::Data { number: 3, epoch: 2, message };
+    let frames = [
+        ("hello", Frame::Hello { cluster: "fourfold".into(), from: 1, to: 2 }),
+        ("welcome", Frame::Welcome { received: 9 }),
+        ("ack", Frame::Ack { received: 9, epoch: 2 }),
+        ("ask", data(Message::Ask(FILE))),
+        ("grant", data(Message::Grant(FILE, 1 << 33))),
+        ("recall", data(Message::Recall(FILE, 2, 1 << 33))),
+        ("hand", data(Message::Hand { file: FILE, turn: 5, is_part: false, more: true, state: state() })),
+        ("release", data(Message::Release(FILE))),
+        ("released", data(Message::Released(FILE, true))),
+        ("notice", data(Message::Back(FILE, Back::Notice(notice(), Caching::READ)))),
+        ("granted", data(Message::Back(FILE, Back::Granted(WaitId(8))))),
+        ("removed", data(Message::Removed(FILE, 4))),
+        (
+            "report",
+            data(Message::Report {
+                held: vec![(FILE, 5)],
+                sent: vec![(FILE, 2, (5, u64::MAX))],
+                received: vec![(2, 17)],
+                kept: vec![FILE],
+                more: false,
+            }),
+        ),
+        ("gather", data(Message::Gather(FILE, 5, 2))),
+        ("part", data(Message::GivePart(FILE, 1, 5))),
+        ("told", data(Message::Told(told(Happened::Modified(Aspects::SIZE))))),
+        ("renamed", data(Message::Told(told(Happened::Renamed { old_folder: FILE, old_name: name("old") })))),
+        ("lost", data(Message::Lost)),
+    ];
+    let seed = |(name, frame): (&'static str, Frame)| {
+        let bytes = frame.encode().split_off(4);
+        Seed { target: "cluster_frames", name, bytes }
+    };
+    frames.into_iter().map(seed).collect()
+}
+
+fn name(text: &str) -> Arc<[u8]> {
+    text.as_bytes().into()
+}
+
+fn party() -> Party {
+    Party { client: ClientId(1 << 48 | 3), key: Some([9; 16]) }
+}
+
+fn state() -> FileState {
+    let open = OpenId(1 << 48 | 4);
+    let lock = |owner, range, kind, flavour| Lock { owner, range, kind, flavour };
+    let own = LockOwner::open(party().client, open);
+    let named = LockOwner::named(ClientId(2 << 48 | 1), b"pid 7");
+    FileState {
+        opens: vec![CarriedOpen {
+            id: open,
+            stream: Stream::Named("Zone".into()),
+            party: party(),
+            access: Modes::READ,
+            deny: Modes::WRITE,
+            concern: Concern::Data,
+            has_ranges: true,
+        }],
+        ranges: vec![(Stream::Data, lock(own, Range::empty(4), LockKind::Exclusive, Flavour::Mandatory))],
+        queue: vec![CarriedWait {
+            id: WaitId(2 << 48 | 5),
+            stream: Stream::Resource,
+            wanted: lock(named, Range::ALL, LockKind::Shared, Flavour::Advisory),
+        }],
+        leases: vec![CarriedLease {
+            id: LeaseId(1 << 48 | 6),
+            stream: Stream::Data,
+            party: party(),
+            style: Style::Bits,
+            held: Caching::ALL,
+            breaking: Some((Caching::READ, Caching::NONE)),
+            causers: vec![(Caching::WRITE, 2 << 48 | 7)],
+            guards: 1,
+        }],
+        removals: vec![CarriedRemoval { stream: Stream::Info, home: 1, number: 1 << 48 | 8, told: false }],
+        openers: vec![(2, 1)],
+    }
+}
+
+fn notice() -> BreakNotice {
+    BreakNotice {
+        lease: LeaseId(1 << 48 | 6),
+        file: FILE,
+        stream: Stream::Data,
+        party: party(),
+        from: Caching::ALL,
+        to: Caching::READ,
+        needs_ack: true,
+        further: false,
+        revoked: false,
+    }
+}
+
+fn told(what: Happened) -> Told {
+    let change = Change {
+        folder: FILE,
+        name: name("new"),
+        file: Some(FileId::new(1, 8)),
+        of: Kind::File,
+        what,
+        by: Some(party().client),
+    };
+    Told { folder: HostKey::new(b"a handle").unwrap_or_else(|| unreachable!()), change }
+}
