@@ -325,7 +325,7 @@ class Checks:
             there = smb.Client(ports["smb"], "share", self.options.user, self.options.password)
             nfs = nfs3.Client(self.options.nfs3, ports["nfs"], "share", self.options.uid)
             self.beside.mkdir("/share/many", self.options.uid)
-            for number in range(40):  # a listing of so many entries is kept where nobody else changes it
+            for number in range(40):  # a listing of so many entries is kept where no other server changes it
                 self.put(f"many\\{number}", b"one")
             names = lambda: {entry["file_name"].get_value().decode("utf-16-le") for entry in there.list("many")} - {".", ".."}
             is_equal(len(names()), 40)

@@ -43,7 +43,7 @@ static MOUNTS: Mutex<Option<HashMap<Source, Weak<Mount>>>, rank::CephMounts> = M
 pub struct Mount {
     pub(crate) library: &'static Library,
     pub(crate) handle: Handle,
-    /// The superuser, as whom the server does what no client asked for.
+    /// The superuser. The server acts with its rights if no client asked for the operation.
     server: Handle,
     name: String,
     number: u64,

@@ -33,7 +33,7 @@ pub(crate) fn conf() -> Option<&'static Path> {
     CONF.get().map(PathBuf::as_path)
 }
 
-/// A file system of a cluster, and the user as whom the server uses it.
+/// A file system of a cluster, and the Ceph user that the server logs in with.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Source {
     /// The name of the file system.

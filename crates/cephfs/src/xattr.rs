@@ -14,7 +14,7 @@ impl Inode {
     /// The value of an extended attribute, or of one that the cluster makes (`ceph.…`).
     ///
     /// # Errors
-    /// ENODATA: there is none.
+    /// ENODATA: the attribute does not exist.
     pub fn xattr(&self, name: &[u8]) -> Result<Vec<u8>, Errno> {
         let (name, mount) = (c_name(name)?, &self.mount);
         grown(512, |value| {

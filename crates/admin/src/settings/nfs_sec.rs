@@ -31,7 +31,7 @@ impl ClientSec {
     }
 }
 
-/// A rule lets somebody in, and Kerberos has a keytab.
+/// At least one rule allows Kerberos, and there is a keytab.
 pub(super) fn check(has_keytab: bool, shares: &[Section], findings: &mut Findings) {
     for rule in shares.iter().flat_map(|share| &share.clients).filter(|rule| rule.is_set("sec")) {
         let sec = ClientSec::of(rule);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_that_lets_nobody_in_is_an_error() {
+    fn a_rule_without_a_usable_flavour_is_an_error() {
         assert!(load("", "sec = []").unwrap_err().contains("`sec` is empty"));
         assert!(load("", "sec = [\"krb5\"]").unwrap_err().contains("no keytab"));
         assert!(load("", "sec = [\"krb6\"]").is_err());

@@ -124,7 +124,7 @@ fn realms(entries: &[Entry], set: &[String]) -> Option<Finding> {
     Some(Finding::warning(ABOUT, found, "name the realm whose users have accounts in `kerberos-realms`"))
 }
 
-/// Whoever reads the keytab can act as the server, and as any user towards it.
+/// A user who can read the keytab can act as the server, and as any user towards it.
 fn secrecy(keytab: &Path) -> Option<Finding> {
     let mode = std::fs::metadata(keytab).ok()?.mode();
     (mode & 0o077 != 0).then(|| {

@@ -159,7 +159,7 @@ fn works_as_a_file_system(at: &Path, served: &Path) {
     assert_eq!(fs::metadata(served.join("film")).unwrap().mtime(), 1_000_000_000);
     assert_eq!(fs::metadata(at.join("film")).unwrap().mtime(), 1_000_000_000);
     fs::set_permissions(at.join("film"), fs::Permissions::from_mode(0o444)).unwrap();
-    assert_eq!(fs::metadata(at.join("film")).unwrap().mode() & 0o222, 0, "nobody may write");
+    assert_eq!(fs::metadata(at.join("film")).unwrap().mode() & 0o222, 0, "no user may write");
     fs::set_permissions(at.join("film"), fs::Permissions::from_mode(0o644)).unwrap();
     fs::write(at.join("locked"), b"").unwrap();
     fs::set_permissions(at.join("locked"), fs::Permissions::from_mode(0o444)).unwrap();

@@ -13,7 +13,7 @@ pub struct Damaged(&'static str);
 pub struct SambaAccount {
     /// Its name, which is that of a Unix user.
     pub name: String,
-    /// The name of its domain, which is that of the server where there is none.
+    /// The name of its domain. Without one, it is the server's.
     pub domain: String,
     /// The last number of its SID.
     pub rid: u32,

@@ -74,7 +74,7 @@ mod tests {
         {
             assert!(!has_other_forms(one) && other_forms(one).next().is_none(), "{}", one.escape_ascii());
         }
-        assert!(has_other_forms(b"\xff\xc3\xa9"), "text between bytes that are none");
+        assert!(has_other_forms(b"\xff\xc3\xa9"), "text between bytes that are not text");
     }
 
     /// vfs_fruit(8), fruit:encoding: private, and native, which maps no space or dot at the end.

@@ -80,7 +80,7 @@ pub(super) struct Shown<'a> {
     pub(super) handle: FileHandle<'a>,
     /// The number of what the file system of a share is mounted on.
     pub(super) mounted_on: Option<u64>,
-    /// The file itself, if [`needs_file`](super::attributes::needs_file). A sidecar has none: nobody sets an ACL for it.
+    /// The file itself, if [`needs_file`](super::attributes::needs_file). A sidecar has no ACL of its own: clients set it for the file.
     pub(super) file: Option<&'a Found>,
 }
 
