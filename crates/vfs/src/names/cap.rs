@@ -19,7 +19,7 @@ pub fn is_encoded(name: &[u8]) -> bool {
 }
 
 /// Whether the name has an escape that Netatalk 2 makes in names in UTF-8: of a dot at the beginning, a slash, or a byte that is no
-/// ASCII. A time of day (`12:30`) has the form of an escape, too, and is none.
+/// ASCII. A time of day (`12:30`) has the form of an escape, too, but is not one.
 pub fn is_netatalks(name: &[u8]) -> bool {
     let makes = |byte: u8, at: usize| byte == b'/' || byte == b'.' && at == 0 || byte >= 0x80;
     name.windows(3).enumerate().any(|(at, bytes)| escape(bytes).is_some_and(|byte| makes(byte, at)))

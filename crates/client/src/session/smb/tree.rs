@@ -130,7 +130,7 @@ impl Tree for Smb {
         })
     }
 
-    /// A stream is a file of its own; an attribute without a value is none.
+    /// A stream is removed as a file is; an attribute is removed by an empty value.
     fn drop_part(&mut self, path: &str, part: Aspect<'_>) -> Result<bool> {
         let name = match part {
             Aspect::Attribute(name) => name,
