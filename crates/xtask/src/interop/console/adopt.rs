@@ -6,6 +6,7 @@ use anyhow::{Result, ensure};
 use rustix::fs::XattrFlags;
 
 use super::checks::{Scene, shows};
+use super::jobs;
 
 /// The Finder info of Samba's `fruit:metadata = stream`: `AfpInfo` of Samba's lib/MacExtensions.h, with the byte that Samba's
 /// streams_xattr adds.
@@ -70,39 +71,77 @@ pub fn converted(scene: &mut Scene) -> Result<()> {
     scene.expect_no_errors()
 }
 
+/// The files of a conversion that is cancelled: more, each time that the disk was so fast that it was done before.
+const MANY: [usize; 4] = [300, 1_200, 4_800, 19_200];
+
 /// A conversion that is cancelled on the page of jobs is listed as one that ended early, and the page Adopt goes on with it.
 pub fn goes_on(scene: &mut Scene) -> Result<()> {
-    const FILES: usize = 300;
     let folder = scene.place.folder().join("archive/films");
     std::fs::create_dir(&folder)?;
-    let file = |number: usize| folder.join(format!("{number:04}"));
-    for number in 0..FILES {
-        std::fs::write(file(number), "text")?;
-        rustix::fs::setxattr(file(number), SAMBA, &of_samba(), XattrFlags::empty())?;
-    }
+    let file = |number: usize| folder.join(format!("{number:05}"));
     scene.place.run(&["set", "read-only=off", "archive"])?;
-    scene.open("adopt")?;
-    scene.browser.evaluate("document.querySelector('#adopt-share').value = 'archive'")?;
-    scene.click("#convert button.danger")?;
-    confirm(scene)?;
-    // The card of the job has a button to cancel it, as soon as it has looked at some files.
-    scene.browser.until("document.querySelector('[data-job] button') && /[1-9]\\d* files of 3\\d+/.test(document.querySelector('[data-job]').innerText)")?;
-    scene.click("[data-job] button")?;
-    confirm(scene)?;
-    scene.browser.until("document.querySelector('[data-job][data-state=cancelled]')")?;
-    let converted = (0..FILES).filter(|number| value(&file(*number), NETATALK).is_some()).count();
-    ensure!(converted > 0 && converted < FILES, "{converted} were converted before it was cancelled");
+    let mut made = 0;
+    let mut cancelled = false;
+    for files in MANY {
+        for number in made..files {
+            std::fs::write(file(number), "text")?;
+            rustix::fs::setxattr(file(number), SAMBA, &of_samba(), XattrFlags::empty())?;
+        }
+        made = files;
+        cancelled = convert_and_cancel(scene)?;
+        if cancelled {
+            break;
+        }
+        take_back(scene, made)?;
+    }
+    ensure!(cancelled, "the conversion of {made} files was done before it could be cancelled");
+    let converted = (0..made).filter(|number| value(&file(*number), NETATALK).is_some()).count();
+    ensure!(converted > 0 && converted < made, "{converted} were converted before it was cancelled");
     scene.browser.until(&shows("ended early"))?;
     scene.click("[aria-label^='Go on']")?;
     scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
     scene.browser.until("document.querySelector('[data-converted]')")?;
-    ensure!((0..FILES).all(|number| value(&file(number), SAMBA).is_none()), "it did not go on");
+    ensure!((0..made).all(|number| value(&file(number), SAMBA).is_none()), "it did not go on");
     scene.browser.until("!document.querySelector(\"[aria-label^='Go on']\")")?;
-    scene.click("[aria-label^='Take back']")?;
-    confirm(scene)?;
-    scene.browser.until(&format!("document.querySelector('[data-back=\"{FILES}\"]')"))?;
-    ensure!((0..FILES).all(|number| value(&file(number), SAMBA) == Some(of_samba())), "it is not as it was");
+    take_back(scene, made)?;
+    ensure!((0..made).all(|number| value(&file(number), SAMBA) == Some(of_samba())), "it is not as it was");
     scene.place.run(&["set", "read-only=on", "archive"])?;
     std::fs::remove_dir_all(&folder)?;
     scene.expect_no_errors()
+}
+
+/// Converts the share `archive`, and cancels this by the button of the job's card when some files are converted: was it in time?
+fn convert_and_cancel(scene: &mut Scene) -> Result<bool> {
+    let before = jobs::all(scene)?.iter().filter_map(|job| job["id"].as_u64()).max().unwrap_or(0);
+    let card =
+        format!("[...document.querySelectorAll('[data-job]')].find((card) => card.dataset.job > {before})");
+    let done = format!("{card}?.dataset.state === 'done'");
+    let at_work =
+        format!("{card}?.querySelector('button') && /[1-9][\\d,]* files of/.test({card}.innerText)");
+    scene.open("overview")?;
+    scene.open("adopt")?;
+    scene.browser.evaluate("document.querySelector('#adopt-share').value = 'archive'")?;
+    scene.click("#convert button.danger")?;
+    confirm(scene)?;
+    scene.browser.until(&format!("{done} || ({at_work})"))?;
+    let asked = scene.browser.evaluate(&format!("{card}.querySelector('button')?.click()"));
+    scene.browser.until(&format!("{done} || document.querySelector('#confirm').open"))?;
+    if asked.is_ok() && scene.browser.evaluate("document.querySelector('#confirm').open")? == true {
+        scene.click("#confirm-yes")?;
+    }
+    scene.browser.until(&format!("{done} || {card}?.dataset.state === 'cancelled'"))?;
+    let was_late = scene.browser.evaluate(&format!("Boolean({done})"))? == true;
+    if was_late {
+        // The server has refused to cancel what is done.
+        let errors = scene.browser.errors();
+        ensure!(errors.iter().all(|error| error.contains("409")), "{errors:?}");
+    }
+    Ok(!was_late)
+}
+
+/// Takes back the conversion that the list shows, and waits until so many files have their former layout.
+fn take_back(scene: &mut Scene, files: usize) -> Result<()> {
+    scene.click("[aria-label^='Take back']")?;
+    confirm(scene)?;
+    scene.browser.until(&format!("document.querySelector('[data-back=\"{files}\"]')"))
 }

@@ -14,7 +14,7 @@ const WITHIN: Duration = Duration::from_secs(45);
 const TRAILING: &str = "notes.";
 
 /// The jobs as the page gets them, the newest first.
-fn all(scene: &mut Scene) -> Result<Vec<Value>> {
+pub fn all(scene: &mut Scene) -> Result<Vec<Value>> {
     let jobs = scene.browser.evaluate("fetch('/v1/jobs').then((answer) => answer.json())")?;
     Ok(jobs.as_array().cloned().unwrap_or_default())
 }
