@@ -90,7 +90,7 @@ export default {
     ];
     async function load() {
       const all = await get("/v1/conversions", context.signal);
-      replace(kept, h("h2", {}, "Conversions that can be taken back"), table("Conversions", columns, all, "There is none."));
+      replace(kept, h("h2", {}, "Conversions that can be taken back"), table("Conversions", columns, all, "No conversion is kept."));
     }
     const button = (text, kind, onclick) => h("button", { type: "button", class: kind, onclick }, text);
     main.append(heading("Adopt"),

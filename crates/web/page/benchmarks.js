@@ -45,7 +45,7 @@ function form(context, shares, watch) {
     h("label", { for: "bench-user" }, "Account (SMB, AFP)"), user,
     h("label", { for: "bench-password" }, "Password"), password,
     h("label", { for: "bench-workloads" }, "Workloads"), workloads,
-    h("div", { class: "numbers" }, [["Repeats", repeats], ["Clients", clients], ["Seconds each", seconds], ["Factor for sizes", scale]].map(([text, field]) => h("div", {}, h("label", { for: field.id }, text), field))),
+    h("div", { class: "numbers" }, [["Repeats", repeats], ["Clients", clients], ["Seconds each", seconds], ["Size factor", scale]].map(([text, field]) => h("div", {}, h("label", { for: field.id }, text), field))),
     curve),
   h("datalist", { id: "bench-names" }, WORKLOADS.map((name) => h("option", { value: name }))),
   h("p", { class: "muted small" }, "The clients run on the server itself, in a process of their own. They work in a new folder of the share and remove it. Other clients are slower meanwhile. The password is not kept."),
@@ -91,7 +91,7 @@ export default {
     ];
     async function load() {
       const kept = await get("/v1/benchmarks", context.signal);
-      replace(list, h("section", { class: "card" }, h("h2", {}, "Benchmarks that are kept"), table("Benchmarks", columns, kept, "There is none yet.")),
+      replace(list, h("section", { class: "card" }, h("h2", {}, "Benchmarks that are kept"), table("Benchmarks", columns, kept, "No benchmark is kept yet.")),
         kept.length > 1 ? comparison(context, kept) : null);
       asked.update(kept);
     }

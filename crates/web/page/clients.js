@@ -69,7 +69,7 @@ const LISTS = {
     empty: "No client is connected.",
     columns: (context, load, place) => [
       { title: "Protocol", cell: (row) => badge(row.protocol) },
-      { title: "User", cell: (row) => row.user ?? "–" },
+      { title: "User", cell: (row) => row.user ?? h("span", { class: "muted" }, row.protocol === "nfs" ? "–" : "not logged in") },
       { title: "Client", kind: "whole", cell: (row) => (row.tls ? `${row.peer} (TLS)` : row.peer) },
       { title: "Since", numeric: true, cell: (row) => duration(row.since_s) },
       { title: "Requests", numeric: true, cell: (row) => count(row.requests) },
@@ -78,13 +78,14 @@ const LISTS = {
       {
         title: "",
         cell: (row) => h("div", { class: "row end" },
-          row.protocol !== "afp" ? null : h("button", {
+          row.protocol !== "afp" || !row.user ? null : h("button", {
             type: "button",
             class: "small",
             "aria-label": `Send a message to ${row.user ?? "the client"} at ${row.peer}`,
             onclick: () => messageTo(context, row, place),
           }, "Message…"),
-          row.protocol === "nfs" ? null : h("button", {
+          // A connection without a login has no session that could be ended.
+          row.protocol === "nfs" || !row.user ? null : h("button", {
             type: "button",
             class: "small",
             "aria-label": `Disconnect ${row.user ?? "the client"} at ${row.peer}`,

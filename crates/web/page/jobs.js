@@ -144,7 +144,7 @@ export default {
     async function load() {
       const jobs = await get("/v1/jobs", context.signal);
       if (list.contains(document.activeElement) && document.activeElement.tagName === "BUTTON") return;
-      replace(list, h("h2", {}, "Jobs since the server started"), table("Jobs", columns, jobs, "There is none. Benchmarks, looks at names and at other servers' files, conversions, scrubs, restores, copies of LUNs and replications are jobs."));
+      replace(list, h("h2", {}, "Jobs since the server started"), table("Jobs", columns, jobs, "No job has run yet. Benchmarks, looks at names and at other servers' files, conversions, scrubs, restores, copies of LUNs and replications are jobs."));
     }
     const [shares, luns] = await Promise.all([get("/v1/shares", context.signal), get("/v1/luns", context.signal)]);
     replace(forms, shares.length ? replicateForm(context, shares, watch) : null, luns.length ? cloneForm(context, luns, watch) : null);

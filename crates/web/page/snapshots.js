@@ -148,7 +148,7 @@ export default {
       take.querySelector("button").disabled = !only || refused !== null;
       why.textContent = refused ?? "";
       const rows = all.snapshots.filter((snapshot) => snapshot.share === only).reverse();
-      replace(list, h("h2", {}, `${rows.length} ${rows.length === 1 ? "snapshot" : "snapshots"} of ${only || "no share"}`), table("Snapshots", columns, rows, "There is none yet."));
+      replace(list, h("h2", {}, `${rows.length} ${rows.length === 1 ? "snapshot" : "snapshots"} of ${only || "no share"}`), table("Snapshots", columns, rows, "No snapshot is kept yet."));
       if (chosen) list.querySelectorAll("tbody tr")[rows.findIndex((row) => row.share === chosen.share && row.name === chosen.name)]?.classList.add("chosen");
       if (!schedule.contains(document.activeElement)) drawSchedule(refused);
     }

@@ -64,7 +64,7 @@ pub fn converted(scene: &mut Scene) -> Result<()> {
     scene.click("[aria-label^='Take back']")?;
     confirm(scene)?;
     scene.browser.until("document.querySelector('[data-back=\"1\"]')")?;
-    scene.browser.until(&shows("There is none."))?;
+    scene.browser.until(&shows("No conversion is kept."))?;
     ensure!(value(&file, SAMBA) == Some(of_samba()), "it is not as it was");
     ensure!(value(&file, NETATALK).is_none(), "the other layout is there, too");
     std::fs::remove_file(&file)?;

@@ -380,7 +380,7 @@ fn snapshots(scene: &mut Scene) -> Result<()> {
     scene.click("[aria-label='Remove before-noon']")?;
     scene.browser.until("document.querySelector('#confirm').open")?;
     scene.click("#confirm-yes")?;
-    scene.browser.until(&shows("There is none yet."))?;
+    scene.browser.until(&shows("No snapshot is kept yet."))?;
     ensure!(!scene.place.run(&["snapshot", "list"])?.contains("before-noon"), "the snapshot is still there");
     scene.expect_no_errors()
 }

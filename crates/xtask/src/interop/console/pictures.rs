@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use serde_json::json;
 
 use super::browser::{Browser, Look};
 use super::checks::{open, type_login};
@@ -16,6 +17,8 @@ use crate::{isolate, server};
 const WORK: Duration = Duration::from_secs(150);
 /// What a command may take.
 const SOON: Duration = Duration::from_secs(20);
+/// What a benchmark may take.
+const LONGEST: Duration = Duration::from_secs(60);
 /// The largest picture in bytes.
 const LARGEST: usize = 150 * 1024;
 
@@ -112,6 +115,7 @@ pub fn take(folder: &Path) -> Result<()> {
     browser.evaluate(&format!(
         "fetch('/v1/webhooks', {{ method: 'POST', headers: {headers}, body: JSON.stringify({hook}) }}).then((answer) => answer.status)"
     ))?;
+    measure(&mut browser)?;
     std::thread::sleep(WORK);
     for (page, name, look) in PICTURES {
         browser.look(*look)?;
@@ -120,6 +124,32 @@ pub fn take(folder: &Path) -> Result<()> {
         write(&mut browser, folder, name)?;
     }
     drop(clients);
+    Ok(())
+}
+
+/// Two benchmarks that the page shows as kept.
+fn measure(browser: &mut Browser) -> Result<()> {
+    for workloads in ["small-read-1K", "create-stat-delete"] {
+        let job = json!({
+            "kind": "bench", "share": "studio", "protocols": ["nfs"], "workloads": [workloads],
+            "repeats": 3, "clients": 1, "seconds": 2, "scale": 0.01,
+        });
+        let post = json!({
+            "method": "POST", "body": job.to_string(),
+            "headers": { "X-Fourfold-Console": "1", "Content-Type": "application/json" },
+        });
+        browser.evaluate(&format!("fetch('/v1/jobs', {post}).then((answer) => answer.status)"))?;
+        let jobs = "fetch('/v1/jobs').then((answer) => answer.json())";
+        let until = Instant::now() + LONGEST;
+        while browser.evaluate(jobs)?[0]["state"] != "done" {
+            ensure!(
+                Instant::now() < until,
+                "the benchmark {workloads} did not end: {}",
+                browser.evaluate(jobs)?
+            );
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
     Ok(())
 }
 
