@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -622,18 +623,45 @@ static int fsx(const char *path, unsigned seed, int operations) {
     return 0;
 }
 
-/* Records are appended and synced; the number of each one that is synced goes to a local file. It ends when `stop` is there. */
+enum { RECORD = 1024 };
+
+static int is_smb(int file) {
+    struct statfs status;
+    CALL(fstatfs(file, &status));
+    return (unsigned)status.f_type == 0xFF534D42 || (unsigned)status.f_type == 0xFE534D42;
+}
+
+/* Opens a journal again whose record `number` could not be synced. This record is not counted: it is cut off and written again. */
+static int reopened(int file, const char *path, int number) {
+    close(file);
+    do pause_ms(100), file = open(path, O_WRONLY | O_APPEND);
+    while (file < 0 && errno == EAGAIN);
+    CALL(file);
+    CALL(ftruncate(file, (off_t)number * RECORD));
+    return file;
+}
+
+/* Records are appended and synced; the number of each one that is synced goes to a local file. It ends when `stop` is there.
+   Linux's SMB client does not repeat a FLUSH whose connection ends, and sends the next one with the old handle, also with `hard`: fsync
+   is EAGAIN or EBADF then, and the file must be opened again. NFS has to hide the restart of the server from the program. */
 static int journal(const char *path, const char *local, const char *stop) {
     int file = CALL(open(path, O_WRONLY | O_CREAT | O_APPEND, 0644)), notes = CALL(open(local, O_WRONLY | O_CREAT | O_TRUNC, 0644));
-    for (int i = 0; access(stop, F_OK); i++) {
-        char record[1024];
+    int may_reopen = is_smb(file);
+    for (int i = 0; access(stop, F_OK);) {
+        char record[RECORD];
         memset(record, '.', sizeof record);
         record[snprintf(record, sizeof record, "%08d", i)] = ' ';
         record[sizeof record - 1] = '\n';
         if (write(file, record, sizeof record) != sizeof record) fail("record %d: write: %s", i, strerror(errno));
-        if (fsync(file)) fail("record %d: fsync: %s", i, strerror(errno));
-        dprintf(notes, "%d\n", i);
-        pause_ms(20);
+        if (!fsync(file)) {
+            dprintf(notes, "%d\n", i++);
+            pause_ms(20);
+        } else if (may_reopen && (errno == EAGAIN || errno == EBADF)) {
+            fprintf(stderr, "record %d: fsync: %s, and again\n", i, strerror(errno));
+            file = reopened(file, path, i);
+        } else {
+            fail("record %d: fsync: %s", i, strerror(errno));
+        }
     }
     CALL(close(file));
     return 0;
@@ -648,7 +676,7 @@ static int journal_is_whole(const char *path, const char *local) {
     fclose(notes);
     MUST(last == count - 1 && count > 0);
     int file = CALL(open(path, O_RDONLY));
-    char record[1024], head[16];
+    char record[RECORD], head[16];
     for (int i = 0; i <= last; i++) {
         if (CALL(read(file, record, sizeof record)) != sizeof record) fail("record %d of %d is missing", i, last);
         snprintf(head, sizeof head, "%08d ", i);
