@@ -30,6 +30,7 @@ mod files;
 mod folders;
 mod fork;
 mod gates;
+mod gateway;
 mod heartbeat;
 mod here;
 mod iscsi_view;
@@ -41,6 +42,7 @@ mod luns;
 mod manual;
 mod memory;
 mod migrate;
+mod misplaced;
 mod mount;
 mod names;
 mod namespace;
@@ -114,6 +116,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Token(arguments) => token::run(&arguments),
         cli::Command::Lun(arguments) => lun::run(&arguments),
         cli::Command::Namespace(arguments) => namespace::run(&arguments),
+        cli::Command::Cluster(arguments) => gateway::run(&arguments),
         cli::Command::Status(arguments) => status::run(&arguments),
         cli::Command::Caches(arguments) => caches::run(&arguments),
         cli::Command::Advise(arguments) => advise::run(&arguments),

@@ -100,7 +100,7 @@ async fn serve_until_stopped(
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = Arc::new(Current { kerberos: tickets::acceptor(&settings)?, settings, accounts });
 
-    let volumes = Volumes::of_server(index, state.path(), &current.settings);
+    let volumes = Volumes::of_server(index, state.path(), &current.settings).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
     let (machine, (loops, count)) = (Machine::here(), start_loops(&current.settings.server)?);

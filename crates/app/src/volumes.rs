@@ -4,8 +4,6 @@
 mod held;
 
 use std::collections::HashMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use admin::control::{Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, Status};
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
+use cluster::Cluster;
 use lock::{Mutex, rank};
 use namespace::Namespace;
 use vfs::backend::forest::{Forest, Gate, Offer};
@@ -21,13 +20,13 @@ use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
 use vfs::caches::Cache;
 use vfs::index::{self, Index};
 use vfs::streams::Style;
-use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Untrusted, Volume, VolumeOptions};
+use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Volume, VolumeOptions};
 
 pub(crate) use self::held::name_owners;
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::{Live, Shown};
-use crate::{gates, privileges, restoring, samba_acls, scrub, stores};
+use crate::{gates, gateway, misplaced, privileges, restoring, samba_acls, scrub, stores};
 
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
@@ -44,6 +43,8 @@ pub(crate) struct Volumes {
     files: Arc<KeptFiles>,
     /// The opens, locks and leases of all volumes.
     site: Arc<Site>,
+    /// The other servers of the tree.
+    cluster: Option<Arc<Cluster>>,
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
@@ -121,14 +122,15 @@ impl Folder {
             read_only: share.read_only && same.all(|other| other.read_only),
             no_changes: Self::allows_no_changes(share, settings),
             sidecars: share.mac_sidecars,
-            cross_mounts: share.cross_mounts,
+            // The other servers know the file systems of shares' folders only.
+            cross_mounts: share.cross_mounts && settings.server.cluster.is_none(),
             denials: denials(share.deny_modes),
             style: style(share.mac_layout),
             private_names: share.private_names,
             read_only_by_mode: share.read_only_by_mode,
             safe_save: share.safe_save,
             local_recall: share.local_recall,
-            shared: share.shared || share.is_in_store(),
+            shared: share.shared || share.is_in_store() || settings.server.cluster.is_some(),
             snapshots: share.snapshot_folder,
         }
     }
@@ -156,22 +158,44 @@ fn denials(modes: DenyModes) -> Denials {
 }
 
 impl Volumes {
-    /// Without volumes. The quotas of the settings are in force.
-    pub(crate) fn of_server(index: Index, state: &Path, settings: &Settings) -> Arc<Self> {
-        let volumes = Self::new(index, state);
+    /// Without volumes. The quotas of the settings are in force, and the server is a member of its cluster.
+    pub(crate) async fn of_server(
+        index: Index,
+        state: &Path,
+        settings: &Settings,
+    ) -> anyhow::Result<Arc<Self>> {
+        let cluster = gateway::join(&settings.server).await?;
+        let volumes = Self::in_cluster(index, state, cluster);
         volumes.quotas.apply(settings);
         samba_acls::tell(&volumes.site, settings);
-        volumes
+        Ok(volumes)
     }
 
     /// Without volumes and quotas. The caches have small limits until others are set.
     pub(crate) fn new(index: Index, state: &Path) -> Arc<Self> {
+        Self::in_cluster(index, state, None)
+    }
+
+    fn in_cluster(index: Index, state: &Path, cluster: Option<Arc<Cluster>>) -> Arc<Self> {
         let cache = CacheBudget::new(LISTINGS);
         let files = KeptFiles::new(privileges::files_to_keep_open());
-        let (site, quotas, known) = (Arc::default(), Arc::new(Quotas::new(state)), Mutex::default());
+        let site = cluster.as_ref().map(|cluster| cluster.site().clone()).unwrap_or_default();
+        let (quotas, known) = (Arc::new(Quotas::new(state)), Mutex::default());
         let (restoring, scrubbing) = (AtomicBool::new(false), AtomicBool::new(false));
         let (state, namespace) = (state.into(), Arc::default());
-        Arc::new(Self { state, index, cache, files, site, quotas, namespace, known, restoring, scrubbing })
+        Arc::new(Self {
+            state,
+            index,
+            cache,
+            files,
+            site,
+            cluster,
+            quotas,
+            namespace,
+            known,
+            restoring,
+            scrubbing,
+        })
     }
 
     /// Where links of the shares lead clients.
@@ -257,6 +281,7 @@ impl Volumes {
             }
             None => Live::Host(self.open_host(share, &folder).with_context(refused)?),
         };
+        gateway::share(self.cluster.as_ref(), &live).with_context(refused)?;
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
         let Folder {
             denials, style, private_names, read_only_by_mode, safe_save, local_recall, shared, ..
@@ -280,7 +305,7 @@ impl Volumes {
         };
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
-        warn_of_misplaced(share, &volume);
+        misplaced::warn(share, &volume);
         volumes.insert(share.name.clone(), Known { folder, volume: volume.clone(), forest, live, snapshots });
         Ok(volume)
     }
@@ -301,7 +326,7 @@ impl Volumes {
     }
 
     /// The server stops: no quota is counted any more, and what clients have written in the memory of client libraries goes to
-    /// the disks of their clusters. What is on the host stays in the memory of the kernel.
+    /// the disks of their clusters. What is on the host stays in the memory of the kernel. The server leaves its cluster.
     pub(crate) async fn stop(&self) {
         self.quotas.stop();
         let of_store = |known: &&Known| matches!(known.live, Live::Ceph(_));
@@ -311,6 +336,9 @@ impl Volumes {
             if let Err(error) = volume.sync_all().await {
                 tracing::warn!(%error, "what clients have written is not on the disks of the cluster");
             }
+        }
+        if let Some(cluster) = &self.cluster {
+            cluster.leave().await;
         }
     }
 
@@ -373,38 +401,6 @@ struct GoingOn<'a>(&'a AtomicBool);
 impl Drop for GoingOn<'_> {
     fn drop(&mut self) {
         self.0.store(false, Ordering::Release);
-    }
-}
-
-/// Logs objects in the place of the server's own folders in a share that cannot be used. Clients do
-/// not see these, so only a local user can correct the problem.
-fn warn_of_misplaced(share: &ShareSettings, volume: &Volume) {
-    let misplaced = match volume.misplaced() {
-        Ok(misplaced) => misplaced,
-        Err(error) => {
-            tracing::warn!(share = share.name, %error, "the server's own folders in the share cannot be looked at");
-            return;
-        }
-    };
-    for found in misplaced {
-        let path = share.path.join(OsStr::from_bytes(found.name));
-        let remedy = match found.why {
-            Untrusted::NotAFolder => "move it away",
-            Untrusted::OwnedBy(_) => {
-                "give it and what is in it to the user whom the server runs as, or move it away"
-            }
-            Untrusted::WritableByOthers(_) => {
-                "look at what is in it, then take the right to write from group and others"
-            }
-        };
-        tracing::warn!(
-            "{} has a name of the server's own, but {}: it is not used. The share {} is served without {}. \
-             To put it right, {remedy}.",
-            path.display(),
-            found.why,
-            share.name,
-            found.missing,
-        );
     }
 }
 

@@ -14,6 +14,7 @@
 mod affinity;
 mod buffers;
 mod connection;
+mod fence;
 mod hang;
 mod in_flight;
 mod listen;
@@ -31,6 +32,7 @@ mod to_client;
 pub use affinity::begin_thread;
 pub use buffers::BufferPools;
 pub use connection::serve;
+pub use fence::{is_fenced, set_fence};
 pub use hang::{Hang, Monitor, StuckRequests, stuck_requests};
 pub use in_flight::InFlight;
 pub use listen::{Counters, Peer, Server, bind_tcp, bind_udp};

@@ -299,6 +299,9 @@ impl Outbox {
 
     /// Sends until the queue is empty, the socket is full, or others should have a turn.
     fn send(&self, queue: &mut Queue) -> io::Result<()> {
+        if crate::is_fenced() {
+            return Err(io::ErrorKind::ConnectionAborted.into());
+        }
         let sent = self.send_pieces(queue);
         self.memory.store(queue.memory, Ordering::Release);
         sent

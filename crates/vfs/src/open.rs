@@ -253,14 +253,28 @@ impl Open {
     /// in the way.
     pub async fn lock(&self, range: Range, kind: LockKind) -> std::result::Result<(), Refused> {
         self.recall(Cause::Lock).await;
-        self.state().lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
+        let lock = || self.state().lock(self.node.id(), &self.guard.stream(), self.locked(range, kind));
+        self.once_here(lock).await
     }
 
     /// As [`Open::lock`], but waits for the range. Dropping this, or the waiter it returns, calls
     /// it off.
     pub async fn wait_lock(&self, range: Range, kind: LockKind) -> std::result::Result<Locked, Refused> {
         self.recall(Cause::Lock).await;
-        self.state().wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind))
+        let lock = || self.state().wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind));
+        self.once_here(lock).await
+    }
+
+    /// Takes a lock. If the state of the file is at another server, waits for it and tries again.
+    async fn once_here<T>(
+        &self,
+        mut lock: impl FnMut() -> std::result::Result<T, Refused>,
+    ) -> std::result::Result<T, Refused> {
+        let lock = || match lock() {
+            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            other => Ok(other),
+        };
+        self.volume.settled(lock).await.unwrap_or_else(|error| Err(error.into()))
     }
 
     /// Gives back a range, named exactly as it was locked. Answers whether it was.

@@ -8,6 +8,7 @@ use vfs::names::Characters;
 use super::accounts;
 use super::api;
 use super::client_rule::{Access, ClientRule, Squash};
+use super::cluster;
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
 use super::effective::{self, Property, Written};
@@ -130,6 +131,7 @@ fn build(
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
+    cluster::check(&server, settings.cluster.as_ref(), &shares, findings);
     check_reachable(&server, &settings.ports, &shares, findings);
     let set = server.is_set("state").then(|| server.place_of("state"));
     share::check_state(&settings.state, set, &shares, findings);
@@ -197,6 +199,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         smb_directory_leases: server.bool("smb-directory-leases"),
         nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
         nfs_4: nfs_minors(&server.texts("nfs-versions")),
+        cluster: cluster::read(server, &arguments.folder, file),
         nfs_tls: nfs_tls::read(server, &arguments.folder, file),
         nfs4_domain: server.text("nfs4-domain").filter(|domain| !domain.trim().is_empty()),
         samba_acls: server.bool("samba-acls"),

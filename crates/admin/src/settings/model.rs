@@ -11,6 +11,7 @@ use vfs::names::Characters;
 
 use super::api::ApiSettings;
 use super::client_rule::ClientRule;
+use super::cluster::ClusterSettings;
 use super::diagnostic::Diagnostic;
 use super::folder::Absence;
 use super::kind::Port;
@@ -53,6 +54,8 @@ pub struct ServerSettings {
     pub api: ApiSettings,
     /// The audit log, the log of slow operations, and alerts.
     pub told: ToldSettings,
+    /// Several servers of one tree; `None`: this server is alone.
+    pub cluster: Option<ClusterSettings>,
     /// TLS for clients of NFS.
     pub nfs_tls: NfsTls,
     /// SMB clients must sign.

@@ -1,5 +1,6 @@
 //! The table of all settings. Its parts are in files of their own, one for what belongs together.
 
+mod cluster;
 mod link;
 mod server;
 mod share;
@@ -8,7 +9,7 @@ mod user;
 use super::setting::Setting;
 
 /// The parts, in the order of the documentation.
-const PARTS: [&[Setting]; 4] = [server::SERVER, share::SHARE, user::USER, link::LINK];
+const PARTS: [&[Setting]; 5] = [server::SERVER, cluster::CLUSTER, share::SHARE, user::USER, link::LINK];
 
 /// Every setting, in the order of the documentation.
 pub static SETTINGS: &[Setting] = &JOINED;

@@ -4,6 +4,7 @@ mod adopt;
 mod advise;
 mod bench;
 mod caches;
+mod cluster;
 mod dataset;
 mod doctor;
 mod explain;
@@ -34,6 +35,7 @@ pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
 pub(crate) use bench::{Bench, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
+pub(crate) use cluster::{ClusterCommand, ClusterStatus};
 pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };
@@ -162,6 +164,9 @@ Exit codes:
     /// List, test and explain links to other servers
     #[command(subcommand)]
     Namespace(Namespace),
+    /// Show the servers of a cluster
+    #[command(subcommand)]
+    Cluster(ClusterCommand),
     /// Show what a running server is doing
     #[command(after_help = "Examples:
   fourfold status                            the server of this folder, or, for root, of this machine

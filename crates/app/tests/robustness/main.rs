@@ -13,6 +13,7 @@ mod connections;
 mod datagrams;
 mod disconnect;
 mod disks;
+mod gateways;
 mod home;
 mod iscsi;
 mod killed;

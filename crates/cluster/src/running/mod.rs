@@ -129,7 +129,7 @@ impl Cluster {
             Arc::new(Shared { node, port, ways, told, site, runtime, fence, members, config, tls, me });
         let (stop, stopping) = watch::channel(false);
         let (numbering, numberings) = mpsc::channel(1);
-        watch_fence(shared.fence.clone(), lost)?;
+        watch_fence(shared.fence.clone(), stopping.clone(), lost)?;
         tokio::spawn(tell(shared.site.clone(), to_tell));
         tokio::spawn(shared.clone().drive());
         tokio::spawn(accepting::accept(shared.clone(), listener));
@@ -315,13 +315,20 @@ impl Shared {
     }
 }
 
-/// Calls `lost` once the server may not answer any more. A thread of its own, as the others may all be busy.
-fn watch_fence(fence: Arc<Fence>, lost: impl FnOnce() + Send + 'static) -> io::Result<()> {
+/// Calls `lost` once the server may not answer any more, unless it is leaving. A thread of its own, as the others may
+/// all be busy.
+fn watch_fence(
+    fence: Arc<Fence>,
+    stopping: watch::Receiver<bool>,
+    lost: impl FnOnce() + Send + 'static,
+) -> io::Result<()> {
     let watch = move || {
         while !fence.is_over() {
             std::thread::sleep(WATCH_EVERY);
         }
-        lost();
+        if !*stopping.borrow() {
+            lost();
+        }
     };
     std::thread::Builder::new().name("fence".into()).spawn(watch).map(drop)
 }

@@ -79,7 +79,7 @@ fn serve(
 
 /// Sends a reply, if there is one. A client that does not receive it repeats the call.
 async fn send(socket: &UdpSocket, to: SocketAddr, xid: u32, reply: Option<Reply>) {
-    let Some(reply) = reply else { return };
+    let Some(reply) = reply.filter(|_| !conn::is_fenced()) else { return };
     let bytes = match reply.into_bytes() {
         Ok(bytes) if bytes.len() <= MAX_DATAGRAM => bytes,
         Ok(bytes) => {

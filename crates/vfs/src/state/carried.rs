@@ -259,15 +259,14 @@ impl FileState {
         *self == Self::default()
     }
 
-    /// Adds the parts that the clients of other servers have: the state of a file whose server is
-    /// lost is made of the parts that the others have kept. Operations that waited for a lease are
-    /// repeated.
+    /// Adds another part: the rest of a state that comes in several messages, or what the clients of
+    /// another server have ([`super::State::part`]) in a state whose server is lost.
     pub fn merge(&mut self, other: Self) {
         let Self { opens, ranges, queue, leases, removals, openers } = other;
         self.opens.extend(opens);
         self.ranges.extend(ranges);
         self.queue.extend(queue);
-        self.leases.extend(leases.into_iter().map(|lease| CarriedLease { causers: Vec::new(), ..lease }));
+        self.leases.extend(leases);
         self.removals.extend(removals);
         self.openers.extend(openers);
     }

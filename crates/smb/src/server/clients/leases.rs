@@ -90,7 +90,7 @@ pub(in crate::server) fn check_key(
 }
 
 /// Grants the caching that a new open asks for, as far as other opens allow it.
-pub(in crate::server) fn grant(
+pub(in crate::server) async fn grant(
     context: &Context,
     wanted: &Wanted<'_>,
     open: &Arc<Open>,
@@ -104,8 +104,8 @@ pub(in crate::server) fn grant(
     let Some(key) = request.party.key else { return Ok(Cached::NONE) };
     let make = || Cache::new(key, Of::open(file), kind, wanted.lease, Arc::downgrade(&client));
     let cache = client.cache_or(key, make);
-    let ask = || file.open.lease(&request);
-    let lease = match cache.grant(open, ask) {
+    let grant = || cache.grant(open, || file.open.lease(&request));
+    let lease = match file.open.volume().settled(grant).await {
         Err(vfs::Error::TooMany) => return Ok(Cached::NONE),
         other => other?,
     };

@@ -67,7 +67,10 @@ impl Servers {
                 let servers = [&self.first, &self.second];
                 let state = servers[1 - number].give_up(file);
                 self.say(service);
-                servers[number].take_over(file, state.unwrap_or_default());
+                // As it comes in a message.
+                let mut come = FileState::default();
+                come.merge(state.unwrap_or_default());
+                servers[number].take_over(file, come);
                 moved += 1;
             }
         }

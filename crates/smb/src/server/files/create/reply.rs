@@ -28,7 +28,7 @@ pub(super) async fn finish(
     numbered: Option<Numbered<'_>>,
 ) -> Outcome {
     let open = register(context, opened.open)?;
-    let cached = leases::grant(context, wanted, &open)?;
+    let cached = leases::grant(context, wanted, &open).await?;
     durable::grant(wish, &open);
     if let Some(numbered) = numbered {
         numbered.done(&open, opened.action);

@@ -1,0 +1,145 @@
+//! The settings of a server that is one of several of one tree.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use super::diagnostic::Findings;
+use super::section::Section;
+use super::share::Placed;
+
+/// The longest name of a cluster or of a server in it.
+const MAX_NAME: usize = 63;
+
+/// What a server needs to be one of several.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// The members of etcd, each `host:port`.
+    pub etcd: Vec<String>,
+    /// The name of the cluster.
+    pub name: String,
+    /// The name of this server.
+    pub server: String,
+    /// Where the other servers connect.
+    pub listen: SocketAddr,
+    /// The certificate of this server.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+    /// The certificates of the issuers of all servers of the cluster.
+    pub ca: PathBuf,
+}
+
+/// What belongs to `cluster`.
+const WITH_CLUSTER: [&str; 5] =
+    ["cluster-server", "cluster-listen", "cluster-certificate", "cluster-key", "cluster-ca"];
+
+/// The settings of a section, if they are complete; relative paths count from `folder`, or from the
+/// settings file's folder.
+pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Option<ClusterSettings> {
+    let path = |key: &str| server.path(key, folder, file);
+    Some(ClusterSettings {
+        etcd: etcd(&server.text("cluster")?).ok()?,
+        name: server.text("cluster-name")?,
+        server: server.text("cluster-server")?,
+        listen: server.text("cluster-listen")?.parse().ok()?,
+        certificate: path("cluster-certificate")?,
+        key: path("cluster-key")?,
+        ca: path("cluster-ca")?,
+    })
+}
+
+/// `etcd://host:port,host:port`.
+fn etcd(text: &str) -> Result<Vec<String>, String> {
+    let list = text.strip_prefix("etcd://").ok_or("it does not begin with `etcd://`")?;
+    let hosts: Vec<String> = list.split(',').map(|host| host.trim().to_owned()).collect();
+    for host in &hosts {
+        let (name, port) = host.rsplit_once(':').ok_or(format!("`{host}` has no port"))?;
+        if name.is_empty() || name.contains(['/', '@']) || port.parse::<u16>().is_err() {
+            return Err(format!("`{host}` is not HOST:PORT"));
+        }
+    }
+    Ok(hosts)
+}
+
+/// All of it is there and fits, and no share has what a cluster cannot serve.
+pub(super) fn check(
+    server: &Section,
+    settings: Option<&ClusterSettings>,
+    shares: &[Placed],
+    findings: &mut Findings,
+) {
+    if !server.is_set("cluster") {
+        for key in WITH_CLUSTER.into_iter().filter(|key| server.is_set(key)) {
+            let what = format!("`{key}` is set, and `cluster` is not");
+            findings.error(server.place_of(key), what, "write `cluster`, too, or remove the line");
+        }
+        return;
+    }
+    for key in WITH_CLUSTER.into_iter().filter(|key| !server.is_set(key)) {
+        let what = format!("`cluster` is set, and `{key}` is not");
+        findings.error(
+            server.place_of("cluster"),
+            what,
+            "docs/cluster.md has an example of all that it needs",
+        );
+    }
+    if let Err(why) = etcd(&server.text("cluster").unwrap_or_default()) {
+        let instead = "write the members of etcd as `etcd://HOST:PORT,HOST:PORT`";
+        findings.error(server.place_of("cluster"), format!("`cluster`: {why}"), instead);
+    }
+    if server.text("cluster-listen").is_some_and(|listen| listen.parse::<SocketAddr>().is_err()) {
+        let instead = "write an address of this server that the others reach, with a port: `10.0.0.1:7420`";
+        findings.error(server.place_of("cluster-listen"), "`cluster-listen` is not ADDRESS:PORT", instead);
+    }
+    for key in ["cluster-name", "cluster-server"] {
+        if server.text(key).is_some_and(|name| !is_name(&name)) {
+            let instead = format!("use up to {MAX_NAME} of a-z, 0-9, `-` and `.`");
+            findings.error(server.place_of(key), format!("`{key}` is not a name"), instead);
+        }
+    }
+    let Some(settings) = settings else { return };
+    if settings.listen.ip().is_unspecified() {
+        let instead = "write the one address that the other servers connect to";
+        findings.error(server.place_of("cluster-listen"), "`cluster-listen` is every address", instead);
+    }
+    let files = [("certificate", &settings.certificate), ("key", &settings.key), ("ca", &settings.ca)];
+    for (key, path) in files {
+        if let Err(error) = std::fs::File::open(path) {
+            let what = format!("`cluster-{key}`: {} cannot be read: {error}", path.display());
+            let instead = "write the path of a file that the server's user may read";
+            findings.error(server.place_of(&format!("cluster-{key}")), what, instead);
+        }
+    }
+    for (_, share) in shares {
+        if share.local_recall {
+            let what = format!(
+                "the share {} has `local-recall`, which takes other servers for local programs",
+                share.name
+            );
+            findings.error(server.place_of("cluster"), what, "turn `local-recall` off");
+        }
+        if !share.luns.is_empty() {
+            let what =
+                format!("the share {} has LUNs, whose reservations a cluster does not share", share.name);
+            findings.error(server.place_of("cluster"), what, "serve LUNs by a server that is alone");
+        }
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_of_etcd_are_hosts_with_ports() {
+        assert_eq!(etcd("etcd://a:2379,[::1]:2380").unwrap(), ["a:2379", "[::1]:2380"]);
+        for wrong in ["http://a:1", "etcd://", "etcd://a", "etcd://a:x", "etcd://a:1,", "etcd://a/b:1"] {
+            assert!(etcd(wrong).is_err(), "{wrong}");
+        }
+    }
+}

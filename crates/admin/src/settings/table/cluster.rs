@@ -1,0 +1,41 @@
+//! The settings of `[server]` about several servers of one tree.
+
+use super::super::kind::Kind;
+use super::super::setting::{Setting, Table, new};
+
+use Table::Server;
+
+/// In the order of the documentation.
+pub(super) const CLUSTER: &[Setting] = &[
+    new(Server, "cluster", Kind::Text, "\"etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379\"")
+        .without_default("the server is alone")
+        .restart()
+        .says(
+            "The members of etcd, by which several servers of one tree find each other.",
+            "Each server needs the other settings of `cluster-`, too, and the same shares. docs/cluster.md describes all of it.",
+        ),
+    new(Server, "cluster-name", Kind::Text, "\"fourfold\"").restart().says(
+        "The name of the cluster: several clusters can use one etcd.",
+        "Up to 63 of a-z, 0-9, `-` and `.`.",
+    ),
+    new(Server, "cluster-server", Kind::Text, "\"gate1\"").without_default("none").restart().says(
+        "The name of this server in its cluster. It must be a DNS name in `cluster-certificate`.",
+        "",
+    ),
+    new(Server, "cluster-listen", Kind::Text, "\"10.0.0.1:7420\"").without_default("none").restart().says(
+        "The address and port to which the other servers of the cluster connect.",
+        "The connections are encrypted, and both sides show certificates.",
+    ),
+    new(Server, "cluster-certificate", Kind::File, "\"/etc/fourfold/gate1.pem\"").without_default("none").restart().says(
+        "A file with the certificate of this server for the others, and those of its issuers, in PEM.",
+        "",
+    ),
+    new(Server, "cluster-key", Kind::File, "\"/etc/fourfold/gate1.key\"").without_default("none").restart().says(
+        "A file with the private key of `cluster-certificate`, in PEM.",
+        "",
+    ),
+    new(Server, "cluster-ca", Kind::File, "\"/etc/fourfold/cluster-ca.pem\"").without_default("none").restart().says(
+        "A file with the certificates, in PEM, whose issuers vouch for the servers of the cluster.",
+        "Use an issuer for this purpose only: a server with such a certificate and a member's name is let in.",
+    ),
+];

@@ -1,0 +1,113 @@
+//! This server as one of several of one tree.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::{ServerSettings, Settings};
+use anyhow::Context;
+use cluster::membership::{self, Member, Members};
+use cluster::{Cluster, Config, StartError};
+use serde::Serialize;
+
+use crate::cli::{ClusterCommand, ClusterStatus};
+use crate::snapshots::Live;
+use crate::{exit, here, out};
+
+/// The exit code of a server that lost its membership, so that a service manager starts it again.
+const FENCED: i32 = 75;
+/// How long the other servers may take to say what they have.
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Joins the cluster of the settings, if there is one. No client is served before.
+pub(crate) async fn join(settings: &ServerSettings) -> anyhow::Result<Option<Arc<Cluster>>> {
+    let Some(settings) = settings.cluster.clone() else { return Ok(None) };
+    let files = cluster::tls::Files { certificate: settings.certificate, key: settings.key, ca: settings.ca };
+    let config = Config {
+        etcd: settings.etcd,
+        cluster: settings.name,
+        name: settings.server,
+        listen: settings.listen,
+        files,
+    };
+    let cluster = match Cluster::start(config, end).await {
+        Ok(cluster) => Arc::new(cluster),
+        Err(StartError::Io(error)) => return Err(error).context("the cluster cannot be joined"),
+        Err(StartError::Join(error)) => return Err(error).context("the cluster cannot be joined"),
+    };
+    let fence = cluster.fence().clone();
+    conn::set_fence(move || fence.is_over());
+    if !cluster.ready(READY_WITHIN).await {
+        tracing::warn!(
+            "the other servers of the cluster have not said what they have: operations wait for that"
+        );
+    }
+    Ok(Some(cluster))
+}
+
+/// Ends the process at once: nothing may be answered, and nothing more be written.
+#[allow(clippy::exit, reason = "no destructor may run: it could still change files")]
+fn end() {
+    tracing::error!(
+        "this server could not renew its membership in the cluster in time: it ends, and the others take over"
+    );
+    std::process::exit(FENCED);
+}
+
+/// A folder is shared: the other servers must know its file system.
+pub(crate) fn share(cluster: Option<&Arc<Cluster>>, live: &Live) -> anyhow::Result<()> {
+    let Some(cluster) = cluster else { return Ok(()) };
+    let root = live.backend().root()?.object;
+    cluster.share(root.id().device, &root.key()).map_err(anyhow::Error::msg)
+}
+
+/// Executes a command.
+pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
+    let ClusterCommand::Status(asked) = command;
+    match Settings::load(&asked.place.arguments(here::privileged(), here::folder()?)) {
+        Ok(settings) => status(asked, &settings),
+        Err(diagnostics) => Ok(exit::refused(&diagnostics)),
+    }
+}
+
+/// A line of `fourfold cluster status`.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    number: u16,
+    address: String,
+    state: &'static str,
+}
+
+fn status(asked: &ClusterStatus, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let Some(cluster) = settings.server.cluster.clone() else {
+        anyhow::bail!("the settings have no `cluster`: this server is alone");
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let (members, alive) = runtime.block_on(membership::members(cluster.etcd, &cluster.name))?;
+    let rows = rows(&members, &alive);
+    if asked.json {
+        out::json(&rows)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let heading = ["SERVER", "NUMBER", "ADDRESS", "STATE"].map(str::to_owned);
+    let row = |row: Row| [row.name, row.number.to_string(), row.address, row.state.to_owned()];
+    out::print(out::table(std::iter::once(heading).chain(rows.into_iter().map(row))))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The servers that are members, and those that will be or have been.
+fn rows(members: &Members, alive: &[Member]) -> Vec<Row> {
+    let of = |member: &Member, state| Row {
+        name: member.name.clone(),
+        number: member.number,
+        address: member.address.clone(),
+        state,
+    };
+    let known = members.members.iter().map(|member| match alive.contains(member) {
+        true => of(member, "member"),
+        false => of(member, "lost"),
+    });
+    let joining = alive.iter().filter(|member| !members.members.contains(member));
+    known.chain(joining.map(|member| of(member, "joining"))).collect()
+}
