@@ -11,7 +11,7 @@ use admin::{AfpLogin, Protocol, Settings, ShareSettings};
 use afp::catalogue::Catalogue;
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
 use anyhow::Context;
-use auth::{AccountFile, Accounts, Identity, LoginGuard, UnixAccounts};
+use auth::{AccountFile, Accounts, Identity, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 
@@ -130,7 +130,7 @@ impl Told {
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),
             guest: guests.then(Identity::anonymous),
-            unix: Arc::new(UnixAccounts::NameService),
+            unix: Arc::new(current.accounts.site()),
             logins: logins(&server.afp_logins),
             login_guard: self.login_guard.clone(),
             greeting: server.afp_greeting.clone(),

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use auth::{LoginGuard, UnixAccounts};
+use auth::LoginGuard;
 use conn::{Budget, Limits, Loops, Server, Watchdog};
 use nfs::server::{
     Company, Export, ExportOptions, HandleSecret, InIndex, Places, Portmap, Service, Sockets, Tickets,
@@ -77,7 +77,7 @@ impl NfsView {
             portmap: OnceLock::new(),
         });
         view.service.set_exports(view.exports(&current.settings)?);
-        view.set_versions(&current.settings.server);
+        view.set_versions(current);
         tickets::tell(current, "NFS", "nfs");
         view.set_tickets(current);
         view.set_tls(&current.settings.server).iter().for_each(|line| tracing::warn!("{line}"));
@@ -109,10 +109,11 @@ impl NfsView {
         self.service.set_tickets(tickets::kerberos(current).map(|kerberos| Tickets { kerberos, accounts }));
     }
 
-    fn set_versions(&self, server: &ServerSettings) {
+    fn set_versions(&self, current: &Current) {
+        let server = &current.settings.server;
         self.service.set_minor_versions(&server.nfs_4);
         self.service.set_versions(versions(server));
-        self.service.set_naming(server.nfs4_domain.as_deref(), &UnixAccounts::NameService);
+        self.service.set_naming(server.nfs4_domain.as_deref(), &current.accounts.site());
     }
 
     /// Answers on these listeners until the server stops. Returns the services that clients find
@@ -241,7 +242,7 @@ impl View for NfsView {
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
         match self.exports(&current.settings) {
             Ok(exports) => {
-                self.set_versions(&current.settings.server);
+                self.set_versions(current);
                 self.service.set_exports(exports);
                 self.set_tickets(current);
                 self.set_tls(&current.settings.server)

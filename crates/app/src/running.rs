@@ -395,7 +395,13 @@ impl Running {
         lines.extend(waiting.iter().map(|path| format!("{path} counts from the next start")));
         // Clients must not be told of an address or a port at which nothing listens.
         let settings = stores::divided(old.settings.reloaded(settings));
-        let kerberos = tickets::acceptor(&settings).unwrap_or_else(|error| {
+        let before = old.accounts.domain();
+        let domain = tickets::domain(&settings, before).unwrap_or_else(|error| {
+            lines.push(format!("the domain stays as it was: {error:#}"));
+            before.cloned()
+        });
+        let accounts = accounts.with_domain(domain);
+        let kerberos = tickets::acceptor(&settings, accounts.domain()).unwrap_or_else(|error| {
             lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));
             old.kerberos.clone()
         });

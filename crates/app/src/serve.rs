@@ -27,7 +27,7 @@ use crate::keeper::{self, Keeper};
 use crate::links::Links;
 use crate::memory::Machine;
 use crate::nfs_view::{Found, NfsView};
-use crate::running::{Current, Running, View};
+use crate::running::{Running, View};
 use crate::slow::Slow;
 use crate::smb_view::SmbView;
 use crate::tickets;
@@ -95,10 +95,10 @@ async fn serve_until_stopped(
     let bound = Bounds::open(&settings.server)?;
     let api = api::open(&settings.server)?;
     let listeners = bound.listeners().into_iter().chain(api::listeners(api.as_ref())).collect();
-    let accounts = accounts::read(state.path(), &settings)?;
+    let accounts = tickets::with_domain(accounts::read(state.path(), &settings)?, &settings)?;
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
-    let current = Arc::new(Current { kerberos: tickets::acceptor(&settings)?, settings, accounts });
+    let current = tickets::current(settings, accounts)?;
 
     let volumes = Volumes::of_server(index, state.path(), &current.settings).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());

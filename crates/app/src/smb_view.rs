@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{Protocol, Settings, ShareSettings};
-use auth::{Identity, LoginGuard, UnixAccounts};
+use auth::{Identity, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
 use smb::server::{
     Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
@@ -86,7 +86,7 @@ fn config(
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
         accounts: Arc::new(current.accounts.clone()),
         kerberos: tickets::kerberos(current),
-        unix: Arc::new(UnixAccounts::NameService),
+        unix: Arc::new(current.accounts.site()),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),
         require_signing: settings.server.smb_signing_required,

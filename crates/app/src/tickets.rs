@@ -4,14 +4,41 @@ use std::sync::Arc;
 
 use admin::Settings;
 use auth::kerberos::Kerberos;
+use auth::{Directory, Domain};
 use kerberos::Acceptor;
 
 use crate::running::Current;
 
+/// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
+pub(crate) fn domain(
+    settings: &Settings,
+    before: Option<&Arc<Domain>>,
+) -> anyhow::Result<Option<Arc<Domain>>> {
+    let Some(options) = &settings.server.domain else { return Ok(None) };
+    match before.filter(|before| before.options() == options) {
+        Some(before) => Ok(Some(before.clone())),
+        None => Ok(Some(Arc::new(Domain::new(options.clone(), &settings.server.state)?))),
+    }
+}
+
+/// Accounts at the start, with those of the domain.
+pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::Result<Directory> {
+    Ok(accounts.with_domain(domain(settings, None)?))
+}
+
+/// The state at the start.
+pub(crate) fn current(settings: Settings, accounts: Directory) -> anyhow::Result<Arc<Current>> {
+    let kerberos = acceptor(&settings, accounts.domain())?;
+    Ok(Arc::new(Current { settings, accounts, kerberos }))
+}
+
 /// What takes tickets by the keytab of the settings. `None`: there is no keytab.
-pub(crate) fn acceptor(settings: &Settings) -> anyhow::Result<Option<Arc<Acceptor>>> {
+pub(crate) fn acceptor(
+    settings: &Settings,
+    domain: Option<&Arc<Domain>>,
+) -> anyhow::Result<Option<Arc<Acceptor>>> {
     let server = &settings.server;
-    let acceptor = |keytab| Acceptor::new(keytab, &server.kerberos_realms, &server.state);
+    let acceptor = |keytab| Acceptor::new(keytab, &server.kerberos_realms, &server.state, domain.cloned());
     Ok(server.kerberos_keytab.as_deref().map(acceptor).transpose()?.map(Arc::new))
 }
 

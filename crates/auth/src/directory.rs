@@ -1,7 +1,9 @@
 //! The accounts of a running server, each with its Unix user.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
+use crate::domain::Domain;
 use crate::file::{AccountFile, Error, Record};
 use crate::identity::{Basis, Host, Identity, Ids};
 use crate::secret::{LEGACY, Secret, nt_hash};
@@ -146,6 +148,7 @@ pub struct Directory {
     /// The accounts that may administer the server.
     admins: HashSet<String>,
     host: Host,
+    domain: Option<Arc<Domain>>,
 }
 
 /// What is set for an account.
@@ -164,7 +167,7 @@ impl Directory {
     #[must_use]
     pub fn new(file: &AccountFile, host: Host) -> Self {
         let (origins, admins) = (HashMap::new(), HashSet::new());
-        let mut directory = Self { accounts: Vec::new(), origins, admins, host };
+        let mut directory = Self { accounts: Vec::new(), origins, admins, host, domain: None };
         for record in &file.accounts {
             directory.put(record);
         }
@@ -205,6 +208,36 @@ impl Directory {
     #[must_use]
     pub fn is_admin(&self, name: &str) -> bool {
         self.admins.contains(name)
+    }
+
+    /// Lets users of a domain log in, too. An account of the same name counts first.
+    #[must_use]
+    pub fn with_domain(self, domain: Option<Arc<Domain>>) -> Self {
+        Self { domain, ..self }
+    }
+
+    /// The domain whose users may log in.
+    #[must_use]
+    pub fn domain(&self) -> Option<&Arc<Domain>> {
+        self.domain.as_ref()
+    }
+
+    /// The users and groups that files may belong to: those of the machine and of the domain.
+    #[must_use]
+    pub fn site(&self) -> UnixAccounts {
+        match &self.domain {
+            Some(domain) => UnixAccounts::Domain(domain.clone()),
+            None => self.host.unix.clone(),
+        }
+    }
+
+    fn of_domain(&self, name: &str) -> Option<Account> {
+        let account = self.domain.as_ref()?.account(name)?;
+        Some(match self.host.own.is_root() {
+            true => account,
+            // A server that is not root can act as its own user only.
+            false => Account { identity: self.host.own.clone(), ..account },
+        })
     }
 
     /// All accounts, for status and the console.
@@ -256,14 +289,16 @@ impl Directory {
 
 impl Accounts for Directory {
     fn find(&self, name: &str) -> Option<Account> {
-        self.accounts.iter().find(|account| account.name == name).cloned()
+        let own = self.accounts.iter().find(|account| account.name == name).cloned();
+        own.or_else(|| self.of_domain(name))
     }
 
     fn find_in_any_case(&self, name: &str) -> Option<Account> {
         let lower = name.to_lowercase();
         let mut alike = self.accounts.iter().filter(|account| account.name.to_lowercase() == lower);
         let only = || alike.next().filter(|_| alike.next().is_none()).cloned();
-        self.find(name).or_else(only)
+        let exactly = self.accounts.iter().find(|account| account.name == name).cloned();
+        exactly.or_else(only).or_else(|| self.of_domain(name))
     }
 
     fn all_have_verifiers(&self) -> bool {

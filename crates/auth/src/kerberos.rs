@@ -17,7 +17,8 @@ pub trait Kerberos: Send + Sync {
 pub struct Ticket {
     /// The principal, with its realm: `ada@EXAMPLE.COM`.
     pub principal: String,
-    /// The name of the account that it means; `None` if it is a service, or of another realm.
+    /// The name of the account that it means; `None` if it is a service, or of another realm. A user of a domain is known to
+    /// [`crate::Domain`] by then.
     pub account: Option<String>,
     /// It is a host of the realms whose users have accounts: `nfs/HOST`, `host/HOST`, `root/HOST`, or `HOST$`.
     pub is_machine: bool,

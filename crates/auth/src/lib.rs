@@ -5,6 +5,7 @@
 //! through the trait [`Accounts`], which PAM and Active Directory will implement, too.
 
 mod directory;
+mod domain;
 pub mod durable;
 mod file;
 pub mod hex;
@@ -22,6 +23,9 @@ pub mod srp;
 mod unix;
 
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
+pub use domain::{
+    Domain, DomainOptions, DomainUser, Failure as DomainFailure, IdRange, IdRule, NameKind, Named,
+};
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};

@@ -2,14 +2,19 @@
 //! of `/etc/passwd`, and those of LDAP, sssd and others.
 
 use std::ffi::CString;
+use std::sync::Arc;
 
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
+
+use crate::domain::{Domain, NameKind, Named};
 
 /// The source of users and groups. A look-up may take as long as the name service does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnixAccounts {
     /// The name service of this machine.
     NameService,
+    /// That of this machine, and the users and groups of a domain, which have ids of their own.
+    Domain(Arc<Domain>),
     /// Given users and groups, for tests.
     Listed {
         /// The users.
@@ -57,6 +62,9 @@ impl UnixAccounts {
     pub fn user(&self, name: &str) -> Option<UnixUser> {
         match self {
             Self::NameService => answered(User::from_name(name), &name).map(UnixUser::from),
+            Self::Domain(domain) => {
+                Self::NameService.user(name).or_else(|| user_in(domain, domain.named(name)?))
+            }
             Self::Listed { users, .. } => users.iter().find(|user| user.name == name).cloned(),
         }
     }
@@ -66,6 +74,10 @@ impl UnixAccounts {
     pub fn user_numbered(&self, uid: u32) -> Option<UnixUser> {
         match self {
             Self::NameService => answered(User::from_uid(Uid::from_raw(uid)), &uid).map(UnixUser::from),
+            Self::Domain(domain) => match domain.sid(uid) {
+                Some(sid) => user_in(domain, domain.name(&sid)?),
+                None => Self::NameService.user_numbered(uid),
+            },
             Self::Listed { users, .. } => users.iter().find(|user| user.uid == uid).cloned(),
         }
     }
@@ -75,6 +87,9 @@ impl UnixAccounts {
     pub fn group(&self, name: &str) -> Option<UnixGroup> {
         match self {
             Self::NameService => answered(Group::from_name(name), &name).map(UnixGroup::from),
+            Self::Domain(domain) => {
+                Self::NameService.group(name).or_else(|| group_in(domain, domain.named(name)?))
+            }
             Self::Listed { groups, .. } => groups.iter().find(|group| group.name == name).cloned(),
         }
     }
@@ -84,6 +99,10 @@ impl UnixAccounts {
     pub fn group_numbered(&self, gid: u32) -> Option<UnixGroup> {
         match self {
             Self::NameService => answered(Group::from_gid(Gid::from_raw(gid)), &gid).map(UnixGroup::from),
+            Self::Domain(domain) => match domain.sid(gid) {
+                Some(sid) => group_in(domain, domain.name(&sid)?),
+                None => Self::NameService.group_numbered(gid),
+            },
             Self::Listed { groups, .. } => groups.iter().find(|group| group.gid == gid).cloned(),
         }
     }
@@ -92,7 +111,7 @@ impl UnixAccounts {
     #[must_use]
     pub fn groups_of(&self, user: &UnixUser) -> Vec<u32> {
         let mut all = match self {
-            Self::NameService => {
+            Self::NameService | Self::Domain(_) => {
                 let Ok(name) = CString::new(user.name.as_str()) else { return Vec::new() };
                 let groups = getgrouplist(&name, Gid::from_raw(user.gid)).map(Some);
                 answered(groups, &user.name).unwrap_or_default().into_iter().map(Gid::as_raw).collect()
@@ -105,6 +124,17 @@ impl UnixAccounts {
         all.retain(|gid| *gid != user.gid);
         all
     }
+}
+
+fn user_in(domain: &Domain, named: Named) -> Option<UnixUser> {
+    let account = (named.kind == NameKind::User).then(|| domain.account_of(&named.sid))??;
+    Some(UnixUser { name: account.name, uid: account.identity.uid, gid: account.identity.gid })
+}
+
+/// Members are not listed: users come with their groups.
+fn group_in(domain: &Domain, named: Named) -> Option<UnixGroup> {
+    let gid = domain.id(&named.sid).filter(|_| named.kind == NameKind::Group)?;
+    Some(UnixGroup { name: named.name, gid, members: Vec::new() })
 }
 
 /// The answer of the name service; an error is logged.

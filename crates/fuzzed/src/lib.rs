@@ -24,6 +24,7 @@ pub mod iscsi_describe;
 pub mod iscsi_login;
 pub mod iscsi_pdu;
 pub mod iscsi_reservations;
+pub mod kerberos;
 pub mod mac;
 pub mod names;
 pub mod namespace;
@@ -62,6 +63,7 @@ pub const TARGETS: &[Target] = &[
     ("iscsi_login", iscsi_login::messages),
     ("iscsi_pdu", iscsi_pdu::messages),
     ("iscsi_reservations", iscsi_reservations::messages),
+    ("kerberos_logon_info", kerberos::logon_info),
     ("mac_apple_double", mac::apple_double),
     ("mac_archives", mac::archives),
     ("mac_model", mac::model),

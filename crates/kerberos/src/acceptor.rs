@@ -1,12 +1,15 @@
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
+use auth::Domain;
 use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
 use tokio::sync::oneshot;
 
 use crate::keytab;
-use crate::library::{Accepted, Context, Credentials, Library, c_string};
+use crate::library::{Accepted, Context, Credentials, Library, LogonInfo, c_string};
+use crate::wire::logon_info;
 
 /// The file of the state folder in which MIT Kerberos remembers the tickets that it has seen.
 const REPLAYS: &str = "kerberos-replays";
@@ -66,11 +69,16 @@ struct Job {
 
 impl Acceptor {
     /// An acceptor with the keys of a keytab. Users of `realms` have the accounts of their names; if there are none, those of
-    /// the realms in the keytab.
+    /// the realms in the keytab. Users of `domain` have accounts by what their tickets say.
     ///
     /// # Errors
     /// The library or the keytab cannot be used; the text says what to do.
-    pub fn new(keytab: &Path, realms: &[String], state: &Path) -> Result<Self, Error> {
+    pub fn new(
+        keytab: &Path,
+        realms: &[String],
+        state: &Path,
+        domain: Option<Arc<Domain>>,
+    ) -> Result<Self, Error> {
         let unreadable = |why: String| Error::Unreadable { path: keytab.into(), why };
         let file = std::fs::read(keytab).map_err(|error| unreadable(error.to_string()))?;
         let entries = keytab::entries(&file).map_err(|error| unreadable(error.to_string()))?;
@@ -97,9 +105,8 @@ impl Acceptor {
             false => realms.to_vec(),
         };
         let (jobs, received) = sync_channel(MOST_WAITING);
-        let known = realms.clone();
-        let path = keytab.to_owned();
-        let work = move || accept_all(&credentials, (&path, &known), &received);
+        let rules = Rules { keytab: keytab.to_owned(), realms: realms.clone(), domain };
+        let work = move || accept_all(&credentials, &rules, &received);
         std::thread::Builder::new().name("kerberos".into()).spawn(work).map_err(Error::Thread)?;
         Ok(Self { jobs, realms, principals })
     }
@@ -115,26 +122,61 @@ impl Acceptor {
     }
 }
 
+/// What decides which account a ticket means.
+struct Rules {
+    keytab: PathBuf,
+    realms: Vec<String>,
+    domain: Option<Arc<Domain>>,
+}
+
 /// Works until the acceptor is gone.
-fn accept_all(credentials: &Credentials, (keytab, realms): (&Path, &[String]), jobs: &Receiver<Job>) {
+fn accept_all(credentials: &Credentials, rules: &Rules, jobs: &Receiver<Job>) {
     for Job { token, done } in jobs {
         let accepted = credentials
             .accept(&token)
-            .map_err(|failed| with_keytab(refused(failed.code, failed.text), keytab));
-        _ = done.send(accepted.and_then(|accepted| ticket(accepted, realms))); // the client may be gone
+            .map_err(|failed| with_keytab(refused(failed.code, failed.text), &rules.keytab));
+        _ = done.send(accepted.and_then(|accepted| ticket(accepted, rules))); // the client may be gone
     }
 }
 
-fn ticket(accepted: Accepted, realms: &[String]) -> Result<Ticket, Refused> {
-    let Accepted { context, principal, reply, session_key, lifetime, is_unfinished } = accepted;
+fn ticket(accepted: Accepted, rules: &Rules) -> Result<Ticket, Refused> {
+    let Accepted { context, principal, reply, session_key, logon_info, lifetime, is_unfinished } = accepted;
+    let realms = &rules.realms;
     if is_unfinished {
         return Err(Refused::Other("the client wants to send more than one message".into()));
     }
     let is_machine = is_machine(&principal, realms);
-    let account = account(&principal, realms).filter(|_| !is_machine).map(str::to_owned);
+    let of_domain = match &rules.domain {
+        _ if is_machine => None,
+        Some(domain) => account_in(domain, &principal, logon_info)?,
+        None => None,
+    };
+    let by_name = || account(&principal, realms).filter(|_| !is_machine).map(str::to_owned);
+    let account = of_domain.or_else(by_name);
     let expires = lifetime.map(|seconds| SystemTime::now() + Duration::from_secs(u64::from(seconds)));
     let context = Box::new(context);
     Ok(Ticket { principal, account, is_machine, session_key, reply, expires, context })
+}
+
+/// The account of a domain's user, which is known from then on. `None` if the ticket says nothing of its user.
+fn account_in(domain: &Domain, principal: &str, logon_info: LogonInfo) -> Result<Option<String>, Refused> {
+    let information = match logon_info {
+        LogonInfo::Absent => return Ok(None),
+        LogonInfo::Unverified => {
+            return Err(Refused::Other(format!(
+                "the signature of the PAC in the ticket of {principal} is wrong"
+            )));
+        }
+        LogonInfo::Verified(bytes) => bytes,
+    };
+    let user = logon_info::decode(&information).map_err(|malformed| {
+        Refused::Other(format!("the PAC in the ticket of {principal} is damaged: {malformed}"))
+    })?;
+    let realm = principal.rsplit_once('@').map_or("", |(_, realm)| realm);
+    let account = domain.enter(realm, user);
+    account
+        .map(Some)
+        .map_err(|why| Refused::Other(format!("{principal} cannot be a user of this server: {why}")))
 }
 
 impl Kerberos for Acceptor {
@@ -272,7 +314,7 @@ mod tests {
     fn a_keytab_that_is_missing_or_empty_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("keytab");
-        let error = |path: &Path| Acceptor::new(path, &[], folder.path()).err().unwrap().to_string();
+        let error = |path: &Path| Acceptor::new(path, &[], folder.path(), None).err().unwrap().to_string();
         assert!(error(&path).contains("cannot be read"));
         std::fs::write(&path, b"\x05\x02").unwrap();
         assert!(error(&path).contains("kadmin ktadd"));

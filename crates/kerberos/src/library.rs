@@ -3,11 +3,18 @@
 
 #![allow(unsafe_code, reason = "calls of a C library")]
 
+mod initiating;
+mod names;
+
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 use libloading::Library as File;
+
+use self::initiating::Initiating;
+pub(crate) use self::initiating::Secret;
+pub(crate) use self::names::LogonInfo;
 
 /// The library of MIT Kerberos; Heimdal's has another name and other extensions.
 const NAME: &str = "libgssapi_krb5.so.2";
@@ -101,6 +108,16 @@ type GetMic = unsafe extern "C" fn(*mut u32, Handle, u32, *const Buffer, *mut Bu
 type VerifyMic = unsafe extern "C" fn(*mut u32, Handle, *const Buffer, *const Buffer, *mut u32) -> u32;
 type Wrap = unsafe extern "C" fn(*mut u32, Handle, c_int, u32, *const Buffer, *mut c_int, *mut Buffer) -> u32;
 type Unwrap = unsafe extern "C" fn(*mut u32, Handle, *const Buffer, *mut Buffer, *mut c_int, *mut u32) -> u32;
+type GetNameAttribute = unsafe extern "C" fn(
+    *mut u32,
+    Handle,
+    *const Buffer,
+    *mut c_int,
+    *mut c_int,
+    *mut Buffer,
+    *mut Buffer,
+    *mut c_int,
+) -> u32;
 type ReleaseBuffer = unsafe extern "C" fn(*mut u32, *mut Buffer) -> u32;
 type ReleaseBufferSet = unsafe extern "C" fn(*mut u32, *mut *mut BufferSet) -> u32;
 type Release = unsafe extern "C" fn(*mut u32, *mut Handle) -> u32;
@@ -111,6 +128,7 @@ pub(crate) struct Library {
     acquire_cred_from: AcquireCredFrom,
     accept_sec_context: AcceptSecContext,
     display_name: DisplayName,
+    get_name_attribute: GetNameAttribute,
     display_status: DisplayStatus,
     inquire_by_oid: InquireByOid,
     get_mic: GetMic,
@@ -122,6 +140,7 @@ pub(crate) struct Library {
     release_name: Release,
     release_cred: Release,
     delete_context: DeleteContext,
+    initiating: Initiating,
     _file: File,
 }
 
@@ -152,6 +171,8 @@ pub(crate) struct Accepted {
     /// What the client waits for; may be empty.
     pub(crate) reply: Vec<u8>,
     pub(crate) session_key: Vec<u8>,
+    /// What the PAC says of the user.
+    pub(crate) logon_info: LogonInfo,
     /// In seconds; `None` if the ticket never ends.
     pub(crate) lifetime: Option<u32>,
     /// The client is to send another message, which no protocol here expects.
@@ -195,6 +216,7 @@ impl Library {
             acquire_cred_from: function!(file, "gss_acquire_cred_from"),
             accept_sec_context: function!(file, "gss_accept_sec_context"),
             display_name: function!(file, "gss_display_name"),
+            get_name_attribute: function!(file, "gss_get_name_attribute"),
             display_status: function!(file, "gss_display_status"),
             inquire_by_oid: function!(file, "gss_inquire_sec_context_by_oid"),
             get_mic: function!(file, "gss_get_mic"),
@@ -206,6 +228,7 @@ impl Library {
             release_name: function!(file, "gss_release_name"),
             release_cred: function!(file, "gss_release_cred"),
             delete_context: function!(file, "gss_delete_sec_context"),
+            initiating: Initiating::of(&file)?,
             _file: file,
         }))
     }
@@ -312,30 +335,21 @@ impl Credentials {
         };
         let context = Context { library: library.clone(), handle };
         let reply = library.taken(reply);
+        let logon_info = library.logon_info(name);
         let principal = library.name(name);
         library.check(major, minor)?;
         let is_unfinished = major & CONTINUE != 0;
         let session_key = if is_unfinished { Vec::new() } else { context.session_key()? };
         let lifetime = (lifetime != INDEFINITE).then_some(lifetime);
-        Ok(Accepted { context, principal: principal?, reply, session_key, lifetime, is_unfinished })
-    }
-}
-
-impl Library {
-    /// The text of a name, which the library gets back.
-    fn name(&self, mut name: Handle) -> Result<String, Failed> {
-        if name.is_null() {
-            return Ok(String::new());
-        }
-        let (mut minor, mut text) = (0, Buffer::none());
-        // SAFETY: the name is of the library; `taken` gives the text back.
-        let major = unsafe { (self.display_name)(&mut minor, name, &mut text, null_mut()) };
-        let bytes = self.taken(text);
-        let mut ignored = 0;
-        // SAFETY: the name is of the library, and is used no more.
-        unsafe { (self.release_name)(&mut ignored, &mut name) };
-        self.check(major, minor)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
+        Ok(Accepted {
+            context,
+            principal: principal?,
+            reply,
+            session_key,
+            logon_info,
+            lifetime,
+            is_unfinished,
+        })
     }
 }
 

@@ -264,6 +264,10 @@ ranks! {
     /// The settings of iSCSI.
     IscsiConfig Known,
     // Accounts.
+    /// The users of the domain that are known.
+    DomainKnown Known,
+    /// The ids that were given to domains.
+    DomainIds Known,
     /// The login record of a session, for the log.
     LoginRecords Known,
     /// Failed logins, by address and name.

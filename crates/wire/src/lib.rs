@@ -6,8 +6,10 @@
 
 mod layout;
 mod reader;
+mod sid;
 mod writer;
 
 pub use layout::Field;
 pub use reader::{Malformed, Reader};
+pub use sid::Sid;
 pub use writer::Writer;

@@ -64,6 +64,19 @@ pub const SMB_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// A domain controller of Samba, and clients with Kerberos.
+pub const DOMAIN: &[Package] = &[
+    Package { name: "samba", shows: "/usr/sbin/samba" },
+    Package { name: "samba-ad-provision", shows: "/usr/share/doc/samba-ad-provision/copyright" },
+    Package { name: "samba-dsdb-modules", shows: "/usr/share/doc/samba-dsdb-modules/copyright" },
+    Package { name: "winbind", shows: "/usr/sbin/winbindd" },
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
+    Package { name: "krb5-user", shows: "/usr/bin/kinit" },
+    Package { name: "python3-gssapi", shows: "/usr/share/doc/python3-gssapi/copyright" },
+    Package { name: "iproute2", shows: "/usr/sbin/ip" },
+    Package { name: "util-linux", shows: "/usr/bin/setpriv" },
+];
+
 /// In addition to Netatalk's test programs (`interop/afp/suite.rs`).
 pub const AFP_CLIENTS: &[Package] = &[
     Package { name: "gvfs-backends", shows: "/usr/share/doc/gvfs-backends/copyright" },

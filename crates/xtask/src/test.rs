@@ -22,6 +22,7 @@ pub fn run() -> Result<()> {
     missing.extend(debian::ensure(debian::LINUX_FILES, false)?);
     missing.extend(debian::ensure(debian::PACKAGING, false)?);
     missing.extend(debian::ensure(debian::BROWSER, false)?);
+    missing.extend(debian::ensure(debian::DOMAIN, false)?);
     missing
         .extend(debian::ensure(&[debian::SMB_PEER, debian::NFS_PEER, debian::ISCSI_PEER].concat(), false)?);
     let mut steps = Steps::default();
@@ -42,6 +43,7 @@ pub fn run() -> Result<()> {
     steps.run("interop ceph", || interop("ceph", &[]));
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop package", || interop("package", &[]));
+    steps.run("interop domain", || interop("domain", &[]));
     steps.run("interop console", || interop("console", &[]));
     steps.run("interop smb, the rest of it", || smb?.finish());
     let outcome = steps.finish();

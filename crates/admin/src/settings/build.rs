@@ -11,6 +11,7 @@ use super::client_rule::{Access, ClientRule, Squash};
 use super::cluster;
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
+use super::domain;
 use super::effective::{self, Property, Written};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
@@ -125,6 +126,7 @@ fn build(
     told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
     check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
+    domain::check(&server, settings.domain.as_ref(), findings);
     nfs_tls::check(&server, &settings.nfs_tls, &sections_of_shares, findings);
     nfs_sec::check(settings.kerberos_keytab.is_some(), &sections_of_shares, findings);
     check_default_user(arguments, &server, findings);
@@ -210,6 +212,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         ceph_conf: server.path("ceph-conf", &arguments.folder, file),
         kerberos_keytab: server.path("kerberos-keytab", &arguments.folder, file),
         kerberos_realms: server.texts("kerberos-realms"),
+        domain: domain::read(server),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
         iscsi_name: server.text("iscsi-name"),
         iscsi_account: server.text("iscsi-account"),

@@ -15,6 +15,7 @@ mod client_rule;
 mod cluster;
 mod defaults;
 mod diagnostic;
+mod domain;
 mod edit;
 mod effective;
 mod file;

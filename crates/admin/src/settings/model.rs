@@ -76,6 +76,8 @@ pub struct ServerSettings {
     pub kerberos_keytab: Option<PathBuf>,
     /// The realms whose users have accounts; empty: those of the keytab.
     pub kerberos_realms: Vec<String>,
+    /// The domain whose users may log in.
+    pub domain: Option<auth::DomainOptions>,
     /// The greeting that AFP clients show after a login.
     pub afp_greeting: Option<String>,
     /// The prefix of the names of iSCSI targets; `None`: a name with the server's own id.

@@ -46,7 +46,7 @@ pub(super) fn look(settings: &Settings) -> Vec<Finding> {
     let mut findings = keys(&entries, &services, &here::host_name());
     findings.extend(realms(&entries, &server.kerberos_realms));
     findings.extend(secrecy(keytab));
-    if let Err(error) = Acceptor::new(keytab, &server.kerberos_realms, &server.state) {
+    if let Err(error) = Acceptor::new(keytab, &server.kerberos_realms, &server.state, None) {
         findings.push(Finding::problem(
             ABOUT,
             error.to_string(),

@@ -190,7 +190,7 @@ impl Service {
 
     /// Names users and groups to clients of version 4 by these names. If they are the present ones, names that are known stay.
     pub fn set_naming(&self, domain: Option<&str>, accounts: &UnixAccounts) {
-        if !self.naming.read().is_of(domain) {
+        if !self.naming.read().is_of(domain, accounts) {
             *self.naming.write() = Arc::new(Naming::new(domain.map(Into::into), accounts.clone()));
         }
     }

@@ -45,8 +45,9 @@ impl Naming {
     }
 
     /// Whether this names the users and groups of the host in a domain.
-    pub(super) fn is_of(&self, domain: Option<&str>) -> bool {
-        self.domain == Self::new(domain.map(Into::into), UnixAccounts::NameService).domain
+    pub(super) fn is_of(&self, domain: Option<&str>, accounts: &UnixAccounts) -> bool {
+        let wanted = Self::new(domain.map(Into::into), accounts.clone());
+        (&self.domain, &self.accounts) == (&wanted.domain, &wanted.accounts)
     }
 
     /// The name that clients see.
@@ -123,7 +124,9 @@ mod tests {
         let numeric = naming(None);
         assert_eq!(numeric.name(Id::User(1000)), "1000");
         assert_eq!(naming(Some(" ")).name(Id::User(1000)), "1000");
-        assert!(named.is_of(Some("example.org")) && !named.is_of(None) && numeric.is_of(None));
+        let is_of = |naming: &Naming, domain| naming.is_of(domain, &naming.accounts);
+        assert!(is_of(&named, Some("example.org")) && !is_of(&named, None) && is_of(&numeric, None));
+        assert!(!numeric.is_of(None, &UnixAccounts::parse("root:x:0:0::/:", "")));
     }
 
     #[test]

@@ -17,4 +17,5 @@ pub(super) mod read;
 pub(super) mod security;
 pub(super) mod set_info;
 pub(super) mod short_names;
+pub(super) mod sids;
 pub(super) mod write;

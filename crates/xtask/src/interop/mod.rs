@@ -8,6 +8,7 @@ mod capture;
 mod ceph;
 mod coherence;
 mod console;
+mod domain;
 mod expected;
 mod guest;
 mod iscsi;
@@ -29,13 +30,25 @@ use crate::{debian, isolate, process, server};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
-const PROTOCOLS: &[&str] =
-    &["nfs", "smb", "afp", "iscsi", "linux", "layouts", "coherence", "ceph", "bench", "package", "console"];
+const PROTOCOLS: &[&str] = &[
+    "nfs",
+    "smb",
+    "afp",
+    "iscsi",
+    "linux",
+    "layouts",
+    "coherence",
+    "ceph",
+    "bench",
+    "package",
+    "console",
+    "domain",
+];
 
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba has served; coherence: clients of all protocols on one file;
-    /// ceph: shares in a Ceph cluster; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser
+    /// ceph: shares in a Ceph cluster; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -108,6 +121,7 @@ pub fn run(args: &Args) -> Result<()> {
         "bench" => run_bench(args),
         "package" => run_package(args),
         "console" => console::run(args),
+        "domain" => domain::run(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }

@@ -104,6 +104,28 @@ pub(super) const SERVER: &[Setting] = &[
         "The realms whose users have accounts here.",
         "Users of other realms that these realms trust cannot log in: their names may be those of other people.",
     ),
+    new(Server, "domain", Kind::Text, "\"lab.example.com\"").without_default("no domain").says(
+        "The Active Directory domain whose users may log in, by its DNS name.",
+        "A user that comes with a Kerberos ticket of it needs no account here: the ticket says who it is and which groups it is in, and \
+         the server checks that the domain controller has signed that. It acts with the ids that `domain-ids` gives its SIDs. \
+         An account here with the same name (`fourfold user add`) counts first. `kerberos-keytab` must have the server's keys. See docs/domain.md.",
+    ),
+    new(Server, "domain-ids", OneOf(&["rid", "auto"]), "\"rid\"").says(
+        "How users and groups of the domain get Unix ids.",
+        "`rid`: the start of `domain-range` and the number at the end of the SID (the RID), as `idmap_rid` of Samba does it: the same on all servers with the same range. \
+         `auto`: each domain, also a trusted one, gets slices of 100,000 ids of `domain-range` as its users come; the state folder keeps which. \
+         Do not change it when files have owners: ids would be those of others.",
+    ),
+    new(Server, "domain-range", Kind::Text, "\"1000000-1999999\"").says(
+        "The first and the last id for users and groups of the domain.",
+        "No user or group of this machine may have one of them.",
+    ),
+    new(Server, "domain-trusted", Texts, "[\"S-1-5-21-1004336348-1177238915-682003330=3000000-3999999\"]")
+        .without_default("users of other domains cannot log in")
+        .says(
+            "The SIDs of trusted domains, each with the range of ids of its users and groups, for `domain-ids = \"rid\"`.",
+            "Their users have the account `DOMAIN\\name`.",
+        ),
     new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must sign what they send.",
         "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \

@@ -7,6 +7,7 @@ use crate::server::clients::open::Open;
 use crate::server::context::{Context, Outcome};
 use crate::server::files::mac::aces;
 use crate::server::files::security;
+use crate::server::files::sids;
 use crate::wire::Status;
 use crate::wire::query_info::Request;
 use crate::wire::security::{AccessMask, SecurityInformation};
@@ -24,6 +25,7 @@ pub(super) fn answer(context: &Context, open: &Open, request: &Request<'_>) -> O
     let acl = file.open.volume().acl(&file.open.found()?)?;
     let mut w = Writer::new();
     let mut descriptor = security::descriptor(&acl, parts);
+    sids::show(&mut descriptor, &context.service().config().unix);
     if context.is_mac() {
         aces::add(&mut descriptor, &file.open.attributes()?);
     }

@@ -7,6 +7,7 @@ use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure};
 use crate::server::files::mac::aces::{self, Taken};
 use crate::server::files::security;
+use crate::server::files::sids;
 use crate::wire::Status;
 use crate::wire::security::{AccessMask, SecurityDescriptor, SecurityInformation};
 use crate::wire::set_info::Request;
@@ -30,6 +31,7 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     })?;
     let sent =
         if context.is_mac() { aces::take(&mut descriptor) } else { Taken { mode: None, is_list: true } };
+    sids::take(&mut descriptor, &context.service().config().unix);
     let mut change = security::change(&descriptor, parts)?;
     if !sent.is_list || (sent.mode.is_some() && is_as_told(file, &descriptor)?) {
         change.entries = None;

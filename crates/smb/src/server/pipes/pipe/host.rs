@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use auth::Named;
+
 pub use crate::wire::rpc::srvsvc::{Connection, OpenFile, Session};
 pub use crate::wire::security::Sid;
 
@@ -37,6 +39,16 @@ pub trait PipeHost: Send + Sync {
 
     /// The number of a group.
     fn gid(&self, name: &str) -> Option<u32>;
+
+    /// The name of a SID of a domain.
+    fn named(&self, _sid: &Sid) -> Option<Named> {
+        None
+    }
+
+    /// The SID of a name of a domain: `alice`, `LAB\alice`, `alice@lab.test`, or `LAB`.
+    fn sid(&self, _name: &str) -> Option<Named> {
+        None
+    }
 
     /// The time.
     fn now(&self) -> SystemTime;

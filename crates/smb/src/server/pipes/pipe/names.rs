@@ -3,6 +3,8 @@
 //! Users are S-1-22-1-uid and groups S-1-22-2-gid, domains `Unix User` and `Unix Group`, as Samba has them; the Mac's
 //! S-1-5-88-1-uid and S-1-5-88-2-gid are understood. The rest are the well-known ones of MS-DTYP 2.4.2.4.
 
+use auth::{NameKind, Named};
+
 use super::PipeHost;
 use crate::wire::rpc::lsarpc::NameUse::{Alias, WellKnownGroup};
 use crate::wire::rpc::lsarpc::{Domain, NameUse};
@@ -66,6 +68,9 @@ fn well_known_account((sid, domain, name, kind): &WellKnown) -> Account {
 /// The account of `sid`. A number without a name gets the number as its name, so that users can
 /// still see it.
 pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
+    if let Some(named) = host.named(sid) {
+        return Some(of_domain(named));
+    }
     match Unix::of(sid) {
         Some(Unix::User(uid) | Unix::NfsUser(uid)) => {
             let name = host.user(uid).unwrap_or_else(|| uid.to_string());
@@ -86,6 +91,7 @@ pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
 
 /// The account of `name`: a name, or a domain's name, a backslash and a name.
 pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
+    let whole = name;
     let (domain, name) = match name.split_once('\\') {
         Some((domain, name)) => (Some(domain), name),
         None => (None, name),
@@ -98,6 +104,16 @@ pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
         .or_else(|| if here || in_domain(UNIX_USER) { user(host, name) } else { None })
         .or_else(|| if here || in_domain(UNIX_GROUP) { group(host, name) } else { None })
         .or_else(|| if domain.is_none() { domain_named(host, name) } else { None })
+        .or_else(|| host.sid(whole).map(of_domain))
+}
+
+/// A user or group of a domain, or the domain.
+fn of_domain(Named { sid, name, domain, kind }: Named) -> Account {
+    match kind {
+        NameKind::User => account(NameUse::User, name, sid, &domain),
+        NameKind::Group => account(NameUse::Group, name, sid, &domain),
+        NameKind::Domain => domain_itself(Domain { name, sid }),
+    }
 }
 
 fn same(one: &str, other: &str) -> bool {

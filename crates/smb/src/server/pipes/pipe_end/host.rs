@@ -3,10 +3,13 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
+use auth::{Named, UnixAccounts};
+
 use crate::server::clients::open::What;
 use crate::server::clients::session;
 use crate::server::clients::tree_connect::grant;
 use crate::server::config::{self, Config};
+use crate::server::files::sids::shown;
 use crate::server::pipes::pipe::{
     Caller, Connection, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
@@ -189,6 +192,20 @@ impl PipeHost for Host {
 
     fn gid(&self, name: &str) -> Option<u32> {
         Some(self.service.config().unix.group(name)?.gid)
+    }
+
+    fn named(&self, sid: &Sid) -> Option<Named> {
+        match &*self.service.config().unix {
+            UnixAccounts::Domain(domain) => domain.name(&shown(domain, *sid)),
+            _ => None,
+        }
+    }
+
+    fn sid(&self, name: &str) -> Option<Named> {
+        match &*self.service.config().unix {
+            UnixAccounts::Domain(domain) => domain.named(name),
+            _ => None,
+        }
     }
 
     fn now(&self) -> SystemTime {

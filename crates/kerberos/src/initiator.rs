@@ -1,0 +1,63 @@
+use std::path::Path;
+
+use auth::kerberos::SecurityContext;
+
+use crate::library::{Context, Credentials, Library, Secret, c_string};
+
+/// A principal that gets tickets for services: this server as a client. Calls wait for the network.
+pub struct Initiator {
+    credentials: Credentials,
+}
+
+/// A login to a service. It protects messages once it is complete.
+pub struct Login {
+    context: Context,
+    service: String,
+}
+
+impl Initiator {
+    /// A principal such as `administrator@LAB.TEST`, by its password.
+    ///
+    /// # Errors
+    /// The library is absent, or the password is wrong; the text is the library's.
+    pub fn by_password(principal: &str, password: &str) -> Result<Self, String> {
+        Self::new(principal, &Secret::Password(password))
+    }
+
+    /// A principal by its key in a keytab.
+    ///
+    /// # Errors
+    /// The library is absent, or the key is not the principal's; the text is the library's.
+    pub fn by_keytab(principal: &str, keytab: &Path) -> Result<Self, String> {
+        let name =
+            c_string(format!("FILE:{}", keytab.display())).ok_or("a zero in the path of the keytab")?;
+        Self::new(principal, &Secret::Keytab(&name))
+    }
+
+    fn new(principal: &str, secret: &Secret<'_>) -> Result<Self, String> {
+        let credentials = Library::open()?.client(principal, secret).map_err(|failed| failed.text)?;
+        Ok(Self { credentials })
+    }
+
+    /// A login to a service, such as `ldap/dc1.lab.test@LAB.TEST`.
+    #[must_use]
+    pub fn login(&self, service: String) -> Login {
+        Login { context: self.credentials.begin(), service }
+    }
+
+    /// The next token for the service, after its last one, and whether the login is complete.
+    ///
+    /// # Errors
+    /// There is no ticket, or the service does not prove who it is; the text is the library's.
+    pub fn step(&self, login: &mut Login, received: &[u8]) -> Result<(Vec<u8>, bool), String> {
+        self.credentials.step(&mut login.context, &login.service, received).map_err(|failed| failed.text)
+    }
+}
+
+impl Login {
+    /// What protects the messages that follow.
+    #[must_use]
+    pub fn context(self) -> Box<dyn SecurityContext> {
+        Box::new(self.context)
+    }
+}

@@ -1,0 +1,3 @@
+//! What tickets contain, as bytes.
+
+pub mod logon_info;
