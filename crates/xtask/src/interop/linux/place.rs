@@ -17,6 +17,8 @@ pub const USER: &str = "ada";
 pub const PASSWORD: &str = "correct-horse-12";
 /// The folder of one run, below `target/`.
 pub const FOLDER: &str = "interop-linux";
+/// The devices that lead to the machine, and our addresses there.
+const DEVICES: [(&str, &str); 2] = [("tap0", "10.0.2.2/24"), ("tap1", "10.0.3.2/24")];
 const LIMIT: Duration = Duration::from_secs(60);
 const ADA: User = User { name: USER, password: PASSWORD };
 const SMBD: &str = "  interfaces = lo tap0 tap1\n  vfs objects = streams_xattr\n";
@@ -39,10 +41,10 @@ impl Place {
         let mut place = Self { folder: process::fresh_folder(FOLDER)?, is_peer, past: None, running: None };
         fs::create_dir_all(place.share())?;
         chown(place.share(), Some(server::UID), Some(server::UID))?;
-        for (device, address) in [("tap0", "10.0.2.2/24"), ("tap1", "10.0.3.2/24")] {
+        for (device, address) in DEVICES {
             ip(&["tuntap", "add", "dev", device, "mode", "tap"])?;
             ip(&["addr", "add", address, "dev", device])?;
-            ip(&["link", "set", device, "up"])?;
+            connect(device, true)?;
         }
         if is_peer {
             samba::unix_users(&place.folder, &[(ADA, server::UID)])?;
@@ -99,8 +101,8 @@ impl Place {
 
     /// Answers a request of the machine for what only this side can do or see.
     pub fn answer(&mut self, what: &str) -> Result<String> {
-        let (verb, path) = what.split_once(' ').unwrap_or((what, ""));
-        let path = self.share().join(path);
+        let (verb, argument) = what.split_once(' ').unwrap_or((what, ""));
+        let path = self.share().join(argument);
         match verb {
             "past" => Ok(if self.past.is_some() { "yes" } else { "no" }.into()),
             "names" => names(&path),
@@ -113,6 +115,10 @@ impl Place {
                 self.start()?;
                 Ok("done".into())
             }
+            "cut" => {
+                cut(Duration::from_secs(argument.parse()?))?;
+                Ok("done".into())
+            }
             "kill" => {
                 self.running.as_mut().context("no server")?.kill_at_end();
                 self.running = None;
@@ -123,6 +129,17 @@ impl Place {
             _ => bail!("the machine asks for {what:?}"),
         }
     }
+}
+
+/// Cuts every way to the machine for this time. No side is told: what it sends is lost.
+fn cut(time: Duration) -> Result<()> {
+    DEVICES.iter().try_for_each(|(device, _)| connect(device, false))?;
+    std::thread::sleep(time);
+    DEVICES.iter().try_for_each(|(device, _)| connect(device, true))
+}
+
+fn connect(device: &str, is_connected: bool) -> Result<()> {
+    ip(&["link", "set", device, if is_connected { "up" } else { "down" }])
 }
 
 fn ip(args: &[&str]) -> Result<()> {
