@@ -1,6 +1,6 @@
 /* What programs do with files, through libnfs's ordinary (POSIX-like) API.
  *
- *   files --export /share --nfs-port N --mount-port N [--host H] [--uid N] [--gid N]
+ *   files --export /share --nfs-port N --mount-port N [--host H] [--uid N] [--gid N] [--version 4]
  *
  * The expected values are those POSIX gives for the same calls on a local file system. */
 #include <errno.h>
@@ -11,15 +11,24 @@
 #include "rpc.h"
 
 static struct nfs_context *nfs;
+static int version = 3;
+
+/* A new file that is open for writing. Over NFSv4, libnfs 4 opens for reading in nfs_creat, and sends no mode: write_file sets it. */
+static int made(const char *path, struct nfsfh **fh)
+{
+    return version == 3 ? nfs_creat(nfs, path, 0644, fh) : nfs_open2(nfs, path, O_CREAT | O_RDWR, 0644, fh);
+}
 
 static void write_file(const char *path, const char *text)
 {
     struct nfsfh *fh;
-    if (nfs_creat(nfs, path, 0644, &fh) != 0)
+    if (made(path, &fh) != 0)
         die(path, nfs_get_error(nfs));
     if (nfs_write(nfs, fh, strlen(text), (void *)text) != (int)strlen(text))
         die(path, nfs_get_error(nfs));
     nfs_close(nfs, fh);
+    if (version != 3)
+        nfs_chmod(nfs, path, 0644);
 }
 
 static int content_is(const char *path, const char *text)
@@ -90,7 +99,8 @@ static void links(void)
     nfs_readlink(nfs, "/soft", target, sizeof target);
     check("readlink", !strcmp(target, "two"), target);
     check_is("a symlink is one", stat_of("/soft").nfs_mode & S_IFMT, S_IFLNK);
-    check("a symlink is followed by the client", content_is("/soft", "linked"), "it is not");
+    if (version == 3) /* over NFSv4, libnfs 4 uses the sequence number of an OPEN that has failed again */
+        check("a symlink is followed by the client", content_is("/soft", "linked"), "it is not");
     nfs_symlink(nfs, "../../../etc/passwd", "/out");
     check("a symlink out of the share gives no foreign file", !nfs_access(nfs, "/out", R_OK) == 0, "it does");
     nfs_unlink(nfs, "/out");
@@ -148,7 +158,7 @@ static void large(void)
     uint64_t at = 5ull << 30;
     char buf[8] = { 0 };
     struct nfsfh *fh;
-    if (nfs_creat(nfs, "/big", 0644, &fh) != 0)
+    if (made("/big", &fh) != 0)
         die("/big", nfs_get_error(nfs));
     check_is("write at 5 GiB", nfs_pwrite(nfs, fh, at, 4, "tail"), 4);
     check_is("fsync", nfs_fsync(nfs, fh), 0);
@@ -169,7 +179,8 @@ static void space(void)
     struct nfs_statvfs_64 v = { 0 };
     check_is("statvfs", nfs_statvfs64(nfs, "/", &v), 0);
     check("there is room", v.f_blocks > 0 && v.f_bavail <= v.f_blocks && v.f_bavail > 0, "there is none");
-    check("transfers of 1 MiB", nfs_get_readmax(nfs) == 1 << 20 && nfs_get_writemax(nfs) == 1 << 20, "are not offered");
+    if (version == 3) /* over NFSv4, libnfs 4 does not ask for the sizes, so its nfs-cp copies nothing */
+        check("transfers of 1 MiB", nfs_get_readmax(nfs) == 1 << 20 && nfs_get_writemax(nfs) == 1 << 20, "are not offered");
 }
 
 int main(int argc, char **argv)
@@ -177,11 +188,11 @@ int main(int argc, char **argv)
     struct target t = { .host = "127.0.0.1", .export = "/share", .uid = getuid(), .gid = getgid() };
     char url[512];
     for (int i = 1; i + 1 < argc; i++)
-        if (!target_option(&t, argv, &i))
-            die("unknown option", argv[i]);
+        if (!strcmp(argv[i], "--version")) version = atoi(argv[++i]);
+        else if (!target_option(&t, argv, &i)) die("unknown option", argv[i]);
     nfs = nfs_init_context();
-    snprintf(url, sizeof url, "nfs://%s%s/?nfsport=%d&mountport=%d&uid=%d&gid=%d&version=3", t.host, t.export,
-             t.nfs_port, t.mount_port, t.uid, t.gid);
+    snprintf(url, sizeof url, "nfs://%s%s/?nfsport=%d&mountport=%d&uid=%d&gid=%d&version=%d", t.host, t.export,
+             t.nfs_port, t.mount_port, t.uid, t.gid, version);
     struct nfs_url *parsed = nfs_parse_url_dir(nfs, url);
     if (!parsed || nfs_mount(nfs, parsed->server, parsed->path) != 0)
         die("mount", nfs_get_error(nfs));

@@ -47,6 +47,7 @@ pub fn run_on_peer(outcomes: &mut Outcomes) -> Result<()> {
 fn any_ports(outcomes: &mut Outcomes, place: &Place, server: &Server) {
     libnfs_utils(outcomes, place, server);
     program(outcomes, "files", "files", server, &[]);
+    libnfs_version_4(outcomes, place, server);
     many_clients(outcomes, place, server);
     let nlm_port = server.address.nfs_port.to_string();
     program(outcomes, "lock", "lock", server, &["--nlm-port", &nlm_port]);
@@ -165,6 +166,27 @@ fn libnfs_utils(outcomes: &mut Outcomes, place: &Place, server: &Server) {
         ensure!(fs::read(to)? == wanted, "the copy differs");
         Ok(())
     });
+}
+
+/// libnfs 4 has version 4.0. Its nfs-cp copies nothing over it: it never asks how much it may read or write at once.
+fn libnfs_version_4(outcomes: &mut Outcomes, place: &Place, server: &Server) {
+    let url = |path: &str| url(server, path).replace("version=3", "version=4");
+    outcomes.run("nfs-ls: lists a folder over version 4", &["nfs-ls"], || {
+        fs::create_dir_all(place.share.join("sub/four"))?;
+        fs::write(place.share.join("sub/four/file"), "four")?;
+        let text = process::stdout_of("nfs-ls", &[&url("/sub/four")], LIMIT)?;
+        let line = text.trim_end();
+        ensure!(line.ends_with(" file") && line.contains(" 4 "), "it says {text:?}");
+        Ok(())
+    });
+    outcomes.run("nfs-cat: reads byte for byte over version 4", &["nfs-cat"], || {
+        let wanted = content(12345);
+        place.file("cat4", &wanted)?;
+        let got = process::output("nfs-cat", &[&url("/cat4")], LIMIT)?.stdout;
+        ensure!(got == wanted, "{} bytes of {} that differ", got.len(), wanted.len());
+        Ok(())
+    });
+    program(outcomes, "files4", "files", server, &["--version", "4"]);
 }
 
 /// One of our programs. Its lines are outcomes of their own. An outcome with its name tells whether
