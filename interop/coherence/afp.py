@@ -13,9 +13,9 @@ NAMES = {-5000: "AccessDenied", -5006: "DenyConflict", -5009: "EOFErr", -5010: "
 
 
 class Refused(Exception):
-    def __init__(self, code):
+    def __init__(self, code, data=b""):
         super().__init__(NAMES.get(code, str(code)))
-        self.code = code
+        self.code, self.data = code, data
 
 
 def pascal(text):
@@ -66,7 +66,7 @@ class Client:
             raise ConnectionError("the connection is lost")
         code, data = found
         if code != 0:
-            raise Refused(code)
+            raise Refused(code, data)
         return data
 
     def _exactly(self, length):

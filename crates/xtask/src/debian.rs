@@ -192,6 +192,10 @@ pub const SMB_PEER: &[Package] = &[
     Package { name: "samba-vfs-modules", shows: "/usr/share/doc/samba-vfs-modules/copyright" },
 ];
 
+/// For an AFP client, and a library that is loaded before afpd's (`netatalk/`).
+pub const AFP_PEER: &[Package] =
+    &[Package { name: "python3", shows: "/usr/bin/python3" }, Package { name: "gcc", shows: "/usr/bin/cc" }];
+
 /// File systems in files.
 pub const IMAGES: &[Package] = &[
     Package { name: "e2fsprogs", shows: "/usr/sbin/mkfs.ext4" },

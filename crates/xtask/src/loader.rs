@@ -52,6 +52,13 @@ pub fn compile_afp() -> Result<PathBuf> {
     Ok(program)
 }
 
+/// The library `interop/afp/limits.c`, which is loaded before the C library of another release, and so uses none.
+pub fn compile_limits() -> Result<PathBuf> {
+    let (from, library) = (process::root().join("interop/afp/limits.c"), program("afp-limits.so")?);
+    cc(&from, &library, &["-shared", "-fPIC", "-nostdlib"].map(str::to_owned))?;
+    Ok(library)
+}
+
 /// The program `interop/iscsi/load.c`.
 pub fn compile_iscsi() -> Result<PathBuf> {
     let (from, program) = (process::root().join("interop/iscsi/load.c"), program("iscsi-load")?);

@@ -12,6 +12,7 @@ mod ganesha;
 mod interop;
 mod isolate;
 mod loader;
+mod netatalk;
 mod package;
 mod past;
 mod process;

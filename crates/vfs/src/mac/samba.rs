@@ -153,12 +153,21 @@ pub fn are_terminated<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
     let mut told = false;
     for value in values {
         match value.split_last() {
-            Some((0, data)) => told |= plist::is_list(data) && !plist::is_list(value),
+            Some((0, _)) => told |= is_terminated_list(value) == Some(true),
             Some(_) => return false,
             None => {}
         }
     }
     told
+}
+
+/// The same of one value: `None` if it is no property list, which could tell.
+pub fn is_terminated_list(value: &[u8]) -> Option<bool> {
+    match value.split_last() {
+        _ if plist::is_list(value) => Some(false),
+        Some((0, data)) if plist::is_list(data) => Some(true),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 //! `user.DosStream.<name>:$DATA` are used where they are.
 
 use super::places::{
-    Home, Place, Rank, attribute_of, has_samba_info, is_terminated, plain_home, plain_samba_home, samba_home,
+    Home, Place, Rank, TERMINATED, attribute_of, is_marked, is_terminated, plain_home, samba_home,
+    terminated_home,
 };
 use super::style::NamedPlace;
 use super::{File, Streams, depot, found, store};
@@ -107,7 +108,8 @@ impl Streams {
         }
         let plain = &mut attributes[..plain];
         let mut are_all = samba::are_terminated(plain.iter().map(|(_, value)| &value[..]));
-        are_all |= stored.iter().any(|xattr| xattr == PLAIN_INFO) && has_samba_info(object)?;
+        are_all |=
+            stored.iter().any(|xattr| xattr == PLAIN_INFO || xattr == TERMINATED) && is_marked(object)?;
         for ((_, value), is_terminated) in plain.iter_mut().zip(terminated) {
             if is_terminated || are_all && value.last() == Some(&0) {
                 value.pop();
@@ -254,7 +256,7 @@ impl Streams {
             Home::Samba(from, _) if from.starts_with(samba::STREAM_PREFIX) => {
                 samba_home(to, from.contains(&b'\xef'))
             }
-            Home::Samba(..) => plain_samba_home(to),
+            Home::Samba(from, _) => terminated_home(to, from.contains(&b'\xef')),
             _ => Home::Xattr(stored, Vec::new()),
         };
         if !self.put(file, &new, value)? {
@@ -267,7 +269,9 @@ impl Streams {
     pub(super) fn drop_stream(&self, file: &File<'_>, name: &[u8]) -> Result<()> {
         while let Some(home) = self.home(file, name)? {
             match home {
-                Home::Xattr(stored, _) | Home::Samba(stored, _) => {
+                Home::Xattr(stored, _) => file.object.remove_xattr(&Caller::root(), &stored)?,
+                Home::Samba(stored, _) => {
+                    mark_terminated(file.object, &stored)?;
                     file.object.remove_xattr(&Caller::root(), &stored)?;
                 }
                 Home::Store(_) => {
@@ -385,7 +389,8 @@ impl Streams {
             NamedPlace::User => Home::Xattr(stored, Vec::new()),
             NamedPlace::Samba => samba_home(name, true),
             NamedPlace::SambaNative => samba_home(name, false),
-            NamedPlace::SambaPlain => plain_samba_home(name),
+            NamedPlace::SambaPlain => terminated_home(name, true),
+            NamedPlace::UserTerminated => terminated_home(name, false),
             NamedPlace::Depot => match self.new_in_depot(file.object, name)? {
                 Some(object) => Home::Depot(object),
                 None => Home::Xattr(stored, Vec::new()),
@@ -395,10 +400,14 @@ impl Streams {
 
     /// Sets the attribute; `false` if the host has no room for so long a value.
     fn put(&self, file: &File<'_>, home: &Home, value: &[u8]) -> Result<bool> {
-        let set = |stored, value| file.object.set_xattr(&Caller::root(), stored, value, XattrMode::Set);
+        let set = |stored: &[u8], value: &[u8]| {
+            file.object.set_xattr(&Caller::root(), stored, value, XattrMode::Set)
+        };
         let done = match home {
             Home::Xattr(stored, _) => set(stored, value),
-            Home::Samba(stored, _) => set(stored, &[value, &[0]].concat()),
+            Home::Samba(stored, _) => {
+                mark_terminated(file.object, stored).and_then(|()| set(stored, &[value, &[0]].concat()))
+            }
             Home::Depot(object) => depot::rewrite(&**object, value),
             Home::Store(_) | Home::Foreign(_) => return Ok(false),
         };
@@ -460,6 +469,15 @@ fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> Result<()> {
     let root = Caller::root();
     object.prepare(&root, &object.attributes()?, Access::WRITE, true)?;
     object.write_at(&root, offset, data, Stability::Unstable)
+}
+
+/// Before another server's zero byte comes to a plain attribute, or the attribute goes: what remains may not tell that the byte
+/// is there.
+fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> {
+    if stored.starts_with(samba::STREAM_PREFIX) || found(object.xattr(TERMINATED))?.is_some() {
+        return Ok(());
+    }
+    object.set_xattr(&Caller::root(), TERMINATED, b"1", XattrMode::Set)
 }
 
 fn ignore_missing(error: Error) -> Result<()> {

@@ -10,6 +10,8 @@ use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stor
 use crate::mac::{info_stream, plist, samba};
 use crate::names::Map;
 
+/// All plain attributes of the file that end in a zero byte have it from another server, or for it. On the file.
+pub(super) const TERMINATED: &[u8] = b"user.fourfold.terminated";
 /// The longest name of an attribute, on any host.
 const LONGEST_XATTR: usize = 255;
 
@@ -77,7 +79,7 @@ pub(super) fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8
     }
     if !is_terminated(&stored, &value)
         && !samba::are_terminated(values.iter().map(|value| &value[..]))
-        && !has_samba_info(object)?
+        && !is_marked(object)?
     {
         return Ok(Home::Xattr(stored, value));
     }
@@ -85,9 +87,11 @@ pub(super) fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8
     Ok(Home::Samba(stored, value))
 }
 
-/// Whether Samba has the prefix `user.` where it wrote a file: its byte is behind `user.AFP_AfpInfo`.
-pub(super) fn has_samba_info(object: &dyn Object) -> Result<bool> {
-    Ok(found(object.xattr(PLAIN_INFO))?.is_some_and(|info| info.len() == info_stream::LEN + 1))
+/// Whether the byte follows all plain attributes of a file: Samba has the prefix `user.` where it wrote a file if its byte is
+/// behind `user.AFP_AfpInfo`, and this server notes it.
+pub(super) fn is_marked(object: &dyn Object) -> Result<bool> {
+    let has_byte = |info: Vec<u8>| info.len() == info_stream::LEN + 1;
+    Ok(found(object.xattr(PLAIN_INFO))?.is_some_and(has_byte) || found(object.xattr(TERMINATED))?.is_some())
 }
 
 /// Whether the zero byte at the end of a plain attribute is Samba's: of those who keep plain attributes, only Samba stores names
@@ -104,9 +108,11 @@ pub(super) fn samba_home(name: &[u8], is_private: bool) -> Home {
     Home::Samba(samba::stream_attribute(&shown), Vec::new())
 }
 
-/// The place of a new stream with `streams_xattr:prefix = user.`, without types.
-pub(super) fn plain_samba_home(name: &[u8]) -> Home {
-    Home::Samba([b"user.", &*Map::Sfm.encode(name)].concat(), Vec::new())
+/// The place of a new stream with `streams_xattr:prefix = user.`, without types, or with Netatalk's `ea = samba`, which has no
+/// private code points.
+pub(super) fn terminated_home(name: &[u8], is_private: bool) -> Home {
+    let shown = if is_private { Map::Sfm.encode(name) } else { Cow::Borrowed(name) };
+    Home::Samba([b"user.", &*shown].concat(), Vec::new())
 }
 
 /// The attribute of a stream, unless its name is too long for one or means something else there.

@@ -7,7 +7,7 @@ use std::hash::Hasher as _;
 use siphasher::sip128::{Hasher128 as _, SipHasher24};
 
 use super::elsewhere::{self, InAttribute};
-use super::places::{Home, plain_samba_home, samba_home};
+use super::places::{Home, TERMINATED, samba_home, terminated_home};
 use super::style::{ForkPlace, Info, NamedPlace};
 use super::{File, Streams, Style, found, metadata, pair};
 use crate::backend::{Object, Wait};
@@ -119,7 +119,8 @@ impl Streams {
         let expected = match style.named {
             NamedPlace::Samba => samba_home(name, true),
             NamedPlace::SambaNative => samba_home(name, false),
-            NamedPlace::SambaPlain => plain_samba_home(name),
+            NamedPlace::SambaPlain => terminated_home(name, true),
+            NamedPlace::UserTerminated => terminated_home(name, false),
             NamedPlace::User | NamedPlace::Depot => Home::Xattr(stored, Vec::new()),
         };
         Ok(match (self.home(file, name)?, expected) {
@@ -166,18 +167,34 @@ impl Streams {
         forced.absorb(file)?;
         forced.move_fork_to(file, style.fork)?;
         forced.give_up_header_file(file)?;
-        for info in forced.streams(&Caller::root(), file)? {
-            if !forced.is_at_home(file, &info.name, style)? {
-                let mut value = Vec::new();
-                let range = (0, usize::try_from(info.len).map_err(|_| Error::FileTooLarge)?);
-                forced.read_stream(&Caller::root(), file, &info.name, range, &mut value)?;
-                forced.drop_stream(file, &info.name)?;
-                forced.absorb_stream(file, &info.name, &value, true)?;
-            }
-        }
+        forced.move_streams_to(file, style)?;
         forced.put_model_in(file, info_attribute(style.info))?;
         forced.leave_depot(file.object)?;
         forced.settle(file)
+    }
+
+    /// All attributes are read first, because they tell of each other whether a zero byte follows them.
+    fn move_streams_to(&self, file: &File<'_>, style: Style) -> Result<()> {
+        let (mut moving, room) = (Vec::new(), u64::from(self.backend.limits().xattr));
+        for info in self.streams(&Caller::root(), file)? {
+            if self.is_at_home(file, &info.name, style)? {
+                continue;
+            }
+            let mut value = Vec::new();
+            let range = (0, usize::try_from(info.len).map_err(|_| Error::FileTooLarge)?);
+            self.read_stream(&Caller::root(), file, &info.name, range, &mut value)?;
+            if info.len > room {
+                self.drop_stream(file, &info.name)?;
+                self.absorb_stream(file, &info.name, &value, true)?;
+            } else {
+                moving.push((info.name, value));
+            }
+        }
+        moving.iter().try_for_each(|(name, _)| self.drop_stream(file, name))?;
+        if !matches!(style.named, NamedPlace::SambaPlain | NamedPlace::UserTerminated) {
+            found(file.object.remove_xattr(&Caller::root(), TERMINATED))?;
+        }
+        moving.iter().try_for_each(|(name, value)| self.absorb_stream(file, name, value, true))
     }
 
     fn move_fork_to(&self, file: &File<'_>, place: ForkPlace) -> Result<()> {

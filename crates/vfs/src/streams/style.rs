@@ -56,6 +56,8 @@ pub enum NamedPlace {
     Depot,
     /// `user.<name>` with private code points and a zero byte, as Samba has it with `streams_xattr:prefix = user.`
     SambaPlain,
+    /// `user.<name>` with a zero byte, as Netatalk has it with `ea = samba`.
+    UserTerminated,
 }
 
 /// The layout of what is new.
@@ -89,6 +91,8 @@ struct Told {
     samba: Option<bool>,
     /// Whether Samba's names of streams have private code points. Most names tell nothing.
     private: Option<bool>,
+    /// Whether a zero byte follows Macs' attributes. Property lists tell it.
+    terminated: Option<bool>,
     /// Whether Samba has made a folder in its depot for a file.
     depot: bool,
     /// Whether Samba has the prefix `user.`: it is told by private code points, and by its byte behind `AFP_AfpInfo`.
@@ -116,6 +120,9 @@ impl Told {
             } else {
                 let (samba, private) = named(xattr);
                 told.plain |= samba == Some(false) && private == Some(true);
+                if samba == Some(false) && told.terminated.is_none() {
+                    told.terminated = read(xattr).ok().and_then(|value| samba::is_terminated_list(&value));
+                }
                 (told.samba, told.private) = (told.samba.or(samba), told.private.or(private));
             }
         }
@@ -131,14 +138,18 @@ impl Told {
             fork: self.fork.or(other.fork),
             samba: self.samba.or(other.samba),
             private: self.private.or(other.private),
+            terminated: self.terminated.or(other.terminated),
             depot: self.depot || self.samba.is_none() && other.depot,
             plain: self.plain || self.samba.is_none() && other.plain,
         }
     }
 
     fn is_all(&self) -> bool {
-        let is_named =
-            self.depot || self.plain || self.samba == Some(false) || self.samba.and(self.private).is_some();
+        let is_named = match self.samba {
+            Some(false) => self.terminated.is_some(),
+            of_samba => of_samba.and(self.private).is_some(),
+        };
+        let is_named = self.depot || self.plain || is_named;
         self.info.is_some() && self.fork.is_some() && is_named
     }
 }
@@ -177,6 +188,7 @@ impl Streams {
                 _ if told.plain => NamedPlace::SambaPlain,
                 (None, _) if told.depot && self.depot => NamedPlace::Depot,
                 (None, _) => of_volume.named,
+                (Some(false), _) if told.terminated == Some(true) => NamedPlace::UserTerminated,
                 (Some(false), _) => NamedPlace::User,
                 (Some(true), Some(false)) => NamedPlace::SambaNative,
                 (Some(true), _) => NamedPlace::Samba,

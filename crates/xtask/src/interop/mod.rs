@@ -47,7 +47,7 @@ const PROTOCOLS: &[&str] = &[
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba has served; coherence: clients of all protocols on one file;
+    /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
     /// ceph: shares in a Ceph cluster; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and

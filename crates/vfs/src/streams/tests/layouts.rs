@@ -525,6 +525,45 @@ fn attributes_with_a_zero_byte_that_is_not_theirs() {
     assert_eq!(file.object.xattr(b"user.com.apple.quarantine").unwrap(), b"1083;Safari\0");
 }
 
+/// With this setting Netatalk cuts the last byte of each attribute, whoever wrote it.
+#[test]
+fn new_attributes_get_the_byte_where_netatalk_appends_it() {
+    let disk = Disk::new();
+    let (old, new) = (disk.make("a"), disk.make("new"));
+    let tags = crate::mac::tags::write(&["Red\n6".to_owned()]);
+    set_xattr(&*old.object, b"user.com.apple.metadata:_kMDItemUserTags", &[&tags[..], b"\0"].concat());
+    let write = |name: &[u8], value: &[u8]| {
+        disk.streams.write_stream(&user(), &new.file(), name, 0, value, Stability::File).unwrap();
+    };
+    write(b"plain", b"value");
+    assert_eq!(new.object.xattr(b"user.plain").unwrap(), b"value\0");
+    assert_eq!(streams_of(&disk, &new), [("plain".to_owned(), b"value".to_vec())]);
+    write(b"com.apple.metadata:_kMDItemUserTags", &tags);
+    disk.streams.remove_stream(&user(), &new.file(), b"com.apple.metadata:_kMDItemUserTags").unwrap();
+    assert_eq!(streams_of(&disk, &new), [("plain".to_owned(), b"value".to_vec())], "without a list");
+    disk.streams.rename_stream(&user(), &new.file(), b"plain", b"a:b", false).unwrap();
+    assert_eq!(new.object.xattr(b"user.a:b").unwrap(), b"value\0");
+}
+
+/// Attributes tell of each other that a byte follows them: all are read before one moves.
+#[test]
+fn another_layout_for_attributes_with_the_byte() {
+    for name in ["a", "zzz"] {
+        let disk = Disk::new();
+        let file = disk.make("f");
+        let tags = crate::mac::tags::write(&["Red\n6".to_owned()]);
+        set_xattr(&*file.object, b"user.com.apple.metadata:_kMDItemUserTags", &[&tags[..], b"\0"].concat());
+        set_xattr(&*file.object, format!("user.{name}").as_bytes(), b"value\0");
+        let before = streams_of(&disk, &file);
+        for style in [Style::NETATALK, Style::SAMBA] {
+            disk.streams.relayout(&file.file(), style).unwrap();
+            assert_eq!(streams_of(&disk, &file), before, "{style:?}");
+            assert!(file.object.xattr(b"user.fourfold.terminated").is_err());
+        }
+        assert!(file.object.xattr(format!("user.DosStream.{name}:$DATA").as_bytes()).is_ok());
+    }
+}
+
 /// `fruit:resource = stream`, or Netatalk where attributes may be large: a Mac on NFS finds the fork in `._f`.
 #[test]
 fn a_fork_in_an_attribute_is_in_the_sidecar_that_clients_see() {

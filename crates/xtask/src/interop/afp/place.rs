@@ -9,14 +9,11 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 
 use super::version::VERSIONS;
+use crate::netatalk::CRYPTED;
+pub use crate::netatalk::PASSWORD;
 use crate::process::{self, Running};
 use crate::{isolate, server};
 
-/// The password of all accounts: the test programs know one password for both users.
-pub const PASSWORD: &str = "secret";
-/// The password as `crypt` stores it, for afpd, which asks the host.
-const CRYPTED: &str =
-    "$6$fourfold$Q2ESwTqXTPHo3wlHoM/OSyKWP25G.XkX47tPoEN67ULukuXKI2g0sQokAvwGj/QWrkrfQi4CL1Vjxa5QrNm9f.";
 /// The user of the common client programs.
 pub const PERSON: &str = "ada";
 /// Unix users that no other account of this machine has.

@@ -18,7 +18,7 @@ pub enum Data {
 }
 
 /// How a Mac sends a colon, by Services for Macintosh: it cannot be in a name.
-const COLON: &str = "\u{f022}";
+pub const COLON: &str = "\u{f022}";
 
 /// An extended attribute of a Mac as the name of a stream.
 pub fn stream_of(attribute: &str) -> String {
@@ -79,14 +79,27 @@ fn item(name: &str, kind: &[u8; 8], bytes: u32, tag: &str, plain: Vec<u8>) -> It
     Item { name: name.into(), data: Data::File(b"data".to_vec()), streams }
 }
 
-/// A binary property list with one text: what macOS stores for one tag.
+/// A binary property list with one text in an array: what macOS stores for one tag.
 fn tags(tag: &str) -> Vec<u8> {
     let text = tag.as_bytes();
-    let mut list = [b"bplist00\xA1\x01", &[0x50 | text.len() as u8][..], text].concat();
-    let table = list.len() as u8;
-    list.extend([8, 10]);
-    list.extend([
-        0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, table,
-    ]);
+    property_list(&[&[0xA1, 1], &[&[0x50 | text.len() as u8], text].concat()])
+}
+
+/// One with a text of up to 14 characters.
+pub fn text_list(text: &str) -> Vec<u8> {
+    property_list(&[&[&[0x50 | text.len() as u8], text.as_bytes()].concat()])
+}
+
+/// The objects, their places, and a trailer: sizes of places and of references, number of objects, the first one, the table.
+fn property_list(objects: &[&[u8]]) -> Vec<u8> {
+    let (mut list, mut places) = (b"bplist00".to_vec(), Vec::new());
+    for object in objects {
+        places.push(list.len() as u8);
+        list.extend(*object);
+    }
+    let table = list.len() as u64;
+    list.extend(places);
+    list.extend([0, 0, 0, 0, 0, 0, 1, 1]);
+    [objects.len() as u64, 0, table].iter().for_each(|number| list.extend(number.to_be_bytes()));
     list
 }

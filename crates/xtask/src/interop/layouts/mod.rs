@@ -1,5 +1,5 @@
-//! Folders that Samba has served, in each layout that its settings give: this server reads what smbd
-//! wrote, writes it in the same layout, and smbd reads that. Then `fourfold adopt` surveys them, gives them another layout,
+//! Folders that Samba or Netatalk has served, in each layout that their settings give: this server reads what smbd or afpd
+//! wrote, writes it in the same layout, and the other server reads that. Then `fourfold adopt` surveys them, gives them another layout,
 //! which smbd reads, too, and takes that back. On ext4 with little in each file, and on XFS, whose attributes have up to
 //! 64 KiB, with much, and with files of real Macs.
 
@@ -7,6 +7,7 @@ mod content;
 mod corpus;
 mod image;
 mod moving;
+mod netatalk;
 mod place;
 
 use std::path::Path;
@@ -16,7 +17,8 @@ use anyhow::{Context, Result, ensure};
 use super::expected::Expected;
 use super::outcome::Outcomes;
 use super::{Args, conclude, prepare};
-use crate::{debian, process};
+use crate::netatalk::packages;
+use crate::{debian, isolate, process};
 use content::{Amount, Data, Item};
 use place::{CATIA, Place};
 
@@ -144,7 +146,16 @@ pub const LAYOUTS: &[Layout] = &[
 ];
 
 pub fn run(args: &Args) -> Result<()> {
-    prepare(args, &[debian::SMB_CLIENTS, debian::SMB_PEER, debian::IMAGES].concat(), false)?;
+    if !isolate::is_isolated()
+        && let Err(error) = packages::install()
+    {
+        println!("no server of Netatalk: {error:#}");
+    }
+    prepare(
+        args,
+        &[debian::SMB_CLIENTS, debian::SMB_PEER, debian::AFP_PEER, debian::IMAGES].concat(),
+        false,
+    )?;
     let mut outcomes = Outcomes::default();
     let needs = ["smbd", "smbclient"];
     match needs.iter().find(|program| process::find(program).is_none()) {
@@ -183,7 +194,8 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
         let items: Vec<Item> = made_by_smbd(amount).into_iter().chain(share_of(&macs, number)).collect();
         place.client(smbd).write(layout.name, &items)?;
     }
-    let (ours_running, ours) = place.ours()?;
+    let afpd = netatalk::start(outcomes, kind, &place)?;
+    let (ours_running, ours, ours_afp) = place.ours()?;
     for (number, layout) in LAYOUTS.iter().enumerate() {
         let check = |what: &str, outcomes: &mut Outcomes, test: &dyn Fn() -> Result<()>| {
             outcomes.run(&format!("{kind}: {}: {what}", layout.name), &[], test);
@@ -204,7 +216,13 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
     outcomes.run(&format!("{kind}: characters are shown by smbd's table"), &[], || {
         catia(&place, amount, (smbd, ours))
     });
+    if let Some(afpd) = &afpd {
+        netatalk::serve_both(outcomes, kind, &place, (afpd, ours, ours_afp))?;
+    }
     drop(ours_running); // it would do what follows itself
+    if let Some(afpd) = &afpd {
+        netatalk::adopt(outcomes, kind, &place, (afpd, smbd));
+    }
     for (number, layout) in LAYOUTS.iter().enumerate() {
         let name = |what: &str| format!("{kind}: {}: {what}", layout.name);
         outcomes.run(&name("adopt finds it"), &[], || moving::survey(&place, layout));

@@ -11,15 +11,18 @@ use anyhow::{Context, Result, ensure};
 
 use super::content::{Data, Item};
 use super::image::Image;
-use super::{LAYOUTS, Layout};
+use super::{LAYOUTS, Layout, netatalk};
+use crate::netatalk::Volume;
 use crate::process::{self, Running};
 use crate::samba::{self, Share, User};
 use crate::{isolate, server};
 
-const ADA: User = User { name: "ada", password: "secret" };
+pub const ADA: User = User { name: "ada", password: "secret" };
 const UID: u32 = 61001;
 /// The share with a table of characters.
 pub const CATIA: &str = "catia";
+/// How the names of shares of what is converted end.
+const CONVERTED: &str = "-converted";
 /// The time limit of one run of smbclient.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -38,7 +41,8 @@ impl Place {
         let shares = folder.join("shares");
         fs::create_dir_all(&shares)?;
         let image = Image::mount(kind, &shares);
-        for name in LAYOUTS.iter().map(|layout| layout.name).chain([CATIA]) {
+        let layouts = LAYOUTS.iter().chain(netatalk::LAYOUTS).chain(netatalk::KEPT);
+        for name in layouts.map(|layout| layout.name).chain([CATIA]) {
             let share = shares.join(name);
             fs::create_dir_all(&share)?;
             chown(&share, Some(UID), Some(UID))?;
@@ -70,10 +74,10 @@ impl Place {
 
     /// smbd's share with the settings for a layout after its conversion.
     pub fn converted(&self, name: &str) -> String {
-        format!("{name}-converted")
+        format!("{name}{CONVERTED}")
     }
 
-    /// smbd with two shares for each layout: as it is, and as it is after its conversion.
+    /// smbd with two shares for each of its layouts: as it is, and as it is after its conversion; and the second for Netatalk's.
     pub fn smbd(&self) -> Result<(Running, u16)> {
         let port = process::free_port()?;
         let share = |layout: &Layout| {
@@ -84,13 +88,32 @@ impl Place {
         let (name, folder) = (CATIA.to_owned(), self.shares.join(CATIA));
         let catia =
             Share { name, folder, settings: "  vfs objects = catia\n  catia:mappings = 0x22:0xa8,0x3a:0xf7" };
-        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).chain([catia]).collect();
+        let converted = netatalk::KEPT.iter().flat_map(share).filter(|share| share.name.ends_with(CONVERTED));
+        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).chain(converted).chain([catia]).collect();
         Ok((samba::start(&self.folder.join("smbd"), port, &[ADA], &shares, "")?, port))
     }
 
-    /// This server over the same folders, with no setting that names a layout of what files have.
-    pub fn ours(&self) -> Result<(Running, u16)> {
-        let (port, state) = (process::free_port()?, self.folder.join("fourfold"));
+    /// Netatalk's afpd with volumes of these names and settings.
+    pub fn afpd<'a>(
+        &self,
+        name: &str,
+        volumes: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(Running, u16)> {
+        let port = process::free_port()?;
+        let volumes: Vec<Volume> = volumes
+            .map(|(name, settings)| Volume {
+                name: name.into(),
+                folder: self.shares.join(name),
+                settings: settings.into(),
+            })
+            .collect();
+        Ok((crate::netatalk::start(&self.folder, name, port, &[ADA.name], &volumes)?, port))
+    }
+
+    /// This server over the same folders, with no setting that names a layout of what files have. The ports are SMB's and
+    /// AFP's.
+    pub fn ours(&self) -> Result<(Running, u16, u16)> {
+        let (port, afp, state) = (process::free_port()?, process::free_port()?, self.folder.join("fourfold"));
         let share = |layout: &Layout| {
             let names = if layout.is_native() { "plain" } else { "private" };
             let path = self.share(layout.name);
@@ -104,10 +127,14 @@ impl Place {
             self.share(CATIA)
         );
         let settings = self.folder.join("fourfold.toml");
-        fs::write(&settings, LAYOUTS.iter().map(share).collect::<String>() + &catia)?;
-        server::add_user(&state, ADA.name, ADA.password, UID)?;
-        let running = server::ours_with_settings(&settings, &state, &["--smb-port", &port.to_string()])?;
-        Ok((running, port))
+        let shares: String = LAYOUTS.iter().chain(netatalk::LAYOUTS).map(share).collect();
+        let all =
+            "[server]\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n".to_owned() + &shares + &catia;
+        fs::write(&settings, all)?;
+        server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
+        let ports = ["--smb-port", &port.to_string(), "--afp-port", &afp.to_string()];
+        let running = server::ours_with_settings(&settings, &state, &ports)?;
+        Ok((running, port, afp))
     }
 
     pub fn client(&self, port: u16) -> Client<'_> {
@@ -119,12 +146,13 @@ impl Place {
         let folder = self.shares.join(layout.name);
         let mut names = attributes(&folder.join(file))?;
         names.extend(in_depot(&folder, &folder.join(file))?);
+        names.extend(in_apple_double(&folder, file));
         let places = [Some(layout.tags), Some(layout.finder_info), layout.resource];
         for name in places.into_iter().flatten() {
             ensure!(names.iter().any(|found| found == name), "there is no {name} among {names:?}");
         }
-        let others =
-            |name: &&String| name.contains("AFP_") || name.contains("kMDItem") || name.contains("netatalk");
+        let words = ["AFP_", "kMDItemUserTags", "netatalk", ".AppleDouble"];
+        let others = |name: &&String| words.iter().any(|word| name.contains(word));
         let other = names.iter().filter(others).find(|name| !places.contains(&Some(&***name)));
         ensure!(other.is_none(), "there is {other:?}, too");
         let sidecar = folder.join(format!("._{file}"));
@@ -161,6 +189,17 @@ fn in_depot(share: &Path, file: &Path) -> Result<Vec<String>> {
     folders.retain(|folder| folder.to_string_lossy().ends_with(&end));
     let files = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
     files.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
+}
+
+/// The files of a file in Netatalk's folder, without its own name.
+fn in_apple_double(folder: &Path, file: &str) -> Vec<String> {
+    let entries = fs::read_dir(folder.join(".AppleDouble")).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let of_file = |name: String| {
+        let rest = name.strip_prefix(file).filter(|rest| rest.is_empty() || rest.starts_with("::EA::"));
+        rest.map(|rest| format!(".AppleDouble/{rest}"))
+    };
+    names.filter_map(of_file).collect()
 }
 
 /// smbclient, with one of the servers.

@@ -1,0 +1,256 @@
+//! Folders that Netatalk has served, with each setting of `ea`: what afpd wrote, this server reads over AFP and SMB; what this
+//! server writes over either, afpd reads.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::{Map, Value, json};
+
+use super::content::{Amount, COLON, Data, Item, stream_of, text_list};
+use super::place::{ADA, Client, Place};
+use super::{CHANGED, Check, FOLDER, Layout, NETATALK, NEW, ODD, OLD, moving};
+use crate::interop::outcome::Outcomes;
+use crate::netatalk::packages;
+use crate::{isolate, process};
+
+/// The time limit of one run of the client.
+const LIMIT: Duration = Duration::from_secs(60);
+/// The names of files that are moved and removed.
+const MOVED: &str = "moved";
+const GONE: &str = "gone";
+const COMMENT: &str = "A comment";
+
+const TAGS: &str = "user.com.apple.metadata:_kMDItemUserTags";
+
+/// As afp.conf names them. What changes gets the layout of `ea = sys` in the last one.
+pub const LAYOUTS: &[Layout] = &[
+    layout("netatalk-sys", "ea = sys", ATTRIBUTES),
+    layout("netatalk-samba", "ea = samba", ATTRIBUTES),
+    layout(AD, "ea = ad", FILES),
+];
+/// The same, which this server does not serve.
+pub const KEPT: &[Layout] = &[
+    layout("netatalk-sys-kept", "ea = sys", ATTRIBUTES),
+    layout("netatalk-samba-kept", "ea = samba", ATTRIBUTES),
+    layout("netatalk-ad-kept", "ea = ad", FILES),
+];
+
+const AD: &str = "netatalk-ad";
+/// What `fourfold adopt` finds.
+const ATTRIBUTES: &[&str] = &["netatalk", "sidecar", "plain-attributes"];
+const FILES: &[&str] = &["netatalk2", "netatalk2-attributes"];
+
+const fn layout(name: &'static str, settings: &'static str, survey: &'static [&'static str]) -> Layout {
+    Layout { name, settings, tags: TAGS, finder_info: NETATALK, resource: None, survey }
+}
+
+/// The AFP client, with one of the servers.
+struct Mac<'a> {
+    place: &'a Place,
+    port: String,
+}
+
+impl<'a> Mac<'a> {
+    pub fn new(place: &'a Place, port: u16) -> Self {
+        Self { place, port: port.to_string() }
+    }
+
+    pub fn write(&self, volume: &str, items: &[Item]) -> Result<()> {
+        self.with_items("write", volume, items)
+    }
+
+    /// Whether these items are there with exactly this.
+    pub fn check(&self, volume: &str, items: &[Item]) -> Result<()> {
+        self.with_items("check", volume, items)
+    }
+
+    fn with_items(&self, command: &str, volume: &str, items: &[Item]) -> Result<()> {
+        let file = self.place.state("items.json");
+        fs::write(&file, Value::from_iter(items.iter().map(as_json)).to_string())?;
+        self.run(command, volume, &[&file.to_string_lossy()])
+    }
+
+    fn run(&self, command: &str, volume: &str, words: &[&str]) -> Result<()> {
+        let script = process::root().join("interop/layouts/afp_items.py");
+        let script = script.to_string_lossy();
+        let to = [&*script, command, &self.port, volume, ADA.name, ADA.password];
+        let output = process::output("python3", &[&to[..], words].concat(), LIMIT)?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        ensure!(output.status.success(), "{volume}: {}", said.lines().last().unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// An item as a Mac sees it: with a slash for what is a colon to other systems.
+fn as_json(item: &Item) -> Value {
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut found = Map::new();
+    found.insert("name".into(), item.name.replace(COLON, "/").replace('\u{f025}', "?").into());
+    match &item.data {
+        Data::File(data) => drop(found.insert("data".into(), hex(data).into())),
+        Data::Folder => drop(found.insert("folder".into(), true.into())),
+        Data::Kept => {}
+    }
+    let mut attributes = Map::new();
+    for (name, value) in &item.streams {
+        match name.as_str() {
+            "AFP_AfpInfo" => drop(found.insert("info".into(), hex(&value[16..48]).into())),
+            "AFP_Resource" => drop(found.insert("fork".into(), hex(value).into())),
+            name => drop(attributes.insert(name.replace(COLON, ":"), hex(value).into())),
+        }
+    }
+    found.insert("comment".into(), COMMENT.into());
+    found.insert("attributes".into(), attributes.into());
+    json!(found)
+}
+
+fn made_by_afpd() -> Vec<Item> {
+    let files = [OLD, CHANGED, ODD, MOVED, GONE].map(|name| Amount::Little.older(name));
+    files.into_iter().chain([Amount::Little.folder(FOLDER)]).collect()
+}
+
+/// afpd, and its port.
+pub type Afpd = (process::Running, u16);
+
+/// afpd with its volumes, in which it has written, unless it cannot be had.
+pub fn start(outcomes: &mut Outcomes, kind: &str, place: &Place) -> Result<Option<Afpd>> {
+    let missing = ["python3", "cc"].iter().find(|program| process::find(program).is_none());
+    let why = match missing {
+        Some(program) => Some(format!("{program} is not installed")),
+        None if packages::server().is_none() => Some("Debian's netatalk could not be fetched".into()),
+        None if !isolate::is_isolated() => Some("it needs root and namespaces".into()),
+        None => None,
+    };
+    if let Some(why) = why {
+        outcomes.skip(&format!("{kind}: netatalk"), &why);
+        return Ok(None);
+    }
+    let layouts = || LAYOUTS.iter().chain(KEPT);
+    let afpd = place.afpd("netatalk", layouts().map(|layout| (layout.name, layout.settings)))?;
+    outcomes.run(&format!("{kind}: netatalk"), &[], || {
+        let mac = Mac::new(place, afpd.1);
+        layouts().try_for_each(|layout| mac.write(layout.name, &made_by_afpd()))
+    });
+    Ok(Some(afpd))
+}
+
+/// afpd and this server on the same folders. The ports of this one are those of SMB and AFP.
+pub fn serve_both(
+    outcomes: &mut Outcomes,
+    kind: &str,
+    place: &Place,
+    (afpd, ours_smb, ours): (&Afpd, u16, u16),
+) -> Result<()> {
+    let (_running, afpd_sys) = place.afpd("netatalk-sys", [(AD, "ea = sys")].into_iter())?;
+    let ports = Ports { afpd: afpd.1, afpd_sys, ours, ours_smb };
+    for layout in LAYOUTS {
+        read_and_write(place, layout, ports, &mut |what, test| {
+            outcomes.run(&format!("{kind}: {}: {what}", layout.name), &[], test);
+        });
+    }
+    Ok(())
+}
+
+/// `fourfold adopt` on folders that afpd has written, and that this server does not serve.
+pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &Place, (afpd, smbd): (&Afpd, u16)) {
+    for layout in KEPT {
+        let name = |what: &str| format!("{kind}: {}: {what}", layout.name);
+        outcomes.run(&name("adopt finds it"), &[], || moving::survey(place, layout));
+        let (all, mac) = (made_by_afpd(), Mac::new(place, afpd.1));
+        let plain: Vec<Item> = all.iter().filter(|item| item.name != ODD).cloned().collect();
+        outcomes.run(&name("smbd reads what is converted, and all comes back"), &[], || {
+            let converted = place.converted(layout.name);
+            moving::convert_and_undo(place, layout, || place.client(smbd).check(&converted, &plain))?;
+            mac.check(layout.name, &all).context("as afpd reads it")
+        });
+    }
+}
+
+/// The servers: afpd, and this one over AFP and SMB.
+#[derive(Clone, Copy)]
+struct Ports {
+    afpd: u16,
+    /// afpd with `ea = sys`.
+    afpd_sys: u16,
+    ours: u16,
+    ours_smb: u16,
+}
+
+fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Check<'_>) {
+    let theirs = Mac::new(place, if layout.name == AD { ports.afpd_sys } else { ports.afpd });
+    let ours = Mac::new(place, ports.ours);
+    let smb = place.client(ports.ours_smb);
+    let volume = layout.name;
+    let (old, new) = ([Amount::Little.older(CHANGED)], [Amount::Little.newer(CHANGED)]);
+    check("reads what afpd wrote", &|| ours.check(volume, &made_by_afpd()));
+    check("reads what afpd wrote over SMB", &|| smb.check(volume, &made_by_afpd()));
+    check("afpd reads what is changed", &|| {
+        ours.write(volume, &new)?;
+        ours.check(volume, &new)?;
+        smb.check(volume, &new)?;
+        theirs.check(volume, &new)
+    });
+    check("afpd reads what is new", &|| {
+        ours.write(volume, &[Amount::Little.newer(NEW)])?;
+        theirs.check(volume, &[Amount::Little.newer(NEW)])
+    });
+    check("afpd reads what is changed over SMB", &|| changed_over_smb(volume, &smb, &ours, &theirs));
+    for file in [CHANGED, NEW] {
+        check(&format!("the {file} file has afpd's attributes"), &|| place.has_layout(layout, file));
+    }
+    check("reads what afpd changes again", &|| {
+        theirs.write(volume, &old)?;
+        ours.check(volume, &old)?;
+        smb.check(volume, &old)
+    });
+    check("afpd reads a folder that is changed", &|| {
+        let folder = Item { streams: new[0].streams[..1].to_vec(), ..Amount::Little.folder(FOLDER) };
+        ours.write(volume, std::slice::from_ref(&folder))?;
+        theirs.check(volume, &[folder])?;
+        ours.write(volume, &[Amount::Little.folder(FOLDER)])?;
+        theirs.check(volume, &[Amount::Little.folder(FOLDER)])
+    });
+    check("afpd reads what is moved", &|| {
+        ours.run("rename", volume, &[MOVED, "elsewhere"])?;
+        ours.check(volume, &[Amount::Little.older("elsewhere")])?;
+        theirs.check(volume, &[Amount::Little.older("elsewhere")])
+    });
+    check("nothing is left of what is removed", &|| {
+        ours.run("remove", volume, &[GONE])?;
+        is_gone(Path::new(&place.share(volume)), GONE)
+    });
+}
+
+/// A client of SMB writes a new file, and gives one of afpd another type and one more attribute.
+fn changed_over_smb(volume: &str, smb: &Client<'_>, ours: &Mac<'_>, theirs: &Mac<'_>) -> Result<()> {
+    let mut new = Amount::Little.newer("over SMB");
+    new.streams.push((stream_of("com.apple.metadata:kMDItemFinderComment"), text_list(COMMENT)));
+    smb.write(volume, std::slice::from_ref(&new))?;
+    new.streams.pop();
+    theirs.check(volume, &[new]).context("a new file")?;
+    let mut changed = Amount::Little.older(OLD);
+    let info =
+        changed.streams.iter_mut().find(|(name, _)| name == "AFP_AfpInfo").context("no Finder info")?;
+    info.1[16..24].copy_from_slice(b"PDF prvw");
+    let added = ("added".to_owned(), b"over SMB".to_vec());
+    let written = Item { data: Data::Kept, streams: vec![info.clone(), added.clone()], ..changed.clone() };
+    changed.streams.push(added);
+    smb.write(volume, &[written])?;
+    ours.check(volume, std::slice::from_ref(&changed)).context("as this server shows it")?;
+    theirs.check(volume, &[changed]).context("a changed file")
+}
+
+/// Whether neither the folder nor one in it has something of this name.
+fn is_gone(folder: &Path, name: &str) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let found = entry.file_name().to_string_lossy().into_owned();
+        ensure!(!found.contains(name), "{} is there", entry.path().display());
+        if entry.file_type()?.is_dir() {
+            is_gone(&entry.path(), name)?;
+        }
+    }
+    Ok(())
+}
