@@ -34,5 +34,6 @@ mod signals;
 mod slow_reader;
 mod smb;
 mod stalled;
+mod stores;
 mod stress;
 mod verified;

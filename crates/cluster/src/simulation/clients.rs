@@ -11,6 +11,7 @@ use vfs::state::{
     Refused, Stream, Waiter,
 };
 
+use super::history::{Call, History, Right};
 use super::{Random, Server};
 
 /// Few files, so that clients meet.
@@ -26,17 +27,32 @@ pub(super) struct Facts {
     writing: HashMap<FileId, Vec<usize>>,
     /// Answers that were given.
     pub(super) acknowledged: usize,
+    /// All that was asked and answered.
+    pub(super) history: History,
 }
 
 #[derive(Debug)]
 enum Doing {
     Nothing,
-    Locking,
-    Waiting(Waiter),
+    /// Asks for the lock, once.
+    Trying(Call),
+    /// Asks for the lock, and waits for it.
+    Locking(Call),
+    Waiting(Waiter, Call),
     Locked,
-    Unlocking,
-    Opening(bool),
+    Unlocking(Call),
+    /// Waits until what it has given up or closed is so for all: the state of the file is at its server.
+    Settling(Settling),
+    Opening(bool, Call),
     Open(bool),
+}
+
+/// What a client gives back without an answer of its own.
+#[derive(Debug)]
+enum Settling {
+    Closed(Call),
+    /// A lock that perhaps came, and went.
+    GivenUp(Call, Call),
 }
 
 /// A client of one server.
@@ -103,6 +119,7 @@ impl Client {
         // Its rights end when its server may not answer any more: before that, no other server takes them.
         if !self.is_gone && (server.is_dead || now >= server.fence) && server.fence != Duration::ZERO {
             self.is_gone = true;
+            self.lose(facts);
             facts.forget(self.at);
         }
         if server.is_dead || !server.may_answer(now) || self.is_gone {
@@ -111,49 +128,70 @@ impl Client {
         let (state, stream) = (server.state.clone(), Stream::Data);
         self.doing = match std::mem::replace(&mut self.doing, Doing::Nothing) {
             Doing::Nothing if self.is_stopping || random.below(20) > 0 => Doing::Nothing,
-            Doing::Nothing => {
-                self.file = FileId::new(0, 1 + random.below(FILES));
-                self.until = now + Duration::from_millis(random.below(80));
-                match random.below(4) {
-                    0 => Doing::Opening(true),
-                    1 => Doing::Opening(false),
-                    _ => Doing::Locking,
+            Doing::Nothing => self.begin(now, facts, random),
+            Doing::Trying(call) => match state.lock(self.file, &stream, self.wanted()) {
+                Ok(()) => self.locked(facts, &call),
+                Err(Refused::Blocked(_)) => {
+                    facts.history.refused(&call);
+                    Doing::Nothing
                 }
-            }
-            Doing::Locking => match state.wait_lock(self.file, &stream, self.wanted()) {
-                Ok(Locked::Now) => self.locked(facts),
-                Ok(Locked::Later(waiter)) => Doing::Waiting(waiter),
-                Err(Refused::Elsewhere(_)) => Doing::Locking,
+                Err(Refused::Elsewhere(_)) => Doing::Trying(call),
                 Err(other) => panic!("{other:?}"),
             },
-            Doing::Waiting(mut waiter) => match poll(&mut waiter) {
-                Some(Ok(())) => self.locked(facts),
-                Some(Err(_)) => Doing::Nothing,
+            Doing::Locking(call) => match state.wait_lock(self.file, &stream, self.wanted()) {
+                Ok(Locked::Now) => self.locked(facts, &call),
+                Ok(Locked::Later(waiter)) => Doing::Waiting(waiter, call),
+                Err(Refused::Elsewhere(_)) => Doing::Locking(call),
+                Err(other) => panic!("{other:?}"),
+            },
+            Doing::Waiting(mut waiter, call) => match poll(&mut waiter) {
+                Some(Ok(())) => self.locked(facts, &call),
                 // Some give up. The lock may be granted at this moment by another server.
-                None if random.one_in(400) => Doing::Nothing,
-                None => Doing::Waiting(waiter),
+                answer if answer.is_some() || random.one_in(400) => {
+                    drop(waiter);
+                    let back = facts.history.call(self.file, self.at, Right::Lock);
+                    Doing::Settling(Settling::GivenUp(call, back))
+                }
+                _ => Doing::Waiting(waiter, call),
             },
             Doing::Locked if now < self.until => Doing::Locked,
-            Doing::Locked | Doing::Unlocking => {
+            Doing::Locked => Doing::Unlocking(facts.history.call(self.file, self.at, Right::Lock)),
+            Doing::Unlocking(call) => {
                 // From the request on it may be another client's.
                 facts.locks.retain(|_, holder| *holder != self.at);
                 match state.unlock(self.file, &stream, &self.owner(), Range::ALL, Flavour::Advisory) {
                     Ok(had) => {
                         assert!(had, "an acknowledged lock is lost: {self:?}");
+                        facts.history.given(&call);
                         Doing::Nothing
                     }
-                    Err(_) => Doing::Unlocking,
+                    Err(_) => Doing::Unlocking(call),
                 }
             }
-            Doing::Opening(writes) => self.open(writes, &state, facts),
+            Doing::Settling(settling) => self.settle(settling, &state, facts),
+            Doing::Opening(writes, call) => self.open(writes, &state, facts, call),
             Doing::Open(writes) if now < self.until => Doing::Open(writes),
-            Doing::Open(_) => self.close(facts, random),
+            Doing::Open(writes) => self.close(writes, facts, random),
         };
     }
 
+    /// It asks for something.
+    fn begin(&mut self, now: Duration, facts: &mut Facts, random: &mut Random) -> Doing {
+        self.file = FileId::new(0, 1 + random.below(FILES));
+        self.until = now + Duration::from_millis(random.below(80));
+        let mut call = |right| facts.history.call(self.file, self.at, right);
+        match random.below(4) {
+            0 => Doing::Opening(true, call(Right::Writing)),
+            1 => Doing::Opening(false, call(Right::Reading)),
+            2 => Doing::Trying(call(Right::Lock)),
+            _ => Doing::Locking(call(Right::Lock)),
+        }
+    }
+
     /// It closes its open; now and then it is the one that wants the file removed.
-    fn close(&mut self, facts: &mut Facts, random: &mut Random) -> Doing {
+    fn close(&mut self, writes: bool, facts: &mut Facts, random: &mut Random) -> Doing {
         facts.forget_opens(self.at);
+        let call = facts.history.call(self.file, self.at, opened(writes));
         if let Some(guard) = self.guard.take()
             && random.one_in(3)
         {
@@ -163,23 +201,57 @@ impl Client {
                 Ok(())
             }));
         }
+        Doing::Settling(Settling::Closed(call))
+    }
+
+    /// What it has given back is so for all when its server has the state of the file.
+    fn settle(&self, settling: Settling, state: &vfs::state::State, facts: &mut Facts) -> Doing {
+        if state.test(self.file, &Stream::Data, &self.wanted()).is_err() {
+            return Doing::Settling(settling);
+        }
+        match settling {
+            Settling::Closed(call) => facts.history.given(&call),
+            Settling::GivenUp(call, back) => facts.history.went_by(&call, &back),
+        }
         Doing::Nothing
     }
 
-    fn locked(&self, facts: &mut Facts) -> Doing {
+    /// What it has and asks for goes with its server, at some time.
+    pub(super) fn lose(&mut self, facts: &mut Facts) {
+        let history = &mut facts.history;
+        match std::mem::replace(&mut self.doing, Doing::Nothing) {
+            Doing::Nothing => {}
+            Doing::Trying(call)
+            | Doing::Locking(call)
+            | Doing::Waiting(_, call)
+            | Doing::Opening(_, call) => {
+                history.abandoned(&call);
+            }
+            Doing::Unlocking(call) | Doing::Settling(Settling::Closed(call)) => {
+                history.unanswered_return(&call)
+            }
+            Doing::Settling(Settling::GivenUp(call, back)) => history.unanswered(&call, &back),
+            Doing::Locked => history.leaves(self.file, self.at, Right::Lock),
+            Doing::Open(writes) => history.leaves(self.file, self.at, opened(writes)),
+        }
+    }
+
+    fn locked(&self, facts: &mut Facts, call: &Call) -> Doing {
         facts.acknowledged += 1;
+        facts.history.taken(call);
         let before = facts.locks.insert(self.file, self.at);
         assert_eq!(before, None, "two clients have the lock of {:?}: {self:?}", self.file);
         Doing::Locked
     }
 
-    fn open(&mut self, writes: bool, state: &vfs::state::State, facts: &mut Facts) -> Doing {
+    fn open(&mut self, writes: bool, state: &vfs::state::State, facts: &mut Facts, call: Call) -> Doing {
         let (access, deny) = if writes { (Modes::WRITE, Modes::NONE) } else { (Modes::READ, Modes::WRITE) };
         let request = OpenRequest::new(Party::client(self.id), access, deny);
         match state.open(self.file, Stream::Data, request) {
             Ok(guard) => {
                 self.guard = Some(guard);
                 facts.acknowledged += 1;
+                facts.history.taken(&call);
                 let (own, others) = match writes {
                     true => (&mut facts.writing, &facts.denying),
                     false => (&mut facts.denying, &facts.writing),
@@ -189,10 +261,22 @@ impl Client {
                 own.entry(self.file).or_default().push(self.at);
                 Doing::Open(writes)
             }
-            Err(vfs::Error::LeaseRecall(_)) => Doing::Opening(writes),
-            Err(_) => Doing::Nothing,
+            Err(vfs::Error::LeaseRecall(_)) => Doing::Opening(writes, call),
+            Err(vfs::Error::ShareConflict) => {
+                facts.history.refused(&call);
+                Doing::Nothing
+            }
+            // It is about to be removed, or its server may not answer now.
+            Err(_) => {
+                facts.history.abandoned(&call);
+                Doing::Nothing
+            }
         }
     }
+}
+
+fn opened(writes: bool) -> Right {
+    if writes { Right::Writing } else { Right::Reading }
 }
 
 impl Facts {

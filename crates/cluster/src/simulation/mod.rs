@@ -2,10 +2,11 @@
 //! with delays, lost connections, partitions, pauses and kills.
 //!
 //! What is checked: no two clients hold one exclusive lock or open a file against a denial, while
-//! their servers may answer; what was acknowledged is kept until it is given back; and in the end every
-//! client gets an answer.
+//! their servers may answer; what was acknowledged is kept until it is given back; one server could
+//! have given the same answers (`history`); and in the end every client gets an answer.
 
 mod clients;
+mod history;
 mod network;
 mod service;
 
@@ -189,6 +190,15 @@ fn run(seed: u64) {
         world.servers.iter().map(|server| (server.number, server.is_dead, server.node.counts())).collect();
     assert!(stuck.is_empty(), "seed {seed}: no answer: {stuck:?}; {counts:?}");
     assert!(world.facts.acknowledged > 5, "seed {seed}: hardly anything was done: {:?}", world.facts);
+    // Servers that were lost at the end have clients that wait for an answer.
+    world.clients.iter_mut().for_each(|client| client.lose(&mut world.facts));
+    let history = std::mem::take(&mut world.facts.history);
+    match history.check() {
+        Ok(operations) => assert!(operations > 50, "seed {seed}: a history of {operations} operations"),
+        Err((file, operations)) => {
+            panic!("seed {seed}: no single server answers like this: {file:?}, {operations} operations");
+        }
+    }
 }
 
 /// How many seeds are run: a few, or as many as `FOURFOLD_SIMULATIONS` says.
