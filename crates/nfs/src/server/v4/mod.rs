@@ -116,6 +116,8 @@ struct Compound<'c> {
     changed: bool,
     /// No operation follows the present one.
     is_last: bool,
+    /// The file whose folder of named attributes an operation of this request has asked to make.
+    folder_made: Option<FileId>,
     /// The data that follow the results of the last operation.
     payload: Option<Payload>,
     /// The slot of a session that the request is in.
@@ -178,6 +180,7 @@ impl<'c> Compound<'c> {
             start,
             changed: false,
             is_last: false,
+            folder_made: None,
             payload: None,
             sequenced: None,
             digest: 0,

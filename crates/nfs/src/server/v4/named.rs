@@ -35,7 +35,7 @@ const FINDER_INFO: &[u8] = b"com.apple.FinderInfo";
 const RESOURCE_FORK: &[u8] = b"com.apple.ResourceFork";
 
 /// OPENATTR, RFC 7530 16.17: the folder of the current file's named attributes. It is there if the file has any; `create` asks
-/// for it in any case.
+/// for it in any case. A Mac makes an attribute, which is empty and so not there yet, and asks for the folder again in one request.
 pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(), Fail> {
     let current = compound.refreshed()?.clone();
     let target = match &*current {
@@ -50,7 +50,8 @@ pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(
         return Err(Status::NOTSUPP.into()); // the folder of a share has no place for them
     }
     require(target, Rights::READ_NAMED)?;
-    if names(target)?.is_empty() {
+    let id = target.found.object.id();
+    if compound.folder_made != Some(id) && names(target)?.is_empty() {
         match create {
             false => return Err(Status::NOENT.into()),
             true if !target.writable => return Err(Status::ROFS.into()),
@@ -58,6 +59,9 @@ pub(super) fn open_folder(compound: &mut Compound<'_>, create: bool) -> Result<(
         }
     }
     compound.current = Some(Place::Attributes(Box::new(self::target(target, View::Attributes))).into());
+    if create {
+        compound.folder_made = Some(id);
+    }
     Ok(())
 }
 

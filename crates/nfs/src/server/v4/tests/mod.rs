@@ -6,6 +6,7 @@ mod files;
 mod hostile;
 mod leases;
 mod locks;
+mod macs;
 mod named;
 mod opens;
 mod referrals;
