@@ -132,3 +132,29 @@ async fn a_fork_follows_its_file_at_once_in_a_watched_folder() {
     }
     assert!(is_whole(&scene, "below/file", &Stream::Resource).await);
 }
+
+/// Netatalk, Samba and macOS name no owner in a sidecar.
+#[tokio::test]
+async fn another_servers_sidecar_follows_its_file_in_a_watched_folder() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let mut sidecar = b"\0\x05\x16\x07\0\x02\0\0Netatalk        \0\x02".to_vec();
+    sidecar.extend_from_slice(b"\0\0\0\x09\0\0\0\x32\0\0\0\x20\0\0\0\x02\0\0\0\x52\0\0\0\x04");
+    sidecar.extend_from_slice(&[0; 32]);
+    sidecar.extend_from_slice(b"fork");
+    for name in ["file", "other"] {
+        std::fs::write(at(name), b"").unwrap();
+        std::fs::write(at(&format!("._{name}")), &sidecar).unwrap();
+    }
+    std::fs::create_dir(at("below")).unwrap();
+    let scene = serve(dir.path(), Style::NETATALK);
+    let _watching =
+        scene.volume.watch(&client(1).caller, &scene.root, Depth::Below, Filter::ALL, 100).unwrap();
+    std::fs::rename(at("file"), at("below/renamed")).unwrap();
+    let began = std::time::Instant::now();
+    while !at("below/._renamed").exists() && began.elapsed().as_secs() < 20 {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert!(at("._other").exists() && !at("._file").exists());
+    assert_eq!(read(&open(&scene, "below/renamed", Stream::Resource).await, 0, 9).await, b"fork");
+}

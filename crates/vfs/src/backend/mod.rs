@@ -482,3 +482,15 @@ pub trait Backend: Send + Sync {
         self.behind().inspect(|behind| behind.tend());
     }
 }
+
+/// Looks the first name of a path up, and leaves the rest of the path to the folder of this name.
+fn first_step(folder: &dyn Object, caller: &Caller, path: &[&[u8]]) -> Result<Found> {
+    let (name, rest) = path.split_first().ok_or(Error::Invalid)?;
+    let found = folder.lookup(caller, name)?;
+    match found.attributes.kind {
+        _ if rest.is_empty() => Ok(found),
+        Kind::Folder => found.object.lookup_path(caller, rest),
+        Kind::Link => Err(Error::IsLink),
+        _ => Err(Error::NotFolder),
+    }
+}

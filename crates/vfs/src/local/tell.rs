@@ -152,7 +152,7 @@ impl Volume {
             return; // the event of its removal comes next
         }
         if matches!(entry.what, Heard::MovedTo(_)) {
-            self.bring_sidecar(&folder, &entry.name, found.as_ref());
+            self.bring_sidecar(None, &folder, &entry.name, found.as_ref());
         }
         self.tell_change(&change(entry, what, found.as_ref()), found.as_ref());
         if let Some(found) = found.filter(|_| entry.what == Heard::Created) {
@@ -168,21 +168,26 @@ impl Volume {
         }
         let Some(folder) = self.watched(to.folder) else { return self.tell_one(from) };
         let found = folder.object.lookup(&Caller::root(), &to.name).ok();
-        self.bring_sidecar(&folder, &to.name, found.as_ref());
+        self.bring_sidecar(Some(from), &folder, &to.name, found.as_ref());
         let what = Happened::Renamed { old_folder: from.folder, old_name: from.name.clone() };
         self.tell_change(&change(to, what, found.as_ref()), found.as_ref());
     }
 
     /// A file that a local process moved gets its sidecar, which that process has left behind. Where no folder is
-    /// watched, this is done when the file is looked at next.
-    fn bring_sidecar(&self, folder: &Found, name: &[u8], moved: Option<&Found>) {
+    /// watched, this is done when the file is looked at next, if the sidecar is this server's.
+    fn bring_sidecar(&self, from: Option<&HeardEntry>, folder: &Found, name: &[u8], moved: Option<&Found>) {
         let (Some(streams), Some(moved)) = (&self.streams, moved) else { return };
         if moved.attributes.kind != Kind::File || self.refuses_changes(&moved.object) {
             return;
         }
         let _changing = self.site.busy.change(&[(folder.object.id(), name), (moved.object.id(), b"")]);
         let file = File { folder: &*folder.object, name, object: &*moved.object };
-        if let Err(error) = streams.mend(&file) {
+        let old = from.and_then(|from| Some((self.watched(from.folder)?, from)));
+        let brought = streams.mend(&file).and_then(|_| match &old {
+            Some((old, from)) => streams.bring_unowned((&*old.object, &from.name), &file),
+            None => Ok(()),
+        });
+        if let Err(error) = brought {
             tracing::debug!(%error, "the sidecar of a renamed file stays until the file is looked at");
         }
     }

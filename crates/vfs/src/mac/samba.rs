@@ -146,14 +146,13 @@ pub fn stream_attribute(name: &[u8]) -> Vec<u8> {
 }
 
 /// Whether the plain attributes of a file have a zero byte at the end that does not belong to them,
-/// as Netatalk (`ea = samba`) and Samba (`streams_xattr:prefix = user.`) append it. A property list
-/// among them tells, because its end says where the rest is; other values cannot. Every value with
-/// bytes must end in a zero byte then.
-pub fn are_terminated<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
+/// as Netatalk (`ea = samba`) and Samba (`streams_xattr:prefix = user.`) append it. One of a known
+/// form among these names and values tells; others cannot. Every value with bytes must end in a zero byte then.
+pub fn are_terminated<'a>(attributes: impl Iterator<Item = (&'a [u8], &'a [u8])>) -> bool {
     let mut told = false;
-    for value in values {
+    for (name, value) in attributes {
         match value.split_last() {
-            Some((0, _)) => told |= is_terminated_list(value) == Some(true),
+            Some((0, _)) => told |= is_terminated(name, value) == Some(true),
             Some(_) => return false,
             None => {}
         }
@@ -161,12 +160,24 @@ pub fn are_terminated<'a>(values: impl Iterator<Item = &'a [u8]>) -> bool {
     told
 }
 
-/// The same of one value: `None` if it is no property list, which could tell.
-pub fn is_terminated_list(value: &[u8]) -> Option<bool> {
-    match value.split_last() {
-        _ if plist::is_list(value) => Some(false),
-        Some((0, data)) if plist::is_list(data) => Some(true),
-        _ => None,
+/// Attributes of Macs that are texts: flags, time, program and identifier with semicolons; the name and number of an encoding.
+const TEXTS: [&[u8]; 2] = [b"com.apple.quarantine", b"com.apple.TextEncoding"];
+/// An attribute of Macs that is a time: seconds and nanoseconds, 8 bytes each.
+const LAST_USED: (&[u8], usize) = (b"com.apple.lastuseddate#PS", 16);
+
+/// The same of one attribute: `None` if its form does not say where it ends, as that of a property list and of a text does.
+pub fn is_terminated(name: &[u8], value: &[u8]) -> Option<bool> {
+    let (last, data) = value.split_last()?;
+    let has_zero = *last == 0;
+    if TEXTS.contains(&name) {
+        return Some(has_zero);
+    }
+    if name == LAST_USED.0 {
+        return (has_zero || value.len() == LAST_USED.1).then_some(value.len() == LAST_USED.1 + 1);
+    }
+    match plist::is_list(value) {
+        true => Some(false),
+        false => (has_zero && plist::is_list(data)).then_some(true),
     }
 }
 
@@ -265,8 +276,20 @@ mod tests {
     fn a_property_list_tells_whether_values_are_terminated() {
         let list = plist::write_text("text");
         let longer = [&list[..], b"\0"].concat();
-        let told = |values: &[&[u8]]| are_terminated(values.iter().copied());
+        let told = |values: &[&[u8]]| are_terminated(values.iter().map(|value| (&b"x"[..], *value)));
         assert!(told(&[&longer]) && told(&[b"0083;Safari\0", &longer, b""]));
         assert!(!told(&[&list]) && !told(&[b"0083;Safari\0"]) && !told(&[&longer, b"plain"]) && !told(&[]));
+    }
+
+    #[test]
+    fn texts_and_times_of_macs_tell_whether_values_are_terminated() {
+        let quarantine = b"com.apple.quarantine";
+        assert_eq!(is_terminated(quarantine, b"0083;5c1b;Safari;\0"), Some(true));
+        assert_eq!(is_terminated(quarantine, b"0083;5c1b;Safari;"), Some(false));
+        assert_eq!(is_terminated(b"com.apple.TextEncoding", b"utf-8;134217984\0"), Some(true));
+        let used = b"com.apple.lastuseddate#PS";
+        assert_eq!(is_terminated(used, &[0; 16]), Some(false));
+        assert_eq!(is_terminated(used, &[0; 17]), Some(true));
+        assert_eq!(is_terminated(b"other", b"0083;Safari\0"), None);
     }
 }

@@ -107,7 +107,7 @@ impl Streams {
             plain += usize::from(!from_samba);
         }
         let plain = &mut attributes[..plain];
-        let mut are_all = samba::are_terminated(plain.iter().map(|(_, value)| &value[..]));
+        let mut are_all = samba::are_terminated(plain.iter().map(|(name, value)| (&name[..], &value[..])));
         are_all |=
             stored.iter().any(|xattr| xattr == PLAIN_INFO || xattr == TERMINATED) && is_marked(object)?;
         for ((_, value), is_terminated) in plain.iter_mut().zip(terminated) {

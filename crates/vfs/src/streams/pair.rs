@@ -311,6 +311,23 @@ impl Streams {
         Ok(false)
     }
 
+    /// Moves a sidecar that names no owner, as other servers make it, to the file that a program on the host has moved from there.
+    pub(crate) fn bring_unowned(&self, from: (&dyn Object, &[u8]), file: &File<'_>) -> Result<()> {
+        let (root, name) = (Caller::root(), layout::sidecar_name(from.1));
+        if found(from.0.lookup(&root, from.1))?.is_some() {
+            return Ok(()); // it may be that file's
+        }
+        let Some(there) = found(from.0.lookup(&root, &name))? else { return Ok(()) };
+        if there.attributes.kind != Kind::File || sidecar::owner(&*there.object)?.is_some() {
+            return Ok(());
+        }
+        let is_sidecar = sidecar::read(there, false)?.parsed().is_some();
+        if is_sidecar && matches!(self.beside(file)?, Beside::Nothing) {
+            self.bring((from.0, &name), (file.folder, file.name), file.object)?;
+        }
+        Ok(())
+    }
+
     /// Where a marked file's sidecar may be, and whether these are all such places: a folder that the host does not find
     /// may be there.
     fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<(Vec<Left>, bool)> {

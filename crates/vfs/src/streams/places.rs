@@ -73,12 +73,12 @@ pub(super) fn plain_home(object: &dyn Object, stored: Vec<u8>, mut value: Vec<u8
     }
     let mut values = Vec::new();
     for xattr in found(object.list_xattrs())?.unwrap_or_default() {
-        if Place::of(&xattr).is_some_and(|place| place.rank != Rank::Samba) {
-            values.extend(found(object.xattr(&xattr))?);
+        if let Some(place) = Place::of(&xattr).filter(|place| place.rank != Rank::Samba) {
+            values.extend(found(object.xattr(&xattr))?.map(|value| (place.name.into_owned(), value)));
         }
     }
     if !is_terminated(&stored, &value)
-        && !samba::are_terminated(values.iter().map(|value| &value[..]))
+        && !samba::are_terminated(values.iter().map(|(name, value)| (&name[..], &value[..])))
         && !is_marked(object)?
     {
         return Ok(Home::Xattr(stored, value));

@@ -2,6 +2,7 @@
 //! the files beside it, else the volume's. So a server that served the folder before, or serves it
 //! beside this one, finds what clients of this one write.
 
+use super::places::Place;
 use super::{File, Streams, found, metadata};
 use crate::backend::Object;
 use crate::mac::depot::MARKER;
@@ -91,7 +92,7 @@ struct Told {
     samba: Option<bool>,
     /// Whether Samba's names of streams have private code points. Most names tell nothing.
     private: Option<bool>,
-    /// Whether a zero byte follows Macs' attributes. Property lists tell it.
+    /// Whether a zero byte follows Macs' attributes. Those of a known form tell it.
     terminated: Option<bool>,
     /// Whether Samba has made a folder in its depot for a file.
     depot: bool,
@@ -121,7 +122,8 @@ impl Told {
                 let (samba, private) = named(xattr);
                 told.plain |= samba == Some(false) && private == Some(true);
                 if samba == Some(false) && told.terminated.is_none() {
-                    told.terminated = read(xattr).ok().and_then(|value| samba::is_terminated_list(&value));
+                    let name = Place::of(xattr).map(|place| place.name.into_owned()).unwrap_or_default();
+                    told.terminated = read(xattr).ok().and_then(|value| samba::is_terminated(&name, &value));
                 }
                 (told.samba, told.private) = (told.samba.or(samba), told.private.or(private));
             }

@@ -7,7 +7,7 @@ use auth::Grant;
 
 use super::gates::{Gate, GatePath, Hidden};
 use super::table::{Attached, Shared};
-use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, XattrMode};
+use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, XattrMode, first_step};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 /// The cookie of the listed name of the offered trees, beyond all cookies of hosts.
@@ -230,14 +230,7 @@ impl Object for ForestObject {
             let found = self.here_for(caller)?.lookup_path(caller, path)?;
             return self.shared.found_behind(self.tree.as_ref(), found, self.gate.clone());
         }
-        let (name, rest) = path.split_first().ok_or(Error::Invalid)?;
-        let found = self.lookup(caller, name)?;
-        match found.attributes.kind {
-            _ if rest.is_empty() => Ok(found),
-            Kind::Folder => found.object.lookup_path(caller, rest),
-            Kind::Link => Err(Error::IsLink),
-            _ => Err(Error::NotFolder),
-        }
+        first_step(self, caller, path)
     }
 
     fn parent(&self) -> Result<Found> {

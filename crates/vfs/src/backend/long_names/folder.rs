@@ -10,7 +10,7 @@ use super::heard::HeardNames;
 use super::{entries, wrapped};
 use crate::acl::server;
 use crate::backend::forest::Hidden;
-use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode};
+use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, first_step};
 use crate::names::long::{NUMBERS, is_long, is_shortened, shortened};
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 
@@ -134,14 +134,7 @@ impl Object for LongFolder {
         if !path.iter().any(|name| is_long(name)) {
             return Ok(self.found(self.inner.lookup_path(caller, path)?));
         }
-        let (name, rest) = path.split_first().ok_or(Error::Invalid)?;
-        let found = self.lookup(caller, name)?;
-        match found.attributes.kind {
-            _ if rest.is_empty() => Ok(found),
-            Kind::Folder => found.object.lookup_path(caller, rest),
-            Kind::Link => Err(Error::IsLink),
-            _ => Err(Error::NotFolder),
-        }
+        first_step(self, caller, path)
     }
 
     fn parent(&self) -> Result<Found> {

@@ -513,8 +513,11 @@ fn attributes_with_a_zero_byte_that_is_not_theirs() {
     let disk = Disk::new();
     let file = disk.make("f");
     let tags = crate::mac::tags::write(&["Red\n6".to_owned()]);
+    set_xattr(&*file.object, b"user.other", b"value\0");
+    assert_eq!(streams_of(&disk, &file)[0].1, b"value\0", "no attribute tells");
+    file.object.remove_xattr(&Caller::root(), b"user.other").unwrap();
     set_xattr(&*file.object, b"user.com.apple.quarantine", b"0083;Safari\0");
-    assert_eq!(streams_of(&disk, &file)[0].1, b"0083;Safari\0", "no other attribute tells");
+    assert_eq!(streams_of(&disk, &file)[0].1, b"0083;Safari", "a text has no zero byte");
     set_xattr(&*file.object, b"user.com.apple.metadata:_kMDItemUserTags", &[&tags[..], b"\0"].concat());
     let expected =
         [("com.apple.metadata:_kMDItemUserTags", tags), ("com.apple.quarantine", b"0083;Safari".to_vec())];
