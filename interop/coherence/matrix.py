@@ -155,11 +155,15 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--list", action="store_true")
+    parser.add_argument("--other", nargs=3, type=int, metavar=("SMB", "AFP", "NFS"), help="the ports of a second server, which the other clients use")
     options = parser.parse_args()
     signal.pthread_sigmask(signal.SIG_BLOCK, [local_client.LEASE_SIGNAL])
     with open(options.expected, "rb") as file:
         table = {name: rows for name, rows in tomllib.load(file).items() if isinstance(rows, dict)}
     table = {name: rows for name, rows in table.items() if not options.only or any(part in name for part in options.only)}
+    if options.other:  # what local programs hold binds the clients of a server only if it is the only one
+        table = {holder: {client: row for client, row in rows.items() if client != "local"}
+                 for holder, rows in table.items() if not holder.startswith("local ")}
     place, results, one = scenes.Place(options), {}, threading.Lock()
 
     def play(share, kind, holders):

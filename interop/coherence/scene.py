@@ -1,5 +1,6 @@
 """The clients of one share: what they can hold (`HOLDERS`) and what they can do beside it (`OPERATIONS`)."""
 
+import argparse
 import errno
 import os
 import struct
@@ -22,6 +23,14 @@ class Place:
 
     def __init__(self, options):
         self.options = options
+
+    def other(self):
+        """Where the clients of side b log in: here, too, unless there is another server of the same shares."""
+        ports = getattr(self.options, "other", None)
+        if not ports:
+            return self
+        smb_port, afp_port, nfs_port = ports
+        return Place(argparse.Namespace(**vars(self.options) | {"smb_port": smb_port, "afp_port": afp_port, "nfs_port": nfs_port}))
 
     def smb(self, share):
         return smb.Client(self.options.smb_port, share, self.options.user, self.options.password)
@@ -59,7 +68,7 @@ class Scene:
     def __init__(self, place, share, tag):
         self.share, self.folder, self.count, self.tag = share, place.folder(share), 0, tag
         self.uid = place.options.uid
-        self.a, self.b = Side(place, share, tag, "a"), Side(place, share, tag, "b")
+        self.a, self.b = Side(place, share, tag, "a"), Side(place.other(), share, tag, "b")
 
     def new(self, resource=False):
         """A name of its own."""

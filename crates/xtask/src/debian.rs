@@ -41,6 +41,12 @@ pub const CEPH: &[Package] = &[
     Package { name: "libcephfs2", shows: "/usr/share/doc/libcephfs2/copyright" },
 ];
 
+/// What several servers of one tree need, and certificates for them.
+pub const CLUSTER: &[Package] = &[
+    Package { name: "etcd-server", shows: "/usr/bin/etcd" },
+    Package { name: "openssl", shows: "/usr/bin/openssl" },
+];
+
 pub const NFS_PEER: &[Package] = &[
     Package { name: "nfs-ganesha", shows: "/usr/bin/ganesha.nfsd" },
     Package { name: "nfs-ganesha-vfs", shows: "/usr/share/doc/nfs-ganesha-vfs/copyright" },

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use vfs::{FileId, Volume};
 
 use super::rpc::Call;
@@ -14,6 +14,8 @@ use crate::wire::v3::{NamedFile, Procedure, named_files};
 pub(super) const LIMIT: Duration = Duration::from_secs(1);
 /// How often a call is tried in that time: others may have got leases again.
 const MOST_TRIES: u32 = 8;
+/// Between two tries of a call that waits for the state of a file at another server, and does not say of which.
+pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
 /// The attempts of one call of NFSv3.
 #[derive(Debug)]
@@ -35,11 +37,17 @@ impl Attempts {
         let named = named_files(Procedure(call.header.procedure), call.arguments).unwrap_or_default();
         let mut files: Vec<_> = named.iter().filter_map(|named| found(call, named)).collect();
         files.retain(|(volume, file)| volume.is_recalling(*file));
-        if files.is_empty() || self.left == 0 {
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + LIMIT);
+        if is_joined(call, &named) {
+            // It may be the state of a folder, of the owner of a sidecar, or one that has just come.
+            sleep(PAUSE).await;
+            if Instant::now() >= deadline {
+                return false;
+            }
+        } else if files.is_empty() || self.left == 0 {
             return false;
         }
-        self.left -= 1;
-        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + LIMIT);
+        self.left = self.left.saturating_sub(1);
         for (volume, file) in files {
             if timeout_at(deadline, volume.recalled(file)).await.is_err() {
                 return false;
@@ -47,6 +55,12 @@ impl Attempts {
         }
         true
     }
+}
+
+/// Whether the states of these files can be at other servers.
+fn is_joined(call: &Call<'_>, named: &[NamedFile<'_>]) -> bool {
+    let target = named.first().and_then(|(handle, _)| call.target(handle).ok());
+    target.is_some_and(|target| target.export.volume.state().is_joined())
 }
 
 fn found(call: &Call<'_>, (handle, name): &NamedFile<'_>) -> Option<(Arc<Volume>, FileId)> {

@@ -15,13 +15,15 @@ use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
 use crate::state::{Cause, Modes, Range, Recall, Settled, Stream, Who};
 use crate::volume::{Actor, Node};
-use crate::{Error, FileId, Result, Volume};
+use crate::{Change, Error, FileId, Result, SetAttributes, Volume};
 
 /// How long the holder of a lease may take to give it back before the server takes it.
 pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
 /// How often an operation is tried. Other clients may have got leases again after each try.
 pub(crate) const MOST_TRIES: usize = 8;
+/// The same where the state of the file can be at other servers: it may leave again before each try.
+const MOST_TRIES_JOINED: usize = 512;
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
@@ -69,7 +71,8 @@ impl Volume {
     /// and runs the operation again. Waits for `limit` at most, and then fails with `LeaseRecall`.
     pub async fn once_recalled<T>(&self, limit: Duration, mut run: impl FnMut() -> Result<T>) -> Result<T> {
         let mut deadline = None;
-        for _ in 1..MOST_TRIES {
+        let most = if self.site.state.is_joined() { MOST_TRIES_JOINED } else { MOST_TRIES };
+        for _ in 1..most {
             match run() {
                 Err(Error::LeaseRecall(file)) => {
                     let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
@@ -151,6 +154,24 @@ impl Volume {
                 return;
             }
         }
+    }
+
+    /// As [`Volume::set_attributes`], of an object that this actor has just made. If its state is not here yet, nothing
+    /// of it needs to be recalled first; what other clients have got of it meanwhile is recalled afterwards.
+    pub fn set_attributes_of_new(
+        &self,
+        actor: &Actor,
+        of: &Found,
+        changes: &SetAttributes,
+    ) -> Result<Change> {
+        if !self.site.state.is_elsewhere(of.object.id()) {
+            return self.set_attributes(actor, of, changes);
+        }
+        let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
+        let operation = self.change_stream(actor, &of.object, Stream::Data, cause);
+        self.change_attributes(actor, of, changes)?;
+        operation.commit();
+        Ok(Change { before: of.attributes, after: of.object.attributes()? })
     }
 
     /// Whether the data of this file may be in the cache of another client only. The size and times

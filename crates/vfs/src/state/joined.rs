@@ -248,6 +248,16 @@ impl State {
         }
     }
 
+    /// Whether the states of files can be at other servers.
+    pub fn is_joined(&self) -> bool {
+        self.table.is_joined()
+    }
+
+    /// Whether the state of a file is not here.
+    pub(crate) fn is_elsewhere(&self, file: FileId) -> bool {
+        self.table.is_joined() && !self.table.has(file)
+    }
+
     /// Whether the state of a file was asked for and has not come.
     pub fn is_coming(&self, file: FileId) -> bool {
         self.table.joined.as_ref().is_some_and(|joined| joined.asked.lock().files.contains_key(&file))

@@ -1,5 +1,6 @@
 use std::convert::Infallible;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::oneshot;
@@ -13,6 +14,8 @@ use crate::{Error, FileId, Result};
 
 /// How often an open is begun anew because other clients have got leases again meanwhile.
 const MOST_TRIES: usize = 8;
+/// The same where the state of the file can be at other servers: it may leave again before each try.
+const MOST_TRIES_JOINED: usize = 512;
 
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 static REVOKED: AtomicU64 = AtomicU64::new(0);
@@ -125,16 +128,16 @@ impl State {
         match self.table.with_existing(file, |entry| entry.break_for(file, stream, cause, by)) {
             Ok(holders) => {
                 let holders = holders.filter(|holders| !holders.is_empty())?;
-                Some(Recall { state: self.clone(), file, holders })
+                Some(Recall { state: self.clone(), file, holders, then: None })
             }
-            Err(_) => Some(self.arrival(file)),
+            Err(_) => Some(Recall { then: Some((stream.clone(), cause, by)), ..self.arrival(file) }),
         }
     }
 
     /// Waiting for the state of a file that another server has.
     fn arrival(&self, file: FileId) -> Recall {
         let holders = vec![Holder { lease: None, answer: self.table.come(file) }];
-        Recall { state: self.clone(), file, holders }
+        Recall { state: self.clone(), file, holders, then: None }
     }
 
     /// [`State::open`] with the breaks that belong to it: recalls cached handles that are in the
@@ -149,7 +152,8 @@ impl State {
     ) -> Result<OpenGuard> {
         let request = self.linked(request);
         let mut opener = None;
-        for tried in 0..MOST_TRIES {
+        let most = if self.is_joined() { MOST_TRIES_JOINED } else { MOST_TRIES };
+        for tried in 0..most {
             let attempt = || self.try_open(file, &stream, request, tried > 0);
             match self.with_way(file, request.party.client, attempt)? {
                 Ok(open) => return Ok(open),
@@ -194,7 +198,7 @@ impl State {
         let Ok(opened) = self.table.with(file, attempt) else { return Ok(Err(self.arrival(file))) };
         Ok(match opened? {
             Ok(id) => Ok(self.guard(file, stream.clone(), id, &request)),
-            Err(holders) => Err(Recall { state: self.clone(), file, holders }),
+            Err(holders) => Err(Recall { state: self.clone(), file, holders, then: None }),
         })
     }
 }
@@ -281,6 +285,8 @@ pub struct Recall {
     state: State,
     file: FileId,
     holders: Vec<Holder>,
+    /// What is recalled once the state of the file has come.
+    then: Option<(Stream, Cause, Party)>,
 }
 
 impl Recall {
@@ -302,15 +308,27 @@ impl Recall {
     /// Waits for the answers until the deadline, and revokes what is missing then.
     pub async fn within(mut self, deadline: impl Future<Output = ()>) -> Settled {
         let begun = noted::clock();
-        let settled = tokio::select! {
-            biased;
-            () = self.answered() => Settled::Answered,
-            () = deadline => self.revoke(),
+        let mut deadline = pin!(deadline);
+        let settled = loop {
+            tokio::select! {
+                biased;
+                () = self.answered() => match self.once_come() {
+                    Some(next) => self = next,
+                    None => break Settled::Answered,
+                },
+                () = deadline.as_mut() => break self.revoke(),
+            }
         };
         noted::spent(Spent::Leases, begun);
         let count = if settled == Settled::Answered { &ANSWERED } else { &REVOKED };
         count.fetch_add(1, Ordering::Relaxed);
         settled
+    }
+
+    /// What is left to wait for when the state of the file has come.
+    fn once_come(&mut self) -> Option<Self> {
+        let (stream, cause, by) = self.then.take()?;
+        self.state.break_for(self.file, &stream, cause, by)
     }
 
     /// Takes the leases of holders that have not answered.

@@ -6,6 +6,7 @@ mod bench;
 mod cable;
 mod capture;
 mod ceph;
+mod cluster;
 mod coherence;
 mod console;
 mod domain;
@@ -39,6 +40,7 @@ const PROTOCOLS: &[&str] = &[
     "layouts",
     "coherence",
     "ceph",
+    "cluster",
     "bench",
     "package",
     "console",
@@ -48,12 +50,12 @@ const PROTOCOLS: &[&str] = &[
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
-    /// ceph: shares in a Ceph cluster; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain
+    /// ceph: shares in a Ceph cluster; cluster: several servers of one tree; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
     /// other clients (`smbclient`, `gvfs`, `qemu`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
-    /// clients hold (coherence: `afp denies`), or of the names of ceph's and console's checks
+    /// clients hold (coherence: `afp denies`), or of the names of ceph's, cluster's and console's checks (cluster: `matrix`, too)
     only: Vec<String>,
     /// Take the release binary as it is
     #[arg(long)]
@@ -97,6 +99,9 @@ pub struct Args {
     /// Only the soak, for so long (coherence): clients that die at random, and a server that is killed twice
     #[arg(long, value_name = "MINUTES")]
     soak: Option<u64>,
+    /// How many servers there are (cluster)
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=4))]
+    gateways: u8,
     /// What the soak does; a failed run names it
     #[arg(long)]
     seed: Option<u64>,
@@ -118,6 +123,7 @@ pub fn run(args: &Args) -> Result<()> {
         "layouts" => layouts::run(args),
         "coherence" => coherence::run(args),
         "ceph" => ceph::run(args),
+        "cluster" => cluster::run(args),
         "bench" => run_bench(args),
         "package" => run_package(args),
         "console" => console::run(args),

@@ -64,12 +64,12 @@ mod xattrs;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use vfs::state::Party;
 use vfs::{FileId, Payload, Volume};
 use wire::{Reader, Writer};
 
-use super::recalling::LIMIT;
+use super::recalling::{LIMIT, PAUSE};
 use super::rpc::{Answered, Call};
 use crate::wire::rpc::Outcome;
 use crate::wire::v4::types::{StateId, Status};
@@ -452,13 +452,22 @@ struct Patience {
 impl Patience {
     /// After a failure: waits until the lease that caused it is given back. Answers whether to try again.
     async fn again(&mut self, compound: &Compound<'_>, fail: &Fail) -> bool {
-        let (Some(file), Some(volume)) = (fail.recalling, compound.volume().cloned()) else { return false };
+        let Some(volume) = compound.volume().cloned() else { return false };
+        let is_joined = volume.state().is_joined();
         self.tried += 1;
-        self.tried < MOST_TRIES && self.recalled(&volume, file, LIMIT).await
+        match fail.recalling {
+            Some(file) => (is_joined || self.tried < MOST_TRIES) && self.recalled(&volume, file, LIMIT).await,
+            None if is_joined && fail.status == Status::DELAY => {
+                let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + LIMIT);
+                sleep(PAUSE).await;
+                Instant::now() < deadline
+            }
+            None => false,
+        }
     }
 
     async fn recalled(&mut self, volume: &Volume, file: FileId, limit: Duration) -> bool {
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + limit);
-        timeout_at(deadline, volume.recalled(file)).await.is_ok()
+        Instant::now() < deadline && timeout_at(deadline, volume.recalled(file)).await.is_ok()
     }
 }

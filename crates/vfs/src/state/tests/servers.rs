@@ -227,6 +227,26 @@ async fn an_open_waits_for_the_state_and_then_for_the_lease_in_it() {
     assert_eq!((lease.caching(), guard.modes().0), (Caching(3), Modes::WRITE));
 }
 
+#[tokio::test]
+async fn a_change_ends_the_lease_of_another_servers_client_once_the_state_has_come() {
+    let servers = Servers::two(Policy::default());
+    let (first, second) = (&servers.first, &servers.second);
+    let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let party = Party { client: A, key: Some([1; 16]) };
+    let want = LeaseRequest { party, want: Caching::READ, style: Style::Bits, notices };
+    let lease = servers.run(|| first.lease(FILE, &Stream::Data, &want)).unwrap();
+    // The entry of a folder has changed at the other server, which does not wait.
+    let recall = second.break_for(FILE, &Stream::Data, Cause::Entry, Party::client(B)).unwrap();
+    let mut ending = Box::pin(recall.within(std::future::pending()));
+    assert!(now(&mut ending).is_none() && told.try_recv().is_err(), "waits for the state");
+    servers.settle();
+    assert!(now(&mut ending).is_some(), "a lease to read needs no answer");
+    servers.hear();
+    assert_eq!(told.try_recv().unwrap().to, Caching::NONE);
+    servers.bring(first);
+    assert_eq!(lease.caching(), Caching::NONE);
+}
+
 #[test]
 fn the_state_of_an_unused_file_is_the_default() {
     let servers = Servers::two(Policy::default());

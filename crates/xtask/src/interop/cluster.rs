@@ -1,0 +1,72 @@
+//! Several servers of one tree, with etcd (`interop/cluster/`): the matrix of `coherence` with its two clients at different
+//! servers, and what happens when servers and etcd are killed and stopped.
+
+use std::fs;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use super::expected::Expected;
+use super::outcome::{Outcome, Outcomes};
+use super::smb::python;
+use super::{Args, conclude, prepare};
+use crate::{debian, isolate, loader, process, server};
+
+const LIMIT: Duration = Duration::from_secs(300);
+/// A Unix user that no other account of this machine has.
+const UID: u32 = 61201;
+const USER: &str = "ada";
+const PASSWORD: &str = "secret";
+
+pub fn run(args: &Args) -> Result<()> {
+    if !isolate::is_isolated()
+        && let Err(error) = python::install()
+    {
+        println!("no Python packages: {error:#}");
+    }
+    prepare(args, &[debian::CLUSTER, debian::NFS_CLIENTS].concat(), false)?;
+    let mut outcomes = Outcomes::default();
+    if !process::is_root() {
+        outcomes.skip("cluster", "it needs root, to act as other users");
+    } else if !python::is_installed() {
+        outcomes.skip("cluster", "its Python packages are not installed");
+    } else {
+        outcomes.run("cluster", &["etcd", "openssl", "cc"], || Ok(()));
+        if outcomes.0.iter().all(|(_, outcome)| *outcome == Outcome::Pass) {
+            checks(args, &mut outcomes)?;
+        }
+    }
+    let expected = Expected::read(&process::root().join("interop/cluster/expected.toml"))?.else_pass();
+    let is_of_another =
+        |name: &str| (args.gateways + 1..=4).any(|number| name.contains(&format!("beside gate{number}")));
+    let is_meant = |name: &str| outcomes.has(name) || (args.only.is_empty() && !is_of_another(name));
+    conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
+}
+
+fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
+    let folder = process::fresh_folder("interop-cluster")?;
+    let [script, program, nfs3, folder_text] = [
+        process::root().join("interop/cluster/checks.py"),
+        server::binary(),
+        loader::compile_coherence()?,
+        folder.clone(),
+    ]
+    .map(|path| path.display().to_string());
+    let (uid, gateways) = (UID.to_string(), args.gateways.to_string());
+    let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
+    words.extend(["--user", USER, "--password", PASSWORD, "--program", &program, "--gateways", &gateways]);
+    words.push("--only");
+    words.extend(args.only.iter().map(String::as_str));
+    let mut text = String::new();
+    outcomes.run("checks", &["cc"], || {
+        let python = python::program().display().to_string();
+        let output = process::output(python, &words, LIMIT)?;
+        let errors = String::from_utf8_lossy(&output.stderr);
+        fs::write(folder.join("checks.log"), errors.as_bytes())?;
+        text = String::from_utf8_lossy(&output.stdout).into_owned();
+        ensure!(output.status.success(), "{}: {}", output.status, errors.trim());
+        Ok(())
+    });
+    outcomes.add_lines("cluster", &text);
+    Ok(())
+}

@@ -1,0 +1,306 @@
+"""Several servers of one tree: etcd and the servers are started by this script, which then runs the matrix of
+interop/coherence with the two clients at different servers, and kills and stops servers and etcd. Prints "pass NAME" and
+"fail NAME: WHY"."""
+
+import argparse
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import traceback
+import urllib.request
+
+COHERENCE = os.path.join(os.path.dirname(__file__), "..", "coherence")
+sys.path.insert(0, COHERENCE)
+import nfs3
+import smb_client as smb
+
+TAKEOVER = 10.0  # seconds: a lease of 5 s, the time in which etcd sees its end, and the work of the others
+FENCED = 75  # the exit code of a server that lost its membership
+SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"'}
+SETTINGS = """
+[server]
+bonjour = "off"
+grace-period = {grace}
+nfs-versions = ["3", "4.1"]
+afp-logins = ["dhx2", "cleartext"]
+cluster = "etcd://127.0.0.1:{etcd}"
+cluster-server = "{name}"
+cluster-listen = "{address}:{port}"
+cluster-certificate = "{name}.pem"
+cluster-key = "{name}.key"
+cluster-ca = "ca.pem"
+"""
+EXTENSIONS = """
+[req]
+distinguished_name = name
+x509_extensions = extensions
+[name]
+[extensions]
+basicConstraints = critical,{constraints}
+{more}
+"""
+
+
+def free_port(address="127.0.0.1"):
+    with socket.socket() as found:
+        found.bind((address, 0))
+        return found.getsockname()[1]
+
+
+def is_equal(found, wanted):
+    if found != wanted:
+        raise AssertionError(f"is {found!r:.200}, not {wanted!r:.200}")
+
+
+def is_refused(wanted, call, *arguments):
+    try:
+        call(*arguments)
+    except (nfs3.Refused, smb.Refused) as error:
+        return is_equal(str(error), wanted)
+    raise AssertionError(f"is done, not {wanted}")
+
+
+class Etcd:
+    def __init__(self, folder, log):
+        self.folder, self.log, self.port, self.peer = folder, log, free_port(), free_port()
+        self.start()
+
+    def start(self):
+        own, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer}"
+        words = ["etcd", "--data-dir", os.path.join(self.folder, "etcd"), "--name", "n0", "--listen-client-urls", own,
+                 "--advertise-client-urls", own, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                 "--initial-cluster", f"n0={peer}"]
+        self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
+        for _ in range(200):
+            try:
+                if b"true" in urllib.request.urlopen(f"{own}/health", timeout=1).read():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError("etcd does not answer")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Certificates:
+    """An issuer, and certificates of it, by OpenSSL."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self._make("ca", "CA:TRUE", "", [])
+
+    def _make(self, name, constraints, more, issuer):
+        path = os.path.join(self.folder, name)
+        with open(f"{path}.cnf", "w") as file:
+            file.write(EXTENSIONS.format(constraints=constraints, more=more))
+        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                 "-config", f"{path}.cnf", "-subj", f"/CN={name}", "-keyout", f"{path}.key", "-out", f"{path}.pem", *issuer]
+        subprocess.run(words, check=True, capture_output=True)
+
+    def make(self, name):
+        issuer = [os.path.join(self.folder, part) for part in ("ca.pem", "ca.key")]
+        self._make(name, "CA:FALSE", f"subjectAltName = DNS:{name}", ["-CA", issuer[0], "-CAkey", issuer[1]])
+
+
+class Gateway:
+    """A server of the cluster."""
+
+    def __init__(self, options, number, etcd):
+        self.options, self.name, self.process = options, f"gate{number}", None
+        self.folder, self.state = options.folder, os.path.join(options.folder, f"state-{number}")
+        self.smb_port, self.afp_port, self.nfs_port = free_port(), free_port(), free_port()
+        address = f"127.0.1.{number}"
+        text = SETTINGS.format(etcd=etcd.port, name=self.name, address=address, port=free_port(address), grace=options.grace)
+        for share, more in SHARES.items():
+            text += f'\n[[share]]\nname = "{share}"\npath = "{self.folder}/{share}"\niscsi = false\n{more}\n'
+        self.settings = os.path.join(self.folder, f"{self.name}.toml")
+        with open(self.settings, "w") as file:
+            file.write(text)
+        words = [options.program, "user", "add", options.user, "--uid", str(options.uid), "--state", self.state, "--password-stdin"]
+        subprocess.run(words, input=options.password + "\n", text=True, check=True, capture_output=True)
+
+    def start(self):
+        words = [self.options.program, "serve", "--config", self.settings, "--state", self.state, "--listen", "127.0.0.1",
+                 "--smb-port", self.smb_port, "--afp-port", self.afp_port, "--nfs-port", self.nfs_port,
+                 "--iscsi-port", "off", "--portmap-port", "off"]
+        log = open(os.path.join(self.folder, f"{self.name}.log"), "a")
+        self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=log)
+        said, end = b"", time.monotonic() + 30
+        while b"ready\n" not in said:
+            if not select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:
+                raise RuntimeError(f"{self.name} is not ready: {said!r}")
+            more = os.read(self.process.stdout.fileno(), 65536)
+            if not more:
+                raise RuntimeError(f"{self.name} has ended: {said!r}")
+            said += more
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def smb(self):
+        return smb.Client(self.smb_port, "share", self.options.user, self.options.password)
+
+    def nfs(self):
+        return nfs3.Client(self.options.nfs3, self.nfs_port, "share", self.options.uid)
+
+    def status(self):
+        words = [self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+        return {row["name"]: row["state"] for row in json.loads(done.stdout)}
+
+
+def opened_within(client, name, limit):
+    """How long it takes until a file can be opened beside what a client of a lost server had of it."""
+    begun = time.monotonic()
+    while True:
+        try:
+            client.close(client.open(name, smb.BOTH))
+            return time.monotonic() - begun
+        except smb.Refused as error:
+            if time.monotonic() - begun > limit:
+                raise AssertionError(f"still {error} after {limit} s") from None
+        time.sleep(0.05)
+
+
+class Checks:
+    """In this order: each leaves all servers running."""
+
+    def __init__(self, options, etcd, gateways):
+        self.options, self.etcd, self.gateways = options, etcd, gateways
+        self.first, self.other = gateways[0], gateways[1]
+
+    def all_servers_are_members(self):
+        is_equal(self.other.status(), {gateway.name: "member" for gateway in self.gateways})
+
+    def a_killed_server_loses_nothing_acknowledged_and_its_denials_end(self):
+        nfs, here, there = self.first.nfs(), self.first.smb(), self.other.smb()
+        nfs.create("stable")
+        nfs.write("stable", 0, b"stable by nfs")
+        file = here.open("denied", smb.BOTH, share=0, disposition=smb.OPEN_IF)
+        here.write(file, 0, b"through by smb", through=True)
+        is_refused("SHARING_VIOLATION", there.open, "denied", smb.BOTH)
+        kept = there.open("kept", smb.BOTH, disposition=smb.OPEN_IF)
+        there.lock(kept, 0, 10, True)
+        self.first.kill()
+        took = opened_within(there, "denied", TAKEOVER)
+        print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
+        beside = self.other.nfs()
+        is_equal(beside.read("stable", 0, 100), b"stable by nfs")
+        is_equal(beside.read("denied", 0, 100), b"through by smb")
+        self.first.start()
+        again = self.first.smb()
+        file = again.open("kept", smb.BOTH)
+        is_refused("LOCK_NOT_GRANTED", again.lock, file, 5, 1, True)
+        there.close(kept)
+        again.lock(file, 5, 1, True)
+
+    def a_stopped_server_answers_nothing_when_it_wakes(self):
+        here, there = self.first.smb(), self.other.smb()
+        file = here.open("stopped", smb.BOTH, share=0, disposition=smb.OPEN_IF)
+        here.write(file, 0, b"before")
+        self.first.process.send_signal(signal.SIGSTOP)
+        took = opened_within(there, "stopped", TAKEOVER)
+        print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
+        now = there.open("stopped", smb.BOTH, share=0)
+        there.write(now, 0, b"after!", through=True)
+        self.first.process.send_signal(signal.SIGCONT)
+        is_equal(self.first.process.wait(10), FENCED)
+        try:
+            here.read(file, 0, 6)
+        except Exception:  # the library has several for a lost connection
+            pass
+        else:
+            raise AssertionError("a server that was stopped has answered")
+        is_equal(there.read(now, 0, 6), b"after!")
+        there.close(now)
+        self.first.start()
+
+    def a_server_that_stops_in_order_is_taken_over_at_once(self):
+        here, there = self.first.smb(), self.other.smb()
+        here.open("ordered", smb.BOTH, share=0, disposition=smb.OPEN_IF)
+        is_refused("SHARING_VIOLATION", there.open, "ordered", smb.BOTH)
+        is_equal(self.first.kill(signal.SIGTERM), 0)
+        took = opened_within(there, "ordered", 2.0)
+        print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
+        self.first.start()
+
+    def without_etcd_all_servers_end(self):
+        self.etcd.kill()
+        for gateway in self.gateways:
+            is_equal(gateway.process.wait(10), FENCED)
+        self.etcd.start()
+        for gateway in self.gateways:
+            gateway.start()
+        self.all_servers_are_members()
+
+    def run(self):
+        for name, check in vars(Checks).items():
+            shown = name.replace("_", " ")
+            if name.startswith("__") or name == "run" or (self.options.only and not any(part in shown for part in self.options.only)):
+                continue
+            begun = time.monotonic()
+            try:
+                check(self)
+                print(f"pass {shown}", flush=True)
+            except Exception as error:
+                print(f"fail {shown}: {type(error).__name__}: {error}".replace("\n", " "), flush=True)
+                traceback.print_exc()
+            print(f"{shown}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
+
+
+def matrix(options, here, there):
+    """The matrix: what clients of one server hold, and clients of the other one do."""
+    begun, tag = time.monotonic(), f"{here.name} beside {there.name}"
+    words = [sys.executable, "-B", os.path.join(COHERENCE, "matrix.py"), "--expected", os.path.join(COHERENCE, "expected.toml"),
+             "--folder", options.folder, "--uid", options.uid, "--nfs3", options.nfs3, "--user", options.user,
+             "--password", options.password, "--smb-port", here.smb_port, "--afp-port", here.afp_port, "--nfs-port", here.nfs_port,
+             "--other", there.smb_port, there.afp_port, there.nfs_port]
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, timeout=150)
+    for line in done.stdout.splitlines():
+        what, _, rest = line.partition(" ")
+        print(f"{what} {tag}: {rest}", flush=True)
+    print(f"{'fail' if done.returncode else 'pass'} {tag}", flush=True)
+    print(f"{tag}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("--folder", "--nfs3", "--user", "--password", "--program"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--uid", type=int, required=True)
+    parser.add_argument("--gateways", type=int, default=2)
+    parser.add_argument("--grace", type=int, default=60)
+    parser.add_argument("--only", nargs="*", default=[])
+    options = parser.parse_args()
+    for share in SHARES:
+        os.mkdir(os.path.join(options.folder, share))
+        os.chmod(os.path.join(options.folder, share), 0o777)
+        os.chown(os.path.join(options.folder, share), options.uid, options.uid)
+    certificates = Certificates(options.folder)
+    etcd = Etcd(options.folder, open(os.path.join(options.folder, "etcd.log"), "w"))
+    gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
+    try:
+        for gateway in gateways:
+            certificates.make(gateway.name)
+            gateway.start()
+        if not options.only or "matrix" in options.only:
+            for other in gateways[1:]:
+                matrix(options, gateways[0], other)
+        Checks(options, etcd, gateways).run()
+    finally:
+        etcd.kill()
+        for gateway in gateways:
+            if gateway.process and gateway.process.poll() is None:
+                gateway.process.kill()
+
+
+main()
