@@ -112,6 +112,7 @@ pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
             mode,
             streams: STREAMS,
             limits: Vec::new(),
+            accounts: ::migrate::Accounts::default(),
             journal: None,
             timeout: Duration::from_secs(asked.login.timeout),
         };

@@ -8,6 +8,7 @@ mod afp_view;
 mod alerts;
 mod announce;
 mod api;
+mod arriving;
 mod asking;
 mod audit;
 mod availability;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::migrate::{Mode, Plan, Progress, Report};
+use ::migrate::{Accounts, Mode, Plan, Progress, Report};
 use anyhow::Context as _;
 use client::{Protocol, Target};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -31,6 +31,7 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
         },
         streams: asked.streams.into(),
         limits: asked.limit.clone(),
+        accounts: accounts(asked.accounts.as_deref())?,
         journal: asked.journal.clone(),
         timeout: Duration::from_secs(asked.login.timeout),
     };
@@ -44,6 +45,13 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
         false => out::print(text(&report, plan.mode))?,
     }
     Ok(if report.is_whole() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The file of `--accounts`.
+fn accounts(file: Option<&Path>) -> anyhow::Result<Accounts> {
+    let Some(file) = file else { return Ok(Accounts::default()) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("{} cannot be read", file.display()))?;
+    Accounts::parse(&text).map_err(|why| anyhow::anyhow!("{}: {why}", file.display()))
 }
 
 /// A URL, or a folder of this machine.

@@ -16,6 +16,8 @@ use vfs::backend::ceph::Ceph;
 use vfs::backend::forest::{Forest, Offer, Tree};
 use vfs::backend::host::{Host, HostOptions, KeptFiles};
 
+use crate::arriving::Arrival;
+
 /// Files of one snapshot that are kept open between requests.
 const OPEN_FILES: usize = 64;
 /// How often an engine is asked that does not keep its snapshots in a folder of the share.
@@ -41,14 +43,16 @@ pub(crate) fn put_keys_right(folder: &Path, copy: &Path) -> std::io::Result<()> 
 /// The files of a share as they are now.
 #[derive(Clone)]
 pub(crate) enum Live {
-    Host(Host),
+    /// A folder of the host, to which files may arrive.
+    Host(Host, Option<Arrival>),
     Ceph(Ceph),
 }
 
 impl Live {
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
         match self {
-            Self::Host(host) => Arc::new(host.clone()),
+            Self::Host(_, Some(arrival)) => arrival.files.clone(),
+            Self::Host(host, None) => Arc::new(host.clone()),
             Self::Ceph(ceph) => Arc::new(ceph.clone()),
         }
     }
@@ -57,7 +61,7 @@ impl Live {
     pub(crate) fn snapshot(&self, snapshot: &Snapshot, open_files: usize) -> vfs::Result<Arc<dyn Backend>> {
         match self {
             Self::Ceph(ceph) => Ok(Arc::new(ceph.snapshot(snapshot.name.as_bytes())?)),
-            Self::Host(host) => {
+            Self::Host(host, _) => {
                 let options = HostOptions {
                     open_files: KeptFiles::new(open_files),
                     read_only: true,

@@ -26,7 +26,7 @@ pub(crate) use self::held::name_owners;
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::{Live, Shown};
-use crate::{gates, gateway, misplaced, privileges, restoring, samba_acls, scrub, stores};
+use crate::{arriving, gates, gateway, misplaced, privileges, restoring, samba_acls, scrub, stores};
 
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
@@ -87,6 +87,7 @@ struct Folder {
     local_recall: bool,
     shared: bool,
     snapshots: SnapshotFolder,
+    arriving: bool,
 }
 
 impl Folder {
@@ -132,6 +133,7 @@ impl Folder {
             local_recall: share.local_recall,
             shared: share.shared || share.is_in_store() || settings.server.cluster.is_some(),
             snapshots: share.snapshot_folder,
+            arriving: share.from.is_some(),
         }
     }
 }
@@ -279,7 +281,12 @@ impl Volumes {
                 stores::set_quota(share, &ceph);
                 Live::Ceph(ceph)
             }
-            None => Live::Host(self.open_host(share, &folder).with_context(refused)?),
+            None => {
+                let host = self.open_host(share, &folder).with_context(refused)?;
+                let arriving =
+                    arriving::open(share, &host, (folder.style, folder.shared)).with_context(refused)?;
+                Live::Host(host, arriving)
+            }
         };
         gateway::share(self.cluster.as_ref(), &live).with_context(refused)?;
         let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
@@ -409,6 +416,8 @@ impl View for Volumes {
         let names: HashMap<u32, String> =
             self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
         held::held(&self.site, &names, status);
+        let known = self.known.lock();
+        status.arriving = arriving::status(known.iter().map(|(share, known)| (&**share, &known.live)));
     }
 
     fn count(&self, held: &mut Held) {

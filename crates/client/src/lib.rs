@@ -18,5 +18,5 @@ pub use session::{
     Abilities, Connector, Detour, FileId, Finished, HEAD, How, Reach, Session, Socket, Ticket, Traffic,
     Transfer,
 };
-pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed};
+pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed, keep};
 pub use target::{FORMS, Protocol, Target};

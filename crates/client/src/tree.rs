@@ -1,5 +1,7 @@
 //! Trees of files as copies walk, read and write them: listings with details, data, and all that a file is besides its data.
 
+use vfs::acl::Entries;
+
 use crate::metadata::{Aspect, Got, Peer, Value};
 use crate::session::FileId;
 use crate::{Error, Result};
@@ -150,6 +152,16 @@ pub trait Tree: Peer {
         writing.contents(extra)?;
         writing.details(kind, extra)?;
         Ok(writing.lost)
+    }
+
+    /// The access control list of a file or folder, if it says more than a mode. `None` also if the protocol has none.
+    fn rights(&mut self, _path: &str) -> Result<Option<Entries>> {
+        Ok(None)
+    }
+
+    /// Gives it this list. `false`: the protocol has no way to.
+    fn set_rights(&mut self, _path: &str, _entries: &Entries) -> Result<bool> {
+        Ok(false)
     }
 
     /// What is there by this name. The tree's own folder has the empty path.

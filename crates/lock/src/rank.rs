@@ -325,6 +325,8 @@ ranks! {
     InhibitedFiles Known,
     /// Change times that clients have set.
     ChangeTimes Known,
+    /// The entries of a folder, or the data of a file, arrive from another server.
+    Arriving Known,
     /// Sidecars that moved with their files.
     MovedSidecars Known,
     /// Sidecars that clients saw and that are not on the disk.
@@ -445,10 +447,9 @@ ranks! {
     LoopQueue Known,
     /// The future of a task, while no thread polls it.
     LoopTask Known,
-    // Migrations, each of which is a program of its own.
     /// The files that wait for a worker of a migration.
     MigrationJobs Known,
-    /// What the workers of a migration note together: the report, the journal, the rate.
+    /// What the workers of a migration note together: the report, the journal, the rate. And what arrives from an old server.
     Migration Known,
     // Mounts of other servers' trees, each of which is a program of its own.
     /// A session of a mount, during a call to the server.

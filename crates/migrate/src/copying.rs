@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering;
 
-use client::tree::Tree;
+use client::tree::{Extra, Tree};
 use client::{Error, FileId, How, Result, Transfer};
 use sha2::{Digest as _, Sha256};
 
+use crate::rights;
 use crate::walk::Shared;
 use crate::worker::{Job, Sides, extras};
 
@@ -45,16 +46,23 @@ pub(crate) fn copy(shared: &Shared<'_>, job: &Job, sides: &mut Sides) -> Result<
     }
     sides.to.close(made)?;
     sides.from.close(source)?;
+    let extra = with_accounts(shared, extra);
     let mut all = Vec::new();
     for lost in sides.to.set_extra(&to, job.entry.kind, &extra)? {
         let why = lost.why.unwrap_or_else(|| "the destination's protocol has no way to".to_owned());
         shared.tally.lose(&job.path, &lost.what, &why);
         all.push(lost.what);
     }
+    rights::carry(shared, sides, &job.path, (&from, &to))?;
     if job.entry.links > 1 {
         shared.tally.lose(&job.path, "hard link", "each name became a file of its own");
     }
     Ok(Copied { sum, lost: all })
+}
+
+/// What a file is, with the owner that it has in the destination.
+pub(crate) fn with_accounts(shared: &Shared<'_>, extra: Extra) -> Extra {
+    Extra { owner: extra.owner.map(|uid| shared.plan.accounts.user(uid)), ..extra }
 }
 
 fn data(

@@ -9,11 +9,13 @@
 //! A file is done when its date is right: the date is written last. So a copy that was interrupted goes on where it stopped, and
 //! a later pass copies what has changed since.
 
+mod arriving;
 mod comparing;
 mod copying;
 mod journal;
 mod limit;
 mod report;
+mod rights;
 mod walk;
 mod worker;
 
@@ -23,8 +25,10 @@ use std::time::Duration;
 
 use client::Target;
 
+pub use arriving::OldServer;
 pub use limit::Limit;
 pub use report::{Failure, Loss, Progress, Report};
+pub use rights::Accounts;
 
 /// Why a copy did not begin, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +81,8 @@ pub struct Plan {
     pub streams: usize,
     /// Bytes per second, by the time of the day.
     pub limits: Vec<Limit>,
+    /// Which account of the source is which one of the destination.
+    pub accounts: Accounts,
     /// Where the copied files are noted, so that a later pass sees changes that the date does not show.
     pub journal: Option<PathBuf>,
     /// How long a server may take for an answer.

@@ -10,9 +10,11 @@ use client::{Connector, Error as ClientError, Reach};
 use lock::{Mutex, MutexGuard, rank};
 
 use crate::comparing::{differences, is_same_date};
+use crate::copying::with_accounts;
 use crate::journal::Journal;
 use crate::limit::Bucket;
 use crate::report::Tally;
+use crate::rights;
 use crate::worker::{Job, Sides, work};
 use crate::{Error, Mode, Plan, Progress, Report, Result};
 
@@ -320,19 +322,19 @@ fn dress(shared: &Shared<'_>, sides: &mut Sides, place: &Place) {
     }
     let (from, to) = (sides.from.native(folder), sides.to.native(&place.to));
     let mut act = || {
-        let extra = sides.from.extra(&from, Kind::Folder)?;
+        let extra = with_accounts(shared, sides.from.extra(&from, Kind::Folder)?);
         if shared.plan.mode == Mode::Compare {
             let there = sides.to.extra(&to, Kind::Folder)?;
             for (what, how) in differences(&extra, &there) {
                 shared.tally.lose(folder, &what, &how);
             }
-            return Ok(());
+            return rights::compare(shared, sides, folder, (&from, &to));
         }
         for lost in sides.to.set_extra(&to, Kind::Folder, &extra)? {
             let why = lost.why.unwrap_or_else(|| "the destination's protocol has no way to".to_owned());
             shared.tally.lose(folder, &lost.what, &why);
         }
-        Ok::<(), ClientError>(())
+        rights::carry(shared, sides, folder, (&from, &to))
     };
     if let Err(error) = act() {
         shared.tally.fail(folder, error.to_string());

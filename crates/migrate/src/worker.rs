@@ -9,7 +9,7 @@ use client::{Connector, Error as ClientError};
 use lock::{Mutex, rank};
 
 use crate::walk::Shared;
-use crate::{Mode, comparing, copying};
+use crate::{Mode, comparing, copying, rights};
 
 /// Attempts at one file while sessions break.
 const ATTEMPTS: u32 = 5;
@@ -125,11 +125,12 @@ pub(crate) fn extras(
     sides: &mut Sides,
     known: &[String],
 ) -> Result<(), ClientError> {
-    let from = sides.from.extra(&sides.from.native(&job.path), job.entry.kind)?;
-    let to = sides.to.extra(&sides.to.native(&job.to), job.entry.kind)?;
+    let (from_path, to_path) = (sides.from.native(&job.path), sides.to.native(&job.to));
+    let from = copying::with_accounts(shared, sides.from.extra(&from_path, job.entry.kind)?);
+    let to = sides.to.extra(&to_path, job.entry.kind)?;
     let differences = comparing::differences(&from, &to);
     for (what, how) in differences.into_iter().filter(|(what, _)| !known.contains(what)) {
         shared.tally.lose(&job.path, &what, &how);
     }
-    Ok(())
+    rights::compare(shared, sides, &job.path, (&from_path, &to_path))
 }

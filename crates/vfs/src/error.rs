@@ -49,6 +49,8 @@ pub enum Error {
     TooMany,
     /// The disk failed.
     Io,
+    /// It is on another server, which does not answer.
+    Away,
 }
 
 /// What every operation on the tree returns.
@@ -87,6 +89,7 @@ impl fmt::Display for Error {
             Self::NoSuchAttribute => "no such attribute",
             Self::TooMany => "a limit of the server is reached",
             Self::Io => "the disk failed",
+            Self::Away => "the server that has it does not answer",
         })
     }
 }

@@ -18,6 +18,7 @@
 //! ```
 
 mod advice;
+mod arriving;
 mod caches;
 mod client;
 mod disconnect;
@@ -30,6 +31,7 @@ mod status;
 mod table;
 
 pub use advice::{Advice, AdviceRequest, LoadCurve};
+pub use arriving::ArrivingStatus;
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::arriving::ArrivingStatus;
 use super::links::LinkStatus;
 use crate::settings::Protocol;
 
@@ -41,6 +42,8 @@ pub struct Status {
     pub leases: Vec<LeaseStatus>,
     /// The links of the namespace.
     pub links: Vec<LinkStatus>,
+    /// The shares whose files arrive from another server.
+    pub arriving: Vec<ArrivingStatus>,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
 }

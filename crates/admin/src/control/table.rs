@@ -33,6 +33,7 @@ impl fmt::Display for Status {
             let absent = absent.map(|s| [s.name.clone(), s.path.display().to_string(), s.why.clone()]);
             table(f, "Not served", ["name", "folder", "why"], absent)?;
         }
+        self.arriving(f)?;
         self.links(f)?;
         self.mounts(f)?;
         let sessions = self.sessions.iter().map(|s| {
@@ -55,6 +56,14 @@ impl fmt::Display for Status {
 }
 
 impl Status {
+    fn arriving(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.arriving.is_empty() {
+            return Ok(());
+        }
+        let shares = self.arriving.iter().map(|one| [one.share.clone(), one.from.clone(), one.words()]);
+        table(f, "Arriving", ["share", "from", ""], shares)
+    }
+
     fn links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.links.is_empty() {
             return Ok(());

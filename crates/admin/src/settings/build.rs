@@ -408,6 +408,14 @@ fn characters(section: &Section) -> Characters {
     section.text("catia-mappings").and_then(|text| Characters::parse(&text)).unwrap_or_default()
 }
 
+fn mac_layout(section: &Section) -> MacLayout {
+    match section.text("mac-layout").as_deref() {
+        Some("samba") => MacLayout::Samba,
+        Some("samba-streams") => MacLayout::SambaStreams,
+        _ => MacLayout::Netatalk,
+    }
+}
+
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
     let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
@@ -416,6 +424,8 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
     ShareSettings {
         name,
         path,
+        from: None,
+        from_credentials: None,
         number: 0,
         shared: section.bool("shared"),
         must_be_mounted: section.bool("must-be-mounted"),
@@ -438,11 +448,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         afp_password: section.text("afp-password").and_then(|text| super::kind::volume_password(&text)),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
-        mac_layout: match section.text("mac-layout").as_deref() {
-            Some("samba") => MacLayout::Samba,
-            Some("samba-streams") => MacLayout::SambaStreams,
-            _ => MacLayout::Netatalk,
-        },
+        mac_layout: mac_layout(section),
         private_names: section.text("name-encoding").as_deref() == Some("private"),
         characters: characters(section),
         deny_modes: match section.text("deny-modes").as_deref() {

@@ -69,10 +69,31 @@ pub(super) fn server(arguments: &Arguments, server: &mut Section, findings: &mut
 pub(super) fn every_share(arguments: &Arguments, share: &mut Section, findings: &mut Findings) {
     for setting in SETTINGS.iter().filter(|s| s.table == Table::Share) {
         let Some((name, _)) = setting.flag else { continue };
-        if arguments.flags.iter().any(|(flag, _)| flag == name) {
+        if setting.kind == Kind::Bool && arguments.flags.iter().any(|(flag, _)| flag == name) {
             let place = Place::CommandLine(format!("--{name}"));
             share.set(setting, &Raw::Bool(true), (&place, &[]), findings);
         }
+    }
+}
+
+/// `--from` and its account apply to the only folder of the command line.
+pub(super) fn only_share(arguments: &Arguments, share: &mut Section, findings: &mut Findings) {
+    for setting in SETTINGS.iter().filter(|s| s.table == Table::Share && s.kind != Kind::Bool) {
+        let Some((name, _)) = setting.flag else { continue };
+        if let Some((_, value)) = arguments.flags.iter().find(|(flag, _)| flag == name) {
+            let place = Place::CommandLine(format!("--{name} {value}"));
+            share.set(setting, &Raw::Text(value.clone()), (&place, &[]), findings);
+        }
+    }
+}
+
+/// `--from` needs one folder of the command line.
+pub(super) fn check_only_share(arguments: &Arguments, findings: &mut Findings) {
+    if arguments.shares.len() != 1 && arguments.flags.iter().any(|(flag, _)| flag == "from") {
+        let place = Place::CommandLine("--from".into());
+        let instead =
+            "write `fourfold serve FOLDER --from URL`, or give shares of the settings file a `from`";
+        findings.error(&place, "it is for one folder of the command line", instead);
     }
 }
 

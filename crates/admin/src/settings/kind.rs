@@ -385,9 +385,11 @@ fn is_url(schemes: &[&str], text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once("://") else { return false };
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = host.rsplit('@').next().unwrap_or_default();
+    // A folder of this machine has no host.
+    let has_place = if scheme == "file" { rest.len() > 1 && rest.starts_with('/') } else { !host.is_empty() };
     schemes.contains(&scheme)
         && text.len() <= 1024
-        && !host.is_empty()
+        && has_place
         && !host.starts_with(':')
         && !text.chars().any(|c| c.is_whitespace() || c.is_control())
 }

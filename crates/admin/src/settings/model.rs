@@ -292,6 +292,10 @@ pub struct ShareSettings {
     pub path: PathBuf,
     /// Other servers serve the folder, too.
     pub shared: bool,
+    /// The URL that its files arrive from.
+    pub from: Option<String>,
+    /// The file with the account there.
+    pub from_credentials: Option<PathBuf>,
     /// Its place in the order written.
     pub number: usize,
     /// The folder must be the root of a mounted file system.

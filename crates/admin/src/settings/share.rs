@@ -30,6 +30,7 @@ pub(super) fn all(
         shares.extend(from_section(section, beside, findings));
     }
     check_names(&shares, findings);
+    flags::check_only_share(arguments, findings);
     from_command_line(arguments, &mut shares, sections, findings);
     check_nesting(&shares, findings);
     shares
@@ -73,7 +74,28 @@ fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Op
     let name = section.text("name")?;
     // A share whose path is wrong still takes part in the check of names.
     let path = path.unwrap_or_default();
-    Some(((name_place, path_place), share_settings(section, name, path)))
+    let mut share = share_settings(section, name, path);
+    set_from(section, &mut share, beside, findings);
+    Some(((name_place, path_place), share))
+}
+
+/// The file of `from-credentials` counts from `beside`. Only folders of this machine can have a `from`.
+fn set_from(section: &Section, share: &mut ShareSettings, beside: &Path, findings: &mut Findings) {
+    share.from = section.text("from");
+    share.from_credentials = section.text("from-credentials").map(|file| beside.join(file));
+    if let Some(file) = &share.from_credentials
+        && let Err(error) = std::fs::File::open(file)
+    {
+        let what = format!("`from-credentials`: {} cannot be read: {error}", file.display());
+        let instead =
+            "write the path of a file with `username=` and `password=` that the server's user may read";
+        findings.error(section.place_of("from-credentials"), what, instead);
+    }
+    if share.from.is_some() && (share.read_only || share.shared || share.is_in_store()) {
+        let what = format!("files cannot arrive in the share {:?}", share.name);
+        let instead = "remove `from`, or `read-only`, `shared` and `store`";
+        findings.error(section.place_of("from"), what, instead);
+    }
 }
 
 /// The folder of a share with a `store`.
@@ -119,6 +141,7 @@ fn from_command_line(
         let Some(name) = name(typed.name, &path, &typed.place, findings) else { continue };
         let mut section = Section::new(Table::Share, typed.place.clone());
         flags::every_share(arguments, &mut section, findings);
+        flags::only_share(arguments, &mut section, findings);
         let places = (typed.place.clone(), typed.place);
         section.put("name", name.clone(), &places.0);
         section.put("path", path.to_string_lossy().into_owned(), &places.1);
@@ -131,10 +154,14 @@ fn from_command_line(
                 }
                 let ((_, place), share) = &mut shares[at];
                 (*place, share.path) = (places.1, path);
+                if section.text("from").is_some() {
+                    set_from(&section, share, &arguments.folder, findings);
+                }
                 share.is_missing = is_missing && !share.must_be_mounted;
             }
             None => {
-                let share = ShareSettings { is_missing, ..share_settings(&section, name, path) };
+                let mut share = ShareSettings { is_missing, ..share_settings(&section, name, path) };
+                set_from(&section, &mut share, &arguments.folder, findings);
                 shares.push((places, share));
                 sections.push(section);
             }

@@ -18,7 +18,7 @@ impl From<Error> for ResultCode {
             Error::NoSpace | Error::QuotaExceeded | Error::FileTooLarge => Self::DISK_FULL,
             Error::NameTooLong | Error::InvalidName | Error::Invalid => Self::PARAM_ERROR,
             Error::CrossVolume => Self::DIFFERENT_VOLUMES,
-            Error::TooManyLinks | Error::Io => Self::MISC_ERROR,
+            Error::TooManyLinks | Error::Io | Error::Away => Self::MISC_ERROR,
             Error::Busy | Error::BeingRemoved => Self::FILE_BUSY,
             Error::NotSupported => Self::CALL_NOT_SUPPORTED,
             // A recall that a command did not wait for, or has waited for in vain.

@@ -6,7 +6,7 @@ use clap::Args;
 
 pub(super) const EXAMPLES: &str = "SRC and DST are smb://USER@HOST/SHARE, afp://USER@HOST/SHARE, nfs://HOST/EXPORT (version 3), with a folder behind it, or a folder
 of this machine. Copied are data, resource forks, Finder info, comments, tags and other streams, extended attributes, dates,
-attributes of DOS and Mac, symbolic links, holes, and modes and owners between NFS, AFP and local folders: what both protocols
+attributes of DOS and Mac, symbolic links, holes, access control lists between SMB and local folders, and modes and owners between NFS, AFP and local folders: what both protocols
 can tell. What one of them cannot is in the report. Each file is read back and compared, unless --no-verify is given. If DST is
 a folder that Fourfold serves, name the folder of the share itself: all is written as the server keeps it.
 
@@ -59,6 +59,10 @@ pub(crate) struct Migrate {
     /// Bytes per second, such as 50M, or 08:00-18:00=20M for a part of the day; may be given several times
     #[arg(long, value_name = "RATE", value_parser = migrate::Limit::parse)]
     pub(crate) limit: Vec<migrate::Limit>,
+    /// File with lines SOURCE = DESTINATION: which account of access control lists, and which owner, is which one here. Each is
+    /// user:NUMBER, group:NUMBER or a SID; `none` as the destination leaves entries out
+    #[arg(long, value_name = "FILE")]
+    pub(crate) accounts: Option<PathBuf>,
     /// Note each copied file in this file, and read it in the next run
     #[arg(long, value_name = "FILE")]
     pub(crate) journal: Option<PathBuf>,

@@ -16,6 +16,8 @@ pub(super) const EXAMPLES: &str = "Examples:
   fourfold serve ./share --user ada:secret                with an account that lasts as long as the server
   sudo fourfold serve ./share --user ada:secret --as bob  what ada makes belongs to the host user bob
   fourfold serve ./share --user-file accounts             the same, with the password out of others' sight
+  fourfold serve /srv/studio --from smb://ada@old/studio --from-credentials old.account
+                                                          the files of another server, which arrive while they are used
   fourfold serve --config /etc/fourfold/fourfold.toml     everything from a file
 
 A folder that is named here is made if only its last component is missing.
@@ -66,6 +68,10 @@ pub(crate) struct Serve {
     #[arg(long = "user-file", value_name = "FILE")]
     user_files: Vec<PathBuf>,
     #[arg(long)]
+    from: Option<String>,
+    #[arg(long)]
+    from_credentials: Option<String>,
+    #[arg(long)]
     guest: bool,
     #[arg(long)]
     read_only: bool,
@@ -85,6 +91,8 @@ impl Serve {
             ("bonjour", &self.bonjour),
             ("log-format", &self.log_format),
             ("as", &self.default_user),
+            ("from", &self.from.as_deref().map(as_url)),
+            ("from-credentials", &self.from_credentials),
         ];
         let switches = [("read-only", self.read_only), ("guest", self.guest)];
         let listen = self.listen.iter().map(|address| ("listen", address.clone()));
@@ -104,6 +112,14 @@ impl Serve {
             state_home: here::state_home(),
             ..Arguments::new(privileged, folder)
         }
+    }
+}
+
+/// The URL of a folder that was typed as a path.
+fn as_url(from: &str) -> String {
+    match std::path::absolute(from) {
+        Ok(folder) if !from.contains("://") => format!("file://{}", folder.display()),
+        _ => from.to_owned(),
     }
 }
 

@@ -7,14 +7,14 @@ const LONGEST: u64 = 64 << 10;
 
 /// A name and a password.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Account {
-    pub(super) user: String,
-    pub(super) password: String,
+pub(crate) struct Account {
+    pub(crate) user: String,
+    pub(crate) password: String,
 }
 
 impl Account {
     /// Reads the file.
-    pub(super) fn read(file: &Path) -> Result<Self, String> {
+    pub(crate) fn read(file: &Path) -> Result<Self, String> {
         let failed =
             |error: std::io::Error| format!("the account in {} cannot be read: {error}", file.display());
         if std::fs::metadata(file).map_err(failed)?.len() > LONGEST {

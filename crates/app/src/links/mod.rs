@@ -1,7 +1,7 @@
 //! The links of the namespace as a part of the program: they are placed in the shares, their targets are checked, and both are
 //! reported. The table and the choice of targets are in the crate `namespace`.
 
-mod account;
+pub(crate) mod account;
 pub(crate) mod checks;
 mod place;
 

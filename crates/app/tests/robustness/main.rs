@@ -6,6 +6,7 @@
 mod absent;
 mod acting;
 mod afp;
+mod arriving;
 mod audited;
 mod caches;
 mod client;
@@ -33,6 +34,7 @@ mod server;
 mod signals;
 mod slow_reader;
 mod smb;
+mod smbd;
 mod stalled;
 mod stores;
 mod stress;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 
 use crate::server::{Server, USER, folder, open_to_all};
+use crate::smbd::Smbd;
 
 fn fourfold(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fourfold")).args(words).output().unwrap()
@@ -221,4 +222,108 @@ fn files_of_servers_are_listed_printed_copied_and_removed() {
         assert_eq!(output.status.code(), Some(1), "{words:?}: {stderr}");
         assert!(stderr.contains(said), "{words:?}: {stderr}");
     }
+}
+
+/// The list of a file as smbcacls shows it, with SIDs.
+fn smbcacls(unc: &str, words: &[&str]) -> String {
+    let user = format!("{}%{}", USER.0, USER.1);
+    let words = [&["30", "smbcacls", "--numeric", "-U", &user, unc][..], words].concat();
+    let output = Command::new("timeout").args(words).output().unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// A POSIX ACL of Linux (linux/posix_acl_xattr.h): version 2, then tag, permissions and id of each entry. It lets user 12345 read.
+fn posix_acl() -> Vec<u8> {
+    let entry = |tag: u16, rights: u16, id: u32| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let none = u32::MAX;
+    let entries = [
+        entry(0x01, 6, none),
+        entry(0x02, 4, 12_345),
+        entry(0x04, 0, none),
+        entry(0x10, 4, none),
+        entry(0x20, 0, none),
+    ];
+    [&2_u32.to_le_bytes()[..], &entries.concat()].concat()
+}
+
+#[test]
+fn access_control_lists_go_from_folders_and_smbd_to_this_server_and_on() {
+    // smbcacls uses the standard port only.
+    let [here, smbd_at] = ["127.0.19.1", "127.0.19.2"];
+    let is_free = |address: &&str| std::net::TcpListener::bind((*address, 445)).is_ok();
+    if !Smbd::is_here() || ![here, smbd_at].iter().all(is_free) {
+        println!("skipped: no smbd, or port 445 of {here} and {smbd_at} cannot be used");
+        return;
+    }
+    let ((top, share), (place, old)) = (folder(), folder());
+    let (from_folder, from_smbd, copy) = (share.join("folder"), share.join("smbd"), top.path().join("copy"));
+    for folder in [&from_folder, &from_smbd, &copy, &old.join("plans")] {
+        fs::create_dir(folder).unwrap();
+        open_to_all(folder);
+    }
+    for file in [old.join("letter"), old.join("plain"), old.join("plans/house")] {
+        fs::write(&file, "text").unwrap();
+        open_to_all(&file);
+    }
+    let acl = posix_acl();
+    let set = rustix::fs::setxattr(
+        old.join("letter"),
+        "system.posix_acl_access",
+        &acl,
+        rustix::fs::XattrFlags::empty(),
+    );
+    if set.is_err() {
+        println!("skipped: no POSIX ACLs here");
+        return;
+    }
+    let home = format!("share={}", share.display());
+    // A port that was free a moment ago.
+    let afp_port = std::net::TcpListener::bind((here, 0)).unwrap().local_addr().unwrap().port().to_string();
+    let ports = ["--listen", here, "--nfs-port", "off", "--smb-port", "445", "--afp-port", &afp_port];
+    let _server = Server::run_with_afp(top.path(), &[&[&*home][..], &ports].concat());
+    let (user, password) = USER;
+    let smb = format!("smb://{user}:{password}@{here}/share/folder");
+    let afp = format!("afp://{user}:{password}@{here}:{afp_port}/share/folder?login=cleartext");
+    let source = old.to_str().unwrap();
+    let report = whole(&["migrate", source, &smb]);
+    assert!(!lost(&report).iter().any(|what| what.contains("access control")), "{report:#}");
+    let unc = format!("//{here}/share");
+    let shown = smbcacls(&unc, &["folder/letter"]);
+    // Allowed, not inherited, to read: FILE_GENERIC_READ.
+    let reads = "ACL:S-1-22-1-12345:0/0x0/0x00120089";
+    assert!(shown.contains(reads), "{shown}");
+    assert!(!smbcacls(&unc, &["folder/plain"]).contains("12345"));
+    let report = whole(&["migrate", &smb, copy.to_str().unwrap()]);
+    assert!(!lost(&report).iter().any(|what| what.contains("access control")), "{report:#}");
+    let report = whole(&["migrate", source, copy.to_str().unwrap(), "--verify-only"]);
+    assert!(!lost(&report).iter().any(|what| what.contains("access control")), "{report:#}");
+    fs::remove_dir_all(&from_folder).unwrap();
+    fs::create_dir(&from_folder).unwrap();
+    open_to_all(&from_folder);
+    let report = whole(&["migrate", source, &afp]);
+    assert!(lost(&report).contains(&"access control list".to_owned()), "{report:#}");
+
+    // A list of Windows on smbd, of accounts of a domain, one of which is known here.
+    fs::remove_file(old.join("letter")).unwrap(); // which the guest of smbd may not read
+    let lines = "vfs objects = acl_xattr streams_xattr\nacl_xattr:ignore system acls = yes\n";
+    let _smbd = Smbd::start_with(place.path(), (smbd_at, 445), &old, lines);
+    let known = "ACL:S-1-5-21-1-2-3-1001:ALLOWED/OI|CI/CHANGE";
+    let other = "ACL:S-1-5-21-1-2-3-1002:DENIED/0x0/READ";
+    for entry in [known, other] {
+        let said = smbcacls(&format!("//{smbd_at}/archive"), &["plans", "--add", entry]);
+        assert!(said.is_empty(), "{said}");
+    }
+    let accounts = top.path().join("accounts");
+    fs::write(&accounts, "S-1-5-21-1-2-3-1001 = user:12345\n").unwrap();
+    let source = format!("smb://{smbd_at}/archive");
+    let smb = smb.replace("/folder", "/smbd");
+    let report = whole(&["migrate", &source, &smb, "--accounts", accounts.to_str().unwrap()]);
+    let unknown = "entries of an access control list for unknown accounts";
+    assert!(lost(&report).contains(&unknown.to_owned()), "{report:#}");
+    assert!(!lost(&report).contains(&"access control list".to_owned()), "{report:#}");
+    let shown = smbcacls(&unc, &["smbd/plans"]);
+    assert!(shown.contains("ACL:S-1-22-1-12345:0/0x3/0x001301ff"), "{shown}");
+    assert!(shown.contains("ACL:S-1-5-21-1-2-3-1002:1/"), "{shown}");
 }

@@ -17,6 +17,8 @@ use crate::{Error, Result};
 /// The longest extended attribute that is read.
 const MAX_ATTRIBUTE: usize = 64 << 10;
 
+pub use tree::keep;
+
 pub(super) struct Local {
     /// The folder as the server sees it, for what files are besides their data: to read, and to write.
     kept: [Option<tree::Kept>; 2],

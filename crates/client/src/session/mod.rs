@@ -17,7 +17,7 @@ use crate::target::{Protocol, Target};
 use crate::tree::Tree;
 use crate::{Error, Result};
 
-pub use file::evict;
+pub use file::{evict, keep};
 pub use iscsi::{chap, is_empty, said as iscsi_failed};
 pub use reach::{Detour, Reach};
 pub use socket::Socket;

@@ -37,7 +37,7 @@ impl From<Error> for Status {
             Error::LeaseRecall(_) => Self::JUKEBOX,
             Error::NoSuchAttribute => Self::NOENT,
             Error::TooMany => Self::JUKEBOX,
-            Error::Io => Self::IO,
+            Error::Io | Error::Away => Self::IO,
         }
     }
 }

@@ -32,6 +32,7 @@ impl From<Error> for Status {
             Error::NoSuchAttribute => Self::OBJECT_NAME_NOT_FOUND,
             Error::TooMany => Self::INSUFFICIENT_RESOURCES,
             Error::Io => Self::UNEXPECTED_IO_ERROR,
+            Error::Away => Self::HOST_UNREACHABLE,
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
 //! device in it.
 //!
-//! There are six: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
+//! There are seven: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
 //! client library), `forest` (a tree of several backends), `long_names` (any other, with names that
-//! are longer than the host's), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
+//! are longer than the host's), `arriving` (any other, with files that are still on another server), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
 //! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
 //! moves calls that are known to wait for a disk to the blocking pool.
 
+pub mod arriving;
 mod call;
 pub mod ceph;
 mod facts;

@@ -30,7 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("iscsi", &["wire", "lock", "auth", "vfs", "conn"]),
     ("wsd", &["wire", "lock"]),
     ("client", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi"]),
-    ("migrate", &["lock", "client"]),
+    ("migrate", &["lock", "vfs", "client"]),
     ("mount", &["lock", "vfs", "client"]),
     ("bench", &["wire", "lock", "auth", "vfs", "conn", "afp", "smb", "nfs", "iscsi", "client"]),
     ("web", &["wire", "lock", "auth", "vfs", "snapshots", "conn", "admin"]),

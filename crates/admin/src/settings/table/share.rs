@@ -33,6 +33,24 @@ pub(super) const SHARE: &[Setting] = &[
         "The kernel does not notify this machine of their changes. So no listing is kept, and clients are not notified of what \
          others change. A share with a `store` is always shared. docs/ceph.md says what else is different.",
     ),
+    new(Share, "from", Kind::Url(&["smb", "afp", "nfs", "file"]), "\"smb://old/studio\"")
+        .without_default("nowhere: all files are here")
+        .own()
+        .flag("from", "URL")
+        .says(
+            "The share of another server from which the files arrive while clients use this one.",
+            "Clients see all files of the other server at once. What they read arrives, the rest in the background, and what they \
+             write stays here. The folder needs extended attributes. As a flag it is for the one folder of the command line. \
+             docs/migrating.md has the details.",
+        ),
+    new(Share, "from-credentials", Kind::File, "\"/etc/fourfold/old.credentials\"")
+        .without_default("a guest, or the account of the URL")
+        .own()
+        .flag("from-credentials", "FILE")
+        .says(
+            "A file with the account for `from`.",
+            "Its lines are `username=` and `password=`, as mount.cifs has them.",
+        ),
     new(Share, "must-be-mounted", Bool, "false").own().says(
         "The folder must be the root of a mounted file system.",
         "While no file system is mounted there, the share is not served, and nothing is written to the folder below. Set \

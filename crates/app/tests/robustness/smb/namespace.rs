@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::server::{Server, USER, folder, open_to_all};
+use crate::smbd::Smbd;
 
 /// How long a target that is down may be told to clients: the promise of docs/namespace.md.
 const LEFT_OUT_WITHIN: Duration = Duration::from_secs(5);
@@ -68,61 +69,6 @@ fn can_follow(addresses: &[&str]) -> bool {
     })
 }
 
-/// A smbd; ended when dropped.
-struct Smbd(Child);
-
-impl Smbd {
-    /// Shares a folder as `archive` with everyone.
-    fn start(place: &Path, address: &str, share: &Path) -> Self {
-        let at = |name: &str| {
-            let folder = place.join(name);
-            fs::create_dir_all(&folder).unwrap();
-            folder.display().to_string()
-        };
-        let folders = [
-            "private dir",
-            "lock directory",
-            "state directory",
-            "cache directory",
-            "pid directory",
-            "ncalrpc dir",
-        ];
-        let folders: String =
-            folders.iter().map(|name| format!("{name} = {}\n", at(&name.replace(' ', "-")))).collect();
-        let text = format!(
-            "[global]\ninterfaces = {address}/8\nbind interfaces only = yes\nsmb ports = 445\ndisable netbios = yes\n\
-             map to guest = bad user\nguest account = nobody\nload printers = no\nlog file = {}/log\n{folders}\
-             [archive]\npath = {}\nguest ok = yes\nforce user = root\n",
-            place.display(),
-            share.display()
-        );
-        let config = place.join("smb.conf");
-        fs::write(&config, text).unwrap();
-        let child = Command::new("/usr/sbin/smbd")
-            .args(["--foreground", "--no-process-group", "--debug-stdout", "--configfile"])
-            .arg(&config)
-            .stdin(Stdio::null())
-            .stdout(fs::File::create(place.join("output")).unwrap())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let smbd = Self(child);
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while std::net::TcpStream::connect((address, 445)).is_err() {
-            assert!(Instant::now() < deadline, "smbd: {}", fs::read_to_string(place.join("output")).unwrap());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        smbd
-    }
-}
-
-impl Drop for Smbd {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// What smbclient says to these commands in a share.
 fn said(share: &str, commands: &str) -> String {
     let user = format!("{}%{}", USER.0, USER.1);
@@ -176,7 +122,7 @@ fn smbclient_is_led_to_the_servers_that_are_up() {
         fs::write(folder.join("letter"), letter).unwrap();
         fs::File::create(folder.join("film")).unwrap().set_len(3 << 30).unwrap();
     }
-    let smbd = Smbd::start(smbd_place.path(), smbd_at, &third);
+    let smbd = Smbd::start(smbd_place.path(), (smbd_at, 445), &third);
     let user = format!("{}:{}", USER.0, USER.1);
     let run = |top: &Path, address: &str| {
         let words = ["--nfs-port", "off", "--smb-port", "445", "--user", &user, "--listen", address];

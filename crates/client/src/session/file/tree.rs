@@ -8,11 +8,13 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use vfs::acl::{AclChange, Entries};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Backend, Found, Object, Stability};
 use vfs::mac::{FileBits, FinderInfo};
+use vfs::state::{ClientId, Party};
 use vfs::streams::{File, Streams};
-use vfs::{Caller, SetAttributes, SetTime, Time};
+use vfs::{Actor, Caller, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
 use super::{Local, said};
 use crate::metadata::{Aspect, Got, Peer, Value};
@@ -20,10 +22,15 @@ use crate::session::{FileId, Session};
 use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, last_name};
 use crate::{Error, Result};
 
+/// The list of the host, beside the mode.
+const POSIX_ACL: &[u8] = b"system.posix_acl_access";
+
 /// The folder as the server sees it.
 pub(super) struct Kept {
     root: Arc<dyn Object>,
     streams: Streams,
+    /// For access control lists.
+    volume: Volume,
 }
 
 impl Kept {
@@ -34,7 +41,25 @@ impl Kept {
         let host = host.map_err(|error| Error::Other(format!("{}: {error}", folder.display())))?;
         let backend: Arc<dyn Backend> = Arc::new(host);
         let root = backend.root().map_err(|error| failed(&error, "the folder"))?.object;
-        Ok(Self { root, streams: Streams::new(backend) })
+        let volume = Volume::new(backend.clone(), VolumeOptions { read_only, ..VolumeOptions::default() });
+        Ok(Self { root, streams: Streams::new(backend), volume })
+    }
+
+    /// The list of a file: one that Fourfold has stored, or one of the host.
+    fn rights(&self, path: &str) -> Result<Option<Entries>> {
+        let Some((_, _, found)) = self.find(path)? else { return Ok(None) };
+        let read = || {
+            let is_more = self.volume.has_stored_acl(&found)? || found.object.xattr(POSIX_ACL).is_ok();
+            if is_more { self.volume.acl(&found).map(|acl| Some(acl.entries)) } else { Ok(None) }
+        };
+        read().map_err(|error| failed(&error, path))
+    }
+
+    fn set_rights(&self, path: &str, entries: &Entries) -> Result<()> {
+        let Some((_, _, found)) = self.find(path)? else { return Ok(()) };
+        let change = AclChange { entries: Some(entries.clone()), ..AclChange::default() };
+        let actor = Actor::new(Caller::root(), Party::client(ClientId::unused()));
+        self.volume.set_acl(&actor, &found, &change).map(drop).map_err(|error| failed(&error, path))
     }
 
     /// The folder of a path, its last name, and what is there. `None`: the folder itself.
@@ -164,6 +189,14 @@ impl Tree for Local {
         Ok(data)
     }
 
+    fn rights(&mut self, path: &str) -> Result<Option<Entries>> {
+        self.kept(false)?.rights(path)
+    }
+
+    fn set_rights(&mut self, path: &str, entries: &Entries) -> Result<bool> {
+        self.kept(true)?.set_rights(path, entries).map(|()| true)
+    }
+
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
         let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
         let mut extra = Extra {
@@ -197,7 +230,7 @@ impl Tree for Local {
         let kept = self.kept(true)?;
         let Some((folder, name, found)) = kept.find(path)? else { return Ok(lost) };
         let file = File { folder: &*folder, name: &name, object: &*found.object };
-        kept.write(&file, extra).map_err(|error| failed(&error, path))?;
+        keep(&kept.streams, &file, extra).map_err(|error| failed(&error, path))?;
         if let Some(mode) = extra.mode {
             self.put(path, Aspect::Mode, &Value::Number(mode.into()))?;
         }
@@ -280,42 +313,47 @@ impl Kept {
         }
         Ok(())
     }
+}
 
-    fn write(&self, file: &File<'_>, extra: &Extra) -> vfs::Result<()> {
-        let root = Caller::root();
-        for (name, value) in &extra.streams {
-            self.streams.truncate_stream(&root, file, name.as_bytes(), 0)?;
-            self.streams.write_stream(&root, file, name.as_bytes(), 0, value, Stability::Unstable)?;
-        }
-        for (name, value) in &extra.attributes {
-            let name = [EA, name.as_bytes()].concat();
-            file.object.set_xattr(&root, &name, value, vfs::backend::XattrMode::Set)?;
-        }
-        if !extra.fork.is_empty() {
-            self.streams.cut_fork(&root, file, 0)?;
-            self.streams.write_fork(&root, file, 0, &extra.fork, Stability::Unstable)?;
-        }
-        let (mut metadata, _) = self.streams.load(file)?;
-        let before = metadata.clone();
-        if let Some(info) = &extra.finder_info {
-            metadata.set_finder_info(FinderInfo::from_prefix(info));
-        }
-        if let Some(comment) = &extra.comment {
-            metadata.comment = comment.clone().into_bytes();
-        }
-        let time = |stamp: Stamp| Time { secs: stamp.0, nanos: stamp.1 };
-        metadata.times.created = extra.created.map(time).or(metadata.times.created);
-        metadata.times.backup = extra.backup.map(time).or(metadata.times.backup);
-        let mut bits = metadata.shown_bits();
-        for (flag, bit) in extra.flags.iter().zip(BITS) {
-            bits.set(bit, flag.unwrap_or(bits.contains(bit)));
-        }
-        metadata.set_bits(bits);
-        if metadata != before {
-            self.streams.store(&root, file, &metadata)?;
-        }
-        Ok(())
+/// Writes what a file of the host has besides its data, but for its owner, mode and date of the last change, as the server
+/// keeps it.
+///
+/// # Errors
+/// Those of the host.
+pub fn keep(streams: &Streams, file: &File<'_>, extra: &Extra) -> vfs::Result<()> {
+    let root = Caller::root();
+    for (name, value) in &extra.streams {
+        streams.truncate_stream(&root, file, name.as_bytes(), 0)?;
+        streams.write_stream(&root, file, name.as_bytes(), 0, value, Stability::Unstable)?;
     }
+    for (name, value) in &extra.attributes {
+        let name = [EA, name.as_bytes()].concat();
+        file.object.set_xattr(&root, &name, value, vfs::backend::XattrMode::Set)?;
+    }
+    if !extra.fork.is_empty() {
+        streams.cut_fork(&root, file, 0)?;
+        streams.write_fork(&root, file, 0, &extra.fork, Stability::Unstable)?;
+    }
+    let (mut metadata, _) = streams.load(file)?;
+    let before = metadata.clone();
+    if let Some(info) = &extra.finder_info {
+        metadata.set_finder_info(FinderInfo::from_prefix(info));
+    }
+    if let Some(comment) = &extra.comment {
+        metadata.comment = comment.clone().into_bytes();
+    }
+    let time = |stamp: Stamp| Time { secs: stamp.0, nanos: stamp.1 };
+    metadata.times.created = extra.created.map(time).or(metadata.times.created);
+    metadata.times.backup = extra.backup.map(time).or(metadata.times.backup);
+    let mut bits = metadata.shown_bits();
+    for (flag, bit) in extra.flags.iter().zip(BITS) {
+        bits.set(bit, flag.unwrap_or(bits.contains(bit)));
+    }
+    metadata.set_bits(bits);
+    if metadata != before {
+        streams.store(&root, file, &metadata)?;
+    }
+    Ok(())
 }
 
 /// In the order of [`FLAGS`].

@@ -1,12 +1,14 @@
 //! Access control lists as clients of SMB write and read them: security descriptors, MS-SMB2 3.2.4.12 and MS-DTYP 2.4.6.
 
-use ::smb::wire::security::well_known::{EVERYONE, Unix};
+use ::smb::wire::security::well_known::{
+    AUTHENTICATED_USERS, CREATOR_GROUP, CREATOR_OWNER, EVERYONE, OWNER_RIGHTS, Unix,
+};
 use ::smb::wire::security::{
     AccessMask, Ace, AceBody, AceFlags, AceType, Acl, Control, SecurityDescriptor, SecurityInformation, Sid,
 };
 use ::smb::wire::{Command, InfoType, create, query_info, set_info};
-use vfs::acl::{Entry, EntryKind, Inherit, Rights, Who};
-use wire::Writer;
+use vfs::acl::{Entries, Entry, EntryKind, Inherit, Rights, Who};
+use wire::{Reader, Writer};
 
 use super::metadata::existing;
 use super::{LIST_BYTES, Smb, malformed};
@@ -16,7 +18,46 @@ use crate::Result;
 const INHERITANCE: u8 = 0x1f;
 
 impl Smb {
-    /// The owner and the list of a file.
+    /// The list of a file, unless it only says a mode, or is not shown to this account.
+    pub(super) fn whole_acl(&mut self, path: &str) -> Result<Option<Entries>> {
+        let descriptor = match self.descriptor(path) {
+            Err(error) if error.ends_session() => return Err(error),
+            Err(_) => return Ok(None),
+            Ok(descriptor) => descriptor,
+        };
+        let Some(dacl) = descriptor.dacl.as_ref().filter(|_| !says_mode(&descriptor)) else {
+            return Ok(None);
+        };
+        Ok(Some(Entries {
+            list: dacl.aces.iter().filter_map(whole_entry).collect(),
+            protected: descriptor.control.contains(Control::DACL_PROTECTED),
+            auto_inherited: descriptor.control.contains(Control::DACL_AUTO_INHERITED),
+        }))
+    }
+
+    /// Gives a file this list, and no other entries.
+    pub(super) fn set_whole_acl(&mut self, path: &str, entries: &Entries) -> Result<()> {
+        let there = self.descriptor(path)?;
+        let aces = entries.list.iter().filter_map(|entry| {
+            let sid = sid_of(&entry.who, entry.inherit, &there)?;
+            let (mask, flags) = (AccessMask(entry.rights.0), AceFlags(entry.inherit.0));
+            Some(match entry.kind {
+                EntryKind::Allow => Ace::allow(sid, mask, flags),
+                EntryKind::Deny => Ace::deny(sid, mask, flags),
+            })
+        });
+        let mut control = Control(0);
+        if entries.protected {
+            control |= Control::DACL_PROTECTED;
+        }
+        if entries.auto_inherited {
+            control |= Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQUIRED;
+        }
+        let dacl = Some(Acl::new(aces.collect()));
+        self.set_descriptor(path, &SecurityDescriptor { control, dacl, ..SecurityDescriptor::default() })
+    }
+
+    /// The owner, the group and the list of a file.
     pub(super) fn descriptor(&mut self, path: &str) -> Result<SecurityDescriptor> {
         let open = |request: &mut create::Request<'_>| {
             existing(request);
@@ -27,7 +68,10 @@ impl Smb {
                 info_type: InfoType::SECURITY,
                 information_class: 0,
                 output_buffer_length: LIST_BYTES,
-                additional_information: (SecurityInformation::OWNER | SecurityInformation::DACL).0,
+                additional_information: (SecurityInformation::OWNER
+                    | SecurityInformation::GROUP
+                    | SecurityInformation::DACL)
+                    .0,
                 flags: query_info::Flags::NONE,
                 file,
                 input: &[],
@@ -57,6 +101,10 @@ impl Smb {
             dacl: Some(Acl::new(entries.iter().filter_map(ace_of).chain(old).collect())),
             ..SecurityDescriptor::default()
         };
+        self.set_descriptor(path, &descriptor)
+    }
+
+    fn set_descriptor(&mut self, path: &str, descriptor: &SecurityDescriptor) -> Result<()> {
         let mut w = Writer::new();
         descriptor.encode(&mut w);
         let open = |request: &mut create::Request<'_>| {
@@ -82,6 +130,75 @@ pub(super) fn uid_of(sid: &Sid) -> Option<u32> {
         Unix::User(uid) | Unix::NfsUser(uid) => Some(uid),
         _ => None,
     }
+}
+
+/// Whether a list says no more than a mode: what its owner, its group and everyone may do, as servers of Unix show it.
+fn says_mode(descriptor: &SecurityDescriptor) -> bool {
+    let Some(dacl) = &descriptor.dacl else { return true };
+    let of_mode = [descriptor.owner.as_ref(), descriptor.group.as_ref(), Some(&EVERYONE)];
+    let mut seen = Vec::new();
+    !descriptor.control.contains(Control::DACL_PROTECTED)
+        && dacl.aces.iter().all(|ace| match &ace.body {
+            AceBody::Plain { sid, .. } => {
+                let is_new = !seen.contains(&sid);
+                seen.push(sid);
+                is_new
+                    && ace.kind == AceType::ALLOWED
+                    && ace.flags.0 & INHERITANCE == 0
+                    && of_mode.contains(&Some(sid))
+            }
+            _ => false,
+        })
+}
+
+/// An entry for anybody; `None` for one of another kind than to allow or deny.
+fn whole_entry(ace: &Ace) -> Option<Entry> {
+    let kind = match ace.kind {
+        AceType::ALLOWED => EntryKind::Allow,
+        AceType::DENIED => EntryKind::Deny,
+        _ => return None,
+    };
+    let AceBody::Plain { mask, sid, .. } = &ace.body else { return None };
+    let inherit = Inherit(ace.flags.0 & INHERITANCE);
+    Some(Entry { kind, inherit, rights: Rights(mask.0), who: who_of(sid, inherit) })
+}
+
+fn who_of(sid: &Sid, inherit: Inherit) -> Who {
+    let is_passed_on = inherit.intersects(Inherit::FILES.union(Inherit::FOLDERS));
+    match Unix::of(sid) {
+        Some(Unix::User(uid) | Unix::NfsUser(uid)) => return Who::User(uid),
+        Some(Unix::Group(gid) | Unix::NfsGroup(gid)) => return Who::Group(gid),
+        _ => {}
+    }
+    match *sid {
+        CREATOR_OWNER if is_passed_on => Who::Owner,
+        CREATOR_GROUP if is_passed_on => Who::OwningGroup,
+        EVERYONE => Who::Everyone,
+        AUTHENTICATED_USERS => Who::SignedIn,
+        OWNER_RIGHTS => Who::OwnerRights,
+        _ => {
+            let mut w = Writer::new();
+            sid.encode(&mut w);
+            Who::Foreign(w.into_bytes().into())
+        }
+    }
+}
+
+/// The SID of an account. The owner and the group of a file are those that it has there.
+fn sid_of(who: &Who, inherit: Inherit, there: &SecurityDescriptor) -> Option<Sid> {
+    let is_passed_on = inherit.intersects(Inherit::FILES.union(Inherit::FOLDERS));
+    Some(match who {
+        Who::User(uid) => Unix::User(*uid).sid(),
+        Who::Group(gid) => Unix::Group(*gid).sid(),
+        Who::Owner if is_passed_on => CREATOR_OWNER,
+        Who::OwningGroup if is_passed_on => CREATOR_GROUP,
+        Who::Owner => there.owner?,
+        Who::OwningGroup => there.group?,
+        Who::Everyone => EVERYONE,
+        Who::SignedIn => AUTHENTICATED_USERS,
+        Who::OwnerRights => OWNER_RIGHTS,
+        Who::Foreign(bytes) => Sid::decode(&mut Reader::new(bytes)).ok()?,
+    })
 }
 
 fn entry_of(ace: &Ace) -> Option<Entry> {

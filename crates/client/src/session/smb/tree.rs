@@ -9,6 +9,7 @@ use ::smb::wire::query_directory::Flags as ListFlags;
 use ::smb::wire::security::AccessMask;
 use ::smb::wire::time::NtTime;
 use ::smb::wire::{Command, Dialect, InfoType, Status};
+use vfs::acl::Entries;
 use vfs::mac::plist;
 use vfs::names::Map;
 use wire::Reader;
@@ -143,6 +144,14 @@ impl Tree for Smb {
         };
         let name = String::from_utf8_lossy(&Map::Sfm.encode(name.as_bytes())).into_owned();
         self.remove(&format!("{path}:{name}")).map(|()| true)
+    }
+
+    fn rights(&mut self, path: &str) -> Result<Option<Entries>> {
+        self.whole_acl(path)
+    }
+
+    fn set_rights(&mut self, path: &str, entries: &Entries) -> Result<bool> {
+        self.set_whole_acl(path, entries).map(|()| true)
     }
 
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {

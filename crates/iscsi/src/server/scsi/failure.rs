@@ -22,7 +22,9 @@ impl From<Error> for Refusal {
                 return Self::Status(Status::BUSY);
             }
             Error::TooMany => return Self::Status(Status::TASK_SET_FULL),
-            Error::Io | Error::WouldBlock => Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR),
+            Error::Io | Error::Away | Error::WouldBlock => {
+                Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR)
+            }
             Error::Exists
             | Error::NotFolder
             | Error::IsFolder
@@ -45,7 +47,9 @@ impl Refusal {
     /// The map for failed writes, which have their own codes.
     pub(crate) fn writing(error: Error) -> Self {
         match error {
-            Error::Io | Error::WouldBlock => Sense::new(Key::MEDIUM_ERROR, Asc::WRITE_ERROR).into(),
+            Error::Io | Error::Away | Error::WouldBlock => {
+                Sense::new(Key::MEDIUM_ERROR, Asc::WRITE_ERROR).into()
+            }
             other => other.into(),
         }
     }

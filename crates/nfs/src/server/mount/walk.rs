@@ -75,7 +75,7 @@ impl From<Error> for Status {
             Error::NameTooLong => Self::NAMETOOLONG,
             Error::InvalidName | Error::Invalid => Self::INVAL,
             Error::NotSupported => Self::NOTSUPP,
-            Error::Io => Self::IO,
+            Error::Io | Error::Away => Self::IO,
             // Looking up a folder causes none of these.
             Error::Exists
             | Error::IsFolder

@@ -111,7 +111,7 @@ impl From<Error> for Status {
             Error::BeingRemoved => Self::ACCESS,
             Error::NoSuchAttribute => Self::NOENT,
             Error::TooMany => Self::RESOURCE,
-            Error::Io => Self::IO,
+            Error::Io | Error::Away => Self::IO,
         }
     }
 }

@@ -1,0 +1,180 @@
+//! Shares with a `from`: clients use them while their files arrive from another server.
+
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant, SystemTime};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::server::{Server, USER, folder, open_to_all};
+use crate::smbd::Smbd;
+
+const FILM: u64 = 192 << 20;
+const MARK: &str = "user.fourfold.arriving";
+
+/// What smbclient says to these commands in the share of this port.
+fn said(port: u16, commands: &str) -> String {
+    let output = smbclient(port, commands);
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+fn smbclient(port: u16, commands: &str) -> Output {
+    let (user, port) = (format!("{}%{}", USER.0, USER.1), port.to_string());
+    let words = ["60", "smbclient", "-U", &user, "-p", &port, "//127.0.0.1/share", "-c", commands];
+    Command::new("timeout").args(words).output().unwrap()
+}
+
+/// How far the share is, as `fourfold status` says it.
+fn status(top: &Path) -> Value {
+    let words = ["status", "--json", "--state", "state"];
+    let output = Command::new(env!("CARGO_BIN_EXE_fourfold")).args(words).current_dir(top).output().unwrap();
+    let status: Value = serde_json::from_slice(&output.stdout).unwrap();
+    status["arriving"][0].clone()
+}
+
+fn wait_until(top: &Path, is_so: impl Fn(&Value) -> bool) {
+    let began = Instant::now();
+    loop {
+        let now = status(top);
+        if is_so(&now) {
+            return;
+        }
+        let log = || fs::read_to_string(top.join("log")).unwrap_or_default();
+        assert!(began.elapsed() < Duration::from_secs(90), "{now}: {}", log());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+fn is_marked(file: &Path) -> bool {
+    rustix::fs::getxattr(file, MARK, &mut [0_u8; 256][..]).is_ok()
+}
+
+/// The files of the old server.
+fn fill(old: &Path) {
+    let date = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000);
+    fs::create_dir_all(old.join("Projects/2001")).unwrap();
+    for (name, text) in
+        [("letter", "Dear Grace"), ("obsolete", "not needed"), ("Projects/2001/plan", "plan"), ("empty", "")]
+    {
+        fs::write(old.join(name), text).unwrap();
+    }
+    let note = (old.join("letter"), "user.DosStream.note:$DATA", b"a note\0");
+    rustix::fs::setxattr(note.0, note.1, note.2, rustix::fs::XattrFlags::empty()).unwrap();
+    let film = File::create(old.join("film")).unwrap();
+    for at in [0, FILM / 2, FILM - 5] {
+        film.write_all_at(b"frame", at).unwrap();
+    }
+    for name in ["letter", "film", "Projects/2001/plan"] {
+        File::options().write(true).open(old.join(name)).unwrap().set_modified(date).unwrap();
+    }
+}
+
+#[test]
+fn files_of_smbd_arrive_while_clients_use_them() {
+    if !Smbd::is_here() || !rustix::process::geteuid().is_root() {
+        println!("skipped: no smbd, or not root");
+        return;
+    }
+    let ((top, share), (place, old)) = (folder(), folder());
+    fill(&old);
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let smbd = || Smbd::start_with(place.path(), ("127.0.0.1", port), &old, "vfs objects = streams_xattr\n");
+    let (from, home) = (format!("smb://127.0.0.1:{port}/archive"), format!("share={}", share.display()));
+    let words = [&*home, "--from", &from, "--nfs-port", "off", "--smb-port", "0"];
+    let start = || Server::run_with_smb(top.path(), &words);
+
+    let (first_smbd, server) = (smbd(), start());
+    let listed = said(server.smb_port, "ls; ls Projects\\2001\\*");
+    for name in ["letter", "film", "obsolete", "plan", "201326592"] {
+        assert!(listed.contains(name), "{name}: {listed}");
+    }
+    let worked =
+        said(server.smb_port, "get letter -; get letter:note -; put /etc/hostname new; del obsolete");
+    assert!(worked.contains("Dear Grace") && worked.contains("a note"), "{worked}");
+    let number = fs::metadata(share.join("film")).unwrap().ino();
+    server.kill();
+    assert!(is_marked(&share.join("film")), "it was killed before all was here");
+    assert!(!is_marked(&share.join("letter")));
+
+    // Without the old server what is here goes on, and the rest fails at once.
+    drop(first_smbd);
+    let server = start();
+    let worked = said(server.smb_port, "get letter -; put /etc/hostname newer; rename film Projects\\movie");
+    assert!(worked.contains("Dear Grace") && !worked.contains("NT_STATUS"), "{worked}");
+    let failed = said(server.smb_port, "get Projects\\movie /dev/null");
+    assert!(failed.contains("NT_STATUS_HOST_UNREACHABLE"), "{failed}");
+    wait_until(top.path(), |now| now["is_away"] == true && now["is_done"] == false);
+
+    // It comes back: everything arrives, also what was renamed meanwhile, with its number and date.
+    let second_smbd = smbd();
+    wait_until(top.path(), |now| now["is_done"] == true);
+    let movie = share.join("Projects/movie");
+    let about = fs::metadata(&movie).unwrap();
+    assert_eq!((about.ino(), about.mtime(), about.len()), (number, 1_000_000_000, FILM));
+    assert!(about.blocks() * 512 < FILM / 2, "holes stay: {}", about.blocks());
+    for name in ["letter", "Projects/movie", "Projects/2001/plan", "empty"] {
+        assert!(!is_marked(&share.join(name)), "{name}");
+    }
+    assert!(!share.join("obsolete").exists() && share.join("new").exists() && share.join("newer").exists());
+    drop(second_smbd);
+    let here = top.path().join("copy");
+    said(server.smb_port, &format!("get Projects\\movie {}", here.display()));
+    let mut copy = vec![0; FILM as usize];
+    File::open(&here).unwrap().read_exact_at(&mut copy, 0).unwrap();
+    let frames: Vec<u64> =
+        [0, FILM / 2, FILM - 5].into_iter().filter(|at| copy[*at as usize..].starts_with(b"frame")).collect();
+    assert_eq!((frames.len(), copy.iter().filter(|byte| **byte != 0).count()), (3, 15));
+
+    // The old server is not needed after that, and the share needs no `from`.
+    server.signal(Signal::TERM);
+    server.exit_code();
+    let without = [&*home, "--nfs-port", "off", "--smb-port", "0"];
+    let server = Server::run_with_smb(top.path(), &without);
+    assert!(said(server.smb_port, "get Projects\\2001\\plan -").contains("plan"));
+}
+
+#[test]
+fn files_arrive_over_nfs_afp_and_from_a_folder_and_half_a_share_is_not_served_without_them() {
+    let (other, old) = folder();
+    fill(&old);
+    for path in ["letter", "obsolete", "empty", "film", "Projects", "Projects/2001", "Projects/2001/plan"] {
+        open_to_all(&old.join(path));
+    }
+    let source = Server::start_with_afp(other.path(), &old);
+    let (user, password) = USER;
+    for from in [
+        old.display().to_string(),
+        format!("nfs://127.0.0.1:{0}/share?mountport={0}&uid=1000", source.port),
+        format!("afp://{user}:{password}@127.0.0.1:{}/share?login=cleartext", source.afp_port),
+    ] {
+        let (top, share) = folder();
+        let home = format!("share={}", share.display());
+        let words = [&*home, "--from", &from, "--nfs-port", "0"];
+        let server = Server::run(top.path(), &words);
+        wait_until(top.path(), |now| now["files_left"] != 0 || now["is_done"] == true);
+        drop(server);
+        if is_marked(&share.join("film")) {
+            let words = ["serve", &*home, "--state", "state", "--nfs-port", "0", "--listen", "127.0.0.1"];
+            let mut again = Command::new("timeout");
+            let again = again.arg("20").arg(env!("CARGO_BIN_EXE_fourfold")).args(words);
+            let refused = again.current_dir(top.path()).output().unwrap();
+            let why = String::from_utf8_lossy(&refused.stderr);
+            assert!(why.contains("still on the server that they come from"), "{from}: {why}");
+        }
+        let server = Server::run(top.path(), &words);
+        wait_until(top.path(), |now| now["is_done"] == true);
+        server.signal(Signal::TERM);
+        for name in ["letter", "Projects/2001/plan", "empty", "film"] {
+            assert!(!is_marked(&share.join(name)), "{from}: {name}");
+            assert!(
+                fs::read(share.join(name)).unwrap() == fs::read(old.join(name)).unwrap(),
+                "{from}: {name}"
+            );
+        }
+        assert_eq!(fs::metadata(share.join("film")).unwrap().mtime(), 1_000_000_000, "{from}");
+    }
+}

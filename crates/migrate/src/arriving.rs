@@ -1,0 +1,198 @@
+//! The server that the files of a share arrive from while clients use them.
+
+use std::time::{Duration, Instant};
+
+use client::tree::{Entry, Kind, Tree, below};
+use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
+use lock::{Mutex, rank};
+use vfs::backend::arriving::{Coming, Source};
+use vfs::backend::host::as_ourselves;
+use vfs::streams::{File, Streams};
+use vfs::{Error, Result, Time};
+
+/// Sessions that are kept open while no request needs them.
+const MOST_IDLE: usize = 8;
+/// How long requests fail at once after the server could not be reached.
+const PAUSE: Duration = Duration::from_secs(2);
+
+/// The server that files come from, with the sessions that are open. A local folder is one, too.
+pub struct OldServer {
+    connector: Connector,
+    state: Mutex<State, rank::Migration>,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Opened>,
+    /// Until then requests fail at once.
+    away_until: Option<Instant>,
+}
+
+/// A session, with the file that it has read last.
+struct Opened {
+    tree: Box<dyn Tree>,
+    file: Option<(String, FileId)>,
+}
+
+impl OldServer {
+    /// Makes no connection yet. Each answer may take so long.
+    #[must_use]
+    pub fn new(target: Target, timeout: Duration) -> Self {
+        let connector = Connector::new(target, Reach::direct(timeout), 1, 0);
+        Self { connector, state: Mutex::default() }
+    }
+
+    /// A session; if possible one that has this file open.
+    fn session(&self, path: &str) -> std::result::Result<(Opened, bool), ClientError> {
+        let mut state = self.state.lock();
+        let has_file = |one: &Opened| one.file.as_ref().is_some_and(|(name, _)| name == path);
+        let at = state.idle.iter().position(has_file).or_else(|| state.idle.len().checked_sub(1));
+        if let Some(at) = at {
+            return Ok((state.idle.remove(at), true));
+        }
+        if state.away_until.is_some_and(|until| Instant::now() < until) {
+            return Err(ClientError::Lost("it did not answer a moment ago".into()));
+        }
+        drop(state);
+        Ok((Opened { tree: self.connector.tree()?, file: None }, false))
+    }
+
+    /// Does something with a session. One that was idle may have been closed by the server: then a new one is tried.
+    fn with<T>(
+        &self,
+        path: &str,
+        mut act: impl FnMut(&mut Opened) -> std::result::Result<T, ClientError>,
+    ) -> Result<T> {
+        loop {
+            // The thread may have acted for a client, who may not read a folder that is the source.
+            let done = as_ourselves(|| {
+                self.session(path).and_then(|(mut opened, was_idle)| match act(&mut opened) {
+                    Err(error) if error.ends_session() => was_idle.then_some(None).ok_or(error),
+                    done => {
+                        self.give_back(opened);
+                        done.map(Some)
+                    }
+                })
+            })?;
+            match done {
+                Ok(Some(done)) => return Ok(done),
+                Ok(None) => {}
+                Err(error) => return Err(self.said(&error, path)),
+            }
+        }
+    }
+
+    fn give_back(&self, opened: Opened) {
+        let mut state = self.state.lock();
+        state.away_until = None;
+        if state.idle.len() < MOST_IDLE {
+            state.idle.push(opened);
+        }
+    }
+
+    /// The error as a fact of the tree. The first failed connection is reported.
+    fn said(&self, error: &ClientError, path: &str) -> Error {
+        match error {
+            ClientError::Missing(_) => Error::NotFound,
+            ClientError::Refused(_) => Error::AccessDenied,
+            ClientError::Unsupported(_) => Error::NotSupported,
+            error if error.ends_session() || matches!(error, ClientError::Address(_)) => {
+                let mut state = self.state.lock();
+                let now = Instant::now();
+                let is_new = state.away_until.is_none();
+                if state.away_until.is_none_or(|until| until <= now) {
+                    state.away_until = Some(now + PAUSE);
+                }
+                drop(state);
+                if is_new {
+                    let from = self.connector.target().to_string();
+                    tracing::warn!(from, %error, "the old server does not answer: files that are not here fail");
+                }
+                Error::Away
+            }
+            error => {
+                let from = self.connector.target().to_string();
+                tracing::warn!(from, path, %error, "a request to the old server failed");
+                Error::Io
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// Reads from a file, which stays open for the next request.
+    fn read(&mut self, path: &str, offset: u64, length: usize) -> std::result::Result<Vec<u8>, ClientError> {
+        let file = match &self.file {
+            Some((name, file)) if name == path => *file,
+            _ => {
+                if let Some((_, file)) = self.file.take() {
+                    self.tree.close(file)?;
+                }
+                let file = self.tree.open(&self.tree.native(path), How::Read)?;
+                self.file = Some((path.to_owned(), file));
+                file
+            }
+        };
+        let mut all = Vec::with_capacity(length);
+        while all.len() < length {
+            let data = self.tree.read(file, offset + all.len() as u64, length - all.len());
+            match data.inspect_err(|_| self.file = None)? {
+                data if data.is_empty() => break,
+                data => all.extend(data),
+            }
+        }
+        Ok(all)
+    }
+
+    fn coming(&mut self, folder: &str, entry: Entry) -> std::result::Result<Coming, ClientError> {
+        let mut target = Vec::new();
+        let kind = match entry.kind {
+            Kind::File => vfs::Kind::File,
+            Kind::Folder => vfs::Kind::Folder,
+            Kind::Link => vfs::Kind::Link,
+            Kind::Other => vfs::Kind::Fifo, // which does not arrive
+        };
+        if entry.kind == Kind::Link {
+            let path = self.tree.native(&below(folder, &entry.name));
+            target = self.tree.extra(&path, Kind::Link)?.target.unwrap_or_default().into_bytes();
+        }
+        Ok(Coming {
+            name: entry.name.into_bytes(),
+            kind,
+            length: entry.length,
+            modified: entry.modified.map(|(secs, nanos)| Time { secs, nanos }),
+            mode: entry.mode,
+            owner: entry.owner,
+            target,
+        })
+    }
+}
+
+impl Source for OldServer {
+    fn entries(&self, folder: &str) -> Result<Vec<Coming>> {
+        self.with(folder, |opened| {
+            let listing = opened.tree.entries(&opened.tree.native(folder))?;
+            for name in &listing.unreadable {
+                tracing::warn!(folder, name, "a name of the old server is not UTF-8: it does not arrive");
+            }
+            listing.entries.into_iter().map(|entry| opened.coming(folder, entry)).collect()
+        })
+    }
+
+    fn describe(&self, path: &str, kind: vfs::Kind, file: &File<'_>, streams: &Streams) -> Result<()> {
+        let kind = if kind == vfs::Kind::Folder { Kind::Folder } else { Kind::File };
+        let extra = match self.with(path, |opened| opened.tree.extra(&opened.tree.native(path), kind)) {
+            Err(Error::Away) => return Err(Error::Away),
+            Err(_) => return Ok(()), // it was reported; the data can be had all the same
+            Ok(extra) => extra,
+        };
+        if let Err(error) = keep(streams, file, &extra) {
+            tracing::warn!(path, %error, "details of a file of the old server cannot be kept");
+        }
+        Ok(())
+    }
+
+    fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.with(path, |opened| opened.read(path, offset, length))
+    }
+}

@@ -1,0 +1,157 @@
+//! The arrival of a folder's entries.
+
+use std::sync::Arc;
+
+use super::mark::{self, Mark, Stage};
+use super::{Coming, Shared, keep_date};
+use crate::acl::server;
+use crate::backend::{NewKind, Object, RenameMode};
+use crate::finding::own_folders::{UNFINISHED, is_own_name};
+use crate::streams::File;
+use crate::{Error, Kind, Result, SetAttributes, SetTime};
+
+/// Modes of files and folders from servers that tell none: the rights of the folder that they are in, without those to execute
+/// files.
+const FILE_MODE: u32 = 0o666;
+const FOLDER_MODE: u32 = 0o777;
+
+impl Shared {
+    /// Makes sure that all entries of a folder are here.
+    pub(super) fn list(&self, folder: &Arc<dyn Object>) -> Result<()> {
+        if self.is_done() || folder.kind() != Kind::Folder || !is_unlisted(&**folder)? {
+            return Ok(());
+        }
+        let number = (folder.id().inode % self.turns.len() as u64) as usize;
+        let _turn = self.turns[number].lock();
+        self.list_now(folder)
+    }
+
+    fn list_now(&self, folder: &Arc<dyn Object>) -> Result<()> {
+        let Some(mark) = mark::read(&**folder)?.filter(|mark| mark.stage == Stage::Folder) else {
+            return Ok(()); // another request was faster
+        };
+        let entries = self.heard(self.source.entries(&mark.path))?;
+        let before = folder.attributes()?;
+        for coming in &entries {
+            match self.arrive(folder, &mark.path, coming) {
+                Err(Error::Away) => return self.heard(Err(Error::Away)),
+                Err(error @ (Error::NoSpace | Error::QuotaExceeded | Error::ReadOnly)) => return Err(error),
+                Err(error) => {
+                    let name = String::from_utf8_lossy(&coming.name);
+                    tracing::warn!(folder = mark.path, %name, %error, "an entry of the old server cannot be made");
+                }
+                Ok(()) => {}
+            }
+        }
+        if folder.key() == self.root {
+            return mark::write(&**folder, &Mark::new(Stage::Listed, ""));
+        }
+        keep_date(&**folder, before.modified)?;
+        mark::remove(&**folder)
+    }
+
+    /// One entry. What has its name already stays.
+    fn arrive(&self, folder: &Arc<dyn Object>, above: &str, coming: &Coming) -> Result<()> {
+        if is_own_name(&coming.name) {
+            return Ok(());
+        }
+        let name = String::from_utf8_lossy(&coming.name);
+        let path = if above.is_empty() { name.into_owned() } else { format!("{above}/{name}") };
+        let stage = match coming.kind {
+            Kind::File => Stage::Bare,
+            Kind::Folder => Stage::Folder,
+            Kind::Link => return make_link(&**folder, coming),
+            _ => return Ok(()),
+        };
+        let object = match folder.lookup(server(), &coming.name) {
+            Ok(there) => there.object,
+            Err(Error::NotFound) => make(&**folder, coming, &Mark::new(stage, &path))?,
+            Err(error) => return Err(error),
+        };
+        // A folder that is not described yet has no entries: listing it again is harmless.
+        let is_new = mark::read(&*object)?.is_some_and(|mark| mark.stage == stage && mark.path == path);
+        if !is_new {
+            return Ok(());
+        }
+        let file = File { folder: &**folder, name: &coming.name, object: &*object };
+        self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
+        finish(&**folder, &*object, coming)?;
+        match coming.kind {
+            Kind::File if coming.length > 0 => mark::write(&*object, &Mark::new(Stage::Data, &path)),
+            Kind::File => mark::remove(&*object),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether some entries of a folder are not here.
+fn is_unlisted(folder: &dyn Object) -> Result<bool> {
+    Ok(mark::read(folder)?.is_some_and(|mark| mark.stage == Stage::Folder))
+}
+
+/// Makes an entry that has its mark before it has its name.
+fn make(folder: &dyn Object, coming: &Coming, mark: &Mark) -> Result<Arc<dyn Object>> {
+    let mut number = [0; 8];
+    getrandom::fill(&mut number).map_err(|_| Error::Io)?;
+    let unfinished = [UNFINISHED, format!("{:016x}", u64::from_le_bytes(number)).as_bytes()].concat();
+    let new = if coming.kind == Kind::Folder { NewKind::Folder } else { NewKind::File };
+    let made = folder.create(server(), &unfinished, new, 0o700)?.object;
+    let named = mark::write(&*made, mark)
+        .and_then(|()| match coming.length {
+            0 => Ok(()),
+            _ if coming.kind == Kind::Folder => Ok(()),
+            size => {
+                let changes = SetAttributes { size: Some(size), ..SetAttributes::default() };
+                made.set_attributes(server(), &changes)
+            }
+        })
+        .and_then(|()| folder.rename(server(), &unfinished, folder, &coming.name, RenameMode::Keep));
+    if let Err(error) = named {
+        let _ = match coming.kind {
+            Kind::Folder => folder.remove_folder(server(), &unfinished),
+            _ => folder.remove(server(), &unfinished),
+        };
+        return Err(error);
+    }
+    Ok(made)
+}
+
+fn make_link(folder: &dyn Object, coming: &Coming) -> Result<()> {
+    match folder.create(server(), &coming.name, NewKind::Link(&coming.target), 0o777) {
+        Ok(made) => finish(folder, &*made.object, coming),
+        Err(Error::Exists) => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Owner, mode and date. A file from a server that tells no owner gets that of its folder.
+fn finish(folder: &dyn Object, object: &dyn Object, coming: &Coming) -> Result<()> {
+    let above = folder.attributes()?;
+    let (uid, gid) = coming.owner.unwrap_or((above.uid, above.gid));
+    let own = object.attributes()?;
+    let owner = SetAttributes {
+        uid: (own.uid != uid).then_some(uid),
+        gid: (own.gid != gid).then_some(gid),
+        ..SetAttributes::default()
+    };
+    if !owner.is_empty()
+        && let Err(error) = object.set_attributes(server(), &owner)
+    {
+        tracing::debug!(%error, uid, gid, "the owner of an arrived file cannot be set");
+    }
+    if coming.kind != Kind::Link {
+        let granted = if coming.kind == Kind::Folder { FOLDER_MODE } else { FILE_MODE };
+        let mode = SetAttributes {
+            mode: Some(coming.mode.unwrap_or(above.mode & granted)),
+            ..SetAttributes::default()
+        };
+        object.set_attributes(server(), &mode)?;
+    }
+    match coming.modified {
+        Some(modified) => {
+            let date = SetAttributes { modified: SetTime::To(modified), ..SetAttributes::default() };
+            object.set_attributes(server(), &date)
+        }
+        None => Ok(()),
+    }
+}

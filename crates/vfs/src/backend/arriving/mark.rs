@@ -1,0 +1,93 @@
+//! The mark of what is not here: an extended attribute with the path on the other server.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 1 | the version, 1 |
+//! | 1 | the stage |
+//! | 8 | bytes of the data that are here from the beginning on, little-endian |
+//! | rest | the path, UTF-8 |
+
+use crate::acl::server;
+use crate::backend::{Object, XattrMode};
+use crate::{Error, Result};
+
+/// The attribute.
+pub const NAME: &[u8] = b"user.fourfold.arriving";
+
+const VERSION: u8 = 1;
+/// The bytes before the path.
+const HEAD: usize = 10;
+
+/// How far a file or folder is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Entries of the folder are not here.
+    Folder = b'F' as isize,
+    /// The file has its name and length only.
+    Bare = b'B' as isize,
+    /// The file lacks data only.
+    Data = b'D' as isize,
+    /// The entries of the share's folder are here, what is below it may not be.
+    Listed = b'L' as isize,
+    /// All of the share is here.
+    Here = b'H' as isize,
+}
+
+impl Stage {
+    const ALL: [Self; 5] = [Self::Folder, Self::Bare, Self::Data, Self::Listed, Self::Here];
+}
+
+/// A mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mark {
+    pub(super) stage: Stage,
+    /// Bytes of the data that are here from the beginning on.
+    pub(super) here: u64,
+    /// The path on the other server.
+    pub(super) path: String,
+}
+
+impl Mark {
+    pub(super) fn new(stage: Stage, path: &str) -> Self {
+        Self { stage, here: 0, path: path.to_owned() }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let head = [VERSION, self.stage as u8];
+        [&head[..], &self.here.to_le_bytes(), self.path.as_bytes()].concat()
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, path) = bytes.split_at_checked(HEAD)?;
+        let stage = Stage::ALL.into_iter().find(|stage| *stage as u8 == head[1])?;
+        let here = u64::from_le_bytes(*head[2..].first_chunk()?);
+        let path = std::str::from_utf8(path).ok()?.to_owned();
+        (head[0] == VERSION).then_some(Self { stage, here, path })
+    }
+}
+
+/// Whether a share's folder with this mark lacks files. `bytes` may be the beginning only.
+pub fn is_incomplete(bytes: &[u8]) -> bool {
+    let head = bytes.get(..HEAD).and_then(Mark::decode);
+    head.is_some_and(|mark| matches!(mark.stage, Stage::Folder | Stage::Listed))
+}
+
+/// The mark of a file or folder. One that cannot be read counts as damage: the file may lack its data.
+pub(super) fn read(object: &dyn Object) -> Result<Option<Mark>> {
+    match object.xattr(NAME) {
+        Ok(bytes) => Mark::decode(&bytes).map(Some).ok_or(Error::Io),
+        Err(Error::NoSuchAttribute | Error::NotSupported) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+pub(super) fn write(object: &dyn Object, mark: &Mark) -> Result<()> {
+    object.set_xattr(server(), NAME, &mark.encode(), XattrMode::Set)
+}
+
+pub(super) fn remove(object: &dyn Object) -> Result<()> {
+    match object.remove_xattr(server(), NAME) {
+        Err(Error::NoSuchAttribute) => Ok(()),
+        other => other,
+    }
+}

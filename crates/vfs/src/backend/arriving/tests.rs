@@ -1,0 +1,278 @@
+use std::sync::atomic::AtomicUsize;
+
+use super::*;
+use crate::backend::memory::Memory;
+use crate::backend::{NewKind, RenameMode, Stability, Wait};
+use crate::{Caller, Error, SetAttributes};
+
+/// A server in memory with `letter`, `empty`, `film` (3 MiB and a byte) and `folder/inner`, whose answers can be counted and stopped.
+#[derive(Default)]
+struct Old {
+    is_away: AtomicBool,
+    reads: AtomicUsize,
+}
+
+const FILM: u64 = (3 << 20) + 1;
+const DATE: Time = Time { secs: 1_000_000_000, nanos: 5 };
+
+impl Old {
+    fn answer<T>(&self, answer: T) -> Result<T> {
+        if self.is_away.load(Ordering::Relaxed) { Err(Error::Away) } else { Ok(answer) }
+    }
+}
+
+fn byte(offset: u64) -> u8 {
+    (offset % 251) as u8 + 1
+}
+
+impl Source for Old {
+    fn entries(&self, folder: &str) -> Result<Vec<Coming>> {
+        let coming = |name: &str, kind, length| Coming {
+            name: name.into(),
+            kind,
+            length,
+            modified: Some(DATE),
+            mode: Some(0o640),
+            owner: Some((1000, 100)),
+            target: b"letter".to_vec(),
+        };
+        self.answer(match folder {
+            "" => vec![
+                coming("letter", Kind::File, 5),
+                coming("empty", Kind::File, 0),
+                coming("film", Kind::File, FILM),
+                coming("folder", Kind::Folder, 0),
+                coming("link", Kind::Link, 6),
+            ],
+            "folder" => vec![coming("inner", Kind::File, 5)],
+            _ => return Err(Error::NotFound),
+        })
+    }
+
+    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<()> {
+        file.object.set_xattr(server(), b"user.path", path.as_bytes(), crate::backend::XattrMode::Set)?;
+        self.answer(())
+    }
+
+    fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let size = if path == "film" { FILM } else { 5 };
+        let end = size.min(offset + length as u64);
+        self.answer((offset..end).map(byte).collect())
+    }
+}
+
+struct Scene {
+    disk: Memory,
+    old: Arc<Old>,
+    here: Arriving,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let (disk, old) = (Memory::ticking(), Arc::new(Old::default()));
+        let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+        Self { disk, old, here }
+    }
+
+    /// The server is killed and starts again.
+    fn restart(&mut self) {
+        let disk = Arc::new(self.disk.clone());
+        self.here = Arriving::over(disk, self.old.clone(), Style::default()).unwrap();
+    }
+
+    fn root(&self) -> Arc<dyn Object> {
+        self.here.root().unwrap().object
+    }
+
+    fn at(&self, path: &str) -> Found {
+        let names: Vec<&[u8]> = path.split('/').map(str::as_bytes).collect();
+        self.root().lookup_path(&Caller::root(), &names).unwrap()
+    }
+
+    fn reads(&self) -> usize {
+        self.old.reads.load(Ordering::Relaxed)
+    }
+}
+
+fn content(object: &dyn Object, offset: u64, length: usize) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    object.read_at(offset, length, &mut bytes, Wait::Allowed)?;
+    Ok(bytes)
+}
+
+fn expected(from: u64, to: u64) -> Vec<u8> {
+    (from..to).map(byte).collect()
+}
+
+#[test]
+fn entries_are_here_with_dates_and_modes_before_any_data() {
+    let scene = Scene::new();
+    let film = scene.at("film");
+    let attributes = film.attributes;
+    assert_eq!((attributes.size, attributes.mode, attributes.modified), (FILM, 0o640, DATE));
+    assert_eq!((attributes.uid, attributes.gid), (1000, 100));
+    assert_eq!(film.object.xattr(b"user.path").unwrap(), b"film");
+    assert_eq!(scene.at("link").object.read_link().unwrap(), b"letter");
+    assert_eq!(scene.at("folder/inner").attributes.size, 5);
+    assert_eq!(scene.reads(), 0);
+    // What a listing shows is what was made, under the same numbers.
+    let mut names = Vec::new();
+    scene
+        .root()
+        .list(0, &mut |entry| {
+            names.push((entry.name.to_vec(), entry.id));
+            true
+        })
+        .unwrap();
+    assert!(names.contains(&(b"film".to_vec(), attributes.id)));
+    assert!(names.iter().all(|(name, _)| !name.starts_with(b".fourfold")));
+}
+
+#[test]
+fn a_read_brings_its_piece_and_keeps_it_and_the_date() {
+    let scene = Scene::new();
+    let film = scene.at("film").object;
+    assert_eq!(film.read_at(0, 10, &mut Vec::new(), Wait::Never), Err(Error::WouldBlock));
+    assert_eq!(content(&*film, FILM - 5, 10).unwrap(), expected(FILM - 5, FILM));
+    assert_eq!(content(&*film, 7, 9).unwrap(), expected(7, 16));
+    let reads = scene.reads();
+    assert_eq!(content(&*film, 1 << 19, 9).unwrap(), expected(1 << 19, (1 << 19) + 9));
+    // Another object of the file, as a stateless protocol gets one for each request.
+    let again = scene.here.by_key(&film.key()).unwrap().object;
+    assert_eq!(content(&*again, 0, 4).unwrap(), expected(0, 4));
+    assert_eq!(scene.reads(), reads);
+    assert_eq!(film.attributes().unwrap().modified, DATE);
+    // Across pieces, to the end: then the file is here, and its mark is gone.
+    assert_eq!(content(&*film, 0, FILM as usize).unwrap(), expected(0, FILM));
+    assert_eq!(mark::read(&*film).unwrap(), None);
+    assert_eq!(film.attributes().unwrap().modified, DATE);
+}
+
+#[test]
+fn a_change_waits_for_the_whole_file_and_a_cut_to_nothing_does_not() {
+    let scene = Scene::new();
+    let letter = scene.at("letter").object;
+    letter.write_at(&Caller::root(), 1, b"X", Stability::Unstable).unwrap();
+    assert_eq!(content(&*letter, 0, 9).unwrap(), [1, b'X', 3, 4, 5]);
+    let reads = scene.reads();
+    let film = scene.at("film").object;
+    let cut = SetAttributes { size: Some(0), ..SetAttributes::default() };
+    film.set_attributes(&Caller::root(), &cut).unwrap();
+    film.write_at(&Caller::root(), 0, b"new", Stability::Unstable).unwrap();
+    assert_eq!(content(&*film, 0, 9).unwrap(), b"new");
+    let inner = scene.at("folder/inner").object;
+    inner.truncate(&Caller::root(), 0).unwrap();
+    inner.truncate(&Caller::root(), 3).unwrap();
+    assert_eq!(content(&*inner, 0, 9).unwrap(), [0; 3]);
+    assert_eq!(scene.reads(), reads);
+}
+
+#[test]
+fn what_clients_have_changed_stays_after_a_restart_and_renamed_files_still_arrive() {
+    let mut scene = Scene::new();
+    let (root, owner) = (scene.root(), Caller::root());
+    root.remove(&owner, b"letter").unwrap();
+    root.create(&owner, b"own", NewKind::File, 0o644).unwrap();
+    let folder = scene.at("folder").object;
+    root.rename(&owner, b"film", &*folder, b"movie", RenameMode::Replace).unwrap();
+    root.rename(&owner, b"folder", &*root, b"box", RenameMode::Replace).unwrap();
+    assert_eq!(content(&*scene.at("box/movie").object, 0, 3).unwrap(), expected(0, 3));
+    scene.restart();
+    assert_eq!(scene.root().lookup(&owner, b"letter").map(drop), Err(Error::NotFound));
+    assert_eq!(scene.root().lookup(&owner, b"folder").map(drop), Err(Error::NotFound));
+    assert_eq!(
+        content(&*scene.at("box/movie").object, 1 << 20, 3).unwrap(),
+        expected(1 << 20, (1 << 20) + 3)
+    );
+    assert_eq!(content(&*scene.at("box/inner").object, 0, 9).unwrap(), expected(0, 5));
+}
+
+#[test]
+fn a_folder_is_not_empty_before_its_entries_are_here() {
+    let scene = Scene::new();
+    let removed = scene.root().remove_folder(&Caller::root(), b"folder");
+    assert_eq!(removed, Err(Error::NotEmpty));
+}
+
+#[test]
+fn without_the_other_server_what_is_here_goes_on() {
+    let scene = Scene::new();
+    let (letter, film) = (scene.at("letter").object, scene.at("film").object);
+    content(&*letter, 0, 9).unwrap();
+    scene.old.is_away.store(true, Ordering::Relaxed);
+    assert_eq!(content(&*letter, 0, 9).unwrap(), expected(0, 5));
+    assert_eq!(content(&*film, 0, 9), Err(Error::Away));
+    assert_eq!(film.write_at(&Caller::root(), 0, b"x", Stability::Unstable), Err(Error::Away));
+    let folder = scene.at("folder").object;
+    assert_eq!(folder.lookup(&Caller::root(), b"inner").map(drop), Err(Error::Away));
+    assert!(scene.here.progress().is_away);
+    scene.root().create(&Caller::root(), b"new", NewKind::File, 0o644).unwrap();
+    assert_eq!(scene.here.pass(&|| false), Err(Error::Away));
+    scene.old.is_away.store(false, Ordering::Relaxed);
+    assert_eq!(content(&*film, 0, 3).unwrap(), expected(0, 3));
+    assert!(!scene.here.progress().is_away);
+}
+
+#[test]
+fn the_pass_brings_all_and_then_the_other_server_is_not_asked_any_more() {
+    let mut scene = Scene::new();
+    let progress = scene.here.pass(&|| false).unwrap();
+    assert!(progress.is_done);
+    assert_eq!((progress.files, progress.files_left, progress.bytes, progress.failed), (3, 0, FILM + 10, 0));
+    scene.old.is_away.store(true, Ordering::Relaxed);
+    assert_eq!(content(&*scene.at("film").object, 0, FILM as usize).unwrap(), expected(0, FILM));
+    scene.restart();
+    assert!(scene.here.progress().is_done);
+    assert_eq!(content(&*scene.at("folder/inner").object, 0, 9).unwrap(), expected(0, 5));
+    assert_eq!(scene.at("film").attributes.modified, DATE);
+    assert_eq!(scene.at("folder").attributes.modified, DATE);
+}
+
+#[test]
+fn a_stop_in_the_middle_of_a_folder_is_made_good() {
+    // Each number of calls of the disk after which it fails, as a kill does.
+    use crate::backend::faulty::Faulty;
+    for calls in 1.. {
+        let (disk, old) = (Memory::ticking(), Arc::new(Old::default()));
+        let faulty = Arc::new(Faulty::new(disk.clone()));
+        let here = Arriving::over(faulty.clone(), old.clone(), Style::default()).unwrap();
+        faulty.plan().fail_from(calls, None, Error::NoSpace);
+        let listed = here.root().map(|root| root.object).and_then(|root| root.lookup(server(), b"film"));
+        let is_whole = listed.is_ok();
+        drop((here, faulty));
+        let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+        for (name, size) in [(&b"letter"[..], 5), (b"empty", 0), (b"film", FILM)] {
+            let found = here.root().unwrap().object.lookup(server(), name).unwrap();
+            assert_eq!((found.attributes.size, found.attributes.mode), (size, 0o640), "{calls}");
+            assert_eq!(found.attributes.modified, DATE, "{calls}");
+            let path = found.object.xattr(b"user.path").unwrap();
+            assert_eq!(path, name, "{calls}");
+        }
+        let film = here.root().unwrap().object.lookup(server(), b"film").unwrap().object;
+        assert_eq!(content(&*film, FILM - 9, 9).unwrap(), expected(FILM - 9, FILM));
+        if is_whole {
+            return;
+        }
+    }
+}
+
+#[test]
+fn a_mark_is_read_as_it_was_written_and_others_are_damage() {
+    let mark = Mark { stage: Stage::Data, here: 77, path: "a/b".into() };
+    let disk = Memory::ticking();
+    let root = disk.root().unwrap().object;
+    mark::write(&*root, &mark).unwrap();
+    assert_eq!(root.xattr(MARK).unwrap(), b"\x01D\x4d\0\0\0\0\0\0\0a/b");
+    assert_eq!(mark::read(&*root).unwrap(), Some(mark));
+    for other in [
+        &b""[..],
+        b"\x02D\0\0\0\0\0\0\0\0a",
+        b"\x01X\0\0\0\0\0\0\0\0a",
+        b"\x01D\0",
+        b"\x01D\0\0\0\0\0\0\0\0\xff",
+    ] {
+        root.set_xattr(server(), MARK, other, crate::backend::XattrMode::Set).unwrap();
+        assert_eq!(mark::read(&*root), Err(Error::Io), "{other:?}");
+    }
+}
