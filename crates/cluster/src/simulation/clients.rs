@@ -266,9 +266,9 @@ impl Client {
                 facts.history.refused(&call);
                 Doing::Nothing
             }
-            // It is about to be removed, or its server may not answer now.
+            // It is about to be removed, or its server may not answer now: it is not open.
             Err(_) => {
-                facts.history.abandoned(&call);
+                facts.history.failed(&call);
                 Doing::Nothing
             }
         }

@@ -35,6 +35,8 @@ impl Right {
 enum Operation {
     Take(usize, Right),
     Refused(Right),
+    /// It did not get it, for another reason than the right of another client.
+    Failed,
     Give(usize, Right),
     PerhapsTake(usize, Right),
     PerhapsGive(usize, Right),
@@ -64,6 +66,7 @@ impl Specification for OneServer {
             }
             Operation::Take(..) => false,
             Operation::Refused(right) => !is_free(right),
+            Operation::Failed => true,
             Operation::Give(client, right) | Operation::PerhapsGive(client, right) => {
                 let held = held(client, right);
                 if let Some(at) = held {
@@ -125,6 +128,11 @@ impl History {
     /// It was told that another client has it.
     pub(super) fn refused(&mut self, call: &Call) {
         self.end(call, Operation::Refused(call.right));
+    }
+
+    /// It was told that it does not get it, for another reason.
+    pub(super) fn failed(&mut self, call: &Call) {
+        self.end(call, Operation::Failed);
     }
 
     /// It was told that it has given it back.
