@@ -41,6 +41,7 @@ mod log;
 mod lun;
 mod luns;
 mod manual;
+mod membership;
 mod memory;
 mod migrate;
 mod misplaced;
@@ -114,6 +115,7 @@ fn run(command: cli::Command) -> anyhow::Result<ExitCode> {
         cli::Command::Snapshot(arguments) => snapshot::run(&arguments),
         cli::Command::Replicate(arguments) => replicate::run(&arguments),
         cli::Command::User(arguments) => user::run(&arguments),
+        cli::Command::Domain(arguments) => membership::run(&arguments),
         cli::Command::Token(arguments) => token::run(&arguments),
         cli::Command::Lun(arguments) => lun::run(&arguments),
         cli::Command::Namespace(arguments) => namespace::run(&arguments),

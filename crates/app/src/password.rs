@@ -52,6 +52,16 @@ pub(crate) fn read(name: &str, from: Source<'_>) -> anyhow::Result<String> {
     Ok(first)
 }
 
+/// The password of a user of another system: it is asked for once.
+pub(crate) fn once(name: &str, from: Source<'_>) -> anyhow::Result<String> {
+    match from {
+        Source::Asked if std::io::stdin().is_terminal() => {
+            Ok(Hidden::open()?.ask(&format!("Password for {name}: "))?)
+        }
+        from => read(name, from),
+    }
+}
+
 fn first_line(input: &mut impl BufRead, called: &str) -> anyhow::Result<String> {
     let mut line = Vec::new();
     let read = input.take(LONGEST as u64 + 2).read_until(b'\n', &mut line);

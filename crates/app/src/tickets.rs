@@ -5,8 +5,10 @@ use std::sync::Arc;
 use admin::Settings;
 use auth::kerberos::Kerberos;
 use auth::{Directory, Domain};
+use domain::Machine;
 use kerberos::Acceptor;
 
+use crate::membership;
 use crate::running::Current;
 
 /// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
@@ -17,7 +19,17 @@ pub(crate) fn domain(
     let Some(options) = &settings.server.domain else { return Ok(None) };
     match before.filter(|before| before.options() == options) {
         Some(before) => Ok(Some(before.clone())),
-        None => Ok(Some(Arc::new(Domain::new(options.clone(), &settings.server.state)?))),
+        None => {
+            let (domain, state) =
+                (Domain::new(options.clone(), &settings.server.state)?, &settings.server.state);
+            let machine = Machine::read(state).ok().filter(|machine| machine.domain == options.name);
+            if let Some((sid, short)) =
+                machine.and_then(|machine| Some((machine.sid.parse().ok()?, machine.short)))
+            {
+                domain.learn(sid, &short)?;
+            }
+            Ok(Some(Arc::new(domain)))
+        }
     }
 }
 
@@ -26,9 +38,10 @@ pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::R
     Ok(accounts.with_domain(domain(settings, None)?))
 }
 
-/// The state at the start.
+/// The state at the start. A thread looks after the membership in the domain from then on.
 pub(crate) fn current(settings: Settings, accounts: Directory) -> anyhow::Result<Arc<Current>> {
     let kerberos = acceptor(&settings, accounts.domain())?;
+    membership::keep(&settings, accounts.domain());
     Ok(Arc::new(Current { settings, accounts, kerberos }))
 }
 

@@ -24,7 +24,8 @@ mod unix;
 
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
 pub use domain::{
-    Domain, DomainOptions, DomainUser, Failure as DomainFailure, IdRange, IdRule, NameKind, Named,
+    DirectoryEntry, Domain, DomainOptions, DomainUser, Failure as DomainFailure, IdRange, IdRule, NameKind,
+    Named,
 };
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};

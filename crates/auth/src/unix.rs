@@ -126,9 +126,19 @@ impl UnixAccounts {
     }
 }
 
+/// The number of the first group of users, MS-DTYP 2.4.2.4, for users whose ticket has not come yet.
+const DOMAIN_USERS: u32 = 513;
+
 fn user_in(domain: &Domain, named: Named) -> Option<UnixUser> {
-    let account = (named.kind == NameKind::User).then(|| domain.account_of(&named.sid))??;
-    Some(UnixUser { name: account.name, uid: account.identity.uid, gid: account.identity.gid })
+    if named.kind != NameKind::User {
+        return None;
+    }
+    if let Some(account) = domain.account_of(&named.sid) {
+        return Some(UnixUser { name: account.name, uid: account.identity.uid, gid: account.identity.gid });
+    }
+    let group = named.sid.split().and_then(|(of, _)| domain.id(&of.with_rid(DOMAIN_USERS)?));
+    let uid = domain.id(&named.sid)?;
+    Some(UnixUser { name: named.name, uid, gid: group.unwrap_or(uid) })
 }
 
 /// Members are not listed: users come with their groups.

@@ -18,6 +18,7 @@ pub mod afp_login;
 pub mod afp_session;
 pub mod bench;
 pub mod cluster;
+pub mod domain;
 pub mod iscsi_blocks;
 pub mod iscsi_copy;
 pub mod iscsi_describe;
@@ -56,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     ("bench_records", bench::records),
     ("bench_urls", bench::urls),
     ("cluster_frames", cluster::frame),
+    ("domain_bind", domain::bind),
     ("iscsi_blocks", iscsi_blocks::blocks),
     ("iscsi_copy", iscsi_copy::messages),
     ("iscsi_describe", iscsi_describe::messages),

@@ -55,6 +55,18 @@ impl Initiator {
 }
 
 impl Login {
+    /// GSS_Wrap without encryption: a message with a checksum.
+    #[must_use]
+    pub fn protect(&self, message: &[u8]) -> Option<Vec<u8>> {
+        self.context.protect(message)
+    }
+
+    /// GSS_Unwrap: a message of the service whose checksum is right.
+    #[must_use]
+    pub fn checked(&self, message: &[u8]) -> Option<Vec<u8>> {
+        self.context.checked(message)
+    }
+
     /// What protects the messages that follow.
     #[must_use]
     pub fn context(self) -> Box<dyn SecurityContext> {

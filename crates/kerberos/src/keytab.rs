@@ -1,6 +1,6 @@
-//! Keytabs: which principals and realms they have keys of. MIT Kerberos's file format, version 2 (0x0502).
+//! Keytabs: which principals and realms they have keys of, and those of the server's own account. MIT Kerberos's file format, version 2 (0x0502).
 
-use wire::{Malformed, Reader};
+use wire::{Malformed, Reader, Writer};
 
 /// The format's version, big-endian.
 const VERSION: u16 = 0x0502;
@@ -49,6 +49,50 @@ pub fn entries(file: &[u8]) -> Result<Vec<Entry>, Malformed> {
     Ok(entries)
 }
 
+/// A key for a new keytab.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The components of its owner's name.
+    pub name: Vec<String>,
+    /// The owner's realm.
+    pub realm: String,
+    /// The version of the key.
+    pub version: u32,
+    /// Its encryption type, RFC 3961 8.
+    pub kind: u16,
+    /// The key itself.
+    pub key: Vec<u8>,
+}
+
+/// KRB5_NT_PRINCIPAL, RFC 4120 6.2.
+const PRINCIPAL: u32 = 1;
+
+/// A keytab with these keys, written at `now`, in seconds since 1970.
+#[must_use]
+pub fn keytab_of(keys: &[Key], now: u32) -> Vec<u8> {
+    let mut file = Writer::new();
+    file.u16_be(VERSION);
+    for Key { name, realm, version, kind, key } in keys {
+        let mut w = Writer::new();
+        w.u16_be(name.len() as u16);
+        for text in [realm].into_iter().chain(name) {
+            w.u16_be(text.len() as u16);
+            w.put(text.as_bytes());
+        }
+        w.u32_be(PRINCIPAL);
+        w.u32_be(now);
+        w.u8(*version as u8);
+        w.u16_be(*kind);
+        w.u16_be(key.len() as u16);
+        w.put(key);
+        w.u32_be(*version);
+        let entry = w.into_bytes();
+        file.u32_be(entry.len() as u32);
+        file.put(&entry);
+    }
+    file.into_bytes()
+}
+
 fn entry(bytes: &[u8]) -> Result<Entry, Malformed> {
     let mut r = Reader::new(bytes);
     let components = r.u16_be()?;
@@ -86,6 +130,18 @@ mod tests {
         let read = entries(&file).unwrap();
         assert_eq!(read.iter().map(Entry::to_string).collect::<Vec<_>>(), ["cifs/fs.lab.test@LAB.TEST"]);
         assert_eq!((read[0].version, read[0].kind), (2, 18));
+        let key = Key {
+            name: vec!["cifs".into(), "fs.lab.test".into()],
+            realm: "LAB.TEST".into(),
+            version: 2,
+            kind: 18,
+            key: vec![7; 32],
+        };
+        assert_eq!(
+            keytab_of(&[key], 0x6500_0000),
+            [&file[..file.len() - hole.len()]].concat(),
+            "as ktutil writes it"
+        );
         for end in 3..file.len() - 1 {
             _ = entries(&file[..end]); // no panic
         }

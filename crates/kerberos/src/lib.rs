@@ -16,4 +16,4 @@ pub mod wire;
 
 pub use acceptor::{Acceptor, Error};
 pub use initiator::{Initiator, Login};
-pub use keytab::{Entry, entries};
+pub use keytab::{Entry, Key, entries, keytab_of};

@@ -400,18 +400,28 @@ impl Context {
 
     /// A message, encrypted (RFC 4121 4.2.4).
     pub(crate) fn seal(&self, message: &[u8]) -> Option<Vec<u8>> {
+        self.wrapped(message, true)
+    }
+
+    /// A message with a checksum, encrypted or not.
+    fn wrapped(&self, message: &[u8], encrypt: bool) -> Option<Vec<u8>> {
         let (mut minor, mut is_encrypted, mut sealed) = (0, 0, Buffer::none());
-        let (message, library) = (Buffer::of(message), &self.library);
+        let (message, library, encrypt) = (Buffer::of(message), &self.library, c_int::from(encrypt));
         // SAFETY: the context is of the library; `taken` gives the sealed message back.
         let major = unsafe {
-            (library.wrap)(&mut minor, self.handle, 1, 0, &message, &mut is_encrypted, &mut sealed)
+            (library.wrap)(&mut minor, self.handle, encrypt, 0, &message, &mut is_encrypted, &mut sealed)
         };
         let sealed = library.taken(sealed);
-        (major & ERRORS == 0 && is_encrypted != 0).then_some(sealed)
+        (major & ERRORS == 0 && is_encrypted >= encrypt).then_some(sealed)
     }
 
     /// What the other side has encrypted, in whatever order it came.
     pub(crate) fn open(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        self.unwrapped(sealed).filter(|(_, is_encrypted)| *is_encrypted).map(|(message, _)| message)
+    }
+
+    /// A message whose checksum is right, and whether it was encrypted.
+    fn unwrapped(&self, sealed: &[u8]) -> Option<(Vec<u8>, bool)> {
         let (mut minor, mut is_encrypted, mut message) = (0, 0, Buffer::none());
         let (sealed, library) = (Buffer::of(sealed), &self.library);
         // SAFETY: the context is of the library; `taken` gives the message back.
@@ -419,7 +429,7 @@ impl Context {
             (library.unwrap)(&mut minor, self.handle, &sealed, &mut message, &mut is_encrypted, null_mut())
         };
         let message = library.taken(message);
-        (major & ERRORS == 0 && is_encrypted != 0).then_some(message)
+        (major & ERRORS == 0).then_some((message, is_encrypted != 0))
     }
 }
 

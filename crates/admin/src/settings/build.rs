@@ -210,7 +210,9 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         afp_change_password: server.bool("afp-change-password"),
         afp_signature: server.identity("afp-signature"),
         ceph_conf: server.path("ceph-conf", &arguments.folder, file),
-        kerberos_keytab: server.path("kerberos-keytab", &arguments.folder, file),
+        kerberos_keytab: server
+            .path("kerberos-keytab", &arguments.folder, file)
+            .or_else(|| domain::keytab(server, &state(arguments, file, server))),
         kerberos_realms: server.texts("kerberos-realms"),
         domain: domain::read(server),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),

@@ -1,5 +1,7 @@
 //! The settings of a domain whose users may log in.
 
+use std::path::{Path, PathBuf};
+
 use auth::{DomainOptions, IdRange, IdRule};
 use wire::Sid;
 
@@ -20,6 +22,12 @@ pub(super) fn read(server: &Section) -> Option<DomainOptions> {
     let range = server.text("domain-range").and_then(|text| text.parse().ok()).unwrap_or(RANGE);
     let trusted = server.texts("domain-trusted").iter().filter_map(|text| trusted(text).ok()).collect();
     Some(DomainOptions { name, rule, range, trusted })
+}
+
+/// The keys of a server that has joined the domain (`fourfold domain join`).
+pub(super) fn keytab(server: &Section, state: &Path) -> Option<PathBuf> {
+    let keytab = state.join("domain.keytab");
+    read(server).is_some_and(|_| keytab.exists()).then_some(keytab)
 }
 
 /// `S-1-5-21-1-2-3=3000000-3999999`.

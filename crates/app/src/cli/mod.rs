@@ -7,6 +7,7 @@ mod caches;
 mod cluster;
 mod dataset;
 mod doctor;
+mod domain;
 mod explain;
 mod files;
 mod fork;
@@ -40,6 +41,7 @@ pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };
 pub(crate) use doctor::Doctor;
+pub(crate) use domain::{Domain, Password as DomainPassword};
 pub(crate) use explain::Explain;
 pub(crate) use files::{Cat, Copy, ListFolder, RemoveFiles};
 pub(crate) use fork::{Fork as ForkCommand, Form, Pack, Unpack};
@@ -155,6 +157,9 @@ Exit codes:
     /// Make, change, remove and list accounts
     #[command(subcommand)]
     User(User),
+    /// Join an Active Directory domain, leave it, and show whether that works
+    #[command(subcommand)]
+    Domain(Domain),
     /// Make, remove and list tokens for programs that use the API
     #[command(subcommand)]
     Token(Token),

@@ -3,18 +3,22 @@
 //! A user is known once it has come with a ticket. It acts with the ids of its SID and its groups, by [`IdRule`]. Its own id is
 //! one of its groups, too: an entry of an ACL has a SID, and does not say whether that is of a user or of a group.
 
+mod entries;
 mod ids;
 mod user;
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 
 use lock::{RwLock, rank};
 use wire::Sid;
 
+pub use self::entries::DirectoryEntry;
 pub use self::ids::{Failure, IdRange, IdRule};
 pub use self::user::DomainUser;
 use crate::directory::Account;
 use crate::identity::Identity;
+use entries::Entries;
 use ids::IdMap;
 
 /// The most users and groups that are known by name.
@@ -64,6 +68,7 @@ pub struct Named {
 pub struct Domain {
     options: DomainOptions,
     ids: IdMap,
+    state: PathBuf,
     known: RwLock<Known, rank::DomainKnown>,
 }
 
@@ -73,6 +78,8 @@ struct Known {
     users: HashMap<Sid, KnownUser>,
     /// By the lower-case name with its domain (`LAB\alice`).
     by_name: HashMap<String, Sid>,
+    /// Users and groups of the directory.
+    entries: Entries,
     /// The short names of domains.
     domains: HashMap<Sid, String>,
 }
@@ -101,7 +108,8 @@ impl Domain {
     /// The file of the ids cannot be read.
     pub fn new(options: DomainOptions, state: &std::path::Path) -> Result<Self, Failure> {
         let ids = IdMap::new(options.rule, options.range, options.trusted.clone(), state)?;
-        Ok(Self { options, ids, known: RwLock::default() })
+        let known = Known { entries: Entries::new(entries::read(state), ids.own()), ..Known::default() };
+        Ok(Self { options, ids, state: state.into(), known: RwLock::new(known) })
     }
 
     /// How it is used.
@@ -114,6 +122,27 @@ impl Domain {
     #[must_use]
     pub fn realm(&self) -> String {
         self.options.name.to_uppercase()
+    }
+
+    /// Remembers the SID of the domain, and its short name.
+    ///
+    /// # Errors
+    /// It had another SID before, or the state folder cannot be written.
+    pub fn learn(&self, sid: Sid, short: &str) -> Result<(), Failure> {
+        self.ids.learn(sid)?;
+        self.known.write().domains.insert(sid, short.to_owned());
+        Ok(())
+    }
+
+    /// Takes what the directory lists, in place of what it listed before, and keeps it in the state folder.
+    ///
+    /// # Errors
+    /// It counts, but the state folder cannot be written.
+    pub fn list(&self, entries: Vec<DirectoryEntry>) -> std::io::Result<()> {
+        let kept = entries::write(&self.state, &entries);
+        let entries = Entries::new(entries, self.ids.own());
+        self.known.write().entries = entries;
+        kept
     }
 
     /// Takes what a ticket of `realm` says of a user, who is known from now on. Returns the name of its account: its own name if
@@ -163,9 +192,7 @@ impl Domain {
     /// The account of a user that has come. Its name is `alice`, `LAB\alice` or `alice@lab.test`, in any case of its letters.
     #[must_use]
     pub fn account(&self, name: &str) -> Option<Account> {
-        let known = self.known.read();
-        let sid = self.user_named(&known, name)?;
-        drop(known);
+        let sid = self.sid_named(&self.known.read(), name)?;
         self.account_of(&sid)
     }
 
@@ -175,20 +202,23 @@ impl Domain {
         let known = self.known.read();
         let KnownUser { identity, account, .. } = known.users.get(sid)?;
         let (name, identity) = (account.clone(), identity.clone());
-        Some(Account { name, identity, disabled: false, secrets: Vec::new() })
+        let disabled = known.entries.of(sid).is_some_and(|entry| entry.disabled);
+        Some(Account { name, identity, disabled, secrets: Vec::new() })
     }
 
-    fn user_named(&self, known: &Known, name: &str) -> Option<Sid> {
+    fn sid_named(&self, known: &Known, name: &str) -> Option<Sid> {
+        let own = known.domains.get(&self.ids.own()?);
         if let Some((domain, name)) = name.split_once('\\') {
-            return known.by_name.get(&full_name(domain, name)).copied();
+            let is_own = own.is_some_and(|own| own.eq_ignore_ascii_case(domain));
+            let listed = || known.entries.named(name).filter(|_| is_own);
+            return known.by_name.get(&full_name(domain, name)).copied().or_else(listed);
         }
         let name = match name.rsplit_once('@') {
             Some((name, domain)) if domain.eq_ignore_ascii_case(&self.options.name) => name,
             Some(_) => return None,
             None => name,
         };
-        let own = known.domains.get(&self.ids.own()?)?;
-        known.by_name.get(&full_name(own, name)).copied()
+        known.by_name.get(&full_name(own?, name)).copied().or_else(|| known.entries.named(name))
     }
 
     /// The id of a SID, for a user or a group.
@@ -203,10 +233,12 @@ impl Domain {
         self.ids.sid(id)
     }
 
-    /// Whether a SID is of a user that has come.
+    /// Whether a SID is of a user that has come, or that the directory lists.
     #[must_use]
     pub fn is_user(&self, sid: &Sid) -> bool {
-        self.known.read().users.contains_key(sid)
+        let known = self.known.read();
+        let is_listed = || known.entries.of(sid).is_some_and(|entry| entry.kind == NameKind::User);
+        known.users.contains_key(sid) || is_listed()
     }
 
     /// The name of a SID.
@@ -221,14 +253,18 @@ impl Domain {
                 kind: NameKind::Domain,
             });
         }
-        let KnownUser { user, .. } = known.users.get(sid)?;
+        let Some(KnownUser { user, .. }) = known.users.get(sid) else {
+            let entry = known.entries.of(sid)?;
+            let domain = known.domains.get(&self.ids.own()?)?.clone();
+            return Some(Named { sid: *sid, name: entry.name.clone(), domain, kind: entry.kind });
+        };
         Some(Named { sid: *sid, name: user.name.clone(), domain: user.domain.clone(), kind: NameKind::User })
     }
 
     /// What has a name: `alice`, `LAB\alice` or `alice@lab.test`.
     #[must_use]
     pub fn named(&self, name: &str) -> Option<Named> {
-        let sid = self.user_named(&self.known.read(), name)?;
+        let sid = self.sid_named(&self.known.read(), name)?;
         self.name(&sid)
     }
 }
@@ -318,6 +354,45 @@ mod tests {
         assert_eq!(domain.account("alice"), None);
         let expected = Identity::new(1_001_103, 1_000_513, &[1_001_103]);
         assert_eq!(domain.account("alicia").unwrap().identity, expected);
+    }
+
+    #[test]
+    fn what_the_directory_lists_has_names_and_disabled_users_are_disabled() {
+        let state = tempfile::tempdir().unwrap();
+        let entry = |rid: u32, name: &str, kind, disabled| DirectoryEntry {
+            sid: sid("S-1-5-21-1-2-3").with_rid(rid).unwrap(),
+            name: name.into(),
+            kind,
+            disabled,
+        };
+        let listed = vec![
+            entry(1103, "Alice", NameKind::User, true),
+            entry(1104, "bob", NameKind::User, false),
+            entry(1105, "engineers", NameKind::Group, false),
+            DirectoryEntry { sid: sid("S-1-5-32-544"), ..entry(1, "Administrators", NameKind::Group, false) },
+        ];
+        let before = domain(state.path());
+        before.learn(sid("S-1-5-21-1-2-3"), "LAB").unwrap();
+        before.enter("LAB.TEST", alice()).unwrap();
+        assert!(!before.account("alice").unwrap().disabled);
+        before.list(listed).unwrap();
+        assert!(before.account("alice").unwrap().disabled);
+        let again = domain(state.path());
+        again.learn(sid("S-1-5-21-1-2-3"), "LAB").unwrap();
+        for domain in [&before, &again] {
+            let group = domain.named("lab\\Engineers").unwrap();
+            assert_eq!(
+                (group.kind, group.name.as_str(), group.domain.as_str()),
+                (NameKind::Group, "engineers", "LAB")
+            );
+            assert_eq!(domain.named("engineers"), Some(group));
+            assert_eq!(domain.name(&sid("S-1-5-21-1-2-3-1104")).unwrap().name, "bob");
+            assert!(
+                domain.is_user(&sid("S-1-5-21-1-2-3-1104")) && !domain.is_user(&sid("S-1-5-21-1-2-3-1105"))
+            );
+            assert_eq!((domain.account("bob"), domain.named("Administrators")), (None, None));
+            assert_eq!(domain.named("OTHER\\engineers"), None);
+        }
     }
 
     #[test]

@@ -155,6 +155,18 @@ impl Library {
     }
 }
 
+impl Context {
+    /// A message with a checksum, not encrypted.
+    pub(crate) fn protect(&self, message: &[u8]) -> Option<Vec<u8>> {
+        self.wrapped(message, false)
+    }
+
+    /// A message whose checksum is right, encrypted or not.
+    pub(crate) fn checked(&self, message: &[u8]) -> Option<Vec<u8>> {
+        self.unwrapped(message).map(|(message, _)| message)
+    }
+}
+
 impl Credentials {
     /// A context with a service that has not begun.
     pub(crate) fn begin(&self) -> Context {

@@ -94,7 +94,7 @@ pub(super) const SERVER: &[Setting] = &[
              default (`tdbsam`) counts up instead. S-1-22-1-UID and S-1-22-2-GID need no line. A SID that is not known gets \
              nothing, and what is taken from it is taken from everyone.",
         ),
-    new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos").says(
+    new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos; with `domain` the keys of `fourfold domain join`").says(
         "The file with the keys of this server, with which clients of SMB, NFS and the console log in by Kerberos tickets.",
         "It needs keys of `cifs/HOST@REALM` for SMB, `nfs/HOST@REALM` for NFS and `HTTP/HOST@REALM` for the console, for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
          `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
@@ -104,24 +104,24 @@ pub(super) const SERVER: &[Setting] = &[
         "The realms whose users have accounts here.",
         "Users of other realms that these realms trust cannot log in: their names may be those of other people.",
     ),
-    new(Server, "domain", Kind::Text, "\"lab.example.com\"").without_default("no domain").says(
+    new(Server, "domain", Kind::Text, "\"lab.example.com\"").without_default("no domain").restart().says(
         "The Active Directory domain whose users may log in, by its DNS name.",
         "A user that comes with a Kerberos ticket of it needs no account here: the ticket says who it is and which groups it is in, and \
          the server checks that the domain controller has signed that. It acts with the ids that `domain-ids` gives its SIDs. \
-         An account here with the same name (`fourfold user add`) counts first. `kerberos-keytab` must have the server's keys. See docs/domain.md.",
+         An account here with the same name (`fourfold user add`) counts first. The server needs keys: `fourfold domain join`, or `kerberos-keytab`. See docs/domain.md.",
     ),
-    new(Server, "domain-ids", OneOf(&["rid", "auto"]), "\"rid\"").says(
+    new(Server, "domain-ids", OneOf(&["rid", "auto"]), "\"rid\"").restart().says(
         "How users and groups of the domain get Unix ids.",
         "`rid`: the start of `domain-range` and the number at the end of the SID (the RID), as `idmap_rid` of Samba does it: the same on all servers with the same range. \
          `auto`: each domain, also a trusted one, gets slices of 100,000 ids of `domain-range` as its users come; the state folder keeps which. \
          Do not change it when files have owners: ids would be those of others.",
     ),
-    new(Server, "domain-range", Kind::Text, "\"1000000-1999999\"").says(
+    new(Server, "domain-range", Kind::Text, "\"1000000-1999999\"").restart().says(
         "The first and the last id for users and groups of the domain.",
         "No user or group of this machine may have one of them.",
     ),
     new(Server, "domain-trusted", Texts, "[\"S-1-5-21-1004336348-1177238915-682003330=3000000-3999999\"]")
-        .without_default("users of other domains cannot log in")
+        .without_default("users of other domains cannot log in").restart()
         .says(
             "The SIDs of trusted domains, each with the range of ids of its users and groups, for `domain-ids = \"rid\"`.",
             "Their users have the account `DOMAIN\\name`.",

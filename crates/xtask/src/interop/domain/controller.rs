@@ -40,7 +40,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Makes a domain in a folder of its own, and starts its controller. The server's keytab is `keytab` there.
+    /// Makes a domain in a folder of its own, and starts its controller.
     pub fn start(folder: &str) -> Result<Self> {
         let folder = process::fresh_folder(folder)?;
         for address in [ADDRESS, SERVER] {
@@ -48,9 +48,9 @@ impl Controller {
         }
         name_hosts(&folder)?;
         provision(&folder)?;
-        let (configuration, keytab) = (folder.join("dc/etc/smb.conf"), folder.join("keytab"));
+        let configuration = folder.join("dc/etc/smb.conf");
         let script = process::root().join("interop/domain/people.py");
-        let words = [&script, &configuration, &keytab].map(|path| path.to_string_lossy().into_owned());
+        let words = [&script, &configuration].map(|path| path.to_string_lossy().into_owned());
         let words: Vec<&str> = ["-B"].into_iter().chain(words.iter().map(String::as_str)).collect();
         let output = process::output(PYTHON, &words, LIMIT)?;
         ensure!(output.status.success(), "people.py: {}", text(&output));
@@ -85,17 +85,29 @@ impl Controller {
         Ok(rid.parse()?)
     }
 
-    /// Gets a fresh ticket of a user, whose password is `Name-pw1!`.
-    pub fn kinit(&self, user: &str) -> Result<()> {
-        let password = match user {
+    /// The password of a user.
+    pub fn password(user: &str) -> String {
+        match user {
             "administrator" => ADMINISTRATOR.to_owned(),
             _ => format!("{}{}-pw1!", user[..1].to_uppercase(), &user[1..]),
-        };
+        }
+    }
+
+    /// Gets a fresh ticket of a user.
+    pub fn kinit(&self, user: &str) -> Result<()> {
         let file = self.at("password");
-        fs::write(&file, password + "\n")?;
+        fs::write(&file, Self::password(user) + "\n")?;
         let script = format!("exec kinit -c {} {user} < {}", self.cache(user), file.display());
         let output = self.run("sh", &["-c", &script])?;
         ensure!(output.status.success(), "kinit: {}", text(&output));
+        Ok(())
+    }
+
+    /// Disables a user.
+    pub fn disable(&self, user: &str) -> Result<()> {
+        let configuration = self.at("dc/etc/smb.conf").display().to_string();
+        let output = process::output("samba-tool", &["user", "disable", user, "-s", &configuration], LIMIT)?;
+        ensure!(output.status.success(), "samba-tool: {}", text(&output));
         Ok(())
     }
 

@@ -1,11 +1,13 @@
 //! Users of an Active Directory domain: Samba's domain controller, smbclient, smbcacls and python-gssapi.
 
 mod controller;
+mod membership;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Output;
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
@@ -23,7 +25,6 @@ const CONTROLLER: [&str; 2] =
 const BASE: u32 = 1_000_000;
 const SETTINGS: &str = r#"[server]
 listen = ["127.0.0.1", "10.99.0.2"]
-kerberos-keytab = "keytab"
 domain = "lab.test"
 
 [[share]]
@@ -71,19 +72,26 @@ struct Place {
 
 fn checks(outcomes: &mut Outcomes) -> Result<()> {
     let domain = Controller::start("interop-domain")?;
-    for user in ["alice", "bob", "carol"] {
+    for user in ["alice", "bob", "carol", "dave"] {
         domain.kinit(user)?;
     }
     let place = Place::serve(domain)?;
     outcomes.run("smb: a user without an account acts with the ids of the SID", &[], || place.ids());
     outcomes.run("smb: names of the domain in an ACL, and an entry for a nested group", &[], || place.acl());
     outcomes.run("smb: an account of the server goes on to work", &[], || place.local());
+    outcomes.run("smb: groups of the directory have names", &[], || place.names());
+    outcomes.run(
+        "smb: a user that is disabled in the directory is refused, with a ticket that is good",
+        &[],
+        || place.disabled(),
+    );
     outcomes.add_lines("nfs", &place.nfs_client("alice")?);
     outcomes.run("smb: the log names the user", &[], || {
         let log = fs::read_to_string(place.domain.at("state.log"))?;
         ensure!(log.contains("user=\"alice\" method=\"Kerberos\""), "the log does not name the user");
         Ok(())
     });
+    membership::checks(&place, outcomes);
     Ok(())
 }
 
@@ -92,9 +100,12 @@ impl Place {
         let (nfs, state, settings) = (process::free_port()?, domain.at("state"), domain.at("fourfold.toml"));
         fs::write(&settings, SETTINGS)?;
         fs::create_dir_all(&state)?;
+        membership::refused(&domain)?;
+        membership::join(&domain)?;
         fs::create_dir(domain.at("files"))?;
         fs::set_permissions(domain.at("files"), fs::Permissions::from_mode(0o777))?;
         server::add_user(&state, "local", "local", 61001)?;
+        domain.disable("dave")?;
         let ports = [
             "--listen",
             SERVER,
@@ -163,6 +174,26 @@ impl Place {
         self.smbclient("alice", "get bobs /dev/null")?;
         let carol = self.client("smbclient", "carol", &["-c", "get bobs /dev/null"])?;
         ensure!(text(&carol).contains("NT_STATUS_ACCESS_DENIED"), "carol reads it: {}", text(&carol).trim());
+        Ok(())
+    }
+
+    /// The server asks the directory when it starts.
+    fn names(&self) -> Result<()> {
+        let mut shown = String::new();
+        for _ in 0..40 {
+            shown = self.smbcacls("bob", &["bobs"])?;
+            if shown.contains("ACL:LAB\\outer:ALLOWED") {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(250));
+        }
+        anyhow::bail!("{shown}")
+    }
+
+    /// Dave got a ticket before he was disabled.
+    fn disabled(&self) -> Result<()> {
+        let output = self.client("smbclient", "dave", &["-c", "ls"])?;
+        ensure!(text(&output).contains("NT_STATUS_ACCOUNT_DISABLED"), "{}", text(&output).trim());
         Ok(())
     }
 

@@ -1,0 +1,3 @@
+//! What LDAP needs before `ldap3` takes over.
+
+pub mod bind;
