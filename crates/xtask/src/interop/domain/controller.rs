@@ -103,8 +103,11 @@ impl Controller {
         Ok(())
     }
 
-    /// Disables a user.
+    /// Disables a user, who has a ticket for the server already.
     pub fn disable(&self, user: &str) -> Result<()> {
+        let cache = format!("KRB5CCNAME={}", self.cache(user));
+        let output = self.run(&cache, &["kvno", &format!("cifs/{HOST}")])?;
+        ensure!(output.status.success(), "kvno: {}", text(&output));
         let configuration = self.at("dc/etc/smb.conf").display().to_string();
         let output = process::output("samba-tool", &["user", "disable", user, "-s", &configuration], LIMIT)?;
         ensure!(output.status.success(), "samba-tool: {}", text(&output));
@@ -164,6 +167,8 @@ fn write_clients(folder: &Path) -> Result<()> {
              dns_canonicalize_hostname = false\n[realms]\n {REALM} = {{\n  kdc = {ADDRESS}\n }}\n[domain_realm]\n .lab.test = {REALM}\n"
         ),
     )?;
+    // The server asks the directory, and has no variables of its own for that.
+    process::run("mount", &["--bind", &folder.join("krb5.conf").to_string_lossy(), "/etc/krb5.conf"])?;
     Ok(fs::write(folder.join("smb.conf"), "[global]\n workgroup = LAB\n")?)
 }
 
