@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use vfs::FileId;
 
 use super::directory::{Directory, Early, Orphan, Report, Verdict, home_of};
-use super::{Effect, Node, View};
+use super::{Effect, Node, View, is_of_epoch};
 use crate::wire::{MAX_FILES, Message};
 
 impl Node {
@@ -21,6 +21,8 @@ impl Node {
             return;
         }
         self.hear_port();
+        // A question to itself that it has not read yet may be one for another home now, and is asked again below.
+        self.own.retain(|message| !is_of_epoch(message));
         let gone = |server: &&u16| !view.members.contains(server);
         let lost: Vec<u16> = self.view.members.iter().filter(gone).copied().collect();
         let epoch = view.epoch;
