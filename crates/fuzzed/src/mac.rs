@@ -60,6 +60,11 @@ pub fn model(data: &[u8]) {
     metadata.to_kept();
 }
 
+/// The name and the value of an attribute: 0xFE ends the name.
+fn attribute(part: &[u8]) -> (&[u8], &[u8]) {
+    part.split_at(part.iter().position(|byte| *byte == 0xFE).unwrap_or(part.len()))
+}
+
 /// Single values: Samba's attributes and streams, lists of Netatalk, resource forks, names of attributes.
 pub fn values(data: &[u8]) {
     if let Ok(value) = DosAttrib::parse(data) {
@@ -69,7 +74,7 @@ pub fn values(data: &[u8]) {
         assert_eq!(InfoStream::parse(&stream.build()), Ok(stream));
     }
     samba::stream_data(data);
-    samba::are_terminated(data.split(|byte| *byte == 0xFF));
+    samba::are_terminated(data.split(|byte| *byte == 0xFF).map(attribute));
     samba::stream_name(data);
     resource::look(data, data.len() as u64);
     resource::is_blank(data);
