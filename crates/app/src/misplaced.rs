@@ -21,7 +21,7 @@ pub(crate) fn warn(share: &ShareSettings, volume: &Volume) {
         let remedy = match found.why {
             Untrusted::NotAFolder => "move it away",
             Untrusted::OwnedBy(_) => {
-                "give it and what is in it to the user whom the server runs as, or move it away"
+                "give it and what is in it to the user of the server, or move it away"
             }
             Untrusted::WritableByOthers(_) => {
                 "look at what is in it, then take the right to write from group and others"

@@ -66,7 +66,7 @@ impl Accounts {
         Entries { list: list.collect(), ..entries }
     }
 
-    /// The number of a user in the destination. A user that is none there stays.
+    /// The number of a user in the destination. A number that is no user there stays.
     pub(crate) fn user(&self, uid: u32) -> u32 {
         match self.0.get(&Who::User(uid)) {
             Some(Some(Who::User(to))) => *to,

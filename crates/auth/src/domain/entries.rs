@@ -53,7 +53,7 @@ impl Entries {
     }
 }
 
-/// The list of the state folder; an empty one if there is none.
+/// The list of the state folder; an empty one if the folder has no list.
 pub(super) fn read(state: &Path) -> Vec<DirectoryEntry> {
     let text = std::fs::read_to_string(path(state)).unwrap_or_default();
     text.lines().take(MOST).filter_map(line).collect()

@@ -67,7 +67,7 @@ pub fn length(bytes: &[u8]) -> Result<Option<usize>, Malformed> {
 /// Reads a whole answer.
 ///
 /// # Errors
-/// It is none.
+/// The bytes are not an answer to a bind.
 pub fn response(bytes: &[u8]) -> Result<Response, Malformed> {
     let mut r = Reader::new(bytes);
     let mut message = Reader::new(content(&mut r, SEQUENCE)?);

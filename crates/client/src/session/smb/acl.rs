@@ -151,7 +151,7 @@ fn says_mode(descriptor: &SecurityDescriptor) -> bool {
         })
 }
 
-/// An entry for anybody; `None` for one of another kind than to allow or deny.
+/// An entry of any account. `None`: it neither allows nor denies.
 fn whole_entry(ace: &Ace) -> Option<Entry> {
     let kind = match ace.kind {
         AceType::ALLOWED => EntryKind::Allow,

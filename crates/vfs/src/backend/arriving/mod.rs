@@ -125,7 +125,7 @@ pub(super) struct Shared {
     turns: [Mutex<(), rank::Arriving>; TURNS],
 }
 
-/// The files that are arriving and that somebody uses.
+/// The files that are arriving and are in use.
 #[derive(Default)]
 struct Fetches {
     all: HashMap<HostKey, Weak<Fetch>>,

@@ -528,7 +528,7 @@ fn attributes_with_a_zero_byte_that_is_not_theirs() {
     assert_eq!(file.object.xattr(b"user.com.apple.quarantine").unwrap(), b"1083;Safari\0");
 }
 
-/// With this setting Netatalk cuts the last byte of each attribute, whoever wrote it.
+/// With this setting Netatalk cuts the last byte of each attribute.
 #[test]
 fn new_attributes_get_the_byte_where_netatalk_appends_it() {
     let disk = Disk::new();

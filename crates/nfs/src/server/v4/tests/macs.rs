@@ -1,6 +1,6 @@
 //! The compounds of the NFSv4 client of macOS, in its order of operations: mounting, listing for the Finder, forks and Finder info as
-//! named attributes, a copy that takes its name at the end, locks. The order is that of the client's published source (xnu,
-//! `bsd/nfs`); layouts and values are those of RFC 7530 and RFC 7531.
+//! named attributes, a copy that takes its name at the end, locks. For named attributes, CREATE, WRITE, ACCESS and READDIR the order
+//! is that of the client's published source (xnu, `bsd/nfs`); the others, and all layouts and values, follow RFC 7530 and RFC 7531.
 
 use vfs::mac::FinderInfo;
 use vfs::{Beside, Caller};
