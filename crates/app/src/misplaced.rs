@@ -20,9 +20,7 @@ pub(crate) fn warn(share: &ShareSettings, volume: &Volume) {
         let path = share.path.join(OsStr::from_bytes(found.name));
         let remedy = match found.why {
             Untrusted::NotAFolder => "move it away",
-            Untrusted::OwnedBy(_) => {
-                "give it and what is in it to the user of the server, or move it away"
-            }
+            Untrusted::OwnedBy(_) => "give it and what is in it to the user of the server, or move it away",
             Untrusted::WritableByOthers(_) => {
                 "look at what is in it, then take the right to write from group and others"
             }
