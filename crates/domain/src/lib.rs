@@ -4,7 +4,7 @@
 //! join ─► LDAP, encrypted by Kerberos (SASL GSSAPI) ─► computer account with a random password ─► machine file and keytab
 //! ```
 //!
-//! LDAP is the crate `ldap3`. It knows no Kerberos without a binding that needs libclang to build, so [`connection`] logs in by
+//! LDAP is the crate `ldap3`. It knows no Kerberos without a binding that needs libclang to build, so `connection` logs in by
 //! MIT Kerberos itself, and puts an encrypting pump between the socket and `ldap3`.
 
 mod connection;

@@ -30,6 +30,8 @@ impl Settings {
             transfer_memory: old.transfer_memory,
             threads: old.threads,
             ceph_conf: old.ceph_conf.clone(),
+            domain: old.domain.clone(),
+            cluster: old.cluster.clone(),
             grace_period: old.grace_period,
             ..newer.server
         };
@@ -39,6 +41,8 @@ impl Settings {
 
 impl ServerSettings {
     fn differing(&self, newer: &Self) -> Vec<&'static str> {
+        let domain = differing(self.domain.as_ref(), newer.domain.as_ref());
+        let cluster = differing(self.cluster.as_ref(), newer.cluster.as_ref());
         let checks = [
             ("server.listen", self.listen != newer.listen),
             ("server.state", self.state != newer.state),
@@ -54,6 +58,10 @@ impl ServerSettings {
             ("server.admin-key", self.api.certificate != newer.api.certificate),
             ("server.samba-acls", self.samba_acls != newer.samba_acls),
             ("server.samba-sids", self.samba_sids != newer.samba_sids),
+            ("server.domain", domain(|one, other| one.name != other.name)),
+            ("server.domain-ids", domain(|one, other| one.rule != other.rule)),
+            ("server.domain-range", domain(|one, other| one.range != other.range)),
+            ("server.domain-trusted", domain(|one, other| one.trusted != other.trusted)),
             ("server.log-format", self.log_format != newer.log_format),
             ("server.log-level", self.log_level != newer.log_level),
             ("server.cache-memory", self.cache_memory != newer.cache_memory),
@@ -61,8 +69,23 @@ impl ServerSettings {
             ("server.threads", self.threads != newer.threads),
             ("server.ceph-conf", self.ceph_conf != newer.ceph_conf),
             ("server.grace-period", self.grace_period != newer.grace_period),
+            ("server.cluster", cluster(|one, other| one.etcd != other.etcd)),
+            ("server.cluster-name", cluster(|one, other| one.name != other.name)),
+            ("server.cluster-server", cluster(|one, other| one.server != other.server)),
+            ("server.cluster-listen", cluster(|one, other| one.listen != other.listen)),
+            ("server.cluster-certificate", cluster(|one, other| one.certificate != other.certificate)),
+            ("server.cluster-key", cluster(|one, other| one.key != other.key)),
+            ("server.cluster-ca", cluster(|one, other| one.ca != other.ca)),
         ];
         checks.into_iter().filter(|(_, differs)| *differs).map(|(path, _)| path).collect()
+    }
+}
+
+/// Says whether a part of a group of settings differs. All parts do if one side has none of the group.
+fn differing<T: PartialEq>(old: Option<&T>, newer: Option<&T>) -> impl Fn(fn(&T, &T) -> bool) -> bool {
+    move |part| match (old, newer) {
+        (Some(old), Some(newer)) => part(old, newer),
+        (old, newer) => old.is_some() != newer.is_some(),
     }
 }
 
@@ -82,7 +105,9 @@ mod tests {
     fn every_setting_the_table_calls_restart_is_told_when_it_differs() {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
-                   transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1";
+                   transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1\n\
+                   domain = \"lab.test\"\ncluster = \"etcd://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
+                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"a\"";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =

@@ -160,8 +160,10 @@ pub fn are_terminated<'a>(attributes: impl Iterator<Item = (&'a [u8], &'a [u8])>
     told
 }
 
-/// Attributes of Macs that are texts: flags, time, program and identifier with semicolons; the name and number of an encoding.
-const TEXTS: [&[u8]; 2] = [b"com.apple.quarantine", b"com.apple.TextEncoding"];
+/// An attribute of Macs that is a text: the name and number of an encoding.
+const TEXT: &[u8] = b"com.apple.TextEncoding";
+/// Another one: flags, time, program and identifier with semicolons. Macs of some years end it with a zero byte of its own.
+const QUARANTINE: &[u8] = b"com.apple.quarantine";
 /// An attribute of Macs that is a time: seconds and nanoseconds, 8 bytes each.
 const LAST_USED: (&[u8], usize) = (b"com.apple.lastuseddate#PS", 16);
 
@@ -169,8 +171,11 @@ const LAST_USED: (&[u8], usize) = (b"com.apple.lastuseddate#PS", 16);
 pub fn is_terminated(name: &[u8], value: &[u8]) -> Option<bool> {
     let (last, data) = value.split_last()?;
     let has_zero = *last == 0;
-    if TEXTS.contains(&name) {
+    if name == TEXT {
         return Some(has_zero);
+    }
+    if name == QUARANTINE {
+        return (!has_zero).then_some(false);
     }
     if name == LAST_USED.0 {
         return (has_zero || value.len() == LAST_USED.1).then_some(value.len() == LAST_USED.1 + 1);
