@@ -96,6 +96,7 @@ mod tests {
     fn load(server: &str) -> Settings {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("a")).unwrap();
+        ["c", "k", "ca"].iter().for_each(|file| std::fs::write(folder.path().join(file), "").unwrap());
         let text = format!("[server]\n{server}\n[[share]]\nname = \"A\"\npath = \"a\"\n");
         std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
         Settings::load(&Arguments::new(false, folder.path().into())).unwrap()
@@ -107,7 +108,7 @@ mod tests {
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1\n\
                    domain = \"lab.test\"\ncluster = \"etcd://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
-                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"a\"";
+                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-name = \"studio\"\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =

@@ -289,7 +289,8 @@ mod tests {
     #[test]
     fn texts_and_times_of_macs_tell_whether_values_are_terminated() {
         let quarantine = b"com.apple.quarantine";
-        assert_eq!(is_terminated(quarantine, b"0083;5c1b;Safari;\0"), Some(true));
+        // Mac OS X 10.6 wrote such a value itself.
+        assert_eq!(is_terminated(quarantine, b"0083;5c1b;Safari;\0"), None);
         assert_eq!(is_terminated(quarantine, b"0083;5c1b;Safari;"), Some(false));
         assert_eq!(is_terminated(b"com.apple.TextEncoding", b"utf-8;134217984\0"), Some(true));
         let used = b"com.apple.lastuseddate#PS";
