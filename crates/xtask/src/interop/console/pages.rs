@@ -170,6 +170,8 @@ pub fn luns(scene: &mut Scene) -> Result<()> {
     while !scene.place.run(&["lun", "list"])?.contains("disk.noon") {
         ensure!(Instant::now() < until, "there is no snapshot");
     }
+    // The page goes there by itself when the server has answered.
+    scene.browser.until("document.querySelector('main').dataset.ready === 'jobs'")?;
     for lun in ["studio/disk.noon", "studio/disk"] {
         scene.open("overview")?;
         scene.open("luns")?;
