@@ -64,7 +64,7 @@ impl OldServer {
         mut act: impl FnMut(&mut Opened) -> std::result::Result<T, ClientError>,
     ) -> Result<T> {
         loop {
-            // The thread may have acted for a client, who may not read a folder that is the source.
+            // The thread may still act for a client, and the client may not be allowed to read the source.
             let done = as_ourselves(|| {
                 self.session(path).and_then(|(mut opened, was_idle)| match act(&mut opened) {
                     Err(error) if error.ends_session() => was_idle.then_some(None).ok_or(error),
