@@ -126,7 +126,10 @@ fn until_free<T>(mut ask: impl FnMut() -> Result<T, NfsStatus>) -> T {
 fn nfs_lists(port: u16) -> impl FnMut(u64) + Send {
     let mut nfs = Client::mount(port);
     let large = nfs.lookup(&nfs.root.clone(), "large").unwrap();
-    move |_| assert!(nfs.names_plus(&large).unwrap().len() >= FILES)
+    move |_| {
+        let names = nfs.names_plus(&large).unwrap().len();
+        assert!(names >= FILES, "the listing has {names} names");
+    }
 }
 
 /// Makes, writes, renames and removes files of its own, and writes to a common one.
@@ -168,7 +171,7 @@ fn smb_lists(port: u16) -> impl FnMut(u64) + Send {
                 Err(status) => break assert_eq!(status, Status::NO_MORE_FILES),
             }
         }
-        assert!(bytes > FILES * 64);
+        assert!(bytes > FILES * 64, "the listing has {bytes} bytes");
         smb.close(file).unwrap();
     }
 }

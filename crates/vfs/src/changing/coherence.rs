@@ -13,17 +13,12 @@ use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
-use crate::state::{Cause, Modes, Range, Recall, Settled, Stream, Who};
+use crate::state::{Cause, MOST_TRIES, Modes, Range, Recall, Settled, Stream, Who};
 use crate::volume::{Actor, Node};
 use crate::{Change, Error, FileId, Result, SetAttributes, Volume};
 
 /// How long the holder of a lease may take to give it back before the server takes it.
 pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
-
-/// How often an operation is tried. Other clients may have got leases again after each try.
-pub(crate) const MOST_TRIES: usize = 8;
-/// The same where the state of the file can be at other servers: it may leave again before each try.
-const MOST_TRIES_JOINED: usize = 512;
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
@@ -71,7 +66,7 @@ impl Volume {
     /// and runs the operation again. Waits for `limit` at most, and then fails with `LeaseRecall`.
     pub async fn once_recalled<T>(&self, limit: Duration, mut run: impl FnMut() -> Result<T>) -> Result<T> {
         let mut deadline = None;
-        let most = if self.site.state.is_joined() { MOST_TRIES_JOINED } else { MOST_TRIES };
+        let most = self.site.state.most_tries();
         for _ in 1..most {
             match run() {
                 Err(Error::LeaseRecall(file)) => {

@@ -8,8 +8,9 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::backend::{Ends, HearsLocal, LocalChange, LocalOpen};
 use crate::changing::busy::Busy;
-use crate::changing::coherence::{MOST_TRIES, RECALL_DEADLINE, Recalls};
+use crate::changing::coherence::{RECALL_DEADLINE, Recalls};
 use crate::open::Places;
+use crate::state::MOST_TRIES;
 use crate::state::{Cause, ClientId, Party, Recall, Settled, State, Stream};
 use crate::{FileId, Site};
 

@@ -51,6 +51,7 @@ pub use ledger::Limits;
 pub use locks::Refused;
 pub use opens::{Concern, Link, Modes, OpenGuard, OpenRequest};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
+pub(crate) use recall::MOST_TRIES;
 pub use recall::{Cause, Recall, RecallCounts, Settled, recall_counts};
 pub use removals::Last;
 pub use status::{LeaseInfo, OpenInfo, RangeInfo, Totals};

@@ -12,8 +12,8 @@ use super::{OpenGuard, OpenRequest, Party, State, Stream};
 use crate::noted::{self, Spent};
 use crate::{Error, FileId, Result};
 
-/// How often an open is begun anew because other clients have got leases again meanwhile.
-const MOST_TRIES: usize = 8;
+/// How often an operation is tried. Other clients may have got leases again after each try.
+pub(crate) const MOST_TRIES: usize = 8;
 /// The same where the state of the file can be at other servers: it may leave again before each try.
 const MOST_TRIES_JOINED: usize = 512;
 
@@ -140,6 +140,11 @@ impl State {
         Recall { state: self.clone(), file, holders, then: None }
     }
 
+    /// How often an operation that meets leases is tried.
+    pub(crate) fn most_tries(&self) -> usize {
+        if self.is_joined() { MOST_TRIES_JOINED } else { MOST_TRIES }
+    }
+
     /// [`State::open`] with the breaks that belong to it: recalls cached handles that are in the
     /// way, and makes others write back cached writes. It succeeds once all have answered.
     /// `deadline` makes a new timer for each wait.
@@ -152,7 +157,7 @@ impl State {
     ) -> Result<OpenGuard> {
         let request = self.linked(request);
         let mut opener = None;
-        let most = if self.is_joined() { MOST_TRIES_JOINED } else { MOST_TRIES };
+        let most = self.most_tries();
         for tried in 0..most {
             let attempt = || self.try_open(file, &stream, request, tried > 0);
             match self.with_way(file, request.party.client, attempt)? {
