@@ -10,7 +10,7 @@
 //! arrive when they are read, piece by piece, or by [`Arriving::pass`], which brings everything. A change of a file's data
 //! waits until the file is here as a whole; one that cuts it off to nothing does not need the old data.
 //!
-//! What is not here is marked by an extended attribute ([`mark`]), which goes with the file when it is renamed and is gone
+//! What is not here is marked by an extended attribute (`mark`), which goes with the file when it is renamed and is gone
 //! when it is removed. So a stopped server goes on where it was:
 //!
 //! ```text

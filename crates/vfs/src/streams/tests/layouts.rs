@@ -516,8 +516,11 @@ fn attributes_with_a_zero_byte_that_is_not_theirs() {
     set_xattr(&*file.object, b"user.other", b"value\0");
     assert_eq!(streams_of(&disk, &file)[0].1, b"value\0", "no attribute tells");
     file.object.remove_xattr(&Caller::root(), b"user.other").unwrap();
+    set_xattr(&*file.object, b"user.com.apple.TextEncoding", b"utf-8;134217984\0");
+    assert_eq!(streams_of(&disk, &file)[0].1, b"utf-8;134217984", "this text has no zero byte");
+    file.object.remove_xattr(&Caller::root(), b"user.com.apple.TextEncoding").unwrap();
     set_xattr(&*file.object, b"user.com.apple.quarantine", b"0083;Safari\0");
-    assert_eq!(streams_of(&disk, &file)[0].1, b"0083;Safari", "a text has no zero byte");
+    assert_eq!(streams_of(&disk, &file)[0].1, b"0083;Safari\0", "Mac OS X 10.6 wrote such a value itself");
     set_xattr(&*file.object, b"user.com.apple.metadata:_kMDItemUserTags", &[&tags[..], b"\0"].concat());
     let expected =
         [("com.apple.metadata:_kMDItemUserTags", tags), ("com.apple.quarantine", b"0083;Safari".to_vec())];

@@ -109,7 +109,7 @@ fn as_json(item: &Item) -> Value {
 fn made_by_afpd() -> Vec<Item> {
     let files = [OLD, CHANGED, ODD, MOVED, GONE].map(|name| Amount::Little.older(name));
     // Nothing but its own form tells where such a text ends.
-    let streams = vec![("com.apple.quarantine".to_owned(), b"0083;5c1b2a30;Safari;".to_vec())];
+    let streams = vec![("com.apple.TextEncoding".to_owned(), b"utf-8;134217984".to_vec())];
     let lone = Item { name: "lone".into(), streams, ..files[0].clone() };
     files.into_iter().chain([lone, Amount::Little.folder(FOLDER)]).collect()
 }
