@@ -12,6 +12,8 @@ use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
 use crate::quota::Transfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
 
+/// How often the host is asked for the entries of a folder, as long as it lists nothing.
+const LIST_TRIES: usize = 2;
 /// Bytes of entries that one call to the host brings.
 const LIST_BYTES: usize = 64 * 1024;
 
@@ -279,11 +281,30 @@ impl HostObject {
             opened.read = Some(Arc::new(fd.map_err(failure::of("openat", &self.fd))?));
         }
         let Some(fd) = opened.read.as_ref() else { return Err(Error::Io) };
+        // A folder has at least `.` and `..`, and ext4 of Linux 6.18 says at once that there is nothing in about one
+        // of some thousand listings of a large folder that clients change. Asked again, it lists all of it.
+        for _ in 0..LIST_TRIES {
+            if let Some(complete) = self.list_once(fd, cookie, sink)? {
+                return Ok(complete);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Lists from a cookie on, and returns whether `sink` has got everything. `None`: the host listed nothing.
+    fn list_once(
+        &self,
+        fd: &OwnedFd,
+        cookie: u64,
+        sink: &mut dyn FnMut(ListEntry<'_>) -> bool,
+    ) -> Result<Option<bool>> {
         rustix::fs::seek(fd, SeekFrom::Start(cookie)).map_err(failure::of("lseek", fd))?;
         let mut buffer: Vec<u8> = Vec::with_capacity(LIST_BYTES);
         let mut entries = RawDir::new(fd, buffer.spare_capacity_mut());
+        let mut has_any = false;
         while let Some(entry) = entries.next() {
             let entry = entry.map_err(failure::of("getdents64", fd))?;
+            has_any = true;
             if self.shared.private.as_ref().is_some_and(|private| private.is_listed_as(entry.ino())) {
                 continue;
             }
@@ -294,10 +315,10 @@ impl HostObject {
                 cookie: entry.next_entry_cookie(),
             };
             if !sink(listed) {
-                return Ok(false);
+                return Ok(Some(false));
             }
         }
-        Ok(true)
+        Ok(has_any.then_some(true))
     }
 }
 
