@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use super::rows::{Bar, Group, Row, Unit};
 use super::{Contestant, Place, Who, folder};
+use crate::netatalk::{self, Volume, packages};
 use crate::process::Running;
 use crate::samba::{self, User};
 use crate::{isolate, loader, process, server};
@@ -19,33 +20,36 @@ const UID: u32 = 61002;
 /// afpd with its defaults, except for the size of requests: its default, 1 MiB with the header,
 /// allows no write of 1 MiB.
 const NETATALK: &[&str] = &["netatalk"];
+const GLOBALS: &str = "server quantum = 2097152\nmax connections = 3000\n";
 
-/// Makes the folder.
+/// Makes the folder. Without `afpd`, Debian's is the peer.
 pub fn place(only_ours: bool, afpd: Option<&Path>) -> Result<Place> {
     if !isolate::is_isolated() {
         bail!("as root only, and where namespaces may be made: afpd needs its accounts as Unix users");
     }
-    let peer = afpd.map(Path::to_path_buf).or_else(|| process::find("afpd"));
-    if peer.is_none() && !only_ours {
+    if afpd.is_none() && !only_ours && packages::server().is_none() {
         eprintln!(
-            "Netatalk's afpd is missing. Debian 13 has it: apt-get install netatalk. Before that, build version 4 from its \
-             source and say where it is: --afpd PREFIX/sbin/afpd; or measure ours alone: --only ours"
+            "Netatalk's afpd is missing, and could not be fetched. Build version 4 from its source and say where it is: --afpd \
+             PREFIX/sbin/afpd; or measure ours alone: --only ours"
         );
         std::process::exit(2);
     }
     let load = loader::compile_afp()?;
     samba::unix_users(&process::fresh_folder("compare/afp-users")?, &[(ADA, UID)])?;
     let folder = folder::prepare(UID)?;
-    Ok(Place { load, folder, peer, host: None })
+    Ok(Place { load, folder, peer: afpd.map(Path::to_path_buf), host: None })
 }
 
-/// Starts a server with its own files apart from those of other servers of its kind. Ada logs in to
-/// our server. afpd knows only the passwords of Unix users, so there she is a guest.
+/// Starts a server with its own files apart from those of other servers of its kind. Ada logs in. An afpd that was
+/// built by hand knows only the passwords of Unix users, so there she is a guest.
 pub fn start(place: &Place, who: Who, apart: &str) -> Result<Contestant> {
     let port = process::free_port()?;
     let (running, user) = match who {
         Who::Ours => (ours(&place.folder, port, apart)?, ADA.name),
-        Who::Peer(_) => (afpd(place, port, apart)?, "guest"),
+        Who::Peer(_) => match &place.peer {
+            Some(program) => (afpd(program, &place.folder, port, apart)?, "guest"),
+            None => (debians(&place.folder, port, apart)?, ADA.name),
+        },
     };
     let port = port.to_string();
     let reach = ["--port", &port, "--share", "share", "--user", user, "--password", ADA.password];
@@ -64,18 +68,26 @@ fn ours(folder: &Path, port: u16, apart: &str) -> Result<Running> {
     server::ours_with_settings(&settings, &state, &["--afp-port", &port.to_string()])
 }
 
-fn afpd(place: &Place, port: u16, apart: &str) -> Result<Running> {
-    let program = place.peer.as_ref().context("no afpd")?;
+/// Debian's afpd. The shared folder is beside its own files.
+fn debians(folder: &Path, port: u16, apart: &str) -> Result<Running> {
+    let around = folder.parent().context("the folder is the root")?;
+    let volume = Volume { name: "share".into(), folder: folder.to_owned(), settings: "ea = sys".into() };
+    let place = format!("netatalk{apart}");
+    process::fresh_folder(&format!("compare/{place}"))?;
+    netatalk::start_with(around, &place, port, &[ADA.name], &[volume], GLOBALS)
+}
+
+fn afpd(program: &Path, folder: &Path, port: u16, apart: &str) -> Result<Running> {
     let state = process::fresh_folder(&format!("compare/netatalk{apart}"))?;
     let (config, modules) = (state.join("afp.conf"), modules(program)?);
     let text = format!(
         "[Global]\nafp port = {port}\nafp listen = 127.0.0.1\nuam path = {}\nuam list = uams_guest.so\nguest account = {}\n\
          cnid scheme = sqlite\nvol dbpath = {state}\nsignature = 0123456789abcdef\nlog file = {state}/afpd.log\n\
-         log level = default:warn\nzeroconf = no\nserver quantum = 2097152\nmax connections = 3000\n\n\
+         log level = default:warn\nzeroconf = no\n{GLOBALS}\n\
          [share]\npath = {}\nvolume name = share\nea = sys\n",
         modules.display(),
         ADA.name,
-        place.folder.display(),
+        folder.display(),
         state = state.display()
     );
     std::fs::write(&config, text)?;

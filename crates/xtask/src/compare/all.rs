@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::judge::{self, Line, MEAN, Side, Verdict};
 use super::{Args, Protocol, install, rows};
+use crate::netatalk::packages;
 use crate::process;
 
 const ALL: [Protocol; 4] = [Protocol::Nfs, Protocol::Smb, Protocol::Afp, Protocol::Iscsi];
@@ -93,8 +94,8 @@ impl Run {
         }
         install(protocol)?;
         let mut only = args.only.clone();
-        let is_given = protocol == Protocol::Afp && args.afpd.is_some();
-        if !is_given && process::find(peer).is_none() {
+        let is_fetched = protocol == Protocol::Afp && (args.afpd.is_some() || packages::install().is_ok());
+        if !is_fetched && process::find(peer).is_none() {
             self.notes.push(format!("{title}: {peer} is not installed. Fourfold is measured alone."));
             only = Some("ours".into());
         }

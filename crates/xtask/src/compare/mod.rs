@@ -27,7 +27,7 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::debian::Package;
 use crate::loader::{self, Measured};
 use crate::process::{self, Running};
-use crate::{debian, isolate, server};
+use crate::{debian, isolate, netatalk, server};
 use rows::{Group, Row};
 
 #[derive(clap::Args)]
@@ -284,6 +284,9 @@ fn prepare(protocol: Protocol, args: &Args) -> Result<()> {
         return Ok(());
     }
     install(protocol)?;
+    if protocol == Protocol::Afp && args.afpd.is_none() && args.only.as_deref() != Some("ours") {
+        netatalk::packages::install().unwrap_or_else(|error| println!("{error:#}"));
+    }
     if !args.no_build && args.program.is_none() && args.only.as_deref() != Some("peer") {
         process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
     }

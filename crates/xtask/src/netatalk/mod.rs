@@ -41,6 +41,18 @@ exec chroot "$1" /usr/sbin/afpd -d -F /etc/netatalk/afp.conf
 
 /// Starts it with volumes that are in this folder, for users of this machine. Its own files go to `place` in it.
 pub fn start(folder: &Path, place: &str, port: u16, users: &[&str], volumes: &[Volume]) -> Result<Running> {
+    start_with(folder, place, port, users, volumes, "")
+}
+
+/// The same, with more lines for the global section of its settings.
+pub fn start_with(
+    folder: &Path,
+    place: &str,
+    port: u16,
+    users: &[&str],
+    volumes: &[Volume],
+    globals: &str,
+) -> Result<Running> {
     let root = packages::server().context("Debian's netatalk is not unpacked")?;
     if !isolate::is_isolated() {
         bail!("only root, and where namespaces may be made, can start afpd");
@@ -56,7 +68,7 @@ pub fn start(folder: &Path, place: &str, port: u16, users: &[&str], volumes: &[V
     std::fs::write(etc.join("hosts"), "127.0.0.1 localhost\n")?;
     std::fs::write(etc.join("shells"), "/bin/sh\n/usr/sbin/nologin\n")?;
     let cnid = process::free_port()?;
-    std::fs::write(etc.join("netatalk/afp.conf"), configuration(&place, (port, cnid), volumes))?;
+    std::fs::write(etc.join("netatalk/afp.conf"), configuration(&place, (port, cnid), volumes, globals))?;
     std::fs::copy(loader::compile_limits()?, place.join("limits.so"))?;
     let arguments = [&*root, folder, &place].map(|path| path.to_string_lossy().into_owned());
     let alone = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", SCRIPT, "afpd"];
@@ -72,13 +84,13 @@ pub fn start(folder: &Path, place: &str, port: u16, users: &[&str], volumes: &[V
 }
 
 /// The ports are those of afpd and of its database.
-fn configuration(place: &Path, (port, cnid): (u16, u16), volumes: &[Volume]) -> String {
+fn configuration(place: &Path, (port, cnid): (u16, u16), volumes: &[Volume], globals: &str) -> String {
     let at = place.display();
     let mut text = format!(
         "[Global]\nafp port = {port}\nafp listen = 127.0.0.1\ncnid listen = localhost:{cnid}\ncnid server = localhost:{cnid}\n\
          uam list = uams_passwd.so uams_guest.so uams_dhx_passwd.so uams_dhx2_passwd.so\nguest account = nobody\n\
          signature = 0123456789abcdef\nserver name = netatalk\nlog file = {at}/afpd.log\nlog level = default:note\n\
-         zeroconf = no\nspotlight = no\n"
+         zeroconf = no\nspotlight = no\n{globals}"
     );
     for Volume { name, folder, settings } in volumes {
         text.push_str(&format!(
