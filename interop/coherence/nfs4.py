@@ -37,6 +37,8 @@ class Client:
         verifier = os.urandom(8)
         found = self._compound([(42, Writer().fixed(verifier).opaque(self.name).u32(0, 0, 0).bytes())])[0]
         self.id, sequence = found.u64(), found.u32()
+        found.u32(), found.u32(), found.u64()  # flags, SP4_NONE, the minor part of server_owner4
+        self.server_owner, self.server_scope = found.opaque(), found.opaque()
         channel = Writer().u32(0, 1 << 20, 1 << 20, 4096, 16, 1, 0).bytes()
         args = Writer().u64(self.id).u32(sequence, 2 if self.delegations else 0).fixed(channel).fixed(channel)
         found = self._compound([(43, args.u32(0x40000000, 1, 0).bytes())])[0]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admin::{ServerSettings, Settings};
 use anyhow::Context;
 use cluster::membership::{self, Member, Members};
-use cluster::{Cluster, Config, StartError};
+use cluster::{Cluster, Config, ShareIdentity, StartError};
 use serde::Serialize;
 
 use crate::cli::{ClusterCommand, ClusterStatus};
@@ -59,6 +59,22 @@ pub(crate) fn share(cluster: Option<&Arc<Cluster>>, live: &Live) -> anyhow::Resu
     let Some(cluster) = cluster else { return Ok(()) };
     let root = live.backend().root()?.object;
     cluster.share(root.id().device, &root.key()).map_err(anyhow::Error::msg)
+}
+
+/// The identity of a share that clients see: that of the cluster, or else `own`.
+pub(crate) fn identity(
+    cluster: Option<&Arc<Cluster>>,
+    name: &str,
+    own: ShareIdentity,
+) -> anyhow::Result<ShareIdentity> {
+    let found = cluster.map_or(Ok(own), |cluster| cluster.share_identity(name, own));
+    found.map_err(anyhow::Error::msg).context("the identity of the share in the cluster is not known")
+}
+
+/// The secret of NFS's file handles: that of the cluster, or else `own`.
+pub(crate) fn handle_secret(cluster: Option<&Arc<Cluster>>, own: [u8; 16]) -> anyhow::Result<[u8; 16]> {
+    let found = cluster.map_or(Ok(own), |cluster| cluster.handle_secret(own));
+    found.map_err(anyhow::Error::msg).context("the secret of file handles in the cluster is not known")
 }
 
 /// Executes a command.

@@ -52,8 +52,9 @@ impl NfsView {
         login_guard: Arc<LoginGuard>,
         (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
-        let mut secret = [0; 16];
-        secret.copy_from_slice(&state.handle_secret()[..16]);
+        let mut own = [0; 16];
+        own.copy_from_slice(&state.handle_secret()[..16]);
+        let secret = volumes.handle_secret(own)?;
         let company = Company {
             network: Arc::new(Sockets),
             hosts: Arc::new(
@@ -63,6 +64,7 @@ impl NfsView {
                 InIndex::of_clients(volumes.index().clone())
                     .context("the index in the state folder failed")?,
             ),
+            own: Some(HandleSecret::new(own)),
             epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
             name: here::host_name(),
@@ -197,10 +199,10 @@ impl NfsView {
     }
 
     fn export(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Export> {
-        let identity = self.volumes.identity(share)?;
+        let identity = self.volumes.shown_identity(share)?;
         Ok(Export {
             name: share.name.clone(),
-            tag: identity.tag.0,
+            tag: identity.tag,
             volume: self.volumes.open(share, settings)?,
             options: ExportOptions {
                 links: share.dfs.then(|| self.volumes.namespace().clone()),

@@ -106,7 +106,7 @@ fn config(
 }
 
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
-    let identity = volumes.identity(share)?;
+    let identity = volumes.shown_identity(share)?;
     let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
     let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
     Ok(Arc::new(Share {

@@ -116,17 +116,25 @@ impl Etcd {
         Ok(answer["succeeded"].as_bool().unwrap_or(false))
     }
 
+    /// The value of a key and the revision of its last change; `None`: it is not there.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub async fn get(&mut self, key: &str) -> Result<Option<Pair>, Error> {
+        let answer = self.call("/v3/kv/range", &json!({ "key": STANDARD.encode(key) })).await?;
+        let found = answer["kvs"].as_array().and_then(|found| found.first());
+        found.map(|pair| parse_pair(pair).ok_or_else(|| refused(&answer))).transpose()
+    }
+
     /// A number that this key has not given before, from 1.
     ///
     /// # Errors
     /// etcd cannot be used.
     pub async fn count(&mut self, key: &str) -> Result<u64, Error> {
         loop {
-            let found = self.list(key).await?;
-            let (last, revision) = found
-                .iter()
-                .find(|pair| pair.key == key)
-                .map_or((0, 0), |pair| (pair.value.parse().unwrap_or(0), pair.revision));
+            let found = self.get(key).await?;
+            let (last, revision) =
+                found.map_or((0, 0), |pair| (pair.value.parse().unwrap_or(0), pair.revision));
             let next: u64 = last + 1;
             if self.swap(key, revision, &next.to_string(), None).await? {
                 return Ok(next);

@@ -2,6 +2,7 @@
 
 mod accepting;
 mod calling;
+mod common;
 mod stream;
 
 use std::collections::HashMap;
@@ -18,6 +19,7 @@ use tokio::time::sleep;
 use vfs::state::Told;
 use vfs::{HostKey, Site};
 
+use crate::common::Common;
 use crate::etcd::Endpoints;
 use crate::fence::{self, Fence};
 use crate::membership::{JoinError, LOOK_EVERY, Members, Membership, RENEW_EVERY};
@@ -83,6 +85,7 @@ struct Shared {
 /// A server of a cluster.
 pub struct Cluster {
     shared: Arc<Shared>,
+    kept: Arc<common::Kept>,
     numbering: mpsc::Sender<Numbering>,
     stop: watch::Sender<bool>,
     membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
@@ -117,6 +120,7 @@ impl Cluster {
         let names = (config.name.as_str(), address.as_str());
         let membership = Membership::join(config.etcd.clone(), &config.cluster, names, &fence).await?;
         let me = membership.me.number;
+        let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
         vfs::state::ClientId::begin_with(me);
         let port = Port::new(Trees::default(), fence.clone());
         let site = Arc::new(Site::joined(me, port.clone()));
@@ -135,7 +139,7 @@ impl Cluster {
         tokio::spawn(accepting::accept(shared.clone(), listener));
         tokio::spawn(calling::call_members(shared.clone()));
         let membership = tokio::spawn(keep(shared.clone(), membership, numberings, stopping));
-        Ok(Self { shared, numbering, stop, membership: Mutex::new(Some(membership)) })
+        Ok(Self { shared, kept, numbering, stop, membership: Mutex::new(Some(membership)) })
     }
 
     /// What all volumes of this server share.

@@ -63,6 +63,8 @@ pub struct Company {
     pub hosts: Arc<dyn HostTable>,
     /// The table of clients of version 4 that have files open. The server reads it after a restart.
     pub clients: Arc<dyn HostTable>,
+    /// Tells this server from others with the same secret of file handles. `None`: it is the only one.
+    pub own: Option<HandleSecret>,
     /// The number of this run of the server, counted up at each start.
     pub epoch: u64,
     /// The grace period: how long after a restart clients may reclaim their locks before new locks
@@ -83,6 +85,7 @@ impl Default for Company {
             network: Arc::new(Sockets),
             hosts,
             clients,
+            own: None,
             epoch: 1,
             grace,
             name: "fourfold".into(),

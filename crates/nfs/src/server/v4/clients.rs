@@ -40,6 +40,8 @@ pub(in crate::server) struct Clients {
     boot: u32,
     /// The name of this server, the same in each run: RFC 8881 2.10.4.
     pub(super) identity: String,
+    /// The name of all servers whose clients can go to another one of them and reclaim there, RFC 8881 2.10.4.
+    pub(super) scope: String,
     pub(super) lease: Duration,
     pub(super) records: Records,
     pub(super) sessions: Sessions,
@@ -72,10 +74,15 @@ pub(super) enum Refused {
 
 impl Clients {
     pub(in crate::server) fn new(company: &Company, secret: &HandleSecret) -> Self {
+        let own = company.own.as_ref().unwrap_or(secret);
+        let name = |of: &HandleSecret| {
+            format!("fourfold-{:016x}", SipHasher24::new_with_key(of.bytes()).hash(IDENTITY))
+        };
         Self {
-            // A number that other runs do not have, and that is not easily guessed.
-            boot: SipHasher24::new_with_key(secret.bytes()).hash(&company.epoch.to_be_bytes()) as u32 | 2,
-            identity: format!("fourfold-{:016x}", SipHasher24::new_with_key(secret.bytes()).hash(IDENTITY)),
+            // A number that other runs and other servers do not have, and that is not easily guessed.
+            boot: SipHasher24::new_with_key(own.bytes()).hash(&company.epoch.to_be_bytes()) as u32 | 2,
+            identity: name(own),
+            scope: name(secret),
             lease: company.grace.max(SHORTEST_LEASE),
             records: Records::new(company.clients.clone()),
             sessions: Sessions::default(),

@@ -47,15 +47,14 @@ pub(super) fn exchange_id(call: &Call<'_>, request: &ExchangeId<'_>, w: &mut Wri
         call.service.end_client(replaced);
     }
     call.service.watch_leases();
-    let identity = OwnerName::new(clients.identity.as_bytes());
     ExchangedId {
         client: exchanged.id,
         sequence: exchanged.sequence,
         flags: NO_PNFS | if exchanged.is_confirmed { CONFIRMED } else { 0 },
         protect: StateProtect::None,
         owner_minor: 0,
-        owner_major: identity,
-        scope: identity,
+        owner_major: OwnerName::new(clients.identity.as_bytes()),
+        scope: OwnerName::new(clients.scope.as_bytes()),
         implementation: Implementation,
     }
     .encode(w);

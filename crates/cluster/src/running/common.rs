@@ -1,0 +1,65 @@
+//! What the servers have in common, for callers that can wait.
+
+use std::collections::HashMap;
+use std::sync::mpsc as blocking;
+use std::time::Duration;
+
+use lock::{Mutex, rank};
+use tokio::runtime::Handle;
+
+use super::Cluster;
+use crate::ShareIdentity;
+use crate::common::Common;
+use crate::etcd::Error;
+
+/// How long etcd may take to answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// The client of etcd, and the identities of shares that were asked for: they never change.
+pub(super) struct Kept {
+    pub(super) common: tokio::sync::Mutex<Common>,
+    shares: Mutex<HashMap<String, ShareIdentity>, rank::ClusterCommon>,
+}
+
+impl Kept {
+    pub(super) fn new(common: Common) -> Self {
+        Self { common: tokio::sync::Mutex::new(common), shares: Mutex::default() }
+    }
+}
+
+impl Cluster {
+    /// The secret of NFS's file handles: `own` if the cluster has none yet. Waits for etcd.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub fn handle_secret(&self, own: [u8; 16]) -> Result<[u8; 16], String> {
+        let kept = self.kept.clone();
+        wait(&self.shared.runtime, async move { kept.common.lock().await.secret(own).await })
+    }
+
+    /// The identity of a share: `own` if the cluster has none yet, perhaps with another tag. Waits for etcd the first time.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub fn share_identity(&self, name: &str, own: ShareIdentity) -> Result<ShareIdentity, String> {
+        if let Some(known) = self.kept.shares.lock().get(name) {
+            return Ok(*known);
+        }
+        let (kept, owned) = (self.kept.clone(), name.to_owned());
+        let asked = async move { kept.common.lock().await.share(&owned, own).await };
+        let found = wait(&self.shared.runtime, asked)?;
+        self.kept.shares.lock().insert(name.to_owned(), found);
+        Ok(found)
+    }
+}
+
+/// Waits for a task. The caller may be a thread of the runtime, if others of its threads are free.
+fn wait<T: Send + 'static>(
+    runtime: &Handle,
+    task: impl Future<Output = Result<T, Error>> + Send + 'static,
+) -> Result<T, String> {
+    let (answer, answered) = blocking::channel();
+    runtime.spawn(async move { answer.send(task.await) });
+    let answer = answered.recv_timeout(ANSWER_WITHIN).map_err(|_| "etcd takes too long".to_owned())?;
+    answer.map_err(|error| error.to_string())
+}
