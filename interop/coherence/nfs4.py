@@ -10,7 +10,7 @@ READ, WRITE, BOTH = 1, 2, 3
 NO_DELEGATION = 0x400  # OPEN4_SHARE_ACCESS_WANT_NO_DELEG
 ANONYMOUS = bytes(16)
 NAMES = {1: "PERM", 2: "NOENT", 5: "IO", 13: "ACCESS", 17: "EXIST", 30: "ROFS", 70: "STALE", 10008: "DELAY", 10010: "DENIED",
-         10012: "LOCKED", 10013: "GRACE", 10015: "SHARE_DENIED", 10025: "BAD_STATEID", 10046: "FILE_OPEN", 10087: "DELEG_REVOKED"}
+         10012: "LOCKED", 10013: "GRACE", 10033: "NO_GRACE", 10015: "SHARE_DENIED", 10025: "BAD_STATEID", 10046: "FILE_OPEN", 10087: "DELEG_REVOKED"}
 
 
 class Refused(Exception):
@@ -24,8 +24,8 @@ CHANGE_AND_SIZE = 1 << 3 | 1 << 4  # attributes
 class Client:
     """One client with one open owner. `name` makes it a client of its own."""
 
-    def __init__(self, port, share, uid, name, delegations=False, tls=None):
-        self.tls = tls
+    def __init__(self, port, share, uid, name, delegations=False, tls=None, reclaims=False):
+        self.tls, self.reclaims = tls, reclaims
         self.name, self.port, self.share, self.uid, self.delegations = name, port, share, uid, delegations
         self.owner, self.recalls, self.one = f"owner of {name}".encode(), queue.SimpleQueue(), threading.Lock()
         self.handles = {}
@@ -43,9 +43,13 @@ class Client:
         args = Writer().u64(self.id).u32(sequence, 2 if self.delegations else 0).fixed(channel).fixed(channel)
         found = self._compound([(43, args.u32(0x40000000, 1, 0).bytes())])[0]
         self.session, self.sequence = found.fixed(16), 0
-        self.compound([(58, Writer().u32(0).bytes())])
+        if not self.reclaims:
+            self.reclaim_complete()
         root = self.compound([(24, b""), (15, Writer().opaque(self.share).bytes()), (10, b"")])
         self.root = root[2].opaque()
+
+    def reclaim_complete(self):
+        self.compound([(58, Writer().u32(0).bytes())])
 
     def compound(self, operations):
         """Results of the operations, each as a Reader after its status. The first failure is raised."""
@@ -97,6 +101,11 @@ class Client:
         given = (found[1].fixed(16), kind) if kind in (1, 2) else None
         return state, found[2].opaque(), given
 
+    def reclaim(self, handle, access, deny=0):
+        """The stateid of a file that the client had open at a lost server: CLAIM_PREVIOUS, RFC 8881 18.16.3."""
+        args = Writer().u32(0, access, deny).u64(self.id).opaque(self.owner).u32(0, 1, 0)
+        return self.on(handle, (18, args.bytes()))[0].fixed(16)
+
     def on(self, handle, *operations):
         return self.compound([(22, Writer().opaque(handle).bytes()), *operations])[1:]
 
@@ -133,8 +142,8 @@ class Client:
     def remove(self, name):
         self.compound([(22, Writer().opaque(self.root).bytes()), (28, Writer().opaque(name).bytes())])
 
-    def lock(self, handle, state, offset, length, exclusive, owner=b"locks"):
-        args = Writer().u32(2 if exclusive else 1, 0).u64(offset, length).u32(1, 0).fixed(state).u32(0).u64(self.id).opaque(owner)
+    def lock(self, handle, state, offset, length, exclusive, owner=b"locks", reclaim=False):
+        args = Writer().u32(2 if exclusive else 1, int(reclaim)).u64(offset, length).u32(1, 0).fixed(state).u32(0).u64(self.id).opaque(owner)
         return self.on(handle, (12, args.bytes()))[0].fixed(16)
 
     def unlock(self, handle, state, offset, length):

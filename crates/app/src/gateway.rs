@@ -1,10 +1,12 @@
 //! This server as one of several of one tree.
 
+pub(crate) mod taking;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admin::{ServerSettings, Settings};
+use admin::{ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use cluster::membership::{self, Member, Members};
 use cluster::{Cluster, Config, ShareIdentity, StartError};
@@ -12,6 +14,7 @@ use serde::Serialize;
 
 use crate::cli::{ClusterCommand, ClusterStatus};
 use crate::snapshots::Live;
+use crate::volumes::Volumes;
 use crate::{exit, here, out};
 
 /// The exit code of a server that lost its membership, so that a service manager starts it again.
@@ -20,8 +23,8 @@ const FENCED: i32 = 75;
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Joins the cluster of the settings, if there is one. No client is served before.
-pub(crate) async fn join(settings: &ServerSettings) -> anyhow::Result<Option<Arc<Cluster>>> {
-    let Some(settings) = settings.cluster.clone() else { return Ok(None) };
+pub(crate) async fn join(server: &ServerSettings) -> anyhow::Result<Option<Arc<Cluster>>> {
+    let Some(settings) = server.cluster.clone() else { return Ok(None) };
     let files = cluster::tls::Files { certificate: settings.certificate, key: settings.key, ca: settings.ca };
     let config = Config {
         etcd: settings.etcd,
@@ -29,6 +32,7 @@ pub(crate) async fn join(settings: &ServerSettings) -> anyhow::Result<Option<Arc
         name: settings.server,
         listen: settings.listen,
         files,
+        grace: server.grace_period,
     };
     let cluster = match Cluster::start(config, end).await {
         Ok(cluster) => Arc::new(cluster),
@@ -61,13 +65,11 @@ pub(crate) fn share(cluster: Option<&Arc<Cluster>>, live: &Live) -> anyhow::Resu
     cluster.share(root.id().device, &root.key()).map_err(anyhow::Error::msg)
 }
 
-/// The identity of a share that clients see: that of the cluster, or else `own`.
-pub(crate) fn identity(
-    cluster: Option<&Arc<Cluster>>,
-    name: &str,
-    own: ShareIdentity,
-) -> anyhow::Result<ShareIdentity> {
-    let found = cluster.map_or(Ok(own), |cluster| cluster.share_identity(name, own));
+/// The identity of a share that clients see. The same on all servers of a cluster.
+pub(crate) fn identity(volumes: &Volumes, share: &ShareSettings) -> anyhow::Result<ShareIdentity> {
+    let own = volumes.identity(share)?;
+    let own = ShareIdentity { id: own.id, tag: own.tag.0 };
+    let found = volumes.cluster.as_ref().map_or(Ok(own), |cluster| cluster.share_identity(&share.name, own));
     found.map_err(anyhow::Error::msg).context("the identity of the share in the cluster is not known")
 }
 

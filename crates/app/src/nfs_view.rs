@@ -10,16 +10,19 @@ use admin::control::{ListenerStatus, SessionStatus, Status};
 use admin::{Port, Protocol, ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use auth::LoginGuard;
+use cluster::Table;
 use conn::{Budget, Limits, Loops, Server, Watchdog};
 use nfs::server::{
-    Company, Export, ExportOptions, HandleSecret, InIndex, Places, Portmap, Service, Sockets, Tickets,
+    Company, Export, ExportOptions, HandleSecret, HostTable, InIndex, Places, Portmap, Service, Sockets,
+    Tickets,
 };
 use tokio::sync::watch;
 
 use crate::bind::Bound;
+use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::running::{Current, Held, View, all_ended};
 use crate::volumes::Volumes;
-use crate::{bind, exports, here, tickets};
+use crate::{bind, exports, gateway, here, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -54,16 +57,14 @@ impl NfsView {
     ) -> anyhow::Result<Arc<Self>> {
         let mut own = [0; 16];
         own.copy_from_slice(&state.handle_secret()[..16]);
-        let secret = volumes.handle_secret(own)?;
+        let secret = gateway::handle_secret(volumes.cluster.as_ref(), own)?;
+        let (hosts, clients) = tables(&volumes)?;
+        let common = volumes.cluster.as_ref().map(|cluster| Arc::new(OfCluster(cluster.clone())) as _);
         let company = Company {
             network: Arc::new(Sockets),
-            hosts: Arc::new(
-                InIndex::new(volumes.index().clone()).context("the index in the state folder failed")?,
-            ),
-            clients: Arc::new(
-                InIndex::of_clients(volumes.index().clone())
-                    .context("the index in the state folder failed")?,
-            ),
+            hosts,
+            clients,
+            common,
             own: Some(HandleSecret::new(own)),
             epoch: volumes.index().boot_epoch(),
             grace: current.settings.server.grace_period,
@@ -79,6 +80,9 @@ impl NfsView {
             portmap: OnceLock::new(),
         });
         view.service.set_exports(view.exports(&current.settings)?);
+        if let Some(cluster) = &view.volumes.cluster {
+            tokio::spawn(taking::watch(cluster.clone(), view.service.clone()));
+        }
         view.set_versions(current);
         tickets::tell(current, "NFS", "nfs");
         view.set_tickets(current);
@@ -199,7 +203,7 @@ impl NfsView {
     }
 
     fn export(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Export> {
-        let identity = self.volumes.shown_identity(share)?;
+        let identity = gateway::identity(&self.volumes, share)?;
         Ok(Export {
             name: share.name.clone(),
             tag: identity.tag,
@@ -210,6 +214,17 @@ impl NfsView {
             },
         })
     }
+}
+
+/// The tables of hosts and of clients that may reclaim after a restart: in the state folder, or where the other servers of
+/// the cluster find them.
+fn tables(volumes: &Volumes) -> anyhow::Result<(Arc<dyn HostTable>, Arc<dyn HostTable>)> {
+    if let Some(cluster) = &volumes.cluster {
+        return Ok((InCluster::new(cluster, Table::Hosts), InCluster::new(cluster, Table::Clients)));
+    }
+    let failed = "the index in the state folder failed";
+    let hosts = InIndex::new(volumes.index().clone()).context(failed)?;
+    Ok((Arc::new(hosts), Arc::new(InIndex::of_clients(volumes.index().clone()).context(failed)?)))
 }
 
 /// The versions of NFS that the settings turn on.

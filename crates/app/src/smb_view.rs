@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
-use crate::{accounts, here, tickets};
+use crate::{accounts, gateway, here, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -106,7 +106,7 @@ fn config(
 }
 
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
-    let identity = volumes.shown_identity(share)?;
+    let identity = gateway::identity(volumes, share)?;
     let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
     let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
     Ok(Arc::new(Share {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use admin::control::{Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, Status};
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
 use anyhow::Context;
-use cluster::{Cluster, ShareIdentity};
+use cluster::Cluster;
 use lock::{Mutex, rank};
 use namespace::Namespace;
 use vfs::backend::forest::{Forest, Gate, Offer};
@@ -44,7 +44,7 @@ pub(crate) struct Volumes {
     /// The opens, locks and leases of all volumes.
     site: Arc<Site>,
     /// The other servers of the tree.
-    cluster: Option<Arc<Cluster>>,
+    pub(crate) cluster: Option<Arc<Cluster>>,
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
@@ -245,17 +245,6 @@ impl Volumes {
         &self.state
     }
 
-    /// The identity of the share that clients see. The same on all servers of a cluster.
-    pub(crate) fn shown_identity(&self, share: &ShareSettings) -> anyhow::Result<ShareIdentity> {
-        let own = self.identity(share)?;
-        gateway::identity(self.cluster.as_ref(), &share.name, ShareIdentity { id: own.id, tag: own.tag.0 })
-    }
-
-    /// The secret of NFS's file handles. The same on all servers of a cluster.
-    pub(crate) fn handle_secret(&self, own: [u8; 16]) -> anyhow::Result<[u8; 16]> {
-        gateway::handle_secret(self.cluster.as_ref(), own)
-    }
-
     /// The permanent identity of the share's volume in the state folder of this server.
     pub(crate) fn identity(&self, share: &ShareSettings) -> anyhow::Result<index::Volume> {
         self.index.volume(&share.name).context("the index in the state folder failed")
@@ -264,7 +253,7 @@ impl Volumes {
     /// The id by which Macs recognize the share: from the settings, otherwise from the volume's
     /// identity.
     pub(crate) fn mac_id(&self, share: &ShareSettings) -> anyhow::Result<[u8; 16]> {
-        share.volume_id.map_or_else(|| Ok(self.shown_identity(share)?.id), Ok)
+        share.volume_id.map_or_else(|| Ok(gateway::identity(self, share)?.id), Ok)
     }
 
     /// The share's volume; the same one as before, and as that of other shares, when it is the same folder. A volume that is not

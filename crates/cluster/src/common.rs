@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::etcd::{Endpoints, Error, Etcd};
+use crate::records::Records;
 
 /// The identity of a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,14 +47,16 @@ impl Identity {
 
 /// A client of etcd for all of that. It has a connection of its own, so that it does not delay the renewal of the lease.
 pub(crate) struct Common {
-    etcd: Etcd,
+    pub(crate) etcd: Etcd,
+    pub(crate) records: Records,
     prefix: String,
 }
 
 impl Common {
     /// A client that connects with its first request.
     pub(crate) fn new(endpoints: Endpoints, cluster: &str) -> Self {
-        Self { etcd: Etcd::new(endpoints), prefix: format!("fourfold-common/{cluster}/") }
+        let (etcd, records) = (Etcd::new(endpoints), Records::of(cluster));
+        Self { etcd, records, prefix: format!("fourfold-common/{cluster}/") }
     }
 
     /// The secret of file handles: `own` if the cluster has none yet.

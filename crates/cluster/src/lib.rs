@@ -17,6 +17,7 @@ pub mod fence;
 pub mod membership;
 mod node;
 mod port;
+mod records;
 mod running;
 #[cfg(test)]
 mod simulation;
@@ -28,5 +29,6 @@ pub use common::ShareIdentity;
 pub use fence::Fence;
 pub use node::{Counts, Done, Effect, Node, Refused, Removing, View};
 pub use port::Port;
-pub use running::{Cluster, Config, StartError, Status};
+pub use records::{Record, Table};
+pub use running::{Cluster, Config, Grace, LostRecords, StartError, Status};
 pub use trees::Trees;

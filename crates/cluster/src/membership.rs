@@ -5,11 +5,16 @@
 //! fourfold/CLUSTER/view             the epoch and its members
 //! fourfold/CLUSTER/numbers          the last number of a server
 //! fourfold/CLUSTER/trees/KEY        the number of the file system whose root has this key
+//! fourfold/CLUSTER/grace            the lost servers whose clients may have something to reclaim
+//! fourfold/CLUSTER/reclaims         the same; clients may reclaim as long as it is there
 //! ```
 //!
 //! A server may answer until its lease can have ended, less a margin: the clock is read *before* a
 //! request to renew is sent, and etcd counts from when it gets it. A member is taken out of the view by
-//! another member that sees in one answer of etcd that its key is gone, so after that time.
+//! another member that sees in one answer of etcd that its key is gone, so after that time. If clients of the server may
+//! reclaim something, the grace period begins in the same transaction: no server sees the one without the other. Its two
+//! keys have leases of their own. `reclaims` ends earlier, by more than the time in which a server that does not hear from
+//! etcd ends itself. So no server lets a client reclaim when another one grants the same to others.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +23,9 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use crate::View;
-use crate::etcd::{Endpoints, Error, Etcd, Pair};
+use crate::etcd::{Endpoints, Error, Etcd, Pair, Put};
 use crate::fence::{self, Fence};
+use crate::records::Records;
 
 /// How long a lease lasts without being renewed, in seconds.
 pub const LEASE_SECONDS: u64 = 5;
@@ -29,6 +35,8 @@ const MARGIN: Duration = Duration::from_millis(1_000);
 pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(1_000);
 /// How often the members are looked at.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(250);
+/// How much longer others wait than clients may reclaim, in seconds: longer than a server answers that does not hear from etcd.
+const ENDING_SECONDS: u64 = LEASE_SECONDS;
 /// How long a server waits for an earlier one of its name to go.
 const WAIT_FOR_NAME: Duration = Duration::from_secs(3 * LEASE_SECONDS);
 
@@ -60,6 +68,24 @@ impl Members {
     }
 }
 
+/// The grace period after the loss of servers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GracePeriod {
+    /// The numbers of the lost servers.
+    pub lost: Vec<u16>,
+    /// Their clients may still reclaim.
+    pub reclaims: bool,
+}
+
+/// What one answer of etcd says.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The members.
+    pub members: Members,
+    /// The grace period, if there is one.
+    pub grace: Option<GracePeriod>,
+}
+
 /// Why a server cannot join.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
@@ -82,6 +108,8 @@ pub struct Membership {
     etcd: Etcd,
     prefix: String,
     lease: u64,
+    records: Records,
+    grace_seconds: u64,
     /// This server.
     pub me: Member,
 }
@@ -95,6 +123,7 @@ impl Membership {
         endpoints: Endpoints,
         cluster: &str,
         (name, address): (&str, &str),
+        grace: Duration,
         fence: &Fence,
     ) -> Result<Self, JoinError> {
         let mut etcd = Etcd::new(endpoints);
@@ -110,7 +139,8 @@ impl Membership {
             return Err(JoinError::TooSlow);
         }
         fence.extend(before + Duration::from_secs(LEASE_SECONDS) - MARGIN);
-        Ok(Self { etcd, prefix, lease, me })
+        let records = Records::of(cluster);
+        Ok(Self { etcd, prefix, lease, records, grace_seconds: grace.as_secs(), me })
     }
 
     /// Renews the lease. If it has ended, the fence is closed.
@@ -130,18 +160,51 @@ impl Membership {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub async fn look(&mut self) -> Result<Members, Error> {
+    pub async fn look(&mut self) -> Result<Seen, Error> {
         let found = self.etcd.list(&self.prefix).await?;
         let (members, revision, alive) = parse(&self.prefix, &found);
+        let grace = parse_grace(&self.prefix, &found);
         if members.members == alive || !alive.contains(&self.me) {
-            return Ok(members);
+            return Ok(Seen { members, grace });
         }
         let next = Members { epoch: members.epoch + 1, members: alive };
-        let value = serde_json::to_string(&next).unwrap_or_default();
-        match self.etcd.swap(&format!("{}view", self.prefix), revision, &value, None).await? {
-            true => Ok(next),
-            false => Ok(members), // another member was faster: the next look shows it
+        let lost = self.lost(&members, &next, grace.as_ref()).await?;
+        let (view, value) = (format!("{}view", self.prefix), json(&next));
+        let mut puts = vec![Put { key: &view, value: &value, lease: None }];
+        let keys = ["reclaims", "grace"].map(|key| format!("{}{key}", self.prefix));
+        let lost_value = json(&lost);
+        if !lost.is_empty() {
+            for (key, more) in keys.iter().zip([0, ENDING_SECONDS]) {
+                let lease = self.etcd.grant(self.grace_seconds + more).await?;
+                puts.push(Put { key, value: &lost_value, lease: Some(lease) });
+            }
         }
+        match self.etcd.swap_with((&view, revision), &puts).await? {
+            true if lost.is_empty() => Ok(Seen { members: next, grace }),
+            true => Ok(Seen { members: next, grace: Some(GracePeriod { lost, reclaims: true }) }),
+            false => Ok(Seen { members, grace }), // another member was faster: the next look shows it
+        }
+    }
+
+    /// The lost servers for which a grace period begins now; empty: none begins.
+    async fn lost(
+        &mut self,
+        before: &Members,
+        next: &Members,
+        grace: Option<&GracePeriod>,
+    ) -> Result<Vec<u16>, Error> {
+        let mut lost = Vec::new();
+        for member in before.members.iter().filter(|member| !next.members.contains(member)) {
+            if self.grace_seconds == 0 {
+                self.records.forget(&mut self.etcd, member.number).await?;
+            } else if self.records.has(&mut self.etcd, member.number).await? {
+                lost.push(member.number);
+            }
+        }
+        if let (false, Some(grace)) = (lost.is_empty(), grace) {
+            lost.extend(&grace.lost); // it begins anew for all
+        }
+        Ok(lost)
     }
 
     /// The number of a file system in the cluster, by the key of its root. `known`: the number that it has by another root.
@@ -211,4 +274,22 @@ fn parse(prefix: &str, found: &[Pair]) -> (Members, u64, Vec<Member>) {
     let alive = alive.filter_map(|pair| serde_json::from_str::<Member>(&pair.value).ok());
     let alive: BTreeMap<u16, Member> = alive.map(|member| (member.number, member)).collect();
     (members, view.map_or(0, |pair| pair.revision), alive.into_values().collect())
+}
+
+fn json(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default() // of numbers and texts: it does not fail
+}
+
+fn parse_grace(prefix: &str, found: &[Pair]) -> Option<GracePeriod> {
+    let of = |key: &str| found.iter().find(|pair| pair.key.strip_prefix(prefix) == Some(key));
+    let lost = serde_json::from_str(&of("grace")?.value).ok()?;
+    Some(GracePeriod { lost, reclaims: of("reclaims").is_some() })
+}
+
+/// The clients of lost servers have reclaimed all: the grace period ends before its time.
+pub(crate) async fn end_grace(etcd: &mut Etcd, cluster: &str) -> Result<(), Error> {
+    for key in ["reclaims", "grace"] {
+        etcd.remove(&format!("{}{key}", prefix(cluster))).await?;
+    }
+    Ok(())
 }

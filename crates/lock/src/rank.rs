@@ -13,8 +13,6 @@ ranks! {
     ClusterNode Known,
     /// The connections to the other servers of a cluster.
     ClusterWays Known,
-    /// What the servers of a cluster have in common, as far as it was asked for.
-    ClusterCommon Known,
     // The program.
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,

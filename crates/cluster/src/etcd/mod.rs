@@ -41,6 +41,24 @@ pub struct Pair {
     pub revision: u64,
 }
 
+/// A key that is written.
+#[derive(Debug, Clone, Copy)]
+pub struct Put<'a> {
+    /// The key.
+    pub key: &'a str,
+    /// Its value.
+    pub value: &'a str,
+    /// It is removed when this lease ends.
+    pub lease: Option<u64>,
+}
+
+impl Put<'_> {
+    fn json(&self) -> Value {
+        let lease = self.lease.unwrap_or(0).to_string();
+        json!({ "key": STANDARD.encode(self.key), "value": STANDARD.encode(self.value), "lease": lease })
+    }
+}
+
 /// Connections to etcd, one at a time.
 pub struct Etcd {
     endpoints: Vec<String>,
@@ -86,10 +104,21 @@ impl Etcd {
     /// # Errors
     /// etcd cannot be used.
     pub async fn list(&mut self, prefix: &str) -> Result<Vec<Pair>, Error> {
-        let mut end = prefix.as_bytes().to_vec();
-        end.last_mut().into_iter().for_each(|last| *last += 1);
-        let request = json!({ "key": STANDARD.encode(prefix), "range_end": STANDARD.encode(end) });
-        let answer = self.call("/v3/kv/range", &request).await?;
+        self.range(&json!({ "key": STANDARD.encode(prefix), "range_end": end_of(prefix) })).await
+    }
+
+    /// So many keys at most that begin with this, those after `after`.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub async fn page(&mut self, prefix: &str, after: &str, most: u64) -> Result<Vec<Pair>, Error> {
+        let from = STANDARD.encode(format!("{}\0", if after.is_empty() { prefix } else { after }));
+        let request = json!({ "key": from, "range_end": end_of(prefix), "limit": most.to_string() });
+        self.range(&request).await
+    }
+
+    async fn range(&mut self, request: &Value) -> Result<Vec<Pair>, Error> {
+        let answer = self.call("/v3/kv/range", request).await?;
         let found = answer["kvs"].as_array().map(Vec::as_slice).unwrap_or_default();
         found.iter().map(|pair| parse_pair(pair).ok_or_else(|| refused(&answer))).collect()
     }
@@ -105,15 +134,47 @@ impl Etcd {
         value: &str,
         lease: Option<u64>,
     ) -> Result<bool, Error> {
-        let name = STANDARD.encode(key);
+        self.swap_with((key, revision), &[Put { key, value, lease }]).await
+    }
+
+    /// Writes several keys at once if this one is still as it was at this revision. Returns whether it was.
+    ///
+    /// # Errors
+    /// etcd cannot be used. The keys may have been written.
+    pub async fn swap_with(&mut self, (key, revision): (&str, u64), puts: &[Put<'_>]) -> Result<bool, Error> {
+        let key = STANDARD.encode(key);
+        let puts: Vec<Value> = puts.iter().map(|put| json!({ "request_put": put.json() })).collect();
         let request = json!({
-            "compare": [{ "target": "MOD", "key": name, "result": "EQUAL", "mod_revision": revision.to_string() }],
-            "success": [{ "request_put": {
-                "key": name, "value": STANDARD.encode(value), "lease": lease.unwrap_or(0).to_string(),
-            } }],
+            "compare": [{ "target": "MOD", "key": key, "result": "EQUAL", "mod_revision": revision.to_string() }],
+            "success": puts,
         });
         let answer = self.call("/v3/kv/txn", &request).await?;
         Ok(answer["succeeded"].as_bool().unwrap_or(false))
+    }
+
+    /// Writes a key.
+    ///
+    /// # Errors
+    /// etcd cannot be used. The key may have been written.
+    pub async fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        self.call("/v3/kv/put", &Put { key, value, lease: None }.json()).await.map(drop)
+    }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// etcd cannot be used. The key may have been removed.
+    pub async fn remove(&mut self, key: &str) -> Result<(), Error> {
+        self.call("/v3/kv/deleterange", &json!({ "key": STANDARD.encode(key) })).await.map(drop)
+    }
+
+    /// Removes all keys that begin with this.
+    ///
+    /// # Errors
+    /// etcd cannot be used. Keys may have been removed.
+    pub async fn remove_all(&mut self, prefix: &str) -> Result<(), Error> {
+        let request = json!({ "key": STANDARD.encode(prefix), "range_end": end_of(prefix) });
+        self.call("/v3/kv/deleterange", &request).await.map(drop)
     }
 
     /// The value of a key and the revision of its last change; `None`: it is not there.
@@ -179,6 +240,13 @@ impl Etcd {
             _ => Ok(Err(refused(&answer))),
         }
     }
+}
+
+/// The end of the keys that begin with this, as etcd wants it.
+fn end_of(prefix: &str) -> String {
+    let mut end = prefix.as_bytes().to_vec();
+    end.last_mut().into_iter().for_each(|last| *last += 1);
+    STANDARD.encode(end)
 }
 
 fn refused(answer: &Value) -> Error {

@@ -18,7 +18,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 /// The client of etcd, and the identities of shares that were asked for: they never change.
 pub(super) struct Kept {
     pub(super) common: tokio::sync::Mutex<Common>,
-    shares: Mutex<HashMap<String, ShareIdentity>, rank::ClusterCommon>,
+    shares: Mutex<HashMap<String, ShareIdentity>, rank::ClusterTrees>,
 }
 
 impl Kept {
@@ -54,7 +54,7 @@ impl Cluster {
 }
 
 /// Waits for a task. The caller may be a thread of the runtime, if others of its threads are free.
-fn wait<T: Send + 'static>(
+pub(super) fn wait<T: Send + 'static>(
     runtime: &Handle,
     task: impl Future<Output = Result<T, Error>> + Send + 'static,
 ) -> Result<T, String> {

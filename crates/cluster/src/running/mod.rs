@@ -3,6 +3,7 @@
 mod accepting;
 mod calling;
 mod common;
+mod grace;
 mod stream;
 
 use std::collections::HashMap;
@@ -26,6 +27,8 @@ use crate::membership::{JoinError, LOOK_EVERY, Members, Membership, RENEW_EVERY}
 use crate::tls::{Files, Tls};
 use crate::{Counts, Effect, Node, Port, Trees};
 
+pub use grace::{Grace, LostRecords};
+
 /// How many changes may wait to be told to this server's subscribers.
 const MOST_TOLD: usize = 65_536;
 /// How often it is looked whether the server may still answer.
@@ -46,6 +49,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The certificate of this server.
     pub files: Files,
+    /// How long clients of a lost server may reclaim what they held. Zero: they may not.
+    pub grace: Duration,
 }
 
 /// Why a server does not run in its cluster.
@@ -76,6 +81,7 @@ struct Shared {
     site: Arc<Site>,
     runtime: tokio::runtime::Handle,
     fence: Arc<Fence>,
+    grace: Grace,
     members: watch::Sender<Members>,
     config: Config,
     tls: Tls,
@@ -118,7 +124,8 @@ impl Cluster {
         let fence = Arc::new(Fence::new());
         let address = listener.local_addr()?.to_string();
         let names = (config.name.as_str(), address.as_str());
-        let membership = Membership::join(config.etcd.clone(), &config.cluster, names, &fence).await?;
+        let membership =
+            Membership::join(config.etcd.clone(), &config.cluster, names, config.grace, &fence).await?;
         let me = membership.me.number;
         let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
         vfs::state::ClientId::begin_with(me);
@@ -128,9 +135,9 @@ impl Cluster {
         let (told, to_tell) = mpsc::channel(MOST_TOLD);
         let runtime = tokio::runtime::Handle::current();
         let members = watch::Sender::new(Members::default());
-        let ways = Mutex::default();
-        let shared =
-            Arc::new(Shared { node, port, ways, told, site, runtime, fence, members, config, tls, me });
+        let (ways, grace) = (Mutex::default(), Grace::default());
+        let shared = Shared { node, port, ways, told, site, runtime, fence, grace, members, config, tls, me };
+        let shared = Arc::new(shared);
         let (stop, stopping) = watch::channel(false);
         let (numbering, numberings) = mpsc::channel(1);
         watch_fence(shared.fence.clone(), stopping.clone(), lost)?;
@@ -288,8 +295,12 @@ async fn keep(
                 Err(error) => tracing::warn!(%error, "the lease of this server was not renewed"),
             }
         }
+        let asked = fence::now();
         match membership.look().await {
-            Ok(members) => shared.adopt(members),
+            Ok(seen) => {
+                shared.grace.see(asked, seen.grace.as_ref()); // before what lost servers had is taken away
+                shared.adopt(seen.members);
+            }
             Err(error) => tracing::warn!(%error, "the members of the cluster are not known"),
         }
         tokio::select! {
@@ -308,7 +319,10 @@ async fn keep(
 
 impl Shared {
     fn adopt(self: &Arc<Self>, members: Members) {
-        if members.epoch <= self.members.borrow().epoch {
+        let known = self.members.borrow().epoch;
+        let is_member = members.members.iter().any(|member| member.number == self.me);
+        // The first views may be from before this server has joined.
+        if members.epoch <= known || (known == 0 && !is_member) {
             return;
         }
         let names: Vec<&str> = members.members.iter().map(|member| member.name.as_str()).collect();

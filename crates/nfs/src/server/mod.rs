@@ -25,6 +25,7 @@ mod replies;
 mod rpc;
 mod status;
 mod stream;
+mod takeover;
 #[cfg(test)]
 mod testing;
 mod tls;
@@ -53,6 +54,7 @@ pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{MAX_RECORD, protocol, serve_stream};
+pub use takeover::{CommonGrace, Lost, Phase};
 pub use tls::Protection;
 
 /// What the lock manager and the status monitor need besides files.
@@ -63,6 +65,8 @@ pub struct Company {
     pub hosts: Arc<dyn HostTable>,
     /// The table of clients of version 4 that have files open. The server reads it after a restart.
     pub clients: Arc<dyn HostTable>,
+    /// The grace period of several servers of one tree. `None`: there is one server, whose grace period begins with it.
+    pub common: Option<Arc<dyn CommonGrace>>,
     /// Tells this server from others with the same secret of file handles. `None`: it is the only one.
     pub own: Option<HandleSecret>,
     /// The number of this run of the server, counted up at each start.
@@ -85,6 +89,7 @@ impl Default for Company {
             network: Arc::new(Sockets),
             hosts,
             clients,
+            common: None,
             own: None,
             epoch: 1,
             grace,

@@ -10,7 +10,7 @@ mod tests;
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use wire::Writer;
 
 use super::rpc::{Answered, Call};
-use super::{Company, Service};
+use super::{CommonGrace, Company, Lost, Phase, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
@@ -27,6 +27,7 @@ use hosts::{Host, Watched};
 pub use hosts::{HostTable, InMemory};
 pub use kept::InIndex;
 pub use recovery::notify_hosts;
+pub(super) use recovery::tell_hosts;
 
 /// The status monitor of this server.
 pub(super) struct Monitor {
@@ -35,7 +36,9 @@ pub(super) struct Monitor {
     former: Mutex<Vec<Host>, rank::NsmFormer>,
     grace: Mutex<Grace, rank::NsmGrace>,
     period: Duration,
-    epoch: u64,
+    /// The grace period of several servers.
+    common: Option<Arc<dyn CommonGrace>>,
+    epoch: AtomicU64,
     crashes: AtomicU32,
     name: Vec<u8>,
 }
@@ -63,7 +66,8 @@ impl Monitor {
             former: Mutex::new(Vec::new()),
             grace: Mutex::default(),
             period: company.grace,
-            epoch: company.epoch,
+            common: company.common.clone(),
+            epoch: AtomicU64::new(company.epoch),
             crashes: AtomicU32::new(0),
             name: company.name.clone().into_bytes(),
         };
@@ -79,8 +83,45 @@ impl Monitor {
         *self.former.lock() = former;
     }
 
+    /// Several servers have one grace period. Hosts of lost servers may reclaim in it. Returns them, to be told.
+    pub(super) fn take_over(&self, lost: &Lost) -> Vec<Host> {
+        self.epoch.fetch_max(lost.epoch, Ordering::Relaxed);
+        let hosts: Vec<Host> = lost.hosts.iter().cloned().filter_map(Host::of_table).collect();
+        self.grace.lock().reclaimers = hosts.iter().map(|host| host.address).collect();
+        hosts
+    }
+
+    /// The hosts of lost servers may not reclaim any more.
+    pub(super) fn end_takeover(&self) {
+        self.grace.lock().reclaimers.clear();
+    }
+
+    /// Whether several servers have one grace period.
+    pub(super) fn is_common(&self) -> bool {
+        self.common.is_some()
+    }
+
+    /// The progress of the grace period.
+    pub(super) fn phase(&self) -> Phase {
+        match &self.common {
+            Some(common) => common.phase(),
+            None if self.in_grace() => Phase::Reclaiming,
+            None => Phase::Over,
+        }
+    }
+
+    /// A client of a lost server reclaims nothing more.
+    pub(super) fn has_reclaimed(&self, client: &[u8]) {
+        if let Some(common) = &self.common {
+            common.has_reclaimed(client);
+        }
+    }
+
     /// Whether the grace period is still running.
     pub(super) fn in_grace(&self) -> bool {
+        if let Some(common) = &self.common {
+            return common.phase() != Phase::Over;
+        }
         self.grace.lock().until.is_some_and(|until| Instant::now() < until)
     }
 
@@ -106,7 +147,7 @@ impl Monitor {
 
     /// Whether this host may now reclaim the locks that it held before the restart.
     pub(super) fn may_reclaim(&self, host: IpAddr) -> bool {
-        self.in_grace() && self.grace.lock().reclaimers.contains(&host)
+        self.phase() == Phase::Reclaiming && self.grace.lock().reclaimers.contains(&host)
     }
 
     /// Makes sure that the host will be told when this server restarts. The entry is on the disk on
@@ -118,7 +159,8 @@ impl Monitor {
     /// This server's state number. It is odd while the server is up. It changes with each run and
     /// after each simulated crash.
     pub(super) fn state(&self) -> i32 {
-        let (epoch, crashes) = (self.epoch % (1 << 22), self.crashes.load(Ordering::Relaxed) % (1 << 8));
+        let (epoch, crashes) =
+            (self.epoch.load(Ordering::Relaxed) % (1 << 22), self.crashes.load(Ordering::Relaxed) % (1 << 8));
         (epoch as i32) << 9 | (crashes as i32) << 1 | 1 // 31 bits
     }
 }

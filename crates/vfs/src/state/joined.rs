@@ -19,7 +19,7 @@
 //! A server that is alone has no coordinator: every state is here, and the question costs one
 //! branch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -87,6 +87,8 @@ pub(super) struct Asked {
     pub(super) kept: HashMap<FileId, Kept>,
     /// Closed when other servers have removed what they were told to remove.
     pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
+    /// Since a server was lost: the files whose states were here then, with nothing of its clients.
+    pub(super) settled: Option<HashSet<FileId>>,
 }
 
 #[derive(Default)]

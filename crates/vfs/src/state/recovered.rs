@@ -1,6 +1,8 @@
 //! What a server does for states that are elsewhere: it hears of its clients' part of them, and
 //! gives this part when the server that had the state is lost.
 
+use std::collections::HashSet;
+
 use super::carried::{Back, FileState, Kept};
 use super::leases::Breaking;
 use super::removals::{Last, Remove};
@@ -80,20 +82,43 @@ impl State {
         self.table.carried(&kept.entry)
     }
 
-    /// A server is lost: what its clients had in states that are here ends.
+    /// A server is lost: what its clients had in states that are here ends. The states without anything of them are settled.
     pub fn forget(&self, lost: u16) {
         let table = &self.table;
+        let mut settled = HashSet::new();
         let last = table.change_all(|file, entry| {
             table.count(entry, false);
+            let held = entry.held();
             entry.forget_home(lost);
+            if entry.held() == held {
+                settled.insert(file);
+            }
             table.count(entry, true);
             entry.serve_queue(&table.ledger);
             entry.take_unused(table, file)
         });
         if let Some(joined) = &table.joined {
-            joined.asked.lock().removing.clear();
+            let mut asked = joined.asked.lock();
+            asked.removing.clear();
+            match &mut asked.settled {
+                Some(before) => before.retain(|file| settled.contains(file)),
+                none => *none = Some(settled),
+            }
         }
         self.remove(last);
+    }
+
+    /// Whether clients of lost servers certainly had nothing of the file: its state was here when they were lost.
+    pub fn is_settled(&self, file: FileId) -> bool {
+        let Some(joined) = &self.table.joined else { return false };
+        joined.asked.lock().settled.as_ref().is_some_and(|settled| settled.contains(&file))
+    }
+
+    /// Clients of lost servers may take back nothing any more: what was settled need not be known.
+    pub fn forget_settled(&self) {
+        if let Some(joined) = &self.table.joined {
+            joined.asked.lock().settled = None;
+        }
     }
 
     /// Gives up states with nothing in them, when more than `most` files have one here. Returns

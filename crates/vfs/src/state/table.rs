@@ -66,6 +66,13 @@ impl Entry {
             && self.leases.is_empty()
     }
 
+    /// How much clients of all servers have.
+    pub(super) fn held(&self) -> [usize; 6] {
+        let (opens, ranges) = (self.opens.len(), self.range_count());
+        let (queued, openers) = (self.queue.len(), self.far_openers.len());
+        [opens, ranges, queued, openers, self.leases.len(), self.removals.len()]
+    }
+
     /// The ranges of a stream, if it has any.
     pub(super) fn ranges_of(&self, stream: &Stream) -> Option<&Ranges> {
         self.ranges.iter().find(|(of, _)| of == stream).map(|(_, ranges)| ranges)

@@ -2,7 +2,7 @@
 
 use vfs::state::{Cause, Flavour, Lock, LockKind, Refused};
 
-use super::asked::{Asked, svid_and_owner};
+use super::asked::{Asked, Subject, svid_and_owner};
 use super::{Call, Stat, blocked, encoded};
 use crate::wire::nlm::{
     CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
@@ -37,7 +37,7 @@ pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> 
 
 async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, Stat> {
     let Asked { subject, lock } = Asked::of(call, &request.lock, request.exclusive)?;
-    if call.service.monitor.in_grace() {
+    if !call.service.may_grant(subject.state(), subject.file()) {
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
     subject.recall(Cause::Lock).await?;
@@ -65,7 +65,7 @@ pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -
 async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
     let asked = Asked::of(call, &request.lock, request.exclusive)?;
     asked.permit()?;
-    in_its_time(call, request.reclaim)?;
+    in_its_time(call, &asked.subject, request.reclaim)?;
     let (service, host, subject) = (call.service, call.origin.address, &asked.subject);
     service.locks.hosts.saw(host, request.state);
     if how.monitored {
@@ -87,14 +87,17 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
 }
 
 /// During the grace period only reclaims are granted, and after it no reclaims.
-pub(super) fn in_its_time(call: &Call<'_>, reclaim: bool) -> Result<(), Stat> {
-    let monitor = &call.service.monitor;
-    let in_time = if reclaim { monitor.may_reclaim(call.origin.address) } else { !monitor.in_grace() };
+pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> Result<(), Stat> {
+    let service = call.service;
+    let in_time = match reclaim {
+        true => service.monitor.may_reclaim(call.origin.address),
+        false => service.may_grant(subject.state(), subject.file()),
+    };
     if !in_time {
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
     if reclaim {
-        monitor.note_reclaim();
+        service.monitor.note_reclaim();
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat
     let (access, deny) = (modes(share.access.0)?, modes(share.mode.0)?);
     let subject = Subject::of(call, &share.handle)?;
     subject.permit(wanted(access))?;
-    in_its_time(call, request.reclaim)?;
+    in_its_time(call, &subject, request.reclaim)?;
     let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
     subject.recall(cause).await?;
     subject.hold(call);

@@ -46,10 +46,18 @@ impl HostTable for InMemory {
 
 /// A host that must be told of a restart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Host {
+pub(in crate::server) struct Host {
     pub(super) address: IpAddr,
     /// The host's own name. The table keeps it as the note.
     pub(super) name: Vec<u8>,
+}
+
+impl Host {
+    /// A row of a table.
+    pub(super) fn of_table((address, name): (Vec<u8>, Vec<u8>)) -> Option<Self> {
+        let address = str::from_utf8(&address).ok()?.parse().ok()?;
+        Some(Self { address, name })
+    }
 }
 
 /// The hosts that hold locks now, and the table that stores them.
@@ -77,11 +85,7 @@ impl Watched {
             tracing::error!(%error, "the hosts that held locks are not known; they are not told of the restart");
             Vec::new()
         });
-        let host = |(address, name): (Vec<u8>, Vec<u8>)| {
-            let address = str::from_utf8(&address).ok()?.parse().ok()?;
-            Some(Host { address, name })
-        };
-        all.into_iter().filter_map(host).collect()
+        all.into_iter().filter_map(Host::of_table).collect()
     }
 
     /// Whether a host of this name or address holds locks now.

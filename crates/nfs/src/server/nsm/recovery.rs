@@ -35,15 +35,7 @@ const AT_ONCE: usize = 32;
 /// served.
 pub async fn notify_hosts(service: &Arc<Service>) {
     let former = std::mem::take(&mut *service.monitor.former.lock());
-    let (mut telling, room) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
-    for host in former.clone() {
-        let (service, room) = (service.clone(), room.clone());
-        telling.spawn(async move {
-            let _permit = room.acquire_owned().await;
-            tell(&service, &host).await;
-        });
-    }
-    while telling.join_next().await.is_some() {}
+    tell_hosts(service, former.clone(), vec![service.monitor.name.clone()]).await;
     service.monitor.grace_ended().await;
     service.end_grace();
     for host in former {
@@ -51,10 +43,24 @@ pub async fn notify_hosts(service: &Arc<Service>) {
     }
 }
 
-async fn tell(service: &Arc<Service>, host: &Host) {
+/// Tells hosts that the servers that they know by these names have restarted.
+pub(in crate::server) async fn tell_hosts(service: &Arc<Service>, hosts: Vec<Host>, names: Vec<Vec<u8>>) {
+    let (mut telling, room) = (JoinSet::new(), Arc::new(Semaphore::new(AT_ONCE)));
+    let names = Arc::new(names);
+    for host in hosts {
+        let (service, room, names) = (service.clone(), room.clone(), names.clone());
+        telling.spawn(async move {
+            let _permit = room.acquire_owned().await;
+            tell(&service, &host, &names).await;
+        });
+    }
+    while telling.join_next().await.is_some() {}
+}
+
+async fn tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) {
     for pause in PAUSES {
         sleep(pause).await;
-        match try_to_tell(service, host).await {
+        match try_to_tell(service, host, names).await {
             Ok(()) => {
                 tracing::info!(host = %host.address, "told of our restart: it may take back its locks");
                 return;
@@ -65,16 +71,16 @@ async fn tell(service: &Arc<Service>, host: &Host) {
     tracing::warn!(host = %host.address, "never heard of our restart: it does not know that its locks are gone");
 }
 
-/// Sends the notice with the server's name, and with its address as the host sees it. The host may
-/// know the server by either.
-async fn try_to_tell(service: &Arc<Service>, host: &Host) -> Result<(), Failed> {
+/// Sends the notice with the server's names, and with its address as the host sees it. The host may
+/// know the server by any of them.
+async fn try_to_tell(service: &Arc<Service>, host: &Host, names: &[Vec<u8>]) -> Result<(), Failed> {
     let (network, monitor) = (service.network(), &service.monitor);
     let program = (nsm::PROGRAM, nsm::VERSION);
     let port = port_of(network, host.address, program, Protocol::UDP).await?;
     let port = port.ok_or(Failed::Unanswered(std::io::ErrorKind::ConnectionRefused.into()))?;
     let to = Endpoint::Udp(SocketAddr::new(host.address, port));
     let address = network.address_towards(host.address).map(|address| address.to_string());
-    for name in [Some(monitor.name.clone()), address.map(String::into_bytes)].into_iter().flatten() {
+    for name in names.iter().cloned().chain(address.map(String::into_bytes)) {
         let request = NotifyRequest { mon_name: Opaque::new(&name), state: monitor.state() };
         let procedure = (program.0, program.1, Procedure::NOTIFY.0);
         outgoing::call(network, &to, procedure, &request).await?;

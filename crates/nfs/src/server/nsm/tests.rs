@@ -9,7 +9,7 @@ use wire::Reader;
 use super::{HostTable, InIndex, InMemory, notify_hosts};
 use crate::server::outgoing::Endpoint;
 use crate::server::testing::{Client, Fake, Outgoing, encoded};
-use crate::server::{Company, HandleSecret, Service};
+use crate::server::{Company, HandleSecret, Lost, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::{Opaque, arguments};
@@ -130,6 +130,29 @@ async fn after_a_restart_each_former_host_is_told_until_it_hears() {
     assert!(!service.monitor.in_grace());
     let kept: Vec<_> = hosts.all().unwrap().into_iter().map(|(host, _)| host).collect();
     assert_eq!(kept, [&b"192.0.2.1"[..], b"not an address"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn hosts_of_a_lost_server_are_told_by_its_names_and_with_a_later_state() {
+    let two_is_up = AtomicBool::new(false);
+    let network = Fake::new(move |call| up(call, &two_is_up));
+    let service = service(network.clone(), Arc::new(InMemory::default()), 5);
+    let before = service.monitor.state();
+    let hosts = vec![(b"192.0.2.1".to_vec(), b"one".to_vec())];
+    let names = vec![b"gate1".to_vec(), b"198.51.100.7".to_vec()];
+    let lost = Lost { hosts, names, epoch: 9, tells: true, ..Lost::default() };
+    service.take_over(&Lost { tells: false, ..lost.clone() });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(network.calls().len(), 0, "another server tells them");
+    service.take_over(&lost);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let calls = network.calls();
+    let told = calls.iter().filter(|call| call.procedure == v1(Procedure::NOTIFY)).map(|call| {
+        let request: NotifyRequest<'_> = arguments(&mut Reader::new(&call.arguments)).unwrap();
+        assert!(request.state > before && request.state % 2 == 1);
+        String::from_utf8(request.mon_name.to_vec()).unwrap()
+    });
+    assert_eq!(told.collect::<Vec<_>>(), ["gate1", "198.51.100.7", "192.0.2.200"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -106,6 +106,14 @@ impl Clients {
         self.records.has_former()
     }
 
+    pub(in crate::server) fn take_over(&self, clients: &[Vec<u8>]) {
+        self.records.take_over(clients);
+    }
+
+    pub(in crate::server) fn end_takeover(&self) {
+        self.records.end_takeover();
+    }
+
     /// SETCLIENTID: the number to confirm, and the verifier to do it with. RFC 7530 16.33.5.
     pub(super) fn claim(
         &self,

@@ -13,7 +13,7 @@ use super::Compound;
 use super::client::Client;
 use super::data::file;
 use super::fail::Fail;
-use super::opens::{end, in_its_time};
+use super::opens::{end, in_its_time, settled};
 use super::owners::{Begun, Owner};
 use super::place::Place;
 use super::states::{LockState, OpenState, Sent, Sequence, State};
@@ -119,6 +119,9 @@ async fn locked(
     let needed = if kind == LockKind::Exclusive { Modes::WRITE } else { Modes::READ };
     if request.reclaim || !is_covered(client, open, needed) {
         in_its_time(service, client, request.reclaim)?;
+        if !request.reclaim {
+            settled(service, target)?;
+        }
     }
     if !open.modes().0.intersects(needed) {
         return Err(Status::OPENMODE.into());
@@ -163,7 +166,7 @@ pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Res
     let range = range(request.offset, request.length)?;
     let service = compound.call.service;
     let client = compound.client(request.owner.client)?;
-    if service.monitor.in_grace() {
+    if !service.may_grant(target.export.volume.state(), target.found.object.id()) {
         return Err(Status::GRACE.into());
     }
     let (volume, file, stream) = (&target.export.volume, target.found.object.id(), stream(target));

@@ -18,10 +18,10 @@ use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
 use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_no_delegation};
-use crate::server::Service;
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
+use crate::server::{Phase, Service};
 use crate::wire::v4::OperationNumber;
 use crate::wire::v4::opens::{Claim, Close, Open, OpenConfirm, OpenDowngrade, OpenHow};
 use crate::wire::v4::types::{StateId, Status};
@@ -114,6 +114,9 @@ async fn opened(
     let opening = claimed(compound, request)?;
     let place = opening.place.clone();
     let target = creating::opened(&place)?;
+    if !reclaims && !opening.is_new {
+        settled(service, target)?;
+    }
     service.nfs4.records.record(client).await?;
     let state = match client.open_of(owner, target.found.object.id(), target.named.view) {
         Some(known) => widened(known, target, access, deny).await?,
@@ -196,19 +199,35 @@ impl Compound<'_> {
 }
 
 /// In the grace period clients only reclaim, and after it they do not. RFC 7530 9.6.2. A client of minor version 1 says when it
-/// has nothing more to reclaim, RFC 8881 18.51.3.
+/// has nothing more to reclaim, RFC 8881 18.51.3. If several servers have one grace period, what is not reclaimed has to be
+/// [`settled`], too.
 pub(super) fn in_its_time(service: &Service, client: &Client, reclaim: bool) -> Result<(), Status> {
-    let may_have_more = client.minor == 0 || client.is_reclaiming();
-    match (service.monitor.in_grace(), reclaim) {
-        (true, true) if may_have_more && service.nfs4.records.is_former(&client.name) => {
+    let is_common = service.monitor.is_common();
+    // A client of a lost server may have been a client of this one before, and said it then.
+    let may_have_more = client.minor == 0 || client.is_reclaiming() || is_common;
+    match (service.monitor.phase(), reclaim) {
+        (Phase::Beginning, true) => Err(Status::DELAY),
+        (Phase::Reclaiming, true) if may_have_more && service.nfs4.records.is_former(&client.name) => {
             service.monitor.note_reclaim();
             Ok(())
         }
-        (false, false) if client.is_reclaiming() => Err(Status::GRACE),
-        (false, false) => Ok(()),
         (_, true) => Err(Status::NO_GRACE),
-        (true, false) => Err(Status::GRACE),
+        (_, false) if client.is_reclaiming() => Err(Status::GRACE),
+        (Phase::Over, false) => Ok(()),
+        (_, false) => {
+            if is_common {
+                Ok(())
+            } else {
+                Err(Status::GRACE)
+            }
+        }
     }
+}
+
+/// No client of a lost server can have something of the file to reclaim.
+pub(super) fn settled(service: &Service, target: &Target) -> Result<(), Status> {
+    let (state, file) = (target.export.volume.state(), target.found.object.id());
+    if service.monitor.is_common() && !service.may_grant(state, file) { Err(Status::GRACE) } else { Ok(()) }
 }
 
 /// OPEN4_SHARE_ACCESS_* and OPEN4_SHARE_DENY_* number their bits as the tree does.

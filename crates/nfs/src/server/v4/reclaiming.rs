@@ -23,6 +23,12 @@ pub(super) fn complete(compound: &Compound<'_>, one_file_system: bool) -> Result
         compound.current()?;
         return Ok(()); // file systems do not move between servers here
     }
+    let service = compound.call.service;
+    if service.monitor.is_common() && service.nfs4.records.has_reclaimed(&client.name) {
+        service.monitor.has_reclaimed(&client.name);
+        client.end_reclaiming();
+        return Ok(()); // also if it was known here before its server was lost
+    }
     if client.end_reclaiming() { Err(Status::COMPLETE_ALREADY.into()) } else { Ok(()) }
 }
 

@@ -63,6 +63,21 @@ impl Records {
         }
     }
 
+    /// These clients of lost servers may reclaim, too.
+    pub(super) fn take_over(&self, clients: &[Vec<u8>]) {
+        self.former.write().extend(clients.iter().cloned());
+    }
+
+    /// A client of lost servers reclaims nothing more. Returns whether it was one.
+    pub(super) fn has_reclaimed(&self, name: &[u8]) -> bool {
+        self.former.write().remove(name)
+    }
+
+    /// No client of lost servers reclaims anything more.
+    pub(super) fn end_takeover(&self) {
+        self.former.write().clear();
+    }
+
     /// The grace period is over: forgets the clients that have not come back. `is_back` says which have.
     pub(super) fn forget_former(&self, is_back: impl Fn(&[u8]) -> bool) {
         let former = std::mem::take(&mut *self.former.write());

@@ -106,7 +106,11 @@ pub(super) async fn want(
 ) -> Result<(), Fail> {
     let place = compound.current()?.clone();
     let (service, client) = (compound.call.service, own_client(compound)?.clone());
-    in_its_time(service, &client, matches!(request.claim, DelegationClaim::Previous(_)))?;
+    let reclaims = matches!(request.claim, DelegationClaim::Previous(_));
+    in_its_time(service, &client, reclaims)?;
+    if !reclaims && service.monitor.is_common() && service.monitor.in_grace() {
+        return Err(Status::GRACE.into());
+    }
     let asked = request.want & WANT;
     if request.want & !(WANT | WANT_LATER) != 0 || asked == WANT_NOTHING_SAID {
         return Err(Status::INVAL.into());

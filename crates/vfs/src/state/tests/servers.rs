@@ -118,6 +118,29 @@ impl Servers {
 }
 
 #[test]
+fn a_file_is_settled_if_its_state_was_here_without_clients_of_the_lost_server() {
+    let servers = Servers::two(Policy::default());
+    let (first, lost) = (&servers.first, 1);
+    let only_here = FileId::new(0, 8);
+    let ours = OpenRequest::new(Party::client(A), Modes::READ, Modes::NONE);
+    assert!(first.open(only_here, Stream::Data, ours).is_err());
+    let there = ClientId(u64::from(lost) << 48 | 2);
+    assert!(open(&servers.second, there, Modes::READ, Modes::NONE).is_err());
+    servers.settle();
+    let _here = first.open(only_here, Stream::Data, ours).unwrap();
+    let _there = open(&servers.second, there, Modes::READ, Modes::NONE).unwrap();
+    assert!(open(first, A, Modes::READ, Modes::NONE).is_err());
+    servers.settle();
+    assert!(!first.is_settled(only_here), "no server is lost");
+    first.forget(lost);
+    assert!(first.is_settled(only_here));
+    assert!(!first.is_settled(FILE), "a client of the lost server had it open");
+    assert!(!first.is_settled(FileId::new(0, 9)), "its state was not here");
+    first.forget_settled();
+    assert!(!first.is_settled(only_here));
+}
+
+#[test]
 fn a_state_moves_once_for_many_operations() {
     let servers = Servers::two(Policy::default());
     let read = || servers.second.check_io(FILE, &Stream::Data, Who::stateless(B), bytes(0, 1), false);

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use parking_lot::Mutex;
+
 use super::*;
 use crate::server::testing::Fake;
-use crate::server::{Company, HandleSecret, InMemory, Service};
+use crate::server::{CommonGrace, Company, HandleSecret, InMemory, Lost, Phase, Service};
 
 /// A run of a server whose clients are kept in this table.
 fn run(clients: &Arc<InMemory>, epoch: u64) -> Client {
@@ -82,4 +84,62 @@ fn a_silent_client_keeps_its_session_until_another_one_needs_its_files() {
     let (id, ..) = exchanged(&client, b"waiting", 1, 0).unwrap();
     pass(60);
     assert_eq!(status(&compound_1(&client, &[create_session(id, 1, 4096)])), 10022);
+}
+
+/// The grace period that several servers have in common, as the test sets it.
+struct Common {
+    phase: Mutex<Phase>,
+    reclaimed: Mutex<Vec<Vec<u8>>>,
+}
+
+impl CommonGrace for Common {
+    fn phase(&self) -> Phase {
+        *self.phase.lock()
+    }
+
+    fn has_reclaimed(&self, client: &[u8]) {
+        self.reclaimed.lock().push(client.to_vec());
+    }
+}
+
+#[test]
+fn a_client_of_a_lost_server_reclaims_at_another_one() {
+    let common = Arc::new(Common { phase: Mutex::new(Phase::Over), reclaimed: Mutex::default() });
+    let company = Company { network: Fake::silent(), common: Some(common.clone()), ..Company::default() };
+    let exports = vec![export("docs", 1, ExportOptions::default())];
+    let service = Service::in_company(exports, HandleSecret::new([7; 16]), SystemTime::UNIX_EPOCH, company);
+    service.set_versions(4..=4);
+    service.set_minor_versions(&[1]);
+    let client = Client::new(&service);
+    let local = Session::of(&client, b"local", 1);
+    local.opened(b"o", (3, 0), b"f");
+    let lookup = [words(&[15]), opaque(b"f")].concat();
+    let owner = [words(&[0, 0]), opaque(b"o")].concat();
+    let reclaim = [lookup, [words(&[18, 0, 3, 0]), owner, words(&[0, 1, 0])].concat()];
+
+    // Not known yet who may: the client tries again, RFC 8881 15.1.1.3.
+    *common.phase.lock() = Phase::Beginning;
+    let moved = Session::fresh(&client, b"moved", 1);
+    assert_eq!(moved.in_docs(&reclaim).0, 10008); // DELAY
+    service.take_over(&Lost { clients: vec![b"moved".to_vec(), b"local".to_vec()], ..Lost::default() });
+    *common.phase.lock() = Phase::Reclaiming;
+    assert_eq!(moved.in_docs(&reclaim).0, 0);
+    let other = Session::fresh(&client, b"other", 1);
+    assert_eq!(other.in_docs(&reclaim).0, 10033); // NO_GRACE
+    // A file that lost servers may have used waits; a new file has nothing that can be reclaimed.
+    let existing = open_1(b"p", (1, 0), &words(&[0]), b"f");
+    assert_eq!(local.in_docs(std::slice::from_ref(&existing)).0, 10013); // GRACE
+    assert_eq!(local.in_docs(&[open_1(b"p", (1, 0), &unchecked(), b"new")]).0, 0);
+    // Also a client that this server knew before its own server was lost.
+    assert_eq!(local.in_docs(&reclaim).0, 0);
+    for session in [&moved, &local] {
+        assert_eq!(session.call(&[words(&[58, 0])]).0, 0);
+        assert_eq!(session.in_docs(&reclaim).0, 10033);
+    }
+    assert_eq!(*common.reclaimed.lock(), [b"moved".to_vec(), b"local".to_vec()]);
+    *common.phase.lock() = Phase::Ending;
+    assert_eq!(local.in_docs(std::slice::from_ref(&existing)).0, 10013);
+    *common.phase.lock() = Phase::Over;
+    service.end_takeover();
+    assert_eq!(local.in_docs(&[existing]).0, 0);
 }

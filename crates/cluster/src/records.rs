@@ -1,0 +1,148 @@
+//! What clients of each server may reclaim at other servers if it is lost.
+//!
+//! ```text
+//! fourfold-common/CLUSTER/records/NUMBER/clients/NAME   a client of NFSv4, in hexadecimal
+//! fourfold-common/CLUSTER/records/NUMBER/hosts/NAME     a host with locks by NLM
+//! ```
+//!
+//! NUMBER is that of the server, which has another one after each start. So a record of a server that is not a member is of
+//! a client that has lost its server.
+
+use serde::{Deserialize, Serialize};
+
+use crate::etcd::{Error, Etcd};
+
+/// How many records are asked for at a time: names have up to 1,024 bytes, and an answer 4 MiB.
+const PAGE: u64 = 500;
+
+/// The two kinds of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// Clients of NFSv4 that have something open.
+    Clients,
+    /// Hosts with locks by NLM.
+    Hosts,
+}
+
+impl Table {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Clients => "clients",
+            Self::Hosts => "hosts",
+        }
+    }
+}
+
+/// A record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// The name of the client, or the address of the host.
+    pub name: Vec<u8>,
+    /// What the server has noted.
+    pub note: Vec<u8>,
+    /// The name by which the client knows the server.
+    pub server: String,
+}
+
+/// The value of a key.
+#[derive(Serialize, Deserialize)]
+struct Value {
+    note: Vec<u8>,
+    server: String,
+}
+
+/// The keys of a cluster's records.
+#[derive(Debug, Clone)]
+pub(crate) struct Records {
+    prefix: String,
+}
+
+impl Records {
+    pub(crate) fn of(cluster: &str) -> Self {
+        Self { prefix: format!("fourfold-common/{cluster}/records/") }
+    }
+
+    fn of_server(&self, server: u16) -> String {
+        format!("{}{server}/", self.prefix)
+    }
+
+    fn of_table(&self, server: u16, table: Table) -> String {
+        format!("{}{server}/{}/", self.prefix, table.name())
+    }
+
+    fn key(&self, server: u16, table: Table, name: &[u8]) -> String {
+        self.of_table(server, table) + &hex(name)
+    }
+
+    pub(crate) async fn add(
+        &self,
+        etcd: &mut Etcd,
+        (server, table): (u16, Table),
+        record: &Record,
+    ) -> Result<(), Error> {
+        let value = Value { note: record.note.clone(), server: record.server.clone() };
+        let value = serde_json::to_string(&value).map_err(|error| Error::Refused(error.to_string()))?;
+        etcd.put(&self.key(server, table, &record.name), &value).await
+    }
+
+    pub(crate) async fn remove(
+        &self,
+        etcd: &mut Etcd,
+        (server, table): (u16, Table),
+        name: &[u8],
+    ) -> Result<(), Error> {
+        etcd.remove(&self.key(server, table, name)).await
+    }
+
+    /// Whether a client of this server may have something to reclaim.
+    pub(crate) async fn has(&self, etcd: &mut Etcd, server: u16) -> Result<bool, Error> {
+        Ok(!etcd.page(&self.of_server(server), "", 1).await?.is_empty())
+    }
+
+    /// All records of a table of a server.
+    pub(crate) async fn all(&self, etcd: &mut Etcd, server: u16, table: Table) -> Result<Vec<Record>, Error> {
+        let (prefix, mut all, mut last) = (self.of_table(server, table), Vec::new(), String::new());
+        loop {
+            let page = etcd.page(&prefix, &last, PAGE).await?;
+            all.extend(page.iter().filter_map(|pair| parse(&prefix, &pair.key, &pair.value)));
+            match page.last() {
+                Some(pair) if page.len() as u64 == PAGE => last.clone_from(&pair.key),
+                _ => return Ok(all),
+            }
+        }
+    }
+
+    /// Forgets all records of a server.
+    pub(crate) async fn forget(&self, etcd: &mut Etcd, server: u16) -> Result<(), Error> {
+        etcd.remove_all(&self.of_server(server)).await
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn parse(prefix: &str, key: &str, value: &str) -> Option<Record> {
+    let digits = key.strip_prefix(prefix)?.as_bytes();
+    let pair = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    let name = digits.chunks(2).map(pair).collect::<Option<Vec<u8>>>()?;
+    let Value { note, server } = serde_json::from_str(value).ok()?;
+    Some(Record { name, note, server })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_any_bytes_are_keys() {
+        let records = Records::of("home");
+        let key = records.key(7, Table::Clients, b"Linux\xff/x");
+        assert_eq!(key, "fourfold-common/home/records/7/clients/4c696e7578ff2f78");
+        let value = r#"{"note":[1],"server":"gate"}"#;
+        let record = parse(&records.of_table(7, Table::Clients), &key, value).unwrap();
+        assert_eq!(record, Record { name: b"Linux\xff/x".to_vec(), note: vec![1], server: "gate".into() });
+        assert_eq!(parse(&records.of_table(7, Table::Hosts), &key, value), None);
+        assert!(!key.starts_with(&records.of_server(70)) && !key.starts_with(&records.of_server(71)));
+    }
+}
