@@ -40,6 +40,11 @@ pub trait Accounts: Send + Sync {
     /// The account with a name. For challenge and response, its [`Account::nt_hash`] is used.
     fn find(&self, name: &str) -> Option<Account>;
 
+    /// The accounts that are listed: not those of a domain.
+    fn all(&self) -> Vec<Account> {
+        Vec::new()
+    }
+
     /// The account with a name, for protocols that ignore case: the one with exactly this name,
     /// otherwise the only one that differs only in case.
     fn find_in_any_case(&self, name: &str) -> Option<Account> {
@@ -288,6 +293,10 @@ impl Directory {
 }
 
 impl Accounts for Directory {
+    fn all(&self) -> Vec<Account> {
+        self.accounts.clone()
+    }
+
     fn find(&self, name: &str) -> Option<Account> {
         let own = self.accounts.iter().find(|account| account.name == name).cloned();
         own.or_else(|| self.of_domain(name))

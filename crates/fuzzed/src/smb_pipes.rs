@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use smb::server::pipes::pipe::{
-    Caller, Connection, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
+    Caller, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
 use smb::wire::rpc::pdu::{Bind, Header, Request, kind};
-use smb::wire::rpc::{lsarpc, srvsvc, wkssvc};
+use smb::wire::rpc::{lsarpc, samr, srvsvc, wkssvc};
 use wire::{Malformed, Reader};
 
 /// wire/rpc: a message, or arguments. The first byte says of which interface, the second of which operation.
@@ -17,6 +17,7 @@ pub fn rpc(data: &[u8]) {
         [1, operation, stub @ ..] => drop(srvsvc::Request::decode((*operation).into(), stub)),
         [2, operation, stub @ ..] => drop(wkssvc::Request::decode((*operation).into(), stub)),
         [3, operation, stub @ ..] => drop(lsarpc::Request::decode((*operation).into(), stub)),
+        [4, operation, stub @ ..] => drop(samr::Request::decode((*operation).into(), stub)),
         _ => {}
     }
 }
@@ -93,6 +94,12 @@ impl PipeHost for Host {
     fn connections(&self, share_or_client: &str) -> Vec<Connection> {
         let (user, other) = ("alice".into(), share_or_client.into());
         vec![Connection { id: 9, kind: 0, opens: 3, users: 1, active_secs: 60, user, other }]
+    }
+
+    fn accounts(&self) -> Vec<LocalAccount> {
+        let account =
+            |name: &str, uid| LocalAccount { name: name.into(), uid, groups: vec![100], disabled: false };
+        vec![account("alice", 1000), account("bob", 1001)]
     }
 
     fn user(&self, uid: u32) -> Option<String> {

@@ -36,8 +36,12 @@ fn hex(text: &str) -> Vec<u8> {
     text.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1])).collect()
 }
 
-const INTERFACES: [(&str, Syntax); 3] =
-    [("srvsvc", Syntax::SRVSVC), ("wkssvc", Syntax::WKSSVC), ("lsarpc", Syntax::LSARPC)];
+const INTERFACES: [(&str, Syntax); 4] = [
+    ("srvsvc", Syntax::SRVSVC),
+    ("wkssvc", Syntax::WKSSVC),
+    ("lsarpc", Syntax::LSARPC),
+    ("samr", Syntax::SAMR),
+];
 
 pub fn seeds() -> Vec<Seed> {
     let mut seeds = vec![seed("smb_rpc", "bind", &[0], bind(Syntax::SRVSVC))];

@@ -7,6 +7,9 @@ use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
 use vfs::Volume;
 use vfs::names::{Characters, Folding, windows_view};
+use wire::Sid;
+
+use crate::wire::security::well_known;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,6 +112,11 @@ pub struct Config {
 }
 
 impl Config {
+    /// The SID of the domain of the server's own accounts: S-1-5-21 and three numbers that stay.
+    pub(in crate::server) fn own_domain(&self) -> Sid {
+        well_known::own_domain(&self.guid)
+    }
+
     /// A configuration with these shares and accounts, and usual values for the rest.
     pub fn new(shares: Vec<Arc<Share>>, accounts: Arc<dyn Accounts>) -> Self {
         Self {

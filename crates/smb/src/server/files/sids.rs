@@ -3,6 +3,7 @@
 
 use auth::{Domain, UnixAccounts};
 
+use crate::server::config::Config;
 use crate::wire::security::well_known::Unix;
 use crate::wire::security::{AceBody, SecurityDescriptor, Sid};
 
@@ -20,9 +21,18 @@ pub(in crate::server) fn shown(domain: &Domain, sid: Sid) -> Sid {
     }
 }
 
-/// Replaces the SIDs of a domain in what a client sends. An owner is a user here, whatever it is in the domain. In entries, a
-/// SID that is not known to be a user's is a group's: a user's own id is one of its groups.
-pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor, unix: &UnixAccounts) {
+/// Replaces the SIDs of the server's own accounts, as `samr` gives them, and those of a domain, in what a client sends.
+pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor, config: &Config) {
+    let own = config.own_domain();
+    for sid in sids(descriptor) {
+        *sid = Unix::of_domain(sid, &own).map_or(*sid, Unix::sid);
+    }
+    take_of_domain(descriptor, &config.unix);
+}
+
+/// An owner is a user here, whatever it is in the domain. In entries, a SID that is not known to be a user's is a group's: a
+/// user's own id is one of its groups.
+fn take_of_domain(descriptor: &mut SecurityDescriptor, unix: &UnixAccounts) {
     let UnixAccounts::Domain(domain) = unix else { return };
     if let Some(owner) = &mut descriptor.owner {
         *owner = domain.id(owner).map_or(*owner, |id| Unix::User(id).sid());
@@ -118,6 +128,18 @@ mod tests {
         assert_eq!(same, descriptor("S-1-22-1-1001103", "S-1-22-2-1000513", &[]));
     }
 
+    /// The numbers are those that Samba computes: 1000 + 2 * uid, and 1001 + 2 * gid.
+    #[test]
+    fn the_servers_own_accounts_may_be_sent_by_their_numbers_in_its_domain() {
+        let mut config = (*crate::server::testing::service().config()).clone();
+        config.guid = [7, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 1, 2, 3, 4];
+        let of_other = "S-1-5-21-7-8-10-3000";
+        let mut taken =
+            descriptor("S-1-5-21-7-8-9-3000", "S-1-5-21-7-8-9-1101", &["S-1-5-21-7-8-9-3002", of_other]);
+        take(&mut taken, &config);
+        assert_eq!(taken, descriptor("S-1-22-1-1000", "S-1-22-2-50", &["S-1-22-1-1001", of_other]));
+    }
+
     #[test]
     fn entries_that_a_client_sends_are_of_a_known_user_or_of_a_group() {
         let mut taken = descriptor(
@@ -125,7 +147,7 @@ mod tests {
             "S-1-5-21-1-2-3-513",
             &["S-1-5-21-1-2-3-1103", "S-1-5-21-1-2-3-1199", "S-1-5-21-9-9-9-1103", "S-1-5-32-544"],
         );
-        take(&mut taken, &unix());
+        take_of_domain(&mut taken, &unix());
         let expected = descriptor(
             "S-1-22-1-1000512",
             "S-1-22-2-1000513",

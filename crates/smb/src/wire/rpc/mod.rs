@@ -7,6 +7,7 @@ pub mod level;
 pub mod lsarpc;
 pub mod ndr;
 pub mod pdu;
+pub mod samr;
 pub mod srvsvc;
 mod win_error;
 pub mod wkssvc;
@@ -47,6 +48,9 @@ impl Syntax {
     pub const WKSSVC: Self = Self::new(0x6bffd098_a112_3610_9833_46c3f87e345a, 1);
     /// The local security authority, MS-LSAD 1.9 and MS-LSAT 1.9.
     pub const LSARPC: Self = Self::new(0x12345778_1234_abcd_ef00_0123456789ab, 0);
+
+    /// The accounts of a server, MS-SAMR 1.9.
+    pub const SAMR: Self = Self::new(0x12345778_1234_abcd_ef00_0123456789ac, 1);
 
     /// Version `major`.0 of the interface with these digits.
     pub const fn new(digits: u128, major: u16) -> Self {

@@ -20,11 +20,20 @@ pub mod well_known {
     pub const USERS: Sid = Sid::new(5, &[32, 545]);
     pub const GUESTS: Sid = Sid::new(5, &[32, 546]);
 
+    /// The first number of a user or group in the domain of the server's own accounts.
+    const FIRST_RID: u32 = 1000;
+
     const UNIX_USERS: Sid = Sid::new(22, &[1]);
     const UNIX_GROUPS: Sid = Sid::new(22, &[2]);
     const NFS_USERS: Sid = Sid::new(5, &[88, 1]);
     const NFS_GROUPS: Sid = Sid::new(5, &[88, 2]);
     const NFS_MODES: Sid = Sid::new(5, &[88, 3]);
+
+    /// The domain of the own accounts of the server with this number: S-1-5-21 and three numbers that stay.
+    pub fn own_domain(server: &[u8; 16]) -> Sid {
+        let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| server[at * 4 + byte]));
+        Sid::new(5, &[21, number(0), number(1), number(2)])
+    }
 
     /// A SID that contains a UNIX number.
     #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +63,31 @@ pub mod well_known {
                 .or_else(|| one(&NFS_USERS).map(Self::NfsUser))
                 .or_else(|| one(&NFS_GROUPS).map(Self::NfsGroup))
                 .or_else(|| one(&NFS_MODES).map(Self::NfsMode))
+        }
+
+        /// Its number in the domain of the server's own accounts: of a user an even one, of a group an odd one, both from
+        /// 1000 on, as Samba has them. `None` if there are not enough numbers.
+        pub fn rid(self) -> Option<u32> {
+            let (number, odd) = match self {
+                Self::User(uid) | Self::NfsUser(uid) => (uid, 0),
+                Self::Group(gid) | Self::NfsGroup(gid) => (gid, 1),
+                Self::NfsMode(_) => return None,
+            };
+            number.checked_mul(2)?.checked_add(FIRST_RID + odd)
+        }
+
+        /// The user or group with a number in the domain of the server's own accounts.
+        pub fn of_rid(rid: u32) -> Option<Self> {
+            let number = rid.checked_sub(FIRST_RID)?;
+            Some(if number.is_multiple_of(2) { Self::User(number / 2) } else { Self::Group(number / 2) })
+        }
+
+        /// The user or group of a SID in `domain`, the domain of the server's own accounts.
+        pub fn of_domain(sid: &Sid, domain: &Sid) -> Option<Self> {
+            match sid.below(domain) {
+                Some([rid]) => Self::of_rid(*rid),
+                _ => None,
+            }
         }
 
         /// Its SID.

@@ -1,5 +1,7 @@
 //! Samba's client programs: smbclient, smbget (libsmbclient), rpcclient.
 
+mod rpcclient;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,7 +25,7 @@ const LINKS: &[(&str, &str)] = &[
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// The options with which these programs reach the server.
-struct Clients<'a> {
+pub(super) struct Clients<'a> {
     place: &'a Place,
     port: String,
     configuration: String,
@@ -44,7 +46,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, port: u16, configuration: &Pa
     clients.protocols(outcomes);
     clients.logins(outcomes);
     clients.smbget(outcomes);
-    clients.rpcclient(outcomes);
+    rpcclient::run(outcomes, &clients);
     Ok(())
 }
 
@@ -335,34 +337,5 @@ impl Clients<'_> {
         let file = self.local.join("smbgetrc");
         fs::write(&file, "")?;
         Ok(file)
-    }
-
-    fn rpcclient(&self, outcomes: &mut Outcomes) {
-        let ask = |command: &str| {
-            let args =
-                ["127.0.0.1", "-s", &self.configuration, "-p", &self.port, "-U", &self.login, "-c", command];
-            process::stdout_of("rpcclient", &args, LIMIT)
-        };
-        for (command, wanted) in [
-            ("srvinfo", "platform_id"),
-            ("netshareenumall", "netname: files"),
-            ("netsharegetinfo files", "netname: files"),
-            ("lsaquery", "Domain Sid"),
-            ("lookupnames ada", "(User: 1)"),
-            ("wkssvc_wkstagetinfo", ""), // it prints nothing when it succeeds
-        ] {
-            outcomes.run(&format!("rpcclient: {command}"), &["rpcclient"], || {
-                let text = ask(command)?;
-                ensure!(text.contains(wanted), "it says {text:?}");
-                Ok(())
-            });
-        }
-        outcomes.run("rpcclient: lookupsids finds the name again", &["rpcclient"], || {
-            let text = ask("lookupnames ada")?;
-            let sid = text.split_whitespace().find(|word| word.starts_with("S-1-")).context(text.clone())?;
-            let again = ask(&format!("lookupsids {sid}"))?;
-            ensure!(again.contains("\\ada (1)"), "it says {again:?}");
-            Ok(())
-        });
     }
 }

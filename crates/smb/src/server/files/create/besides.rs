@@ -1,11 +1,11 @@
 //! What a client gives a new file in addition to its name and attributes: ACL, extended attributes,
 //! space.
 
-use auth::UnixAccounts;
 use vfs::acl::{AclChange, CreateAcl, Who};
 use vfs::{Caller, Error};
 use wire::Reader;
 
+use crate::server::config::Config;
 use crate::server::files::extended_attributes;
 use crate::server::files::mac::aces::{self, Taken};
 use crate::server::files::security;
@@ -27,11 +27,7 @@ pub(super) struct Besides {
 
 impl Besides {
     /// The values from these create contexts, MS-SMB2 2.2.13.2.
-    pub(super) fn of(
-        contexts: &[AskedContext<'_>],
-        is_mac: bool,
-        unix: &UnixAccounts,
-    ) -> Result<Self, Status> {
+    pub(super) fn of(contexts: &[AskedContext<'_>], is_mac: bool, config: &Config) -> Result<Self, Status> {
         let mut asked = Self::default();
         for context in contexts {
             match context {
@@ -39,7 +35,7 @@ impl Besides {
                     let mut descriptor =
                         SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
                     let said = is_mac.then(|| aces::take(&mut descriptor));
-                    sids::take(&mut descriptor, unix);
+                    sids::take(&mut descriptor, config);
                     asked.acl = security::change(&descriptor, parts(&descriptor))?;
                     if let Some(Taken { mode, is_list }) = said {
                         asked.mode = mode;

@@ -49,7 +49,7 @@ pub(super) async fn make(
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
     let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
-    let besides = Besides::of(&wanted.asked, context.is_mac(), &context.service().config().unix)?;
+    let besides = Besides::of(&wanted.asked, context.is_mac(), &context.service().config())?;
     besides.may_own(caller)?;
     let acl = besides.entries();
     let mode = besides.mode().unwrap_or(mode);

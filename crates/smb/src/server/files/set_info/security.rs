@@ -31,7 +31,7 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     })?;
     let sent =
         if context.is_mac() { aces::take(&mut descriptor) } else { Taken { mode: None, is_list: true } };
-    sids::take(&mut descriptor, &context.service().config().unix);
+    sids::take(&mut descriptor, &context.service().config());
     let mut change = security::change(&descriptor, parts)?;
     if !sent.is_list || (sent.mode.is_some() && is_as_told(file, &descriptor)?) {
         change.entries = None;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use wire::{Malformed, Reader};
 
-use super::{PipeHost, lsarpc, srvsvc, wkssvc};
+use super::{PipeHost, lsarpc, samr, srvsvc, wkssvc};
 use crate::wire::rpc::Syntax;
 use crate::wire::rpc::pdu::{
     Bind, BindAck, BindNak, ContextResult, Fault, Header, LEAST_FRAGMENT, PresentationContext, Request,
@@ -36,6 +36,7 @@ pub(super) struct Association {
     host: Arc<dyn PipeHost>,
     bound: Option<Bound>,
     policies: lsarpc::Policies,
+    sam: samr::Handles,
 }
 
 struct Bound {
@@ -58,11 +59,12 @@ enum Interface {
     Srvsvc,
     Wkssvc,
     Lsarpc,
+    Samr,
 }
 
 impl Association {
     pub(super) fn new(pipe: &'static str, host: Arc<dyn PipeHost>) -> Self {
-        Self { pipe, host, bound: None, policies: lsarpc::Policies::default() }
+        Self { pipe, host, bound: None, policies: lsarpc::Policies::default(), sam: samr::Handles::default() }
     }
 
     /// Takes one whole message.
@@ -146,6 +148,7 @@ impl Association {
             Interface::Srvsvc => srvsvc::call(host, operation, stub),
             Interface::Wkssvc => wkssvc::call(host, operation, stub),
             Interface::Lsarpc => lsarpc::call(host, &mut self.policies, operation, stub),
+            Interface::Samr => samr::call(host, &mut self.sam, operation, stub),
         }
     }
 }
@@ -221,6 +224,7 @@ impl Interface {
             Syntax::SRVSVC => Some(Self::Srvsvc),
             Syntax::WKSSVC => Some(Self::Wkssvc),
             Syntax::LSARPC => Some(Self::Lsarpc),
+            Syntax::SAMR => Some(Self::Samr),
             _ => None,
         }
     }

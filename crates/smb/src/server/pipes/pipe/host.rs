@@ -28,6 +28,9 @@ pub trait PipeHost: Send + Sync {
     /// Connections to the share of this name, or of the client with this address.
     fn connections(&self, share_or_client: &str) -> Vec<Connection>;
 
+    /// The server's own accounts.
+    fn accounts(&self) -> Vec<LocalAccount>;
+
     /// The name of a user.
     fn user(&self, uid: u32) -> Option<String>;
 
@@ -69,6 +72,19 @@ pub struct Server {
     pub minor: u32,
     /// The SID of the domain of its own accounts: S-1-5-21 and three numbers that stay.
     pub sid: Sid,
+}
+
+/// An account of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LocalAccount {
+    /// Its name.
+    pub name: String,
+    /// The user that it acts as.
+    pub uid: u32,
+    /// The groups of that user.
+    pub groups: Vec<u32>,
+    /// It may not log in.
+    pub disabled: bool,
 }
 
 /// The user of a session.

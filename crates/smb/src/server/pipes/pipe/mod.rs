@@ -1,5 +1,5 @@
 //! Named pipes of IPC$: the RPC interfaces through which clients ask for the server's shares, its
-//! name, and the accounts of numbers.
+//! name, its accounts, and the accounts of numbers.
 //!
 //! A [`Pipe`] is one client's open of one pipe. Written bytes go to an association, and its answers
 //! wait until the client reads them. The pipe is in message mode: one write may contain a message,
@@ -11,6 +11,7 @@ mod lists;
 mod lsarpc;
 mod names;
 mod privileges;
+mod samr;
 mod srvsvc;
 mod wkssvc;
 
@@ -22,7 +23,9 @@ use wire::Reader;
 use crate::wire::Status;
 use crate::wire::rpc::pdu::{HEADER, Header};
 use association::Association;
-pub use host::{Caller, Connection, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid};
+pub use host::{
+    Caller, Connection, LocalAccount, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
+};
 
 /// How many bytes of answers may wait to be read. The largest answer alone is smaller.
 const MAX_WAITING: usize = 4 << 20;
@@ -158,7 +161,7 @@ impl Pipe {
 fn canonical(name: &str) -> Option<&'static str> {
     let name = name.trim_start_matches('\\').to_ascii_lowercase();
     let name = name.strip_prefix("pipe\\").unwrap_or(&name);
-    ["srvsvc", "wkssvc", "lsarpc"].into_iter().find(|pipe| *pipe == name)
+    ["srvsvc", "wkssvc", "lsarpc", "samr"].into_iter().find(|pipe| *pipe == name)
 }
 
 #[cfg(test)]

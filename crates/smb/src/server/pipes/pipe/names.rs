@@ -5,7 +5,7 @@
 
 use auth::{NameKind, Named};
 
-use super::PipeHost;
+use super::{PipeHost, Server};
 use crate::wire::rpc::lsarpc::NameUse::{Alias, WellKnownGroup};
 use crate::wire::rpc::lsarpc::{Domain, NameUse};
 use crate::wire::security::Sid;
@@ -53,6 +53,12 @@ const WELL_KNOWN: &[WellKnown] = &[
     (Sid::new(5, &[32, 551]), BUILTIN, "Backup Operators", Alias),
 ];
 
+/// The numbers and names of the groups that every Windows has, MS-DTYP 2.4.2.4.
+pub(super) fn builtin() -> impl Iterator<Item = (u32, &'static str)> {
+    let number = |sid: &Sid| sid.below(&well_known::BUILTIN).and_then(|below| below.first().copied());
+    WELL_KNOWN.iter().filter_map(move |(sid, _, name, _)| Some((number(sid)?, *name)))
+}
+
 /// The account of `sid` in `domain`. The domain's SID is that of the account without its last
 /// number.
 fn account(kind: NameUse, name: impl Into<String>, sid: Sid, domain: &str) -> Account {
@@ -81,11 +87,22 @@ pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
             Some(account(NameUse::Group, name, *sid, UNIX_GROUP))
         }
         Some(Unix::NfsMode(_)) => None,
+        None if sid.below(&host.server().sid).is_some_and(|below| !below.is_empty()) => own(host, sid),
         None => WELL_KNOWN
             .iter()
             .find(|(known, ..)| known == sid)
             .map(well_known_account)
             .or_else(|| domains(host).into_iter().find(|domain| domain.sid == *sid).map(domain_itself)),
+    }
+}
+
+/// The account of a SID in the domain of the server's own accounts, as `samr` gives them.
+fn own(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
+    let Domain { name: domain, sid: own } = own_domain(host);
+    match Unix::of_domain(sid, &own)? {
+        Unix::User(uid) => Some(account(NameUse::User, host.user(uid)?, *sid, &domain)),
+        Unix::Group(gid) => Some(account(Alias, host.group(gid)?, *sid, &domain)),
+        _ => None,
     }
 }
 
@@ -134,14 +151,19 @@ fn group(host: &dyn PipeHost, name: &str) -> Option<Account> {
 
 /// The domains that clients can look up by name.
 fn domains(host: &dyn PipeHost) -> [Domain; 4] {
-    let server = host.server();
     let domain = |name: &str, sid| Domain { name: name.into(), sid };
     [
-        Domain { name: server.name, sid: server.sid },
+        own_domain(host),
         domain(BUILTIN, well_known::BUILTIN),
         domain(UNIX_USER, Sid::new(22, &[1])),
         domain(UNIX_GROUP, Sid::new(22, &[2])),
     ]
+}
+
+/// The domain of the server's own accounts.
+pub(super) fn own_domain(host: &dyn PipeHost) -> Domain {
+    let Server { name, sid, .. } = host.server();
+    Domain { name, sid }
 }
 
 fn domain_named(host: &dyn PipeHost, name: &str) -> Option<Account> {

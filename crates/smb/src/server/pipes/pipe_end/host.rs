@@ -11,7 +11,7 @@ use crate::server::clients::tree_connect::grant;
 use crate::server::config::{self, Config};
 use crate::server::files::sids::shown;
 use crate::server::pipes::pipe::{
-    Caller, Connection, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
+    Caller, Connection, LocalAccount, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
 use crate::server::service::Service;
 use crate::wire::rpc::srvsvc::share_type;
@@ -71,14 +71,13 @@ fn client_of(session: &session::Session) -> String {
 impl PipeHost for Host {
     fn server(&self) -> Server {
         let config = self.service.config();
-        let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|byte| config.guid[at * 4 + byte]));
         Server {
             name: short_name(&config),
             comment: config.comment.clone(),
             group: "WORKGROUP".into(),
             major: 10,
             minor: 0,
-            sid: Sid::new(5, &[21, number(0), number(1), number(2)]),
+            sid: config.own_domain(),
         }
     }
 
@@ -176,6 +175,15 @@ impl PipeHost for Host {
             }
         }
         all
+    }
+
+    fn accounts(&self) -> Vec<LocalAccount> {
+        let account = |account: auth::Account| {
+            let auth::Account { name, identity, disabled, .. } = account;
+            let groups = [identity.gid].into_iter().chain(identity.groups.iter().copied());
+            LocalAccount { name, uid: identity.uid, groups: groups.collect(), disabled }
+        };
+        self.service.config().accounts.all().into_iter().map(account).collect()
     }
 
     fn user(&self, uid: u32) -> Option<String> {

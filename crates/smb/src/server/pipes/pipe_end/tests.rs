@@ -4,10 +4,10 @@ use crate::server::testing::{User, read_request, service};
 use crate::wire::{Command, Status, close};
 
 #[tokio::test]
-async fn there_are_three_pipes() {
+async fn there_are_four_pipes() {
     let mut ada = User::new(&service()).await;
     ada.tree = ada.enter("IPC$").await.unwrap();
-    for name in ["srvsvc", "WKSSVC", "lsarpc"] {
+    for name in ["srvsvc", "WKSSVC", "lsarpc", "samr"] {
         assert!(ada.open(name, |_| ()).await.is_ok(), "{name}");
     }
     assert_eq!(ada.open("spoolss", |_| ()).await.err(), Some(Status::OBJECT_NAME_NOT_FOUND));

@@ -73,7 +73,7 @@ impl Request {
             15 => Self::LookupSids(LookUpSids::decode(Dialect::First, true, d)?),
             57 => Self::LookupSids(LookUpSids::decode(Dialect::Second, true, d)?),
             76 => Self::LookupSids(LookUpSids::decode(Dialect::Second, false, d)?),
-            31 => Self::LookupPrivilegeValue { handle: d.handle()?, name: counted(d)? },
+            31 => Self::LookupPrivilegeValue { handle: d.handle()?, name: d.counted()? },
             45 => get_user_name(d)?,
             _ => return Ok(None),
         }))
@@ -85,7 +85,7 @@ impl LookUpNames {
     fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let handle = if with_handle { Some(d.handle()?) } else { None };
         let (count, maximum) = (d.u32()?, d.u32()?);
-        let heads = heads(count, maximum, 8, d, Decoder::counted_head)?;
+        let heads = d.heads(count, maximum, 8, Decoder::counted_head)?;
         let name = |head| if head { d.counted_tail() } else { Ok(String::new()) };
         let names = heads.into_iter().map(name).collect::<Result<_, _>>()?;
         Ok(Self { dialect, handle, names })
@@ -95,43 +95,15 @@ impl LookUpNames {
 impl LookUpSids {
     fn decode(dialect: Dialect, with_handle: bool, d: &mut Decoder<'_>) -> Result<Self, Malformed> {
         let handle = if with_handle { Some(d.handle()?) } else { None };
-        let count = d.u32()?;
-        if !d.pointer()? {
-            let none = if count == 0 { Ok(Vec::new()) } else { Err(Malformed("SIDs that are not there")) };
-            return none.map(|sids| Self { dialect, handle, sids });
-        }
-        let maximum = d.u32()?;
-        let heads = heads(count, maximum, 4, d, Decoder::pointer)?;
-        let sid = |head| if head { d.sid() } else { Err(Malformed("a SID that is not there")) };
-        let sids = heads.into_iter().map(sid).collect::<Result<_, _>>()?;
-        Ok(Self { dialect, handle, sids })
+        Ok(Self { dialect, handle, sids: d.sids()? })
     }
-}
-
-/// The fixed parts of `count` elements, each `size` bytes long, in an array of `maximum`.
-fn heads<'a>(
-    count: u32,
-    maximum: u32,
-    size: usize,
-    d: &mut Decoder<'a>,
-    head: impl Fn(&mut Decoder<'a>) -> Result<bool, Malformed>,
-) -> Result<Vec<bool>, Malformed> {
-    if count != maximum || count as usize > d.remaining() / size {
-        return Err(Malformed("an array of another length"));
-    }
-    (0..count).map(|_| head(d)).collect()
-}
-
-/// A whole `RPC_UNICODE_STRING`.
-fn counted(d: &mut Decoder<'_>) -> Result<String, Malformed> {
-    if d.counted_head()? { d.counted_tail() } else { Ok(String::new()) }
 }
 
 /// `LsarGetUserName`, MS-LSAT 3.1.4.4.
 fn get_user_name(d: &mut Decoder<'_>) -> Result<Request, Malformed> {
     d.unique_wide_string()?; // the server's name
     if d.pointer()? {
-        counted(d)?;
+        d.counted()?;
     }
     Ok(Request::GetUserName { domain: d.pointer()? })
 }

@@ -94,6 +94,37 @@ impl<'a> Decoder<'a> {
         Ok(String::from_utf16_lossy(&self.wide_characters()?))
     }
 
+    /// A whole `RPC_UNICODE_STRING`.
+    pub fn counted(&mut self) -> Result<String, Malformed> {
+        if self.counted_head()? { self.counted_tail() } else { Ok(String::new()) }
+    }
+
+    /// The fixed parts of `count` elements, each `size` bytes long, in an array of `maximum`.
+    pub fn heads(
+        &mut self,
+        count: u32,
+        maximum: u32,
+        size: usize,
+        head: impl Fn(&mut Self) -> Result<bool, Malformed>,
+    ) -> Result<Vec<bool>, Malformed> {
+        if count != maximum || count as usize > self.remaining() / size {
+            return Err(Malformed("an array of another length"));
+        }
+        (0..count).map(|_| head(self)).collect()
+    }
+
+    /// SIDs behind pointers in an array behind a pointer, after their count: MS-LSAT 2.2.18 and MS-SAMR 2.2.7.4.
+    pub fn sids(&mut self) -> Result<Vec<Sid>, Malformed> {
+        let count = self.u32()?;
+        if !self.pointer()? {
+            return if count == 0 { Ok(Vec::new()) } else { Err(Malformed("SIDs that are not there")) };
+        }
+        let maximum = self.u32()?;
+        let heads = self.heads(count, maximum, 4, Self::pointer)?;
+        let sid = |head| if head { self.sid() } else { Err(Malformed("a SID that is not there")) };
+        heads.into_iter().map(sid).collect()
+    }
+
     /// A SID behind a pointer, MS-DTYP 2.4.2.3.
     pub fn sid(&mut self) -> Result<Sid, Malformed> {
         let count = self.u32()?;

@@ -19,6 +19,11 @@ enum Pointee {
     /// As many characters as its structure says, without NUL.
     Counted(Vec<u16>),
     Sid(Sid),
+    /// Bytes in an array of that size.
+    Octets {
+        maximum: u32,
+        bytes: Vec<u8>,
+    },
 }
 
 macro_rules! aligned {
@@ -41,6 +46,7 @@ impl Encoder {
         u16 u16 = u16_le;
         u32 u32 = u32_le;
         i32 i32 = i32_le;
+        u64 u64 = u64_le;
     }
 
     /// Zeros up to a multiple of `size`.
@@ -124,12 +130,24 @@ impl Encoder {
         self.waiting.push(Pointee::Sid(*sid));
     }
 
+    /// A pointer to bytes, in an array that is conformant and varying, C706 14.3.3.4.
+    pub fn octets(&mut self, maximum: u32, bytes: Vec<u8>) {
+        self.pointer();
+        self.waiting.push(Pointee::Octets { maximum, bytes });
+    }
+
     /// Writes the targets of all pointers so far.
     pub fn flush(&mut self) {
         for pointee in std::mem::take(&mut self.waiting) {
             match pointee {
                 Pointee::Wide(text) | Pointee::Counted(text) => self.characters(&text),
                 Pointee::Sid(sid) => self.sid_itself(&sid),
+                Pointee::Octets { maximum, bytes } => {
+                    self.u32(maximum);
+                    self.u32(0);
+                    self.count(bytes.len());
+                    self.w.put(&bytes);
+                }
             }
         }
     }

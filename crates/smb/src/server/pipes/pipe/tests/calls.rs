@@ -38,16 +38,32 @@ fn the_security_authority_answers_as_another_implementation_writes_the_same_valu
 }
 
 #[test]
+fn the_accounts_are_told_as_another_implementation_writes_the_same_values() {
+    check("samr", &mut bound(BIND_SAMR, Rank::User));
+}
+
+#[test]
 fn no_prefix_of_arguments_is_taken_for_all_of_them() {
-    for (interface, bind) in [("srvsvc", BIND_SRVSVC), ("wkssvc", BIND_WKSSVC), ("lsarpc", BIND_LSARPC)] {
+    let interfaces =
+        [("srvsvc", BIND_SRVSVC), ("wkssvc", BIND_WKSSVC), ("lsarpc", BIND_LSARPC), ("samr", BIND_SAMR)];
+    const IGNORED: &[&str] = &[
+        "share_del",
+        "share_add",
+        "file_security",
+        "remote_tod",
+        "open_policy",
+        "create_user",
+        "create_alias",
+        "delete_user",
+        "password_information",
+    ];
+    for (interface, bind) in interfaces {
         for (what, operation, stub, _) in cases(interface) {
             let mut pipe = bound(bind, Rank::Administrator);
             for len in 0..stub.len() {
                 let answer = call(&mut pipe, operation, &stub[..len]);
                 // Refused calls, and calls whose arguments are ignored, need no arguments.
-                if !matches!(what, "share_del" | "share_add" | "file_security" | "remote_tod" | "open_policy")
-                    && len < 16
-                {
+                if !IGNORED.contains(&what) && len < 16 {
                     assert!(answer.is_err(), "{what}, {len} of {} bytes", stub.len());
                 }
             }
@@ -57,7 +73,8 @@ fn no_prefix_of_arguments_is_taken_for_all_of_them() {
 
 #[test]
 fn an_operation_that_is_not_there_is_out_of_range() {
-    for (bind, operation) in [(BIND_SRVSVC, 0), (BIND_SRVSVC, 58), (BIND_WKSSVC, 5), (BIND_LSARPC, 1)] {
+    let missing = [(BIND_SRVSVC, 0), (BIND_SRVSVC, 58), (BIND_WKSSVC, 5), (BIND_LSARPC, 1), (BIND_SAMR, 4)];
+    for (bind, operation) in missing {
         let answer = call(&mut bound(bind, Rank::User), operation, &[0; 64]);
         assert_eq!(answer, Err(Fault(0x1c01_0002))); // nca_s_op_rng_error, C706 appendix E
     }
@@ -74,6 +91,22 @@ fn a_policy_handle_is_good_until_it_is_closed_and_only_in_its_pipe() {
     assert_eq!(call(&mut pipe, 0, &handle), Ok(vec![0; 24]));
     assert_eq!(call(&mut pipe, 7, &query), mismatch);
     assert_eq!(call(&mut pipe, 0, &handle), mismatch);
+}
+
+/// A handle of another object, or with fewer rights, does nothing.
+#[test]
+fn handles_of_accounts_are_for_what_they_were_opened_for() {
+    let mut pipe = bound(BIND_SAMR, Rank::User);
+    let connect = [[0; 4], [0x20, 0, 0, 0]].concat(); // to look up only
+    let server = call(&mut pipe, 57, &connect).unwrap()[..20].to_vec();
+    let list = [&server[..], &[0; 4], &[0xff; 4]].concat();
+    let status = |answer: Vec<u8>| u32::from_le_bytes(*answer.last_chunk().unwrap());
+    assert_eq!(status(call(&mut pipe, 6, &list).unwrap()), 0xc000_0022);
+    let users = [&server[..], &[0; 8], &[0xff; 4]].concat();
+    assert_eq!(status(call(&mut pipe, 13, &users).unwrap()), 0xc000_0024); // STATUS_OBJECT_TYPE_MISMATCH
+    assert_eq!(call(&mut bound(BIND_SAMR, Rank::User), 6, &list), Err(Fault::CONTEXT_MISMATCH));
+    let statuses = (0..300).map(|_| status(call(&mut pipe, 57, &connect).unwrap()));
+    assert_eq!(statuses.filter(|status| *status == 0).count(), 255, "handles are limited");
 }
 
 #[test]

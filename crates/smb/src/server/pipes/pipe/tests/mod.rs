@@ -20,6 +20,9 @@ const BIND_WKSSVC: &str = "05000b03100000004800000002000000d016d0160000000001000
 const BIND_LSARPC: &str = "05000b03100000004800000002000000d016d016000000000100000000000100785734123412cdabef000123456789ab\
     00000000045d888aeb1cc9119fe808002b10486002000000";
 
+const BIND_SAMR: &str = "05000b03100000004800000002000000d016d016000000000100000000000100785734123412cdabef000123456789ac\
+    01000000045d888aeb1cc9119fe808002b10486002000000";
+
 struct TestHost(Rank);
 
 impl PipeHost for TestHost {
@@ -67,6 +70,12 @@ impl PipeHost for TestHost {
         assert_eq!(share_or_client, "music");
         let (user, other) = ("alice".into(), "music".into());
         vec![Connection { id: 9, kind: 0, opens: 3, users: 1, active_secs: 60, user, other }]
+    }
+
+    fn accounts(&self) -> Vec<LocalAccount> {
+        let account =
+            |name: &str, uid, disabled| LocalAccount { name: name.into(), uid, groups: vec![100], disabled };
+        vec![account("bob", 1001, true), account("alice", 1000, false), account("alice's phone", 1000, false)]
     }
 
     fn user(&self, uid: u32) -> Option<String> {

@@ -67,6 +67,20 @@ fn the_anonymous_cannot_look_up_names() {
     assert_eq!(status(BIND_LSARPC, Rank::Guest, 77, &names), 0);
 }
 
+/// As Windows since version 10 (1607), but for all users with an account: they choose names for ACLs.
+#[test]
+fn the_accounts_are_for_users_with_an_account() {
+    let connect = |rank| status(BIND_SAMR, rank, 57, &[0, 0, 0, 0, 0x30, 0, 0, 0]);
+    let denied = 0xc000_0022;
+    assert_eq!([connect(Rank::Anonymous), connect(Rank::Guest), connect(Rank::User)], [denied, denied, 0]);
+    assert_eq!(status(BIND_SAMR, Rank::Guest, 56, &[0; 12]), denied);
+    for operation in
+        [2, 9, 10, 12, 14, 21, 22, 23, 24, 26, 29, 30, 31, 32, 35, 37, 38, 45, 50, 52, 53, 54, 55, 58]
+    {
+        assert_eq!(status(BIND_SAMR, Rank::Administrator, operation, &[0; 32]), denied, "{operation}");
+    }
+}
+
 #[test]
 fn changes_are_refused_even_to_administrators() {
     for operation in [11, 13, 14, 17, 18, 19, 22, 25, 27, 37, 38, 40, 41, 57] {

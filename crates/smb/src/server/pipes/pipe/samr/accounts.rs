@@ -1,0 +1,163 @@
+//! The users, groups and aliases of a domain.
+
+use std::collections::BTreeMap;
+
+use super::handles::Domain;
+use crate::server::pipes::pipe::names::{builtin, own_domain};
+use crate::server::pipes::pipe::{LocalAccount, PipeHost};
+use crate::wire::rpc::lsarpc::NameUse;
+use crate::wire::rpc::samr::UserInfo;
+use crate::wire::security::Sid;
+use crate::wire::security::well_known::{self, Unix};
+
+/// The one group of the server's own domain, MS-DTYP 2.4.2.4: Windows without a domain has it for all users.
+pub(super) const NONE: u32 = 513;
+const NONE_NAME: &str = "None";
+/// The comment of it.
+const NONE_COMMENT: &str = "Ordinary users";
+const ADMINISTRATORS: u32 = 544;
+const USERS: u32 = 545;
+
+/// A user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct User {
+    pub(super) rid: u32,
+    pub(super) name: String,
+    account: LocalAccount,
+}
+
+/// A group or an alias.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) rid: u32,
+    pub(super) name: String,
+    pub(super) comment: &'static str,
+}
+
+/// The accounts of one domain, sorted by number.
+pub(super) struct Accounts<'a> {
+    host: &'a dyn PipeHost,
+    domain: Domain,
+    own: Sid,
+    /// Those of the server's own domain.
+    users: Vec<User>,
+}
+
+impl<'a> Accounts<'a> {
+    pub(super) fn of(host: &'a dyn PipeHost, domain: Domain) -> Self {
+        // Accounts that act as one Unix user are one user here: ACLs cannot tell them apart.
+        let mut users = BTreeMap::new();
+        for account in host.accounts() {
+            if let Some(rid) = Unix::User(account.uid).rid() {
+                users.entry(rid).or_insert_with(|| User { rid, name: account.name.clone(), account });
+            }
+        }
+        let users = users.into_values().collect();
+        Self { host, domain, own: own_domain(host).sid, users }
+    }
+
+    pub(super) fn users(&self) -> &[User] {
+        if self.domain == Domain::Own { &self.users } else { &[] }
+    }
+
+    pub(super) fn user(&self, rid: u32) -> Option<&User> {
+        self.users().iter().find(|user| user.rid == rid)
+    }
+
+    pub(super) fn groups(&self) -> Vec<Group> {
+        match self.domain {
+            Domain::Own => vec![Group { rid: NONE, name: NONE_NAME.into(), comment: NONE_COMMENT }],
+            Domain::Builtin => Vec::new(),
+        }
+    }
+
+    pub(super) fn group(&self, rid: u32) -> Option<Group> {
+        self.groups().into_iter().find(|group| group.rid == rid)
+    }
+
+    /// Groups of Unix of which an account is a member, and that have a name.
+    pub(super) fn aliases(&self) -> Vec<Group> {
+        let group = |rid, name: &str| Group { rid, name: name.into(), comment: "" };
+        if self.domain == Domain::Builtin {
+            return builtin().map(|(rid, name)| group(rid, name)).collect();
+        }
+        let mut gids: Vec<u32> = self.users.iter().flat_map(|user| user.account.groups.clone()).collect();
+        gids.sort_unstable();
+        gids.dedup();
+        let named = |gid: u32| Some(group(Unix::Group(gid).rid()?, &self.host.group(gid)?));
+        gids.into_iter().filter_map(named).collect()
+    }
+
+    pub(super) fn alias(&self, rid: u32) -> Option<Group> {
+        self.aliases().into_iter().find(|alias| alias.rid == rid)
+    }
+
+    /// The members of the group `rid`.
+    pub(super) fn members_of_group(&self) -> Vec<u32> {
+        self.users().iter().map(|user| user.rid).collect()
+    }
+
+    /// The members of an alias.
+    pub(super) fn members(&self, rid: u32) -> Vec<Sid> {
+        if self.domain == Domain::Builtin && rid == USERS {
+            return vec![well_known::AUTHENTICATED_USERS];
+        }
+        let members = self.users.iter().filter(|user| self.is_member(user, rid));
+        members.filter_map(|user| self.own.with_rid(user.rid)).collect()
+    }
+
+    fn is_member(&self, user: &User, alias: u32) -> bool {
+        match (self.domain, alias) {
+            (Domain::Builtin, ADMINISTRATORS) => user.account.uid == 0,
+            (Domain::Builtin, _) => alias == USERS,
+            (Domain::Own, _) => match Unix::of_rid(alias) {
+                Some(Unix::Group(gid)) => user.account.groups.contains(&gid),
+                _ => false,
+            },
+        }
+    }
+
+    /// The aliases of which one of these SIDs is a member.
+    pub(super) fn memberships(&self, sids: &[Sid]) -> Vec<u32> {
+        let is_meant = |user: &&User| {
+            let unix = Unix::User(user.account.uid).sid();
+            sids.iter().any(|sid| *sid == unix || Some(*sid) == self.own.with_rid(user.rid))
+        };
+        let users: Vec<&User> = self.users.iter().filter(is_meant).collect();
+        let of_one = |alias: &Group| users.iter().any(|user| self.is_member(user, alias.rid));
+        self.aliases().into_iter().filter(of_one).map(|alias| alias.rid).collect()
+    }
+
+    /// The number and the kind of a name.
+    pub(super) fn named(&self, name: &str) -> Option<(u32, NameUse)> {
+        let same = |other: &str| other.to_lowercase() == name.to_lowercase();
+        // Also the names of accounts that are not listed, as they act as the user of another.
+        let account = || self.host.accounts().into_iter().find(|account| same(&account.name));
+        let user = if self.domain == Domain::Own { account() } else { None };
+        let user = user.and_then(|account| Some((Unix::User(account.uid).rid()?, NameUse::User)));
+        let among = |all: Vec<Group>, kind| all.into_iter().find(|g| same(&g.name)).map(|g| (g.rid, kind));
+        user.or_else(|| among(self.groups(), NameUse::Group))
+            .or_else(|| among(self.aliases(), NameUse::Alias))
+    }
+
+    /// The name and the kind of a number.
+    pub(super) fn numbered(&self, rid: u32) -> Option<(String, NameUse)> {
+        let user = self.user(rid).map(|user| (user.name.clone(), NameUse::User));
+        user.or_else(|| self.group(rid).map(|group| (group.name, NameUse::Group)))
+            .or_else(|| self.alias(rid).map(|alias| (alias.name, NameUse::Alias)))
+    }
+
+    /// The SID of a number, whether or not it is in use, MS-SAMR 3.1.5.13.6.
+    pub(super) fn sid(&self, rid: u32) -> Option<Sid> {
+        let domain = if self.domain == Domain::Own { self.own } else { well_known::BUILTIN };
+        domain.with_rid(rid)
+    }
+}
+
+impl User {
+    /// The bits of its account.
+    pub(super) fn control(&self) -> u32 {
+        let disabled = if self.account.disabled { UserInfo::DISABLED } else { 0 };
+        UserInfo::NORMAL | UserInfo::KEEPS_PASSWORD | disabled
+    }
+}
