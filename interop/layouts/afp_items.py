@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import afp  # noqa: E402
 
 FINDER_INFO = 0x20
+CHANGED = 0x08
 CHUNK = 1 << 16
 
 
@@ -41,6 +42,11 @@ class Mac(afp.Client):
     def set_finder_info(self, name, info):
         body = struct.pack(">BBHIH", 35, 0, self.volume, afp.ROOT, FINDER_INFO) + afp.path(name)
         self.command(even(body) + info)
+
+    def set_changed(self, name, seconds):
+        """The date of the last change, in seconds from 2000 on."""
+        body = struct.pack(">BBHIH", 35, 0, self.volume, afp.ROOT, CHANGED) + afp.path(name)
+        self.command(even(body) + struct.pack(">i", seconds))
 
     def fork(self, name, resource):
         number, found = self.open(name, afp.READ, resource), b""
@@ -104,6 +110,8 @@ class Mac(afp.Client):
             self.set_comment(name, item["comment"])
         for attribute, value in item.get("attributes", {}).items():
             self.set_attribute(name, attribute, bytes.fromhex(value))
+        if item.get("changed") is not None:
+            self.set_changed(name, item["changed"])
 
     def found(self, item):
         """What is there of an item, in the form of the item."""

@@ -45,6 +45,7 @@ pub fn run() -> Result<()> {
     steps.run("interop bench", || interop("bench", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
+    steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop console", || interop("console", &[]));
     steps.run("interop smb, the rest of it", || smb?.finish());
     let outcome = steps.finish();

@@ -15,6 +15,7 @@ mod guest;
 mod iscsi;
 mod layouts;
 mod linux;
+mod migrate;
 mod nfs;
 mod nfs3_client;
 mod outcome;
@@ -45,12 +46,14 @@ const PROTOCOLS: &[&str] = &[
     "package",
     "console",
     "domain",
+    "migrate",
 ];
 
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
-    /// ceph: shares in a Ceph cluster; cluster: several servers of one tree; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain
+    /// ceph: shares in a Ceph cluster; cluster: several servers of one tree; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain;
+    /// migrate: `fourfold migrate` from other projects' servers; FOURFOLD_WRITE_DOCS=1 writes what survived to docs/migrating.md
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -128,6 +131,7 @@ pub fn run(args: &Args) -> Result<()> {
         "package" => run_package(args),
         "console" => console::run(args),
         "domain" => domain::run(args),
+        "migrate" => migrate::run(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }

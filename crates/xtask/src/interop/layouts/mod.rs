@@ -3,12 +3,12 @@
 //! which smbd reads, too, and takes that back. On ext4 with little in each file, and on XFS, whose attributes have up to
 //! 64 KiB, with much, and with files of real Macs.
 
-mod content;
-mod corpus;
-mod image;
+pub mod content;
+pub mod corpus;
+pub mod image;
 mod moving;
-mod netatalk;
-mod place;
+pub mod netatalk;
+pub mod place;
 
 use std::path::Path;
 

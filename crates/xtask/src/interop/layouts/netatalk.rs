@@ -2,7 +2,7 @@
 //! server writes over either, afpd reads.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -47,18 +47,30 @@ const fn layout(name: &'static str, settings: &'static str, survey: &'static [&'
 }
 
 /// The AFP client, with one of the servers.
-struct Mac<'a> {
-    place: &'a Place,
+pub struct Mac {
+    /// A file of its own.
+    items: PathBuf,
     port: String,
 }
 
-impl<'a> Mac<'a> {
-    pub fn new(place: &'a Place, port: u16) -> Self {
-        Self { place, port: port.to_string() }
+impl Mac {
+    fn new(place: &Place, port: u16) -> Self {
+        Self::with(place.state("items.json"), port)
+    }
+
+    pub fn with(items: PathBuf, port: u16) -> Self {
+        Self { items, port: port.to_string() }
     }
 
     pub fn write(&self, volume: &str, items: &[Item]) -> Result<()> {
         self.with_items("write", volume, items)
+    }
+
+    /// The same, and gives all of them a date of the last change: seconds from 2000 on.
+    pub fn write_dated(&self, volume: &str, items: &[Item], changed: i64) -> Result<()> {
+        let mut items: Vec<Value> = items.iter().map(as_json).collect();
+        items.iter_mut().for_each(|item| item["changed"] = changed.into());
+        self.send("write", volume, items)
     }
 
     /// Whether these items are there with exactly this.
@@ -67,9 +79,12 @@ impl<'a> Mac<'a> {
     }
 
     fn with_items(&self, command: &str, volume: &str, items: &[Item]) -> Result<()> {
-        let file = self.place.state("items.json");
-        fs::write(&file, Value::from_iter(items.iter().map(as_json)).to_string())?;
-        self.run(command, volume, &[&file.to_string_lossy()])
+        self.send(command, volume, items.iter().map(as_json).collect())
+    }
+
+    fn send(&self, command: &str, volume: &str, items: Vec<Value>) -> Result<()> {
+        fs::write(&self.items, Value::from_iter(items).to_string())?;
+        self.run(command, volume, &[&self.items.to_string_lossy()])
     }
 
     fn run(&self, command: &str, volume: &str, words: &[&str]) -> Result<()> {
@@ -227,7 +242,7 @@ fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Chec
 }
 
 /// A client of SMB writes a new file, and gives one of afpd another type and one more attribute.
-fn changed_over_smb(volume: &str, smb: &Client<'_>, ours: &Mac<'_>, theirs: &Mac<'_>) -> Result<()> {
+fn changed_over_smb(volume: &str, smb: &Client, ours: &Mac, theirs: &Mac) -> Result<()> {
     let mut new = Amount::Little.newer("over SMB");
     new.streams.push((stream_of("com.apple.metadata:kMDItemFinderComment"), text_list(COMMENT)));
     smb.write(volume, std::slice::from_ref(&new))?;

@@ -18,7 +18,7 @@ use crate::samba::{self, Share, User};
 use crate::{isolate, server};
 
 pub const ADA: User = User { name: "ada", password: "secret" };
-const UID: u32 = 61001;
+pub const UID: u32 = 61001;
 /// The share with a table of characters.
 pub const CATIA: &str = "catia";
 /// How the names of shares of what is converted end.
@@ -137,8 +137,8 @@ impl Place {
         Ok((running, port, afp))
     }
 
-    pub fn client(&self, port: u16) -> Client<'_> {
-        Client { place: self, port: port.to_string() }
+    pub fn client(&self, port: u16) -> Client {
+        Client::new(self.folder.join("local"), self.configuration.clone(), port)
     }
 
     /// Whether a file has exactly the attributes that smbd would have written.
@@ -202,13 +202,22 @@ fn in_apple_double(folder: &Path, file: &str) -> Vec<String> {
     names.filter_map(of_file).collect()
 }
 
+/// The bytes of a file or stream, if it is there.
+type Found = Option<Vec<u8>>;
+
 /// smbclient, with one of the servers.
-pub struct Client<'a> {
-    place: &'a Place,
+pub struct Client {
+    /// Where it keeps files.
+    local: PathBuf,
+    configuration: PathBuf,
     port: String,
 }
 
-impl Client<'_> {
+impl Client {
+    pub fn new(local: PathBuf, configuration: PathBuf, port: u16) -> Self {
+        Self { local, configuration, port: port.to_string() }
+    }
+
     /// Writes files and folders with their streams.
     pub fn write(&self, share: &str, items: &[Item]) -> Result<()> {
         let local = self.local(share)?;
@@ -232,24 +241,19 @@ impl Client<'_> {
 
     /// Whether files and folders are there with exactly these data and streams.
     pub fn check(&self, share: &str, items: &[Item]) -> Result<()> {
-        let local = self.local(share)?;
-        let (mut commands, mut expected) = (Vec::new(), Vec::new());
+        let mut expected = Vec::new();
         for item in items {
             let data = match &item.data {
                 Data::File(data) => Some((item.name.clone(), data)),
                 Data::Folder | Data::Kept => None,
             };
             let streams = item.streams.iter().map(|(name, value)| (format!("{}:{name}", item.name), value));
-            for (name, value) in data.into_iter().chain(streams) {
-                let out = local.join(format!("out{}", expected.len()));
-                let _ = fs::remove_file(&out); // there may be none
-                commands.push(format!("get \"{name}\" out{}", expected.len()));
-                expected.push((name, value, out));
-            }
+            expected.extend(data.into_iter().chain(streams));
         }
-        let run = self.run(share, &local, &commands);
-        for (name, value, out) in expected {
-            let Ok(found) = fs::read(&out) else {
+        let names: Vec<&str> = expected.iter().map(|(name, _)| name.as_str()).collect();
+        let (all, run) = self.read(share, &names)?;
+        for ((name, value), found) in expected.into_iter().zip(all) {
+            let Some(found) = found else {
                 run?;
                 anyhow::bail!("{name} is not there");
             };
@@ -258,8 +262,21 @@ impl Client<'_> {
         run
     }
 
+    /// What files and streams have; `None`: there is no such one. Then the result of the program.
+    pub fn read(&self, share: &str, names: &[&str]) -> Result<(Vec<Found>, Result<()>)> {
+        let local = self.local(share)?;
+        let out = |at: usize| local.join(format!("out{at}"));
+        let get = |(at, name): (usize, &&str)| {
+            let _ = fs::remove_file(out(at)); // there may be none
+            format!("get \"{name}\" out{at}")
+        };
+        let commands: Vec<String> = names.iter().enumerate().map(get).collect();
+        let run = self.run(share, &local, &commands);
+        Ok(((0..names.len()).map(|at| fs::read(out(at)).ok()).collect(), run))
+    }
+
     fn local(&self, share: &str) -> Result<PathBuf> {
-        let local = self.place.folder.join("local").join(share);
+        let local = self.local.join(share);
         fs::create_dir_all(&local)?;
         Ok(local)
     }
@@ -267,7 +284,7 @@ impl Client<'_> {
     fn run(&self, share: &str, local: &Path, commands: &[String]) -> Result<()> {
         let (unc, login) = (format!("//127.0.0.1/{share}"), format!("{}%{}", ADA.name, ADA.password));
         let (configuration, commands) = (
-            self.place.configuration.to_string_lossy(),
+            self.configuration.to_string_lossy(),
             format!("lcd {}; {}", local.display(), commands.join("; ")),
         );
         let args = [&*unc, "-s", &configuration, "-p", &self.port, "-U", &login, "-c", &commands];
