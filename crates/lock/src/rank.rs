@@ -182,7 +182,7 @@ ranks! {
     Nfs4BackConnections Known,
     /// The delegations of all clients of NFSv4.
     Nfs4Delegations Known,
-    /// The notices of delegations that are recalled, until a task reads them.
+    /// The notices of delegations that are recalled, until a task reads them; and the clients that wait for delegations.
     Nfs4Notices Known,
     /// The owners, opens and locks of a client of NFSv4.
     Nfs4Owned Known,

@@ -198,13 +198,13 @@ pub(super) fn common<'a>(call: &Call<'_>, handle: FileHandle<'a>) -> Values<'a> 
     }
 }
 
-/// What OPEN takes, RFC 9754: all access and deny modes, wishes for delegations to read or write, for any, none, and
-/// for an end of wishing, the claims of files and names, and all four ways to make a file.
+/// What OPEN takes, RFC 9754: all access and deny modes, wishes for delegations to read or write, for any, none, for an end of
+/// wishing, and for a word or a delegation later, the claims of files and names, and all four ways to make a file.
 fn open_arguments() -> OpenArguments {
     OpenArguments {
         access: Bitmap::of(&[1, 2, 3]),
         deny: Bitmap::of(&[0, 1, 2, 3]),
-        wants: Bitmap::of(&[3, 4, 5]),
+        wants: Bitmap::of(&[3, 4, 5, 17, 18]),
         claims: Bitmap::of(&[0, 1, 2, 4, 5]),
         create: Bitmap::of(&[0, 1, 2, 3]),
     }

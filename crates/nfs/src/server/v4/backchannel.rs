@@ -205,8 +205,21 @@ pub(super) enum Called {
     Attributes(Known),
     /// It is to be asked again.
     Later,
+    /// It does not want what it gets, or does not know such calls.
+    Rejected,
     /// It cannot be reached.
     Unreachable,
+}
+
+impl Called {
+    /// What a status of an operation means.
+    fn by(status: Option<Status>) -> Self {
+        match status {
+            Some(Status::OK) => Self::Accepted,
+            Some(Status::REJECT_DELEG | Status::NOTSUPP | Status::OP_ILLEGAL) => Self::Rejected,
+            _ => Self::Later,
+        }
+    }
 }
 
 impl Session {
@@ -290,7 +303,7 @@ impl Session {
             match CallbackReply::decode(&mut Reader::new(&results)) {
                 Ok(CallbackReply::Executed { in_session: true, status }) => {
                     *sequence = next;
-                    return if status == Some(Status::OK) { Called::Accepted } else { Called::Later };
+                    return Called::by(status);
                 }
                 Ok(CallbackReply::Attributes { in_session: true, known }) => {
                     *sequence = next;

@@ -24,6 +24,7 @@ use super::creation::Creation;
 use super::delegations::Delegations;
 use super::names::{Callback, Claimed, Confirmed, Entered, How, Place, Table, Waiting};
 use super::principal::Principal;
+use super::pushing::Wishes;
 use super::records::Records;
 use super::sessions::Sessions;
 use super::states::{Numbers, State};
@@ -47,6 +48,7 @@ pub(in crate::server) struct Clients {
     pub(super) sessions: Sessions,
     pub(in crate::server) back: BackConnections,
     pub(super) delegations: Delegations,
+    pub(super) wishes: Wishes,
     /// The calls to clients of minor version 0 that may be in flight.
     pub(super) calls: Semaphore,
     /// The copies that may go on after their replies.
@@ -88,6 +90,7 @@ impl Clients {
             sessions: Sessions::default(),
             back: BackConnections::default(),
             delegations: Delegations::default(),
+            wishes: Wishes::default(),
             calls: Semaphore::new(CALLS),
             copies: Arc::new(Semaphore::new(COPIES)),
             table: Mutex::default(),

@@ -18,7 +18,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep};
 use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Party, Style};
 use vfs::{Actor, Caller, FileId};
-use wire::Writer;
 
 use super::Compound;
 use super::attributes::change;
@@ -26,23 +25,23 @@ use super::backchannel::Called;
 use super::client::Client;
 use super::fail::Fail;
 use super::place::Place;
-use super::reclaiming::reclaimed;
 use super::sessions::Session;
 use super::states::{Held, Numbers, OpenState, State};
-use super::wanting::{WANT, WANT_ANY, WANT_NOTHING_SAID, WANT_READ, Why, put_delegation, put_no_delegation};
+use super::wanting::Why;
 use crate::server::Service;
 use crate::server::handle::Named;
-use crate::wire::v4::callbacks::{Ask, Callback, Known, Recall};
-use crate::wire::v4::opens::{Claim, Open};
+use crate::wire::v4::callbacks::{Ask, Callback, Granted, Known, Recall};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
-use crate::wire::v4::types::{DelegationType, FileHandle, SHARE_WRITE, StateId, Status};
+use crate::wire::v4::types::{FileHandle, StateId, Status};
 
 /// How long nothing is granted on a file after a recall: it is used by several clients.
 const SHARED_FOR: Duration = Duration::from_secs(30);
 /// The most files that are remembered as such.
 const MOST_SHARED: usize = 4096;
-/// The most delegations of all clients.
-const MOST: usize = 65_536;
+/// The most delegations of all clients; in tests fewer, which are granted quickly.
+const MOST: usize = if cfg!(test) { 64 } else { 65_536 };
+/// Clients that wait until there are delegations again are told when there are so many fewer.
+const ROOM: usize = MOST / 16;
 /// The pauses before a client is asked again that wants to be asked later, or cannot be reached; the last one repeats.
 const PAUSES: [Duration; 4] = [
     Duration::from_millis(20),
@@ -116,6 +115,11 @@ impl Delegation {
     /// What the client is asked for.
     fn recall(&self) -> Recall<'_> {
         Recall { state: self.stateid(), truncate: false, handle: self.handle() }
+    }
+
+    /// What the client gets. One that `is_recalled` it returns at once.
+    pub(super) fn granted(&self, is_recalled: bool) -> Granted {
+        Granted { state: self.stateid(), writes: self.allows == Use::Write, is_recalled }
     }
 
     /// The question for the attributes that the client may have changed in its cache.
@@ -208,41 +212,27 @@ impl Delegations {
         }
     }
 
+    /// Whether no more can be granted.
+    pub(super) fn is_full(&self) -> bool {
+        self.table.lock().by_lease.len() >= MOST
+    }
+
+    /// Whether a delegation of the file was recalled a short time ago.
+    pub(super) fn is_contended(&self, file: FileId) -> bool {
+        self.table.lock().is_shared(file)
+    }
+
+    /// How many more can be granted, if these are worth telling.
+    pub(super) fn room(&self) -> Option<usize> {
+        Some(MOST - self.table.lock().by_lease.len()).filter(|&room| room >= ROOM)
+    }
+
     /// The delegation to write of a file, and the client that has it.
     pub(super) fn to_write(&self, file: FileId) -> Option<(Arc<Client>, Arc<Delegation>)> {
         let table = self.table.lock();
         let (client, delegation) = table.by_lease.get(table.to_write.get(&file)?)?;
         Some((client.upgrade()?, delegation.clone()))
     }
-}
-
-/// Writes open_delegation4 of an OPEN: a delegation if the client can get one and has not refused it, or reclaims it.
-pub(super) fn put(
-    compound: &Compound<'_>,
-    client: &Arc<Client>,
-    open: &Arc<OpenState>,
-    request: &Open<'_>,
-    w: &mut Writer,
-) -> Result<(), Status> {
-    if let Claim::Previous(kind @ (DelegationType::READ | DelegationType::WRITE)) = request.claim {
-        match reclaimed(compound, client, open, kind) {
-            Ok((delegation, is_recalled)) => put_delegation(&delegation, is_recalled, w),
-            Err(why) => put_no_delegation(request.access, why, w)?,
-        }
-        return Ok(());
-    }
-    let granted = wanted(compound, client, request).and_then(|allows| {
-        if !open.owner.is_confirmed() {
-            return Err(Why::NoResource); // RFC 7530 16.18.5
-        }
-        let (in_tree, wanted) = grant_by(open, allows)?;
-        grant(compound.call.service, client, &in_tree, &wanted)
-    });
-    match granted {
-        Ok(delegation) => put_delegation(&delegation, false, w),
-        Err(why) => put_no_delegation(request.access, why, w)?,
-    }
-    Ok(())
 }
 
 /// What a delegation by this open is to be.
@@ -252,25 +242,6 @@ pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>,
         Some(Held::Open(open)) => Ok((open.clone(), wanted)),
         Some(Held::Sidecar(_)) => Err(Why::NotOfThisType),
         None => Err(Why::NoResource),
-    }
-}
-
-/// Which delegation a client gets by this request, if it can get any.
-fn wanted(compound: &Compound<'_>, client: &Client, request: &Open<'_>) -> Result<Use, Why> {
-    if !compound.is_callable(client) {
-        return Err(Why::NoResource);
-    }
-    let opens_to_write = request.access & SHARE_WRITE != 0;
-    let allows = match request.claim {
-        Claim::Name(_) | Claim::File if opens_to_write => Use::Write,
-        Claim::Name(_) | Claim::File => Use::Read,
-        _ => return Err(Why::NoResource),
-    };
-    match request.access & WANT {
-        // A file that is open for writing would be read by nobody but this client.
-        WANT_READ if opens_to_write => Err(Why::NoResource),
-        WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Ok(allows),
-        _ => Err(Why::NoResource),
     }
 }
 

@@ -11,6 +11,7 @@
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
 //!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
 //!   wanting.rs ─► delegations.rs ─► calling.rs (4.0), backchannel.rs (4.1)   what clients may cache, and how it is recalled
+//!   pushing.rs                                                      delegations that clients wait for
 //!   asking.rs, notifying.rs                                         what holders of delegations are asked for, and told of
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, copying.rs, xattrs.rs                                4.2: ranges that no data travel for, extended attributes
@@ -44,6 +45,7 @@ mod opens;
 mod owners;
 mod place;
 mod principal;
+mod pushing;
 mod ranges;
 mod reclaiming;
 mod records;

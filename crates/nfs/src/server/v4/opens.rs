@@ -17,7 +17,7 @@ use super::named;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
-use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_no_delegation};
+use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_delegation, put_no_delegation};
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
@@ -138,8 +138,8 @@ async fn opened(
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
     match target.named.view {
-        View::Attribute(_) => put_no_delegation(request.access, Why::NotOfThisType, w)?,
-        _ => super::delegations::put(compound, client, &state, request, w)?,
+        View::Attribute(_) => put_no_delegation(request.access, Why::NotOfThisType, false, w)?,
+        _ => put_delegation(compound, client, (&state, target), request, w)?,
     }
     compound.current = Some(place);
     Ok(())

@@ -10,32 +10,37 @@ use wire::Writer;
 use super::Compound;
 use super::client::Client;
 use super::data::file;
-use super::delegations::{Delegation, Grant, Use, grant};
+use super::delegations::{Delegation, Grant, Use, grant, grant_by};
 use super::fail::Fail;
 use super::notifying::{self, Wanted, Watch};
 use super::opens::{in_its_time, permit};
 use super::place::Place;
-use super::reclaiming::own_client;
+use super::pushing;
+use super::reclaiming::{own_client, reclaimed};
+use super::states::OpenState;
+use crate::server::Service;
 use crate::server::v3::Target;
+use crate::wire::v4::opens::{self, Claim};
 use crate::wire::v4::sessions::{DelegationClaim, DirectoryDelegation, WantDelegation};
-use crate::wire::v4::types::{Bitmap, DelegationType, Status};
-use crate::wire::xdr::{Encode, Opaque, put_words};
+use crate::wire::v4::types::{Bitmap, DelegationType, SHARE_WRITE, Status};
+use crate::wire::xdr::{Encode, put_words};
 
 /// OPEN4_SHARE_ACCESS_WANT_*: the bits that say which delegation a client wants.
 pub(super) const WANT: u32 = 0xff00;
-/// The bits that say when the client is told of a delegation that there is later.
-pub(super) const WANT_LATER: u32 = 0x3_0000;
+/// OPEN4_SHARE_ACCESS_WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL and _PUSH_DELEG_WHEN_UNCONTENDED: when the client is told of a
+/// delegation that there is later.
+pub(super) const WANT_SIGNAL: u32 = 0x1_0000;
+pub(super) const WANT_PUSH: u32 = 0x2_0000;
+pub(super) const WANT_LATER: u32 = WANT_SIGNAL | WANT_PUSH;
 /// OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS and _OPEN_XOR_DELEGATION, RFC 9754: what a client understands. The server makes
 /// no use of it.
 pub(super) const HINTS: u32 = 0x30_0000;
-pub(super) const WANT_NOTHING_SAID: u32 = 0;
-pub(super) const WANT_READ: u32 = 0x100;
+const WANT_NOTHING_SAID: u32 = 0;
+const WANT_READ: u32 = 0x100;
 const WANT_WRITE: u32 = 0x200;
-pub(super) const WANT_ANY: u32 = 0x300;
+const WANT_ANY: u32 = 0x300;
 const WANT_NONE: u32 = 0x400;
 const WANT_CANCEL: u32 = 0x500;
-/// NFS_LIMIT_SIZE: a limit of the size of the file that the client may write without asking.
-const LIMIT_SIZE: u32 = 1;
 /// gddrnf4_status: GDD4_OK and GDD4_UNAVAIL.
 const GRANTED: u32 = 0;
 const UNAVAILABLE: u32 = 1;
@@ -57,25 +62,9 @@ pub(super) enum Why {
     IsFolder = 8,
 }
 
-/// Writes open_delegation4 with a delegation. One that `is_recalled` the client returns at once.
-pub(super) fn put_delegation(delegation: &Delegation, is_recalled: bool, w: &mut Writer) {
-    let writes = delegation.allows == Use::Write;
-    let kind = if writes { DelegationType::WRITE } else { DelegationType::READ };
-    kind.encode(w);
-    delegation.stateid().encode(w);
-    is_recalled.encode(w);
-    if writes {
-        LIMIT_SIZE.encode(w);
-        u64::MAX.encode(w);
-    }
-    // nfsace4 that allows no user anything: the client asks by ACCESS.
-    put_words(w, &[0, 0, 0]);
-    Opaque::<0>::new(b"").encode(w);
-}
-
 /// Writes open_delegation4 for an OPEN or WANT_DELEGATION with these bits that gives none. A client that has said what it
-/// wants learns why, RFC 8881 18.16.3. INVAL: it wants something unknown.
-pub(super) fn put_no_delegation(access: u32, why: Why, w: &mut Writer) -> Result<(), Status> {
+/// wants learns why, and whether it `is_told` later, RFC 8881 18.16.3. INVAL: it wants something unknown.
+pub(super) fn put_no_delegation(access: u32, why: Why, is_told: bool, w: &mut Writer) -> Result<(), Status> {
     let why = match access & WANT {
         WANT_NOTHING_SAID => {
             DelegationType::NONE.encode(w);
@@ -88,14 +77,71 @@ pub(super) fn put_no_delegation(access: u32, why: Why, w: &mut Writer) -> Result
     };
     put_words(w, &[DelegationType::NONE_EXT.0, why as u32]);
     if matches!(why, Why::Contention | Why::NoResource) {
-        false.encode(w); // the client is not told later
+        is_told.encode(w);
     }
     Ok(())
 }
 
 /// Whether a WANT_* is known: to be asked before anything is done.
 pub(super) fn check_want(access: u32) -> Result<(), Status> {
-    put_no_delegation(access, Why::NotWanted, &mut Writer::new())
+    put_no_delegation(access, Why::NotWanted, false, &mut Writer::new())
+}
+
+/// Writes open_delegation4 of an OPEN: a delegation if the client can get one and has not refused it, or reclaims it.
+pub(super) fn put_delegation(
+    compound: &Compound<'_>,
+    client: &Arc<Client>,
+    (open, target): (&Arc<OpenState>, &Target),
+    request: &opens::Open<'_>,
+    w: &mut Writer,
+) -> Result<(), Status> {
+    let service = compound.call.service;
+    if let Claim::Previous(kind @ (DelegationType::READ | DelegationType::WRITE)) = request.claim {
+        match reclaimed(compound, client, open, kind) {
+            Ok((delegation, is_recalled)) => delegation.granted(is_recalled).encode(w),
+            Err(why) => put_no_delegation(request.access, why, false, w)?,
+        }
+        return Ok(());
+    }
+    if request.access & WANT == WANT_CANCEL {
+        service.nfs4.wishes.cancel(client, open.file);
+    }
+    let wanted = wanted(compound, client, request);
+    let granted = wanted.and_then(|allows| {
+        if !open.owner.is_confirmed() {
+            return Err(Why::NoResource); // RFC 7530 16.18.5
+        }
+        let (in_tree, wanted) = grant_by(open, allows)?;
+        grant(service, client, &in_tree, &wanted)
+    });
+    match (granted, wanted) {
+        (Ok(delegation), _) => delegation.granted(false).encode(w),
+        (Err(why), Ok(allows)) => {
+            let is_told = pushing::wish(service, client, target, (allows, request.access), why);
+            put_no_delegation(request.access, why, is_told, w)?;
+        }
+        (Err(why), Err(_)) => put_no_delegation(request.access, why, false, w)?,
+    }
+    Ok(())
+}
+
+/// Which delegation a client gets by this request, if it can get any.
+fn wanted(compound: &Compound<'_>, client: &Client, request: &opens::Open<'_>) -> Result<Use, Why> {
+    if !compound.is_callable(client) {
+        return Err(Why::NoResource);
+    }
+    let opens_to_write = request.access & SHARE_WRITE != 0;
+    let allows = match request.claim {
+        Claim::Name(_) | Claim::File if opens_to_write => Use::Write,
+        Claim::Name(_) | Claim::File => Use::Read,
+        _ => return Err(Why::NoResource),
+    };
+    match request.access & WANT {
+        // Only this client could read a file that it has open for writing.
+        WANT_READ if opens_to_write => Err(Why::NoResource),
+        WANT_NOTHING_SAID | WANT_READ..=WANT_ANY if request.deny == 0 => Ok(allows),
+        _ => Err(Why::NoResource),
+    }
 }
 
 /// WANT_DELEGATION.
@@ -118,18 +164,27 @@ pub(super) async fn want(
     check_want(request.want)?;
     let allows = match (request.claim, asked) {
         (DelegationClaim::PreviouslyDelegatedFile, _) => return Err(Status::NOTSUPP.into()),
-        (_, WANT_NONE | WANT_CANCEL) => return Ok(put_no_delegation(request.want, Why::NotWanted, w)?),
+        (_, WANT_NONE | WANT_CANCEL) => {
+            if let (Place::File(target), WANT_CANCEL) = (&*place, asked) {
+                service.nfs4.wishes.cancel(&client, target.found.object.id());
+            }
+            return Ok(put_no_delegation(request.want, Why::NotWanted, false, w)?);
+        }
         (DelegationClaim::Previous(DelegationType::WRITE), _) | (DelegationClaim::File, WANT_WRITE) => {
             Use::Write
         }
         _ => Use::Read,
     };
     if let Err(why) = of_type(&place, false) {
-        return Ok(put_no_delegation(request.want, why, w)?);
+        return Ok(put_no_delegation(request.want, why, false, w)?);
     }
-    match granted(compound, &client, file(&place)?, allows).await? {
-        Ok(delegation) => put_delegation(&delegation, false, w),
-        Err(why) => put_no_delegation(request.want, why, w)?,
+    let target = file(&place)?;
+    match granted(compound, &client, target, allows).await? {
+        Ok(delegation) => delegation.granted(false).encode(w),
+        Err(why) => {
+            let is_told = pushing::wish(service, &client, target, (allows, request.want), why);
+            put_no_delegation(request.want, why, is_told, w)?;
+        }
     }
     Ok(())
 }
@@ -156,7 +211,9 @@ pub(super) async fn want_directory(
     let told = wanted.and_then(|wanted| Some((wanted, notifying::watch(&client, target)?)));
     let allows = if told.is_some() { Use::ToldFolder } else { Use::Folder };
     let Ok(delegation) = granted(compound, &client, target, allows).await? else {
-        put_words(w, &[UNAVAILABLE, 0]);
+        UNAVAILABLE.encode(w);
+        (request.signal && compound.call.service.nfs4.wishes.signal(compound.call.service, &client))
+            .encode(w);
         return Ok(());
     };
     GRANTED.encode(w);
@@ -191,16 +248,25 @@ fn of_type(place: &Place, is_folder: bool) -> Result<(), Why> {
     }
 }
 
-/// Opens the file for the moment, if no other client has to give back anything for that, and grants a delegation.
 async fn granted(
     compound: &Compound<'_>,
     client: &Arc<Client>,
     target: &Target,
     allows: Use,
 ) -> Result<Result<Arc<Delegation>, Why>, Fail> {
-    if !compound.is_callable(client) {
-        return Ok(Err(Why::NoResource));
+    match compound.is_callable(client) {
+        true => try_grant(compound.call.service, client, target, allows).await,
+        false => Ok(Err(Why::NoResource)),
     }
+}
+
+/// Opens the file for the moment, if no other client has to give back anything for that, and grants a delegation.
+pub(super) async fn try_grant(
+    service: &Arc<Service>,
+    client: &Arc<Client>,
+    target: &Target,
+    allows: Use,
+) -> Result<Result<Arc<Delegation>, Why>, Fail> {
     let access = if allows == Use::Write { Modes::READ.union(Modes::WRITE) } else { Modes::READ };
     permit(target, access)?;
     let (volume, party) = (&target.export.volume, vfs::state::Party::client(client.party));
@@ -208,7 +274,7 @@ async fn granted(
     if volume.is_written_behind(&actor, target.found.object.id()) {
         return Ok(Err(Why::Contention));
     }
-    compound.call.service.nfs4.records.record(client).await?;
+    service.nfs4.records.record(client).await?;
     let options = OpenOptions { granted: true, ..OpenOptions::data(Modes::READ) };
     let open: Open = match volume.open(&actor, &target.found, options).await {
         Ok(open) => open,
@@ -216,5 +282,5 @@ async fn granted(
         Err(error) => return Err(error.into()),
     };
     let wanted = Grant { named: target.named, file: target.found.object.id(), party, allows };
-    Ok(grant(compound.call.service, client, &open, &wanted))
+    Ok(grant(service, client, &open, &wanted))
 }

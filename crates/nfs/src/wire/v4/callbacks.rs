@@ -18,6 +18,10 @@ const GETATTR: u32 = 3;
 const RECALL: u32 = 4;
 /// OP_CB_NOTIFY.
 const NOTIFY: u32 = 6;
+/// OP_CB_PUSH_DELEG.
+const PUSH: u32 = 7;
+/// OP_CB_RECALLABLE_OBJ_AVAIL.
+const AVAILABLE: u32 = 9;
 /// OP_CB_SEQUENCE.
 const SEQUENCE: u32 = 11;
 /// OP_CB_OFFLOAD.
@@ -51,7 +55,61 @@ record! {
         pub truncate: bool,
         pub handle: FileHandle<'a>,
     }
+
+    /// CB_RECALLABLE_OBJ_AVAIL4args, RFC 8881 20.7: the server has delegations to grant again.
+    pub struct Available {
+        /// How many the client may have.
+        pub keep: u32,
+        /// RCA4_TYPE_MASK_*.
+        pub kinds: Bitmap,
+    }
 }
+
+/// open_delegation4 with a delegation, RFC 8881 18.16.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Granted {
+    pub state: StateId,
+    /// It allows writing, too.
+    pub writes: bool,
+    /// The client is to return it at once.
+    pub is_recalled: bool,
+}
+
+impl Encode for Granted {
+    fn encode(&self, w: &mut Writer) {
+        let kind = if self.writes { DelegationType::WRITE } else { DelegationType::READ };
+        kind.encode(w);
+        self.state.encode(w);
+        self.is_recalled.encode(w);
+        if self.writes {
+            LIMIT_SIZE.encode(w);
+            u64::MAX.encode(w);
+        }
+        // nfsace4 that allows no user anything: the client asks by ACCESS.
+        put_words(w, &[0, 0, 0]);
+        Opaque::<0>::new(b"").encode(w);
+    }
+}
+
+/// NFS_LIMIT_SIZE: a limit of the size of the file that the client may write without asking.
+const LIMIT_SIZE: u32 = 1;
+
+/// CB_PUSH_DELEG4args, RFC 8881 20.5: a delegation that the client has waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Push<'a> {
+    pub handle: FileHandle<'a>,
+    pub delegation: Granted,
+}
+
+impl Encode for Push<'_> {
+    fn encode(&self, w: &mut Writer) {
+        self.handle.encode(w);
+        self.delegation.encode(w);
+    }
+}
+
+/// RCA4_TYPE_MASK_RDATA_DLG, _WDATA_DLG and _DIR_DLG: the kinds of delegations.
+pub const KINDS_OF_DELEGATIONS: &[u32] = &[0, 1, 2];
 
 /// CB_OFFLOAD4args, RFC 7862 16.1: a copy that goes on after its reply has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,6 +231,8 @@ pub enum Callback<'a> {
     GetAttr(Ask<'a>),
     Recall(Recall<'a>),
     Notify(Notify<'a>),
+    Push(Push<'a>),
+    Available(Available),
     Offload(Offload<'a>),
 }
 
@@ -190,6 +250,14 @@ impl Encode for Callback<'_> {
             Self::Notify(notify) => {
                 w.u32_be(NOTIFY);
                 notify.encode(w);
+            }
+            Self::Push(push) => {
+                w.u32_be(PUSH);
+                push.encode(w);
+            }
+            Self::Available(available) => {
+                w.u32_be(AVAILABLE);
+                available.encode(w);
             }
             Self::Offload(offload) => {
                 w.u32_be(OFFLOAD);
@@ -294,7 +362,9 @@ impl CallbackReply {
     ) -> Result<Self, Malformed> {
         match operation {
             GETATTR if status == Status::OK => Ok(Self::Attributes { in_session, known: Known::decode(r)? }),
-            GETATTR | RECALL | NOTIFY | OFFLOAD => Ok(Self::Executed { in_session, status: Some(status) }),
+            GETATTR | RECALL | NOTIFY | PUSH | AVAILABLE | OFFLOAD => {
+                Ok(Self::Executed { in_session, status: Some(status) })
+            }
             _ => Err(Malformed("another operation than those of the call")),
         }
     }

@@ -5,6 +5,7 @@ mod crossing;
 mod delegations;
 mod exchanging;
 mod many;
+mod pushing;
 mod ranges;
 mod restarts;
 mod slots;
@@ -136,7 +137,10 @@ impl Session {
         assert_eq!((status, &reply[..8]), (0, &words(&[18, 0])[..]));
         // change_info4 (20 bytes), then OPEN4_RESULT_LOCKTYPE_POSIX alone: there is nothing to confirm.
         assert_eq!(reply[44..48], words(&[4]));
-        let handle_at = reply.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
+        // A handle may contain the bytes that are before one.
+        let is_handle =
+            |at: &usize| reply[*at..].starts_with(&words(&[10, 0, (reply.len() - at - 12) as u32]));
+        let handle_at = (0..reply.len() - 12).find(is_handle).unwrap() + 12;
         (reply[8..24].try_into().unwrap(), reply[handle_at..].to_vec())
     }
 }

@@ -86,7 +86,7 @@ fn it_is_for_new_files_only_and_the_only_mode() {
 #[test]
 fn the_arguments_of_open_are_told() {
     let client = Newer::new();
-    let values = words(&[1, 0b1110, 1, 0b1111, 1, 0b11_1000, 1, 0b11_0111, 1, 0b1111]);
+    let values = words(&[1, 0b1110, 1, 0b1111, 1, 0b110_0000_0000_0011_1000, 1, 0b11_0111, 1, 0b1111]);
     let expected = [words(&[24, 0, 9, 0, 3, 0, 0, 1 << 22]), opaque(&values)].concat();
     assert_eq!(client.call(&[words(&[24]), words(&[9, 3, 0, 0, 1 << 22])]), (0, expected));
     assert_eq!(client.0.call(&[words(&[24]), words(&[9, 3, 0, 0, 1 << 22])]).1[8..], words(&[9, 0, 0, 0]));
