@@ -27,6 +27,12 @@ sam.add_remove_group_members("engineers", ["alice"])
 sam.add_remove_group_members("outer", ["engineers"])
 sam.add_remove_group_members("painters", ["bob"])
 
+# Alice and her group have numbers (RFC 2307), which overlap.
+for name, numbers in (("alice", {"uidNumber": 10001, "gidNumber": 10050}), ("engineers", {"gidNumber": 10001})):
+    dn = sam.search(expression=f"(sAMAccountName={name})", attrs=[])[0].dn
+    lines = "".join(f"replace: {key}\n{key}: {value}\n-\n" for key, value in numbers.items())
+    sam.modify_ldif(f"dn: {dn}\nchangetype: modify\n{lines}")
+
 # Samba's own updates of service names are off here; a domain controller has this one.
 dn = sam.search(expression="(sAMAccountName=DC1$)", attrs=[])[0].dn
 sam.modify_ldif(f"dn: {dn}\nchangetype: modify\nadd: servicePrincipalName\nservicePrincipalName: ldap/dc1.lab.test\n")

@@ -3,21 +3,24 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
-use admin::Settings;
 use anyhow::bail;
 use domain::{Joining, Machine, Report};
 use serde::Serialize;
 
 use crate::cli::{Domain, DomainPassword};
 use crate::password::{self, Source};
+use crate::running::Running;
 use crate::{exit, here, out};
 
 /// How old a password gets. Windows has the same (MS-ADTS 6.4.2 leaves it to the member).
 const LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// How often a server asks the directory, and looks at the age of the password.
 const LOOK_EVERY: Duration = Duration::from_secs(5 * 60);
+/// How often it does so for users that it does not know, and when the settings are read again.
+const LOOK_AT_MOST_EVERY: Duration = Duration::from_secs(10);
+const LOOK_FOR_WISHES_EVERY: Duration = Duration::from_secs(2);
 
 /// Joins, leaves, renews or shows.
 pub(crate) fn run(command: &Domain) -> anyhow::Result<ExitCode> {
@@ -153,18 +156,40 @@ fn status(state: &Path, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// Gives the account of the server a new password in time, and asks the directory for users and groups, in a thread of its own.
-pub(crate) fn keep(settings: &Settings, domain: Option<&Arc<auth::Domain>>) {
-    let state = settings.server.state.clone();
-    let Some(domain) = domain.filter(|_| Machine::read(&state).is_ok()).cloned() else { return };
+pub(crate) fn kept(running: Running) -> Arc<Running> {
+    let running = Arc::new(running);
+    keep(&running);
+    running
+}
+
+fn keep(running: &Arc<Running>) {
+    let current = running.current();
+    let state = current.settings.server.state.clone();
+    let domain = current.accounts.domain().filter(|_| Machine::read(&state).is_ok());
+    let (Some(domain), running) = (domain.cloned(), Arc::downgrade(running)) else { return };
+    let runtime = tokio::runtime::Handle::current();
     let work = move || {
-        loop {
+        let _entered = runtime.enter();
+        while let Some(running) = running.upgrade() {
             renew_in_time(&state, SystemTime::now());
-            list(&state, &domain);
-            std::thread::sleep(LOOK_EVERY);
+            list(&state, &domain, &running);
+            drop(running);
+            wait(&domain);
         }
     };
     if let Err(error) = std::thread::Builder::new().name("domain".into()).spawn(work) {
         tracing::warn!(%error, "no thread for the machine account");
+    }
+}
+
+/// Until the directory should be asked again.
+fn wait(domain: &auth::Domain) {
+    let since = Instant::now();
+    while since.elapsed() < LOOK_EVERY {
+        std::thread::sleep(LOOK_FOR_WISHES_EVERY);
+        if since.elapsed() >= LOOK_AT_MOST_EVERY && domain.is_list_wanted() {
+            return;
+        }
     }
 }
 
@@ -180,13 +205,18 @@ fn renew_in_time(state: &Path, now: SystemTime) {
     }
 }
 
-/// If the directory does not answer, what it listed before stays.
-fn list(state: &Path, domain: &auth::Domain) {
+/// If the directory does not answer, what it listed before stays. Sessions of users that it has disabled or removed end.
+fn list(state: &Path, domain: &auth::Domain, running: &Running) {
     match domain::directory(state) {
         Ok(entries) => {
             tracing::debug!(count = entries.len(), "users and groups of the directory");
-            if let Err(error) = domain.list(entries) {
+            let (refused, kept) = domain.list(entries);
+            if let Err(error) = kept {
                 tracing::warn!(%error, "the users and groups of the directory are not kept");
+            }
+            if !refused.is_empty() {
+                tracing::info!(users = ?refused, "the directory has disabled or removed users: their sessions end");
+                running.admit_again();
             }
         }
         Err(error) => tracing::warn!(%error, "the users and groups of the directory stay as they were"),

@@ -383,6 +383,13 @@ impl Report for Running {
 }
 
 impl Running {
+    /// Ends what clients hold whose users may not log in any more: the accounts have changed, and the settings have not.
+    pub(crate) fn admit_again(&self) {
+        let _one = self.reloading.lock();
+        let current = self.current();
+        self.views.iter().for_each(|view| drop(view.reload(&current)));
+    }
+
     fn read_again(&self) -> Result<Vec<String>, Vec<String>> {
         let _one = self.reloading.lock();
         let settings = Settings::load(&self.arguments)
@@ -400,6 +407,7 @@ impl Running {
             lines.push(format!("the domain stays as it was: {error:#}"));
             before.cloned()
         });
+        domain.iter().for_each(|domain| domain.want_list());
         let accounts = accounts.with_domain(domain);
         let kerberos = tickets::acceptor(&settings, accounts.domain()).unwrap_or_else(|error| {
             lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));

@@ -34,8 +34,8 @@ use crate::tickets;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
 use crate::{
-    accounts, announce, api, availability, bind, exit, folders, heartbeat, here, log, memory, privileges,
-    rights, stores, who,
+    accounts, announce, api, availability, bind, exit, folders, heartbeat, here, log, membership, memory,
+    privileges, rights, stores, who,
 };
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -131,7 +131,7 @@ async fn serve_until_stopped(
         .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone(), alerts])
         .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
         .collect();
-    let running = Arc::new(Running::new(arguments, state.path(), current, (listeners, reach), views));
+    let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
     let guarded = (login_guard.clone(), events);

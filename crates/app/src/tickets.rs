@@ -8,7 +8,6 @@ use auth::{Directory, Domain};
 use domain::Machine;
 use kerberos::Acceptor;
 
-use crate::membership;
 use crate::running::Current;
 
 /// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
@@ -38,10 +37,9 @@ pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::R
     Ok(accounts.with_domain(domain(settings, None)?))
 }
 
-/// The state at the start. A thread looks after the membership in the domain from then on.
+/// The state at the start.
 pub(crate) fn current(settings: Settings, accounts: Directory) -> anyhow::Result<Arc<Current>> {
     let kerberos = acceptor(&settings, accounts.domain())?;
-    membership::keep(&settings, accounts.domain());
     Ok(Arc::new(Current { settings, accounts, kerberos }))
 }
 

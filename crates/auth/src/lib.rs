@@ -25,7 +25,7 @@ mod unix;
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
 pub use domain::{
     DirectoryEntry, Domain, DomainOptions, DomainUser, Failure as DomainFailure, IdRange, IdRule, NameKind,
-    Named,
+    Named, Numbers,
 };
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};

@@ -74,7 +74,7 @@ impl UnixAccounts {
     pub fn user_numbered(&self, uid: u32) -> Option<UnixUser> {
         match self {
             Self::NameService => answered(User::from_uid(Uid::from_raw(uid)), &uid).map(UnixUser::from),
-            Self::Domain(domain) => match domain.sid(uid) {
+            Self::Domain(domain) => match domain.user(uid) {
                 Some(sid) => user_in(domain, domain.name(&sid)?),
                 None => Self::NameService.user_numbered(uid),
             },
@@ -99,7 +99,7 @@ impl UnixAccounts {
     pub fn group_numbered(&self, gid: u32) -> Option<UnixGroup> {
         match self {
             Self::NameService => answered(Group::from_gid(Gid::from_raw(gid)), &gid).map(UnixGroup::from),
-            Self::Domain(domain) => match domain.sid(gid) {
+            Self::Domain(domain) => match domain.group(gid) {
                 Some(sid) => group_in(domain, domain.name(&sid)?),
                 None => Self::NameService.group_numbered(gid),
             },
@@ -126,9 +126,6 @@ impl UnixAccounts {
     }
 }
 
-/// The number of the first group of users, MS-DTYP 2.4.2.4, for users whose ticket has not come yet.
-const DOMAIN_USERS: u32 = 513;
-
 fn user_in(domain: &Domain, named: Named) -> Option<UnixUser> {
     if named.kind != NameKind::User {
         return None;
@@ -136,9 +133,8 @@ fn user_in(domain: &Domain, named: Named) -> Option<UnixUser> {
     if let Some(account) = domain.account_of(&named.sid) {
         return Some(UnixUser { name: account.name, uid: account.identity.uid, gid: account.identity.gid });
     }
-    let group = named.sid.split().and_then(|(of, _)| domain.id(&of.with_rid(DOMAIN_USERS)?));
     let uid = domain.id(&named.sid)?;
-    Some(UnixUser { name: named.name, uid, gid: group.unwrap_or(uid) })
+    Some(UnixUser { gid: domain.first_group(&named.sid).unwrap_or(uid), name: named.name, uid })
 }
 
 /// Members are not listed: users come with their groups.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use ::wire::{Reader, Sid};
-use auth::{DirectoryEntry, NameKind};
+use auth::{DirectoryEntry, NameKind, Numbers};
 use ldap3::SearchEntry;
 
 use crate::Error;
@@ -15,7 +15,8 @@ use crate::membership::{by_machine, wait};
 pub const MOST_ENTRIES: usize = 100_000;
 /// Users that people log in with, and groups of all scopes. Accounts of computers are of another category.
 const FILTER: &str = "(|(&(objectCategory=person)(objectClass=user))(objectCategory=group))";
-const ATTRIBUTES: &[&str] = &["sAMAccountName", "objectSid", "userAccountControl", "objectClass"];
+const ATTRIBUTES: &[&str] =
+    &["sAMAccountName", "objectSid", "userAccountControl", "objectClass", "uidNumber", "gidNumber"];
 /// ADS_UF_ACCOUNTDISABLE, MS-ADTS 2.2.16.
 const DISABLED: u32 = 2;
 
@@ -42,7 +43,12 @@ fn entry(entry: &SearchEntry) -> Option<DirectoryEntry> {
         true => NameKind::Group,
         false => NameKind::User,
     };
-    Some(DirectoryEntry { sid, name, kind, disabled: flags & DISABLED != 0 })
+    let number = |name: &str| first(entry, name).and_then(|text| text.parse().ok());
+    let numbers = match kind {
+        NameKind::User => Numbers { own: number("uidNumber"), group: number("gidNumber") },
+        _ => Numbers { own: number("gidNumber"), group: None },
+    };
+    Some(DirectoryEntry { sid, name, kind, disabled: flags & DISABLED != 0, numbers })
 }
 
 #[cfg(test)]
@@ -71,6 +77,15 @@ mod tests {
         assert_eq!((alice.name.as_str(), alice.kind, alice.disabled), ("alice", NameKind::User, false));
         assert!(of("bob", "user", Some("514")).disabled);
         assert_eq!(of("engineers", "group", None).kind, NameKind::Group);
+        let mut carol = found("carol", "user", None);
+        carol.attrs.extend(
+            [("uidNumber", "10001"), ("gidNumber", "10000")]
+                .map(|(key, value)| (key.to_owned(), vec![value.to_owned()])),
+        );
+        assert_eq!(entry(&carol).unwrap().numbers, Numbers { own: Some(10_001), group: Some(10_000) });
+        carol.attrs.insert("objectClass".into(), vec!["group".into()]);
+        carol.attrs.insert("uidNumber".into(), vec!["no number".into()]);
+        assert_eq!(entry(&carol).unwrap().numbers, Numbers { own: Some(10_000), group: None });
         let mut without = found("eve", "user", None);
         without.bin_attrs.clear();
         assert_eq!(entry(&without), None);

@@ -17,6 +17,8 @@ pub(super) fn read(server: &Section) -> Option<DomainOptions> {
         server.text("domain").map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty())?;
     let rule = match server.text("domain-ids").as_deref() {
         Some("auto") => IdRule::Auto,
+        Some("rfc2307") => IdRule::Rfc2307,
+        Some("rfc2307-or-rid") => IdRule::Rfc2307OrRid,
         _ => IdRule::Rid,
     };
     let range = server.text("domain-range").and_then(|text| text.parse().ok()).unwrap_or(RANGE);

@@ -24,6 +24,17 @@ pub struct DirectoryEntry {
     pub kind: NameKind,
     /// A user that may not log in.
     pub disabled: bool,
+    /// The Unix ids that the directory has for it.
+    pub numbers: Numbers,
+}
+
+/// Unix ids in a directory, RFC 2307 2.2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Numbers {
+    /// `uidNumber` of a user, `gidNumber` of a group.
+    pub own: Option<u32>,
+    /// `gidNumber` of a user: its first group.
+    pub group: Option<u32>,
 }
 
 /// All of them.
@@ -42,6 +53,16 @@ impl Entries {
             entries.into_iter().filter(is_own).take(MOST).map(|entry| (entry.sid, entry)).collect();
         let names = all.values().map(|entry| (entry.name.to_lowercase(), entry.sid)).collect();
         Self { all, names }
+    }
+
+    /// Whether the directory has listed anything.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &DirectoryEntry> {
+        self.all.values()
     }
 
     pub(super) fn of(&self, sid: &Sid) -> Option<&DirectoryEntry> {
@@ -68,7 +89,12 @@ pub(super) fn write(state: &Path, entries: &[DirectoryEntry]) -> std::io::Result
     };
     // A name with a line break is in no directory; such a line would be another entry.
     let kept = entries.iter().filter(|entry| !entry.name.contains(['\n', '\r']));
-    let lines: String = kept.map(|entry| format!("{} {} {}\n", entry.sid, word(entry), entry.name)).collect();
+    let lines: String = kept
+        .map(|entry| {
+            let DirectoryEntry { sid, name, numbers, .. } = entry;
+            format!("{sid} {}{} {name}\n", word(entry), shown(*numbers))
+        })
+        .collect();
     durable::replace(&path(state), lines.as_bytes())
 }
 
@@ -79,13 +105,32 @@ fn path(state: &Path) -> PathBuf {
 fn line(text: &str) -> Option<DirectoryEntry> {
     let mut words = text.splitn(3, ' ');
     let (sid, word, name) = (words.next()?.parse().ok()?, words.next()?, words.next()?.to_owned());
+    let (word, numbers) = match word.split_once('=') {
+        Some((word, numbers)) => (word, read_numbers(numbers)?),
+        None => (word, Numbers::default()),
+    };
     let (kind, disabled) = match word {
         "user" => (NameKind::User, false),
         "disabled" => (NameKind::User, true),
         "group" => (NameKind::Group, false),
         _ => return None,
     };
-    Some(DirectoryEntry { sid, name, kind, disabled })
+    Some(DirectoryEntry { sid, name, kind, disabled, numbers })
+}
+
+/// `=10001,10000`; nothing if there are no numbers.
+fn shown(Numbers { own, group }: Numbers) -> String {
+    let text = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
+    match (own, group) {
+        (None, None) => String::new(),
+        (own, group) => format!("={},{}", text(own), text(group)),
+    }
+}
+
+fn read_numbers(text: &str) -> Option<Numbers> {
+    let number = |text: &str| if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) };
+    let (own, group) = text.split_once(',')?;
+    Some(Numbers { own: number(own)?, group: number(group)? })
 }
 
 #[cfg(test)]
@@ -93,7 +138,13 @@ mod tests {
     use super::*;
 
     fn entry(sid: &str, name: &str, kind: NameKind, disabled: bool) -> DirectoryEntry {
-        DirectoryEntry { sid: sid.parse().unwrap(), name: name.into(), kind, disabled }
+        DirectoryEntry {
+            sid: sid.parse().unwrap(),
+            name: name.into(),
+            kind,
+            disabled,
+            numbers: Numbers::default(),
+        }
     }
 
     #[test]
@@ -104,12 +155,20 @@ mod tests {
             entry("S-1-5-21-1-2-3-1103", "alice", NameKind::User, false),
             entry("S-1-5-21-1-2-3-1104", "bob", NameKind::User, true),
             entry("S-1-5-21-1-2-3-513", "Domain Users", NameKind::Group, false),
+            DirectoryEntry {
+                numbers: Numbers { own: Some(10_001), group: Some(10_000) },
+                ..entry("S-1-5-21-1-2-3-1105", "carol", NameKind::User, false)
+            },
+            DirectoryEntry {
+                numbers: Numbers { own: None, group: Some(10_000) },
+                ..entry("S-1-5-21-1-2-3-1106", "dave", NameKind::User, true)
+            },
         ];
         write(state.path(), &all).unwrap();
         assert_eq!(read(state.path()), all);
         std::fs::write(
             path(state.path()),
-            "S-1-x user a\nS-1-5-21-1-2-3-7 thing b\n\nS-1-5-21-1-2-3-8 group c\n",
+            "S-1-x user a\nS-1-5-21-1-2-3-7 thing b\n\nS-1-5-21-1-2-3-9 user=x,1 d\nS-1-5-21-1-2-3-8 group c\n",
         )
         .unwrap();
         assert_eq!(read(state.path()), [entry("S-1-5-21-1-2-3-8", "c", NameKind::Group, false)]);

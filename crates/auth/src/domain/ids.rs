@@ -7,6 +7,8 @@ use lock::{RwLock, rank};
 use serde::{Deserialize, Serialize};
 use wire::Sid;
 
+use super::entries::DirectoryEntry;
+use super::numbers::Numbered;
 use crate::durable;
 use crate::reason::reason;
 
@@ -34,6 +36,10 @@ pub enum IdRule {
     Rid,
     /// Domains get slices of one range, in the order in which their users come.
     Auto,
+    /// The numbers of the directory (RFC 2307). Users without one have no id.
+    Rfc2307,
+    /// The numbers of the directory; SIDs without one have ids as by [`IdRule::Rid`].
+    Rfc2307OrRid,
 }
 
 /// Why ids cannot be kept.
@@ -76,6 +82,8 @@ struct Table {
     own: Option<Sid>,
     /// The domain and the number of its slice, in the order of the range.
     slices: Vec<(Sid, u32)>,
+    /// The numbers that the directory has; not in the file.
+    numbers: Numbered,
 }
 
 #[derive(Serialize, Deserialize, Default)]
@@ -129,6 +137,28 @@ impl IdMap {
         Ok(Self { rule, range, trusted, path, table: RwLock::new(table) })
     }
 
+    /// Takes the numbers of the directory. Returns how many are left out, as they are not for users of a directory.
+    pub(super) fn number<'a>(&self, entries: impl Iterator<Item = &'a DirectoryEntry>) -> usize {
+        let numbered = match self.rule {
+            IdRule::Rid | IdRule::Auto => return 0,
+            IdRule::Rfc2307 => Numbered::of(entries, |_| true),
+            // A number of the range would be that of another SID.
+            IdRule::Rfc2307OrRid => {
+                let ranges = [self.range].into_iter().chain(self.trusted.iter().map(|(_, range)| *range));
+                let ranges: Vec<IdRange> = ranges.collect();
+                Numbered::of(entries, |id| ranges.iter().all(|range| range.offset_of(id).is_none()))
+            }
+        };
+        let left_out = numbered.left_out;
+        self.table.write().numbers = numbered;
+        left_out
+    }
+
+    /// Whether the id of a SID is a number of the directory, where users and groups have numbers of their own.
+    pub(super) fn is_numbered(&self, sid: &Sid) -> bool {
+        self.table.read().numbers.ids.contains_key(sid)
+    }
+
     /// The SID of the own domain, if it is known.
     pub(super) fn own(&self) -> Option<Sid> {
         self.table.read().own
@@ -150,9 +180,15 @@ impl IdMap {
     pub(super) fn id(&self, sid: &Sid) -> Option<u32> {
         let (domain, rid) = sid.split()?;
         let table = self.table.read();
+        if let Some(number) = table.numbers.ids.get(sid) {
+            return Some(*number);
+        }
         match self.rule {
-            IdRule::Rid if table.own == Some(domain) => self.range.at(rid),
-            IdRule::Rid => self.trusted.iter().find(|(of, _)| *of == domain)?.1.at(rid),
+            IdRule::Rfc2307 => None,
+            IdRule::Rid | IdRule::Rfc2307OrRid if table.own == Some(domain) => self.range.at(rid),
+            IdRule::Rid | IdRule::Rfc2307OrRid => {
+                self.trusted.iter().find(|(of, _)| *of == domain)?.1.at(rid)
+            }
             IdRule::Auto => {
                 let slice = table.slices.iter().position(|slice| *slice == (domain, rid / SLICE))?;
                 self.range.at((slice as u32).checked_mul(SLICE)?.checked_add(rid % SLICE)?)
@@ -163,7 +199,7 @@ impl IdMap {
     /// The same; a SID of a domain of users (S-1-5-21-…) gets a slice if it has none.
     pub(super) fn id_or_new(&self, sid: &Sid) -> Option<u32> {
         let (domain, rid) = sid.split()?;
-        if self.rule == IdRule::Rid || self.id(sid).is_some() {
+        if self.rule != IdRule::Auto || self.id(sid).is_some() {
             return self.id(sid);
         }
         let is_of_users =
@@ -184,9 +220,23 @@ impl IdMap {
         self.id(sid)
     }
 
-    /// The SID of an id.
-    pub(super) fn sid(&self, id: u32) -> Option<Sid> {
+    /// The SID of a user's id.
+    pub(super) fn user(&self, uid: u32) -> Option<Sid> {
+        let numbered = self.table.read().numbers.users.get(&uid).copied();
+        numbered.or_else(|| self.by_range(uid))
+    }
+
+    /// The SID of a group's id, or of a user's own id as a group.
+    pub(super) fn group(&self, gid: u32) -> Option<Sid> {
+        let numbered = self.table.read().numbers.groups.get(&gid).copied();
+        numbered.or_else(|| self.by_range(gid))
+    }
+
+    fn by_range(&self, id: u32) -> Option<Sid> {
         let table = self.table.read();
+        if self.rule == IdRule::Rfc2307 {
+            return None;
+        }
         if self.rule == IdRule::Auto {
             let offset = self.range.offset_of(id)?;
             let (domain, slice) = table.slices.get((offset / SLICE) as usize)?;
@@ -214,7 +264,7 @@ impl Table {
         let sid = |text: &String| text.parse::<Sid>().map_err(|error| format!("{text}: {error}"));
         let slices = stored.slices.iter().map(|(domain, slice)| Ok((sid(domain)?, *slice)));
         let slices = slices.take(MOST_SLICES).collect::<Result<_, String>>()?;
-        Ok(Self { own: stored.domain.as_ref().map(sid).transpose()?, slices })
+        Ok(Self { own: stored.domain.as_ref().map(sid).transpose()?, slices, numbers: Numbered::default() })
     }
 }
 
@@ -238,21 +288,21 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let map = map(IdRule::Rid, state.path());
         let own = |rid| sid("S-1-5-21-1-2-3").with_rid(rid).unwrap();
-        assert_eq!((map.id(&own(1103)), map.sid(1_001_103)), (None, None), "the domain is not known yet");
+        assert_eq!((map.id(&own(1103)), map.user(1_001_103)), (None, None), "the domain is not known yet");
         map.learn(sid("S-1-5-21-1-2-3")).unwrap();
         assert_eq!(map.id(&own(1103)), Some(1_001_103));
-        assert_eq!(map.sid(1_001_103), Some(own(1103)));
+        assert_eq!(map.user(1_001_103), Some(own(1103)));
         assert_eq!(
             (map.id(&own(999_999)), map.id(&own(1_000_000))),
             (Some(1_999_999), None),
             "the range ends"
         );
         assert_eq!(map.id(&sid("S-1-5-21-7-8-9-500")), Some(3_000_500));
-        assert_eq!(map.sid(3_000_500), Some(sid("S-1-5-21-7-8-9-500")));
+        assert_eq!(map.user(3_000_500), Some(sid("S-1-5-21-7-8-9-500")));
         for other in ["S-1-5-21-7-8-9-1000", "S-1-5-21-6-6-6-500", "S-1-5-32-544", "S-1-1-0", "S-1-5"] {
             assert_eq!(map.id_or_new(&sid(other)), None, "{other}");
         }
-        assert_eq!((map.sid(999_999), map.sid(0)), (None, None));
+        assert_eq!((map.user(999_999), map.user(0)), (None, None));
     }
 
     #[test]
@@ -281,8 +331,8 @@ mod tests {
         assert_eq!(all.map(|text| first.id_or_new(&sid(text))), expected);
         let again = map(IdRule::Auto, state.path());
         assert_eq!(all.map(|text| again.id(&sid(text))), expected);
-        assert_eq!(expected.map(|id| again.sid(id.unwrap()).unwrap().to_string()), all);
-        assert_eq!((again.id_or_new(&sid("S-1-5-32-544")), again.sid(1_300_000)), (None, None));
+        assert_eq!(expected.map(|id| again.user(id.unwrap()).unwrap().to_string()), all);
+        assert_eq!((again.id_or_new(&sid("S-1-5-32-544")), again.user(1_300_000)), (None, None));
         let slices: Vec<_> = (0..20).map(|at| again.id_or_new(&Sid::new(5, &[21, 9, 9, at, 1]))).collect();
         assert_eq!(slices.iter().flatten().count(), 7, "the range has ten slices");
     }

@@ -5,15 +5,17 @@
 
 mod entries;
 mod ids;
+mod numbers;
 mod user;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::{RwLock, rank};
 use wire::Sid;
 
-pub use self::entries::DirectoryEntry;
+pub use self::entries::{DirectoryEntry, Numbers};
 pub use self::ids::{Failure, IdRange, IdRule};
 pub use self::user::DomainUser;
 use crate::directory::Account;
@@ -23,6 +25,8 @@ use ids::IdMap;
 
 /// The most users and groups that are known by name.
 const MOST_KNOWN: usize = 100_000;
+/// The number of the first group of users, MS-DTYP 2.4.2.4, for users whose ticket has not come yet.
+const DOMAIN_USERS: u32 = 513;
 /// The most groups of a user that count. Linux's limit is 65,536.
 const MOST_GROUPS: usize = 16_384;
 
@@ -70,6 +74,8 @@ pub struct Domain {
     ids: IdMap,
     state: PathBuf,
     known: RwLock<Known, rank::DomainKnown>,
+    /// The directory should be asked again.
+    is_wanted: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -82,6 +88,8 @@ struct Known {
     entries: Entries,
     /// The short names of domains.
     domains: HashMap<Sid, String>,
+    /// Users that have come, and that the directory does not have any more.
+    gone: HashSet<Sid>,
 }
 
 #[derive(Debug)]
@@ -109,7 +117,10 @@ impl Domain {
     pub fn new(options: DomainOptions, state: &std::path::Path) -> Result<Self, Failure> {
         let ids = IdMap::new(options.rule, options.range, options.trusted.clone(), state)?;
         let known = Known { entries: Entries::new(entries::read(state), ids.own()), ..Known::default() };
-        Ok(Self { options, ids, state: state.into(), known: RwLock::new(known) })
+        let left_out = ids.number(known.entries.all());
+        tell_left_out(left_out);
+        let (state, known) = (state.into(), RwLock::new(known));
+        Ok(Self { options, ids, state, known, is_wanted: AtomicBool::new(false) })
     }
 
     /// How it is used.
@@ -134,15 +145,35 @@ impl Domain {
         Ok(())
     }
 
-    /// Takes what the directory lists, in place of what it listed before, and keeps it in the state folder.
+    /// Takes what the directory lists, in place of what it listed before, and keeps it in the state folder. Returns the accounts
+    /// of users that have come, and may not log in any more: the directory has disabled or removed them.
     ///
     /// # Errors
     /// It counts, but the state folder cannot be written.
-    pub fn list(&self, entries: Vec<DirectoryEntry>) -> std::io::Result<()> {
+    pub fn list(&self, entries: Vec<DirectoryEntry>) -> (Vec<String>, std::io::Result<()>) {
         let kept = entries::write(&self.state, &entries);
-        let entries = Entries::new(entries, self.ids.own());
-        self.known.write().entries = entries;
-        kept
+        let own = self.ids.own();
+        let entries = Entries::new(entries, own);
+        tell_left_out(self.ids.number(entries.all()));
+        let mut known = self.known.write();
+        let before: HashSet<Sid> = known.refused().collect();
+        let of_own = |sid: &Sid| sid.split().map(|(domain, _)| domain) == own;
+        let is_gone = |sid: &&Sid| !entries.is_empty() && of_own(sid) && entries.of(sid).is_none();
+        let gone = known.users.keys().filter(is_gone).copied().collect();
+        (known.gone, known.entries) = (gone, entries);
+        let refused = known.refused().filter(|sid| !before.contains(sid));
+        let names = refused.filter_map(|sid| Some(known.users.get(&sid)?.account.clone())).collect();
+        (names, kept)
+    }
+
+    /// Asks for a new list soon.
+    pub fn want_list(&self) {
+        self.is_wanted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a new list was asked for since the last call.
+    pub fn is_list_wanted(&self) -> bool {
+        self.is_wanted.swap(false, Ordering::Relaxed)
     }
 
     /// Takes what a ticket of `realm` says of a user, who is known from now on. Returns the name of its account: its own name if
@@ -155,7 +186,10 @@ impl Domain {
         if realm == self.realm() {
             self.ids.learn(domain).map_err(|failure| failure.to_string())?;
         }
-        let identity = self.identity(&user)?;
+        if !self.is_listed(&user.sid) {
+            self.want_list(); // a new user, or one that was removed
+        }
+        let identity = self.identity(&user).inspect_err(|_| self.want_list())?;
         let is_own = self.ids.own() == Some(domain);
         let account = if is_own { user.name.clone() } else { format!("{}\\{}", user.domain, user.name) };
         let mut known = self.known.write();
@@ -172,15 +206,34 @@ impl Domain {
         Ok(account)
     }
 
+    fn is_listed(&self, sid: &Sid) -> bool {
+        let known = self.known.read();
+        known.entries.of(sid).is_some()
+    }
+
+    /// The number that the directory has for the first group of a user.
+    fn numbered_group(&self, user: &Sid) -> Option<u32> {
+        if !matches!(self.options.rule, IdRule::Rfc2307 | IdRule::Rfc2307OrRid) {
+            return None;
+        }
+        self.known.read().entries.of(user)?.numbers.group.filter(|number| numbers::is_usual(*number))
+    }
+
     fn identity(&self, user: &DomainUser) -> Result<Identity, String> {
-        let none = |sid: &Sid| {
-            format!(
+        let none = |sid: &Sid| match self.options.rule {
+            IdRule::Rfc2307 => format!(
+                "{sid} has no number in the directory (`domain-ids = \"rfc2307\"`): a user needs `uidNumber`, and its first \
+                 group `gidNumber`, of 1000 at least"
+            ),
+            _ => format!(
                 "{sid} has no id: `domain-range` is too small, or `domain-trusted` does not have its domain"
-            )
+            ),
         };
         let uid = self.ids.id_or_new(&user.sid).ok_or_else(|| none(&user.sid))?;
-        let gid = self.ids.id_or_new(&user.primary_group).ok_or_else(|| none(&user.primary_group))?;
-        let mut groups = vec![uid];
+        let first = self.numbered_group(&user.sid).or_else(|| self.ids.id_or_new(&user.primary_group));
+        let gid = first.ok_or_else(|| none(&user.primary_group))?;
+        let has_own_group = !self.ids.is_numbered(&user.sid);
+        let mut groups = if has_own_group { vec![uid] } else { Vec::new() };
         groups
             .extend(user.groups.iter().filter_map(|group| self.ids.id_or_new(group)).filter(|id| *id != gid));
         groups.sort_unstable();
@@ -202,7 +255,7 @@ impl Domain {
         let known = self.known.read();
         let KnownUser { identity, account, .. } = known.users.get(sid)?;
         let (name, identity) = (account.clone(), identity.clone());
-        let disabled = known.entries.of(sid).is_some_and(|entry| entry.disabled);
+        let disabled = known.is_refused(sid);
         Some(Account { name, identity, disabled, secrets: Vec::new() })
     }
 
@@ -227,10 +280,35 @@ impl Domain {
         self.ids.id(sid)
     }
 
-    /// The SID of an id, of a user or a group.
+    /// The id with which a SID owns files; not that of a group with a number of the directory.
     #[must_use]
-    pub fn sid(&self, id: u32) -> Option<Sid> {
-        self.ids.sid(id)
+    pub fn owner_id(&self, sid: &Sid) -> Option<u32> {
+        self.ids.id(sid).filter(|_| !self.ids.is_numbered(sid) || self.is_user(sid))
+    }
+
+    /// The id of a SID as the group of files; not that of a user with a number of the directory.
+    #[must_use]
+    pub fn group_id(&self, sid: &Sid) -> Option<u32> {
+        self.ids.id(sid).filter(|_| !self.ids.is_numbered(sid) || !self.is_user(sid))
+    }
+
+    /// The first group of a user that has not come yet.
+    #[must_use]
+    pub fn first_group(&self, user: &Sid) -> Option<u32> {
+        let listed = self.numbered_group(user);
+        listed.or_else(|| self.id(&user.split()?.0.with_rid(DOMAIN_USERS)?))
+    }
+
+    /// The SID of a user's id.
+    #[must_use]
+    pub fn user(&self, uid: u32) -> Option<Sid> {
+        self.ids.user(uid)
+    }
+
+    /// The SID of a group's id.
+    #[must_use]
+    pub fn group(&self, gid: u32) -> Option<Sid> {
+        self.ids.group(gid)
     }
 
     /// Whether a SID is of a user that has come, or that the directory lists.
@@ -269,138 +347,30 @@ impl Domain {
     }
 }
 
+impl Known {
+    /// Whether the directory has disabled or removed a user.
+    fn is_refused(&self, sid: &Sid) -> bool {
+        self.gone.contains(sid) || self.entries.of(sid).is_some_and(|entry| entry.disabled)
+    }
+
+    /// Users that have come, and may not log in.
+    fn refused(&self) -> impl Iterator<Item = Sid> {
+        self.users.keys().filter(|sid| self.is_refused(sid)).copied()
+    }
+}
+
+fn tell_left_out(numbers: usize) {
+    if numbers > 0 {
+        tracing::warn!(
+            numbers,
+            "Unix ids of the directory do not count: they are below 1000, or in `domain-range` or a range of `domain-trusted`"
+        );
+    }
+}
+
 fn full_name(domain: &str, name: &str) -> String {
     format!("{domain}\\{name}").to_lowercase()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn domain(state: &std::path::Path) -> Domain {
-        let (rule, range) = (IdRule::Rid, IdRange { low: 1_000_000, high: 1_999_999 });
-        let trusted = vec![("S-1-5-21-7-8-9".parse().unwrap(), IdRange { low: 3_000_000, high: 3_999_999 })];
-        Domain::new(DomainOptions { name: "lab.test".into(), rule, range, trusted }, state).unwrap()
-    }
-
-    fn sid(text: &str) -> Sid {
-        text.parse().unwrap()
-    }
-
-    fn alice() -> DomainUser {
-        DomainUser {
-            sid: sid("S-1-5-21-1-2-3-1103"),
-            name: "Alice".into(),
-            full_name: String::new(),
-            domain: "LAB".into(),
-            primary_group: sid("S-1-5-21-1-2-3-513"),
-            groups: ["S-1-5-21-1-2-3-513", "S-1-5-21-1-2-3-1105", "S-1-18-1", "S-1-5-21-7-8-9-1200"]
-                .map(sid)
-                .to_vec(),
-        }
-    }
-
-    #[test]
-    fn a_user_acts_with_the_ids_of_its_sid_and_groups() {
-        let state = tempfile::tempdir().unwrap();
-        let domain = domain(state.path());
-        assert_eq!(domain.account("alice"), None, "she has not come yet");
-        assert_eq!(domain.enter("LAB.TEST", alice()).as_deref(), Ok("Alice"));
-        let expected = Identity::new(1_001_103, 1_000_513, &[1_001_103, 1_001_105, 3_001_200]);
-        for name in ["alice", "lab\\ALICE", "Alice@lab.test"] {
-            let account = domain.account(name).unwrap();
-            assert_eq!((account.name.as_str(), account.identity), ("Alice", expected.clone()), "{name}");
-        }
-        for other in ["bob", "OTHER\\alice", "alice@other.test", "LAB\\", ""] {
-            assert_eq!(domain.account(other), None, "{other}");
-        }
-        let named = domain.name(&alice().sid).unwrap();
-        assert_eq!(
-            (named.name.as_str(), named.domain.as_str(), named.kind),
-            ("Alice", "LAB", NameKind::User)
-        );
-        assert_eq!(domain.named("lab\\alice"), Some(named));
-        assert_eq!(domain.name(&sid("S-1-5-21-1-2-3")).unwrap().kind, NameKind::Domain);
-    }
-
-    #[test]
-    fn users_of_other_domains_need_a_range_and_have_their_domain_in_their_account() {
-        let state = tempfile::tempdir().unwrap();
-        let domain = domain(state.path());
-        domain.enter("LAB.TEST", alice()).unwrap();
-        let bob = |text: &str| DomainUser {
-            sid: sid(text),
-            domain: "OTHER".into(),
-            primary_group: sid("S-1-5-21-7-8-9-513"),
-            ..alice()
-        };
-        assert_eq!(domain.enter("OTHER.TEST", bob("S-1-5-21-7-8-9-1103")).as_deref(), Ok("OTHER\\Alice"));
-        assert_eq!(domain.account("OTHER\\alice").unwrap().identity.uid, 3_001_103);
-        assert_eq!(domain.account("alice").unwrap().identity.uid, 1_001_103);
-        assert!(domain.enter("OTHER.TEST", bob("S-1-5-21-6-6-6-1103")).is_err());
-        // A ticket of the own realm for a user of a new domain SID: the domain was made anew, and its numbers are of others.
-        assert!(
-            domain.enter("LAB.TEST", bob("S-1-5-21-4-5-6-1103")).unwrap_err().contains("domain-ids.toml")
-        );
-    }
-
-    #[test]
-    fn a_new_ticket_replaces_groups_and_names() {
-        let state = tempfile::tempdir().unwrap();
-        let domain = domain(state.path());
-        domain.enter("LAB.TEST", alice()).unwrap();
-        let renamed = DomainUser { name: "alicia".into(), groups: Vec::new(), ..alice() };
-        domain.enter("LAB.TEST", renamed).unwrap();
-        assert_eq!(domain.account("alice"), None);
-        let expected = Identity::new(1_001_103, 1_000_513, &[1_001_103]);
-        assert_eq!(domain.account("alicia").unwrap().identity, expected);
-    }
-
-    #[test]
-    fn what_the_directory_lists_has_names_and_disabled_users_are_disabled() {
-        let state = tempfile::tempdir().unwrap();
-        let entry = |rid: u32, name: &str, kind, disabled| DirectoryEntry {
-            sid: sid("S-1-5-21-1-2-3").with_rid(rid).unwrap(),
-            name: name.into(),
-            kind,
-            disabled,
-        };
-        let listed = vec![
-            entry(1103, "Alice", NameKind::User, true),
-            entry(1104, "bob", NameKind::User, false),
-            entry(1105, "engineers", NameKind::Group, false),
-            DirectoryEntry { sid: sid("S-1-5-32-544"), ..entry(1, "Administrators", NameKind::Group, false) },
-        ];
-        let before = domain(state.path());
-        before.learn(sid("S-1-5-21-1-2-3"), "LAB").unwrap();
-        before.enter("LAB.TEST", alice()).unwrap();
-        assert!(!before.account("alice").unwrap().disabled);
-        before.list(listed).unwrap();
-        assert!(before.account("alice").unwrap().disabled);
-        let again = domain(state.path());
-        again.learn(sid("S-1-5-21-1-2-3"), "LAB").unwrap();
-        for domain in [&before, &again] {
-            let group = domain.named("lab\\Engineers").unwrap();
-            assert_eq!(
-                (group.kind, group.name.as_str(), group.domain.as_str()),
-                (NameKind::Group, "engineers", "LAB")
-            );
-            assert_eq!(domain.named("engineers"), Some(group));
-            assert_eq!(domain.name(&sid("S-1-5-21-1-2-3-1104")).unwrap().name, "bob");
-            assert!(
-                domain.is_user(&sid("S-1-5-21-1-2-3-1104")) && !domain.is_user(&sid("S-1-5-21-1-2-3-1105"))
-            );
-            assert_eq!((domain.account("bob"), domain.named("Administrators")), (None, None));
-            assert_eq!(domain.named("OTHER\\engineers"), None);
-        }
-    }
-
-    #[test]
-    fn ten_thousand_groups_are_kept() {
-        let state = tempfile::tempdir().unwrap();
-        let domain = domain(state.path());
-        let groups = (0..10_000).map(|at| sid("S-1-5-21-1-2-3").with_rid(2_000 + at).unwrap()).collect();
-        domain.enter("LAB.TEST", DomainUser { groups, ..alice() }).unwrap();
-        assert_eq!(domain.account("alice").unwrap().identity.groups.len(), 10_001);
-    }
-}
+mod tests;

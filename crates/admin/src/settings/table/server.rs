@@ -110,10 +110,12 @@ pub(super) const SERVER: &[Setting] = &[
          the server checks that the domain controller has signed that. It acts with the ids that `domain-ids` gives its SIDs. \
          An account here with the same name (`fourfold user add`) counts first. The server needs keys: `fourfold domain join`, or `kerberos-keytab`. See docs/domain.md.",
     ),
-    new(Server, "domain-ids", OneOf(&["rid", "auto"]), "\"rid\"").restart().says(
+    new(Server, "domain-ids", OneOf(&["rid", "auto", "rfc2307", "rfc2307-or-rid"]), "\"rid\"").restart().says(
         "How users and groups of the domain get Unix ids.",
         "`rid`: the start of `domain-range` and the number at the end of the SID (the RID), as `idmap_rid` of Samba does it: the same on all servers with the same range. \
          `auto`: each domain, also a trusted one, gets slices of 100,000 ids of `domain-range` as its users come; the state folder keeps which. \
+         `rfc2307`: `uidNumber` and `gidNumber` of the directory, of 1000 at least, for servers that have joined; users without are refused. \
+         `rfc2307-or-rid`: the same, and users and groups without numbers get ids as by `rid`. \
          Do not change it when files have owners: ids would be those of others.",
     ),
     new(Server, "domain-range", Kind::Text, "\"1000000-1999999\"").restart().says(

@@ -16,7 +16,8 @@ pub(in crate::server) fn show(descriptor: &mut SecurityDescriptor, unix: &UnixAc
 /// The SID that clients see.
 pub(in crate::server) fn shown(domain: &Domain, sid: Sid) -> Sid {
     match Unix::of(&sid) {
-        Some(Unix::User(id) | Unix::Group(id)) => domain.sid(id).unwrap_or(sid),
+        Some(Unix::User(uid)) => domain.user(uid).unwrap_or(sid),
+        Some(Unix::Group(gid)) => domain.group(gid).unwrap_or(sid),
         _ => sid,
     }
 }
@@ -35,10 +36,10 @@ pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor, config: &Conf
 fn take_of_domain(descriptor: &mut SecurityDescriptor, unix: &UnixAccounts) {
     let UnixAccounts::Domain(domain) = unix else { return };
     if let Some(owner) = &mut descriptor.owner {
-        *owner = domain.id(owner).map_or(*owner, |id| Unix::User(id).sid());
+        *owner = domain.owner_id(owner).map_or(*owner, |id| Unix::User(id).sid());
     }
     if let Some(group) = &mut descriptor.group {
-        *group = domain.id(group).map_or(*group, |id| Unix::Group(id).sid());
+        *group = domain.group_id(group).map_or(*group, |id| Unix::Group(id).sid());
     }
     for sid in entries(descriptor) {
         *sid = match domain.id(sid) {

@@ -114,6 +114,15 @@ impl Controller {
         Ok(())
     }
 
+    /// The controller has no address while `work` is done.
+    pub fn away(&self, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let address = |what: &str| process::run("ip", &["addr", what, &format!("{ADDRESS}/32"), "dev", "lo"]);
+        address("del")?;
+        let done = work();
+        address("add")?;
+        done
+    }
+
     /// The cache with a user's tickets.
     pub fn cache(&self, user: &str) -> String {
         format!("FILE:{}", self.at(&format!("cache-{user}")).display())

@@ -1,6 +1,7 @@
 //! Users of an Active Directory domain: Samba's domain controller, smbclient, smbcacls and python-gssapi.
 
 mod controller;
+mod directory;
 mod membership;
 
 use std::fs;
@@ -67,7 +68,7 @@ fn unable() -> Option<String> {
 struct Place {
     domain: Controller,
     nfs: u16,
-    _server: Running,
+    server: Running,
 }
 
 fn checks(outcomes: &mut Outcomes) -> Result<()> {
@@ -91,6 +92,7 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
         ensure!(log.contains("user=\"alice\" method=\"Kerberos\""), "the log does not name the user");
         Ok(())
     });
+    directory::checks(&place, outcomes);
     membership::checks(&place, outcomes);
     Ok(())
 }
@@ -118,7 +120,7 @@ impl Place {
         ];
         let server =
             server::ours_with_settings(&settings, &state, &[&ports[..], &["--bonjour", "off"]].concat())?;
-        Ok(Self { domain, nfs, _server: server })
+        Ok(Self { domain, nfs, server })
     }
 
     /// A client of SMB with a user's ticket.
