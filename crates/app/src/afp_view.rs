@@ -18,7 +18,7 @@ use tokio::sync::{Notify, watch};
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
-use crate::{accounts, here};
+use crate::{accounts, here, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -121,6 +121,7 @@ impl Told {
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
         let guests = shares.iter().any(|share| share.options.policy.guests);
         let change = server.afp_change_password.then(|| self.password_keeper(settings));
+        let principals = tickets::principals(current, "afpserver");
         if server.afp_logins.contains(&AfpLogin::Srp) && !current.accounts.all_have_verifiers() {
             tracing::info!(
                 "AFP does not offer SRP, as not every account has a verifier; `fourfold user passwd` makes one"
@@ -130,6 +131,8 @@ impl Told {
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),
             guest: guests.then(Identity::anonymous),
+            kerberos: tickets::kerberos(current).filter(|_| !principals.is_empty()),
+            principals,
             unix: Arc::new(current.accounts.site()),
             logins: logins(&server.afp_logins),
             login_guard: self.login_guard.clone(),

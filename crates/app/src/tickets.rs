@@ -58,12 +58,18 @@ pub(crate) fn kerberos(current: &Current) -> Option<Arc<dyn Kerberos>> {
     current.kerberos.clone().map(|acceptor| -> Arc<dyn Kerberos> { acceptor })
 }
 
+/// The principals of the keytab that begin with the name of a service.
+pub(crate) fn principals(current: &Current, service: &str) -> Vec<String> {
+    let is_of_service =
+        |name: &&String| name.split_once('/').is_some_and(|(first, _)| first.eq_ignore_ascii_case(service));
+    let Some(acceptor) = &current.kerberos else { return Vec::new() };
+    acceptor.principals().iter().filter(is_of_service).cloned().collect()
+}
+
 /// Tells the log whether clients of a protocol can use Kerberos: its service has this name in principals.
 pub(crate) fn tell(current: &Current, protocol: &str, service: &str) {
     let Some(acceptor) = &current.kerberos else { return };
-    let is_of_service =
-        |name: &&String| name.split_once('/').is_some_and(|(first, _)| first.eq_ignore_ascii_case(service));
-    let services: Vec<&String> = acceptor.principals().iter().filter(is_of_service).collect();
+    let services = principals(current, service);
     match services.is_empty() {
         true => tracing::warn!(
             "the keytab has no key of {service}/HOST: clients of {protocol} cannot use Kerberos"

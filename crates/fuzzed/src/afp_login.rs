@@ -3,7 +3,10 @@
 
 use ::wire::{Reader, Writer};
 use afp::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserInfo, Whom};
-use afp::wire::login::{AuthMethods, ChangePassword, Continue, GetAuthMethods, Login, LoginCont, LoginExt};
+use afp::wire::login::{
+    AuthMethods, ChangePassword, Continue, GetAuthMethods, KerberosReply, KerberosToken, Login, LoginCont,
+    LoginExt,
+};
 
 macro_rules! stable {
     ($message:expr, $type:ty) => {
@@ -31,6 +34,8 @@ pub fn messages(input: &[u8]) {
         9 => stable!(message, MapId),
         10 => stable!(message, MapName<'_>),
         11 => mapped(message),
+        12 => drop(KerberosToken::decode(message)),
+        13 => stable!(message, KerberosReply<'_>),
         _ => {}
     }
 }

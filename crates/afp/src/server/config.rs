@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use auth::kerberos::Kerberos;
 use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
 use vfs::names::{Folding, Hiding};
@@ -85,6 +86,10 @@ pub struct Config {
     pub shares: Vec<Arc<Share>>,
     /// The accounts.
     pub accounts: Arc<dyn Accounts>,
+    /// Takes Kerberos tickets; `None` if the server has no keytab.
+    pub kerberos: Option<Arc<dyn Kerberos>>,
+    /// The principals by which clients get a ticket: `afpserver/HOST@REALM`.
+    pub principals: Vec<String>,
     /// The users and groups of the host's numbers.
     pub unix: Arc<UnixAccounts>,
     /// The identity of guests; `None` if logins need an account.
@@ -114,6 +119,8 @@ impl Config {
             machine_type: "Fourfold".into(),
             shares,
             accounts,
+            kerberos: None,
+            principals: Vec::new(),
             unix: Arc::new(UnixAccounts::NameService),
             guest: None,
             logins: Logins::default(),

@@ -18,6 +18,8 @@ use crate::wire::server_info::{Address, ServerInfo, flags};
 const PORT: u16 = 548;
 /// The most addresses in the block: old clients have little room for it.
 const MAX_ADDRESSES: usize = 16;
+/// The most principals in it. Clients use the first one.
+const MAX_PRINCIPALS: usize = 4;
 
 /// The block of server information.
 pub(super) fn run(service: &Service) -> Outcome {
@@ -33,7 +35,7 @@ pub(super) fn run(service: &Service) -> Outcome {
         name: &name,
         signature: Some(config.signature),
         addresses: addresses(&config.addresses),
-        directory_names: Vec::new(),
+        directory_names: config.principals.iter().map(String::as_bytes).take(MAX_PRINCIPALS).collect(),
         utf8_name: Some(utf8_name.as_bytes()),
     };
     Ok(Reply { head: info.encode(), ..Reply::default() })

@@ -23,6 +23,8 @@ pub const DHCAST128: &[u8] = b"DHCAST128";
 pub const DHX2: &[u8] = b"DHX2";
 /// Secure Remote Password.
 pub const SRP: &[u8] = b"SRP";
+/// Kerberos 5, by GSS-API.
+pub const KERBEROS: &[u8] = b"Client Krb v2";
 
 /// FPLogin, request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +86,42 @@ layout! {
         /// The id for the next step.
         pub id: u16,
         pub info: &'a [u8] => rest,
+    }
+}
+
+/// The data of the second step of Kerberos: the client's name, padding, and its token after a length of two bytes.
+///
+/// The form of the name is not specified, and clients differ: it is a Pascal string, or ends with a zero. Nothing depends on
+/// it. So the token is found from the end: it begins at an even place, and begins as RFC 2743 3.1 says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KerberosToken<'a> {
+    /// What goes before the token.
+    pub name: &'a [u8],
+    pub token: &'a [u8],
+}
+
+impl<'a> KerberosToken<'a> {
+    /// The longest name with its padding: a Pascal string and a zero.
+    const MAX_NAME: usize = 258;
+    /// The first byte of a token.
+    const INITIAL: u8 = 0x60;
+
+    /// Decodes the data of an FPLoginCont.
+    pub fn decode(info: &'a [u8]) -> Result<Self, Malformed> {
+        let token_at = |at: usize| {
+            let (name, rest) = info.split_at_checked(at)?;
+            let (length, token) = rest.split_first_chunk()?;
+            let is_all = usize::from(u16::from_be_bytes(*length)) == token.len();
+            (is_all && token.first() == Some(&Self::INITIAL)).then_some(Self { name, token })
+        };
+        (0..=Self::MAX_NAME).step_by(2).find_map(token_at).ok_or(Malformed("no token of Kerberos"))
+    }
+}
+
+layout! {
+    /// The server's token, in the reply to the second step of Kerberos.
+    pub struct KerberosReply<'a> {
+        pub token: &'a [u8] => long,
     }
 }
 
@@ -188,6 +226,22 @@ mod tests {
             assert_eq!(Login::decode(&mut Reader::new(bytes)), Ok(login));
             assert_eq!(written(|w| login.encode(w)), bytes);
         }
+    }
+
+    /// Both forms of the name that clients send: with its length, and with a zero at its end.
+    #[test]
+    fn the_token_of_kerberos_is_behind_a_name_of_any_form() {
+        let token = b"\x60\x05\x06\x03abc";
+        for name in [&b"\x03ada"[..], b"\x04john\0", b"\0ada\0\0", b"\0john\0", b""] {
+            let info = [name, b"\0\x07", token].concat();
+            assert_eq!(KerberosToken::decode(&info), Ok(KerberosToken { name, token }));
+            for cut in 0..info.len() {
+                assert!(KerberosToken::decode(&info[..cut]).is_err());
+            }
+        }
+        assert!(KerberosToken::decode(b"\x03ada\0\x03abc").is_err(), "no token of GSS-API");
+        let far = [&[b'a'; 260][..], b"\0\x07", token].concat();
+        assert!(KerberosToken::decode(&far).is_err(), "a name that is too long");
     }
 
     #[test]

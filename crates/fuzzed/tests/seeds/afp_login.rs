@@ -23,6 +23,8 @@ pub fn seeds() -> Vec<Seed> {
         seed("guest", 0, &|w| guest.encode(w)),
         seed("cleartext", 0, &|w| clear.encode(w)),
         seed("ext", 1, &|w| ext.encode(w)),
+        seed("kerberos", 12, &|w| w.put(b"\x03ada\0\x07\x60\x05\x06\x03abc")),
+        seed("kerberos_reply", 13, &|w| w.put(b"\0\x03abc")),
         seed("cont", 2, &|w| LoginCont { id: 2, info: &[5; 16] }.encode(w)),
         seed("continue", 3, &|w| Continue { id: 2, info: &[5; 32] }.encode(w)),
         seed("change_password", 4, &|w| change.encode(w)),

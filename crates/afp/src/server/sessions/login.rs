@@ -149,7 +149,10 @@ async fn go_on(connection: &Arc<Connection>, request: LoginCont<'_>) -> Outcome 
     let attempt = attempt.filter(|attempt| attempt.login.id == request.id).ok_or(ResultCode::PARAM_ERROR)?;
     let (exchange, info) = (attempt.exchange, request.info.to_vec());
     let config = connection.service.config();
-    let step = work_on(connection, &config, move |judge| exchange.next(&info, judge)).await;
+    let step = match exchange {
+        Exchange::Kerberos => uam::kerberos::enter(&config, &info).await,
+        exchange => work_on(connection, &config, move |judge| exchange.next(&info, judge)).await,
+    };
     conclude(connection, turn, attempt.login, step).await
 }
 
@@ -225,21 +228,43 @@ async fn conclude(
             Ok(reply.with(ResultCode::AUTH_CONTINUE))
         }
         Ok(Step::Done(account, head)) => {
-            config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
-            let (name, method) = (account.name, login.method);
-            let user = User {
-                caller: account.identity.of(FileProtocol::Afp, Some(&name), connection.peer.address.ip()),
-                name: Some(name.clone()),
-            };
-            let session = connection.log_in(login.version, user)?;
-            session.record(begun(connection, &config, &name, method, login.version));
+            enter(connection, &config, &login, account)?;
             Ok(Reply { head, ..Reply::default() })
+        }
+        Ok(Step::Entered { account, reply: head, key }) => {
+            let session = enter(connection, &config, &login, account)?;
+            key.into_iter().for_each(|key| session.keep_key(key));
+            Ok(Reply { head, ..Reply::default() })
+        }
+        Err(code) if login.method == Method::Kerberos => {
+            let (peer, user, method) = (connection.peer.address, &*login.user, login.method.label());
+            let line = Line { protocol: PROTOCOL, peer, user, method };
+            config.login_guard.log.tell(&line, Event::Failed("the ticket is refused"), Instant::now());
+            Err(code)
         }
         Err(code) => {
             failed(connection, &config, (&login.user, login.method.label()), &login.attempt, code).await;
             Err(code)
         }
     }
+}
+
+/// The session of a user whose login is complete.
+fn enter(
+    connection: &Arc<Connection>,
+    config: &Config,
+    login: &Underway,
+    account: auth::Account,
+) -> Result<Arc<Session>, ResultCode> {
+    config.login_guard.limiter.succeeded(&login.attempt, Instant::now());
+    let name = account.name;
+    let user = User {
+        caller: account.identity.of(FileProtocol::Afp, Some(&name), connection.peer.address.ip()),
+        name: Some(name.clone()),
+    };
+    let session = connection.log_in(login.version, user)?;
+    session.record(begun(connection, config, &name, login.method, login.version));
+    Ok(session)
 }
 
 /// Logs and counts a wrong password, and waits for the delay of its answer.

@@ -1,7 +1,7 @@
 //! Sessions: the user, and what the user has open.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
 use auth::{Grant, LoginRecord, Visitor};
@@ -54,6 +54,8 @@ pub(in crate::server) struct Session {
     pub(in crate::server) told: Told,
     /// Its user has set a new password, and the accounts are about to be reloaded.
     pub(in crate::server) has_changed_password: AtomicBool,
+    /// The key of a login by Kerberos, encrypted for the client.
+    key: OnceLock<Vec<u8>>,
     connection: Mutex<Weak<Connection>, rank::AfpConnection>,
     /// Logs the session's end.
     record: Mutex<Option<LoginRecord>, rank::LoginRecords>,
@@ -74,6 +76,7 @@ impl Session {
             life: Life::default(),
             told: Told::default(),
             has_changed_password: AtomicBool::new(false),
+            key: OnceLock::new(),
             connection: Mutex::default(),
             record: Mutex::default(),
         })
@@ -82,6 +85,16 @@ impl Session {
     /// Keeps the login record, which will log the end.
     pub(in crate::server) fn record(&self, record: LoginRecord) {
         *self.record.lock() = Some(record);
+    }
+
+    /// Keeps the key of a login by Kerberos, encrypted for the client.
+    pub(in crate::server) fn keep_key(&self, key: Vec<u8>) {
+        let _ = self.key.set(key); // a session has one login
+    }
+
+    /// The key of a login by Kerberos, encrypted for the client.
+    pub(in crate::server) fn key(&self) -> Option<&[u8]> {
+        self.key.get().map(Vec::as_slice)
     }
 
     /// The actor for `vfs`.

@@ -110,7 +110,11 @@ fn token(request: &Request) -> Outcome {
             session.life.set_name(name);
         }
         TokenKind::RECONNECT_WITH_ID | TokenKind::RECONNECT_WITH_TIME_AND_ID => session.life.set_name(name),
-        // For the Reconnect UAM and Kerberos, which need a key from the login: neither is offered.
+        TokenKind::KERBEROS_SESSION_KEY => {
+            let token = session.key().ok_or(ResultCode::CALL_NOT_SUPPORTED)?;
+            return Ok(Reply::encoded(|w| SessionToken { token }.encode(w)));
+        }
+        // For the Reconnect UAM, which is not offered.
         _ => return Err(ResultCode::CALL_NOT_SUPPORTED),
     }
     let secret = session.life.secret().ok_or(ResultCode::MISC_ERROR)?;

@@ -68,6 +68,7 @@ fn unable() -> Option<String> {
 struct Place {
     domain: Controller,
     nfs: u16,
+    afp: u16,
     server: Running,
 }
 
@@ -86,6 +87,7 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
         &[],
         || place.disabled(),
     );
+    outcomes.run("afp: a user without an account acts with the ids of the SID", &[], || place.afp());
     outcomes.add_lines("nfs", &place.nfs_client("alice")?);
     outcomes.run("smb: the log names the user", &[], || {
         let log = fs::read_to_string(place.domain.at("state.log"))?;
@@ -99,7 +101,8 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
 
 impl Place {
     fn serve(domain: Controller) -> Result<Self> {
-        let (nfs, state, settings) = (process::free_port()?, domain.at("state"), domain.at("fourfold.toml"));
+        let (nfs, afp) = (process::free_port()?, process::free_port()?);
+        let (state, settings) = (domain.at("state"), domain.at("fourfold.toml"));
         fs::write(&settings, SETTINGS)?;
         fs::create_dir_all(&state)?;
         membership::refused(&domain)?;
@@ -117,10 +120,12 @@ impl Place {
             "445",
             "--nfs-port",
             &nfs.to_string(),
+            "--afp-port",
+            &afp.to_string(),
         ];
         let server =
             server::ours_with_settings(&settings, &state, &[&ports[..], &["--bonjour", "off"]].concat())?;
-        Ok(Self { domain, nfs, server })
+        Ok(Self { domain, nfs, afp, server })
     }
 
     /// A client of SMB with a user's ticket.
@@ -208,6 +213,19 @@ impl Place {
         let output = self.domain.run("env", &words)?;
         ensure!(output.status.success(), "{}", text(&output));
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// A client of AFP with a user's ticket makes a file.
+    fn afp(&self) -> Result<()> {
+        let script = process::root().join("interop/domain/afp_krb.py").display().to_string();
+        let (cache, port) = (format!("KRB5CCNAME={}", self.domain.cache("alice")), self.afp.to_string());
+        let words = [&*cache, "/usr/bin/python3", "-B", &script, &port, "by AFP"];
+        let output = self.domain.run("env", &words)?;
+        ensure!(output.status.success(), "{}", text(&output));
+        let (owner, expected) =
+            (fs::metadata(self.domain.at("files/by AFP"))?.uid(), BASE + self.domain.rid("alice")?);
+        ensure!(owner == expected, "the file is of {owner}, not {expected}");
+        Ok(())
     }
 
     fn local(&self) -> Result<()> {

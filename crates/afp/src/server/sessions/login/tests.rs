@@ -1,9 +1,10 @@
+use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
 use wire::Writer;
 
 use super::*;
 use crate::server::config::Logins;
 use crate::server::testing::{ADA, Answer, Client, Server};
-use crate::wire::login::{CLEARTXT_PASSWRD, DHX2, NO_USER_AUTHENT};
+use crate::wire::login::{CLEARTXT_PASSWRD, DHX2, KERBEROS, NO_USER_AUTHENT};
 
 /// A server with every method switched on.
 fn server() -> Server {
@@ -81,6 +82,70 @@ async fn after_a_logout_somebody_else_may_log_in() {
     client.call(command::LOGOUT, |w: &mut Writer| w.u8(0)).await.well();
     assert_eq!(client.call(command::FLUSH, |w| w.zeros(3)).await.code, ResultCode::USER_NOT_AUTH);
     log_in(&mut client, CLEARTXT_PASSWRD, b"ADA", &cleartext(ADA.1)).await;
+}
+
+/// Takes one token, of ada's ticket.
+struct Tickets;
+
+struct Context;
+
+impl Kerberos for Tickets {
+    fn accept(&self, token: Vec<u8>) -> Accepting {
+        let account = match &token[..] {
+            b"\x60ada's ticket" => Some("ada".to_owned()),
+            b"\x60a service" => None,
+            _ => return Box::pin(async { Err(Refused::Expired) }),
+        };
+        let (principal, session_key, reply) = ("ada@LAB.TEST".into(), vec![7; 32], b"proof".to_vec());
+        let (is_machine, expires, context) = (false, None, Box::new(Context));
+        Box::pin(async move {
+            Ok(Ticket { principal, account, is_machine, session_key, reply, expires, context })
+        })
+    }
+}
+
+impl SecurityContext for Context {
+    fn sign(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn verifies(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn seal(&self, message: &[u8]) -> Option<Vec<u8>> {
+        Some([b"sealed", message].concat())
+    }
+
+    fn open(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+}
+
+/// The layout is what clients of Apple send, by Netatalk's uams_gss.c; the answer is what they read.
+#[tokio::test]
+async fn a_ticket_lets_its_user_in_whatever_name_the_client_says() {
+    let server = Server::with(|config| config.kerberos = Some(std::sync::Arc::new(Tickets)));
+    let with = async |token: &[u8]| {
+        let mut client = connected(&server).await;
+        let begun = log_in(&mut client, KERBEROS, b"bob", b"").await;
+        assert_eq!((begun.code, &*begun.payload), (ResultCode::AUTH_CONTINUE, &b"\0\x01"[..]));
+        let info = [b"\x03bob", &(token.len() as u16).to_be_bytes()[..], token].concat();
+        let answer = client.call(command::LOGIN_CONT, |w| LoginCont { id: 1, info: &info }.encode(w)).await;
+        (client, answer)
+    };
+    let (mut ada, answer) = with(b"\x60ada's ticket").await;
+    assert_eq!(answer.well(), b"\0\x05proof");
+    assert_eq!(ada.session().user.name.as_deref(), Some("ada"));
+    let key = |w: &mut Writer| w.put(&[0, 0, 8, 0, 0, 0, 0]); // kGetKerberosSessionKey
+    let token = ada.call(command::GET_SESSION_TOKEN, key).await.well();
+    assert_eq!((&token[..10], token.len()), (&b"\0\0\0\x16sealed"[..], 4 + 6 + 16));
+    for refused in [&b"\x60an old ticket"[..], b"\x60a service"] {
+        assert_eq!(with(refused).await.1.code, ResultCode::USER_NOT_AUTH);
+    }
+    assert_eq!(with(b"no token").await.1.code, ResultCode::PARAM_ERROR);
+    let mut other = connected(&Server::new()).await;
+    assert_eq!(log_in(&mut other, KERBEROS, b"ada", b"").await.code, ResultCode::BAD_UAM);
 }
 
 #[tokio::test]

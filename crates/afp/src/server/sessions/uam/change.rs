@@ -40,7 +40,7 @@ pub(in crate::server) fn start(method: Method, info: &[u8], judge: &Judge<'_>) -
             let new = new.get(..LEGACY).ok_or(ResultCode::PARAM_ERROR)?;
             Ok(Step::Passwords { new: typed(new), old: typed(old) })
         }
-        Method::Srp | Method::TwoWayRandnum | Method::Randnum | Method::Guest => {
+        Method::Kerberos | Method::Srp | Method::TwoWayRandnum | Method::Randnum | Method::Guest => {
             Err(ResultCode::CALL_NOT_SUPPORTED)
         }
     }

@@ -15,6 +15,7 @@ mod cleartext;
 mod dhx;
 mod dhx2;
 mod group;
+pub(in crate::server) mod kerberos;
 mod randnum;
 mod sealed;
 mod srp;
@@ -33,6 +34,7 @@ use crate::wire::{ResultCode, login};
 /// A method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::server) enum Method {
+    Kerberos,
     Dhx2,
     Srp,
     Dhx,
@@ -59,6 +61,8 @@ pub(in crate::server) enum Step {
     Continue(Vec<u8>, Exchange),
     /// The user is authenticated. There may be a last message to the client.
     Done(Account, Vec<u8>),
+    /// The same by a ticket. The key is encrypted for the client.
+    Entered { account: Account, reply: Vec<u8>, key: Option<Vec<u8>> },
 }
 
 /// The outcome of a step.
@@ -71,16 +75,27 @@ pub(in crate::server) enum Exchange {
     Srp(Box<srp::Offered>),
     Dhx(Sealed, String),
     Randnum(randnum::Challenged),
+    /// The client's ticket comes next.
+    Kerberos,
 }
 
 impl Method {
     /// All methods, the best first.
-    const ALL: [Self; 7] =
-        [Self::Dhx2, Self::Srp, Self::Dhx, Self::TwoWayRandnum, Self::Randnum, Self::Cleartext, Self::Guest];
+    const ALL: [Self; 8] = [
+        Self::Kerberos,
+        Self::Dhx2,
+        Self::Srp,
+        Self::Dhx,
+        Self::TwoWayRandnum,
+        Self::Randnum,
+        Self::Cleartext,
+        Self::Guest,
+    ];
 
     /// Its name in the protocol.
     pub(in crate::server) fn name(self) -> &'static [u8] {
         match self {
+            Self::Kerberos => login::KERBEROS,
             Self::Dhx2 => login::DHX2,
             Self::Srp => login::SRP,
             Self::Dhx => login::DHCAST128,
@@ -94,6 +109,7 @@ impl Method {
     /// Its name in the log.
     pub(in crate::server) fn label(self) -> &'static str {
         match self {
+            Self::Kerberos => "Kerberos",
             Self::Dhx2 => "DHX2",
             Self::Srp => "SRP",
             Self::Dhx => "DHX",
@@ -109,6 +125,7 @@ impl Method {
     /// offered.
     fn is_on(self, config: &Config) -> bool {
         match self {
+            Self::Kerberos => config.kerberos.is_some(),
             Self::Dhx2 => config.logins.dhx2,
             Self::Srp => config.logins.srp && config.accounts.all_have_verifiers(),
             Self::Dhx => config.logins.dhx,
@@ -134,6 +151,7 @@ impl Method {
 pub(in crate::server) fn start(method: Method, user: &str, info: &[u8], judge: &Judge<'_>) -> Outcome {
     let (reply, exchange) = match method {
         Method::Guest => return Err(ResultCode::PARAM_ERROR),
+        Method::Kerberos => (Vec::new(), Exchange::Kerberos),
         Method::Cleartext => return cleartext::start(user, info, judge),
         Method::Dhx2 => {
             let (reply, offered) = dhx2::Offered::new(judge)?;
@@ -167,6 +185,7 @@ impl Exchange {
             Self::Srp(offered) => offered.next(info),
             Self::Dhx(sealed, user) => judge.verify_one(&user, sealed.open(info, 1, dhx::PASSWORD)?),
             Self::Randnum(challenged) => challenged.next(info),
+            Self::Kerberos => Err(ResultCode::PARAM_ERROR), // `kerberos::enter` takes it: it may wait
         }
     }
 

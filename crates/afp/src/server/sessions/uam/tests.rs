@@ -115,7 +115,7 @@ fn play(recording: &Recording, people: &People, user: &str) -> Played {
                 answers.push((-5001, w.into_bytes()));
                 exchange = Some(next);
             }
-            Ok(Step::Done(account, info)) => {
+            Ok(Step::Done(account, info) | Step::Entered { account, reply: info, .. }) => {
                 answers.push((0, info));
                 return Played { result: Ok(account), answers };
             }
