@@ -28,9 +28,7 @@ pub fn run() -> Result<()> {
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
     check::add_steps(&mut steps, check::LONG_STRESS);
-    steps.run("release", || {
-        process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])
-    });
+    steps.run("program", interop::build);
     interop::forget_summaries();
     // smbtorture mostly waits, in a network of its own.
     let smb = beside("smb", &["--ci"]);

@@ -32,6 +32,8 @@ use crate::{debian, isolate, process, server};
 use expected::{Expected, Verdict};
 use outcome::Outcomes;
 
+/// The program of [`build`].
+const PROGRAM: &str = "target/interop/fourfold";
 const PROTOCOLS: &[&str] = &[
     "nfs",
     "smb",
@@ -60,7 +62,7 @@ pub struct Args {
     /// other clients (`smbclient`, `gvfs`, `qemu`), patterns of linux's checks (`mounts`, `^smb: git`), or parts of what
     /// clients hold (coherence: `afp denies`), or of the names of ceph's, cluster's and console's checks (cluster: `matrix`, too)
     only: Vec<String>,
-    /// Take the release binary as it is
+    /// Take target/interop/fourfold as it is
     #[arg(long)]
     no_build: bool,
     /// Take this program instead, such as target/debug/fourfold
@@ -114,9 +116,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<()> {
-    if let Some(program) = &args.program {
-        server::use_program(program);
-    }
+    server::use_program(args.program.as_deref().unwrap_or(&process::root().join(PROGRAM)));
     match args.protocol.as_str() {
         "nfs" => run_nfs(args),
         "smb" => smb::run(args),
@@ -150,10 +150,15 @@ fn install_and_build(args: &Args, packages: &[Package], with_qemu: bool) -> Resu
             println!("missing Debian package: {package}");
         }
         if !args.no_build && !args.peer && args.program.is_none() {
-            process::run("cargo", &["build", "--release", "--quiet", "--package", "fourfold"])?;
+            build()?;
         }
     }
     Ok(())
+}
+
+/// Compiles the program that clients are tested with.
+pub fn build() -> Result<()> {
+    process::run("cargo", &["build", "--profile", "interop", "--quiet", "--package", "fourfold"])
 }
 
 fn run_nfs(args: &Args) -> Result<()> {
