@@ -1,6 +1,6 @@
 """Writes and reads files as Macs do, over AFP: `afp_items.py write|check PORT VOLUME USER PASSWORD FILE`. FILE is JSON: a list of
 items with a name, and what is not null of `folder`, `data`, `info` (Finder info), `fork`, `comment` (text) and `attributes` (by
-name). Bytes are in hexadecimal. `rename` and `remove` take names instead of FILE."""
+name). Bytes are in hexadecimal. `rename`, `exchange` and `remove` take names instead of FILE."""
 
 import json
 import os
@@ -95,6 +95,10 @@ class Mac(afp.Client):
         data = self.command(struct.pack(">BBHI", 58, 0, self._desktop(), afp.ROOT) + afp.path(name))
         return data[1:1 + data[0]].decode()
 
+    def exchange(self, name, other):
+        body = struct.pack(">BBHII", 42, 0, self.volume, afp.ROOT, afp.ROOT)
+        self.command(body + afp.path(name) + afp.path(other))
+
     def put(self, item):
         name, data = item["name"], item.get("data")
         if item.get("folder"):
@@ -137,6 +141,8 @@ def main():
     client = Mac(int(port), volume, user, password)
     if command == "rename":
         return client.rename(*words)
+    if command == "exchange":
+        return client.exchange(*words)
     if command == "remove":
         return client.remove(*words)
     with open(words[0], encoding="utf-8") as file:

@@ -83,6 +83,8 @@ pub fn values(data: &[u8]) {
     depot::stream_of(data).and_then(depot::file_of);
     if let Ok(list) = netatalk_list::parse(data) {
         assert!(list.iter().map(|listed| listed.name.len() + 5).sum::<usize>() <= data.len());
+        let built = netatalk_list::build(&list).expect("no longer than what was read");
+        assert_eq!(netatalk_list::parse(&built).as_ref(), Ok(&list));
         let short = list.iter().filter(|listed| listed.name.len() < 256).take(16);
         short.for_each(|listed| assert!(!netatalk_list::value_files(b"f::EA", &listed.name).is_empty()));
     }

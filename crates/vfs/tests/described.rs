@@ -11,7 +11,7 @@ use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, Object, Stability, XattrMode};
 use vfs::events::{Aspects, Event, Filter, Happened, Scope, Seen};
-use vfs::mac::{DosAttributes, FinderInfo, Metadata, sidecar};
+use vfs::mac::{DosAttributes, FileBits, FinderInfo, Metadata, sidecar};
 use vfs::state::{ClientId, Modes, Party, Stream};
 use vfs::{
     Actor, Attributes, Beside, Caller, Error, FileId, Kind, OpenOptions, Relayout, RelayoutOptions, Time,
@@ -81,16 +81,32 @@ fn metadata_reads_back_and_dos_attributes_alone_are_one_attribute() {
 }
 
 #[test]
+fn a_lock_in_netatalks_header_binds_all_clients() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join(".AppleDouble")).unwrap();
+    std::fs::write(dir.path().join(".AppleDouble/old"), b"").unwrap();
+    let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
+    let volume = Volume::new(Arc::new(host), VolumeOptions::default());
+    let actor = actor(Caller::root());
+    let (root, file) = make(&volume, &actor, b"f");
+    let lock = |metadata: &mut Metadata| metadata.set_bits(FileBits::WRITE_INHIBIT);
+    volume.change_metadata(&actor, &file, beside(&root, b"f"), lock).unwrap();
+    assert!(dir.path().join(".AppleDouble/f").exists());
+    assert!(volume.inhibits(&file.object).unwrap().contains(FileBits::WRITE_INHIBIT));
+    assert!(volume.is_locked(&file.object).unwrap());
+}
+
+#[test]
 fn a_new_file_gets_its_first_metadata_without_being_asked() {
     for (volume, dir, actor) in volumes() {
         let (root, file) = make(&volume, &actor, b"a");
         let at = Time { secs: 1_000_000_000, nanos: 0 };
         let mut first = Metadata::default();
         first.dos = DosAttributes::ARCHIVE;
-        volume.describe_new(&actor, &file, &first).unwrap();
+        volume.describe_new(&actor, &file, beside(&root, b"a").unwrap(), &first).unwrap();
         assert_eq!(volume.metadata(&file, beside(&root, b"a")).unwrap(), first);
         first.times.created = Some(at);
-        volume.describe_new(&actor, &file, &first).unwrap();
+        volume.describe_new(&actor, &file, beside(&root, b"a").unwrap(), &first).unwrap();
         let known = volume.metadata(&file, beside(&root, b"a")).unwrap();
         assert_eq!((Volume::created(&file.attributes, &known), known.dos), (at, DosAttributes::ARCHIVE));
         drop(dir);

@@ -117,14 +117,12 @@ fn share(section: &Section, preset: Option<&Section>, path: &str) -> Share {
         (_, Some(limit)) => share.set("quota", limit),
         _ => {}
     }
-    match value("ea") {
-        Some("samba") => share.untranslated.push(
-            "ea = samba: the zero byte that Netatalk appends is taken for its own only where an attribute of the file \
-             tells so; new attributes have none"
+    if value("ea") == Some("samba") {
+        share.untranslated.push(
+            "ea = samba: the zero byte that Netatalk appends is taken for its own only where an attribute of the file or of \
+             its neighbours tells so"
                 .into(),
-        ),
-        Some("ad") => share.untranslated.push("ea = ad: attributes in .AppleDouble/name::EA are not read".into()),
-        _ => {}
+        );
     }
     if let Some(hosts) = value("hosts allow") {
         clients::allow(&mut share, hosts);

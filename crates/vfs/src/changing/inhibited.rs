@@ -149,7 +149,7 @@ impl Volume {
 
     /// What describes a file to Macs, `._name`, changes with the file's contents.
     fn ask_inhibits(&self, of: &Node) -> Result<FileBits> {
-        let own = inhibits(&streams::load_alone(&**of)?.0, of.kind());
+        let own = inhibits(&self.described_by_all(of)?, of.kind());
         let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
             return Ok(own);
         };
@@ -167,6 +167,20 @@ impl Volume {
             Err(Error::Stale) => Ok(own),
             Err(other) => Err(other),
         }
+    }
+
+    /// The metadata of a file as far as they say what is forbidden: those in its attributes, and in Netatalk's header file if it is
+    /// known where the file is.
+    fn described_by_all(&self, of: &Node) -> Result<Metadata> {
+        if let Some(streams) = self.streams.as_ref().filter(|streams| streams.may_have_headers()) {
+            let found = Found { object: of.clone(), attributes: of.attributes()? };
+            if let Some((folder, name)) = self.place_hint(&found) {
+                return Ok(streams
+                    .load(&streams::File { folder: &*folder.object, name: &name, object: &**of })?
+                    .0);
+            }
+        }
+        Ok(streams::load_alone(&**of)?.0)
     }
 
     /// Fails where an entry of a folder may not be removed.

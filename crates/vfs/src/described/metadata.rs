@@ -158,12 +158,34 @@ impl Volume {
 
     /// Gives a file its first metadata: a file that the caller has just made and that no other
     /// client knows yet. Nothing is read first. DOS attributes alone cost one call to the host.
-    pub fn describe_new(&self, actor: &Actor, made: &Found, metadata: &Metadata) -> Result<()> {
+    pub fn describe_new(
+        &self,
+        actor: &Actor,
+        made: &Found,
+        place: Beside<'_>,
+        metadata: &Metadata,
+    ) -> Result<()> {
         let by = self.may_describe(actor, made, Rights::NONE)?;
         self.learn_inhibits(made, metadata);
-        streams::store_first(by, &*made.object, metadata)?;
+        match &self.streams {
+            Some(streams) if metadata.concerns_macs() && streams.looks_for_other_files() => {
+                streams.store(by, &file_at(made, place), metadata)?;
+            }
+            _ => streams::store_first(by, &*made.object, metadata)?,
+        }
         self.unheard(&made.object);
         Ok(())
+    }
+
+    /// After a Mac has made a file or folder: gives it Netatalk's header in `.AppleDouble`, if its folder has that layout. Netatalk
+    /// makes one for each file, but can do without.
+    pub fn give_header(&self, made: &Found, place: Beside<'_>) {
+        if let Some(streams) = &self.streams
+            && let Err(error) = streams.give_header(&file_at(made, place))
+        {
+            let name = place.name.escape_ascii();
+            tracing::debug!(target: "metadata", %error, %name, "a new file has no header in .AppleDouble");
+        }
     }
 
     /// Fails unless this caller may change the metadata of the file: the owner may, and a caller

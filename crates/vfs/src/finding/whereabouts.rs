@@ -117,6 +117,11 @@ impl Volume {
         Some((Found { object: folder, attributes }, name))
     }
 
+    /// The place of a file if it takes no search to find it.
+    pub(crate) fn place_hint(&self, file: &Found) -> Option<(Found, Vec<u8>)> {
+        self.where_seen(file).or_else(|| self.where_host_says(file))
+    }
+
     fn where_seen(&self, file: &Found) -> Option<(Found, Vec<u8>)> {
         let (folder, name) = self.whereabouts.of(file.object.id())?;
         self.confirmed(file, self.node(&folder).ok()?.object, name.into())

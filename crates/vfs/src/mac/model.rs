@@ -154,6 +154,11 @@ impl Metadata {
         netatalk::build_header_file(&fields, resource_len)
     }
 
+    /// The beginning of such a file with these values in it; see [`netatalk::update_header`].
+    pub fn update_netatalk2(&self, before: &[u8]) -> Option<Vec<u8>> {
+        netatalk::update_header(before, &self.to_fields())
+    }
+
     /// The values for which the layouts above have no place, to be stored beside them; `None` if
     /// there are none.
     pub fn to_kept(&self) -> Option<Vec<u8>> {

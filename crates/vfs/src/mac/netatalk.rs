@@ -3,7 +3,7 @@
 
 use wire::Malformed;
 
-use super::apple_double::{self, AppleDouble, Container, EntryId, Slot};
+use super::apple_double::{self, AppleDouble, ByteOrder, Container, Entry, EntryId, Slot};
 use super::fields::{Dates, Fields, IdHint};
 use super::finder_info::FinderInfo;
 use super::problem::Problem;
@@ -70,6 +70,65 @@ pub fn build_header_file(fields: &Fields, resource_len: u32) -> Vec<u8> {
         Slot::new(EntryId::NETATALK_ID, 737, parts.hint(|hint| &hint.id)),
     ];
     apple_double::build(Container::Double, [0; 16], &slots, HEADER_FILE_LEN)
+}
+
+/// The same header with other values of the model: the beginning of the file, up to the end of what has changed in it. Other
+/// entries stay as they are. `None` if the table does not have these entries, or no room for them.
+pub fn update_header(old: &[u8], fields: &Fields) -> Option<Vec<u8>> {
+    let (parts, mut header) = (Parts::new(fields), Header::of(old)?);
+    header.put_fixed(EntryId::FINDER_INFO, &parts.finder_info)?;
+    header.put_fixed(EntryId::FILE_DATES, &parts.dates)?;
+    header.put_fixed(EntryId::SERVER_FILE_INFO, &parts.server_info)?;
+    header.put_text(EntryId::COMMENT, parts.comment)?;
+    Some(header.bytes)
+}
+
+/// The same header with another name of the file. `None` if it has no room for it.
+pub fn with_name(old: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    let mut header = Header::of(old)?;
+    header.put_text(EntryId::REAL_NAME, &name[..name.len().min(MAX_NAME)])?;
+    Some(header.bytes)
+}
+
+/// A header file up to its fork, to be changed in place.
+struct Header {
+    entries: Vec<Entry>,
+    bytes: Vec<u8>,
+}
+
+impl Header {
+    /// `None` unless the fork is the last entry, and a fork of any length may follow.
+    fn of(old: &[u8]) -> Option<Self> {
+        let file = AppleDouble::parse(old, old.len() as u64).ok()?;
+        let fork = file.entry(EntryId::RESOURCE_FORK)?;
+        let is_last = file.entries.iter().all(|entry| entry.offset <= fork.offset);
+        let is_ours = file.container == Container::Double && file.order == ByteOrder::Big && is_last;
+        let bytes = old.get(..fork.offset as usize).filter(|_| is_ours)?.to_vec();
+        Some(Self { entries: file.entries, bytes })
+    }
+
+    fn put_fixed(&mut self, id: EntryId, value: &[u8]) -> Option<()> {
+        let entry = self.entries.iter().find(|entry| entry.id == id)?;
+        let at = entry.offset as usize;
+        let place =
+            self.bytes.get_mut(at..at + value.len()).filter(|_| entry.length as usize >= value.len())?;
+        place.copy_from_slice(value);
+        Some(())
+    }
+
+    /// A value of any length, up to where the next entry begins. Its row says how long it is.
+    fn put_text(&mut self, id: EntryId, value: &[u8]) -> Option<()> {
+        let number = self.entries.iter().position(|entry| entry.id == id)?;
+        let at = self.entries[number].offset as usize;
+        let following = self.entries.iter().map(|entry| entry.offset as usize).filter(|&offset| offset > at);
+        let room = following.min()?.checked_sub(at)?;
+        let length_at = apple_double::HEADER_LEN + apple_double::ENTRY_LEN * number + 8;
+        let place = self.bytes.get_mut(at..at + value.len()).filter(|_| value.len() <= room)?;
+        place.copy_from_slice(value);
+        let length = u32::try_from(value.len()).ok()?;
+        self.bytes.get_mut(length_at..length_at + 4)?.copy_from_slice(&length.to_be_bytes());
+        Some(())
+    }
 }
 
 /// The bytes of the entries both layouts share.

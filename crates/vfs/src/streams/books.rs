@@ -1,6 +1,7 @@
 //! The folders in which other servers keep what they know of the files beside them. Clients do not
 //! see them in listings, so a folder in which nothing else is left is empty to them.
 
+use super::header::UNFINISHED;
 use super::{Streams, sidecar, store};
 use crate::backend::{Found, Object};
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
@@ -74,9 +75,9 @@ fn has_only(
     Ok(true)
 }
 
-/// A header file, which may be empty, or a file of attributes.
+/// A header file, which may be empty, or a file of attributes, or one of this server that a crash has left.
 fn is_of_netatalk(name: &[u8], there: Found) -> Result<bool> {
-    let is_empty = there.attributes.size == 0;
+    let is_empty = there.attributes.size == 0 || name.starts_with(UNFINISHED.as_bytes());
     Ok(is_empty || has(name, NETATALK_ATTRIBUTES) || sidecar::read(there, false)?.parsed().is_some())
 }
 

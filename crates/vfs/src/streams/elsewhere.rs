@@ -1,25 +1,20 @@
-//! Resource forks and metadata in the places that other servers use: read where they are, moved
-//! when they change.
+//! Resource forks and metadata in the places that other servers use.
 //!
-//! Netatalk 2's `.AppleDouble/` and DSM's `@eaDir/` are looked for only where the volume was told to
+//! Netatalk's `.AppleDouble/` and DSM's `@eaDir/` are looked for only where the volume was told to
 //! ([`Streams::with_netatalk2`], [`Streams::with_synology`]), as they cost a look-up for each file.
 
-use std::sync::Arc;
-
+use super::foreign::any_folder;
 use super::sidecar::{Sidecar, read};
 use super::style::ForkPlace;
 use super::{File, Streams, Style, found};
 use crate::backend::{Object, XattrMode};
 use crate::mac::depot::DEPOT;
 use crate::mac::layout::{
-    APPLE_RESOURCE, NETATALK_RESOURCE, NETATALK2_FOLDER, NETATALK2_PARENT, PLAIN_RESOURCE, RESOURCE_STREAM,
-    SYNOLOGY_HEADER, is_resource_stream,
+    APPLE_RESOURCE, NETATALK_RESOURCE, NETATALK2_FOLDER, PLAIN_RESOURCE, RESOURCE_STREAM, SYNOLOGY_HEADER,
+    is_resource_stream,
 };
 use crate::mac::{resource, samba};
 use crate::{Caller, Error, Kind, Result};
-
-/// A folder, and a name in it.
-type Place = (Arc<dyn Object>, Vec<u8>);
 
 /// A resource fork in an attribute.
 pub(super) struct InAttribute {
@@ -34,7 +29,7 @@ impl InAttribute {
     /// A new one, as Samba makes it; `None`: not in an attribute.
     pub(super) fn new(place: ForkPlace) -> Option<Self> {
         let name = match place {
-            ForkPlace::Sidecar => return None,
+            ForkPlace::Sidecar | ForkPlace::AppleDouble => return None,
             ForkPlace::Stream => samba::stream_attribute(RESOURCE_STREAM),
             ForkPlace::PlainStream => PLAIN_RESOURCE.to_vec(),
         };
@@ -125,7 +120,9 @@ impl Streams {
         };
         let synology = Self::has_synology(&*root.object).unwrap_or(false);
         let (netatalk2, depot) = (has(NETATALK2_FOLDER), has(DEPOT));
-        Self { netatalk2, depot, synology, ..self }
+        let is_netatalks = || any_folder(&*root.object, &|folder| self.is_netatalks(folder)).unwrap_or(false);
+        let apple_double = netatalk2 && is_netatalks();
+        Self { netatalk2, apple_double, depot, synology, ..self }
     }
 
     /// Whether something of a file may be in files of other servers.
@@ -133,29 +130,15 @@ impl Streams {
         self.looks_beside() || self.depot
     }
 
-    /// The header file of a file, Netatalk 2's or else DSM's: its folder, and its name there.
-    fn header_places(&self, file: &File<'_>) -> Result<Vec<Place>> {
-        let mut places = Vec::new();
-        if self.netatalk2 {
-            let (folder, name) = match file.object.kind() {
-                Kind::Folder => (file.object, NETATALK2_PARENT),
-                _ => (file.folder, file.name),
-            };
-            let store = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
-            places.extend(store.map(|store| (store.object, name.to_vec())));
-        }
-        places.extend(self.synology_place(file, SYNOLOGY_HEADER)?);
-        Ok(places)
-    }
-
+    /// The header file of a file, Netatalk's or else DSM's.
     pub(super) fn header_file(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
-        for (folder, name) in self.header_places(file)? {
-            let there = found(folder.lookup(&Caller::root(), &name))?;
-            if let Some(there) = there.filter(|there| there.attributes.kind == Kind::File) {
-                return read(there, false).map(Some);
-            }
+        if let Some(header) = self.netatalk_header(file)? {
+            return Ok(Some(header));
         }
-        Ok(None)
+        let Some((folder, name)) = self.synology_place(file, SYNOLOGY_HEADER)? else { return Ok(None) };
+        let there = found(folder.lookup(&Caller::root(), &name))?;
+        let there = there.filter(|there| there.attributes.kind == Kind::File);
+        there.map(|there| read(there, false)).transpose()
     }
 
     /// Takes the contents of a header file into the model, and removes the file. Its fork has
@@ -170,9 +153,23 @@ impl Streams {
         self.drop_header_file(file)
     }
 
-    /// Removes the header file of a file that is gone, or has nothing in it any more.
+    /// Moves what DSM has of a file to where this server keeps it.
+    pub(super) fn take_over_synology(&self, file: &File<'_>) -> Result<()> {
+        let has_header = self.netatalk_header(file)?.is_none() && self.header_file(file)?.is_some();
+        if has_header { self.take_over(file) } else { self.take_in_synology(file) }
+    }
+
+    /// Removes the header files of a file, which have nothing in them any more.
     pub(super) fn drop_header_file(&self, file: &File<'_>) -> Result<()> {
-        let mut places = self.header_places(file)?.into_iter();
-        places.try_for_each(|(folder, name)| found(folder.remove(&Caller::root(), &name)).map(drop))
+        let root = Caller::root();
+        if self.netatalk_header(file)?.is_some()
+            && let Some(books) = self.books(file)?
+        {
+            found(books.folder.remove(&root, &books.name))?;
+        }
+        match self.synology_place(file, SYNOLOGY_HEADER)? {
+            Some((folder, name)) => found(folder.remove(&root, &name)).map(drop),
+            None => Ok(()),
+        }
     }
 }

@@ -20,6 +20,8 @@ pub struct Fork {
     layout: Layout,
     /// Whether it can grow where it is.
     grows: bool,
+    /// Whether it is in another server's header file.
+    in_header: bool,
 }
 
 /// Where a fork is.
@@ -49,7 +51,7 @@ impl Streams {
     /// The length of a named stream, and when the attribute's file or the store's has changed.
     pub(crate) fn stream_state(&self, file: &File<'_>, name: &[u8]) -> Result<(u64, Time)> {
         match self.open_stream(&Caller::root(), file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => {
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
                 Ok((value.len() as u64, file.object.attributes()?.changed))
             }
             Home::Store(object) | Home::Depot(object) => {
@@ -89,13 +91,13 @@ impl Streams {
         if let Some(there) = elsewhere::attribute(file.object, xattrs)? {
             let value = there.fork;
             let layout = Layout { start: 0, len: value.len() as u64, len_at: None, finder_info_at: None };
-            return Ok(Some(Fork { held: Held::Attribute(value), layout, grows: false }));
+            return Ok(Some(Fork { held: Held::Attribute(value), layout, grows: false, in_header: false }));
         }
         if let Some(fork) = self.depot_fork(file.object)?.map(Fork::whole).filter(|fork| fork.len() > 0) {
             return Ok(Some(fork));
         }
         let fork = self.header_file(file)?.and_then(Fork::in_file).filter(|fork| fork.len() > 0);
-        Ok(fork.map(|fork| Fork { grows: false, ..fork }))
+        Ok(fork.map(|fork| Fork { grows: false, in_header: true, ..fork }))
     }
 
     /// Writes all of `data` at `offset` of the fork, where the file has its fork; a gap before it
@@ -171,6 +173,11 @@ impl Streams {
             fork.open_for(Access::READ.union(Access::WRITE))?;
             return Ok(Fork::whole(fork));
         }
+        if there.as_ref().is_none_or(|fork| fork.in_header)
+            && let Some(fork) = self.header_fork(file)?
+        {
+            return Ok(fork);
+        }
         if there.is_some_and(|fork| !fork.grows) {
             self.move_fork(file)?;
             self.give_up_header_file(file)?;
@@ -188,9 +195,7 @@ impl Streams {
         sidecar.open_for(Access::READ.union(Access::WRITE))?;
         let size = sidecar.attributes.size;
         let mut fork = Fork::in_file(sidecar).ok_or(Error::Io)?;
-        if size != fork.layout.start + fork.layout.len {
-            fork.set_end()?; // a placeholder, or bytes behind the fork
-        }
+        fork.set_end_at(size)?;
         Ok(fork)
     }
 
@@ -209,7 +214,7 @@ impl Streams {
         let Some(sidecar) = self.sidecar(file)? else { return Ok(()) };
         let nothing = match (sidecar.layout(), sidecar.parsed()) {
             (Some(layout), Some(head)) => {
-                let info = self.load_alone(file.object)?.0.finder_info_with_date();
+                let info = self.load_without_sidecar(file)?.0.finder_info_with_date();
                 let known = head.finder_info.is_none() || head.finder_info == info;
                 layout.len == 0 && known && head.xattrs.is_empty()
             }
@@ -239,15 +244,15 @@ impl Streams {
     /// After the file's mode or owner was changed: changes the sidecar's, too. One look-up if there
     /// is none.
     pub fn dress(&self, file: &File<'_>) -> Result<()> {
-        match self.beside(file)? {
-            Beside::Own(sidecar) => dress(&*sidecar.object, &file.object.attributes()?),
-            _ => Ok(()),
+        if let Beside::Own(sidecar) = self.beside(file)? {
+            dress(&*sidecar.object, &file.object.attributes()?)?;
         }
+        self.dress_books(file)
     }
 
     /// The header of a new sidecar, with the Finder info that other servers look for in it.
     fn new_header(&self, file: &File<'_>) -> Result<Vec<u8>> {
-        Ok(self.load_alone(file.object)?.0.to_stored_sidecar(0))
+        Ok(self.load_without_sidecar(file)?.0.to_stored_sidecar(0))
     }
 
     /// Moves a fork that cannot grow where it is (other entries follow it, no row names it, it is
@@ -316,7 +321,7 @@ impl Fork {
     /// A file of Samba's depot.
     pub(super) fn whole(file: Sidecar) -> Self {
         let layout = Layout { start: 0, len: file.attributes.size, len_at: None, finder_info_at: None };
-        Self { held: Held::Sidecar(file), layout, grows: true }
+        Self { held: Held::Sidecar(file), layout, grows: true, in_header: false }
     }
 
     /// Whether it is such a file: no header comes before it.
@@ -326,7 +331,8 @@ impl Fork {
 
     pub(super) fn in_file(sidecar: Sidecar) -> Option<Self> {
         let layout = sidecar.layout()?;
-        Some(Self { held: Held::Sidecar(sidecar), layout, grows: layout.len_at.is_some() })
+        let grows = layout.len_at.is_some();
+        Some(Self { held: Held::Sidecar(sidecar), layout, grows, in_header: false })
     }
 
     /// Whether it is in a file with a header, a sidecar or one of another server's.
@@ -354,7 +360,7 @@ impl Fork {
         }
     }
 
-    fn copy(&mut self, from: &Self) -> Result<()> {
+    pub(super) fn copy(&mut self, from: &Self) -> Result<()> {
         if let Held::Sidecar(sidecar) = &from.held {
             sidecar.open_for(Access::READ)?;
         }
@@ -425,6 +431,19 @@ impl Fork {
     /// Puts it on the disk.
     pub fn sync(&self, stability: Stability) -> Result<()> {
         self.object()?.sync(stability)
+    }
+
+    /// The file that it is in.
+    pub(super) fn into_file(self) -> Option<Sidecar> {
+        match self.held {
+            Held::Sidecar(sidecar) => Some(sidecar),
+            Held::Attribute(_) => None,
+        }
+    }
+
+    /// Cuts a file of this size where the fork ends: a placeholder, or bytes behind the fork.
+    pub(super) fn set_end_at(&mut self, size: u64) -> Result<()> {
+        if size == self.layout.start + self.layout.len { Ok(()) } else { self.set_end() }
     }
 
     fn set_end(&mut self) -> Result<()> {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use super::header::is_usable;
 use super::sidecar::Sidecar;
 use super::style::{Info, NamedPlace};
 use super::{File, MOVING, Streams, depot, found};
@@ -28,12 +29,15 @@ struct Own {
     depot_info: Option<(Arc<dyn Object>, Vec<u8>)>,
     /// A Mac's own attribute.
     finder_info: Option<Vec<u8>>,
+    /// Whether Netatalk's header file has it.
+    in_header: bool,
 }
 
 impl Own {
     /// Nothing of this says anything to Macs.
     fn is_silent(&self) -> bool {
-        self.netatalk.is_none() && !self.has_info_stream() && self.finder_info.is_none()
+        let is_in_attributes = self.netatalk.is_some() || self.finder_info.is_some();
+        !is_in_attributes && !self.has_info_stream() && !self.in_header
     }
 
     fn has_info_stream(&self) -> bool {
@@ -69,6 +73,9 @@ impl Own {
     /// that what Samba changes in the stream later counts.
     fn netatalk_for(&self, metadata: &Metadata) -> Option<Metadata> {
         let has_info = |netatalk: &Vec<u8>| !Metadata::from_netatalk(netatalk).0.finder_info.is_none();
+        if self.in_header && self.netatalk.is_none() {
+            return None;
+        }
         let is_beside = self.has_info_stream() && !self.netatalk.as_ref().is_some_and(has_info);
         match is_beside {
             true => metadata.beyond_info_stream(),
@@ -129,6 +136,11 @@ impl Streams {
         Ok((metadata, problems))
     }
 
+    /// The same without what a sidecar says.
+    pub(super) fn load_without_sidecar(&self, file: &File<'_>) -> Result<(Metadata, Vec<Problem>)> {
+        Ok(self.own(file.object, &names(file.object)?)?.model(None, self.header_file(file)?.as_ref()))
+    }
+
     /// The same from the file's attributes alone: for a share's own folder, which has no sidecar.
     pub fn load_alone(&self, object: &dyn Object) -> Result<(Metadata, Vec<Problem>)> {
         Ok(self.own(object, &names(object)?)?.model(None, None))
@@ -181,7 +193,21 @@ impl Streams {
     /// Writes the model to the disk, and into the head of an existing sidecar.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         let names = names(file.object)?;
+        self.store_without_sidecar(caller, file, metadata)?;
+        if !self.may_have_sidecar(file) && !is_moving(&names) {
+            return Ok(());
+        }
+        match self.sidecar(file)? {
+            Some(sidecar) => write_finder_info(sidecar, metadata),
+            None => Ok(()),
+        }
+    }
+
+    /// The same without the sidecar.
+    fn store_without_sidecar(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
+        let names = names(file.object)?;
         let mut own = self.own(file.object, &names)?;
+        own.in_header = self.netatalk_header(file)?.is_some_and(|header| is_usable(&header));
         if own.is_silent() && metadata.concerns_macs() {
             let style = self.style(file, &names)?;
             match (style.info, style.named) {
@@ -191,21 +217,20 @@ impl Streams {
                 }
                 (Info::Stream, _) => own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![])),
                 (Info::PlainStream, _) => own.info_streams.push((PLAIN_INFO.to_vec(), vec![])),
+                (Info::AppleDouble, _) => own.in_header = true,
                 (Info::Netatalk, _) => {}
             }
         }
+        let in_header = own.in_header;
         put_model(caller, file.object, own, metadata)?;
+        if in_header {
+            return self.put_header(file, metadata);
+        }
         if self.header_file(file)?.is_some() {
             self.take_over(file)?;
             self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
         }
-        if !self.may_have_sidecar(file) && !is_moving(&names) {
-            return Ok(());
-        }
-        match self.sidecar(file)? {
-            Some(sidecar) => write_finder_info(sidecar, metadata),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// The same for the attributes alone.
@@ -223,9 +248,9 @@ impl Streams {
         if before.as_ref().is_some_and(|absorbed| absorbed.print == sidecar.fingerprint()) {
             return Ok(());
         }
-        let known = (self.load_alone(file.object)?.0, self.twins(file)?);
+        let known = (self.load_without_sidecar(file)?.0, self.twins(file)?);
         let (metadata, _) = self.load(file)?;
-        self.store_alone(&Caller::root(), file.object, &metadata)?;
+        self.store_without_sidecar(&Caller::root(), file, &metadata)?;
         for attr in &head.xattrs {
             let value = sidecar.value(attr)?;
             self.absorb_stream(file, attr.name, &value, before.is_some())?;
@@ -314,7 +339,7 @@ fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata
 }
 
 /// Netatalk shows a file without a creation time as made in 1931.
-fn dated(metadata: &Metadata, object: &dyn Object) -> Result<Metadata> {
+pub(super) fn dated(metadata: &Metadata, object: &dyn Object) -> Result<Metadata> {
     let mut dated = metadata.clone();
     if dated.times.created.is_none() {
         let attributes = object.attributes()?;

@@ -11,9 +11,12 @@ mod copies;
 mod depot;
 mod described;
 mod elsewhere;
+mod following;
 mod foreign;
 mod fork;
 mod fork_part;
+mod header;
+mod listed;
 mod metadata;
 mod named;
 pub(crate) mod pair;
@@ -63,6 +66,8 @@ const ABSORBED: &[u8] = b"user.fourfold.absorbed";
 /// Where a file's sidecar is, or was before the file was last moved. On the file. If the file is not there any more, a
 /// crash or a program on the host has separated them.
 pub(crate) const MOVING: &[u8] = b"user.fourfold.moving";
+/// Where Netatalk's files of a file are while it moves. On the file.
+const MOVING_BOOKS: &[u8] = b"user.fourfold.books";
 /// The [`HostKey`] of the sidecar that a client wrote as a file. On the file.
 pub(crate) const SIDECAR: &[u8] = b"user.fourfold.sidecar";
 
@@ -115,6 +120,9 @@ pub struct Streams {
     stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
     /// Whether Netatalk 2's header files are looked for.
     netatalk2: bool,
+    /// Whether Netatalk has any at the root or in one of the first folders: new files get them, too, unless their folder tells
+    /// another layout.
+    apple_double: bool,
     /// Whether files of DSM are looked for.
     synology: bool,
     /// Whether there is Samba's depot.
@@ -140,6 +148,7 @@ impl Streams {
             store_seen: Mutex::default(),
             stored_files: Mutex::default(),
             netatalk2: false,
+            apple_double: false,
             synology: false,
             depot: false,
             style: Style::default(),

@@ -126,7 +126,9 @@ impl Streams {
     /// The length of a stream.
     pub fn stream_len(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<u64> {
         match self.open_stream(caller, file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => Ok(value.len() as u64),
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
+                Ok(value.len() as u64)
+            }
             Home::Store(object) | Home::Depot(object) => Ok(object.attributes()?.size),
         }
     }
@@ -141,7 +143,7 @@ impl Streams {
         into: &mut Vec<u8>,
     ) -> Result<usize> {
         match self.open_stream(caller, file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Foreign(value) => {
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
                 let rest = usize::try_from(offset).ok().and_then(|offset| value.get(offset..));
                 let rest = rest.unwrap_or_default();
                 let count = rest.len().min(length);
@@ -175,7 +177,7 @@ impl Streams {
         self.settle_streams(file)?;
         let end = offset.checked_add(data.len() as u64).ok_or(Error::FileTooLarge)?;
         let home = self.home_or_new(file, name)?;
-        let (Home::Xattr(stored, value) | Home::Samba(stored, value)) = &home else {
+        let (Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value)) = &home else {
             return self.write_stored(file, name, offset, data, stability);
         };
         if end <= self.limit() {
@@ -187,7 +189,7 @@ impl Streams {
             }
         }
         self.spill(file, name, value, |new| write_prepared(new, offset, data))?;
-        file.object.remove_xattr(&Caller::root(), stored).or_else(ignore_missing)?;
+        self.clear_home(file, &home)?;
         self.write_stored(file, name, offset, &[], stability)
     }
 
@@ -199,9 +201,9 @@ impl Streams {
             object.set_attributes(&Caller::root(), &SetAttributes { size: Some(size), ..Default::default() })
         };
         let home = self.home_or_new(file, name)?;
-        let (stored, value) = match &home {
+        let value = match &home {
             Home::Store(object) | Home::Depot(object) => return resize(&**object),
-            Home::Xattr(stored, value) | Home::Samba(stored, value) => (stored, value),
+            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) => value,
             Home::Foreign(_) => return Err(Error::Io), // all have moved
         };
         if size <= self.limit() {
@@ -212,7 +214,7 @@ impl Streams {
             }
         }
         self.spill(file, name, value, resize)?;
-        file.object.remove_xattr(&Caller::root(), stored).or_else(ignore_missing)
+        self.clear_home(file, &home)
     }
 
     /// Removes a stream.
@@ -246,7 +248,7 @@ impl Streams {
         if let Home::Depot(_) = &home {
             return self.rename_in_depot(file.object, from, to);
         }
-        let (Home::Xattr(_, value) | Home::Samba(_, value)) = &home else {
+        let (Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value)) = &home else {
             let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
             let (from, to) = (store::stream_file(from), store::stream_file(to));
             return folder.rename(&Caller::root(), &from, &*folder, &to, RenameMode::Replace);
@@ -257,6 +259,7 @@ impl Streams {
                 samba_home(to, from.contains(&b'\xef'))
             }
             Home::Samba(from, _) => terminated_home(to, from.contains(&b'\xef')),
+            Home::Listed(..) if self.may_list(file, to)? => Home::Listed(to.to_vec(), Vec::new()),
             _ => Home::Xattr(stored, Vec::new()),
         };
         if !self.put(file, &new, value)? {
@@ -280,7 +283,8 @@ impl Streams {
                     self.note_stored_change();
                 }
                 Home::Depot(_) => self.drop_from_depot(file.object, name)?,
-                Home::Foreign(_) => self.take_in(file)?,
+                Home::Listed(..) => self.drop_listed(file, name)?,
+                Home::Foreign(_) => self.take_in_synology(file)?,
             }
         }
         Ok(())
@@ -312,10 +316,10 @@ impl Streams {
         self.spill(file, name, value, |_| Ok(()))
     }
 
-    /// Before a stream changes: what a sidecar and files of other servers say of streams moves to where they are kept.
+    /// Before a stream changes: what a sidecar and DSM's files say of streams moves to where they are kept.
     fn settle_streams(&self, file: &File<'_>) -> Result<()> {
         self.absorb(file)?;
-        self.take_in(file)
+        self.take_in_synology(file)
     }
 
     /// Absorbs the sidecar, as far as a volume that cannot be written allows.
@@ -364,6 +368,9 @@ impl Streams {
         if let Some(home) = self.depot_home(file.object, name)? {
             return Ok(Some(home));
         }
+        if let Some(value) = self.listed_value(file, name)? {
+            return Ok(Some(Home::Listed(name.to_vec(), value)));
+        }
         let foreign = self.foreign(file)?.into_iter().find(|(known, _)| known == name);
         Ok(foreign.map(|(_, value)| Home::Foreign(value)))
     }
@@ -383,7 +390,7 @@ impl Streams {
     }
 
     /// The place of a stream that is not there yet, in the layout of the file and its folder.
-    fn new_home(&self, file: &File<'_>, name: &[u8], stored: Vec<u8>) -> Result<Home> {
+    pub(super) fn new_home(&self, file: &File<'_>, name: &[u8], stored: Vec<u8>) -> Result<Home> {
         let xattrs = found(file.object.list_xattrs())?.unwrap_or_default();
         Ok(match self.style(file, &xattrs)?.named {
             NamedPlace::User => Home::Xattr(stored, Vec::new()),
@@ -391,6 +398,8 @@ impl Streams {
             NamedPlace::SambaNative => samba_home(name, false),
             NamedPlace::SambaPlain => terminated_home(name, true),
             NamedPlace::UserTerminated => terminated_home(name, false),
+            NamedPlace::AppleDouble if self.may_list(file, name)? => Home::Listed(name.to_vec(), Vec::new()),
+            NamedPlace::AppleDouble => Home::Xattr(stored, Vec::new()),
             NamedPlace::Depot => match self.new_in_depot(file.object, name)? {
                 Some(object) => Home::Depot(object),
                 None => Home::Xattr(stored, Vec::new()),
@@ -399,7 +408,7 @@ impl Streams {
     }
 
     /// Sets the attribute; `false` if the host has no room for so long a value.
-    fn put(&self, file: &File<'_>, home: &Home, value: &[u8]) -> Result<bool> {
+    pub(super) fn put(&self, file: &File<'_>, home: &Home, value: &[u8]) -> Result<bool> {
         let set = |stored: &[u8], value: &[u8]| {
             file.object.set_xattr(&Caller::root(), stored, value, XattrMode::Set)
         };
@@ -409,6 +418,7 @@ impl Streams {
                 mark_terminated(file.object, stored).and_then(|()| set(stored, &[value, &[0]].concat()))
             }
             Home::Depot(object) => depot::rewrite(&**object, value),
+            Home::Listed(name, _) => self.put_listed(file, name, value),
             Home::Store(_) | Home::Foreign(_) => return Ok(false),
         };
         match done {
@@ -419,7 +429,7 @@ impl Streams {
     }
 
     /// Makes a file of the store with this value, changed by `change`, appear whole.
-    fn spill(
+    pub(super) fn spill(
         &self,
         file: &File<'_>,
         name: &[u8],
@@ -478,8 +488,4 @@ fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> {
         return Ok(());
     }
     object.set_xattr(&Caller::root(), TERMINATED, b"1", XattrMode::Set)
-}
-
-fn ignore_missing(error: Error) -> Result<()> {
-    if error == Error::NoSuchAttribute { Ok(()) } else { Err(error) }
 }

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::depot::InDepot;
+use super::following::Going;
 use super::sidecar::{self, Beside, Sidecar};
 use super::{ABSORBED, File, MOVING, OWNER, Streams, found, store};
 use crate::backend::{Finds, Found, Object, RenameMode, XattrMode};
@@ -47,6 +48,8 @@ impl Moved {
 }
 
 /// A folder, and a name in it.
+type At<'a> = (&'a dyn Object, &'a [u8]);
+/// The same, kept.
 type Left = (Arc<dyn Object>, Vec<u8>);
 
 /// A file that has a sidecar.
@@ -66,18 +69,39 @@ impl Streams {
         to: (&dyn Object, &[u8]),
         mode: RenameMode,
     ) -> Result<()> {
-        self.take_over_at(from)?;
-        if mode != RenameMode::Keep {
-            self.take_over_at(to)?;
-        }
+        let source = self.take_over_at(from, to.1)?;
+        let target = if mode == RenameMode::Keep { None } else { self.take_over_at(to, from.1)? };
+        let target = target.filter(|target| !source.as_ref().is_some_and(|source| source.is_of_same(target)));
         let replaced = match mode {
             RenameMode::Replace => self.going_from_depot(to.0, to.1)?,
             _ => None,
         };
-        self.rename_pairs(caller, from, to, mode)?;
+        self.rename_with_books(caller, (from, source), (to, target), mode)?;
         // The file has moved, as requested. What is left in the depot belongs to no file.
         let _ = replaced.map_or(Ok(()), InDepot::forget);
         Ok(())
+    }
+
+    /// The same with Netatalk's files of them.
+    fn rename_with_books(
+        &self,
+        caller: &Caller,
+        (from, source): (At<'_>, Option<Going>),
+        (to, target): (At<'_>, Option<Going>),
+        mode: RenameMode,
+    ) -> Result<()> {
+        let ready = source.as_ref().map_or(Ok(()), |source| source.prepare(from.0));
+        let ready = ready.and_then(|()| match (&target, mode) {
+            (Some(target), RenameMode::Exchange) => target.prepare(to.0),
+            (Some(target), _) => target.claim(),
+            (None, _) => Ok(()),
+        });
+        if let Err(error) = ready.and_then(|()| self.rename_pairs(caller, from, to, mode)) {
+            [&source, &target].into_iter().flatten().for_each(|going| _ = going.settle());
+            return Err(error);
+        }
+        // The file has moved, as requested. What cannot follow now is found by its mark.
+        self.follow_with_books((from, source), (to, target), mode).or(Ok(()))
     }
 
     fn rename_pairs(
@@ -111,21 +135,27 @@ impl Streams {
         followed.or(Ok(()))
     }
 
-    /// Sidecars in the layouts of other servers do not name their file, so no content may be left
-    /// beside a name that another file gets.
-    fn take_over_at(&self, (folder, name): (&dyn Object, &[u8])) -> Result<()> {
+    /// Netatalk's files of a file there, which is about to get another name or to lose this one. Of a file with several names, or
+    /// if they would be too long beside the new name, their contents move to where this server keeps them, and so do
+    /// those of DSM's: they do not name their file, so no content may be left beside a name that another file gets.
+    fn take_over_at(&self, (folder, name): At<'_>, new: &[u8]) -> Result<Option<Going>> {
         if !self.looks_beside() {
-            return Ok(());
+            return Ok(None);
         }
-        match found(folder.lookup(&Caller::root(), name))? {
-            // Netatalk's files of a folder are inside it.
-            Some(file)
-                if file.attributes.kind == Kind::File
-                    || self.synology && file.attributes.kind == Kind::Folder =>
-            {
-                self.take_over(&File { folder, name, object: &*file.object })
+        let Some(there) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
+        let file = File { folder, name, object: &*there.object };
+        let kind = there.attributes.kind;
+        if self.synology && matches!(kind, Kind::File | Kind::Folder) {
+            self.take_over_synology(&file)?;
+        }
+        if kind != Kind::File {
+            return Ok(None); // Netatalk's files of a folder are inside it
+        }
+        match self.going((folder, name))? {
+            Some(going) if there.attributes.links > 1 || Self::are_too_long(&going, new) => {
+                self.take_over(&file).map(|()| None)
             }
-            _ => Ok(()),
+            going => Ok(going),
         }
     }
 
@@ -244,19 +274,26 @@ impl Streams {
         name: &[u8],
         remove: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        self.take_over_at((folder, name))?;
+        let books = self.take_over_at((folder, name), name)?;
         let pair = self.pair(caller, (folder, name))?;
         let last = self.last_name(folder, name)?;
         let in_depot = self.going_from_depot(folder, name)?;
         if let Some(pair) = &pair {
             claim(pair)?;
         }
-        remove()?;
+        if let Some(books) = &books {
+            books.claim()?;
+        }
+        if let Err(error) = remove() {
+            let _ = books.map_or(Ok(()), |books| books.settle());
+            return Err(error);
+        }
         // The name is removed, as requested. A left-over sidecar is never shown, and is scrubbed
         // later.
         let _ = pair.map_or(Ok(()), |pair| self.leave(folder, name, &pair));
         let _ = last.map_or(Ok(()), |key| self.forget(&key));
         let _ = in_depot.map_or(Ok(()), InDepot::forget);
+        let _ = books.map_or(Ok(()), |books| books.remove());
         Ok(())
     }
 
@@ -317,6 +354,7 @@ impl Streams {
         if found(from.0.lookup(&root, from.1))?.is_some() {
             return Ok(()); // it may be that file's
         }
+        self.bring_books_unowned(from, file)?;
         let Some(there) = found(from.0.lookup(&root, &name))? else { return Ok(()) };
         if there.attributes.kind != Kind::File || sidecar::owner(&*there.object)?.is_some() {
             return Ok(());

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::found;
-use crate::Result;
+use super::{File, Streams, found};
 use crate::backend::Object;
 use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::{info_stream, plist, samba};
 use crate::names::Map;
+use crate::{Caller, Result};
 
 /// All plain attributes of the file that end in a zero byte have it from another server, or for it. On the file.
 pub(super) const TERMINATED: &[u8] = b"user.fourfold.terminated";
@@ -25,6 +25,8 @@ pub(super) enum Home {
     Store(Arc<dyn Object>),
     /// A file of Samba's depot, used where it is.
     Depot(Arc<dyn Object>),
+    /// An attribute of this name in Netatalk's list, and its value.
+    Listed(Vec<u8>, Vec<u8>),
     /// The value in another server's file, which is only read there.
     Foreign(Vec<u8>),
 }
@@ -118,4 +120,17 @@ pub(super) fn terminated_home(name: &[u8], is_private: bool) -> Home {
 /// The attribute of a stream, unless its name is too long for one or means something else there.
 pub(super) fn attribute_of(name: &[u8]) -> Option<Vec<u8>> {
     stored_xattr(name).filter(|stored| stored.len() <= LONGEST_XATTR)
+}
+
+impl Streams {
+    /// After a stream has moved to the store.
+    pub(super) fn clear_home(&self, file: &File<'_>, home: &Home) -> Result<()> {
+        match home {
+            Home::Xattr(stored, _) | Home::Samba(stored, _) => {
+                found(file.object.remove_xattr(&Caller::root(), stored)).map(drop)
+            }
+            Home::Listed(name, _) => self.drop_listed(file, name),
+            Home::Store(_) | Home::Depot(_) | Home::Foreign(_) => Ok(()),
+        }
+    }
 }

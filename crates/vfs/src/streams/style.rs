@@ -29,6 +29,8 @@ pub enum Info {
     Stream,
     /// `user.AFP_AfpInfo`, as Samba has it with `streams_xattr:prefix = user.` and without types.
     PlainStream,
+    /// `.AppleDouble/name`, as Netatalk has it with `ea = ad`.
+    AppleDouble,
 }
 
 /// Where a resource fork goes.
@@ -41,6 +43,8 @@ pub enum ForkPlace {
     Stream,
     /// `user.AFP_Resource`, likewise.
     PlainStream,
+    /// `.AppleDouble/name`, behind the Finder info.
+    AppleDouble,
 }
 
 /// Where a named stream goes.
@@ -59,6 +63,8 @@ pub enum NamedPlace {
     SambaPlain,
     /// `user.<name>` with a zero byte, as Netatalk has it with `ea = samba`.
     UserTerminated,
+    /// `.AppleDouble/name::EA::ATTRIBUTE`, as Netatalk has it with `ea = ad`.
+    AppleDouble,
 }
 
 /// The layout of what is new.
@@ -81,6 +87,9 @@ impl Style {
     /// That of Samba with everything in streams.
     pub const SAMBA_STREAMS: Self =
         Self { info: Info::Stream, fork: ForkPlace::Stream, named: NamedPlace::Samba };
+    /// That of Netatalk 2, and of later versions with `ea = ad`: all in `.AppleDouble`.
+    const APPLE_DOUBLE: Self =
+        Self { info: Info::AppleDouble, fork: ForkPlace::AppleDouble, named: NamedPlace::AppleDouble };
 }
 
 /// What files tell of their layout.
@@ -178,9 +187,18 @@ impl Streams {
         if self.forced {
             return Ok(self.style);
         }
+        if self.has_books(file)? {
+            return Ok(Style::APPLE_DOUBLE);
+        }
         let mut told = Told::by(xattrs, &|name| file.object.xattr(name));
+        if self.netatalk2 && told == Told::default() && self.is_netatalks(file.folder)? {
+            return Ok(Style::APPLE_DOUBLE);
+        }
         if !told.is_all() {
             told = told.or(self.told_by(file.folder)?);
+        }
+        if self.apple_double && told == Told::default() && self.style == Style::default() {
+            return Ok(Style::APPLE_DOUBLE);
         }
         let of_volume = self.style;
         Ok(Style {

@@ -218,7 +218,7 @@ impl Streams {
 
     /// The attributes that a sidecar should have: those of the model that fit, and those that only sidecars have.
     fn to_show(&self, file: &File<'_>, sidecar: &Sidecar) -> Result<Vec<Attribute>> {
-        let mut attributes = self.showable(file.object)?;
+        let mut attributes = self.showable_with_foreign(file)?;
         for attr in sidecar.parsed().iter().flat_map(|head| &head.xattrs) {
             if layout::stored_xattr(attr.name).is_none() {
                 attributes.push((attr.name.to_vec(), sidecar.value(attr)?));
@@ -291,7 +291,15 @@ impl Streams {
         sidecar.object.sync(Stability::File)?; // the other goes next, and must not be all there was
         elsewhere::drop_attribute(file.object)?;
         self.drop_from_depot(file.object, layout::RESOURCE_STREAM)?;
-        self.give_up_header_file(file)
+        self.leave_header_file(file)
+    }
+
+    /// Takes the fork out of Netatalk's header file, which keeps the rest. Another server's is given up.
+    fn leave_header_file(&self, file: &File<'_>) -> Result<()> {
+        match self.header_fork_if_any(file)? {
+            Some(mut fork) => fork.truncate(0),
+            None => self.give_up_header_file(file),
+        }
     }
 
     /// Removes what a client sees as the file `._name`: the fork, the Finder info, and the
@@ -316,9 +324,17 @@ impl Streams {
         }
         elsewhere::drop_attribute(file.object)?;
         self.drop_from_depot(file.object, layout::RESOURCE_STREAM)?;
-        self.take_in(&file)?;
-        self.drop_header_file(&file)?;
-        self.store_alone(&Caller::root(), file.object, &metadata)?;
+        self.take_in_synology(&file)?;
+        match self.header_fork_if_any(&file)? {
+            Some(mut fork) => {
+                fork.truncate(0)?;
+                self.store(&Caller::root(), &file, &metadata)?;
+            }
+            None => {
+                self.drop_header_file(&file)?;
+                self.store_alone(&Caller::root(), file.object, &metadata)?;
+            }
+        }
         found(file.object.remove_xattr(&Caller::root(), SIDECAR))?;
         shown.iter().try_for_each(|name| self.drop_stream(&file, name))?;
         Ok(true)

@@ -2,8 +2,8 @@
 //! numbers of folders are permanent (as the volume's signature says), so opening and closing do
 //! nothing.
 
-use vfs::Access;
 use vfs::backend::NewKind;
+use vfs::{Access, Beside};
 
 use super::file::to_change;
 use super::{rights, set_parameters};
@@ -39,6 +39,7 @@ async fn create(request: &Request) -> Outcome {
     let mode = rights::mode_in(&at.folder, FOLDER_MODE);
     let made =
         volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::Folder, mode)).await?;
+    tree.give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
     volume.share.changed.note(made.folder.after.modified);
     let id = volume.id_of(&made.found.object.key())?;
     tree.saw(made.found.object.id(), &at.folder.object, &at.name);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vfs::backend::{Found, NewKind};
 use vfs::mac::FileBits;
 use vfs::state::Cause;
-use vfs::{Error, Kind};
+use vfs::{Beside, Error, Kind};
 use wire::Writer;
 
 use super::params::{Wanted, put_target};
@@ -81,6 +81,7 @@ async fn create(request: &Request) -> Outcome {
     let mode = rights::mode_in(&at.folder, FILE_MODE);
     let made =
         volume.once_recalled(|| tree.create(&actor, &at.folder, &at.name, NewKind::File, mode)).await?;
+    tree.give_header(&made.found, Beside { folder: &at.folder.object, name: &at.name });
     volume.share.changed.note(made.folder.after.modified);
     Ok(Reply::empty())
 }

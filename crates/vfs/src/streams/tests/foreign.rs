@@ -210,7 +210,7 @@ pub(super) fn netatalk_ea() -> (Disk, Owned) {
     (disk, file)
 }
 
-fn left(disk: &Disk, folder: &str) -> Vec<String> {
+pub(super) fn left(disk: &Disk, folder: &str) -> Vec<String> {
     let mut left = Vec::new();
     let folder = disk.root().lookup(&user(), folder.as_bytes()).unwrap().object;
     folder
@@ -222,24 +222,6 @@ fn left(disk: &Disk, folder: &str) -> Vec<String> {
         })
         .unwrap();
     left
-}
-
-#[test]
-fn attributes_of_netatalk_in_files_are_read_there_and_move_when_one_changes() {
-    let (disk, file) = netatalk_ea();
-    assert_eq!(names(&disk, &file), ["com.apple.metadata:_kMDItemUserTags", "com.apple.quarantine"]);
-    assert_eq!(read(&disk, &file, TAGS).unwrap(), b"tags");
-    assert_eq!(read(&disk, &disk.find("folder").unwrap(), b"x").unwrap(), b"1");
-    assert_eq!(left(&disk, ".AppleDouble").len(), 3, "nothing is rewritten");
-    write(&disk, &file, TAGS, b"other");
-    assert_eq!((left(&disk, ".AppleDouble"), read(&disk, &file, TAGS).unwrap()), (vec![], b"other".to_vec()));
-    assert_eq!(file.object.xattr(b"user.com.apple.quarantine").as_deref(), Ok(&b"0083"[..]));
-
-    let (disk, _) = netatalk_ea();
-    let root = disk.root();
-    disk.streams.rename(&user(), (&*root, b"f"), (&*root, b"g"), RenameMode::Keep).unwrap();
-    assert_eq!(read(&disk, &disk.find("g").unwrap(), TAGS).unwrap(), b"tags");
-    assert_eq!(left(&disk, ".AppleDouble"), [""; 0]);
 }
 
 #[test]

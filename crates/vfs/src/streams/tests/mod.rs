@@ -1,5 +1,6 @@
 //! Streams on the memory backend, which fails where a test says so.
 
+mod apple_double;
 mod crash;
 mod foreign;
 mod forks;

@@ -217,7 +217,7 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
         catia(&place, amount, (smbd, ours))
     });
     if let Some(afpd) = &afpd {
-        netatalk::serve_both(outcomes, kind, &place, (afpd, ours, ours_afp))?;
+        netatalk::serve_both(outcomes, kind, &place, (afpd, ours, ours_afp));
     }
     drop(ours_running); // it would do what follows itself
     if let Some(afpd) = &afpd {

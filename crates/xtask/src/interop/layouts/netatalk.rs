@@ -24,26 +24,37 @@ const COMMENT: &str = "A comment";
 
 const TAGS: &str = "user.com.apple.metadata:_kMDItemUserTags";
 
-/// As afp.conf names them. What changes gets the layout of `ea = sys` in the last one.
+/// As afp.conf names them.
 pub const LAYOUTS: &[Layout] = &[
     layout("netatalk-sys", "ea = sys", ATTRIBUTES),
     layout("netatalk-samba", "ea = samba", ATTRIBUTES),
-    layout(AD, "ea = ad", FILES),
+    in_files("netatalk-ad"),
 ];
 /// The same, which this server does not serve.
 pub const KEPT: &[Layout] = &[
     layout("netatalk-sys-kept", "ea = sys", ATTRIBUTES),
     layout("netatalk-samba-kept", "ea = samba", ATTRIBUTES),
-    layout("netatalk-ad-kept", "ea = ad", FILES),
+    in_files("netatalk-ad-kept"),
 ];
 
-const AD: &str = "netatalk-ad";
+/// The header file in `.AppleDouble`, as the place names it.
+const HEADER: &str = ".AppleDouble/";
 /// What `fourfold adopt` finds.
 const ATTRIBUTES: &[&str] = &["netatalk", "sidecar", "plain-attributes"];
 const FILES: &[&str] = &["netatalk2", "netatalk2-attributes"];
 
 const fn layout(name: &'static str, settings: &'static str, survey: &'static [&'static str]) -> Layout {
     Layout { name, settings, tags: TAGS, finder_info: NETATALK, resource: None, survey }
+}
+
+/// All in `.AppleDouble`.
+const fn in_files(name: &'static str) -> Layout {
+    Layout {
+        tags: ".AppleDouble/::EA::com.apple.metadata:3a_kMDItemUserTags",
+        finder_info: HEADER,
+        resource: Some(HEADER),
+        ..layout(name, "ea = ad", FILES)
+    }
 }
 
 /// The AFP client, with one of the servers.
@@ -160,15 +171,13 @@ pub fn serve_both(
     kind: &str,
     place: &Place,
     (afpd, ours_smb, ours): (&Afpd, u16, u16),
-) -> Result<()> {
-    let (_running, afpd_sys) = place.afpd("netatalk-sys", [(AD, "ea = sys")].into_iter())?;
-    let ports = Ports { afpd: afpd.1, afpd_sys, ours, ours_smb };
+) {
+    let ports = Ports { afpd: afpd.1, ours, ours_smb };
     for layout in LAYOUTS {
         read_and_write(place, layout, ports, &mut |what, test| {
             outcomes.run(&format!("{kind}: {}: {what}", layout.name), &[], test);
         });
     }
-    Ok(())
 }
 
 /// `fourfold adopt` on folders that afpd has written, and that this server does not serve.
@@ -190,14 +199,12 @@ pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &Place, (afpd, smbd): (
 #[derive(Clone, Copy)]
 struct Ports {
     afpd: u16,
-    /// afpd with `ea = sys`.
-    afpd_sys: u16,
     ours: u16,
     ours_smb: u16,
 }
 
 fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Check<'_>) {
-    let theirs = Mac::new(place, if layout.name == AD { ports.afpd_sys } else { ports.afpd });
+    let theirs = Mac::new(place, ports.afpd);
     let ours = Mac::new(place, ports.ours);
     let smb = place.client(ports.ours_smb);
     let volume = layout.name;
@@ -235,10 +242,31 @@ fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Chec
         ours.check(volume, &[Amount::Little.older("elsewhere")])?;
         theirs.check(volume, &[Amount::Little.older("elsewhere")])
     });
+    check("afpd reads two files whose contents are exchanged", &|| {
+        let [old, new] = [Amount::Little.older("elsewhere"), Amount::Little.newer(NEW)];
+        ours.run("exchange", volume, &["elsewhere", NEW])?;
+        theirs.check(volume, &[with_fork_of(&old, &new), with_fork_of(&new, &old)])?;
+        ours.run("exchange", volume, &["elsewhere", NEW])?;
+        theirs.check(volume, &[old, new])
+    });
+    check("afpd reads a new folder and a file in it", &|| {
+        // A zero byte is between the names of a path.
+        let made = [Amount::Little.folder("new folder"), Amount::Little.newer("new folder\0inner")];
+        ours.write(volume, &made)?;
+        theirs.check(volume, &made)
+    });
     check("nothing is left of what is removed", &|| {
         ours.run("remove", volume, &[GONE])?;
         is_gone(Path::new(&place.share(volume)), GONE)
     });
+}
+
+/// A file with the resource fork of another one.
+fn with_fork_of(item: &Item, other: &Item) -> Item {
+    let is_fork = |(name, _): &&(String, Vec<u8>)| name == "AFP_Resource";
+    let fork = other.streams.iter().find(is_fork).cloned();
+    let rest = item.streams.iter().filter(|stream| !is_fork(stream)).cloned();
+    Item { streams: rest.chain(fork).collect(), ..item.clone() }
 }
 
 /// A client of SMB writes a new file, and gives one of afpd another type and one more attribute.

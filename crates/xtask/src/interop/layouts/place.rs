@@ -23,6 +23,8 @@ pub const UID: u32 = 61001;
 pub const CATIA: &str = "catia";
 /// How the names of shares of what is converted end.
 const CONVERTED: &str = "-converted";
+/// A file with the value of an attribute in `.AppleDouble`, without the name of the file it belongs to.
+const VALUE: &str = ".AppleDouble/::EA::";
 /// The time limit of one run of smbclient.
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -152,7 +154,9 @@ impl Place {
             ensure!(names.iter().any(|found| found == name), "there is no {name} among {names:?}");
         }
         let words = ["AFP_", "kMDItemUserTags", "netatalk", ".AppleDouble"];
-        let others = |name: &&String| words.iter().any(|word| name.contains(word));
+        // In `.AppleDouble` each attribute is a file.
+        let is_value = |name: &str| name.starts_with(VALUE) && layout.tags.starts_with(VALUE);
+        let others = |name: &&String| words.iter().any(|word| name.contains(word)) && !is_value(name);
         let other = names.iter().filter(others).find(|name| !places.contains(&Some(&***name)));
         ensure!(other.is_none(), "there is {other:?}, too");
         let sidecar = folder.join(format!("._{file}"));

@@ -60,7 +60,8 @@ pub(super) async fn make(
         Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
         other => other?,
     };
-    let is_described = describe(volume, wanted, &made, folder)?;
+    let at = Beside { folder: &parent.object, name: &resolved.name };
+    let is_described = describe(volume, wanted, (&made, at), folder)?;
     // Who makes a file may do everything with it, whatever its mode will say.
     let granted = match wanted.access.contains(AccessMask::MAXIMUM_ALLOWED) {
         true => AccessMask::FILE_ALL,
@@ -75,7 +76,7 @@ pub(super) async fn make(
         access,
         deny,
         create: true,
-        place: Some(Beside { folder: &parent.object, name: &resolved.name }),
+        place: Some(at),
         granted: true,
         remove_on_close: removes && target.can_go(),
         concern: Some(access::concern(of_file)),
@@ -97,7 +98,7 @@ pub(super) async fn make(
 fn describe(
     volume: &Volume,
     wanted: &Wanted<'_>,
-    made: &vfs::backend::Found,
+    (made, at): (&vfs::backend::Found, Beside<'_>),
     folder: bool,
 ) -> Result<bool, Missed> {
     let archive = if folder { FileAttributes::NONE } else { FileAttributes::ARCHIVE };
@@ -108,6 +109,6 @@ fn describe(
     }
     let mut metadata = Metadata::default();
     metadata.set_dos(wants);
-    volume.describe_new(&wanted.actor, made, &metadata)?;
+    volume.describe_new(&wanted.actor, made, at, &metadata)?;
     Ok(true)
 }
