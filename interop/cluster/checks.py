@@ -3,60 +3,21 @@ interop/coherence with the two clients at different servers, and kills and stops
 "fail NAME: WHY"."""
 
 import argparse
-import json
 import os
-import select
 import signal
-import socket
 import subprocess
 import sys
 import time
 import traceback
-import urllib.request
 
-COHERENCE = os.path.join(os.path.dirname(__file__), "..", "coherence")
-sys.path.insert(0, COHERENCE)
-import nfs3
+import addresses
+from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, is_equal, nfs3, smb
+
 import nfs4
 import rpc
-import smb_client as smb
 
 TAKEOVER = 10.0  # seconds: a lease of 5 s, the time in which etcd sees its end, and the work of the others
 FENCED = 75  # the exit code of a server that lost its membership
-SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"'}
-SETTINGS = """
-[server]
-bonjour = "off"
-grace-period = {grace}
-nfs-versions = ["3", "4.1"]
-afp-logins = ["dhx2", "cleartext"]
-cluster = "etcd://127.0.0.1:{etcd}"
-cluster-server = "{name}"
-cluster-listen = "{address}:{port}"
-cluster-certificate = "{name}.pem"
-cluster-key = "{name}.key"
-cluster-ca = "ca.pem"
-"""
-EXTENSIONS = """
-[req]
-distinguished_name = name
-x509_extensions = extensions
-[name]
-[extensions]
-basicConstraints = critical,{constraints}
-{more}
-"""
-
-
-def free_port(address="127.0.0.1"):
-    with socket.socket() as found:
-        found.bind((address, 0))
-        return found.getsockname()[1]
-
-
-def is_equal(found, wanted):
-    if found != wanted:
-        raise AssertionError(f"is {found!r:.200}, not {wanted!r:.200}")
 
 
 def is_refused(wanted, call, *arguments):
@@ -65,99 +26,6 @@ def is_refused(wanted, call, *arguments):
     except (nfs3.Refused, nfs4.Refused, smb.Refused) as error:
         return is_equal(str(error), wanted)
     raise AssertionError(f"is done, not {wanted}")
-
-
-class Etcd:
-    def __init__(self, folder, log):
-        self.folder, self.log, self.port, self.peer = folder, log, free_port(), free_port()
-        self.start()
-
-    def start(self):
-        own, peer = f"http://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer}"
-        words = ["etcd", "--data-dir", os.path.join(self.folder, "etcd"), "--name", "n0", "--listen-client-urls", own,
-                 "--advertise-client-urls", own, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                 "--initial-cluster", f"n0={peer}"]
-        self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
-        for _ in range(200):
-            try:
-                if b"true" in urllib.request.urlopen(f"{own}/health", timeout=1).read():
-                    return
-            except OSError:
-                pass
-            time.sleep(0.05)
-        raise RuntimeError("etcd does not answer")
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-
-class Certificates:
-    """An issuer, and certificates of it, by OpenSSL."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self._make("ca", "CA:TRUE", "", [])
-
-    def _make(self, name, constraints, more, issuer):
-        path = os.path.join(self.folder, name)
-        with open(f"{path}.cnf", "w") as file:
-            file.write(EXTENSIONS.format(constraints=constraints, more=more))
-        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                 "-config", f"{path}.cnf", "-subj", f"/CN={name}", "-keyout", f"{path}.key", "-out", f"{path}.pem", *issuer]
-        subprocess.run(words, check=True, capture_output=True)
-
-    def make(self, name):
-        issuer = [os.path.join(self.folder, part) for part in ("ca.pem", "ca.key")]
-        self._make(name, "CA:FALSE", f"subjectAltName = DNS:{name}", ["-CA", issuer[0], "-CAkey", issuer[1]])
-
-
-class Gateway:
-    """A server of the cluster."""
-
-    def __init__(self, options, number, etcd):
-        self.options, self.name, self.process = options, f"gate{number}", None
-        self.folder, self.state = options.folder, os.path.join(options.folder, f"state-{number}")
-        self.smb_port, self.afp_port, self.nfs_port = free_port(), free_port(), free_port()
-        address = f"127.0.1.{number}"
-        text = SETTINGS.format(etcd=etcd.port, name=self.name, address=address, port=free_port(address), grace=options.grace)
-        for share, more in SHARES.items():
-            text += f'\n[[share]]\nname = "{share}"\npath = "{self.folder}/{share}"\niscsi = false\n{more}\n'
-        self.settings = os.path.join(self.folder, f"{self.name}.toml")
-        with open(self.settings, "w") as file:
-            file.write(text)
-        words = [options.program, "user", "add", options.user, "--uid", str(options.uid), "--state", self.state, "--password-stdin"]
-        subprocess.run(words, input=options.password + "\n", text=True, check=True, capture_output=True)
-
-    def start(self):
-        words = [self.options.program, "serve", "--config", self.settings, "--state", self.state, "--listen", "127.0.0.1",
-                 "--smb-port", self.smb_port, "--afp-port", self.afp_port, "--nfs-port", self.nfs_port,
-                 "--iscsi-port", "off", "--portmap-port", "off"]
-        log = open(os.path.join(self.folder, f"{self.name}.log"), "a")
-        self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=log)
-        said, end = b"", time.monotonic() + 30
-        while b"ready\n" not in said:
-            if not select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:
-                raise RuntimeError(f"{self.name} is not ready: {said!r}")
-            more = os.read(self.process.stdout.fileno(), 65536)
-            if not more:
-                raise RuntimeError(f"{self.name} has ended: {said!r}")
-            said += more
-
-    def kill(self, number=signal.SIGKILL):
-        self.process.send_signal(number)
-        return self.process.wait(30)
-
-    def smb(self):
-        return smb.Client(self.smb_port, "share", self.options.user, self.options.password)
-
-    def nfs(self):
-        return nfs3.Client(self.options.nfs3, self.nfs_port, "share", self.options.uid)
-
-    def status(self):
-        words = [self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=30)
-        return {row["name"]: row["state"] for row in json.loads(done.stdout)}
 
 
 def read_by_handle(gateway, uid, handle, length):
@@ -251,8 +119,9 @@ class Checks:
         is_refused("SHARE_DENIED", known.open, "reclaimed", nfs4.WRITE)
         self.first.start()
 
-    def __init__(self, options, etcd, gateways):
+    def __init__(self, options, etcd, gateways, certificates, log):
         self.options, self.etcd, self.gateways = options, etcd, gateways
+        self.certificates, self.log = certificates, log
         self.first, self.other = gateways[0], gateways[1]
 
     def all_servers_are_members(self):
@@ -338,6 +207,22 @@ class Checks:
         print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
         self.first.start()
 
+    def virtual_addresses_move_to_a_survivor(self):
+        addresses.check(self.options, self.certificates, self.log)
+
+    def a_drained_server_is_taken_over(self):
+        there = self.other.smb()
+        here = self.first.smb()
+        file = here.open("drained", smb.BOTH, share=0, disposition=smb.OPEN_IF)
+        here.write(file, 0, b"acknowledged", through=True)
+        is_equal(self.other.run("cluster", "drain", self.first.name), 0)
+        is_equal(self.first.process.wait(10), 0)
+        took = opened_within(there, "drained", 2.0)
+        print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
+        is_equal(there.read(there.open("drained", smb.BOTH), 0, 100), b"acknowledged")
+        is_equal(self.other.run("cluster", "drain", self.first.name), 1)  # it is not a member any more
+        self.first.start()
+
     def without_etcd_all_servers_end(self):
         self.etcd.kill()
         for gateway in self.gateways:
@@ -391,13 +276,14 @@ def main():
         os.chmod(os.path.join(options.folder, share), 0o777)
         os.chown(os.path.join(options.folder, share), options.uid, options.uid)
     certificates = Certificates(options.folder)
-    etcd = Etcd(options.folder, open(os.path.join(options.folder, "etcd.log"), "w"))
+    log = open(os.path.join(options.folder, "etcd.log"), "w")
+    etcd = Etcd(options.folder, log)
     gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
     try:
         for gateway in gateways:
             certificates.make(gateway.name)
             gateway.start()
-        checks, names = Checks(options, etcd, gateways), [name for name in vars(Checks) if name[0] != "_" and name != "run"]
+        checks, names = Checks(options, etcd, gateways, certificates, log), [name for name in vars(Checks) if name[0] != "_" and name != "run"]
         checks.run(names[:1])  # other clients of the first server would have to reclaim, too
         if not options.only or "matrix" in options.only:
             for other in gateways[1:]:

@@ -72,12 +72,12 @@ def lease_text(bits):
 class Client:
     """A client with a GUID, a session and a tree of its own."""
 
-    def __init__(self, port, share, user, password):
-        self.connection = Connection(uuid.uuid4(), "127.0.0.1", port)
+    def __init__(self, port, share, user, password, host="127.0.0.1"):
+        self.connection = Connection(uuid.uuid4(), host, port)
         self.connection.connect()
         self.session = Session(self.connection, user, password, require_encryption=False)
         self.session.connect()
-        self.tree = TreeConnect(self.session, rf"\\127.0.0.1\{share}")
+        self.tree = TreeConnect(self.session, rf"\\{host}\{share}")
         self.tree.connect()
         self.breaks = self.connection.outstanding_requests[UNSOLICITED] = Breaks(self.connection)
         self.connection.receive(self.connection.send(SMB2Echo(), self.session.session_id, credit_request=64))

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use admin::settings::{ClusterAddress, ClusterSettings};
 use admin::{ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
 use cluster::membership::{self, Member, Members};
-use cluster::{Cluster, Config, ShareIdentity, StartError};
+use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
 use serde::Serialize;
 
-use crate::cli::{ClusterCommand, ClusterStatus};
+use crate::cli::{ClusterCommand, ClusterDrain, ClusterStatus};
 use crate::snapshots::Live;
 use crate::volumes::Volumes;
 use crate::{exit, here, out};
@@ -33,6 +34,8 @@ pub(crate) async fn join(server: &ServerSettings) -> anyhow::Result<Option<Arc<C
         listen: settings.listen,
         files,
         grace: server.grace_period,
+        addresses: settings.addresses.into_iter().map(address).collect(),
+        address_command: settings.address_command,
     };
     let cluster = match Cluster::start(config, end).await {
         Ok(cluster) => Arc::new(cluster),
@@ -47,6 +50,10 @@ pub(crate) async fn join(server: &ServerSettings) -> anyhow::Result<Option<Arc<C
         );
     }
     Ok(Some(cluster))
+}
+
+fn address(address: ClusterAddress) -> Address {
+    Address { ip: address.ip, prefix: address.prefix, device: address.device }
 }
 
 /// Ends the process at once: nothing may be answered, and nothing more be written.
@@ -81,11 +88,35 @@ pub(crate) fn handle_secret(cluster: Option<&Arc<Cluster>>, own: [u8; 16]) -> an
 
 /// Executes a command.
 pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
-    let ClusterCommand::Status(asked) = command;
-    match Settings::load(&asked.place.arguments(here::privileged(), here::folder()?)) {
-        Ok(settings) => status(asked, &settings),
-        Err(diagnostics) => Ok(exit::refused(&diagnostics)),
+    let (ClusterCommand::Status(ClusterStatus { place, .. })
+    | ClusterCommand::Drain(ClusterDrain { place, .. })) = command;
+    let settings = match Settings::load(&place.arguments(here::privileged(), here::folder()?)) {
+        Ok(settings) => settings,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    match command {
+        ClusterCommand::Status(asked) => status(asked, &settings),
+        ClusterCommand::Drain(asked) => drain(asked, &settings),
     }
+}
+
+fn drain(asked: &ClusterDrain, settings: &Settings) -> anyhow::Result<ExitCode> {
+    let cluster = of(settings)?;
+    let within = Duration::from_secs(asked.within);
+    let left = runtime()?.block_on(membership::drain(cluster.etcd, &cluster.name, &asked.name, within));
+    let left = left.with_context(|| format!("{} was not drained", asked.name))?;
+    let names: Vec<String> = left.into_iter().map(|member| member.name).collect();
+    out::print(format!("{} has left the cluster. What it served is at {}\n", asked.name, names.join(", ")))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The cluster of the settings.
+fn of(settings: &Settings) -> anyhow::Result<ClusterSettings> {
+    settings.server.cluster.clone().context("the settings have no `cluster`: this server is alone")
+}
+
+fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()
 }
 
 /// A line of `fourfold cluster status`.
@@ -98,11 +129,8 @@ struct Row {
 }
 
 fn status(asked: &ClusterStatus, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let Some(cluster) = settings.server.cluster.clone() else {
-        anyhow::bail!("the settings have no `cluster`: this server is alone");
-    };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let (members, alive) = runtime.block_on(membership::members(cluster.etcd, &cluster.name))?;
+    let cluster = of(settings)?;
+    let (members, alive) = runtime()?.block_on(membership::members(cluster.etcd, &cluster.name))?;
     let rows = rows(&members, &alive);
     if asked.json {
         out::json(&rows)?;

@@ -1,6 +1,7 @@
 //! The process's privileges. As root, it keeps the few capabilities that a file server needs, and
 //! drops the rest before it reads the first byte from a client.
 
+use admin::ServerSettings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 
@@ -25,12 +26,15 @@ pub(crate) fn missing() -> Vec<&'static str> {
     NEEDED.into_iter().filter(|(needed, _)| !have.contains(*needed)).map(|(_, name)| name).collect()
 }
 
-/// Drops this thread's other capabilities, also for threads and programs that it starts later.
-pub(crate) fn keep_only_needed() -> std::io::Result<()> {
+/// Drops this thread's other capabilities, also for threads and programs that it starts later. A server that gives its host
+/// virtual addresses needs CAP_NET_ADMIN, too.
+pub(crate) fn keep_only_needed(settings: &ServerSettings) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let have = rustix::thread::capabilities(None)?;
+    let takes_addresses = settings.cluster.as_ref().is_some_and(|cluster| !cluster.addresses.is_empty());
+    let more = if takes_addresses { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
     let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), |all, (one, _)| all | one);
-    let kept = have.permitted & needed;
+    let kept = have.permitted & (needed | more);
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }

@@ -67,7 +67,8 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     let keeper = Keeper::start(&settings)?.map(Arc::new);
     privileges::raise_descriptor_limit();
-    privileges::keep_only_needed().context("the privileges that are not needed cannot be given up")?;
+    privileges::keep_only_needed(&settings.server)
+        .context("the privileges that are not needed cannot be given up")?;
     stores::prepare(&settings, state.server_id())?;
     let settings = stores::divided(settings);
     memory::give_back(); // its thread must not have more privileges than others
@@ -142,7 +143,7 @@ async fn serve_until_stopped(
     say_ready(&running, volumes.clone(), said).await;
     heartbeat::start()?;
     notify(&[sd_notify::NotifyState::Ready]);
-    orders.obey_until_stop(&running).await;
+    orders.obey_until_stop(&running, &volumes).await;
     control.abort();
     control::remove(state.path());
     tokio::join!(bonjour.stopped(), wsd.stopped());
@@ -287,6 +288,17 @@ async fn reload(running: Arc<Running>) {
     notify(&[sd_notify::NotifyState::Ready]);
 }
 
+/// Waits for the order from another machine to stop.
+async fn drained(order: Option<&mut watch::Receiver<bool>>) {
+    if let Some(order) = order
+        && order.wait_for(|is_drained| *is_drained).await.is_ok()
+    {
+        tracing::info!("`fourfold cluster drain`: the other servers take over");
+        return;
+    }
+    std::future::pending().await // the server is alone, or has left its cluster
+}
+
 /// Notifies the service manager, if there is one.
 pub(crate) fn notify(states: &[sd_notify::NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(states) {
@@ -305,6 +317,8 @@ struct Orders {
     terminate: Signal,
     interrupt: Signal,
     accounts_changed: Arc<Notify>,
+    /// Whether another machine has ordered this server of a cluster to stop.
+    drained: Option<watch::Receiver<bool>>,
 }
 
 impl Orders {
@@ -314,11 +328,13 @@ impl Orders {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             accounts_changed,
+            drained: None,
         })
     }
 
     /// Reloads the settings as often as ordered, until the order to stop.
-    async fn obey_until_stop(&mut self, running: &Arc<Running>) {
+    async fn obey_until_stop(&mut self, running: &Arc<Running>, volumes: &Volumes) {
+        self.drained = volumes.cluster.as_ref().map(|cluster| cluster.drained());
         while let Ordered::Reload = self.next().await {
             reload(running.clone()).await;
         }
@@ -332,6 +348,7 @@ impl Orders {
             () = self.accounts_changed.notified() => Ordered::Reload,
             _ = self.terminate.recv() => Ordered::Stop,
             _ = self.interrupt.recv() => Ordered::Stop,
+            () = drained(self.drained.as_mut()) => Ordered::Stop,
         }
     }
 }

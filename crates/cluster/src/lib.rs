@@ -11,6 +11,7 @@
 //! [`Node`] is a state machine without a clock or I/O; [`Cluster`] runs it. ARCHITECTURE.md has the
 //! protocol, what holds at each moment, and what happens on each loss.
 
+mod addresses;
 mod common;
 pub mod etcd;
 pub mod fence;
@@ -25,6 +26,7 @@ pub mod tls;
 mod trees;
 pub mod wire;
 
+pub use addresses::Address;
 pub use common::ShareIdentity;
 pub use fence::Fence;
 pub use node::{Counts, Done, Effect, Node, Refused, Removing, View};

@@ -6,6 +6,8 @@
 //! fourfold/CLUSTER/numbers          the last number of a server
 //! fourfold/CLUSTER/trees/KEY        the number of the file system whose root has this key
 //! fourfold/CLUSTER/grace            the lost servers whose clients may have something to reclaim
+//! fourfold/CLUSTER/addresses/IP     the number of the server with a virtual address; with the lease of the server
+//! fourfold/CLUSTER/drain/NUMBER     this server is to stop; with a lease of the command that ordered it
 //! fourfold/CLUSTER/reclaims         the same; clients may reclaim as long as it is there
 //! ```
 //!
@@ -17,6 +19,7 @@
 //! etcd ends itself. So no server lets a client reclaim when another one grants the same to others.
 
 use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -49,6 +52,9 @@ pub struct Member {
     pub name: String,
     /// The address and port for other servers.
     pub address: String,
+    /// It takes virtual addresses.
+    #[serde(default)]
+    pub addresses: bool,
 }
 
 /// The list of members as it is stored.
@@ -84,6 +90,10 @@ pub struct Seen {
     pub members: Members,
     /// The grace period, if there is one.
     pub grace: Option<GracePeriod>,
+    /// The virtual addresses, each with the number of its server.
+    pub addresses: Vec<(Ipv4Addr, u16)>,
+    /// This server was ordered to stop.
+    pub is_drained: bool,
 }
 
 /// Why a server cannot join.
@@ -115,6 +125,11 @@ pub struct Membership {
 }
 
 impl Membership {
+    /// The lease of this server.
+    pub(crate) fn lease(&self) -> u64 {
+        self.lease
+    }
+
     /// Takes a lease and a number. From then on `fence` says how long the server may answer.
     ///
     /// # Errors
@@ -122,7 +137,7 @@ impl Membership {
     pub async fn join(
         endpoints: Endpoints,
         cluster: &str,
-        (name, address): (&str, &str),
+        (name, address, addresses): (&str, &str, bool),
         grace: Duration,
         fence: &Fence,
     ) -> Result<Self, JoinError> {
@@ -133,7 +148,7 @@ impl Membership {
         let number = u16::try_from(number).map_err(|_| JoinError::NoNumber)?;
         let before = fence::now();
         let lease = etcd.grant(LEASE_SECONDS).await?;
-        let me = Member { number, name: name.to_owned(), address: address.to_owned() };
+        let me = Member { number, name: name.to_owned(), address: address.to_owned(), addresses };
         let value = serde_json::to_string(&me).unwrap_or_default();
         if !etcd.swap(&format!("{prefix}members/{number}"), 0, &value, Some(lease)).await? {
             return Err(JoinError::TooSlow);
@@ -162,10 +177,12 @@ impl Membership {
     /// etcd cannot be used.
     pub async fn look(&mut self) -> Result<Seen, Error> {
         let found = self.etcd.list(&self.prefix).await?;
+        let order = drain_key(&self.prefix, self.me.number);
+        let is_drained = found.iter().any(|pair| pair.key == order);
         let (members, revision, alive) = parse(&self.prefix, &found);
-        let grace = parse_grace(&self.prefix, &found);
+        let (grace, addresses) = (parse_grace(&self.prefix, &found), parse_addresses(&self.prefix, &found));
         if members.members == alive || !alive.contains(&self.me) {
-            return Ok(Seen { members, grace });
+            return Ok(Seen { members, grace, addresses, is_drained });
         }
         let next = Members { epoch: members.epoch + 1, members: alive };
         let lost = self.lost(&members, &next, grace.as_ref()).await?;
@@ -180,9 +197,12 @@ impl Membership {
             }
         }
         match self.etcd.swap_with((&view, revision), &puts).await? {
-            true if lost.is_empty() => Ok(Seen { members: next, grace }),
-            true => Ok(Seen { members: next, grace: Some(GracePeriod { lost, reclaims: true }) }),
-            false => Ok(Seen { members, grace }), // another member was faster: the next look shows it
+            true if lost.is_empty() => Ok(Seen { members: next, grace, addresses, is_drained }),
+            true => {
+                let grace = Some(GracePeriod { lost, reclaims: true });
+                Ok(Seen { members: next, grace, addresses, is_drained })
+            }
+            false => Ok(Seen { members, grace, addresses, is_drained }), // another member was faster: the next look shows it
         }
     }
 
@@ -234,6 +254,74 @@ impl Membership {
         fence.close();
         self.etcd.revoke(self.lease).await
     }
+}
+
+fn drain_key(prefix: &str, number: u16) -> String {
+    format!("{prefix}drain/{number}")
+}
+
+/// Orders a server to stop, and waits until it has left the cluster.
+///
+/// # Errors
+/// etcd cannot be used, or [`DrainError`].
+pub async fn drain(
+    endpoints: Endpoints,
+    cluster: &str,
+    name: &str,
+    within: Duration,
+) -> Result<Vec<Member>, DrainError> {
+    let (mut etcd, prefix, until) = (Etcd::new(endpoints), prefix(cluster), Instant::now() + within);
+    let (_, _, alive) = parse(&prefix, &etcd.list(&prefix).await?);
+    let Some(member) = alive.iter().find(|member| member.name == name) else {
+        return Err(DrainError::NotThere(alive.into_iter().map(|member| member.name).collect()));
+    };
+    if alive.len() == 1 {
+        return Err(DrainError::TheOnlyOne);
+    }
+    let lease = etcd.grant(within.as_secs().max(LEASE_SECONDS)).await?;
+    let key = drain_key(&prefix, member.number);
+    etcd.swap(&key, 0, "", Some(lease)).await?; // if it is there, it was ordered before
+    loop {
+        let (members, _, alive) = parse(&prefix, &etcd.list(&prefix).await?);
+        if !members.members.contains(member) && !alive.contains(member) {
+            etcd.revoke(lease).await?;
+            return Ok(alive);
+        }
+        if Instant::now() >= until {
+            return Err(DrainError::StillThere(within.as_secs()));
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Why a server was not drained.
+#[derive(Debug, thiserror::Error)]
+pub enum DrainError {
+    /// etcd cannot be used.
+    #[error(transparent)]
+    Etcd(#[from] Error),
+    /// No such server runs.
+    #[error("no server of this name runs in the cluster; these do: {}", .0.join(", "))]
+    NotThere(Vec<String>),
+    /// No other server could take over.
+    #[error("it is the only server of the cluster; stop it as any other server")]
+    TheOnlyOne,
+    /// It has not ended in time.
+    #[error("it has not left the cluster after {0} s; it may still be stopping")]
+    StillThere(u64),
+}
+
+/// The key of a virtual address.
+pub(crate) fn address_key(cluster: &str, ip: Ipv4Addr) -> String {
+    format!("{}addresses/{ip}", prefix(cluster))
+}
+
+fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(Ipv4Addr, u16)> {
+    let of = |pair: &Pair| {
+        let ip = pair.key.strip_prefix(prefix)?.strip_prefix("addresses/")?;
+        Some((ip.parse().ok()?, pair.value.parse().ok()?))
+    };
+    found.iter().filter_map(of).collect()
 }
 
 /// The members of a cluster, for one that is not a member: as listed, and whether each has its lease.

@@ -1,7 +1,11 @@
 //! The settings of a server that is one of several of one tree.
 
+mod address;
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+
+pub use address::ClusterAddress;
 
 use super::diagnostic::Findings;
 use super::section::Section;
@@ -27,11 +31,18 @@ pub struct ClusterSettings {
     pub key: PathBuf,
     /// The certificates of the issuers of all servers of the cluster.
     pub ca: PathBuf,
+    /// The virtual addresses.
+    pub addresses: Vec<ClusterAddress>,
+    /// What gives them to this host and takes them away, instead of the server.
+    pub address_command: Option<PathBuf>,
 }
 
 /// What belongs to `cluster`.
 const WITH_CLUSTER: [&str; 5] =
     ["cluster-server", "cluster-listen", "cluster-certificate", "cluster-key", "cluster-ca"];
+
+/// What a cluster can do without.
+const OF_ADDRESSES: [&str; 2] = ["cluster-addresses", "cluster-address-command"];
 
 /// The settings of a section, if they are complete; relative paths count from `folder`, or from the
 /// settings file's folder.
@@ -45,6 +56,8 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Opti
         certificate: path("cluster-certificate")?,
         key: path("cluster-key")?,
         ca: path("cluster-ca")?,
+        addresses: server.texts("cluster-addresses").iter().filter_map(|text| text.parse().ok()).collect(),
+        address_command: path("cluster-address-command"),
     })
 }
 
@@ -69,7 +82,9 @@ pub(super) fn check(
     findings: &mut Findings,
 ) {
     if !server.is_set("cluster") {
-        for key in WITH_CLUSTER.into_iter().filter(|key| server.is_set(key)) {
+        let is_empty = |key: &str| key == "cluster-addresses" && server.texts(key).is_empty();
+        let all = WITH_CLUSTER.into_iter().chain(OF_ADDRESSES);
+        for key in all.filter(|key| server.is_set(key) && !is_empty(key)) {
             let what = format!("`{key}` is set, and `cluster` is not");
             findings.error(server.place_of(key), what, "write `cluster`, too, or remove the line");
         }
@@ -97,6 +112,7 @@ pub(super) fn check(
             findings.error(server.place_of(key), format!("`{key}` is not a name"), instead);
         }
     }
+    check_addresses(server, findings);
     let Some(settings) = settings else { return };
     if settings.listen.ip().is_unspecified() {
         let instead = "write the one address that the other servers connect to";
@@ -123,6 +139,27 @@ pub(super) fn check(
                 format!("the share {} has LUNs, whose reservations a cluster does not share", share.name);
             findings.error(server.place_of("cluster"), what, "serve LUNs by a server that is alone");
         }
+    }
+}
+
+/// The virtual addresses are addresses, and each is there once.
+fn check_addresses(server: &Section, findings: &mut Findings) {
+    let mut seen = Vec::new();
+    for (text, place) in server.texts_with_places("cluster-addresses") {
+        let parsed = text.parse::<ClusterAddress>();
+        let why = match &parsed {
+            Err(why) => Some(*why),
+            Ok(address) => seen.contains(&address.ip).then_some("it is there twice"),
+        };
+        if let Some(why) = why {
+            let instead = "write ADDRESS/PREFIX@DEVICE, such as `10.0.0.50/24@eth0`";
+            findings.error(&place, format!("`cluster-addresses`: `{text}`: {why}"), instead);
+        }
+        seen.extend(parsed.map(|address| address.ip));
+    }
+    if server.is_set("cluster-address-command") && seen.is_empty() {
+        let what = "`cluster-address-command` is set, and `cluster-addresses` is not";
+        findings.error(server.place_of("cluster-address-command"), what, "write `cluster-addresses`, too");
     }
 }
 

@@ -76,6 +76,11 @@ impl ServerSettings {
             ("server.cluster-certificate", cluster(|one, other| one.certificate != other.certificate)),
             ("server.cluster-key", cluster(|one, other| one.key != other.key)),
             ("server.cluster-ca", cluster(|one, other| one.ca != other.ca)),
+            ("server.cluster-addresses", cluster(|one, other| one.addresses != other.addresses)),
+            (
+                "server.cluster-address-command",
+                cluster(|one, other| one.address_command != other.address_command),
+            ),
         ];
         checks.into_iter().filter(|(_, differs)| *differs).map(|(path, _)| path).collect()
     }
@@ -108,7 +113,7 @@ mod tests {
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1\n\
                    domain = \"lab.test\"\ncluster = \"etcd://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
-                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-name = \"studio\"\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]";
+                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-name = \"studio\"\ncluster-addresses = [\"192.0.2.7/24@eth0\"]\ncluster-address-command = \"c\"\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =

@@ -22,6 +22,34 @@ Exit codes:
   2  the settings were refused"
     )]
     Status(ClusterStatus),
+    /// Stop a server of the cluster, and let the others take over
+    #[command(
+        after_help = "It works from any machine with the settings of the cluster. The server stops in order: it tells Macs, ends the sessions of
+Windows clients, and gives its virtual addresses away. Clients connect again and go on at the other servers; clients
+of NFS reclaim what they have open and locked. The command ends when the server has left. Start the server to have
+it back.
+
+Examples:
+  fourfold cluster drain gate2
+  fourfold cluster drain gate2 --within 300
+
+Exit codes:
+  0  the server has left the cluster
+  1  it has not, is not a member, or is the only one
+  2  the settings were refused"
+    )]
+    Drain(ClusterDrain),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ClusterDrain {
+    /// The server's name: `cluster-server` of its settings
+    pub(crate) name: String,
+    /// How many seconds it may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) within: u64,
+    #[command(flatten)]
+    pub(crate) place: Where,
 }
 
 #[derive(Debug, Args)]

@@ -36,7 +36,7 @@ pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
 pub(crate) use bench::{Bench, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
-pub(crate) use cluster::{ClusterCommand, ClusterStatus};
+pub(crate) use cluster::{ClusterCommand, ClusterDrain, ClusterStatus};
 pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };

@@ -98,6 +98,8 @@ async fn take_over(cluster: &Arc<Cluster>, service: &Arc<Service>, lost: &[u16])
     let (tells, epoch) = cluster.first();
     let mut names: Vec<Vec<u8>> =
         records.hosts.iter().map(|record| record.server.clone().into_bytes()).collect();
+    // Or they know it by a virtual address.
+    names.extend(cluster.addresses().iter().map(|address| address.ip.to_string().into_bytes()));
     names.sort();
     names.dedup();
     tracing::info!(

@@ -168,6 +168,19 @@ impl Etcd {
         self.call("/v3/kv/deleterange", &json!({ "key": STANDARD.encode(key) })).await.map(drop)
     }
 
+    /// Removes a key, if it has this value.
+    ///
+    /// # Errors
+    /// etcd cannot be used. The key may have been removed.
+    pub async fn remove_if(&mut self, key: &str, value: &str) -> Result<(), Error> {
+        let key = STANDARD.encode(key);
+        let request = json!({
+            "compare": [{ "target": "VALUE", "key": key, "result": "EQUAL", "value": STANDARD.encode(value) }],
+            "success": [{ "request_delete_range": { "key": key } }],
+        });
+        self.call("/v3/kv/txn", &request).await.map(drop)
+    }
+
     /// Removes all keys that begin with this.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! A server of a cluster, running: the membership, the connections, and the [`Node`] between them.
 
 mod accepting;
+mod addresses;
 mod calling;
 mod common;
 mod grace;
@@ -9,6 +10,7 @@ mod stream;
 use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::{Arc, mpsc as blocking};
 use std::time::Duration;
 
@@ -25,7 +27,8 @@ use crate::etcd::Endpoints;
 use crate::fence::{self, Fence};
 use crate::membership::{JoinError, LOOK_EVERY, Members, Membership, RENEW_EVERY};
 use crate::tls::{Files, Tls};
-use crate::{Counts, Effect, Node, Port, Trees};
+use crate::{Address, Counts, Effect, Node, Port, Trees};
+use addresses::{Keeping, Looked};
 
 pub use grace::{Grace, LostRecords};
 
@@ -49,6 +52,10 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The certificate of this server.
     pub files: Files,
+    /// The virtual addresses of the cluster. None: this server takes none.
+    pub addresses: Vec<Address>,
+    /// What gives them to this host and takes them away. `None`: the server does.
+    pub address_command: Option<PathBuf>,
     /// How long clients of a lost server may reclaim what they held. Zero: they may not.
     pub grace: Duration,
 }
@@ -94,6 +101,8 @@ pub struct Cluster {
     kept: Arc<common::Kept>,
     numbering: mpsc::Sender<Numbering>,
     stop: watch::Sender<bool>,
+    keeping: Keeping,
+    drained: watch::Receiver<bool>,
     membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
 }
 
@@ -123,7 +132,7 @@ impl Cluster {
         let listener = TcpListener::bind(config.listen).await?;
         let fence = Arc::new(Fence::new());
         let address = listener.local_addr()?.to_string();
-        let names = (config.name.as_str(), address.as_str());
+        let names = (config.name.as_str(), address.as_str(), !config.addresses.is_empty());
         let membership =
             Membership::join(config.etcd.clone(), &config.cluster, names, config.grace, &fence).await?;
         let me = membership.me.number;
@@ -145,8 +154,10 @@ impl Cluster {
         tokio::spawn(shared.clone().drive());
         tokio::spawn(accepting::accept(shared.clone(), listener));
         tokio::spawn(calling::call_members(shared.clone()));
-        let membership = tokio::spawn(keep(shared.clone(), membership, numberings, stopping));
-        Ok(Self { shared, kept, numbering, stop, membership: Mutex::new(Some(membership)) })
+        let (order, drained) = watch::channel(false);
+        let (looks, keeping) = Keeping::start(&shared, membership.lease());
+        let membership = tokio::spawn(keep(shared.clone(), (membership, looks, order), numberings, stopping));
+        Ok(Self { shared, kept, numbering, stop, keeping, drained, membership: Mutex::new(Some(membership)) })
     }
 
     /// What all volumes of this server share.
@@ -204,8 +215,21 @@ impl Cluster {
         Status { me: shared.me, members, connected, counts, left }
     }
 
+    /// True once this server was ordered to stop (`fourfold cluster drain`).
+    #[must_use]
+    pub fn drained(&self) -> watch::Receiver<bool> {
+        self.drained.clone()
+    }
+
+    /// The virtual addresses of the cluster.
+    #[must_use]
+    pub fn addresses(&self) -> &[Address] {
+        &self.shared.config.addresses
+    }
+
     /// Leaves the cluster. Nothing may be answered after this.
     pub async fn leave(&self) {
+        self.keeping.end().await;
         self.stop.send_replace(true);
         let membership = self.membership.lock().take();
         if let Some(membership) = membership {
@@ -283,7 +307,7 @@ async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<Told>) {
 /// Keeps the lease, and looks at the members.
 async fn keep(
     shared: Arc<Shared>,
-    mut membership: Membership,
+    (mut membership, looks, order): (Membership, watch::Sender<Looked>, watch::Sender<bool>),
     mut numberings: mpsc::Receiver<Numbering>,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -298,6 +322,8 @@ async fn keep(
         let asked = fence::now();
         match membership.look().await {
             Ok(seen) => {
+                looks.send_replace(Looked::of(asked, &seen));
+                order.send_if_modified(|drained| seen.is_drained && !std::mem::replace(drained, true));
                 shared.grace.see(asked, seen.grace.as_ref()); // before what lost servers had is taken away
                 shared.adopt(seen.members);
             }

@@ -38,4 +38,15 @@ pub(super) const CLUSTER: &[Setting] = &[
         "A file with the certificates, in PEM, whose issuers vouch for the servers of the cluster.",
         "Use an issuer for this purpose only: a server with such a certificate and a member's name is let in.",
     ),
+    new(Server, "cluster-addresses", Kind::Texts, "[]").example("[\"10.0.0.50/24@eth0\", \"10.0.0.51/24@eth0\"]").restart().says(
+        "Virtual addresses (IPv4) that the servers of the cluster share: each is at one live server, and clients connect to them.",
+        "Another server takes the addresses of a server that is lost, in less than 10 s. List the same addresses on all servers; \
+         the device can differ. `listen` must not be set, or has to have them, too. The server needs CAP_NET_ADMIN for this. \
+         docs/cluster.md describes it.",
+    ),
+    new(Server, "cluster-address-command", Kind::File, "\"/etc/fourfold/address\"").without_default("the server does it").restart().says(
+        "A program that gives a virtual address to this host, or takes it away, instead of the server.",
+        "It is run as `COMMAND add|remove ADDRESS/PREFIX DEVICE` and must end within 10 s with exit code 0. If the server is killed, it \
+         is not run: then the program's own manager has to take the address away before 5 s are over.",
+    ),
 ];

@@ -1,0 +1,151 @@
+"""etcd, certificates and servers for the checks of a cluster."""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+COHERENCE = os.path.join(os.path.dirname(__file__), "..", "coherence")
+sys.path.insert(0, COHERENCE)
+import nfs3
+import smb_client as smb
+
+SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"'}
+SETTINGS = """
+[server]
+bonjour = "off"
+grace-period = {grace}
+nfs-versions = ["3", "4.1"]
+afp-logins = ["dhx2", "cleartext"]
+cluster = "etcd://127.0.0.1:{etcd}"
+cluster-server = "{name}"
+cluster-listen = "{address}:{port}"
+cluster-certificate = "{name}.pem"
+cluster-key = "{name}.key"
+cluster-ca = "ca.pem"
+"""
+EXTENSIONS = """
+[req]
+distinguished_name = name
+x509_extensions = extensions
+[name]
+[extensions]
+basicConstraints = critical,{constraints}
+{more}
+"""
+
+
+def free_port(address="127.0.0.1"):
+    with socket.socket() as found:
+        found.bind((address, 0))
+        return found.getsockname()[1]
+
+
+def is_equal(found, wanted):
+    if found != wanted:
+        raise AssertionError(f"is {found!r:.200}, not {wanted!r:.200}")
+
+
+class Etcd:
+    def __init__(self, folder, log, host="127.0.0.1"):
+        self.log, self.host = log, host
+        self.folder, self.port, self.peer = os.path.join(folder, f"etcd-{host}"), free_port(host), free_port()
+        self.start()
+
+    def start(self):
+        own, peer = f"http://{self.host}:{self.port}", f"http://127.0.0.1:{self.peer}"
+        words = ["etcd", "--data-dir", self.folder, "--name", "n0", "--listen-client-urls", own,
+                 "--advertise-client-urls", own, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+                 "--initial-cluster", f"n0={peer}"]
+        self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
+        for _ in range(200):
+            try:
+                if b"true" in urllib.request.urlopen(f"{own}/health", timeout=1).read():
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError("etcd does not answer")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+
+class Certificates:
+    """An issuer, and certificates of it, by OpenSSL."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self._make("ca", "CA:TRUE", "", [])
+
+    def _make(self, name, constraints, more, issuer):
+        path = os.path.join(self.folder, name)
+        with open(f"{path}.cnf", "w") as file:
+            file.write(EXTENSIONS.format(constraints=constraints, more=more))
+        words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                 "-config", f"{path}.cnf", "-subj", f"/CN={name}", "-keyout", f"{path}.key", "-out", f"{path}.pem", *issuer]
+        subprocess.run(words, check=True, capture_output=True)
+
+    def make(self, name):
+        issuer = [os.path.join(self.folder, part) for part in ("ca.pem", "ca.key")]
+        self._make(name, "CA:FALSE", f"subjectAltName = DNS:{name}", ["-CA", issuer[0], "-CAkey", issuer[1]])
+
+
+class Gateway:
+    """A server of the cluster."""
+
+    def __init__(self, options, number, etcd):
+        self.options, self.name, self.process = options, f"gate{number}", None
+        self.within, self.listen = [], ["--listen", "127.0.0.1"]
+        self.folder, self.state = options.folder, os.path.join(options.folder, f"state-{number}")
+        self.smb_port, self.afp_port, self.nfs_port = free_port(), free_port(), free_port()
+        address = f"127.0.1.{number}"
+        text = SETTINGS.format(etcd=etcd.port, name=self.name, address=address, port=free_port(address), grace=options.grace)
+        for share, more in SHARES.items():
+            text += f'\n[[share]]\nname = "{share}"\npath = "{self.folder}/{share}"\niscsi = false\n{more}\n'
+        self.settings = os.path.join(self.folder, f"{self.name}.toml")
+        with open(self.settings, "w") as file:
+            file.write(text)
+        words = [options.program, "user", "add", options.user, "--uid", str(options.uid), "--state", self.state, "--password-stdin"]
+        subprocess.run(words, input=options.password + "\n", text=True, check=True, capture_output=True)
+
+    def start(self):
+        words = [*self.within, self.options.program, "serve", "--config", self.settings, "--state", self.state, *self.listen,
+                 "--smb-port", self.smb_port, "--afp-port", self.afp_port, "--nfs-port", self.nfs_port,
+                 "--iscsi-port", "off", "--portmap-port", "off"]
+        log = open(os.path.join(self.folder, f"{self.name}.log"), "a")
+        self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=log)
+        said, end = b"", time.monotonic() + 30
+        while b"ready\n" not in said:
+            if not select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))[0]:
+                raise RuntimeError(f"{self.name} is not ready: {said!r}")
+            more = os.read(self.process.stdout.fileno(), 65536)
+            if not more:
+                raise RuntimeError(f"{self.name} has ended: {said!r}")
+            said += more
+
+    def kill(self, number=signal.SIGKILL):
+        self.process.send_signal(number)
+        return self.process.wait(30)
+
+    def smb(self):
+        return smb.Client(self.smb_port, "share", self.options.user, self.options.password)
+
+    def nfs(self):
+        return nfs3.Client(self.options.nfs3, self.nfs_port, "share", self.options.uid)
+
+    def run(self, *command):
+        """The exit code of a command with the settings of this server."""
+        words = [self.options.program, *command, "--config", self.settings, "--state", self.state]
+        return subprocess.run(words, capture_output=True, timeout=90).returncode
+
+    def status(self):
+        words = [self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=30)
+        return {row["name"]: row["state"] for row in json.loads(done.stdout)}
