@@ -52,18 +52,6 @@ def opened_within(client, name, limit):
         time.sleep(0.05)
 
 
-def locked_within(client, file, limit):
-    """Locks a byte as soon as the lock of another client has ended."""
-    begun = time.monotonic()
-    while True:
-        try:
-            return client.lock(file, 5, 1, True)
-        except smb.Refused:
-            if time.monotonic() - begun > limit:
-                raise
-        time.sleep(0.05)
-
-
 def granted_within(limit, call, *arguments):
     """How long it takes until a client of NFSv4 gets something for which it has to wait for the end of the grace period."""
     begun = time.monotonic()
@@ -174,8 +162,7 @@ class Checks:
         file = again.open("kept", smb.BOTH)
         is_refused("LOCK_NOT_GRANTED", again.lock, file, 5, 1, True)
         there.close(kept)
-        # The end of the open is on its way to the server that has the state now.
-        locked_within(again, file, 2)
+        again.lock(file, 5, 1, True)
 
     def a_stopped_server_answers_nothing_when_it_wakes(self):
         here, there = self.first.smb(), self.other.smb()

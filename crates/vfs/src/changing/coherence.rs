@@ -87,6 +87,14 @@ impl Volume {
         self.once_recalled(RECALL_DEADLINE + Duration::from_secs(1), run).await
     }
 
+    /// Waits until a close is in force for the clients of all servers: the client that is told of it may tell another one. The
+    /// state of the file comes at once, or its server is lost, and is taken from it before this gives up.
+    pub async fn closed_everywhere(&self, file: FileId) {
+        if self.state().is_coming(file) {
+            let _ = tokio::time::timeout(RECALL_DEADLINE, self.state().arrived(file)).await;
+        }
+    }
+
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
         if self.site.state.quiet(file) {
             return Ok(());

@@ -22,7 +22,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
         command::WRITE => write::run(request, Width::Bits32).await,
         command::WRITE_EXT => write::run(request, Width::Bits64).await,
         command::OPEN_FORK => Box::pin(open::run(request)).await,
-        command::CLOSE_FORK => close(request),
+        command::CLOSE_FORK => close(request).await,
         command::GET_FORK_PARMS => Box::pin(parameters::read(request)).await,
         command::SET_FORK_PARMS => Box::pin(parameters::set(request)).await,
         command::FLUSH_FORK | command::SYNC_FORK => Box::pin(sync(request)).await,
@@ -31,9 +31,15 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
 }
 
 /// FPCloseFork. What the fork holds is released once the commands that use it have ended.
-fn close(request: &Request) -> Outcome {
+async fn close(request: &Request) -> Outcome {
     let wanted = OneFork::decode(&mut request.reader())?;
+    let fork = request.session.forks.find(wanted.fork)?;
+    let closed = fork.open().map(|open| (open.volume().clone(), open.node().id()));
     request.session.forks.close(wanted.fork)?;
+    drop(fork);
+    if let Some((volume, file)) = closed {
+        volume.closed_everywhere(file).await;
+    }
     Ok(Reply::empty())
 }
 

@@ -433,7 +433,11 @@ pub(super) async fn close(compound: &Compound<'_>, request: &Close, w: &mut Writ
     in_turn(&owner, (OperationNumber::CLOSE, compound.counted(request.sequence)), w, |w| {
         closed(compound, &client, (&found, &sent), w)
     })
-    .await
+    .await?;
+    if let State::Open(open) = &found {
+        open.export.volume.closed_everywhere(open.file).await;
+    }
+    Ok(())
 }
 
 fn closed(

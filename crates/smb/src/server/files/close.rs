@@ -15,6 +15,10 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     }
     context.session()?.opens.remove(open.key);
     let key = open.key;
+    let closed = open.file().ok().map(|file| (file.open.volume().clone(), file.open.node().id()));
     drop(open); // which closes it, unless another request uses it still
+    if let Some((volume, file)) = closed {
+        volume.closed_everywhere(file).await;
+    }
     Ok(Reply { file: Some(key), ..Reply::encoded(|w| response.encode(w)) })
 }
