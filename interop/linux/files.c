@@ -169,12 +169,25 @@ static void renames(void) {
     expect(at("moved/b"), "new");
 }
 
+/* Linux's NFS client gives a file that is in use another name (.nfs...) when it is removed, and removes that after close() has
+ * returned: with a delegation it first writes the data that it has and returns the delegation, over another connection than the next
+ * listing. */
+static void becomes_empty(const char *path) {
+    int count = 1;
+    for (int tries = 0; count && tries < 100; tries++) {
+        if (tries) usleep(10000);
+        listed(path, "", &count);
+    }
+    if (count) fail("%d entries are left in %s", count, path);
+}
+
 static void renames_onto_folder(void) {
     CALL(mkdir(at("dir"), 0755));
     CALL(mkdir(at("full"), 0755));
     put(at("full/file"), "x");
     FAILS(rename(at("dir"), at("full")), ENOTEMPTY);
     CALL(unlink(at("full/file")));
+    becomes_empty(at("full"));
     put(at("dir/file"), "y");
     CALL(rename(at("dir"), at("full")));
     expect(at("full/file"), "y");
@@ -218,14 +231,7 @@ static void unlinks_open(void) {
     CALL(pwrite(file, "S", 1, 0));
     expect_fd(file, "Still");
     CALL(close(file));
-    /* Linux's NFS client removes the file's other name (.nfs...) after close() has returned: with a delegation it
-       first returns that, over another connection than the next listing. */
-    int count = 1;
-    for (int tries = 0; count && tries < 100; tries++) {
-        if (tries) usleep(10000);
-        listed(folder, "", &count);
-    }
-    if (count) fail("%d entries are left", count);
+    becomes_empty(folder);
 }
 
 static void removed_while_open(void) {
