@@ -93,6 +93,8 @@ ranks! {
     SmbSetups Known,
     /// Held during one login, which ends earlier sessions and binds channels.
     SmbSetup Known,
+    /// The messages of a pipe. Held while it answers a call, for which it may ask for sessions, shares and opens.
+    SmbPipe Known,
     /// The sessions of SMB.
     SmbSessions Known,
     /// The clients of SMB by their GUIDs.
@@ -125,8 +127,6 @@ ranks! {
     SmbCaches Known,
     /// The caching rights of one key, and the opens that have them.
     SmbCache Known,
-    /// The messages of a pipe.
-    SmbPipe Known,
     /// The interim response of a request.
     SmbTicket Known,
     /// The count of a request in the channel sequence of its open.
