@@ -73,7 +73,11 @@ function form(title, rows, button, send, close) {
     class: "card",
     id: "account-form",
     onkeydown: (event) => { if (event.key === "Escape") close(); },
-    onsubmit: async (event) => { event.preventDefault(); if (await send()) close(); },
+    onsubmit: async (event) => {
+      event.preventDefault();
+      const sent = event.currentTarget;
+      if (await send() && sent.isConnected) close(); // another form may be open by now
+    },
   }, h("h2", {}, title), h("div", { class: "fields" }, rows),
   h("div", { class: "row end" }, h("button", { type: "button", onclick: close }, "Cancel"), h("button", { type: "submit", class: "primary" }, button)));
 }
