@@ -14,6 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::etcd::{Endpoints, Error, Etcd};
 use crate::records::Records;
 
+/// How often a change is tried while other servers change the same key: each of them does that once for each share.
+const TRIES: usize = 64;
+
 /// The identity of a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ShareIdentity {
@@ -72,7 +75,7 @@ impl Common {
     /// Changes the identity. If another server changes it meanwhile, `change` sees that first.
     async fn change<T>(&mut self, change: impl Fn(&mut Identity) -> T) -> Result<T, Error> {
         let key = format!("{}identity", self.prefix);
-        loop {
+        for _ in 0..TRIES {
             let found = self.etcd.get(&key).await?;
             let known: Identity = match &found {
                 None => Identity::default(),
@@ -89,6 +92,7 @@ impl Common {
                 return Ok(result);
             }
         }
+        Err(Error::Refused(format!("{key} is changed by other servers all the time")))
     }
 }
 

@@ -118,7 +118,8 @@ impl Records {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Two digits for each byte.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

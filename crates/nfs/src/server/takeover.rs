@@ -17,7 +17,7 @@ use super::Service;
 pub enum Phase {
     /// There is nothing to reclaim.
     Over,
-    /// Who may reclaim is not known yet.
+    /// The clients that may reclaim are not known yet.
     Beginning,
     /// Clients may reclaim.
     Reclaiming,

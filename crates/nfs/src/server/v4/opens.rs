@@ -214,17 +214,12 @@ pub(super) fn in_its_time(service: &Service, client: &Client, reclaim: bool) -> 
         (_, true) => Err(Status::NO_GRACE),
         (_, false) if client.is_reclaiming() => Err(Status::GRACE),
         (Phase::Over, false) => Ok(()),
-        (_, false) => {
-            if is_common {
-                Ok(())
-            } else {
-                Err(Status::GRACE)
-            }
-        }
+        (_, false) if is_common => Ok(()),
+        (_, false) => Err(Status::GRACE),
     }
 }
 
-/// No client of a lost server can have something of the file to reclaim.
+/// Succeeds if no client of a lost server can have something of the file to reclaim.
 pub(super) fn settled(service: &Service, target: &Target) -> Result<(), Status> {
     let (state, file) = (target.export.volume.state(), target.found.object.id());
     if service.monitor.is_common() && !service.may_grant(state, file) { Err(Status::GRACE) } else { Ok(()) }

@@ -117,7 +117,7 @@ fn a_client_of_a_lost_server_reclaims_at_another_one() {
     let owner = [words(&[0, 0]), opaque(b"o")].concat();
     let reclaim = [lookup, [words(&[18, 0, 3, 0]), owner, words(&[0, 1, 0])].concat()];
 
-    // Not known yet who may: the client tries again, RFC 8881 15.1.1.3.
+    // The clients that may are not known yet: this one tries again, RFC 8881 15.1.1.3.
     *common.phase.lock() = Phase::Beginning;
     let moved = Session::fresh(&client, b"moved", 1);
     assert_eq!(moved.in_docs(&reclaim).0, 10008); // DELAY
