@@ -1,6 +1,6 @@
 //! The users, groups and aliases of a domain.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::handles::Domain;
 use crate::server::pipes::pipe::names::{builtin, own_domain};
@@ -119,32 +119,43 @@ impl<'a> Accounts<'a> {
 
     /// The aliases of which one of these SIDs is a member.
     pub(super) fn memberships(&self, sids: &[Sid]) -> Vec<u32> {
+        let sids: HashSet<Sid> = sids.iter().copied().collect();
         let is_meant = |user: &&User| {
-            let unix = Unix::User(user.account.uid).sid();
-            sids.iter().any(|sid| *sid == unix || Some(*sid) == self.own.with_rid(user.rid))
+            let own = self.own.with_rid(user.rid);
+            sids.contains(&Unix::User(user.account.uid).sid()) || own.is_some_and(|own| sids.contains(&own))
         };
         let users: Vec<&User> = self.users.iter().filter(is_meant).collect();
         let of_one = |alias: &Group| users.iter().any(|user| self.is_member(user, alias.rid));
         self.aliases().into_iter().filter(of_one).map(|alias| alias.rid).collect()
     }
 
-    /// The number and the kind of a name.
-    pub(super) fn named(&self, name: &str) -> Option<(u32, NameUse)> {
-        let same = |other: &str| other.to_lowercase() == name.to_lowercase();
+    /// The number and the kind of each name, which is in lower case. A client may ask for a thousand names in one call.
+    pub(super) fn by_name(&self) -> HashMap<String, (u32, NameUse)> {
+        let groups = self.groups_from_last();
+        let mut by_name: HashMap<_, _> =
+            groups.map(|(group, kind)| (group.name.to_lowercase(), (group.rid, kind))).collect();
         // Also the names of accounts that are not listed, as they act as the user of another.
-        let account = || self.host.accounts().into_iter().find(|account| same(&account.name));
-        let user = if self.domain == Domain::Own { account() } else { None };
-        let user = user.and_then(|account| Some((Unix::User(account.uid).rid()?, NameUse::User)));
-        let among = |all: Vec<Group>, kind| all.into_iter().find(|g| same(&g.name)).map(|g| (g.rid, kind));
-        user.or_else(|| among(self.groups(), NameUse::Group))
-            .or_else(|| among(self.aliases(), NameUse::Alias))
+        let accounts = if self.domain == Domain::Own { self.host.accounts() } else { Vec::new() };
+        by_name.extend(accounts.into_iter().rev().filter_map(|account| {
+            let rid = Unix::User(account.uid).rid()?;
+            Some((account.name.to_lowercase(), (rid, NameUse::User)))
+        }));
+        by_name
     }
 
-    /// The name and the kind of a number.
-    pub(super) fn numbered(&self, rid: u32) -> Option<(String, NameUse)> {
-        let user = self.user(rid).map(|user| (user.name.clone(), NameUse::User));
-        user.or_else(|| self.group(rid).map(|group| (group.name, NameUse::Group)))
-            .or_else(|| self.alias(rid).map(|alias| (alias.name, NameUse::Alias)))
+    /// The name and the kind of each number.
+    pub(super) fn by_number(&self) -> HashMap<u32, (String, NameUse)> {
+        let groups = self.groups_from_last();
+        let mut by_number: HashMap<_, _> =
+            groups.map(|(group, kind)| (group.rid, (group.name, kind))).collect();
+        by_number.extend(self.users().iter().map(|user| (user.rid, (user.name.clone(), NameUse::User))));
+        by_number
+    }
+
+    /// All groups and aliases, the last one first: where two have one name, the first one counts.
+    fn groups_from_last(&self) -> impl Iterator<Item = (Group, NameUse)> {
+        let groups = self.groups().into_iter().map(|group| (group, NameUse::Group));
+        groups.chain(self.aliases().into_iter().map(|alias| (alias, NameUse::Alias))).rev()
     }
 
     /// The SID of a number, whether or not it is in use, MS-SAMR 3.1.5.13.6.

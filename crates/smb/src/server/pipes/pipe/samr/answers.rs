@@ -44,8 +44,8 @@ pub(super) fn of(host: &dyn PipeHost, handles: &Handles, request: Request) -> Re
         }
         Request::LookupNames { handle, names } => {
             let found = domain(&handle, rights::DOMAIN_LOOKUP)?.map(|domain| {
-                let all = Accounts::of(host, domain);
-                names.iter().map(|name| all.named(name)).collect::<Vec<_>>()
+                let all = Accounts::of(host, domain).by_name();
+                names.iter().map(|name| all.get(&name.to_lowercase()).copied()).collect::<Vec<_>>()
             });
             let (found, status) = looked_up(found);
             let numbers = found.into_iter().map(|found| found.unwrap_or((0, NameUse::Unknown))).collect();
@@ -53,8 +53,8 @@ pub(super) fn of(host: &dyn PipeHost, handles: &Handles, request: Request) -> Re
         }
         Request::LookupIds { handle, rids } => {
             let found = domain(&handle, rights::DOMAIN_LOOKUP)?.map(|domain| {
-                let all = Accounts::of(host, domain);
-                rids.iter().map(|rid| all.numbered(*rid)).collect::<Vec<_>>()
+                let all = Accounts::of(host, domain).by_number();
+                rids.iter().map(|rid| all.get(rid).cloned()).collect::<Vec<_>>()
             });
             let (found, status) = looked_up(found);
             let names =
