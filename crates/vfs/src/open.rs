@@ -31,7 +31,7 @@ pub use self::space::Allocated;
 use super::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 use crate::acl::{Rights, server};
 use crate::backend::Found;
-use crate::changing::coherence::{RECALL_DEADLINE, who};
+use crate::changing::coherence::who;
 use crate::changing::operation::Operation;
 use crate::local::What;
 use crate::mac::FileBits;
@@ -147,8 +147,7 @@ impl Volume {
         let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
         let link = place.as_ref().map(|place| place.link());
         let request = OpenRequest { party: actor.party, access, deny, concern, empties, link };
-        let deadline = || tokio::time::sleep(RECALL_DEADLINE);
-        let guard = self.site.state.open_and_recall(id, stream, request, deadline).await?;
+        let guard = self.site.state.open_and_recall(id, stream, request, tokio::time::sleep).await?;
         self.site.state.note_view(id, self.view());
         let actor = Actor { open: Some(guard.id()), ..actor.clone() };
         let (volume, changed) = (self.clone(), AtomicBool::new(false));

@@ -13,12 +13,9 @@ use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
-use crate::state::{Cause, MOST_TRIES, Modes, Range, Recall, Settled, Stream, Who};
+use crate::state::{Cause, MOST_TRIES, Modes, RECALL_DEADLINE, Range, Recall, Settled, Stream, Who};
 use crate::volume::{Actor, Node};
 use crate::{Change, Error, FileId, Result, SetAttributes, Volume};
-
-/// How long the holder of a lease may take to give it back before the server takes it.
-pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
@@ -31,7 +28,8 @@ impl Recalls {
         let recalls = self.clone();
         recalls.0.send_modify(|files| *files.entry(file).or_default() += 1);
         runtime.spawn(async move {
-            recall.within(tokio::time::sleep(RECALL_DEADLINE)).await;
+            let deadline = tokio::time::sleep(recall.time());
+            recall.within(deadline).await;
             recalls.0.send_modify(|files| match files.get_mut(&file) {
                 Some(count) if *count > 1 => *count -= 1,
                 _ => drop(files.remove(&file)),
@@ -84,7 +82,7 @@ impl Volume {
     /// As [`Volume::once_recalled`], for a protocol whose clients wait: until every holder has
     /// answered, or has lost its lease.
     pub async fn settled<T>(&self, run: impl FnMut() -> Result<T>) -> Result<T> {
-        self.once_recalled(RECALL_DEADLINE + Duration::from_secs(1), run).await
+        self.once_recalled(self.site.state.longest_recall() + Duration::from_secs(1), run).await
     }
 
     /// Waits until a close is in force for the clients of all servers: the client that is told of it may tell another one. The
@@ -149,11 +147,12 @@ impl Volume {
     /// Recalls the leases of other clients that `cause` collides with, and waits until they are
     /// returned, or taken at the deadline.
     pub(crate) async fn recall_and_wait(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
-        let deadline = Instant::now() + RECALL_DEADLINE;
+        let begun = Instant::now();
         for _ in 0..MOST_TRIES {
             let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) else { return };
+            let deadline = sleep_until(begun + recall.time());
             // After a state from another server has come, its leases are asked for.
-            if recall.within(sleep_until(deadline)).await == Settled::Revoked {
+            if recall.within(deadline).await == Settled::Revoked {
                 return;
             }
         }

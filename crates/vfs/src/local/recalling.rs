@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::backend::{Ends, HearsLocal, LocalChange, LocalOpen};
 use crate::changing::busy::Busy;
-use crate::changing::coherence::{RECALL_DEADLINE, Recalls};
+use crate::changing::coherence::Recalls;
 use crate::open::Places;
 use crate::state::MOST_TRIES;
 use crate::state::{Cause, ClientId, Party, Recall, Settled, State, Stream};
@@ -52,7 +52,7 @@ impl Recalling {
 
     /// Waits for a recall, and for those of leases that were granted meanwhile.
     fn settled(self: Arc<Self>, first: Recall, open: LocalOpen) -> impl Future<Output = ()> + Send {
-        let deadline = Instant::now() + RECALL_DEADLINE.min(open.at_most);
+        let deadline = Instant::now() + first.time().min(open.at_most);
         async move {
             let mut next = Some(first);
             for _ in 0..MOST_TRIES {

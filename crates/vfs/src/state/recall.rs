@@ -3,6 +3,8 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use std::time::Duration;
+
 use tokio::sync::oneshot;
 
 use super::leases::{Caching, LeaseEntry, LeaseId, Style};
@@ -16,6 +18,9 @@ use crate::{Error, FileId, Result};
 pub(crate) const MOST_TRIES: usize = 8;
 /// The same where the state of the file can be at other servers: it may leave again before each try.
 const MOST_TRIES_JOINED: usize = 512;
+
+/// How long the holder of a lease may take to give it back before the server takes it.
+pub(crate) const RECALL_DEADLINE: Duration = Duration::from_secs(35);
 
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 static REVOKED: AtomicU64 = AtomicU64::new(0);
@@ -136,8 +141,19 @@ impl State {
 
     /// Waiting for the state of a file that another server has.
     fn arrival(&self, file: FileId) -> Recall {
-        let holders = vec![Holder { lease: None, answer: self.table.come(file) }];
+        let holders = vec![Holder { lease: None, goes_whole: false, answer: self.table.come(file) }];
         Recall { state: self.clone(), file, holders, then: None }
+    }
+
+    /// The holders of leases that go as a whole (delegations) have at least this long to give them back, if it is longer than
+    /// what others have. A client of NFS that cannot be called learns of a recall when it renews its own lease, RFC 8881 10.2.1.
+    pub fn give_delegations(&self, time: Duration) {
+        self.table.delegations_ms.fetch_max(time.as_millis() as u64, Ordering::AcqRel);
+    }
+
+    /// The longest time that a recall takes.
+    pub(crate) fn longest_recall(&self) -> Duration {
+        RECALL_DEADLINE.max(Duration::from_millis(self.table.delegations_ms.load(Ordering::Acquire)))
     }
 
     /// How often an operation that meets leases is tried.
@@ -147,13 +163,13 @@ impl State {
 
     /// [`State::open`] with the breaks that belong to it: recalls cached handles that are in the
     /// way, and makes others write back cached writes. It succeeds once all have answered.
-    /// `deadline` makes a new timer for each wait.
+    /// `deadline` makes a new timer for each wait, of the time that the holders have.
     pub async fn open_and_recall<T: Future<Output = ()>>(
         &self,
         file: FileId,
         stream: Stream,
         request: OpenRequest,
-        deadline: impl Fn() -> T,
+        deadline: impl Fn(Duration) -> T,
     ) -> Result<OpenGuard> {
         let request = self.linked(request);
         let mut opener = None;
@@ -164,7 +180,8 @@ impl State {
                 Ok(open) => return Ok(open),
                 Err(recall) => {
                     opener.get_or_insert_with(|| Opener::new(self, file));
-                    if recall.within(deadline()).await == Settled::Revoked && self.is_coming(file) {
+                    let deadline = deadline(recall.time());
+                    if recall.within(deadline).await == Settled::Revoked && self.is_coming(file) {
                         return Err(Error::LeaseRecall(file));
                     }
                 }
@@ -222,7 +239,7 @@ impl Entry {
             };
             let waits_for = if lease.style.goes_whole() { gone } else { cause.waits_for(gone) };
             let answer = lease.break_for(file, gone, waits_for)?;
-            Some(Holder { lease: Some(lease.id), answer })
+            Some(Holder { lease: Some(lease.id), goes_whole: lease.style.goes_whole(), answer })
         });
         broken.collect()
     }
@@ -232,8 +249,9 @@ impl Entry {
     /// The holders whose leases are being returned bit by bit.
     fn unsettled(&mut self, stream: &Stream, by: Party) -> Vec<Holder> {
         let others = self.leases.iter_mut().filter(|lease| lease.party != by && lease.stream == *stream);
-        let settled =
-            |lease: &mut LeaseEntry| Some(Holder { lease: Some(lease.id), answer: lease.settled()? });
+        let settled = |lease: &mut LeaseEntry| {
+            Some(Holder { lease: Some(lease.id), goes_whole: false, answer: lease.settled()? })
+        };
         others.filter(|lease| lease.style == Style::Bits).filter_map(settled).collect()
     }
 }
@@ -270,6 +288,8 @@ impl Drop for Opener {
 struct Holder {
     /// Its lease; `None` for another server that has the state of the file.
     lease: Option<LeaseId>,
+    /// Its lease is a delegation.
+    goes_whole: bool,
     /// Closed once the holder has answered, or is gone.
     answer: oneshot::Receiver<Infallible>,
 }
@@ -295,6 +315,12 @@ pub struct Recall {
 }
 
 impl Recall {
+    /// How long the holders have: longer if one of them has a delegation, or may have one in a state that is still to come.
+    pub(crate) fn time(&self) -> Duration {
+        let may_be_delegation = self.then.is_some() || self.holders.iter().any(|holder| holder.goes_whole);
+        if may_be_delegation { self.state.longest_recall() } else { RECALL_DEADLINE }
+    }
+
     /// How many holders have not answered yet.
     pub fn waiting(&mut self) -> usize {
         self.holders

@@ -27,6 +27,8 @@ pub(super) struct Table {
     pub(super) next: AtomicU64,
     /// How many opens of resource forks there are, if every state is here.
     pub(super) forks: AtomicUsize,
+    /// How long the holders of delegations have to give them back, in milliseconds.
+    pub(super) delegations_ms: AtomicU64,
     /// If several servers share the files: where the entries are that are not here.
     pub(super) joined: Option<Joined>,
 }
@@ -98,8 +100,17 @@ impl Table {
     pub(super) fn new(policy: Policy, limits: Limits) -> Self {
         let shards = (0..SHARDS).map(|_| Shard::default()).collect();
         let (absent, next) = (Absent::default(), AtomicU64::new(1));
-        let forks = AtomicUsize::new(0);
-        Self { shards, ledger: Ledger::new(limits), policy, absent, next, forks, joined: None }
+        let (forks, delegations_ms) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self {
+            shards,
+            ledger: Ledger::new(limits),
+            policy,
+            absent,
+            next,
+            forks,
+            delegations_ms,
+            joined: None,
+        }
     }
 
     /// Counts an open of this stream, or no longer counts it.

@@ -49,7 +49,7 @@ const PAUSES: [Duration; 4] = [
     Duration::from_millis(500),
     Duration::from_secs(2),
 ];
-/// How often a client is asked. The tree takes the lease back before that.
+/// How often a client is asked, beside once for each two seconds of its lease. The tree takes the delegation back before that.
 const MOST_CALLS: usize = 32;
 
 /// What a delegation allows its holder to do in its cache.
@@ -338,6 +338,11 @@ fn watch(service: &Arc<Service>) {
     if delegations.is_watched.set(()).is_err() {
         return;
     }
+    // All volumes of a server have one state.
+    if let Some(export) = service.exports().first() {
+        // RFC 7530 10.4.6: not before the client had to renew its lease, and so to learn that it cannot be called.
+        export.volume.state().give_delegations(service.nfs4.lease);
+    }
     let unread = delegations.unread.lock().take();
     if let (Some(mut unread), Ok(runtime)) = (unread, tokio::runtime::Handle::try_current()) {
         let service = Arc::downgrade(service);
@@ -380,7 +385,8 @@ fn heard(service: &Arc<Service>, notice: &BreakNotice) {
 
 /// Asks the client to return a delegation until it has done that, or the tree has taken the lease.
 async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegation) {
-    for number in 0..MOST_CALLS {
+    let most = service.upgrade().map_or(0, |service| MOST_CALLS + service.nfs4.lease_seconds() as usize / 2);
+    for number in 0..most {
         let Some(service) = service.upgrade() else { return };
         if !delegation.is_held() {
             return;

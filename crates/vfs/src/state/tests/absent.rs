@@ -110,6 +110,6 @@ async fn an_open_that_waits_for_caches_finds_who_is_away_gone_as_well() {
     let state = State::default();
     let away = Away::new(&state, open(&state, A, R, W).unwrap());
     let request = OpenRequest::new(Party::client(B), W, Modes::NONE);
-    let opened = state.open_and_recall(FILE, Stream::Data, request, std::future::pending::<()>).await;
+    let opened = state.open_and_recall(FILE, Stream::Data, request, never).await;
     assert_eq!((opened.is_ok(), away.asked()), (true, 1));
 }

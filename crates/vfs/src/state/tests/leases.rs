@@ -134,7 +134,7 @@ async fn an_open_stands_only_when_others_have_let_go() {
     let state = State::default();
     let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
     let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE);
-    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, never));
     assert!(now(&mut opening).is_none());
     assert_eq!((notices.recv().await.unwrap().to, state.totals().opens), (RH, 0));
     held.acknowledge(RH).unwrap();
@@ -148,7 +148,7 @@ fn emptying_a_file_does_not_wait_for_clean_caches() {
     let (held, mut notices) = lease(&state, keyed(A, 1), RH, false);
     let empties =
         OpenRequest { empties: true, ..OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE) };
-    let open = |request| now(&mut Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending)));
+    let open = |request| now(&mut Box::pin(state.open_and_recall(FILE, DATA, request, never)));
     assert!(open(empties).is_some());
     let notice = notices.try_recv().unwrap();
     assert_eq!((notice.to, notice.needs_ack, held.caching()), (NONE, true, RH));
@@ -164,11 +164,11 @@ fn an_open_for_attributes_recalls_nothing() {
     let state = State::default();
     let (_held, mut notices) = stepped(&state, keyed(A, 1), RWH);
     let looks = OpenRequest::new(Party::client(B), Modes::NONE, Modes::NONE);
-    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, looks, std::future::pending));
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, looks, never));
     assert!(now(&mut opening).is_some());
     assert!(notices.try_recv().is_err());
     let empties = OpenRequest { empties: true, ..looks };
-    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, empties, std::future::pending));
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, empties, never));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.try_recv().unwrap().to, NONE);
 }
@@ -310,6 +310,23 @@ async fn at_the_deadline_what_was_not_answered_is_revoked() {
     assert_eq!(late.acknowledge(R), Err(Error::Invalid));
 }
 
+/// RFC 7530 10.4.6. A lease of SMB is taken after 35 seconds, as before.
+#[test]
+fn the_holder_of_a_delegation_has_as_long_as_its_client_has_to_renew() {
+    let state = State::default();
+    let (_held, _notices) = lease(&state, keyed(A, 1), RWH, false);
+    let time = |state: &State| causes(state, Cause::Write).unwrap().time();
+    state.give_delegations(Duration::from_secs(60));
+    assert_eq!(time(&state), Duration::from_secs(35));
+    let state = State::default();
+    let (_held, _notices) = lease(&state, keyed(A, 1), RWH, true);
+    assert_eq!(time(&state), Duration::from_secs(35));
+    state.give_delegations(Duration::from_secs(60));
+    assert_eq!(time(&state), Duration::from_secs(60));
+    state.give_delegations(Duration::from_secs(5));
+    assert_eq!(time(&state), Duration::from_secs(60), "it never has less");
+}
+
 #[test]
 fn what_was_answered_in_time_is_not_revoked() {
     let state = State::default();
@@ -375,7 +392,7 @@ async fn an_open_that_a_cached_handle_stands_against_succeeds_once_it_is_closed(
     let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
     holder.keep(held);
     let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::READ);
-    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, never));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.recv().await.unwrap().to, RW);
     drop(holder); // its user had closed it long ago
@@ -392,7 +409,7 @@ async fn an_open_that_a_living_handle_stands_against_fails_after_asking() {
     let (held, mut notices) = lease(&state, keyed(A, 1), RH, false);
     holder.keep(held);
     let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::READ);
-    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, never));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.recv().await.unwrap().to, R);
     holder.lease().unwrap().acknowledge(R).unwrap();
@@ -404,7 +421,7 @@ async fn an_open_waits_for_cached_writes_and_nobody_can_cache_new_ones_meanwhile
     let state = State::default();
     let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
     let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE);
-    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, std::future::pending));
+    let mut opening = Box::pin(state.open_and_recall(FILE, DATA, request, never));
     assert!(now(&mut opening).is_none());
     assert_eq!(notices.recv().await.unwrap().to, RH);
     held.acknowledge(RH).unwrap();

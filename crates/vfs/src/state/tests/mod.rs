@@ -16,6 +16,7 @@ mod waiters;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::*;
 
@@ -45,6 +46,11 @@ pub(super) fn advisory(client: ClientId, process: &[u8], range: Range, kind: Loc
 /// `start..start + length`.
 pub(super) fn bytes(start: u64, length: u64) -> Range {
     Range::new(start, length).unwrap()
+}
+
+/// A deadline that does not come, however long the holders have.
+pub(super) fn never(_: Duration) -> std::future::Pending<()> {
+    std::future::pending()
 }
 
 /// The answer of a future if it has one now.

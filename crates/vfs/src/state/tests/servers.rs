@@ -233,8 +233,7 @@ async fn an_open_waits_for_the_state_and_then_for_the_lease_in_it() {
     let request = LeaseRequest { party, want: Caching::ALL, style: Style::Bits, notices };
     let lease = first.lease(FILE, &Stream::Data, &request).unwrap();
     let request = OpenRequest::new(Party::client(B), Modes::READ, Modes::NONE);
-    let mut opening =
-        Box::pin(second.open_and_recall(FILE, Stream::Data, request, std::future::pending::<()>));
+    let mut opening = Box::pin(second.open_and_recall(FILE, Stream::Data, request, never));
     assert!(now(&mut opening).is_none(), "waits for the state");
     servers.settle();
     assert!(now(&mut opening).is_none(), "waits for the lease");
