@@ -37,6 +37,11 @@ impl Writer {
         i64_be i64_le i64;
     }
 
+    /// Makes room for `bytes` more bytes at once.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve(bytes);
+    }
+
     /// Appends one byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);

@@ -69,8 +69,7 @@ impl Volume {
         length == 0 || length >= SENT && of.object.resident(offset, length as u64).is_some()
     }
 
-    /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
-    /// pool.
+    /// As [`Volume::write_only`], with the attributes before and after.
     pub async fn write(
         &self,
         actor: &Actor,
@@ -79,6 +78,20 @@ impl Volume {
         data: Bytes,
         stability: Stability,
     ) -> Result<Change> {
+        let before = self.write_only(actor, to, offset, data, stability).await?;
+        Ok(Change { before, after: to.object.attributes()? })
+    }
+
+    /// Writes `data` at `offset`. A write that must be on the disk waits for it on a thread of the
+    /// pool. Gives the attributes before.
+    pub async fn write_only(
+        &self,
+        actor: &Actor,
+        to: &Found,
+        offset: u64,
+        data: Bytes,
+        stability: Stability,
+    ) -> Result<Attributes> {
         self.note(Act::Write, &to.object);
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         let length = data.len();
@@ -101,7 +114,7 @@ impl Volume {
         }
         operation.commit();
         self.site.traffic.written(length);
-        Ok(Change { before, after: node.attributes()? })
+        Ok(before)
     }
 
     /// Puts everything written to a file on the disk.

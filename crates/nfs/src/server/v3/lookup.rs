@@ -28,25 +28,28 @@ pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
 }
 
 /// The handle of an entry of a folder, and the attributes if they are current.
-pub(in crate::server) fn find(
-    call: &Call<'_>,
-    folder: &Target,
-    name: &[u8],
-) -> Result<(Sealed, Option<Fattr3>), Status> {
+fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Option<Fattr3>), Status> {
+    match look(folder, name)? {
+        Looked::File(found) => {
+            let attributes = folder.current(&found.object, &found.attributes);
+            Ok((call.seal(folder, &found), attributes))
+        }
+        Looked::Sidecar(sidecar) => {
+            let handle = call.seal_view(folder, View::Sidecar, sidecar.owner.key());
+            Ok((handle, Some(folder.fattr(&sidecar.attributes))))
+        }
+    }
+}
+
+/// An entry of a folder, the folder itself, or its parent.
+pub(in crate::server) fn look(folder: &Target, name: &[u8]) -> Result<Looked, Status> {
     let volume = &folder.export.volume;
     if folder.found.attributes.kind != Kind::Folder {
         return Err(Status::NOTDIR);
     }
-    let found = match name {
-        b"." => folder.found.clone(),
-        b".." => volume.parent(&folder.found)?,
-        name => match volume.look(&folder.actor.caller, &folder.found, entry_name(name)?)? {
-            Looked::File(found) => found,
-            Looked::Sidecar(sidecar) => {
-                let handle = call.seal_view(folder, View::Sidecar, sidecar.owner.key());
-                return Ok((handle, Some(folder.fattr(&sidecar.attributes))));
-            }
-        },
-    };
-    Ok((call.seal(folder, &found), folder.current(&found.object, &found.attributes)))
+    Ok(match name {
+        b"." => Looked::File(folder.found.clone()),
+        b".." => Looked::File(volume.parent(&folder.found)?),
+        name => volume.look(&folder.actor.caller, &folder.found, entry_name(name)?)?,
+    })
 }

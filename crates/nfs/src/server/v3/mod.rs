@@ -25,7 +25,7 @@ mod target;
 mod tests;
 mod write;
 
-pub(super) use lookup::find;
+pub(super) use lookup::look;
 pub(super) use readdir::{listed, listed_name, page};
 pub(super) use target::{Target, file_type, size};
 

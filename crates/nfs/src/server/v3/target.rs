@@ -99,7 +99,8 @@ impl Target {
     /// Another file of the same export, for the same caller.
     pub(in crate::server) fn sibling(&self, found: Found) -> Self {
         let named = Named { tag: self.named.tag, view: View::File, key: found.object.key() };
-        Self { found, named, sidecar: None, ..self.clone() }
+        let (export, actor) = (self.export.clone(), self.actor.clone());
+        Self { export, found, sidecar: None, actor, writable: self.writable, named }
     }
 
     /// The file system of a file of the export. One that is mounted inside the export has an id of its own, by which

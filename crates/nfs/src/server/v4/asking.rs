@@ -26,7 +26,7 @@ use crate::wire::v4::callbacks::{Callback, Known};
 use crate::wire::v4::types::{Attributes, Bitmap, Status};
 
 /// The attributes that the holder of a delegation to write changes in its cache.
-const CACHED: &[u32] = &[CHANGE, SIZE, SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY];
+pub(super) const CACHED: &[u32] = &[CHANGE, SIZE, SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY];
 
 /// GETATTR.
 pub(super) async fn get(compound: &mut Compound<'_>, wanted: &Bitmap, w: &mut Writer) -> Result<(), Fail> {

@@ -65,7 +65,7 @@ pub(super) async fn write(compound: &Compound<'_>, request: &Write<'_>, w: &mut 
     let end = request.offset.checked_add(data.len() as u64).ok_or(Status::INVAL)?;
     size(end)?;
     let bytes = compound.call.message.slice_ref(data);
-    let written = target.export.volume.write(&actor, found, request.offset, bytes, stability).await;
+    let written = target.export.volume.write_only(&actor, found, request.offset, bytes, stability).await;
     written.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?;
     (data.len() as u32).encode(w);
     request.stable.encode(w);
@@ -134,7 +134,9 @@ pub(super) fn actor(
         }
         return Ok(target.actor.clone());
     };
-    opened.client.renew();
+    if compound.minor == 0 {
+        opened.client.renew(); // a session has done that by SEQUENCE
+    }
     // RFC 7530 9.1.6: a client that writes parts of blocks may have to read the rest.
     if mode == Modes::WRITE && !opened.by.modes().intersects(mode) {
         return Err(Status::OPENMODE.into());

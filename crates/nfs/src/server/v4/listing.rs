@@ -4,6 +4,7 @@ use vfs::state::Cause;
 use vfs::{Entry, Kind, Page};
 use wire::Writer;
 
+use super::asking;
 use super::attributes::{self, number};
 use super::fail::Fail;
 use super::named;
@@ -13,7 +14,7 @@ use super::shown::{Owners, Shown};
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
 use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
-use crate::wire::v4::attributes::{FILEHANDLE, RDATTR_ERROR, Source, Values};
+use crate::wire::v4::attributes::{FILEHANDLE, MOUNTED_ON_FILEID, RDATTR_ERROR, Source, Values};
 use crate::wire::v4::files::ReadDir;
 use crate::wire::v4::types::{Bitmap, FileHandle, Name, Status, Verifier};
 use crate::wire::xdr::Encode;
@@ -26,6 +27,10 @@ const TAIL: usize = 8;
 const RESERVED: std::ops::RangeInclusive<u64> = 1..=2;
 /// What is added to the cookies of the tree, so that none of them is reserved.
 const OFFSET: u64 = 2;
+/// The bytes of an entry with a name of 20 bytes and the attributes that Linux wants.
+const USUAL: usize = 224;
+/// The attributes that an entry of a listing has without its details.
+const LISTED: Bitmap = Bitmap::of(&[RDATTR_ERROR, MOUNTED_ON_FILEID]);
 
 /// READDIR: `.` and `..` are not entries in this version.
 pub(super) fn list(call: &Call<'_>, folder: &Place, request: &ReadDir, w: &mut Writer) -> Result<(), Fail> {
@@ -112,11 +117,12 @@ impl Entries<'_> {
     }
 
     fn files(&mut self, folder: &Target, cookie: u64, w: &mut Writer) -> Result<(), Fail> {
-        let (call, mut after) = (self.call, cookie.saturating_sub(OFFSET));
-        let needs_file = attributes::needs_file(self.wanted);
-        let mut rows = Rows { call, folder, needs_file, owners: Owners::default() };
+        let mut after = cookie.saturating_sub(OFFSET);
+        let mut rows = Rows::new(self.call, folder, self.wanted);
         loop {
             let page = page(folder, after)?;
+            // One allocation for the reply, and not one each time that it doubles.
+            w.reserve(self.end.saturating_sub(w.len()).min(page.entries().len() * USUAL));
             for entry in listed(folder, &page).filter(|entry| !matches!(entry.name(), b"." | b"..")) {
                 let put = |wanted: &Bitmap, w: &mut Writer| rows.put(&page, entry, wanted, w);
                 if !self.push(entry.cookie + OFFSET, &listed_name(folder, entry), put, w)? {
@@ -180,42 +186,84 @@ impl Entries<'_> {
 struct Rows<'a> {
     call: &'a Call<'a>,
     folder: &'a Target,
-    needs_file: bool,
+    needs: Needs,
     owners: Owners,
 }
 
-impl Rows<'_> {
+/// What an entry has to be asked for. A client that wants less costs less.
+struct Needs {
+    /// More than the listing itself says: the key and the attributes of the entry.
+    details: bool,
+    /// An attribute that a client with a delegation to write may have changed in its cache.
+    cached: bool,
+    handle: bool,
+    /// The file itself: see [`attributes::needs_file`].
+    file: bool,
+    /// Links may lead to other servers.
+    referrals: bool,
+}
+
+/// An entry as the listing itself has it.
+struct Listed {
+    inode: u64,
+}
+
+impl Source<'_> for Listed {
+    fn rdattr_error(&self) -> Option<Status> {
+        Some(Status::OK)
+    }
+
+    fn mounted_on_fileid(&self) -> Option<u64> {
+        Some(self.inode)
+    }
+}
+
+impl<'a> Rows<'a> {
+    fn new(call: &'a Call<'a>, folder: &'a Target, wanted: &Bitmap) -> Self {
+        let referrals = folder.export.options.links.is_some();
+        let needs = Needs {
+            details: referrals || !wanted.is_within(&LISTED),
+            cached: asking::CACHED.iter().any(|&number| wanted.has(number)),
+            handle: wanted.has(FILEHANDLE),
+            file: attributes::needs_file(wanted),
+            referrals,
+        };
+        Self { call, folder, needs, owners: Owners::default() }
+    }
+
     /// Writes the attributes of an entry.
     fn put(&mut self, page: &Page, entry: &Entry, wanted: &Bitmap, w: &mut Writer) -> Result<(), Fail> {
-        if wanted.is_empty() {
-            Values::default().encode_wanted(wanted, w);
+        if !self.needs.details {
+            Listed { inode: entry.id.inode }.encode_wanted(wanted, w);
             return Ok(());
         }
         let Self { call, folder, .. } = *self;
         let details = page.details_with_locks(&folder.actor.caller, entry)?;
         let volume = &folder.export.volume;
         // Another client has changes in its cache that the host has not. A client that can be told so asks for this one file.
-        if volume.is_written_behind(&folder.actor, entry.id) {
+        if self.needs.cached && volume.is_written_behind(&folder.actor, entry.id) {
             if wanted.has(RDATTR_ERROR) {
                 return Err(Status::DELAY.into());
             }
             volume.recall(&folder.actor, entry.id, Cause::Read)?;
         }
-        if details.attributes.kind == Kind::Link && folder.export.options.links.is_some() {
+        if self.needs.referrals && details.attributes.kind == Kind::Link {
             let object = volume.node(&details.key)?;
             volume.saw(object.object.id(), &folder.found.object, entry.name());
             if let Some(referral) = referrals::of(call, folder, &object) {
                 return Ok(referrals::put_attributes(call, (folder, &object), &referral, wanted, w)?);
             }
         }
-        let sealed = wanted.has(FILEHANDLE).then(|| {
+        let sealed = self.needs.handle.then(|| {
             let named = Named { tag: folder.export.tag, view: View::File, key: details.key };
             named.seal(&call.service.secret)
         });
         let handle = FileHandle::new(sealed.as_ref().map_or(&[], |sealed| sealed.as_bytes()));
-        let file = if self.needs_file { Some(volume.node(&details.key)?) } else { None };
+        let file = if self.needs.file { Some(volume.node(&details.key)?) } else { None };
         let now = &details.attributes;
-        let shown = Shown { target: folder, now, handle, mounted_on: None, file: file.as_ref() };
+        // Of a file system that is mounted here: the folder below it, RFC 8881 5.8.2.23.
+        let mounted_on = Some(entry.id.inode);
+        let shown = Shown { target: folder, now, handle, mounted_on, file: file.as_ref() };
         Ok(shown.put(call, wanted, &mut self.owners, w)?)
     }
 }

@@ -109,7 +109,7 @@ pub(super) fn security_of_place(
 ) -> Result<(), Status> {
     let place = match style {
         CURRENT => compound.current()?.clone(),
-        PARENT => Arc::new(compound.current()?.parent(compound.call)?),
+        PARENT => Arc::new(compound.current()?.parent()?),
         _ => return Err(Status::BADXDR),
     };
     compound.current = None;

@@ -330,7 +330,7 @@ impl<'c> Compound<'c> {
                 self.current = Some(Arc::new(self.current()?.child(self.call, name)?));
             }
             Operation::LookUpParent(()) => {
-                self.current = Some(Arc::new(self.current()?.parent(self.call)?));
+                self.current = Some(Arc::new(self.current()?.parent()?));
             }
             Operation::Access(asked) => looking::access(self.minor, self.refreshed()?, *asked, w)?,
             Operation::ReadLink(()) => looking::read_link(self.current()?, w)?,

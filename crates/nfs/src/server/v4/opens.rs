@@ -56,7 +56,9 @@ pub(super) async fn open(
     };
     let start = w.len();
     let result = opened(compound, &client, &owner, request, w).await;
-    let handle = result.as_ref().ok().and_then(|()| handle_now(compound));
+    // A session repeats the whole reply by itself.
+    let is_counted = compound.minor == 0;
+    let handle = result.as_ref().ok().filter(|()| is_counted).and_then(|()| handle_now(compound));
     end(turn, result, &w.as_bytes()[start..], handle)
 }
 

@@ -7,15 +7,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use vfs::Kind;
 use vfs::names::long::{check_long, is_long};
+use vfs::{Kind, Looked};
 use wire::Writer;
 
 use super::named;
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
 use crate::server::rpc::Call;
-use crate::server::v3::{Target, find};
+use crate::server::v3::{Target, look};
 use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
 use crate::wire::xdr::Encode;
 
@@ -93,8 +93,13 @@ impl Place {
         match self {
             Self::Pseudo(path) => enter(call, path, name),
             Self::File(target) => {
-                let (handle, _) = find(call, target, name)?;
-                let child = call.target(handle.as_bytes())?;
+                let child = match look(target, name)? {
+                    Looked::File(found) => target.sibling(found), // the same checks as for its folder
+                    Looked::Sidecar(sidecar) => {
+                        let key = sidecar.owner.key();
+                        call.target(call.seal_view(target, View::Sidecar, key).as_bytes())?
+                    }
+                };
                 if child.found.attributes.kind == Kind::Link && child.export.options.links.is_some() {
                     // Where a link of a namespace is, its clients are told.
                     child.export.volume.saw(child.found.object.id(), &target.found.object, name);
@@ -107,7 +112,7 @@ impl Place {
     }
 
     /// The folder that a folder is in, RFC 7530 16.14. The folder of a share is in the pseudo-root.
-    pub(super) fn parent(&self, call: &Call<'_>) -> Result<Self, Status> {
+    pub(super) fn parent(&self) -> Result<Self, Status> {
         let target = match self {
             Self::Pseudo(path) if path.is_empty() => return Err(Status::NOENT),
             Self::Pseudo(path) => return Ok(above(path)),
@@ -126,7 +131,7 @@ impl Place {
             return Ok(above(&target.export.name));
         }
         let parent = target.export.volume.parent(&target.found)?;
-        Ok(Self::File(Box::new(call.target(call.seal(target, &parent).as_bytes())?)))
+        Ok(Self::File(Box::new(target.sibling(parent))))
     }
 
     /// The same with its present attributes. `None` if they never change, or depend on another file.
@@ -172,6 +177,9 @@ impl Place {
     /// Whether this is the folder of a share.
     pub(super) fn is_share(&self) -> bool {
         let Self::File(target) = self else { return false };
+        if target.found.attributes.kind != Kind::Folder {
+            return false; // without a question to the host
+        }
         let root = target.export.volume.root();
         root.is_ok_and(|root| root.object.id() == target.found.object.id())
     }

@@ -173,7 +173,7 @@ impl Shown<'_> {
         owners.look_up(call, wanted, self.now);
         let plain = Plain { shown: self, owners };
         if wanted.is_within(&PLAIN) {
-            (plain, None::<Values<'_>>).encode_wanted(wanted, w);
+            plain.encode_wanted(wanted, w);
             return Ok(());
         }
         self.put_all(call, plain, wanted, w)
