@@ -179,7 +179,7 @@ fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> R
         peers[writer].make_folder(above)?;
     }
     let made = make(&mut *peers[writer], &path, fact.of);
-    let written = made.and_then(|()| peers[writer].put(&path, fact.aspect, &fact.value));
+    let written = made.and_then(|()| put(&mut *peers[writer], &path, fact));
     let done = match written {
         Ok(false) => None,
         Ok(true) => Some((None, peers.iter_mut().map(|peer| cell(&mut **peer, &path, fact)).collect())),
@@ -191,6 +191,15 @@ fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> R
         let _ = peers[writer].remove_folder(above); // what stays is told at the end
     }
     Ok(done)
+}
+
+fn put(peer: &mut dyn Peer, path: &str, fact: &Fact) -> Result<bool> {
+    if fact.aspect == Aspect::Backup {
+        // Clients of SMB see this date beside Finder info only.
+        let info = [&b"TEXTttxt"[..], &[0; 24]].concat();
+        peer.put(path, Aspect::FinderInfo, &Value::Bytes(info))?;
+    }
+    peer.put(path, fact.aspect, &fact.value)
 }
 
 fn make(peer: &mut dyn Peer, path: &str, of: Of) -> Result<()> {

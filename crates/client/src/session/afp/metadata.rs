@@ -45,12 +45,7 @@ impl Peer for Afp {
             }
             (Aspect::Created, _) => set.created = seconds(value),
             (Aspect::Modified, _) => set.modified = seconds(value),
-            (Aspect::Backup, _) => {
-                // SMB clients see it beside Finder info only.
-                let mut info = FinderInfo::NONE;
-                info.set_type(*b"TEXT", *b"ttxt");
-                (set.backup, set.finder_info) = (seconds(value), Some(*info.as_bytes()));
-            }
+            (Aspect::Backup, _) => set.backup = seconds(value),
             (Aspect::Mode, Value::Number(mode)) => {
                 let (_, unix) = self.unix(path)?;
                 set.unix = Some(UnixPrivileges { mode: *mode as u32, ..unix });
@@ -151,7 +146,7 @@ impl Afp {
     }
 
     /// The UNIX privileges, before and after decoding.
-    fn unix(&mut self, path: &str) -> Result<(Vec<u8>, UnixPrivileges)> {
+    pub(super) fn unix(&mut self, path: &str) -> Result<(Vec<u8>, UnixPrivileges)> {
         let bytes = self.parameters(path, FileBitmap::UNIX_PRIVILEGES, DirBitmap::UNIX_PRIVILEGES)?;
         let unix = UnixPrivileges::decode(&mut Reader::new(&bytes)).map_err(malformed)?;
         Ok((bytes, unix))

@@ -33,8 +33,8 @@ impl Peer for Smb {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
         match (aspect, value) {
             (Aspect::FinderInfo, Value::Bytes(bytes)) => {
-                let info =
-                    InfoStream { finder_info: FinderInfo::from_prefix(bytes), backup: None, prodos: [0; 6] };
+                let info = self.info(path)?.unwrap_or_default();
+                let info = InfoStream { finder_info: FinderInfo::from_prefix(bytes), ..info };
                 self.put_stream(path, "AFP_AfpInfo", &info.build())?;
             }
             (Aspect::Fork, Value::Bytes(bytes)) => self.put_stream(path, "AFP_Resource", bytes)?,
@@ -54,11 +54,10 @@ impl Peer for Smb {
             }
             (Aspect::Backup, Value::Time(secs, _)) => {
                 // A server removes the stream if all bytes of the Finder info are zero.
-                let mut finder_info = FinderInfo::NONE;
-                finder_info.set_type(*b"TEXT", *b"ttxt");
+                let info = self.info(path)?.filter(|info| !info.finder_info.is_none());
+                let Some(info) = info else { return Ok(false) };
                 let backup = Some(vfs::Time { secs: *secs, nanos: 0 });
-                let info = InfoStream { finder_info, backup, prodos: [0; 6] };
-                self.put_stream(path, "AFP_AfpInfo", &info.build())?;
+                self.put_stream(path, "AFP_AfpInfo", &InfoStream { backup, ..info }.build())?;
             }
             (_, Value::Flag(on)) if bit(aspect).is_some() => {
                 let (bit, on) = (bit(aspect).unwrap_or(FileAttributes::NONE), *on);
@@ -86,18 +85,12 @@ impl Peer for Smb {
 
     fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
         Ok(match aspect {
-            Aspect::FinderInfo => match self.stream(path, "AFP_AfpInfo")? {
-                Some(bytes) => {
-                    let info = InfoStream::parse(&bytes).map_err(malformed)?;
-                    Got::Value(Value::Bytes(info.finder_info.as_bytes().to_vec()))
-                }
+            Aspect::FinderInfo => match self.info(path)? {
+                Some(info) => Got::Value(Value::Bytes(info.finder_info.as_bytes().to_vec())),
                 None => Got::Missing,
             },
-            Aspect::Backup => match self.stream(path, "AFP_AfpInfo")? {
-                Some(bytes) => match InfoStream::parse(&bytes).map_err(malformed)?.backup {
-                    Some(time) => Got::Value(Value::Time(time.secs, time.nanos)),
-                    None => Got::Missing,
-                },
+            Aspect::Backup => match self.info(path)?.and_then(|info| info.backup) {
+                Some(time) => Got::Value(Value::Time(time.secs, time.nanos)),
                 None => Got::Missing,
             },
             Aspect::Fork => bytes(self.stream(path, "AFP_Resource")?),
@@ -178,6 +171,12 @@ fn looked(request: &mut create::Request<'_>) {
 }
 
 impl Smb {
+    /// The Finder info and what is beside it.
+    fn info(&mut self, path: &str) -> Result<Option<InfoStream>> {
+        let bytes = self.stream(path, "AFP_AfpInfo")?;
+        bytes.map(|bytes| InfoStream::parse(&bytes).map_err(malformed)).transpose()
+    }
+
     pub(super) fn put_stream(&mut self, path: &str, name: &str, bytes: &[u8]) -> Result<()> {
         let name = String::from_utf8_lossy(&Map::Sfm.encode(name.as_bytes())).into_owned();
         let change = |request: &mut create::Request<'_>| request.disposition = Disposition::OVERWRITE_IF;

@@ -10,14 +10,16 @@ use ::smb::wire::security::AccessMask;
 use ::smb::wire::time::NtTime;
 use ::smb::wire::{Command, Dialect, InfoType, Status};
 use vfs::acl::Entries;
-use vfs::mac::plist;
+use vfs::mac::{FinderFlags, FinderInfo, plist};
 use vfs::names::Map;
 use wire::Reader;
 
 use super::{CREDIT, Smb, malformed, refused};
 use crate::metadata::{Aspect, COMMENT};
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told};
+use crate::tree::{
+    Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told,
+};
 use crate::{Error, Result};
 
 /// IO_REPARSE_TAG_SYMLINK, MS-FSCC 2.1.2.1.
@@ -198,6 +200,7 @@ impl Smb {
         match name.as_str() {
             "AFP_AfpInfo" => {
                 extra.finder_info = bytes(told(self, path, Aspect::FinderInfo)?);
+                hide_as_told(extra);
                 extra.backup = stamp(told(self, path, Aspect::Backup)?);
             }
             "AFP_Resource" => extra.fork = bytes(told(self, path, Aspect::Fork)?).unwrap_or_default(),
@@ -210,6 +213,16 @@ impl Smb {
             }
         }
         Ok(())
+    }
+}
+
+/// Servers that are not Macs, such as smbd, keep the Finder's flag "invisible" and the attribute hidden apart. A file that has one of
+/// the two is not shown to Macs, so it is hidden.
+fn hide_as_told(extra: &mut Extra) {
+    let info = extra.finder_info.as_deref().map_or(FinderInfo::NONE, FinderInfo::from_prefix);
+    if info.flags().contains(FinderFlags::IS_INVISIBLE) {
+        let hidden = FLAGS.iter().zip(&mut extra.flags).filter(|(aspect, _)| **aspect == Aspect::Hidden);
+        hidden.for_each(|(_, flag)| *flag = Some(true));
     }
 }
 
@@ -289,6 +302,19 @@ mod tests {
             &mut w,
         );
         assert_eq!(names(w.as_bytes()).unwrap(), ["AFP_AfpInfo", "a:b"]);
+    }
+
+    #[test]
+    fn a_file_that_the_finder_does_not_show_is_hidden() {
+        // kIsInvisible is bit 14 of the Finder flags, at offset 8 of the Finder info (Inside Macintosh, Finder Interface).
+        let mut info = [0; 32];
+        info[8] = 0x40;
+        for (info, hidden) in [(info, true), ([0; 32], false)] {
+            let flags = [Some(false), Some(true), None, None, None, None];
+            let mut extra = Extra { finder_info: Some(info.to_vec()), flags, ..Extra::default() };
+            hide_as_told(&mut extra);
+            assert_eq!(extra.flags, [Some(hidden), Some(true), None, None, None, None]);
+        }
     }
 
     #[test]
