@@ -1,9 +1,9 @@
-//! crates/afp/src/wire/desktop.rs, attribute.rs and acl.rs. The first byte of an input says what the others are.
+//! crates/afp/src/wire/desktop.rs, attribute.rs, acl.rs and uuid.rs. The first byte of an input says what the others are.
 //!
 //! Whatever decodes must encode to the same value again.
 
 use afp::wire::desktop::*;
-use afp::wire::{acl, attribute};
+use afp::wire::{acl, attribute, uuid};
 use wire::{Reader, Writer};
 
 /// Decodes `$bytes` as `$type`; when that works, encodes it and decodes it again.
@@ -38,9 +38,14 @@ pub fn desktop(input: &[u8]) {
     }
 }
 
-/// Requests and replies about extended attributes and ACLs.
+/// Requests and replies about extended attributes and ACLs, and the accounts of their UUIDs.
 pub fn attributes(input: &[u8]) {
     let Some((&selector, bytes)) = input.split_first() else { return };
+    if let Some(uuid) = bytes.last_chunk()
+        && let Some(named) = uuid::Named::of(uuid)
+    {
+        assert_eq!(uuid::Named::of(&named.uuid()), Some(named));
+    }
     match selector {
         0 => stable!(bytes, attribute::Get<'_>),
         1 => stable!(bytes, attribute::Set<'_>),

@@ -2,7 +2,7 @@
 //! must encode to the same value again.
 
 use ::wire::{Reader, Writer};
-use afp::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserInfo, Whom};
+use afp::wire::identity::{Account, GetUserInfo, MapId, MapName, MappedId, UserInfo};
 use afp::wire::login::{
     AuthMethods, ChangePassword, Continue, GetAuthMethods, KerberosReply, KerberosToken, Login, LoginCont,
     LoginExt,
@@ -48,9 +48,9 @@ fn mapped(message: &[u8]) {
         id.encode(&mut w);
         assert_eq!(MappedId::decode(subfunction, &mut Reader::new(w.as_bytes())), Ok(id));
     }
-    if let Ok(whom) = Whom::decode_mapped(subfunction, &mut Reader::new(reply)) {
+    if let Ok(account) = Account::decode_mapped(subfunction, &mut Reader::new(reply)) {
         let mut w = Writer::new();
-        whom.encode_mapped(&mut w);
+        account.encode_mapped(&mut w);
         assert!(reply.starts_with(w.as_bytes()));
     }
 }

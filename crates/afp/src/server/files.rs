@@ -12,4 +12,3 @@ pub(super) mod lock;
 pub(super) mod params;
 pub(super) mod rights;
 pub(super) mod set_parameters;
-pub(super) mod uuid;

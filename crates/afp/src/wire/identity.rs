@@ -72,12 +72,12 @@ impl UserInfo {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MapId {
     pub subfunction: u8,
-    pub whom: Whom,
+    pub account: Account,
 }
 
 /// A user or group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whom {
+pub enum Account {
     Number(u32),
     Uuid(Uuid),
 }
@@ -92,18 +92,18 @@ impl MapId {
 
     pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let subfunction = r.u8()?;
-        let whom = match subfunction {
-            Self::USER_UUID_TO_UTF8 | Self::GROUP_UUID_TO_UTF8 => Whom::Uuid(r.array()?),
-            _ => Whom::Number(r.u32_be()?),
+        let account = match subfunction {
+            Self::USER_UUID_TO_UTF8 | Self::GROUP_UUID_TO_UTF8 => Account::Uuid(r.array()?),
+            _ => Account::Number(r.u32_be()?),
         };
-        Ok(Self { subfunction, whom })
+        Ok(Self { subfunction, account })
     }
 
     pub fn encode(&self, w: &mut Writer) {
         w.u8(self.subfunction);
-        match &self.whom {
-            Whom::Number(number) => w.u32_be(*number),
-            Whom::Uuid(uuid) => w.put(uuid),
+        match &self.account {
+            Account::Number(number) => w.u32_be(*number),
+            Account::Uuid(uuid) => w.put(uuid),
         }
     }
 }
@@ -180,7 +180,7 @@ impl<'a> MapName<'a> {
 }
 
 /// FPMapName, reply: only the number or the UUID.
-impl Whom {
+impl Account {
     pub fn decode_mapped(subfunction: u8, r: &mut Reader<'_>) -> Result<Self, Malformed> {
         match subfunction {
             MapName::UTF8_TO_USER_UUID | MapName::UTF8_TO_GROUP_UUID => r.array().map(Self::Uuid),
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_uuid_is_mapped_to_what_it_is_and_its_number_and_name() {
-        let request = MapId { subfunction: MapId::GROUP_UUID_TO_UTF8, whom: Whom::Uuid([7; 16]) };
+        let request = MapId { subfunction: MapId::GROUP_UUID_TO_UTF8, account: Account::Uuid([7; 16]) };
         let bytes = [&[6][..], &[7; 16]].concat();
         assert_eq!(written(|w| request.encode(w)), bytes);
         assert_eq!(MapId::decode(&mut Reader::new(&bytes)), Ok(request));

@@ -25,6 +25,7 @@ pub mod server_info;
 pub mod session;
 pub mod set_parameters;
 pub mod strings;
+pub mod uuid;
 pub mod volume;
 
 pub use bitmap::{DirBitmap, FileBitmap, VolumeBitmap};

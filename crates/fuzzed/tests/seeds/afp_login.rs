@@ -1,6 +1,6 @@
 //! Logins and who is who. The selectors are those of `src/afp_login.rs`.
 
-use afp::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Whom};
+use afp::wire::identity::{Account, GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo};
 use afp::wire::login::{
     AuthMethods, CLEARTXT_PASSWRD, ChangePassword, Continue, DHX2, GetAuthMethods, Login, LoginCont,
     LoginExt, NO_USER_AUTHENT, SRP,
@@ -16,8 +16,8 @@ pub fn seeds() -> Vec<Seed> {
         LoginExt { flags: 0, version: b"AFP3.4", uam: SRP, user: b"ada", directory: b"", info: b"\0\x01" };
     let change = ChangePassword { uam: DHX2, user: b"ada", info: &[7; 20] };
     let info = UserInfo { user: Some(1000), group: Some(100), uuid: Some([9; 16]) };
-    let by_uuid = MapId { subfunction: MapId::USER_UUID_TO_UTF8, whom: Whom::Uuid([7; 16]) };
-    let by_number = MapId { subfunction: MapId::USER_TO_NAME, whom: Whom::Number(1000) };
+    let by_uuid = MapId { subfunction: MapId::USER_UUID_TO_UTF8, account: Account::Uuid([7; 16]) };
+    let by_number = MapId { subfunction: MapId::USER_TO_NAME, account: Account::Number(1000) };
     let mapped = MappedId::OfUuid { is_group: true, number: 50, name: b"staff" };
     vec![
         seed("guest", 0, &|w| guest.encode(w)),

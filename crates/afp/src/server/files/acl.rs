@@ -6,11 +6,11 @@ use vfs::Error;
 use vfs::acl::{AclChange, Entries, Rights, Who, before_mode};
 
 use self::darwin::{given, rights_of, shown, uuid_of};
-use super::uuid::Named;
 use crate::server::request::{Outcome, Reply, Request};
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::{Target, is_folder};
 use crate::wire::acl::{Access, Acl, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};
+use crate::wire::uuid::Named;
 use crate::wire::{ResultCode, command};
 
 /// Runs a command of this family.

@@ -4,11 +4,11 @@
 
 use auth::UnixAccounts;
 
-use super::uuid::{Named, number_of};
 use crate::server::config::Version;
 use crate::server::request::{Outcome, Reply, Request};
 use crate::server::sessions::uam;
-use crate::wire::identity::{GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid, Whom};
+use crate::wire::identity::{Account, GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid};
+use crate::wire::uuid::{Named, number_of};
 use crate::wire::{ResultCode, command};
 
 /// The most bytes of a name in MacRoman.
@@ -80,10 +80,10 @@ fn map_id(request: &Request, asked: MapId) -> Outcome {
         asked.subfunction >= MapId::USER_UUID_TO_UTF8,
     )?;
     let unix = &request.session.service.config().unix;
-    let id = match (asked.subfunction, asked.whom) {
-        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Whom::Number(number)) => Named::User(number),
-        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Whom::Number(number)) => Named::Group(number),
-        (MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8, Whom::Uuid(uuid)) => {
+    let id = match (asked.subfunction, asked.account) {
+        (MapId::USER_TO_NAME | MapId::USER_TO_UTF8, Account::Number(number)) => Named::User(number),
+        (MapId::GROUP_TO_NAME | MapId::GROUP_TO_UTF8, Account::Number(number)) => Named::Group(number),
+        (MapId::USER_UUID_TO_UTF8 | MapId::GROUP_UUID_TO_UTF8, Account::Uuid(uuid)) => {
             return uuid_mapped(unix, &uuid);
         }
         _ => return Err(ResultCode::PARAM_ERROR),
@@ -120,18 +120,18 @@ fn map_name(request: &Request, asked: MapName<'_>) -> Outcome {
     let user = || unix.user(&name).map(|user| user.uid).ok_or(ResultCode::ITEM_NOT_FOUND);
     let group = || unix.group(&name).map(|group| group.gid).ok_or(ResultCode::ITEM_NOT_FOUND);
     let meaning = || MEANINGS.iter().find(|(meaning, _)| *meaning == name).map(|(_, meaning)| *meaning);
-    let whom = match asked.subfunction {
+    let account = match asked.subfunction {
         _ if name.is_empty() => return Err(ResultCode::PARAM_ERROR),
-        MapName::UTF8_TO_USER | MapName::NAME_TO_USER => Whom::Number(user()?),
-        MapName::UTF8_TO_GROUP | MapName::NAME_TO_GROUP => Whom::Number(group()?),
-        MapName::UTF8_TO_USER_UUID => Whom::Uuid(Named::User(user()?).uuid()),
+        MapName::UTF8_TO_USER | MapName::NAME_TO_USER => Account::Number(user()?),
+        MapName::UTF8_TO_GROUP | MapName::NAME_TO_GROUP => Account::Number(group()?),
+        MapName::UTF8_TO_USER_UUID => Account::Uuid(Named::User(user()?).uuid()),
         MapName::UTF8_TO_GROUP_UUID => {
             let named = group().map(Named::Group).or_else(|code| meaning().ok_or(code))?;
-            Whom::Uuid(named.uuid())
+            Account::Uuid(named.uuid())
         }
         _ => return Err(ResultCode::PARAM_ERROR),
     };
-    Ok(Reply::encoded(|w| whom.encode_mapped(w)))
+    Ok(Reply::encoded(|w| account.encode_mapped(w)))
 }
 
 /// UTF-8 came with AFP 3.0, UUIDs with 3.2.
@@ -150,8 +150,8 @@ mod tests {
     use crate::server::testing::{ADA, Answer, Client, Server};
     use wire::Reader;
 
-    async fn mapped(client: &mut Client, subfunction: u8, whom: Whom) -> Answer {
-        client.call(command::MAP_ID, |w| MapId { subfunction, whom }.encode(w)).await
+    async fn mapped(client: &mut Client, subfunction: u8, account: Account) -> Answer {
+        client.call(command::MAP_ID, |w| MapId { subfunction, account }.encode(w)).await
     }
 
     async fn named(client: &mut Client, subfunction: u8, name: &[u8]) -> Answer {
@@ -183,10 +183,10 @@ mod tests {
             (MapId::USER_TO_NAME, 0, b"\0"),
             (MapId::GROUP_TO_UTF8, 0, b"\0\0"),
         ] {
-            assert_eq!(mapped(&mut ada, subfunction, Whom::Number(number)).await.well(), expected);
+            assert_eq!(mapped(&mut ada, subfunction, Account::Number(number)).await.well(), expected);
         }
-        let nobody = mapped(&mut ada, MapId::USER_TO_NAME, Whom::Number(4242)).await;
-        assert_eq!(nobody.code, ResultCode::ITEM_NOT_FOUND);
+        let unknown = mapped(&mut ada, MapId::USER_TO_NAME, Account::Number(4242)).await;
+        assert_eq!(unknown.code, ResultCode::ITEM_NOT_FOUND);
         for (subfunction, name, expected) in [
             (MapName::UTF8_TO_USER, &b"bob"[..], 1001_u32),
             (MapName::UTF8_TO_GROUP, b"staff", 50),
@@ -195,7 +195,7 @@ mod tests {
         ] {
             assert_eq!(named(&mut ada, subfunction, name).await.well(), expected.to_be_bytes());
         }
-        assert_eq!(named(&mut ada, MapName::NAME_TO_USER, b"nobody").await.code, ResultCode::ITEM_NOT_FOUND);
+        assert_eq!(named(&mut ada, MapName::NAME_TO_USER, b"unknown").await.code, ResultCode::ITEM_NOT_FOUND);
         assert_eq!(named(&mut ada, MapName::NAME_TO_USER, b"").await.code, ResultCode::PARAM_ERROR);
         assert_eq!(named(&mut ada, 9, b"ada").await.code, ResultCode::PARAM_ERROR);
     }
@@ -213,12 +213,12 @@ mod tests {
             let uuid = named(&mut ada, MapName::UTF8_TO_GROUP_UUID, name).await.well();
             assert_eq!(auth::hex::encode(&uuid), expected);
             let mut r = Reader::new(&uuid);
-            let whom = Whom::decode_mapped(MapName::UTF8_TO_GROUP_UUID, &mut r).unwrap();
+            let account = Account::decode_mapped(MapName::UTF8_TO_GROUP_UUID, &mut r).unwrap();
             for subfunction in [MapId::USER_UUID_TO_UTF8, MapId::GROUP_UUID_TO_UTF8] {
-                assert_eq!(mapped(&mut ada, subfunction, whom).await.well(), meant);
+                assert_eq!(mapped(&mut ada, subfunction, account).await.well(), meant);
             }
         }
-        let foreign = mapped(&mut ada, MapId::USER_UUID_TO_UTF8, Whom::Uuid([1; 16])).await;
+        let foreign = mapped(&mut ada, MapId::USER_UUID_TO_UTF8, Account::Uuid([1; 16])).await;
         assert_eq!(foreign.code, ResultCode::ITEM_NOT_FOUND);
         let half = ada.call(command::MAP_ID, |w| w.put(&[MapId::USER_UUID_TO_UTF8, 0, 0, 0, 50])).await;
         assert_eq!(half.code, ResultCode::ITEM_NOT_FOUND); // Netatalk's spectest, FPMapID
@@ -229,7 +229,7 @@ mod tests {
         let server = Server::new();
         let mut old = server.log_in(ADA, Version::V2_2);
         assert_eq!(
-            mapped(&mut old, MapId::USER_TO_UTF8, Whom::Number(1000)).await.code,
+            mapped(&mut old, MapId::USER_TO_UTF8, Account::Number(1000)).await.code,
             ResultCode::PARAM_ERROR
         );
         assert_eq!(named(&mut old, MapName::UTF8_TO_USER, b"ada").await.code, ResultCode::PARAM_ERROR);

@@ -7,6 +7,7 @@ use ::afp::wire::file::MoveAndRename;
 use ::afp::wire::fork::SetForkParms;
 use ::afp::wire::volume::{GetVolParms, Parameters};
 use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, VolumeBitmap, attribute, command};
+use vfs::acl::Entries;
 use vfs::mac::FinderInfo;
 use wire::Reader;
 
@@ -129,6 +130,15 @@ impl Tree for Afp {
         info.set_type(*b"slnk", *b"rhap");
         let value = Value::Bytes(info.as_bytes().to_vec());
         self.put(path, Aspect::FinderInfo, &value).map(drop)
+    }
+
+    fn rights(&mut self, path: &str) -> Result<Option<Entries>> {
+        self.whole_acl(path)
+    }
+
+    /// A volume without lists refuses the command.
+    fn set_rights(&mut self, path: &str, entries: &Entries) -> Result<bool> {
+        self.set_whole_acl(path, entries).map(|()| true)
     }
 
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {

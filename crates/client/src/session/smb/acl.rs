@@ -40,7 +40,7 @@ impl Smb {
         let there = self.descriptor(path)?;
         let aces = entries.list.iter().filter_map(|entry| {
             let sid = sid_of(&entry.who, entry.inherit, &there)?;
-            let (mask, flags) = (AccessMask(entry.rights.0), AceFlags(entry.inherit.0));
+            let (mask, flags) = (AccessMask(entry.rights.0 & Rights::ALL.0), AceFlags(entry.inherit.0));
             Some(match entry.kind {
                 EntryKind::Allow => Ace::allow(sid, mask, flags),
                 EntryKind::Deny => Ace::deny(sid, mask, flags),

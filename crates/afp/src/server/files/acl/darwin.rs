@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use vfs::acl::{Acl, Entry, EntryKind, Inherit, Rights, Who};
 
-use crate::server::files::uuid::Named;
 use crate::wire::ResultCode;
 use crate::wire::acl::{self as wire_acl, Ace, Uuid};
+use crate::wire::uuid::Named;
 
 /// The rights of both models, Apple Filing Protocol Reference, "ACL Access Rights".
 const RIGHTS: [(u32, Rights); 14] = [

@@ -1,7 +1,7 @@
 use crate::server::Version;
-use crate::server::files::uuid::Named;
 use crate::server::testing::{ADA, BOB, Client, Server};
 use crate::wire::acl::*;
+use crate::wire::uuid::Named;
 use crate::wire::{Path, ResultCode, command};
 use vfs::backend::NewKind;
 use vfs::state::{ClientId, Party};

@@ -9,11 +9,11 @@
 //! | the owner's own rights, as Windows has them | "fourfold-own" and 0 |
 //! | the groups of this host that have one of those numbers | "fourfold-gid" and the number |
 
-use crate::wire::acl::Uuid;
+use super::acl::Uuid;
 
 /// The identity that a UUID stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::server) enum Named {
+pub enum Named {
     User(u32),
     Group(u32),
     /// All users.
@@ -38,13 +38,13 @@ const WELL_KNOWN: [(u32, Named); 4] =
     [(12, Named::Everyone), (10, Named::Owner), (16, Named::OwningGroup), (50, Named::SignedIn)];
 
 /// The number that ends a UUID of a local account.
-pub(in crate::server) fn number_of(uuid: &Uuid) -> u32 {
+pub fn number_of(uuid: &Uuid) -> u32 {
     uuid.last_chunk().map_or(0, |number| u32::from_be_bytes(*number))
 }
 
 impl Named {
     /// The identity of a UUID; `None` if this host does not know it.
-    pub(in crate::server) fn of(uuid: &Uuid) -> Option<Self> {
+    pub fn of(uuid: &Uuid) -> Option<Self> {
         let (start, _) = uuid.split_first_chunk()?;
         let number = number_of(uuid);
         match *start {
@@ -60,7 +60,7 @@ impl Named {
     }
 
     /// The UUID of an identity.
-    pub(in crate::server) fn uuid(self) -> Uuid {
+    pub fn uuid(self) -> Uuid {
         let (start, number) = match self {
             Self::User(uid) => (USER, uid),
             Self::Group(gid) if WELL_KNOWN.iter().any(|(group, _)| *group == gid) => (OTHER_GROUP, gid),
