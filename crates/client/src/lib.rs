@@ -10,6 +10,7 @@ pub mod check;
 mod error;
 pub mod metadata;
 mod session;
+mod stranger;
 mod target;
 pub mod tree;
 
@@ -19,4 +20,5 @@ pub use session::{
     Transfer,
 };
 pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed, keep};
+pub use stranger::{stranger, stranger_name};
 pub use target::{FORMS, Protocol, Target};

@@ -143,6 +143,12 @@ pub trait Tree: Peer {
     /// Up to `length` bytes of an open file; none behind its end.
     fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>>;
 
+    /// Where the next data of an open file are from this offset on; what is before it is a hole. `None`: there are no more. A tree
+    /// that cannot tell answers the offset.
+    fn next_data(&mut self, _file: FileId, offset: u64) -> Result<Option<u64>> {
+        Ok(Some(offset))
+    }
+
     /// All that a file is besides its data.
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra>;
 

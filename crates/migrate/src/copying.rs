@@ -93,9 +93,13 @@ fn data(
             sides.to.start(made, Transfer::Write { offset, data: &bytes, stable: false })?;
             in_flight += 1;
         }
-        offset += bytes.len() as u64;
-        shared.tally.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        shared.tally.count(|report| report.bytes += bytes.len() as u64);
+        let mut length = bytes.len() as u64;
+        if ends_in_hole {
+            length += skip_hole(sides, (source, offset + length), job.entry.length, &mut hash)?;
+        }
+        offset += length;
+        shared.tally.bytes.fetch_add(length, Ordering::Relaxed);
+        shared.tally.count(|report| report.bytes += length);
     }
     for _ in 0..in_flight {
         finish(sides)?;
@@ -112,6 +116,20 @@ fn data(
         return Err(Error::Other(now));
     }
     Ok(hex(&hash.finalize()))
+}
+
+/// Behind a piece of zeros there may be a hole, whose zeros need not be read. Returns its length.
+fn skip_hole(sides: &mut Sides, (source, offset): (FileId, u64), end: u64, hash: &mut Sha256) -> Result<u64> {
+    let next = sides.from.next_data(source, offset)?.unwrap_or(end).min(end);
+    let length = next.saturating_sub(offset);
+    let zeros = [0; 64 << 10];
+    let mut left = length;
+    while left > 0 {
+        let part = left.min(zeros.len() as u64);
+        hash.update(&zeros[..part as usize]);
+        left -= part;
+    }
+    Ok(length)
 }
 
 /// Waits for a write.

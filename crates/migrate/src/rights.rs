@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use client::{Error as ClientError, Result};
+use client::{Error as ClientError, Result, stranger, stranger_name};
 use vfs::acl::samba::{sid_of_text, text_of_sid};
 use vfs::acl::{Entries, Entry, Inherit, Rights, Who};
 
@@ -17,6 +17,8 @@ const UNKNOWN: &str = "entries of an access control list for unknown accounts";
 /// Why such entries have no effect.
 const UNKNOWN_WHY: &str =
     "they are kept, but no user of this machine has such an account; --accounts says who it is";
+/// The SIDs of accounts of Macs, behind which the UUID follows: docs/afp.md.
+const MAC: &str = "S-1-22-3-";
 /// The longest line of a file of accounts is that of two SIDs.
 const MOST_LINES: usize = 100_000;
 
@@ -25,8 +27,8 @@ const MOST_LINES: usize = 100_000;
 pub struct Accounts(HashMap<Who, Option<Who>>);
 
 impl Accounts {
-    /// Reads lines such as `S-1-5-21-1-2-3-1001 = user:1000`, `user:501 = user:1000`, `group:20 = group:100` or
-    /// `user:501 = none`. A `#` begins a comment.
+    /// Reads lines such as `S-1-5-21-1-2-3-1001 = user:1000`, `user:501 = user:1000`, `group:20 = group:100`,
+    /// `user:ada@example.org = user:1000` or `user:501 = none`. A `#` begins a comment.
     ///
     /// # Errors
     /// The line that is wrong, and what to write.
@@ -36,8 +38,8 @@ impl Accounts {
             let line = line.split('#').next().unwrap_or_default().trim();
             let wrong = || {
                 format!(
-                    "line {}: {line:?}: write SOURCE = DESTINATION, each of them user:NUMBER, group:NUMBER or a SID, or `none` as \
-                     the destination",
+                    "line {}: {line:?}: write SOURCE = DESTINATION, each of them user:NUMBER, group:NUMBER, user:NAME@DOMAIN, \
+                     group:NAME@DOMAIN or a SID, or `none` as the destination",
                     number + 1
                 )
             };
@@ -77,6 +79,8 @@ impl Accounts {
 
 fn who(text: &str) -> Option<Who> {
     match text.split_once(':') {
+        Some(("user", name)) if name.contains('@') => stranger(name, false),
+        Some(("group", name)) if name.contains('@') => stranger(name, true),
         Some(("user", number)) => number.parse().ok().map(Who::User),
         Some(("group", number)) => number.parse().ok().map(Who::Group),
         Some(_) => None,
@@ -91,7 +95,14 @@ pub(crate) fn carry(
     path: &str,
     (from, to): (&str, &str),
 ) -> Result<()> {
-    let Some(entries) = sides.from.rights(from)? else { return Ok(()) };
+    let entries = match sides.from.rights(from) {
+        Err(error) if !error.ends_session() => {
+            shared.tally.lose(path, LIST, &error.to_string());
+            return Ok(());
+        }
+        other => other?,
+    };
+    let Some(entries) = entries else { return Ok(()) };
     let entries = shared.plan.accounts.entries(entries);
     match sides.to.set_rights(to, &entries) {
         Ok(true) => {}
@@ -105,8 +116,8 @@ pub(crate) fn carry(
             return Ok(());
         }
     }
-    if let Some(sid) = entries.list.iter().find_map(unknown) {
-        shared.tally.lose(path, UNKNOWN, &format!("{}: {UNKNOWN_WHY}", text_of_sid(&sid)));
+    if let Some(who) = entries.list.iter().find_map(unknown) {
+        shared.tally.lose(path, UNKNOWN, &format!("{who}: {UNKNOWN_WHY}"));
     }
     Ok(())
 }
@@ -132,11 +143,12 @@ pub(crate) fn compare(
     Ok(())
 }
 
-/// Whether two lists say the same. A right that only Windows asks for does not count, nor whether an entry was inherited.
+/// Whether two lists say the same. A right that only Windows asks for does not count, nor whether an entry was inherited, or stands for
+/// what the mode says.
 fn is_same(wanted: &Entries, there: &Entries) -> bool {
     let counting = |entry: &Entry| {
         let inherit = entry.inherit.difference(Inherit::INHERITED);
-        (entry.kind, inherit, entry.rights.difference(Rights::SYNCHRONIZE))
+        (entry.kind, inherit, entry.rights.difference(Rights::SYNCHRONIZE.union(Rights::FROM_MODE)))
     };
     let is_one = |(wanted, there): (&Entry, &Entry)| {
         // SMB names the owner and the group of a file by their SIDs.
@@ -147,11 +159,14 @@ fn is_same(wanted: &Entries, there: &Entries) -> bool {
     wanted.list.len() == there.list.len() && wanted.list.iter().zip(&there.list).all(is_one)
 }
 
-/// The SID of an account of another machine or domain. Those of Windows itself, such as Administrators, are the same everywhere.
-fn unknown(entry: &Entry) -> Option<Arc<[u8]>> {
-    match &entry.who {
-        Who::Foreign(sid) if text_of_sid(sid).starts_with("S-1-5-21-") => Some(sid.clone()),
-        _ => None,
+/// An account of another machine or domain, by its name or its SID. Those of Windows itself, such as Administrators, are the same
+/// everywhere.
+fn unknown(entry: &Entry) -> Option<String> {
+    let Who::Foreign(sid) = &entry.who else { return None };
+    let text = text_of_sid(sid);
+    match stranger_name(sid) {
+        Some((name, _)) => Some(name.to_owned()),
+        None => ["S-1-5-21-", MAC].iter().any(|start| text.starts_with(start)).then_some(text),
     }
 }
 

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-pub(super) const EXAMPLES: &str = "SRC and DST are smb://USER@HOST/SHARE, afp://USER@HOST/SHARE, nfs://HOST/EXPORT (version 3), with a folder behind it, or a folder
-of this machine. Copied are data, resource forks, Finder info, comments, tags and other streams, extended attributes, dates,
-attributes of DOS and Mac, symbolic links, holes, access control lists between SMB and local folders, and modes and owners between NFS, AFP and local folders: what both protocols
-can tell. What one of them cannot is in the report. Each file is read back and compared, unless --no-verify is given. If DST is
+pub(super) const EXAMPLES: &str = "SRC and DST are smb://USER@HOST/SHARE, afp://USER@HOST/SHARE, nfs://HOST/EXPORT (?vers=4: version 4), with a folder behind it,
+or a folder of this machine. Copied are data, resource forks, Finder info, comments, tags and other streams, extended attributes,
+dates, attributes of DOS and Mac, symbolic links, holes, access control lists, modes and owners: what both protocols can tell. What
+one of them cannot is in the report. Each file is read back and compared, unless --no-verify is given. If DST is
 a folder that Fourfold serves, name the folder of the share itself: all is written as the server keeps it.
 
 Every further run copies what has changed since, so users may work on until the last one. A run that was stopped or killed goes

@@ -6,8 +6,8 @@ use clap::Args;
 
 use super::Login;
 
-pub(super) const EXAMPLES: &str = "Mounts smb://USER@HOST/SHARE, afp://USER@HOST/SHARE or nfs://HOST/EXPORT (version 3), with a folder behind it, on an empty folder
-of this machine, until it is unmounted, or Ctrl-C. What Macs keep beside the data are extended attributes of Linux:
+pub(super) const EXAMPLES: &str = "Mounts smb://USER@HOST/SHARE, afp://USER@HOST/SHARE or nfs://HOST/EXPORT (?vers=4: version 4), with a folder behind it, on an
+empty folder of this machine, until it is unmounted, or Ctrl-C. What Macs keep beside the data are extended attributes of Linux:
 
   user.com.apple.FinderInfo      type, creator, flags and label, 32 bytes
   user.com.apple.ResourceFork    the resource fork; one beyond 64 KiB is too long for Linux: `fourfold cat --fork` reads it

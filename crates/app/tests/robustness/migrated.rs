@@ -1,4 +1,4 @@
-//! `fourfold migrate`, `cp`, `ls`, `cat` and `rm`: what is copied between any two of a folder, SMB, AFP and NFS.
+//! `fourfold migrate`, `cp`, `ls`, `cat` and `rm`: what is copied between any two of a folder, SMB, AFP, and NFS of both versions.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
@@ -28,7 +28,7 @@ fn lost(report: &Value) -> Vec<String> {
 }
 
 /// The URL of a folder of the share by each protocol, the folder itself first.
-fn places(server: &Server, share: &Path, inner: &str) -> [(&'static str, String); 4] {
+fn places(server: &Server, share: &Path, inner: &str) -> [(&'static str, String); 5] {
     let (user, password) = USER;
     let (smb, afp, nfs) = (server.smb_port, server.afp_port, server.port);
     [
@@ -36,6 +36,7 @@ fn places(server: &Server, share: &Path, inner: &str) -> [(&'static str, String)
         ("smb", format!("smb://{user}:{password}@127.0.0.1:{smb}/share/{inner}")),
         ("afp", format!("afp://{user}:{password}@127.0.0.1:{afp}/share/{inner}?login=cleartext")),
         ("nfs", format!("nfs://127.0.0.1:{nfs}/share/{inner}?mountport={nfs}&uid=1000")),
+        ("nfs4", format!("nfs://127.0.0.1:{nfs}/share/{inner}?vers=4&uid=1000")),
     ]
 }
 
@@ -119,9 +120,12 @@ fn all_is_copied_between_any_two_and_read_by_the_others() {
             assert!(sparse.len() == HOLE + 3 && sparse.blocks() * 512 < HOLE / 2, "{inner}: {sparse:?}");
             let date = fs::metadata(share.join(&inner).join("letter")).unwrap().mtime();
             assert_eq!(date, 1_000_000_000, "{inner}");
+            // Clients of AFP and of version 4 keep flags and dates of files.
+            let keeps_dates = !["afp", "nfs4"].contains(from) || !["afp", "nfs4"].contains(to);
+            assert!(keeps_dates || !lost.contains(&"date of creation".to_owned()), "{inner}: {report:#}");
             // Another protocol sees the same.
-            let (_, other) = &targets[(number + 2) % 4];
-            let other_source = &sources[(number + 2) % 4].1;
+            let (_, other) = &targets[(number + 2) % 5];
+            let other_source = &sources[(number + 2) % 5].1;
             let report = whole(&["migrate", other_source, other, "--verify-only"]);
             assert_eq!((&report["files"], &report["failures"]), (&7.into(), &0.into()), "{inner}");
             let fork = fourfold(&["cat", "--fork", &with_name(&targets[2].1, "letter")]);
@@ -279,31 +283,37 @@ fn access_control_lists_go_from_folders_and_smbd_to_this_server_and_on() {
         return;
     }
     let home = format!("share={}", share.display());
-    // A port that was free a moment ago.
-    let afp_port = std::net::TcpListener::bind((here, 0)).unwrap().local_addr().unwrap().port().to_string();
-    let ports = ["--listen", here, "--nfs-port", "off", "--smb-port", "445", "--afp-port", &afp_port];
+    // Ports that were free a moment ago.
+    let free = || std::net::TcpListener::bind((here, 0)).unwrap().local_addr().unwrap().port().to_string();
+    let [afp_port, nfs_port] = [free(), free()];
+    let ports = ["--listen", here, "--nfs-port", &nfs_port, "--smb-port", "445", "--afp-port", &afp_port];
     let _server = Server::run_with_afp(top.path(), &[&[&*home][..], &ports].concat());
     let (user, password) = USER;
     let smb = format!("smb://{user}:{password}@{here}/share/folder");
     let afp = format!("afp://{user}:{password}@{here}:{afp_port}/share/folder?login=cleartext");
+    let nfs = format!("nfs://{here}:{nfs_port}/share/folder?vers=4&uid=1000");
     let source = old.to_str().unwrap();
-    let report = whole(&["migrate", source, &smb]);
-    assert!(!lost(&report).iter().any(|what| what.contains("access control")), "{report:#}");
     let unc = format!("//{here}/share");
-    let shown = smbcacls(&unc, &["folder/letter"]);
-    // Allowed, not inherited, to read: FILE_GENERIC_READ.
-    let reads = "ACL:S-1-22-1-12345:0/0x0/0x00120089";
-    assert!(shown.contains(reads), "{shown}");
-    assert!(!smbcacls(&unc, &["folder/plain"]).contains("12345"));
-    let report = whole(&["migrate", &smb, copy.to_str().unwrap()]);
-    assert!(!lost(&report).iter().any(|what| what.contains("access control")), "{report:#}");
-    let report = whole(&["migrate", source, copy.to_str().unwrap(), "--verify-only"]);
-    assert!(!lost(&report).iter().any(|what| what.contains("access control")), "{report:#}");
-    fs::remove_dir_all(&from_folder).unwrap();
-    fs::create_dir(&from_folder).unwrap();
-    open_to_all(&from_folder);
-    let report = whole(&["migrate", source, &afp]);
-    assert!(lost(&report).contains(&"access control list".to_owned()), "{report:#}");
+    let keeps_lists = |report: &Value| {
+        assert!(!lost(report).iter().any(|what| what.contains("access control")), "{report:#}");
+    };
+    // To each protocol and from there.
+    for url in [&smb, &afp, &nfs] {
+        keeps_lists(&whole(&["migrate", source, url]));
+        let shown = smbcacls(&unc, &["folder/letter"]);
+        // Allowed, not inherited, to read and to see what everyone sees; 0x100000 is a right that only Windows asks for.
+        let [reads, without] =
+            ["0x00120089", "0x00020089"].map(|mask| format!("ACL:S-1-22-1-12345:0/0x0/{mask}"));
+        assert!(shown.contains(&reads) || shown.contains(&without), "{url}: {shown}");
+        assert!(!smbcacls(&unc, &["folder/plain"]).contains("12345"), "{url}");
+        keeps_lists(&whole(&["migrate", url, copy.to_str().unwrap()]));
+        keeps_lists(&whole(&["migrate", source, copy.to_str().unwrap(), "--verify-only"]));
+        for folder in [&from_folder, &copy] {
+            fs::remove_dir_all(folder).unwrap();
+            fs::create_dir(folder).unwrap();
+            open_to_all(folder);
+        }
+    }
 
     // A list of Windows on smbd, of accounts of a domain, one of which is known here.
     fs::remove_file(old.join("letter")).unwrap(); // which the guest of smbd may not read

@@ -232,7 +232,7 @@ impl Connector {
         Ok(match target.protocol {
             Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
             Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
-            Protocol::Nfs => nfs::peer(target, reach)?,
+            Protocol::Nfs => nfs::connect(target, reach)?,
             Protocol::File | Protocol::Iscsi => {
                 return Err(Error::Address("write a URL of smb, afp or nfs".into()));
             }
@@ -262,7 +262,7 @@ impl Connector {
             Protocol::File => Box::new(file::Local::open(&target.share)?),
             Protocol::Afp => Box::new(afp::Afp::connect(target, reach)?),
             Protocol::Smb => Box::new(smb::Smb::connect(target, reach)?),
-            Protocol::Nfs => nfs::tree(target, reach)?,
+            Protocol::Nfs => nfs::connect(target, reach)?,
             Protocol::Iscsi => return Err(Error::Address("a disk has no files".into())),
         })
     }

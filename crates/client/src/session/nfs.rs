@@ -23,6 +23,7 @@ use rpc::{Rpc, decode, is_udp, ok, results};
 use wire::Writer;
 
 use super::{Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use crate::tree::Tree;
 use crate::{Error, Result, Target};
 
 /// The program and version of NFS, RFC 1813.
@@ -57,41 +58,38 @@ mod procedure {
     pub(super) const COMMIT: u32 = 21;
 }
 
-/// A session that writes and reads metadata.
-pub(super) fn peer(target: &Target, reach: &Reach) -> Result<Box<dyn crate::metadata::Peer>> {
-    Ok(match minor_version(target)? {
-        None => Box::new(Nfs::connect(target, reach)?),
-        Some(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
-    })
-}
-
-/// A session of version 3 that copies trees.
-pub(super) fn tree(target: &Target, reach: &Reach) -> Result<Box<dyn crate::tree::Tree>> {
-    match target.options.get("vers").map(String::as_str) {
-        None | Some("3") => Ok(Box::new(Nfs::connect(target, reach)?)),
-        Some(_) => Err(Error::Unsupported("copying over another version of NFS than 3")),
-    }
+/// A version that a target names.
+enum Version {
+    Three,
+    /// This minor version of version 4.
+    Four(u32),
+    /// The newest minor version of the server that is known here.
+    Newest,
 }
 
 /// A session by the version that the target names, else version 3.
-pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Box<dyn Session>> {
-    Ok(match minor_version(target)? {
-        None => Box::new(Nfs::connect(target, reach)?),
-        Some(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
+pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Box<dyn Tree>> {
+    Ok(match version(target)? {
+        Version::Three => Box::new(Nfs::connect(target, reach)?),
+        Version::Four(minor) => Box::new(v4::Nfs4::connect(target, reach, minor)?),
+        Version::Newest => match v4::Nfs4::connect(target, reach, 2) {
+            Err(Error::Unsupported(_)) => Box::new(v4::Nfs4::connect(target, reach, 1)?),
+            other => Box::new(other?),
+        },
     })
 }
 
-/// The minor version of version 4; `None` for version 3.
-fn minor_version(target: &Target) -> Result<Option<u32>> {
-    let minor = match target.options.get("vers").map(String::as_str) {
-        None | Some("3") => return Ok(None),
-        Some("4.1") => 1,
-        Some("4.2") => 2,
-        Some(other) => return Err(Error::Address(format!("vers={other}: write 3, 4.1 or 4.2"))),
+fn version(target: &Target) -> Result<Version> {
+    let version = match target.options.get("vers").map(String::as_str) {
+        None | Some("3") => return Ok(Version::Three),
+        Some("4") => Version::Newest,
+        Some("4.1") => Version::Four(1),
+        Some("4.2") => Version::Four(2),
+        Some(other) => return Err(Error::Address(format!("vers={other}: write 3, 4, 4.1 or 4.2"))),
     };
     match is_udp(target)? {
         true => Err(Error::Unsupported("NFS version 4 over UDP")),
-        false => Ok(Some(minor)),
+        false => Ok(version),
     }
 }
 

@@ -189,6 +189,14 @@ impl Tree for Local {
         Ok(data)
     }
 
+    fn next_data(&mut self, file: FileId, offset: u64) -> Result<Option<u64>> {
+        match rustix::fs::seek(self.files.get(file)?, rustix::fs::SeekFrom::Data(offset)) {
+            Ok(next) => Ok(Some(next)),
+            Err(rustix::io::Errno::NXIO) => Ok(None), // lseek(2): there are no more data
+            Err(_) => Ok(Some(offset)),
+        }
+    }
+
     fn rights(&mut self, path: &str) -> Result<Option<Entries>> {
         self.kept(false)?.rights(path)
     }

@@ -3,8 +3,9 @@
 use vfs::mac::apple_double::HEAD_LIMIT;
 use vfs::mac::{FinderInfo, plist, sidecar};
 
-use crate::metadata::{Aspect, COMMENT, Got, Value};
+use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
 use crate::session::{FileId, How, Session, Transfer};
+use crate::tree::{Extra, FLAGS, Kind, Lost, Writing};
 use crate::{Error, Result};
 
 /// Bytes of one read or write.
@@ -93,4 +94,81 @@ pub(super) trait Sidecars: Session {
 pub(super) fn path_beside(path: &str) -> String {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     format!("{folder}/._{name}")
+}
+
+/// Writes what a file has besides its data. `is_beside`: what Macs keep beside the data goes into one `._name`.
+pub(super) fn set_extra<T: Sidecars + Peer>(
+    tree: &mut T,
+    path: &str,
+    kind: Kind,
+    extra: &Extra,
+    is_beside: bool,
+) -> Result<Vec<Lost>> {
+    let mut contents = extra.clone();
+    let mut lost = Vec::new();
+    if is_beside {
+        lost = write_beside(tree, path, extra)?;
+        contents = Extra { attributes: extra.attributes.clone(), ..Extra::default() };
+    }
+    let mut writing = Writing { tree, path, lost };
+    if kind != Kind::Link {
+        writing.contents(&contents)?;
+    }
+    // A mode without rights to write comes with the mode.
+    let read_only = FLAGS.iter().position(|aspect| *aspect == Aspect::ReadOnly);
+    let mut details = extra.clone();
+    if let Some(at) = read_only.filter(|_| extra.mode.is_some()) {
+        details.flags[at] = None;
+    }
+    writing.details(kind, &details)?;
+    Ok(writing.lost)
+}
+
+/// One `._name` has all that Macs keep beside the data, so it is written at once.
+fn write_beside<T: Sidecars + Peer>(tree: &mut T, path: &str, extra: &Extra) -> Result<Vec<Lost>> {
+    let mut lost = Vec::new();
+    let comment = extra.comment.as_deref().map(plist::write_text);
+    let streams = extra.streams.iter().map(|(name, value)| (name.as_bytes(), &value[..]));
+    let streams: Vec<_> =
+        streams.chain(comment.iter().map(|value| (COMMENT.as_bytes(), &value[..]))).collect();
+    let info = extra.finder_info.as_deref().map_or(FinderInfo::NONE, FinderInfo::from_prefix);
+    if info == FinderInfo::NONE && streams.is_empty() && extra.fork.is_empty() {
+        return Ok(lost);
+    }
+    let (head, problems) = sidecar::synthesize(&info, &streams, extra.fork.len() as u64);
+    lost.extend(problems.iter().map(|problem| Lost {
+        what: "stream".into(),
+        why: Some(format!("it does not fit into {}: {problem:?}", path_beside(path))),
+    }));
+    tree.sweep(path);
+    match tree.write_all(&path_beside(path), 0, &[&head[..], &extra.fork].concat()) {
+        Err(error) if error.ends_session() => return Err(error),
+        Err(error) => {
+            lost.push(Lost { what: "Finder info, streams and fork".into(), why: Some(error.to_string()) });
+        }
+        Ok(()) => {}
+    }
+    Ok(lost)
+}
+
+/// What an AppleDouble file says.
+pub(super) fn add_sidecar(all: &[u8], extra: &mut Extra) -> Result<()> {
+    let parsed = sidecar::parse(all, all.len() as u64)
+        .map_err(|error| Error::Other(format!("the ._ file is not AppleDouble: {error}")))?;
+    extra.finder_info = Some(parsed.finder_info.as_bytes().to_vec());
+    for one in &parsed.xattrs {
+        let at = one.offset as usize;
+        let value =
+            one.value.or_else(|| all.get(at..at.checked_add(one.length as usize)?)).unwrap_or_default();
+        match (std::str::from_utf8(one.name), plist::read_text(value)) {
+            (Ok(COMMENT), Some(comment)) => extra.comment = Some(comment),
+            (Ok(name), _) => extra.streams.push((name.to_owned(), value.to_vec())),
+            _ => {}
+        }
+    }
+    let range = parsed.resource_range.start as usize..parsed.resource_range.end as usize;
+    if !parsed.blank_resource {
+        extra.fork = all.get(range).unwrap_or_default().to_vec();
+    }
+    Ok(())
 }

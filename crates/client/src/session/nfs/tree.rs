@@ -5,16 +5,13 @@ use ::nfs::wire::v3::types::{DirOpArgs, Fattr3, FileType, NfsTime, Sattr3, Verif
 use ::nfs::wire::v3::{fsstat, getattr, read, rename, setattr};
 use ::nfs::wire::xdr::Opaque;
 use vfs::mac::layout::sidecar_owner;
-use vfs::mac::{FinderInfo, plist, sidecar};
 
 use super::rpc::ok;
-use super::sidecar::{Sidecars as _, path_beside as beside};
+use super::sidecar::{add_sidecar, path_beside as beside, set_extra};
 use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
-use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
+use crate::metadata::{Aspect, Got, Peer, Value};
 use crate::session::{FileId, Session};
-use crate::tree::{
-    Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, Writing, below, last_name,
-};
+use crate::tree::{Entry, Extra, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, below, last_name};
 use crate::{Error, Result};
 
 impl Tree for Nfs {
@@ -121,42 +118,8 @@ impl Tree for Nfs {
         Ok(extra)
     }
 
-    /// One `._name` has all that Macs keep beside the data, so it is written at once.
     fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
-        let mut lost = Vec::new();
-        let comment = extra.comment.as_deref().map(plist::write_text);
-        let streams = extra.streams.iter().map(|(name, value)| (name.as_bytes(), &value[..]));
-        let streams: Vec<_> =
-            streams.chain(comment.iter().map(|value| (COMMENT.as_bytes(), &value[..]))).collect();
-        let info = extra.finder_info.as_deref().map_or(FinderInfo::NONE, FinderInfo::from_prefix);
-        if info != FinderInfo::NONE || !streams.is_empty() || !extra.fork.is_empty() {
-            let (head, problems) = sidecar::synthesize(&info, &streams, extra.fork.len() as u64);
-            lost.extend(problems.iter().map(|problem| Lost {
-                what: "stream".into(),
-                why: Some(format!("it does not fit into {}: {problem:?}", beside(path))),
-            }));
-            self.sweep(path);
-            if let Err(error) = self.write_all(&beside(path), 0, &[&head[..], &extra.fork].concat()) {
-                if error.ends_session() {
-                    return Err(error);
-                }
-                lost.push(Lost {
-                    what: "Finder info, streams and fork".into(),
-                    why: Some(error.to_string()),
-                });
-            }
-        }
-        let mut writing = Writing { tree: self, path, lost };
-        let rest = Extra { attributes: extra.attributes.clone(), ..Extra::default() };
-        writing.contents(&rest)?;
-        // A mode without rights to write comes with the mode.
-        let read_only = FLAGS.iter().position(|aspect| *aspect == Aspect::ReadOnly);
-        let mut details = extra.clone();
-        if let Some(at) = read_only.filter(|_| extra.mode.is_some()) {
-            details.flags[at] = None;
-        }
-        writing.details(kind, &details)?;
-        Ok(writing.lost)
+        set_extra(self, path, kind, extra, true)
     }
 }
 
@@ -207,32 +170,10 @@ fn entry(name: &str, attributes: &Fattr3) -> Entry {
 }
 
 /// Leaves out `._name` where `name` is there: it is a part of that.
-fn drop_sidecars(entries: &mut Vec<Entry>) {
+pub(super) fn drop_sidecars(entries: &mut Vec<Entry>) {
     let names: std::collections::HashSet<String> = entries.iter().map(|entry| entry.name.clone()).collect();
     entries.retain(|entry| {
         let owner = sidecar_owner(entry.name.as_bytes()).and_then(|owner| std::str::from_utf8(owner).ok());
         entry.kind != Kind::File || owner.is_none_or(|owner| !names.contains(owner))
     });
-}
-
-/// What an AppleDouble file says.
-fn add_sidecar(all: &[u8], extra: &mut Extra) -> Result<()> {
-    let parsed = sidecar::parse(all, all.len() as u64)
-        .map_err(|error| Error::Other(format!("the ._ file is not AppleDouble: {error}")))?;
-    extra.finder_info = Some(parsed.finder_info.as_bytes().to_vec());
-    for one in &parsed.xattrs {
-        let at = one.offset as usize;
-        let value =
-            one.value.or_else(|| all.get(at..at.checked_add(one.length as usize)?)).unwrap_or_default();
-        match (std::str::from_utf8(one.name), plist::read_text(value)) {
-            (Ok(COMMENT), Some(comment)) => extra.comment = Some(comment),
-            (Ok(name), _) => extra.streams.push((name.to_owned(), value.to_vec())),
-            _ => {}
-        }
-    }
-    let range = parsed.resource_range.start as usize..parsed.resource_range.end as usize;
-    if !parsed.blank_resource {
-        extra.fork = all.get(range).unwrap_or_default().to_vec();
-    }
-    Ok(())
 }

@@ -1,9 +1,13 @@
 //! NFS versions 4.1 and 4.2 over TCP, with the codecs of the crate `nfs`: a session without a back channel, so the server grants
 //! no delegations.
 
+mod acl;
 mod compound;
 mod metadata;
+mod named;
+mod naming;
 mod session;
+mod tree;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -19,7 +23,8 @@ use ::nfs::wire::v4::types::{
 };
 use ::nfs::wire::v4::xattrs::{SetOption, SetXattr};
 use ::nfs::wire::xdr::Opaque;
-use compound::{Compound, Results, WriteHead};
+use compound::{Compound, Each, Results, WriteHead};
+use naming::Naming;
 use session::{COMPOUND, NFS, Slot};
 
 use super::rpc::{Rpc, results};
@@ -63,6 +68,9 @@ pub(super) struct Nfs4 {
     has_xattrs: bool,
     /// The attributes that the server has.
     supported: Bitmap,
+    /// Whether the server keeps named attributes, as far as it was asked.
+    has_named: Option<bool>,
+    naming: Naming,
 }
 
 impl Nfs4 {
@@ -83,6 +91,8 @@ impl Nfs4 {
             largest: 0,
             has_xattrs: false,
             supported: Bitmap::default(),
+            has_named: None,
+            naming: Naming::default(),
         };
         nfs.begin_session()?;
         let path = [&target.share, "/", &target.path].concat();
@@ -176,10 +186,38 @@ impl Nfs4 {
         Ok(self.files.put(File { handle, state, locks: None }))
     }
 
-    /// An operation on a name, after LOOKUP.
+    /// An operation on a name, after LOOKUP, or on the folder of the target, which has the empty path.
     fn on_name(&mut self, path: &str, operation: Operation<'_>) -> Result<Vec<u8>> {
+        if path.is_empty() {
+            return self.call(&[put(&self.root.clone()), operation], path);
+        }
         let (folder, name) = self.place(path)?;
         self.call(&[put(&folder), look_up(name), operation], path)
+    }
+}
+
+impl Nfs4 {
+    /// READDIR until the end, with these attributes of each entry. `path` is for messages.
+    fn pages(&mut self, folder: &[u8], path: &str, wanted: &[u32], each: Each<'_>) -> Result<()> {
+        let (mut cookie, mut verifier) = (0, [0; 8]);
+        for _ in 0..MAX_PAGES {
+            let request = Operation::ReadDir(ReadDir {
+                cookie,
+                verifier,
+                dir_count: LIST_BYTES,
+                max_count: LIST_BYTES,
+                wanted: Bitmap::of(wanted),
+            });
+            let answer = self.call(&[put(folder), request], path)?;
+            let mut results = Results::of(&answer, path)?;
+            results.skip(Number::PUTFH)?;
+            let page = results.page(each)?;
+            match page.last {
+                Some(last) if !page.is_end => (cookie, verifier) = (last, page.verifier),
+                _ => return Ok(()),
+            }
+        }
+        Err(Error::Other("a listing without an end".into()))
     }
 }
 
@@ -324,26 +362,12 @@ impl Session for Nfs4 {
         let handle = self.folder(folder)?;
         let wanted = [TYPE, CHANGE, SIZE, FSID, FILEHANDLE, FILEID, MODE, NUMLINKS, OWNER, OWNER_GROUP];
         let wanted = [&wanted[..], &[SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY]].concat();
-        let (mut cookie, mut verifier, mut count) = (0, [0; 8], 0);
-        for _ in 0..MAX_PAGES {
-            let request = Operation::ReadDir(ReadDir {
-                cookie,
-                verifier,
-                dir_count: LIST_BYTES,
-                max_count: LIST_BYTES,
-                wanted: Bitmap::of(&wanted),
-            });
-            let answer = self.call(&[put(&handle), request], folder)?;
-            let mut results = Results::of(&answer, folder)?;
-            results.skip(Number::PUTFH)?;
-            let page = results.page()?;
-            count += page.entries;
-            match page.last {
-                Some(last) if !page.is_end => (cookie, verifier) = (last, page.verifier),
-                _ => return Ok(count),
-            }
-        }
-        Err(Error::Other("a listing without an end".into()))
+        let mut count = 0;
+        self.pages(&handle, folder, &wanted, &mut |_, _| {
+            count += 1;
+            Ok(())
+        })?;
+        Ok(count)
     }
 
     fn glance(&mut self) -> Result<()> {
@@ -358,7 +382,7 @@ impl Session for Nfs4 {
         let answer = self.call(&[put(&root), request], "the folder")?;
         let mut results = Results::of(&answer, "the folder")?;
         results.skip(Number::PUTFH)?;
-        results.page().map(drop)
+        results.page(&mut |_, _| Ok(())).map(drop)
     }
 
     /// LOOKUP and GETATTR in one request, as a client without a cache sends them.

@@ -1,5 +1,5 @@
-//! `fourfold migrate` from servers of other projects: smbd, afpd and Ganesha, with files of real Macs that clients of other
-//! projects have written there. What arrived is read with smbclient. The grid of it is in docs/migrating.md.
+//! `fourfold migrate` from servers of other projects, smbd, afpd and Ganesha, and from this one over NFSv4, with files of real Macs
+//! that clients of other projects have written there. What arrived is read with smbclient. The grid of it is in docs/migrating.md.
 
 mod grid;
 mod source;

@@ -9,11 +9,11 @@ use anyhow::Result;
 use super::{CHANGED, Place};
 use crate::interop::layouts::content::{Data, Item};
 use crate::interop::layouts::netatalk::Mac;
-use crate::interop::layouts::place::ADA;
+use crate::interop::layouts::place::{ADA, UID};
 use crate::netatalk::{self, Volume, packages};
 use crate::process::{self, Running};
 use crate::samba::{self, Share};
-use crate::{ganesha, isolate};
+use crate::{ganesha, isolate, server};
 
 /// 2000-01-01, from which AFP counts seconds, in seconds of Unix.
 const FROM_2000: i64 = 946_684_800;
@@ -26,6 +26,10 @@ pub enum Source {
     Samba,
     Netatalk,
     Ganesha,
+    /// The same by version 4.
+    Ganesha4,
+    /// This server by version 4, which has named attributes.
+    Fourfold,
 }
 
 /// A running one.
@@ -37,13 +41,16 @@ pub struct Served {
 }
 
 impl Source {
-    pub const ALL: &'static [Self] = &[Self::Samba, Self::Netatalk, Self::Ganesha];
+    pub const ALL: &'static [Self] =
+        &[Self::Samba, Self::Netatalk, Self::Ganesha, Self::Ganesha4, Self::Fourfold];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::Samba => "Samba",
             Self::Netatalk => "Netatalk",
             Self::Ganesha => "Ganesha",
+            Self::Ganesha4 => "Ganesha, NFSv4",
+            Self::Fourfold => "Fourfold, NFSv4",
         }
     }
 
@@ -52,6 +59,8 @@ impl Source {
             Self::Samba => "smb",
             Self::Netatalk => "afp",
             Self::Ganesha => "nfs",
+            Self::Ganesha4 => "nfs4",
+            Self::Fourfold => "own",
         }
     }
 
@@ -60,7 +69,8 @@ impl Source {
         let needed: &[&str] = match self {
             Self::Samba => &["smbd"],
             Self::Netatalk => &["python3", "cc"],
-            Self::Ganesha => &["ganesha.nfsd", "rpcbind"],
+            Self::Ganesha | Self::Ganesha4 => &["ganesha.nfsd", "rpcbind"],
+            Self::Fourfold => &[],
         };
         let missing = needed.iter().find(|program| process::find(program).is_none());
         match self {
@@ -78,7 +88,8 @@ impl Source {
         match self {
             Self::Samba => smbd(place, items),
             Self::Netatalk => afpd(place, items),
-            Self::Ganesha => nfsd(place, items),
+            Self::Ganesha | Self::Ganesha4 => nfsd(self, place, items),
+            Self::Fourfold => fourfold(place, items),
         }
     }
 }
@@ -125,8 +136,8 @@ fn afpd(place: &Place, items: &[Item]) -> Result<Served> {
 }
 
 /// A Mac that mounts NFS stores `._name` beside `name`. Of the files of the corpus that are such files, these are the bytes.
-fn nfsd(place: &Place, items: &[Item]) -> Result<Served> {
-    let (folder, mut given) = (place.source(Source::Ganesha), Vec::new());
+fn nfsd(source: Source, place: &Place, items: &[Item]) -> Result<Served> {
+    let (folder, mut given) = (place.source(source), Vec::new());
     for item in items {
         let Data::File(data) = &item.data else { continue };
         write(&folder.join(&item.name), data)?;
@@ -138,10 +149,28 @@ fn nfsd(place: &Place, items: &[Item]) -> Result<Served> {
         }
     }
     set_dates(&folder)?;
-    let server = ganesha::start(&folder, &place.folder.join("ganesha"))?;
+    let server = ganesha::start(&folder, &place.folder.join(format!("ganesha-{}", source.share())))?;
     let (nfs, mount) = (server.address.nfs_port, server.address.mount_port);
-    let url = format!("nfs://127.0.0.1:{nfs}{}?mountport={mount}", server.address.export);
+    let options = if source == Source::Ganesha4 { "vers=4".to_owned() } else { format!("mountport={mount}") };
+    let url = format!("nfs://127.0.0.1:{nfs}{}?{options}", server.address.export);
     Ok(Served { _running: server.running, given, url })
+}
+
+/// The files are written over SMB, and read over NFS by their owner.
+fn fourfold(place: &Place, items: &[Item]) -> Result<Served> {
+    let (folder, state) = (place.source(Source::Fourfold), place.folder.join("fourfold-source"));
+    let (settings, name) = (place.folder.join("source.toml"), Source::Fourfold.share());
+    let path = folder.display();
+    let text = format!("[server]\nbonjour = \"off\"\n\n[[share]]\nname = \"{name}\"\npath = \"{path}\"\n");
+    fs::write(&settings, text)?;
+    server::add_user(&state, ADA.name, ADA.password, UID)?;
+    let [smb, nfs] = [process::free_port()?, process::free_port()?];
+    let ports = ["--smb-port", &smb.to_string(), "--nfs-port", &nfs.to_string()];
+    let running = server::ours_with_settings(&settings, &state, &ports)?;
+    place.client(smb).write(name, items)?;
+    set_dates(&folder)?;
+    let url = format!("nfs://127.0.0.1:{nfs}/{name}?vers=4&uid={UID}");
+    Ok(Served { _running: running, given: items.to_vec(), url })
 }
 
 /// Gives all files the same old date.

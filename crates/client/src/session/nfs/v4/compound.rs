@@ -2,6 +2,7 @@
 
 use ::nfs::wire::v4::attributes::Values;
 use ::nfs::wire::v4::files::Operation;
+use ::nfs::wire::v4::ranges::Sought;
 use ::nfs::wire::v4::sessions::{Sequence, Sequenced};
 use ::nfs::wire::v4::types::{
     Attributes, Bitmap, ChangeInfo, Data, DelegationType, FileHandle, Name, StableHow, StateId, Status,
@@ -12,6 +13,9 @@ use ::nfs::wire::xdr::{Decode, Encode, put_words};
 use wire::{Reader, Writer};
 
 use super::super::rpc::malformed;
+use super::acl;
+use super::naming::Naming;
+use super::tree::decode_entry;
 use crate::{Error, Result};
 
 /// Operations of a request, after SEQUENCE if they are in a session.
@@ -64,9 +68,11 @@ pub(super) struct Results<'a> {
     path: &'a str,
 }
 
+/// What is done with each entry of a listing: its name and its attributes.
+pub(super) type Each<'a> = &'a mut dyn FnMut(&[u8], &Attributes<'_>) -> Result<()>;
+
 /// A part of a listing.
 pub(super) struct Page {
-    pub(super) entries: usize,
     /// The cookie of the last entry.
     pub(super) last: Option<u64>,
     pub(super) verifier: Verifier,
@@ -122,7 +128,7 @@ impl<'a> Results<'a> {
                 self.next::<ChangeInfo>()?;
                 self.next::<Bitmap>().map(drop)
             }
-            Number::REMOVE | Number::SETXATTR => self.next::<ChangeInfo>().map(drop),
+            Number::REMOVE | Number::SETXATTR | Number::REMOVEXATTR => self.next::<ChangeInfo>().map(drop),
             _ => Ok(()), // the others that are skipped have none
         }
     }
@@ -176,17 +182,40 @@ impl<'a> Results<'a> {
     }
 
     /// READDIR.
-    pub(super) fn page(&mut self) -> Result<Page> {
+    pub(super) fn page(&mut self, each: Each<'_>) -> Result<Page> {
         let verifier = self.take(Number::READDIR)?;
-        let mut page = Page { entries: 0, last: None, verifier, is_end: false };
+        let mut page = Page { last: None, verifier, is_end: false };
         while self.next::<bool>()? {
             page.last = Some(self.next()?);
-            self.next::<Name<'_>>()?;
-            self.next::<Attributes<'_>>()?;
-            page.entries += 1;
+            let name = self.next::<Name<'_>>()?;
+            each(&name, &self.next::<Attributes<'_>>()?)?;
         }
         page.is_end = self.next()?;
         Ok(page)
+    }
+
+    /// LISTXATTRS: the cookie behind the names, and whether they are the last.
+    pub(super) fn names(&mut self, names: &mut Vec<Vec<u8>>) -> Result<(u64, bool)> {
+        let cookie = self.take(Number::LISTXATTRS)?;
+        for _ in 0..self.next::<u32>()? {
+            names.push(self.next::<Name<'_>>()?.to_vec());
+        }
+        Ok((cookie, self.next()?))
+    }
+
+    /// RENAME.
+    pub(super) fn renamed(&mut self) -> Result<()> {
+        self.take::<ChangeInfo>(Number::RENAME)?;
+        self.next::<ChangeInfo>().map(drop)
+    }
+
+    /// SEEK: where the next data are; `None` behind the last ones.
+    pub(super) fn sought(&mut self) -> Result<Option<u64>> {
+        match self.take::<Sought>(Number::SEEK) {
+            Ok(sought) => Ok((!sought.end).then_some(sought.offset)),
+            Err(Error::Other(why)) if why.ends_with("NXIO") => Ok(None), // RFC 7862 15.11.3
+            Err(error) => Err(error),
+        }
     }
 
     /// GETXATTR: the length of the value.
@@ -211,7 +240,13 @@ fn refused(status: Status, path: &str) -> Error {
         Status::PERM | Status::ACCESS | Status::ROFS => Error::Refused(format!("{path} {status:?}")),
         // STALE: a call of an earlier connection was executed meanwhile, and has removed the folder.
         Status::NOENT | Status::STALE => Error::Missing(path.to_owned()),
-        Status::NOTSUPP | Status::ATTRNOTSUPP => Error::Unsupported("this operation"),
+        Status::NOTSUPP | Status::ATTRNOTSUPP | Status::OP_ILLEGAL => Error::Unsupported("this operation"),
+        // The lease is over: this client was silent for too long, or the server was started again.
+        Status::BADSESSION
+        | Status::DEADSESSION
+        | Status::EXPIRED
+        | Status::STALE_CLIENTID
+        | Status::STALE_STATEID => Error::Lost(format!("{path} {status:?}")),
         Status::MINOR_VERS_MISMATCH => Error::Unsupported("this minor version of NFS 4"),
         Status::WRONGSEC => Error::Login(format!("{path}: the server wants another login than AUTH_SYS")),
         status => Error::Other(format!("{path} {status:?}")),
@@ -221,13 +256,17 @@ fn refused(status: Status, path: &str) -> Error {
 /// Results of operations, as those of each kind of answer that the client reads.
 pub(in crate::session::nfs) fn decode_answer(answer: &[u8]) {
     let _ = asks_again(answer, "");
-    let readers: [fn(&mut Results<'_>); 7] = [
+    let readers: [fn(&mut Results<'_>); 11] = [
         |r| drop(r.handle()),
         |r| drop(r.values()),
         |r| drop(r.opened()),
         |r| drop(r.read()),
         |r| drop(r.written()),
-        |r| drop(r.page()),
+        |r| drop(r.page(&mut |name, attributes| decode_entry(name, attributes))),
+        |r| drop(r.names(&mut Vec::new())),
+        |r| drop(r.renamed()),
+        |r| drop(r.sought()),
+        |r| drop(r.values().map(|values| acl::entries(&values, &mut Naming::empty()))),
         |r| drop(r.xattr()),
     ];
     for read in readers {

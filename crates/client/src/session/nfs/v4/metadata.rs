@@ -11,7 +11,7 @@ use ::nfs::wire::v4::types::{
 };
 use ::nfs::wire::xdr::{Decode, Encode, Opaque};
 use vfs::acl::{Entry, EntryKind, Inherit, Rights, Who};
-use vfs::mac::{FinderInfo, plist};
+use vfs::mac::plist;
 use wire::{Reader, Writer};
 
 use super::compound::Results;
@@ -25,15 +25,15 @@ use crate::session::nfs::sidecar::{LONGEST, PIECE, Sidecars, path_beside};
 use crate::{Error, Result};
 
 /// The named attributes of Macs for Finder info and the resource fork.
-const FINDER_INFO: &str = "com.apple.FinderInfo";
-const FORK: &str = "com.apple.ResourceFork";
+pub(super) const FINDER_INFO: &str = "com.apple.FinderInfo";
+pub(super) const FORK: &str = "com.apple.ResourceFork";
 
 /// aceflag4 of RFC 8881 6.2.1.4: the first four are the numbers of [`Inherit`].
-const PASSED_ON: u32 = 0xf;
-const GROUP: u32 = 0x40;
-const INHERITED: u32 = 0x80;
+pub(super) const PASSED_ON: u32 = 0xf;
+pub(super) const GROUP: u32 = 0x40;
+pub(super) const INHERITED: u32 = 0x80;
 /// ACL4_AUTO_INHERIT, RFC 8881 6.4.3.2: what is made in the folder is marked as inherited.
-const AUTO_INHERIT: u32 = 1;
+pub(super) const AUTO_INHERIT: u32 = 1;
 
 impl Peer for Nfs4 {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool> {
@@ -65,12 +65,6 @@ impl Peer for Nfs4 {
         };
         if !self.supported.has(number) {
             return Ok(false);
-        }
-        if aspect == Aspect::Backup {
-            // SMB clients see it beside Finder info only.
-            let mut info = FinderInfo::NONE;
-            info.set_type(*b"TEXT", *b"ttxt");
-            self.put_more(path, Aspect::FinderInfo, &Value::Bytes(info.as_bytes().to_vec()))?;
         }
         self.set(path, &set, number).map(|()| true)
     }
@@ -165,7 +159,7 @@ impl Nfs4 {
     }
 
     /// SETATTR of this attribute.
-    fn set(&mut self, path: &str, values: &Values<'_>, number: u32) -> Result<()> {
+    pub(super) fn set(&mut self, path: &str, values: &Values<'_>, number: u32) -> Result<()> {
         let mut w = Writer::new();
         values.encode_wanted(&Bitmap::of(&[number]), &mut w);
         let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).map_err(malformed)?;
@@ -187,7 +181,7 @@ impl Nfs4 {
     }
 
     /// All bytes of a file of this name.
-    fn read_in(&mut self, folder: &[u8], name: &str) -> Result<Vec<u8>> {
+    pub(super) fn read_in(&mut self, folder: &[u8], name: &str) -> Result<Vec<u8>> {
         let answer = self.call(&[put(folder), look_up(name), Operation::GetHandle(())], name)?;
         let handle = found(&answer, name)?.handle()?;
         let mut all = Vec::new();
@@ -206,7 +200,7 @@ impl Nfs4 {
     }
 
     /// OPENATTR: the folder of named attributes.
-    fn attributes_of(&mut self, path: &str, make: bool) -> Result<Vec<u8>> {
+    pub(super) fn attributes_of(&mut self, path: &str, make: bool) -> Result<Vec<u8>> {
         let (folder, name) = self.place(path)?;
         let operations =
             [put(&folder), look_up(name), Operation::OpenAttributes(make), Operation::GetHandle(())];
@@ -240,7 +234,7 @@ impl Nfs4 {
         })
     }
 
-    fn xattr(&mut self, path: &str, name: &str) -> Result<Got> {
+    pub(super) fn xattr(&mut self, path: &str, name: &str) -> Result<Got> {
         let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
         match found(&answer, path)?.take::<XattrValue<'_>>(Number::GETXATTR) {
             Ok(value) => Ok(Got::Value(Value::Bytes(value.to_vec()))),
@@ -289,7 +283,7 @@ impl Nfs4 {
     }
 
     /// `dacl` tells which entries are inherited, and `acl` does not.
-    fn acl_attribute(&self) -> Option<u32> {
+    pub(super) fn acl_attribute(&self) -> Option<u32> {
         [attribute::DACL, attribute::ACL].into_iter().find(|number| self.supported.has(*number))
     }
 
@@ -323,10 +317,12 @@ impl Nfs4 {
 }
 
 /// The results after those of PUTFH and LOOKUP.
-fn found<'a>(answer: &'a [u8], path: &'a str) -> Result<Results<'a>> {
+pub(super) fn found<'a>(answer: &'a [u8], path: &'a str) -> Result<Results<'a>> {
     let mut results = Results::of(answer, path)?;
     results.skip(Number::PUTFH)?;
-    results.skip(Number::LOOKUP)?;
+    if !path.is_empty() {
+        results.skip(Number::LOOKUP)?;
+    }
     Ok(results)
 }
 
