@@ -300,6 +300,28 @@ past_smb() {
 	past past '~snapshot'
 }
 
+# A link of a namespace leads to another server, and to the second one when the first is killed while a file is copied from it.
+dfs_followed() {
+	mkdir -p /mnt/names
+	mount -t cifs -o "username=$USER,password=$PASSWORD,uid=1000,gid=1000,vers=3.1.1,hard" //$SERVER/names /mnt/names
+	is "$(ls /mnt/names)" far
+	is "$(cat /mnt/names/far/where)" 0
+	as_user sh -c 'echo kept >/mnt/names/far/made'
+	is "$(ask far far0/made)" kept
+	grep /mnt/names /proc/mounts
+	grep -q ' /mnt/names/far cifs .*,addr=10.0.2.3,' /proc/mounts
+}
+dfs_killed() {
+	exec 4</mnt/names/far/large
+	for piece in $(seq 24); do
+		dd bs=1M count=1 iflag=fullblock status=none <&4 >>/tmp/large
+		[ $piece != 3 ] || is "$(ask kill-far)" "done"
+	done
+	is "$(md5sum </tmp/large | cut -d ' ' -f 1)" "$(ask far-sum)"
+	is "$(cat /mnt/names/far/where)" 1
+	rm /tmp/large
+}
+
 MOUNTS="smb21 smb30 sealed30 smb sealed multi"
 if [ "$PEER" = 0 ]; then
 	check "mounts, NFS with locks" mount_nfs
@@ -362,6 +384,8 @@ if [ "$PEER" = 0 ]; then
 		check "nfs, a snapshot" past_nfs
 		check "smb, a snapshot" past_smb
 	fi
+	check "smb, a link to another server" dfs_followed
+	check "smb, a link whose server is killed while a file is copied" dfs_killed
 	both_ways "names" same_names
 	check "nfs and smb, appending under locks" appended 0
 	check "nfs and smb, appending under locks, an open for each record" appended 1

@@ -19,6 +19,12 @@ pub const PASSWORD: &str = "correct-horse-12";
 pub const FOLDER: &str = "interop-linux";
 /// The devices that lead to the machine, and our addresses there.
 const DEVICES: [(&str, &str); 2] = [("tap0", "10.0.2.2/24"), ("tap1", "10.0.3.2/24")];
+/// The addresses of the two servers that a link of the share [`NAMES`] leads to.
+const FAR: [&str; 2] = ["10.0.2.3", "10.0.2.4"];
+/// The share with the link.
+const NAMES: &str = "names";
+/// The size of the file there that is copied while its server is killed, in bytes.
+const LARGE: usize = 24 << 20;
 const LIMIT: Duration = Duration::from_secs(60);
 const ADA: User = User { name: USER, password: PASSWORD };
 const SMBD: &str = "  interfaces = lo tap0 tap1\n  vfs objects = streams_xattr\n";
@@ -34,17 +40,28 @@ pub struct Place {
     /// The folder of a share with a snapshot, where this machine can have one.
     past: Option<PathBuf>,
     running: Option<Running>,
+    /// The servers at [`FAR`].
+    far: Vec<Running>,
 }
 
 impl Place {
     pub fn new(is_peer: bool) -> Result<Self> {
-        let mut place = Self { folder: process::fresh_folder(FOLDER)?, is_peer, past: None, running: None };
+        let mut place = Self {
+            folder: process::fresh_folder(FOLDER)?,
+            is_peer,
+            past: None,
+            running: None,
+            far: Vec::new(),
+        };
         fs::create_dir_all(place.share())?;
         chown(place.share(), Some(server::UID), Some(server::UID))?;
         for (device, address) in DEVICES {
             ip(&["tuntap", "add", "dev", device, "mode", "tap"])?;
             ip(&["addr", "add", address, "dev", device])?;
             connect(device, true)?;
+        }
+        for address in FAR {
+            ip(&["addr", "add", &format!("{address}/24"), "dev", DEVICES[0].0])?;
         }
         if is_peer {
             samba::unix_users(&place.folder, &[(ADA, server::UID)])?;
@@ -53,6 +70,7 @@ impl Place {
             fs::write(place.settings(), place.settings_text())?;
             place.past.iter().try_for_each(|folder| past::take(&place.settings(), folder).map(drop))?;
             server::add_user(&place.state(), USER, PASSWORD, server::UID)?;
+            place.start_far()?;
         }
         place.start()?;
         Ok(place)
@@ -70,6 +88,28 @@ impl Place {
         self.folder.join("fourfold.toml")
     }
 
+    /// Starts both servers at [`FAR`]: the first one's file `where` says so, and both have the same large file.
+    fn start_far(&mut self) -> Result<()> {
+        fs::create_dir_all(self.folder.join(NAMES))?;
+        for (number, address) in FAR.into_iter().enumerate() {
+            let folder = self.folder.join(format!("far{number}"));
+            let (settings, state) = (folder.with_extension("toml"), folder.with_extension("state"));
+            fs::create_dir_all(&folder)?;
+            fs::write(folder.join("where"), format!("{number}\n"))?;
+            fs::write(
+                folder.join("large"),
+                (0..LARGE).map(|at| (at ^ at >> 8 ^ at >> 16) as u8).collect::<Vec<_>>(),
+            )?;
+            chown(&folder, Some(server::UID), Some(server::UID))?;
+            let share = format!("[[share]]\nname = \"far\"\npath = \"{}\"\n", folder.display());
+            fs::write(&settings, format!("[server]\nbonjour = \"off\"\n\n{share}"))?;
+            server::add_user(&state, USER, PASSWORD, server::UID)?;
+            let ports = ["--listen", address, "--smb-port", "445"];
+            self.far.push(server::ours_with_settings(&settings, &state, &ports)?);
+        }
+        Ok(())
+    }
+
     fn settings_text(&self) -> String {
         let past = self.past.as_ref().map(|folder| {
             let path = folder.display();
@@ -81,15 +121,20 @@ impl Place {
         format!(
             "[server]\nbonjour = \"off\"\nnfs-versions = [\"3\", \"4.0\", \"4.1\", \"4.2\"]\n\
              grace-period = {GRACE_S}\n\n[[share]]\nname = \"share\"\npath = \"{}\"\n\
-             afp = false\niscsi = false\n{}",
+             afp = false\niscsi = false\n{}\n[[share]]\nname = \"{NAMES}\"\npath = \"{}\"\nafp = false\n\n\
+             [[link]]\npath = \"{NAMES}/far\"\ntargets = {:?}\n",
             self.share().display(),
-            past.unwrap_or_default()
+            past.unwrap_or_default(),
+            self.folder.join(NAMES).display(),
+            FAR.map(|address| format!("smb://{address}/far"))
         )
     }
 
     fn start(&mut self) -> Result<()> {
-        let ports =
-            ["--listen", "0.0.0.0", "--nfs-port", "2049", "--smb-port", "445", "--portmap-port", "111"];
+        let [here, there] = DEVICES.map(|(_, address)| address.trim_end_matches("/24"));
+        let listen = ["--listen", here, "--listen", there];
+        let ports = ["--nfs-port", "2049", "--smb-port", "445", "--portmap-port", "111"];
+        let ports = [&listen[..], &ports].concat();
         self.running = Some(if self.is_peer {
             let share = Share { name: "share".into(), folder: self.share(), settings: "" };
             samba::start(&self.folder.join("smbd"), 445, &[ADA], &[share], SMBD)?
@@ -109,6 +154,17 @@ impl Place {
             "sum" => {
                 let text = process::stdout_of("md5sum", &["--", &path.to_string_lossy()], LIMIT)?;
                 Ok(text.split(' ').next().unwrap_or_default().to_owned())
+            }
+            "far" => Ok(fs::read_to_string(self.folder.join(argument))?.trim().to_owned()),
+            "far-sum" => {
+                let path = self.folder.join("far1/large");
+                let text = process::stdout_of("md5sum", &["--", &path.to_string_lossy()], LIMIT)?;
+                Ok(text.split(' ').next().unwrap_or_default().to_owned())
+            }
+            "kill-far" => {
+                let mut first = self.far.drain(..1).next().context("no server")?;
+                first.kill_at_end();
+                Ok("done".into())
             }
             "restart" => {
                 self.running = None;

@@ -130,6 +130,9 @@ pub const SUITES: &[Suite] = &[
     Suite::on(Kind::Netatalk, "vfs.fruit_netatalk"),
     Suite::on(Kind::TimeMachine, "vfs.fruit_timemachine"),
     Suite::new("rpc.srvsvc"),
+    Suite::new("rpc.samr.accessmask"),
+    Suite::new("rpc.samr.handletype"),
+    Suite::new("dfs.domain"),
 ];
 
 #[cfg(test)]
