@@ -1,16 +1,17 @@
 """Virtual addresses: servers in network namespaces of their own, on one bridge, and clients beside it. Their addresses move when a
 server is killed, and when it is stopped."""
 
+import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 
-from scene import SETTINGS, Etcd, Gateway, is_equal, smb
+from scene import Etcd, Gateway, is_equal, smb
 
 BRIDGE = "10.77.0.254"
 VIRTUAL = ["10.77.0.50", "10.77.0.51"]
+USER = ("gateways", "of etcd")
 ANSWER_WITHIN = 10.0  # seconds from kill -9 to an answer at the same address
 
 
@@ -36,7 +37,7 @@ class Apart(Gateway):
         with open(self.settings) as file:
             text = file.read()
         text = text.replace(f"127.0.0.1:{etcd.port}", f"{BRIDGE}:{etcd.port}").replace(f"127.0.1.{10 + number}", self.own)
-        text = text.replace("[server]\n", f'[server]\ncluster-name = "apart"\ncluster-addresses = [{addresses}]\n', 1)
+        text = text.replace("[server]\n", f'[server]\ncluster-name = "apart"\ncluster-etcd-credentials = "etcd.credentials"\ncluster-addresses = [{addresses}]\n', 1)
         with open(self.settings, "w") as file:
             file.write(text)
 
@@ -75,7 +76,10 @@ def check(options, certificates, log):
     ip("link", "add", "br0", "type", "bridge")
     ip("link", "set", "br0", "up")
     ip("address", "add", f"{BRIDGE}/24", "dev", "br0")
-    etcd = Etcd(options.folder, log, BRIDGE)
+    etcd = Etcd(certificates, log, BRIDGE, ["--auth-token-ttl", "2"])  # its tokens end while the servers run
+    etcd.want_user(*USER)
+    with open(os.path.join(options.folder, "etcd.credentials"), "w") as file:
+        file.write("username={}\npassword={}\n".format(*USER))
     gateways = [Apart(options, number, etcd) for number in (1, 2)]
     try:
         for gateway in gateways:

@@ -11,6 +11,7 @@ import time
 import traceback
 
 import addresses
+import trust
 from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, is_equal, nfs3, smb
 
 import nfs4
@@ -210,6 +211,9 @@ class Checks:
         is_equal(self.other.run("cluster", "drain", self.first.name), 1)  # it is not a member any more
         self.first.start()
 
+    def etcd_and_a_server_show_each_other_certificates(self):
+        trust.check(self.first, self.certificates)
+
     def without_etcd_all_servers_end(self):
         self.etcd.kill()
         for gateway in self.gateways:
@@ -264,7 +268,7 @@ def main():
         os.chown(os.path.join(options.folder, share), options.uid, options.uid)
     certificates = Certificates(options.folder)
     log = open(os.path.join(options.folder, "etcd.log"), "w")
-    etcd = Etcd(options.folder, log)
+    etcd = Etcd(certificates, log)
     gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
     try:
         for gateway in gateways:

@@ -5,10 +5,12 @@ import os
 import select
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
 import urllib.request
+from base64 import b64encode
 
 COHERENCE = os.path.join(os.path.dirname(__file__), "..", "coherence")
 sys.path.insert(0, COHERENCE)
@@ -22,7 +24,7 @@ bonjour = "off"
 grace-period = {grace}
 nfs-versions = ["3", "4.1"]
 afp-logins = ["dhx2", "cleartext"]
-cluster = "etcd://127.0.0.1:{etcd}"
+cluster = "etcds://127.0.0.1:{etcd}"
 cluster-server = "{name}"
 cluster-listen = "{address}:{port}"
 cluster-certificate = "{name}.pem"
@@ -46,31 +48,61 @@ def free_port(address="127.0.0.1"):
         return found.getsockname()[1]
 
 
+def base64(octets):
+    return b64encode(octets).decode()
+
+
 def is_equal(found, wanted):
     if found != wanted:
         raise AssertionError(f"is {found!r:.200}, not {wanted!r:.200}")
 
 
 class Etcd:
-    def __init__(self, folder, log, host="127.0.0.1"):
-        self.log, self.host = log, host
-        self.folder, self.port, self.peer = os.path.join(folder, f"etcd-{host}"), free_port(host), free_port()
+    """One member of etcd, over TLS, which wants a certificate of each client."""
+
+    def __init__(self, certificates, log, host="127.0.0.1", flags=()):
+        self.log, self.host, self.flags = log, host, flags
+        self.name = f"etcd-{host}"
+        self.folder, self.port, self.peer = os.path.join(certificates.folder, self.name), free_port(host), free_port()
+        certificates.make(self.name, f"IP:{host}")
+        self.files = [os.path.join(certificates.folder, part) for part in (f"{self.name}.pem", f"{self.name}.key", "ca.pem")]
+        self.trust = ssl.create_default_context(cafile=self.files[2])
+        self.trust.load_cert_chain(*self.files[:2])
         self.start()
 
     def start(self):
-        own, peer = f"http://{self.host}:{self.port}", f"http://127.0.0.1:{self.peer}"
+        own, peer = f"https://{self.host}:{self.port}", f"http://127.0.0.1:{self.peer}"
         words = ["etcd", "--data-dir", self.folder, "--name", "n0", "--listen-client-urls", own,
                  "--advertise-client-urls", own, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                 "--initial-cluster", f"n0={peer}"]
+                 "--initial-cluster", f"n0={peer}", "--cert-file", self.files[0], "--key-file", self.files[1],
+                 "--trusted-ca-file", self.files[2], "--client-cert-auth", *self.flags]
         self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
         for _ in range(200):
             try:
-                if b"true" in urllib.request.urlopen(f"{own}/health", timeout=1).read():
+                if b"true" in self._open("/health").read():
                     return
             except OSError:
                 pass
             time.sleep(0.05)
         raise RuntimeError("etcd does not answer")
+
+    def _open(self, path, data=None):
+        return urllib.request.urlopen(f"https://{self.host}:{self.port}{path}", data, timeout=5, context=self.trust)
+
+    def ask(self, path, **request):
+        return json.load(self._open(path, json.dumps(request).encode()))
+
+    def want_user(self, name, password):
+        """From now on only this user may have the keys of Fourfold, and needs the password."""
+        end = {"key": base64(b"fourfold"), "range_end": base64(b"fourfole")}
+        self.ask("/v3/auth/role/add", name="gateway")
+        self.ask("/v3/auth/role/grant", name="gateway", perm={"permType": "READWRITE", **end})
+        for user, role in ((name, "gateway"), ("root", "root")):
+            self.ask("/v3/auth/user/add", name=user, password=password)
+            if role == "root":
+                self.ask("/v3/auth/role/add", name=role)
+            self.ask("/v3/auth/user/grant", user=user, role=role)
+        self.ask("/v3/auth/enable")
 
     def kill(self):
         self.process.kill()
@@ -92,9 +124,14 @@ class Certificates:
                  "-config", f"{path}.cnf", "-subj", f"/CN={name}", "-keyout", f"{path}.key", "-out", f"{path}.pem", *issuer]
         subprocess.run(words, check=True, capture_output=True)
 
-    def make(self, name):
+    def make(self, name, also=None):
         issuer = [os.path.join(self.folder, part) for part in ("ca.pem", "ca.key")]
-        self._make(name, "CA:FALSE", f"subjectAltName = DNS:{name}", ["-CA", issuer[0], "-CAkey", issuer[1]])
+        names = f"DNS:{name}" if also is None else f"DNS:{name},{also}"
+        self._make(name, "CA:FALSE", f"subjectAltName = {names}", ["-CA", issuer[0], "-CAkey", issuer[1]])
+
+    def make_foreign(self, name):
+        """A certificate of another issuer, which is itself."""
+        self._make(name, "CA:TRUE", f"subjectAltName = DNS:{name}", [])
 
 
 class Gateway:
@@ -142,8 +179,13 @@ class Gateway:
 
     def run(self, *command):
         """The exit code of a command with the settings of this server."""
-        words = [self.options.program, *command, "--config", self.settings, "--state", self.state]
-        return subprocess.run(words, capture_output=True, timeout=90).returncode
+        return self.say(*command)[0]
+
+    def say(self, *command, settings=None):
+        """The exit code of a command, and what it prints."""
+        words = [self.options.program, *command, "--config", settings or self.settings, "--state", self.state]
+        done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
+        return done.returncode, done.stdout
 
     def status(self):
         words = [self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]

@@ -8,6 +8,7 @@ use admin::{Arguments, Diagnostic, Settings};
 use serde::Serialize;
 
 use crate::cli::Check;
+use crate::gateway::certificates;
 use crate::{accounts, exit, here, out, who};
 
 /// Prints all errors, or the accepted settings.
@@ -19,7 +20,11 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(exit::REFUSED));
     }
     let arguments = Arguments { may_make_folders: true, ..arguments };
-    let (settings, explained) = match Settings::load_explained(&arguments) {
+    let loaded = Settings::load_explained(&arguments).and_then(|loaded| {
+        let refused = certificates::refused(loaded.0.server.cluster.as_ref());
+        refused.map_or(Ok(loaded), |refused| Err(vec![refused]))
+    });
+    let (settings, explained) = match loaded {
         Ok(loaded) => loaded,
         Err(diagnostics) if check.json => {
             out::json(&Checked::refused(&diagnostics))?;

@@ -1,5 +1,6 @@
 //! This server as one of several of one tree.
 
+pub(crate) mod certificates;
 pub(crate) mod taking;
 
 use std::process::ExitCode;
@@ -17,6 +18,7 @@ use crate::cli::{ClusterCommand, ClusterDrain, ClusterStatus};
 use crate::snapshots::Live;
 use crate::volumes::Volumes;
 use crate::{exit, here, out};
+use certificates::{endpoints, files};
 
 /// The exit code of a server that lost its membership, so that a service manager starts it again.
 const FENCED: i32 = 75;
@@ -26,9 +28,10 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Joins the cluster of the settings, if there is one. No client is served before.
 pub(crate) async fn join(server: &ServerSettings) -> anyhow::Result<Option<Arc<Cluster>>> {
     let Some(settings) = server.cluster.clone() else { return Ok(None) };
-    let files = cluster::tls::Files { certificate: settings.certificate, key: settings.key, ca: settings.ca };
+    let etcd = endpoints(&settings.etcd).context("the cluster cannot be joined")?;
+    let files = files(&settings);
     let config = Config {
-        etcd: settings.etcd,
+        etcd,
         cluster: settings.name,
         name: settings.server,
         listen: settings.listen,
@@ -103,7 +106,7 @@ pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
 fn drain(asked: &ClusterDrain, settings: &Settings) -> anyhow::Result<ExitCode> {
     let cluster = of(settings)?;
     let within = Duration::from_secs(asked.within);
-    let left = runtime()?.block_on(membership::drain(cluster.etcd, &cluster.name, &asked.name, within));
+    let left = runtime()?.block_on(membership::drain(endpoints(&cluster.etcd)?, &cluster.name, &asked.name, within));
     let left = left.with_context(|| format!("{} was not drained", asked.name))?;
     let names: Vec<String> = left.into_iter().map(|member| member.name).collect();
     out::print(format!("{} has left the cluster. What it served is at {}\n", asked.name, names.join(", ")))?;
@@ -130,7 +133,7 @@ struct Row {
 
 fn status(asked: &ClusterStatus, settings: &Settings) -> anyhow::Result<ExitCode> {
     let cluster = of(settings)?;
-    let (members, alive) = runtime()?.block_on(membership::members(cluster.etcd, &cluster.name))?;
+    let (members, alive) = runtime()?.block_on(membership::members(endpoints(&cluster.etcd)?, &cluster.name))?;
     let rows = rows(&members, &alive);
     if asked.json {
         out::json(&rows)?;

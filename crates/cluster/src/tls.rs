@@ -1,18 +1,15 @@
 //! TLS between servers: both sides show a certificate of the cluster's own issuer, with the server's
-//! name in it.
+//! name in it. And TLS to etcd, by default with the same certificate.
 
-use std::fmt::Display;
-use std::fs;
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
+use conn::pem;
 use tokio_rustls::rustls::crypto::aws_lc_rs;
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::version::TLS13;
-use tokio_rustls::rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tokio_rustls::rustls::{ClientConfig, DEFAULT_VERSIONS, Error, ServerConfig};
 use tokio_rustls::{TlsAcceptor, TlsConnector};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
@@ -40,48 +37,45 @@ impl Tls {
     /// # Errors
     /// What is wrong with which file.
     pub fn load(files: &Files, name: &str) -> io::Result<Self> {
-        let chain = certificates(&files.certificate)?;
+        let chain = pem::certificates(&files.certificate)?;
         if !chain.first().is_some_and(|own| is_of(own, name)) {
-            return Err(bad(&files.certificate, format!("the certificate is not for the name {name}")));
+            return Err(pem::bad(&files.certificate, format!("the certificate is not for the name {name}")));
         }
-        let key = fs::read(&files.key).map_err(|error| bad(&files.key, error))?;
-        let key = PrivateKeyDer::from_pem_slice(&key)
-            .map_err(|error| bad(&files.key, format!("not a private key in PEM: {error}")))?;
-        let mut roots = RootCertStore::empty();
-        for root in certificates(&files.ca)? {
-            roots.add(root).map_err(|error| bad(&files.ca, error))?;
-        }
-        let (roots, provider) = (Arc::new(roots), Arc::new(aws_lc_rs::default_provider()));
+        let key = pem::key(&files.key)?;
+        let (roots, provider) = (Arc::new(pem::issuers(&files.ca)?), Arc::new(aws_lc_rs::default_provider()));
         let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider.clone())
             .build()
-            .map_err(|error| bad(&files.ca, error))?;
-        let unfit = |error| bad(&files.certificate, format!("it cannot be used with its key: {error}"));
+            .map_err(|error| pem::bad(&files.ca, error))?;
         let server = ServerConfig::builder_with_provider(provider.clone())
             .with_protocol_versions(&[&TLS13])
             .and_then(|builder| {
                 builder.with_client_cert_verifier(verifier).with_single_cert(chain.clone(), key.clone_key())
             })
-            .map_err(unfit)?;
+            .map_err(|error| unfit(files, error))?;
         let client = ClientConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&TLS13])
             .and_then(|builder| builder.with_root_certificates(roots).with_client_auth_cert(chain, key))
-            .map_err(unfit)?;
+            .map_err(|error| unfit(files, error))?;
         Ok(Self { accept: Arc::new(server).into(), connect: Arc::new(client).into() })
     }
 }
 
-fn bad(path: &Path, why: impl Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
+/// TLS 1.2 and 1.3 to a service that wants such a certificate: etcd.
+///
+/// # Errors
+/// What is wrong with which file.
+pub fn to_service(files: &Files) -> io::Result<TlsConnector> {
+    let (chain, key) = (pem::certificates(&files.certificate)?, pem::key(&files.key)?);
+    let roots = pem::issuers(&files.ca)?;
+    ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_protocol_versions(DEFAULT_VERSIONS)
+        .and_then(|builder| builder.with_root_certificates(roots).with_client_auth_cert(chain, key))
+        .map(|config| Arc::new(config).into())
+        .map_err(|error| unfit(files, error))
 }
 
-fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let text = fs::read(path).map_err(|error| bad(path, error))?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Ok(found) if found.is_empty() => Err(bad(path, "there is no certificate in it")),
-        Ok(found) => Ok(found),
-        Err(error) => Err(bad(path, format!("not a certificate in PEM: {error}"))),
-    }
+fn unfit(files: &Files, error: Error) -> io::Error {
+    pem::bad(&files.certificate, format!("it cannot be used with {}: {error}", files.key.display()))
 }
 
 /// Whether a certificate is for this name of a server.

@@ -22,6 +22,7 @@ mod loops;
 mod memory;
 pub mod observe;
 mod outbox;
+pub mod pem;
 mod protocol;
 mod received;
 mod stall;

@@ -1,20 +1,17 @@
 //! The certificate of the API: a given one, or one that the server makes for itself.
 
-use std::fmt::Display;
-use std::fs;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use auth::durable;
+use conn::pem;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::crypto::{CryptoProvider, aws_lc_rs};
-use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::server::danger::ClientCertVerifier;
 use tokio_rustls::rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
-use tokio_rustls::rustls::{self, RootCertStore, ServerConfig, SupportedProtocolVersion};
+use tokio_rustls::rustls::{self, ServerConfig, SupportedProtocolVersion};
 
 /// The files of the certificate that the server has made, in the state folder.
 const OWN: (&str, &str) = ("api-certificate.pem", "api-key.pem");
@@ -74,31 +71,13 @@ pub fn of_rpc(certificate: &Certificate, client_ca: Option<&Path>) -> io::Result
     Ok(Arc::new(config))
 }
 
-fn bad(path: &Path, why: impl Display) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("{}: {why}", path.display()))
-}
-
-/// The certificates of a file, one at least.
-fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let text = fs::read(path).map_err(|error| bad(path, error))?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Ok(found) if found.is_empty() => Err(bad(path, "there is no certificate in it")),
-        Ok(found) => Ok(found),
-        Err(error) => Err(bad(path, format!("not a certificate in PEM: {error}"))),
-    }
-}
-
 fn with_certificate(
     certificate: &Certificate,
     versions: &[&'static SupportedProtocolVersion],
     client_ca: Option<&Path>,
 ) -> io::Result<ServerConfig> {
     let Certificate { chain, key } = certificate;
-    let chain_der = certificates(chain)?;
-    let text = |path: &Path| fs::read(path).map_err(|error| bad(path, error));
-    let key_der = PrivateKeyDer::from_pem_slice(&text(key)?)
-        .map_err(|error| bad(key, format!("not a private key in PEM: {error}")))?;
+    let (chain_der, key_der) = (pem::certificates(chain)?, pem::key(key)?);
     let provider = Arc::new(aws_lc_rs::default_provider());
     let clients = match client_ca {
         None => WebPkiClientVerifier::no_client_auth(),
@@ -107,23 +86,24 @@ fn with_certificate(
     ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(versions)
         .and_then(|builder| builder.with_client_cert_verifier(clients).with_single_cert(chain_der, key_der))
-        .map_err(|error| bad(chain, format!("it cannot be used with {}: {error}", key.display())))
+        .map_err(|error| pem::bad(chain, format!("it cannot be used with {}: {error}", key.display())))
 }
 
 /// Checks certificates of clients. A client may have none.
 fn verifier(path: &Path, provider: Arc<CryptoProvider>) -> io::Result<Arc<dyn ClientCertVerifier>> {
-    let mut roots = RootCertStore::empty();
-    for root in certificates(path)? {
-        roots.add(root).map_err(|error| bad(path, error))?;
-    }
-    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
+    WebPkiClientVerifier::builder_with_provider(Arc::new(pem::issuers(path)?), provider)
         .allow_unauthenticated()
         .build()
-        .map_err(|error| bad(path, error))
+        .map_err(|error| pem::bad(path, error))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use tokio_rustls::rustls::RootCertStore;
+    use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
     use super::*;
 
     #[test]
@@ -183,7 +163,7 @@ mod tests {
         fs::write(&ca, trusted.pem()).unwrap();
         let client = |issuer: Option<&rcgen::CertifiedIssuer<'_, rcgen::KeyPair>>, alpn: &[&[u8]]| {
             let mut roots = RootCertStore::empty();
-            roots.add(certificates(&made.chain).unwrap().remove(0)).unwrap();
+            roots.add(pem::certificates(&made.chain).unwrap().remove(0)).unwrap();
             let builder =
                 rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
                     .with_safe_default_protocol_versions()

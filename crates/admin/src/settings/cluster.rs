@@ -1,11 +1,13 @@
 //! The settings of a server that is one of several of one tree.
 
 mod address;
+mod etcd;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub use address::ClusterAddress;
+pub use etcd::{EtcdSettings, EtcdTls};
 
 use super::diagnostic::Findings;
 use super::section::Section;
@@ -17,8 +19,8 @@ const MAX_NAME: usize = 63;
 /// What a server needs to be one of several.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterSettings {
-    /// The members of etcd, each `host:port`.
-    pub etcd: Vec<String>,
+    /// Where etcd is.
+    pub etcd: EtcdSettings,
     /// The name of the cluster.
     pub name: String,
     /// The name of this server.
@@ -49,7 +51,7 @@ const OF_ADDRESSES: [&str; 2] = ["cluster-addresses", "cluster-address-command"]
 pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Option<ClusterSettings> {
     let path = |key: &str| server.path(key, folder, file);
     Some(ClusterSettings {
-        etcd: etcd(&server.text("cluster")?).ok()?,
+        etcd: etcd::read(server, folder, file)?,
         name: server.text("cluster-name")?,
         server: server.text("cluster-server")?,
         listen: server.text("cluster-listen")?.parse().ok()?,
@@ -61,19 +63,6 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Opti
     })
 }
 
-/// `etcd://host:port,host:port`.
-fn etcd(text: &str) -> Result<Vec<String>, String> {
-    let list = text.strip_prefix("etcd://").ok_or("it does not begin with `etcd://`")?;
-    let hosts: Vec<String> = list.split(',').map(|host| host.trim().to_owned()).collect();
-    for host in &hosts {
-        let (name, port) = host.rsplit_once(':').ok_or(format!("`{host}` has no port"))?;
-        if name.is_empty() || name.contains(['/', '@']) || port.parse::<u16>().is_err() {
-            return Err(format!("`{host}` is not HOST:PORT"));
-        }
-    }
-    Ok(hosts)
-}
-
 /// All of it is there and fits, and no share has what a cluster cannot serve.
 pub(super) fn check(
     server: &Section,
@@ -83,7 +72,7 @@ pub(super) fn check(
 ) {
     if !server.is_set("cluster") {
         let is_empty = |key: &str| key == "cluster-addresses" && server.texts(key).is_empty();
-        let all = WITH_CLUSTER.into_iter().chain(OF_ADDRESSES);
+        let all = WITH_CLUSTER.into_iter().chain(etcd::OF_ETCD).chain(OF_ADDRESSES);
         for key in all.filter(|key| server.is_set(key) && !is_empty(key)) {
             let what = format!("`{key}` is set, and `cluster` is not");
             findings.error(server.place_of(key), what, "write `cluster`, too, or remove the line");
@@ -98,10 +87,7 @@ pub(super) fn check(
             "docs/cluster.md has an example of all that it needs",
         );
     }
-    if let Err(why) = etcd(&server.text("cluster").unwrap_or_default()) {
-        let instead = "write the members of etcd as `etcd://HOST:PORT,HOST:PORT`";
-        findings.error(server.place_of("cluster"), format!("`cluster`: {why}"), instead);
-    }
+    etcd::check(server, settings.map(|settings| &settings.etcd), findings);
     if server.text("cluster-listen").is_some_and(|listen| listen.parse::<SocketAddr>().is_err()) {
         let instead = "write an address of this server that the others reach, with a port: `10.0.0.1:7420`";
         findings.error(server.place_of("cluster-listen"), "`cluster-listen` is not ADDRESS:PORT", instead);
@@ -120,11 +106,7 @@ pub(super) fn check(
     }
     let files = [("certificate", &settings.certificate), ("key", &settings.key), ("ca", &settings.ca)];
     for (key, path) in files {
-        if let Err(error) = std::fs::File::open(path) {
-            let what = format!("`cluster-{key}`: {} cannot be read: {error}", path.display());
-            let instead = "write the path of a file that the server's user may read";
-            findings.error(server.place_of(&format!("cluster-{key}")), what, instead);
-        }
+        check_readable(server, &format!("cluster-{key}"), path, findings);
     }
     for (_, share) in shares {
         if share.local_recall {
@@ -139,6 +121,14 @@ pub(super) fn check(
                 format!("the share {} has LUNs, whose reservations a cluster does not share", share.name);
             findings.error(server.place_of("cluster"), what, "serve LUNs by a server that is alone");
         }
+    }
+}
+
+fn check_readable(server: &Section, key: &str, path: &Path, findings: &mut Findings) {
+    if let Err(error) = std::fs::File::open(path) {
+        let what = format!("`{key}`: {} cannot be read: {error}", path.display());
+        let instead = "write the path of a file that the server's user may read";
+        findings.error(server.place_of(key), what, instead);
     }
 }
 
@@ -166,17 +156,4 @@ fn check_addresses(server: &Section, findings: &mut Findings) {
 fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_of_etcd_are_hosts_with_ports() {
-        assert_eq!(etcd("etcd://a:2379,[::1]:2380").unwrap(), ["a:2379", "[::1]:2380"]);
-        for wrong in ["http://a:1", "etcd://", "etcd://a", "etcd://a:x", "etcd://a:1,", "etcd://a/b:1"] {
-            assert!(etcd(wrong).is_err(), "{wrong}");
-        }
-    }
 }

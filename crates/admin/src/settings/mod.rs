@@ -43,7 +43,7 @@ pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
 pub use build::Explanation;
 pub use client_rule::{Access, ClientRule, Squash};
-pub use cluster::{ClusterAddress, ClusterSettings};
+pub use cluster::{ClusterAddress, ClusterSettings, EtcdSettings, EtcdTls};
 pub use defaults::{candidates, default_port, default_state, find_file};
 pub use diagnostic::{Diagnostic, Place, Severity};
 pub use edit::{Edit, EditError};

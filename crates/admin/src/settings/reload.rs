@@ -43,6 +43,9 @@ impl ServerSettings {
     fn differing(&self, newer: &Self) -> Vec<&'static str> {
         let domain = differing(self.domain.as_ref(), newer.domain.as_ref());
         let cluster = differing(self.cluster.as_ref(), newer.cluster.as_ref());
+        let tls = |of: &Self| of.cluster.as_ref().and_then(|cluster| cluster.etcd.tls.clone());
+        let (old_tls, newer_tls) = (tls(self), tls(newer));
+        let etcd_tls = differing(old_tls.as_ref(), newer_tls.as_ref());
         let checks = [
             ("server.listen", self.listen != newer.listen),
             ("server.state", self.state != newer.state),
@@ -69,13 +72,26 @@ impl ServerSettings {
             ("server.threads", self.threads != newer.threads),
             ("server.ceph-conf", self.ceph_conf != newer.ceph_conf),
             ("server.grace-period", self.grace_period != newer.grace_period),
-            ("server.cluster", cluster(|one, other| one.etcd != other.etcd)),
+            (
+                "server.cluster",
+                cluster(|one, other| {
+                    one.etcd.members != other.etcd.members
+                        || one.etcd.tls.is_some() != other.etcd.tls.is_some()
+                }),
+            ),
             ("server.cluster-name", cluster(|one, other| one.name != other.name)),
             ("server.cluster-server", cluster(|one, other| one.server != other.server)),
             ("server.cluster-listen", cluster(|one, other| one.listen != other.listen)),
             ("server.cluster-certificate", cluster(|one, other| one.certificate != other.certificate)),
             ("server.cluster-key", cluster(|one, other| one.key != other.key)),
             ("server.cluster-ca", cluster(|one, other| one.ca != other.ca)),
+            ("server.cluster-etcd-ca", etcd_tls(|one, other| one.ca != other.ca)),
+            ("server.cluster-etcd-certificate", etcd_tls(|one, other| one.certificate != other.certificate)),
+            ("server.cluster-etcd-key", etcd_tls(|one, other| one.key != other.key)),
+            (
+                "server.cluster-etcd-credentials",
+                cluster(|one, other| one.etcd.credentials != other.etcd.credentials),
+            ),
             ("server.cluster-addresses", cluster(|one, other| one.addresses != other.addresses)),
             (
                 "server.cluster-address-command",
@@ -112,8 +128,8 @@ mod tests {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1\n\
-                   domain = \"lab.test\"\ncluster = \"etcd://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
-                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-name = \"studio\"\ncluster-addresses = [\"192.0.2.7/24@eth0\"]\ncluster-address-command = \"c\"\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]";
+                   domain = \"lab.test\"\ncluster = \"etcds://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
+                   cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-etcd-ca = \"ca\"\ncluster-etcd-certificate = \"c\"\ncluster-etcd-key = \"k\"\ncluster-etcd-credentials = \"c\"\ncluster-name = \"studio\"\ncluster-addresses = [\"192.0.2.7/24@eth0\"]\ncluster-address-command = \"c\"\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);
         let restart: Vec<String> =

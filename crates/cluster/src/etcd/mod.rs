@@ -3,6 +3,7 @@
 //! One request at a time goes over one kept connection. When it fails, the next member of etcd is tried.
 //! Only what the membership needs is here.
 
+mod endpoints;
 mod http;
 
 use std::time::Duration;
@@ -11,10 +12,16 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use http::Connection;
+pub use endpoints::{Endpoints, Login};
+use http::{Connection, describe};
 
 /// How long a member of etcd may take to answer.
 const ANSWER_WITHIN: Duration = Duration::from_millis(1_500);
+
+/// The answer of etcd's HTTP gateway to a certificate with a common name, if etcd has users (embed/serve.go of etcd 3.4).
+const NAMED: &[u8] = b"CommonName of client";
+const WITHOUT_NAME: &str = "an etcd with users wants a certificate without a common name (CN) at its HTTP gateway; \
+                            give `cluster-etcd-certificate` such a one";
 
 /// Why etcd cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -25,10 +32,10 @@ pub enum Error {
     /// It answers something else than expected.
     #[error("etcd refused: {0}")]
     Refused(String),
+    /// It wants a user and a password, or others.
+    #[error("etcd refused the user (`cluster-etcd-credentials`): {0}")]
+    Login(String),
 }
-
-/// The members of etcd, each as `host:port`: one at least.
-pub type Endpoints = Vec<String>;
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,16 +68,23 @@ impl Put<'_> {
 
 /// Connections to etcd, one at a time.
 pub struct Etcd {
-    endpoints: Vec<String>,
+    endpoints: Endpoints,
     at: usize,
     connection: Option<Connection>,
+    /// That of the login, as long as etcd accepts it.
+    token: Option<String>,
 }
 
 impl Etcd {
     /// A client that connects with its first request.
     #[must_use]
     pub fn new(endpoints: Endpoints) -> Self {
-        Self { endpoints, at: 0, connection: None }
+        Self { endpoints, at: 0, connection: None, token: None }
+    }
+
+    /// The next request is sent over a new connection.
+    pub(crate) fn disconnect(&mut self) {
+        self.connection = None;
     }
 
     /// A lease that ends after so many seconds without being renewed. Returns its number.
@@ -218,41 +232,90 @@ impl Etcd {
 
     /// One request, at the member that answered last or at the next ones.
     async fn call(&mut self, path: &str, request: &Value) -> Result<Value, Error> {
-        let mut why = String::new();
-        for _ in 0..=self.endpoints.len() {
+        let (count, mut why) = (self.endpoints.members.len(), String::new());
+        for _ in 0..=count {
             match tokio::time::timeout(ANSWER_WITHIN, self.try_call(path, request)).await {
                 Ok(Ok(answer)) => return answer,
                 Ok(Err(error)) => why = error,
-                Err(_) => why = format!("{} took too long", self.endpoints[self.at]),
+                Err(_) => why = "it took too long".to_owned(),
             }
+            why = format!("{}: {why}", self.endpoints.members[self.at]);
             self.connection = None;
-            self.at = (self.at + 1) % self.endpoints.len();
+            self.at = (self.at + 1) % count;
         }
         Err(Error::Unreachable(why))
     }
 
     /// The outer error: this member cannot answer. The inner one: etcd does not want to.
     async fn try_call(&mut self, path: &str, request: &Value) -> Result<Result<Value, Error>, String> {
-        let endpoint = &self.endpoints[self.at];
+        let knew_token = self.token.is_some();
+        if let Err(error) = self.log_in().await? {
+            return Ok(Err(error));
+        }
+        match self.ask(path, request).await? {
+            Err(Error::Login(_)) if knew_token => {} // tokens end: of etcd 3.4 after 300 s without use
+            answer => return Ok(answer),
+        }
+        self.token = None;
+        match self.log_in().await? {
+            Ok(()) => self.ask(path, request).await,
+            Err(error) => Ok(Err(error)),
+        }
+    }
+
+    /// Gets a token, if there is a user and no token yet.
+    async fn log_in(&mut self) -> Result<Result<(), Error>, String> {
+        let (Some(login), None) = (&self.endpoints.login, &self.token) else { return Ok(Ok(())) };
+        let request = json!({ "name": login.user, "password": login.password });
+        let answer = match self.ask("/v3/auth/authenticate", &request).await? {
+            Ok(answer) => answer,
+            Err(Error::Refused(why)) => return Ok(Err(Error::Login(why))),
+            Err(error) => return Ok(Err(error)),
+        };
+        self.token = answer["token"].as_str().map(str::to_owned);
+        Ok(self.token.is_some().then_some(()).ok_or_else(|| refused(&answer)))
+    }
+
+    /// One request at this member.
+    async fn ask(&mut self, path: &str, request: &Value) -> Result<Result<Value, Error>, String> {
+        let endpoint = &self.endpoints.members[self.at];
         let connection = match &mut self.connection {
             Some(connection) => connection,
             none => {
-                none.insert(Connection::open(endpoint).await.map_err(|error| format!("{endpoint}: {error}"))?)
+                let opened = Connection::open(endpoint, self.endpoints.tls.as_ref()).await;
+                none.insert(opened.map_err(|error| describe(&*error))?)
             }
         };
         let (status, answer) = connection
-            .post(path, request.to_string())
+            .post(path, self.token.as_deref(), request.to_string())
             .await
-            .map_err(|error| format!("{endpoint}: {error}"))?;
-        let answer: Value =
-            serde_json::from_slice(&answer).map_err(|_| format!("{endpoint}: not an answer of etcd"))?;
+            .map_err(|error| unanswered(&*error, self.endpoints.tls.is_none()))?;
+        let answer: Value = match serde_json::from_slice(&answer) {
+            Ok(answer) => answer,
+            Err(_) if answer.starts_with(NAMED) => return Ok(Err(Error::Login(WITHOUT_NAME.to_owned()))),
+            Err(_) => return Err("this is not an answer of etcd".to_owned()),
+        };
         match status {
             200 => Ok(Ok(answer)),
             // Not available: it has no leader.
-            500..=599 => Err(format!("{endpoint}: {answer}")),
+            500..=599 => Err(answer.to_string()),
+            _ if is_about_login(status, &answer) => Ok(Err(Error::Login(reason(&answer)))),
             _ => Ok(Err(refused(&answer))),
         }
     }
+}
+
+/// A request without an answer. An etcd that wants TLS closes the connection of a request in clear.
+fn unanswered(error: &(dyn std::error::Error + 'static), is_clear: bool) -> String {
+    let is_closed = error.downcast_ref().is_some_and(hyper::Error::is_incomplete_message);
+    let hint = if is_closed && is_clear { "; if it wants TLS, write `etcds://`" } else { "" };
+    format!("{}{hint}", describe(error))
+}
+
+/// UNAUTHENTICATED, or one of the errors of etcd about logins that have a code of their own (api/v3rpc/rpctypes/error.go).
+fn is_about_login(status: u16, answer: &Value) -> bool {
+    const OLD: [&str; 2] = ["etcdserver: user name is empty", "auth: revision in header is old"];
+    status == 401 || answer["error"].as_str().is_some_and(|error| OLD.contains(&error))
 }
 
 /// The end of the keys that begin with this, as etcd wants it.
@@ -263,7 +326,11 @@ fn end_of(prefix: &str) -> String {
 }
 
 fn refused(answer: &Value) -> Error {
-    Error::Refused(answer["error"].as_str().map_or_else(|| answer.to_string(), str::to_owned))
+    Error::Refused(reason(answer))
+}
+
+fn reason(answer: &Value) -> String {
+    answer["error"].as_str().map_or_else(|| answer.to_string(), str::to_owned)
 }
 
 /// Numbers of 64 bits are strings in the JSON of etcd.

@@ -23,7 +23,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("snapshots", &["wire", "lock", "auth", "cephfs"]),
     ("replicate", &["wire", "lock", "auth", "vfs", "snapshots"]),
     ("conn", &["wire", "lock", "vfs"]),
-    ("cluster", &["wire", "lock", "vfs"]),
+    ("cluster", &["wire", "lock", "vfs", "conn"]),
     ("admin", &["wire", "lock", "auth", "cephfs", "vfs", "snapshots", "namespace"]),
     ("afp", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),
     ("smb", &["wire", "lock", "auth", "vfs", "conn", "namespace"]),

@@ -7,12 +7,13 @@ use Table::Server;
 
 /// In the order of the documentation.
 pub(super) const CLUSTER: &[Setting] = &[
-    new(Server, "cluster", Kind::Text, "\"etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379\"")
+    new(Server, "cluster", Kind::Text, "\"etcds://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379\"")
         .without_default("the server is alone")
         .restart()
         .says(
-            "The members of etcd, by which several servers of one tree find each other.",
-            "Each server needs the other settings of `cluster-`, too, and the same shares. docs/cluster.md describes all of it.",
+            "The members of etcd, by which several servers of one tree find each other: `etcds://` with TLS, `etcd://` in clear.",
+            "The URLs of `etcdctl --endpoints` are accepted, too: `https://a:2379,https://b:2379`. Each server needs the other \
+             settings of `cluster-`, too, and the same shares. docs/cluster.md describes all of it.",
         ),
     new(Server, "cluster-name", Kind::Text, "\"fourfold\"").restart().says(
         "The name of the cluster: several clusters can use one etcd.",
@@ -37,6 +38,23 @@ pub(super) const CLUSTER: &[Setting] = &[
     new(Server, "cluster-ca", Kind::File, "\"/etc/fourfold/cluster-ca.pem\"").without_default("none").restart().says(
         "A file with the certificates, in PEM, whose issuers vouch for the servers of the cluster.",
         "Use an issuer for this purpose only: a server with such a certificate and a member's name is let in.",
+    ),
+    new(Server, "cluster-etcd-ca", Kind::File, "\"/etc/fourfold/etcd-ca.pem\"").without_default("`cluster-ca`").restart().says(
+        "A file with the certificates, in PEM, whose issuers vouch for the members of etcd.",
+        "It is for `etcds://`. The certificate of each member must have its name or address, as `cluster` has it.",
+    ),
+    new(Server, "cluster-etcd-certificate", Kind::File, "\"/etc/fourfold/etcd-client.pem\"").without_default("`cluster-certificate`").restart().says(
+        "A file with the certificate that the server shows to etcd, and those of its issuers, in PEM.",
+        "It is for `etcds://`, and belongs to `cluster-etcd-key`. etcd asks for it with `--client-cert-auth`.",
+    ),
+    new(Server, "cluster-etcd-key", Kind::File, "\"/etc/fourfold/etcd-client.key\"").without_default("`cluster-key`").restart().says(
+        "A file with the private key of `cluster-etcd-certificate`, in PEM.",
+        "",
+    ),
+    new(Server, "cluster-etcd-credentials", Kind::File, "\"/etc/fourfold/etcd.credentials\"").without_default("no user").restart().says(
+        "A file with the user for an etcd with authentication (`etcdctl auth enable`): `username=`, `password=`.",
+        "The user needs a role with read and write permission for the keys that begin with `fourfold`. Only the server's user \
+         should be able to read the file.",
     ),
     new(Server, "cluster-addresses", Kind::Texts, "[]").example("[\"10.0.0.50/24@eth0\", \"10.0.0.51/24@eth0\"]").restart().says(
         "Virtual addresses (IPv4) that the servers of the cluster share: each is at one live server, and clients connect to them.",

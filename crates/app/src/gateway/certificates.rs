@@ -1,0 +1,42 @@
+//! The files by which a server of a cluster shows the others, and etcd, who it is.
+
+use admin::Diagnostic;
+use admin::settings::{ClusterSettings, EtcdSettings, EtcdTls, Place, Severity};
+use cluster::etcd::{Endpoints, Login};
+use cluster::tls::{Files, Tls, to_service};
+
+use crate::links::account::Account;
+
+/// How etcd is reached. Reads the files that are needed for it.
+pub(crate) fn endpoints(settings: &EtcdSettings) -> anyhow::Result<Endpoints> {
+    let EtcdSettings { members, tls, credentials } = settings.clone();
+    let tls = match tls {
+        Some(EtcdTls { certificate, key, ca }) => Some(to_service(&Files { certificate, key, ca })?),
+        None => None,
+    };
+    let account = credentials.map(|file| Account::read(&file)).transpose().map_err(anyhow::Error::msg)?;
+    let login = account.map(|Account { user, password }| Login { user, password });
+    Ok(Endpoints { members, tls, login })
+}
+
+pub(super) fn files(settings: &ClusterSettings) -> Files {
+    let ClusterSettings { certificate, key, ca, .. } = settings.clone();
+    Files { certificate, key, ca }
+}
+
+/// Whether all files can be used; etcd is not asked.
+pub(crate) fn try_load(settings: &ClusterSettings) -> anyhow::Result<()> {
+    Tls::load(&files(settings), &settings.server)?;
+    endpoints(&settings.etcd).map(drop)
+}
+
+/// What `fourfold check` says of files that can be read, and cannot be used.
+pub(crate) fn refused(settings: Option<&ClusterSettings>) -> Option<Diagnostic> {
+    let error = try_load(settings?).err()?;
+    Some(Diagnostic {
+        severity: Severity::Error,
+        place: Place::Default,
+        what: format!("the cluster cannot be joined: {error:#}"),
+        instead: "docs/cluster.md describes the certificates of a cluster".to_owned(),
+    })
+}
