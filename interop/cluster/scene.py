@@ -116,18 +116,23 @@ class Certificates:
         self.folder = folder
         self._make("ca", "CA:TRUE", "", [])
 
-    def _make(self, name, constraints, more, issuer):
+    def _make(self, name, constraints, more, issuer, named=True):
         path = os.path.join(self.folder, name)
         with open(f"{path}.cnf", "w") as file:
             file.write(EXTENSIONS.format(constraints=constraints, more=more))
         words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
-                 "-config", f"{path}.cnf", "-subj", f"/CN={name}", "-keyout", f"{path}.key", "-out", f"{path}.pem", *issuer]
+                 "-config", f"{path}.cnf", "-subj", f"/CN={name}" if named else "/", "-keyout", f"{path}.key", "-out", f"{path}.pem", *issuer]
         subprocess.run(words, check=True, capture_output=True)
 
     def make(self, name, also=None):
         issuer = [os.path.join(self.folder, part) for part in ("ca.pem", "ca.key")]
         names = f"DNS:{name}" if also is None else f"DNS:{name},{also}"
         self._make(name, "CA:FALSE", f"subjectAltName = {names}", ["-CA", issuer[0], "-CAkey", issuer[1]])
+
+    def make_nameless(self, name):
+        """For an etcd with users: the certificate has no common name."""
+        issuer = [os.path.join(self.folder, part) for part in ("ca.pem", "ca.key")]
+        self._make(name, "CA:FALSE", f"subjectAltName = DNS:{name}", ["-CA", issuer[0], "-CAkey", issuer[1]], named=False)
 
     def make_foreign(self, name):
         """A certificate of another issuer, which is itself."""
@@ -142,7 +147,7 @@ class Gateway:
         self.within, self.listen = [], ["--listen", "127.0.0.1"]
         self.folder, self.state = options.folder, os.path.join(options.folder, f"state-{number}")
         self.smb_port, self.afp_port, self.nfs_port = free_port(), free_port(), free_port()
-        address = f"127.0.1.{number}"
+        self.peers = address = f"127.0.1.{number if isinstance(number, int) else 99}"
         text = SETTINGS.format(etcd=etcd.port, name=self.name, address=address, port=free_port(address), grace=options.grace)
         for share, more in SHARES.items():
             text += f'\n[[share]]\nname = "{share}"\npath = "{self.folder}/{share}"\niscsi = false\n{more}\n'
@@ -151,6 +156,15 @@ class Gateway:
             file.write(text)
         words = [options.program, "user", "add", options.user, "--uid", str(options.uid), "--state", self.state, "--password-stdin"]
         subprocess.run(words, input=options.password + "\n", text=True, check=True, capture_output=True)
+
+    def set(self, before, after):
+        """Other lines in its settings."""
+        with open(self.settings) as file:
+            text = file.read()
+        if before not in text:
+            raise AssertionError(f"the settings have no {before!r}")
+        with open(self.settings, "w") as file:
+            file.write(text.replace(before, after, 1))
 
     def start(self):
         words = [*self.within, self.options.program, "serve", "--config", self.settings, "--state", self.state, *self.listen,
@@ -183,11 +197,16 @@ class Gateway:
 
     def say(self, *command, settings=None):
         """The exit code of a command, and what it prints."""
-        words = [self.options.program, *command, "--config", settings or self.settings, "--state", self.state]
+        words = [*self.within, self.options.program, *command, "--config", settings or self.settings, "--state", self.state]
         done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=90)
         return done.returncode, done.stdout
 
     def status(self):
-        words = [self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=30)
-        return {row["name"]: row["state"] for row in json.loads(done.stdout)}
+        return {row["name"]: row["state"] for row in self._rows()}
+
+    def virtual(self):
+        return {row["name"]: row["virtual_addresses"] for row in self._rows()}
+
+    def _rows(self):
+        words = [*self.within, self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
+        return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=30).stdout)

@@ -1,6 +1,7 @@
 //! This server as one of several of one tree.
 
 pub(crate) mod certificates;
+mod status;
 pub(crate) mod taking;
 
 use std::process::ExitCode;
@@ -10,9 +11,8 @@ use std::time::Duration;
 use admin::settings::{ClusterAddress, ClusterSettings};
 use admin::{ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use cluster::membership::{self, Member, Members};
+use cluster::membership;
 use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
-use serde::Serialize;
 
 use crate::cli::{ClusterCommand, ClusterDrain, ClusterStatus};
 use crate::snapshots::Live;
@@ -98,7 +98,7 @@ pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
-        ClusterCommand::Status(asked) => status(asked, &settings),
+        ClusterCommand::Status(asked) => status::run(asked, &settings),
         ClusterCommand::Drain(asked) => drain(asked, &settings),
     }
 }
@@ -106,7 +106,8 @@ pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
 fn drain(asked: &ClusterDrain, settings: &Settings) -> anyhow::Result<ExitCode> {
     let cluster = of(settings)?;
     let within = Duration::from_secs(asked.within);
-    let left = runtime()?.block_on(membership::drain(endpoints(&cluster.etcd)?, &cluster.name, &asked.name, within));
+    let left =
+        runtime()?.block_on(membership::drain(endpoints(&cluster.etcd)?, &cluster.name, &asked.name, within));
     let left = left.with_context(|| format!("{} was not drained", asked.name))?;
     let names: Vec<String> = left.into_iter().map(|member| member.name).collect();
     out::print(format!("{} has left the cluster. What it served is at {}\n", asked.name, names.join(", ")))?;
@@ -120,43 +121,4 @@ fn of(settings: &Settings) -> anyhow::Result<ClusterSettings> {
 
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()
-}
-
-/// A line of `fourfold cluster status`.
-#[derive(Serialize)]
-struct Row {
-    name: String,
-    number: u16,
-    address: String,
-    state: &'static str,
-}
-
-fn status(asked: &ClusterStatus, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let cluster = of(settings)?;
-    let (members, alive) = runtime()?.block_on(membership::members(endpoints(&cluster.etcd)?, &cluster.name))?;
-    let rows = rows(&members, &alive);
-    if asked.json {
-        out::json(&rows)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let heading = ["SERVER", "NUMBER", "ADDRESS", "STATE"].map(str::to_owned);
-    let row = |row: Row| [row.name, row.number.to_string(), row.address, row.state.to_owned()];
-    out::print(out::table(std::iter::once(heading).chain(rows.into_iter().map(row))))?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// The servers that are members, and those that will be or have been.
-fn rows(members: &Members, alive: &[Member]) -> Vec<Row> {
-    let of = |member: &Member, state| Row {
-        name: member.name.clone(),
-        number: member.number,
-        address: member.address.clone(),
-        state,
-    };
-    let known = members.members.iter().map(|member| match alive.contains(member) {
-        true => of(member, "member"),
-        false => of(member, "lost"),
-    });
-    let joining = alive.iter().filter(|member| !members.members.contains(member));
-    known.chain(joining.map(|member| of(member, "joining"))).collect()
 }

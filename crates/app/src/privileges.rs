@@ -27,16 +27,25 @@ pub(crate) fn missing() -> Vec<&'static str> {
 }
 
 /// Drops this thread's other capabilities, also for threads and programs that it starts later. A server that gives its host
-/// virtual addresses needs CAP_NET_ADMIN, too.
+/// virtual addresses needs more.
 pub(crate) fn keep_only_needed(settings: &ServerSettings) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let have = rustix::thread::capabilities(None)?;
-    let takes_addresses = settings.cluster.as_ref().is_some_and(|cluster| !cluster.addresses.is_empty());
-    let more = if takes_addresses { CapabilitySet::NET_ADMIN } else { CapabilitySet::empty() };
+    let more = of_addresses(settings);
     let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), |all, (one, _)| all | one);
     let kept = have.permitted & (needed | more);
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Giving virtual addresses to this host, and, for those of IPv6, sending Neighbor Advertisements.
+fn of_addresses(settings: &ServerSettings) -> CapabilitySet {
+    let addresses = settings.cluster.as_ref().map_or(&[][..], |cluster| &cluster.addresses);
+    match (addresses.is_empty(), addresses.iter().any(|address| address.ip.is_ipv6())) {
+        (true, _) => CapabilitySet::empty(),
+        (false, false) => CapabilitySet::NET_ADMIN,
+        (false, true) => CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW,
+    }
 }
 
 /// Every connection and every file in use needs a descriptor: the limit becomes the highest that

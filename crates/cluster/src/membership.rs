@@ -19,7 +19,7 @@
 //! etcd ends itself. So no server lets a client reclaim when another one grants the same to others.
 
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -91,7 +91,7 @@ pub struct Seen {
     /// The grace period, if there is one.
     pub grace: Option<GracePeriod>,
     /// The virtual addresses, each with the number of its server.
-    pub addresses: Vec<(Ipv4Addr, u16)>,
+    pub addresses: Vec<(IpAddr, u16)>,
     /// This server was ordered to stop.
     pub is_drained: bool,
 }
@@ -125,6 +125,11 @@ pub struct Membership {
 }
 
 impl Membership {
+    /// The next request is sent over a new connection, which belongs to the runtime of its caller.
+    pub(crate) fn connect_anew(&mut self) {
+        self.etcd.disconnect();
+    }
+
     /// The lease of this server.
     pub(crate) fn lease(&self) -> u64 {
         self.lease
@@ -312,11 +317,11 @@ pub enum DrainError {
 }
 
 /// The key of a virtual address.
-pub(crate) fn address_key(cluster: &str, ip: Ipv4Addr) -> String {
+pub(crate) fn address_key(cluster: &str, ip: IpAddr) -> String {
     format!("{}addresses/{ip}", prefix(cluster))
 }
 
-fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(Ipv4Addr, u16)> {
+fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(IpAddr, u16)> {
     let of = |pair: &Pair| {
         let ip = pair.key.strip_prefix(prefix)?.strip_prefix("addresses/")?;
         Some((ip.parse().ok()?, pair.value.parse().ok()?))
@@ -324,15 +329,26 @@ fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(Ipv4Addr, u16)> {
     found.iter().filter_map(of).collect()
 }
 
-/// The members of a cluster, for one that is not a member: as listed, and whether each has its lease.
+/// A cluster, as a machine that is not a member sees it.
+#[derive(Debug, Clone, Default)]
+pub struct Overview {
+    /// The list of members.
+    pub members: Members,
+    /// The servers with a lease.
+    pub alive: Vec<Member>,
+    /// The virtual addresses that a server has, each with the number of the server.
+    pub addresses: Vec<(IpAddr, u16)>,
+}
+
+/// Asks etcd for the members of a cluster.
 ///
 /// # Errors
 /// etcd cannot be used.
-pub async fn members(endpoints: Endpoints, cluster: &str) -> Result<(Members, Vec<Member>), Error> {
+pub async fn overview(endpoints: Endpoints, cluster: &str) -> Result<Overview, Error> {
     let prefix = prefix(cluster);
     let found = Etcd::new(endpoints).list(&prefix).await?;
     let (members, _, alive) = parse(&prefix, &found);
-    Ok((members, alive))
+    Ok(Overview { members, alive, addresses: parse_addresses(&prefix, &found) })
 }
 
 fn prefix(cluster: &str) -> String {

@@ -7,14 +7,15 @@ use super::Where;
 /// `fourfold cluster …`
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClusterCommand {
-    /// Show the servers of the cluster
+    /// Show the servers of the cluster, and which of them has which virtual address
     #[command(
         after_help = "It asks etcd, so it works on a machine whose server does not run. A server is a member, joining, or lost: its
-lease has ended, and the others are about to take over.
+lease has ended, and the others are about to take over. Virtual addresses that no server has are in the last line.
 
 Examples:
   fourfold cluster status
   fourfold cluster status --json | jq '.[] | select(.state == \"lost\")'
+  fourfold cluster status --json | jq -r '.[] | select(.virtual_addresses[] == \"10.0.0.50\").name'
 
 Exit codes:
   0  etcd answered

@@ -20,14 +20,15 @@ pub(super) fn look(settings: &Settings) -> Option<Finding> {
     }
     let asked = certificates::endpoints(&cluster.etcd).and_then(|endpoints| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(runtime.block_on(membership::members(endpoints, &cluster.name))?)
+        Ok(runtime.block_on(membership::overview(endpoints, &cluster.name))?)
     });
     Some(match asked {
         Err(error) => {
-            let mend = "without etcd the server does not start; look at `cluster`, at etcd, and at the network";
+            let mend =
+                "without etcd the server does not start; look at `cluster`, at etcd, and at the network";
             Finding::problem(ABOUT, format!("{error:#}"), mend)
         }
-        Ok((_, alive)) => answered(&cluster.etcd, &alive),
+        Ok(overview) => answered(&cluster.etcd, &overview.alive),
     })
 }
 
@@ -39,7 +40,11 @@ fn answered(etcd: &EtcdSettings, alive: &[membership::Member]) -> Finding {
     };
     if etcd.tls.is_none() && !etcd.members.iter().all(|member| is_loopback(member)) {
         let found = format!("etcd answers in clear, and it has the secret of NFS file handles; {members}");
-        return Finding::warning(ABOUT, found, "`etcds://` in `cluster`, or a network that clients cannot reach");
+        return Finding::warning(
+            ABOUT,
+            found,
+            "`etcds://` in `cluster`, or a network that clients cannot reach",
+        );
     }
     Finding::fine(ABOUT, format!("etcd answers; {members}"))
 }

@@ -1,7 +1,7 @@
 //! Addresses of this host, by rtnetlink (rtnetlink(7)): values in the byte order of the host.
 
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use rustix::net::{netdevice, recv, send, socket_with};
 
 use super::Address;
 
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
 const RTM_NEWADDR: u16 = 20;
 const RTM_DELADDR: u16 = 21;
 const RTM_DELNEIGH: u16 = 29;
@@ -20,21 +22,37 @@ const NLM_F_ACK: u16 = 4;
 const NLM_F_REPLACE: u16 = 0x100;
 const NLM_F_CREATE: u16 = 0x400;
 const AF_INET: u8 = 2;
+const AF_INET6: u8 = 10;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
 const IFA_CACHEINFO: u16 = 6;
+const IFA_FLAGS: u16 = 8;
+/// The address is used at once: its former host may not answer any more, so there is no duplicate to look for.
+const IFA_F_NODAD: u32 = 0x02;
+/// Otherwise the route to the network, which the host's own address has, too, would end with the lifetime of this one.
+const IFA_F_NOPREFIXROUTE: u32 = 0x200;
+const IFLA_ADDRESS: u16 = 1;
 const NDA_DST: u16 = 1;
 /// The head of a message.
 const HEAD: usize = 16;
+/// The head of a message about a device: struct ifinfomsg.
+const LINK_HEAD: usize = 16;
 /// The kernel answers at once.
 const ANSWER_WITHIN: Duration = Duration::from_secs(1);
 
 /// Adds an address to its device, or lets it live longer. The kernel removes it after so many seconds.
 pub(super) fn add(address: &Address, seconds: u32) -> io::Result<()> {
     let flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+    // The kernel takes an address of IPv6 that is not preferred for no connection that this host opens: it would end when the
+    // address moves.
+    let preferred = if address.ip.is_ipv6() { 0 } else { seconds };
     let mut life = Vec::new(); // preferred and valid; two times that the kernel does not read
-    [seconds, seconds, 0, 0].iter().for_each(|value| life.extend(value.to_ne_bytes()));
-    change(address, (RTM_NEWADDR, flags), &attribute(IFA_CACHEINFO, &life))
+    [preferred, seconds, 0, 0].iter().for_each(|value| life.extend(value.to_ne_bytes()));
+    let mut more = attribute(IFA_CACHEINFO, &life);
+    if address.ip.is_ipv6() {
+        more.extend(attribute(IFA_FLAGS, &(IFA_F_NODAD | IFA_F_NOPREFIXROUTE).to_ne_bytes()));
+    }
+    change(address, (RTM_NEWADDR, flags), &more)
 }
 
 /// Removes an address, if it is there.
@@ -57,10 +75,14 @@ pub(super) fn forget_neighbour(device: &str, neighbour: Ipv4Addr) -> io::Result<
 
 fn change(address: &Address, what: (u16, u16), more: &[u8]) -> io::Result<()> {
     let socket = open()?;
-    let mut body = vec![AF_INET, address.prefix, 0, 0]; // ifaddrmsg
+    let (family, octets) = match address.ip {
+        IpAddr::V4(ip) => (AF_INET, ip.octets().to_vec()),
+        IpAddr::V6(ip) => (AF_INET6, ip.octets().to_vec()),
+    };
+    let mut body = vec![family, address.prefix, 0, 0]; // ifaddrmsg
     body.extend(netdevice::name_to_index(&socket, &address.device)?.to_ne_bytes());
-    body.extend(attribute(IFA_LOCAL, &address.ip.octets()));
-    body.extend(attribute(IFA_ADDRESS, &address.ip.octets()));
+    body.extend(attribute(IFA_LOCAL, &octets));
+    body.extend(attribute(IFA_ADDRESS, &octets));
     body.extend(more);
     ask(&socket, what, &body)
 }
@@ -72,11 +94,27 @@ fn open() -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-fn ask(socket: &OwnedFd, (kind, flags): (u16, u16), body: &[u8]) -> io::Result<()> {
-    send(socket, &message((kind, flags), body), SendFlags::empty())?;
-    let mut answer = [0; 4096];
+/// The number of a device, and its link-layer address.
+pub(super) fn link(device: &str) -> io::Result<(u32, Vec<u8>)> {
+    let socket = open()?;
+    let index = netdevice::name_to_index(&socket, device)?;
+    let mut body = vec![0; LINK_HEAD];
+    body[4..8].copy_from_slice(&index.to_ne_bytes());
+    let answer = answer(&socket, (RTM_GETLINK, NLM_F_REQUEST), &body)?;
+    Ok((index, link_address(&answer)?))
+}
+
+fn ask(socket: &OwnedFd, what: (u16, u16), body: &[u8]) -> io::Result<()> {
+    acknowledged(&answer(socket, what, body)?)
+}
+
+/// The one datagram that the kernel answers with.
+fn answer(socket: &OwnedFd, what: (u16, u16), body: &[u8]) -> io::Result<Vec<u8>> {
+    send(socket, &message(what, body), SendFlags::empty())?;
+    let mut answer = vec![0; 16384];
     let (_, length) = recv(socket, &mut answer[..], RecvFlags::empty())?;
-    acknowledged(answer.get(..length).unwrap_or(&answer))
+    answer.truncate(length);
+    Ok(answer)
 }
 
 fn message((kind, flags): (u16, u16), body: &[u8]) -> Vec<u8> {
@@ -110,6 +148,30 @@ fn acknowledged(answer: &[u8]) -> io::Result<()> {
     }
 }
 
+/// The link-layer address in RTM_NEWLINK; other answers are errors.
+fn link_address(answer: &[u8]) -> io::Result<Vec<u8>> {
+    let number =
+        |at: usize| answer.get(at..at + 2).and_then(|two| two.try_into().ok()).map(u16::from_ne_bytes);
+    if number(4) != Some(RTM_NEWLINK) {
+        acknowledged(answer)?;
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut at = HEAD + LINK_HEAD;
+    while let (Some(length), Some(kind)) = (number(at).map(usize::from), number(at + 2)) {
+        if length < 4 {
+            break;
+        }
+        if kind == IFLA_ADDRESS {
+            return answer
+                .get(at + 4..at + length)
+                .map(<[u8]>::to_vec)
+                .ok_or(io::ErrorKind::InvalidData.into());
+        }
+        at += length.next_multiple_of(4);
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, "the device has no link-layer address"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +187,22 @@ mod tests {
             assert_eq!(sent.len(), 24);
         }
         assert_eq!(attribute(1, &[1]).len(), 8, "padded");
+    }
+
+    #[test]
+    fn the_address_of_a_device_is_found_among_its_attributes() {
+        let answer =
+            |kind: u16, attributes: &[u8]| message((kind, 0), &[&[0; LINK_HEAD], attributes].concat());
+        let name = attribute(3, b"eth0\0"); // IFLA_IFNAME
+        let found =
+            answer(RTM_NEWLINK, &[name.clone(), attribute(IFLA_ADDRESS, &[2, 0, 0, 0, 0, 9])].concat());
+        assert_eq!(link_address(&found).unwrap(), [2, 0, 0, 0, 0, 9]);
+        assert_eq!(link_address(&answer(RTM_NEWLINK, &name)).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(link_address(&answer(RTM_NEWLINK, &[0; 8])).is_err(), "an attribute without a length");
+        assert_eq!(link_address(&answer(NLMSG_ERROR, &[])).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        let whole = found.len() - 2; // the rest is padding
+        assert!((0..whole).all(|length| link_address(&found[..length]).is_err()));
+        assert!(link("no-such-device").is_err());
     }
 
     #[test]

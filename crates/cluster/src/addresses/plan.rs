@@ -1,33 +1,33 @@
 //! Which addresses a server takes, and which it gives away. Pure.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 
 /// An address and the number of its server.
-pub(crate) type Held = (Ipv4Addr, u16);
+pub(crate) type Held = (IpAddr, u16);
 
 /// What a server does next.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
     /// No server has these.
-    pub(crate) take: Vec<Ipv4Addr>,
+    pub(crate) take: Vec<IpAddr>,
     /// No client uses these, and a server has fewer.
-    pub(crate) give: Vec<Ipv4Addr>,
+    pub(crate) give: Vec<IpAddr>,
 }
 
 /// Spreads the addresses over the servers that take some (`takers`, ascending; this one is `me`). An address stays where
 /// clients use it.
 pub(crate) fn plan(
-    wanted: &[Ipv4Addr],
+    wanted: &[IpAddr],
     held: &[Held],
     (takers, me): (&[u16], u16),
-    is_used: impl Fn(Ipv4Addr) -> bool,
+    is_used: impl Fn(IpAddr) -> bool,
 ) -> Plan {
     let Some(rank) = takers.iter().position(|taker| *taker == me) else { return Plan::default() };
     let share = wanted.len().div_ceil(takers.len());
-    let has = |ip: &Ipv4Addr| held.iter().any(|(other, _)| other == ip);
-    let own: Vec<Ipv4Addr> = wanted.iter().copied().filter(|ip| held.contains(&(*ip, me))).collect();
+    let has = |ip: &IpAddr| held.iter().any(|(other, _)| other == ip);
+    let own: Vec<IpAddr> = wanted.iter().copied().filter(|ip| held.contains(&(*ip, me))).collect();
     // Servers that look at the same time try different ones first.
-    let free: Vec<Ipv4Addr> = wanted.iter().copied().filter(|ip| !has(ip)).collect();
+    let free: Vec<IpAddr> = wanted.iter().copied().filter(|ip| !has(ip)).collect();
     let first = rank % free.len().max(1);
     let free = free[first..].iter().chain(&free[..first]).copied();
     let take = free.take(share.saturating_sub(own.len())).collect();
@@ -39,14 +39,14 @@ pub(crate) fn plan(
 mod tests {
     use super::*;
 
-    fn ip(last: u8) -> Ipv4Addr {
+    fn ip(last: u8) -> IpAddr {
         [192, 0, 2, last].into()
     }
 
     #[test]
     fn addresses_are_spread_and_stay_where_they_are_used() {
         let wanted = [ip(1), ip(2), ip(3)];
-        let of = |held: &[Held], takers: &[u16], me, used: &[Ipv4Addr]| {
+        let of = |held: &[Held], takers: &[u16], me, used: &[IpAddr]| {
             let plan = plan(&wanted, held, (takers, me), |ip| used.contains(&ip));
             (plan.take, plan.give)
         };

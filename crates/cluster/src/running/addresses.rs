@@ -1,6 +1,6 @@
 //! The virtual addresses of this server: it takes, renews and gives them.
 
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +17,9 @@ use crate::membership::{RENEW_EVERY, Seen, address_key};
 
 /// How long an address that this host could not get is left to others.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(10);
+
+/// How often the network is told of an address: MAX_NEIGHBOR_ADVERTISEMENT of RFC 4861 10, once a second.
+const TOLD: u8 = 3;
 
 /// What etcd said of addresses.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +68,8 @@ impl Keeping {
 struct Own {
     address: Address,
     since: Duration,
+    /// How often the network was told.
+    told: u8,
 }
 
 /// The addresses of a running server.
@@ -77,7 +82,7 @@ pub(super) struct Addresses {
     /// When an address was given away last.
     given: Duration,
     /// Addresses that this host could not get, and when they are tried again.
-    refused: Vec<(Ipv4Addr, Instant)>,
+    refused: Vec<(IpAddr, Instant)>,
 }
 
 impl Addresses {
@@ -126,7 +131,7 @@ impl Addresses {
             self.release(&own.address).await; // not expected: its key goes with the lease
         }
         self.refused.retain(|(_, until)| Instant::now() < *until);
-        let wanted: Vec<Ipv4Addr> = self.shared.config.addresses.iter().map(|address| address.ip).collect();
+        let wanted: Vec<IpAddr> = self.shared.config.addresses.iter().map(|address| address.ip).collect();
         let mut held = looked.held.clone();
         held.extend(self.own.iter().map(|own| (own.address.ip, me)));
         held.sort_unstable();
@@ -135,7 +140,7 @@ impl Addresses {
         // It has the key, and did not hear of that.
         let is_missed = |(ip, of): &&Held| *of == me && self.own.iter().all(|own| own.address.ip != *ip);
         let missed = looked.held.iter().filter(is_missed).map(|(ip, _)| *ip);
-        let missed: Vec<Ipv4Addr> = if looked.asked > self.given { missed.collect() } else { Vec::new() };
+        let missed: Vec<IpAddr> = if looked.asked > self.given { missed.collect() } else { Vec::new() };
         for ip in plan.take.into_iter().chain(missed.iter().copied()) {
             if self.refused.iter().any(|(refused, _)| *refused == ip) {
                 continue;
@@ -154,7 +159,7 @@ impl Addresses {
         }
     }
 
-    async fn take(&mut self, ip: Ipv4Addr, has_key: bool) -> Result<(), Error> {
+    async fn take(&mut self, ip: IpAddr, has_key: bool) -> Result<(), Error> {
         let Some(address) = self.shared.config.addresses.iter().find(|address| address.ip == ip).cloned()
         else {
             return Ok(());
@@ -171,7 +176,7 @@ impl Addresses {
         match blocking(move || way.take(&taken, seconds)).await {
             Ok(()) => {
                 tracing::info!(address = %ip, device = address.device, "this server has the virtual address");
-                self.own.push(Own { address, since });
+                self.own.push(Own { address, since, told: 1 });
             }
             Err(error) => {
                 tracing::error!(%error, address = %ip, device = address.device, "this host does not get the virtual address");
@@ -183,7 +188,7 @@ impl Addresses {
         Ok(())
     }
 
-    async fn give(&mut self, ip: Ipv4Addr) -> Result<(), Error> {
+    async fn give(&mut self, ip: IpAddr) -> Result<(), Error> {
         let key = address_key(&self.shared.config.cluster, ip);
         let removed = self.etcd.remove_if(&key, &self.shared.me.to_string()).await;
         self.given = fence::now();
@@ -202,14 +207,15 @@ impl Addresses {
         }
     }
 
-    async fn renew(&self) {
+    async fn renew(&mut self) {
         let seconds = self.seconds();
         if seconds == 0 {
             return;
         }
-        for own in &self.own {
-            let (way, address) = (self.way.clone(), own.address.clone());
-            if let Err(error) = blocking(move || way.renew(&address, seconds)).await {
+        for own in &mut self.own {
+            let (way, address, tells) = (self.way.clone(), own.address.clone(), own.told < TOLD);
+            own.told = own.told.saturating_add(1);
+            if let Err(error) = blocking(move || way.renew(&address, seconds, tells)).await {
                 tracing::error!(%error, address = %own.address.ip, "the virtual address is not renewed on this host");
             }
         }

@@ -57,9 +57,10 @@ pub(super) const CLUSTER: &[Setting] = &[
          should be able to read the file.",
     ),
     new(Server, "cluster-addresses", Kind::Texts, "[]").example("[\"10.0.0.50/24@eth0\", \"10.0.0.51/24@eth0\"]").restart().says(
-        "Virtual addresses (IPv4) that the servers of the cluster share: each is at one live server, and clients connect to them.",
+        "Virtual addresses (IPv4 and IPv6) that the servers of the cluster share: each is at one live server, and clients connect to them.",
         "Another server takes the addresses of a server that is lost, in less than 10 s. List the same addresses on all servers; \
-         the device can differ. `listen` must not be set, or has to have them, too. The server needs CAP_NET_ADMIN for this. \
+         the device can differ. `listen` must not be set, or has to have them, too. The server needs CAP_NET_ADMIN for this, and \
+         CAP_NET_RAW for addresses of IPv6. \
          docs/cluster.md describes it.",
     ),
     new(Server, "cluster-address-command", Kind::File, "\"/etc/fourfold/address\"").without_default("the server does it").restart().says(
