@@ -50,7 +50,7 @@ impl Keeping {
         let (looks, looked) = watch::channel(Looked::default());
         let (stop, stopping) = watch::channel(false);
         let takes = !shared.config.addresses.is_empty();
-        let keep = || tokio::spawn(Addresses::new(shared.clone(), lease).keep(looked, stopping));
+        let keep = || shared.etcd.spawn(Addresses::new(shared.clone(), lease).keep(looked, stopping));
         (looks, Self { stop, task: Mutex::new(takes.then(keep)) })
     }
 

@@ -34,7 +34,7 @@ impl Cluster {
     /// etcd cannot be used.
     pub fn handle_secret(&self, own: [u8; 16]) -> Result<[u8; 16], String> {
         let kept = self.kept.clone();
-        wait(&self.shared.runtime, async move { kept.common.lock().await.secret(own).await })
+        wait(&self.shared.etcd, async move { kept.common.lock().await.secret(own).await })
     }
 
     /// The identity of a share: `own` if the cluster has none yet, perhaps with another tag. Waits for etcd the first time.
@@ -47,13 +47,13 @@ impl Cluster {
         }
         let (kept, owned) = (self.kept.clone(), name.to_owned());
         let asked = async move { kept.common.lock().await.share(&owned, own).await };
-        let found = wait(&self.shared.runtime, asked)?;
+        let found = wait(&self.shared.etcd, asked)?;
         self.kept.shares.lock().insert(name.to_owned(), found);
         Ok(found)
     }
 }
 
-/// Waits for a task. The caller may be a thread of the runtime, if others of its threads are free.
+/// Waits for a task of the thread for etcd. The caller is another thread.
 pub(super) fn wait<T: Send + 'static>(
     runtime: &Handle,
     task: impl Future<Output = Result<T, Error>> + Send + 'static,

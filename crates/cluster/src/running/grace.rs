@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::Cluster;
 use super::common::wait;
+use crate::etcd::Error;
 use crate::membership::{GracePeriod, LEASE_SECONDS, end_grace};
 use crate::{Record, Table, fence};
 
@@ -107,7 +108,7 @@ impl Cluster {
     /// etcd cannot be used.
     pub fn record(&self, table: Table, record: Record) -> Result<(), String> {
         let (kept, me) = (self.kept.clone(), self.shared.me);
-        wait(&self.shared.runtime, async move {
+        wait(&self.shared.etcd, async move {
             let common = &mut *kept.common.lock().await;
             common.records.add(&mut common.etcd, (me, table), &record).await
         })
@@ -119,7 +120,7 @@ impl Cluster {
     /// etcd cannot be used.
     pub fn forget_record(&self, table: Table, name: &[u8]) -> Result<(), String> {
         let (kept, me, name) = (self.kept.clone(), self.shared.me, name.to_vec());
-        wait(&self.shared.runtime, async move {
+        wait(&self.shared.etcd, async move {
             let common = &mut *kept.common.lock().await;
             common.records.remove(&mut common.etcd, (me, table), &name).await
         })
@@ -131,7 +132,7 @@ impl Cluster {
     /// etcd cannot be used.
     pub fn own_records(&self, table: Table) -> Result<Vec<Record>, String> {
         let (kept, me) = (self.kept.clone(), self.shared.me);
-        wait(&self.shared.runtime, async move {
+        wait(&self.shared.etcd, async move {
             let common = &mut *kept.common.lock().await;
             common.records.all(&mut common.etcd, me, table).await
         })
@@ -142,15 +143,17 @@ impl Cluster {
     /// # Errors
     /// etcd cannot be used.
     pub async fn lost_records(&self, lost: &[u16]) -> Result<LostRecords, String> {
-        let common = &mut *self.kept.common.lock().await;
-        let mut all = LostRecords::default();
-        for server in lost {
-            let clients = common.records.all(&mut common.etcd, *server, Table::Clients).await;
-            all.clients.extend(clients.map_err(|error| error.to_string())?);
-            let hosts = common.records.all(&mut common.etcd, *server, Table::Hosts).await;
-            all.hosts.extend(hosts.map_err(|error| error.to_string())?);
-        }
-        Ok(all)
+        let (kept, lost) = (self.kept.clone(), lost.to_vec());
+        self.ask(async move {
+            let common = &mut *kept.common.lock().await;
+            let mut all = LostRecords::default();
+            for server in lost {
+                all.clients.extend(common.records.all(&mut common.etcd, server, Table::Clients).await?);
+                all.hosts.extend(common.records.all(&mut common.etcd, server, Table::Hosts).await?);
+            }
+            Ok(all)
+        })
+        .await
     }
 
     /// The grace period for the clients of these servers is over: their records go.
@@ -158,12 +161,15 @@ impl Cluster {
     /// # Errors
     /// etcd cannot be used.
     pub async fn forget_records(&self, lost: &[u16]) -> Result<(), String> {
-        let common = &mut *self.kept.common.lock().await;
-        for server in lost {
-            let forgotten = common.records.forget(&mut common.etcd, *server).await;
-            forgotten.map_err(|error| error.to_string())?;
-        }
-        Ok(())
+        let (kept, lost) = (self.kept.clone(), lost.to_vec());
+        self.ask(async move {
+            let common = &mut *kept.common.lock().await;
+            for server in lost {
+                common.records.forget(&mut common.etcd, server).await?;
+            }
+            Ok(())
+        })
+        .await
     }
 
     /// A client of lost servers has reclaimed all. If it was the last one, the grace period ends.
@@ -171,20 +177,30 @@ impl Cluster {
     /// # Errors
     /// etcd cannot be used.
     pub async fn has_reclaimed(&self, name: &[u8]) -> Result<(), String> {
-        let lost = self.shared.grace.lost.borrow().clone();
-        let common = &mut *self.kept.common.lock().await;
-        let mut is_last = true;
-        for server in lost {
-            let removed = common.records.remove(&mut common.etcd, (server, Table::Clients), name).await;
-            removed.map_err(|error| error.to_string())?;
-            let has = common.records.has(&mut common.etcd, server).await;
-            is_last &= !has.map_err(|error| error.to_string())?;
-        }
-        if is_last {
-            let ended = end_grace(&mut common.etcd, &self.shared.config.cluster).await;
-            ended.map_err(|error| error.to_string())?;
-        }
-        Ok(())
+        let (kept, name) = (self.kept.clone(), name.to_vec());
+        let (lost, cluster) = (self.shared.grace.lost.borrow().clone(), self.shared.config.cluster.clone());
+        self.ask(async move {
+            let common = &mut *kept.common.lock().await;
+            let mut is_last = true;
+            for server in lost {
+                common.records.remove(&mut common.etcd, (server, Table::Clients), &name).await?;
+                is_last &= !common.records.has(&mut common.etcd, server).await?;
+            }
+            if is_last {
+                end_grace(&mut common.etcd, &cluster).await?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Runs a task on the thread for etcd, to which its connections belong.
+    async fn ask<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, String> {
+        let done = self.shared.etcd.spawn(task).await.map_err(|error| error.to_string())?;
+        done.map_err(|error| error.to_string())
     }
 
     /// Where tasks of this server run.

@@ -6,6 +6,7 @@ mod calling;
 mod common;
 mod grace;
 mod stream;
+mod thread;
 
 use std::collections::HashMap;
 use std::io;
@@ -87,6 +88,8 @@ struct Shared {
     told: mpsc::Sender<Told>,
     site: Arc<Site>,
     runtime: tokio::runtime::Handle,
+    /// The thread for all that asks etcd.
+    etcd: tokio::runtime::Handle,
     fence: Arc<Fence>,
     grace: Grace,
     members: watch::Sender<Members>,
@@ -104,6 +107,7 @@ pub struct Cluster {
     keeping: Keeping,
     drained: watch::Receiver<bool>,
     membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
+    _thread: thread::Thread,
 }
 
 /// A server's view of its cluster, for people.
@@ -135,7 +139,7 @@ impl Cluster {
         let names = (config.name.as_str(), address.as_str(), !config.addresses.is_empty());
         let membership =
             Membership::join(config.etcd.clone(), &config.cluster, names, config.grace, &fence).await?;
-        let me = membership.me.number;
+        let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
         let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
         vfs::state::ClientId::begin_with(me);
         let port = Port::new(Trees::default(), fence.clone());
@@ -145,7 +149,8 @@ impl Cluster {
         let runtime = tokio::runtime::Handle::current();
         let members = watch::Sender::new(Members::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
-        let shared = Shared { node, port, ways, told, site, runtime, fence, grace, members, config, tls, me };
+        let shared =
+            Shared { node, port, ways, told, site, runtime, etcd, fence, grace, members, config, tls, me };
         let shared = Arc::new(shared);
         let (stop, stopping) = watch::channel(false);
         let (numbering, numberings) = mpsc::channel(1);
@@ -156,8 +161,10 @@ impl Cluster {
         tokio::spawn(calling::call_members(shared.clone()));
         let (order, drained) = watch::channel(false);
         let (looks, keeping) = Keeping::start(&shared, membership.lease());
-        let membership = tokio::spawn(keep(shared.clone(), (membership, looks, order), numberings, stopping));
-        Ok(Self { shared, kept, numbering, stop, keeping, drained, membership: Mutex::new(Some(membership)) })
+        let membership = (membership, looks, order);
+        let membership = shared.etcd.spawn(keep(shared.clone(), membership, numberings, stopping));
+        let membership = Mutex::new(Some(membership));
+        Ok(Self { shared, kept, numbering, stop, keeping, drained, membership, _thread: thread })
     }
 
     /// What all volumes of this server share.
@@ -311,6 +318,7 @@ async fn keep(
     mut numberings: mpsc::Receiver<Numbering>,
     mut stopping: watch::Receiver<bool>,
 ) {
+    membership.connect_anew(); // from this thread
     let mut renew_at = tokio::time::Instant::now();
     while !*stopping.borrow() {
         if tokio::time::Instant::now() >= renew_at {
