@@ -11,6 +11,8 @@ import time
 import traceback
 
 import addresses
+import partitions
+import scale
 import trust
 from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, is_equal, nfs3, smb
 
@@ -198,6 +200,9 @@ class Checks:
     def virtual_addresses_move_to_a_survivor(self):
         addresses.check(self.options, self.certificates, self.log)
 
+    def partitions_lose_nothing_and_give_no_right_twice(self):
+        partitions.check(self.options, self.certificates, self.log)
+
     def a_drained_server_is_taken_over(self):
         there = self.other.smb()
         here = self.first.smb()
@@ -243,7 +248,7 @@ def matrix(options, here, there):
     begun, tag = time.monotonic(), f"{here.name} beside {there.name}"
     words = [sys.executable, "-B", os.path.join(COHERENCE, "matrix.py"), "--expected", os.path.join(COHERENCE, "expected.toml"),
              "--folder", options.folder, "--uid", options.uid, "--nfs3", options.nfs3, "--user", options.user,
-             "--password", options.password, "--smb-port", here.smb_port, "--afp-port", here.afp_port, "--nfs-port", here.nfs_port,
+             "--password", options.password, "--tag", f"{there.name}-", "--smb-port", here.smb_port, "--afp-port", here.afp_port, "--nfs-port", here.nfs_port,
              "--other", there.smb_port, there.afp_port, there.nfs_port]
     done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, timeout=150)
     for line in done.stdout.splitlines():
@@ -259,6 +264,8 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--uid", type=int, required=True)
     parser.add_argument("--gateways", type=int, default=2)
+    parser.add_argument("--scale", action="store_true")
+    parser.add_argument("--partitions", type=int, default=0)
     parser.add_argument("--grace", type=int, default=60)
     parser.add_argument("--only", nargs="*", default=[])
     options = parser.parse_args()
@@ -271,6 +278,8 @@ def main():
     etcd = Etcd(certificates, log)
     gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
     try:
+        if options.scale:
+            return scale.measure(options, certificates, log)
         for gateway in gateways:
             certificates.make(gateway.name)
             gateway.start()

@@ -154,6 +154,7 @@ def main():
     for name in ("--folder", "--user", "--password", "--nfs3", "--expected"):
         parser.add_argument(name, required=True)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--tag", default="", help="names of files begin with it: those of an earlier run stay")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--other", nargs=3, type=int, metavar=("SMB", "AFP", "NFS"), help="the ports of a second server, which the other clients use")
     options = parser.parse_args()
@@ -167,7 +168,7 @@ def main():
     place, results, one = scenes.Place(options), {}, threading.Lock()
 
     def play(share, kind, holders):
-        scene = scenes.Scene(place, share, f"{kind.replace(' ', '-')}-")
+        scene = scenes.Scene(place, share, f"{options.tag}{kind.replace(' ', '-')}-")
         scene.pool = ThreadPoolExecutor(2)
         for holder in holders:
             for client, row in table[holder].items():

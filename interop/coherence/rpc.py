@@ -119,9 +119,9 @@ class Connection:
     """A connection to one program. `called` gets (procedure, Reader) of calls by the server, and returns the result. `tls`: a
     context of the module ssl."""
 
-    def __init__(self, port, program, version, uid, called=None, source="127.0.0.1", tls=None):
+    def __init__(self, port, program, version, uid, called=None, source="127.0.0.1", tls=None, host="127.0.0.1"):
         self.program, self.version, self.cred, self.called = program, version, auth_sys(uid), called
-        self.socket = socket.create_connection(("127.0.0.1", port), 10, (source, 0))
+        self.socket = socket.create_connection((host, port), 10, (source if host == "127.0.0.1" else "", 0))
         self.socket.settimeout(None)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.xids, self.waiting, self.sending = itertools.count(1), {}, threading.Lock()

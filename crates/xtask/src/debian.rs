@@ -44,6 +44,7 @@ pub const CEPH: &[Package] = &[
 /// What several servers of one tree need, and certificates for them.
 pub const CLUSTER: &[Package] = &[
     Package { name: "etcd-server", shows: "/usr/bin/etcd" },
+    Package { name: "nftables", shows: "/usr/sbin/nft" },
     Package { name: "openssl", shows: "/usr/bin/openssl" },
 ];
 

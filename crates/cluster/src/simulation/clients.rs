@@ -11,7 +11,8 @@ use vfs::state::{
     Refused, Stream, Waiter,
 };
 
-use super::history::{Call, History, Right};
+use super::history::Right;
+use super::{Call, History};
 use super::{Random, Server};
 
 /// Few files, so that clients meet.

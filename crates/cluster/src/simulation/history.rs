@@ -1,13 +1,15 @@
 //! What clients asked for and were told, and when: the history of each file, and whether one server
 //! could have given the same answers, each at some moment between the question and the answer
 //! (linearizability).
+//!
+//! The crate xtask compiles this file, too: it checks what clients of real servers were told.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use todc_utils::linearizability::WGLChecker;
 use todc_utils::linearizability::history::{Action, History as Recorded};
 use todc_utils::specifications::Specification;
-use vfs::FileId;
 
 /// What a client takes of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -37,6 +39,8 @@ enum Operation {
     Refused(Right),
     /// It did not get it, for another reason than the right of another client.
     Failed,
+    /// It did what only a holder may do.
+    Use(usize, Right),
     Give(usize, Right),
     PerhapsTake(usize, Right),
     PerhapsGive(usize, Right),
@@ -67,6 +71,7 @@ impl Specification for OneServer {
             Operation::Take(..) => false,
             Operation::Refused(right) => !is_free(right),
             Operation::Failed => true,
+            Operation::Use(client, right) => held(client, right).is_some(),
             Operation::Give(client, right) | Operation::PerhapsGive(client, right) => {
                 let held = held(client, right);
                 if let Some(at) = held {
@@ -80,93 +85,104 @@ impl Specification for OneServer {
     }
 }
 
-/// Locks and opens do not concern each other.
-type Object = (FileId, bool);
+/// A file, and whether locks are meant: locks and opens do not concern each other.
+type Object<F> = (F, bool);
 
 /// An operation that has begun.
-#[derive(Debug)]
-pub(super) struct Call {
-    object: Object,
+#[derive(Debug, Clone)]
+pub(super) struct Call<F> {
+    object: Object<F>,
     number: usize,
     client: usize,
     right: Right,
 }
 
 /// The histories of all files.
-#[derive(Debug, Default)]
-pub(super) struct History {
-    events: HashMap<Object, Vec<(usize, Action<Operation>)>>,
+#[derive(Debug)]
+pub(super) struct History<F> {
+    events: HashMap<Object<F>, Vec<(usize, Action<Operation>)>>,
     /// Operations without an answer, which may have happened at any time after they began, or not at all.
-    open: HashMap<Object, Vec<(usize, Operation)>>,
+    open: HashMap<Object<F>, Vec<(usize, Operation)>>,
     count: usize,
 }
 
-impl History {
-    fn begin(&mut self, object: Object, operation: Operation) -> usize {
+impl<F> Default for History<F> {
+    fn default() -> Self {
+        Self { events: HashMap::new(), open: HashMap::new(), count: 0 }
+    }
+}
+
+impl<F: Clone + Eq + Hash> History<F> {
+    fn begin(&mut self, object: Object<F>, operation: Operation) -> usize {
         self.count += 1;
         self.events.entry(object).or_default().push((self.count, Action::Call(operation)));
         self.count
     }
 
-    fn end(&mut self, call: &Call, operation: Operation) {
-        self.events.entry(call.object).or_default().push((call.number, Action::Response(operation)));
+    fn end(&mut self, call: &Call<F>, operation: Operation) {
+        self.events.entry(call.object.clone()).or_default().push((call.number, Action::Response(operation)));
     }
 
     /// A client asks for a right, or begins to give it back.
-    pub(super) fn call(&mut self, file: FileId, client: usize, right: Right) -> Call {
+    pub(super) fn call(&mut self, file: F, client: usize, right: Right) -> Call<F> {
         let object = (file, right == Right::Lock);
         // The checker looks at the answer only.
-        let number = self.begin(object, Operation::PerhapsTake(client, right));
+        let number = self.begin(object.clone(), Operation::PerhapsTake(client, right));
         Call { object, number, client, right }
     }
 
     /// The client has got it.
-    pub(super) fn taken(&mut self, call: &Call) {
+    pub(super) fn taken(&mut self, call: &Call<F>) {
         self.end(call, Operation::Take(call.client, call.right));
     }
 
     /// It was told that another client has it.
-    pub(super) fn refused(&mut self, call: &Call) {
+    pub(super) fn refused(&mut self, call: &Call<F>) {
         self.end(call, Operation::Refused(call.right));
     }
 
     /// It was told that it does not get it, for another reason.
-    pub(super) fn failed(&mut self, call: &Call) {
+    pub(super) fn failed(&mut self, call: &Call<F>) {
         self.end(call, Operation::Failed);
     }
 
+    /// It has done what only a holder may do.
+    pub(super) fn used(&mut self, call: &Call<F>) {
+        self.end(call, Operation::Use(call.client, call.right));
+    }
+
     /// It was told that it has given it back.
-    pub(super) fn given(&mut self, call: &Call) {
+    pub(super) fn given(&mut self, call: &Call<F>) {
         self.end(call, Operation::Give(call.client, call.right));
     }
 
     /// There was no answer to what asks for a right: perhaps it comes, and goes again.
-    pub(super) fn abandoned(&mut self, call: &Call) {
-        let back = self.call(call.object.0, call.client, call.right);
+    pub(super) fn abandoned(&mut self, call: &Call<F>) {
+        let back = self.call(call.object.0.clone(), call.client, call.right);
         self.unanswered(call, &back);
     }
 
     /// As [`History::abandoned`]; giving it back has begun already.
-    pub(super) fn unanswered(&mut self, call: &Call, back: &Call) {
+    pub(super) fn unanswered(&mut self, call: &Call<F>, back: &Call<F>) {
         let taken = Operation::PerhapsTake(call.client, call.right);
-        self.open.entry(call.object).or_default().push((call.number, taken));
+        self.open.entry(call.object.clone()).or_default().push((call.number, taken));
         self.unanswered_return(back);
     }
 
     /// Perhaps the right came, and it is gone now.
-    pub(super) fn went_by(&mut self, call: &Call, back: &Call) {
+    pub(super) fn went_by(&mut self, call: &Call<F>, back: &Call<F>) {
         self.end(call, Operation::PerhapsTake(call.client, call.right));
         self.end(back, Operation::PerhapsGive(back.client, back.right));
     }
 
     /// There was no answer to what gives a right back.
-    pub(super) fn unanswered_return(&mut self, call: &Call) {
+    pub(super) fn unanswered_return(&mut self, call: &Call<F>) {
         let given = Operation::PerhapsGive(call.client, call.right);
-        self.open.entry(call.object).or_default().push((call.number, given));
+        self.open.entry(call.object.clone()).or_default().push((call.number, given));
     }
 
     /// A right is given back at some time from now on: the client gets no answer.
-    pub(super) fn leaves(&mut self, file: FileId, client: usize, right: Right) {
+    pub(super) fn leaves(&mut self, file: F, client: usize, right: Right) {
         let call = self.call(file, client, right);
         self.unanswered_return(&call);
     }
@@ -174,10 +190,10 @@ impl History {
     /// Checks all of it. Calls without an answer must have been named.
     ///
     /// Returns the file whose history one server could not have made.
-    pub(super) fn check(mut self) -> Result<usize, (FileId, usize)> {
+    pub(super) fn check(mut self) -> Result<usize, (F, usize)> {
         let mut checked = 0;
         for ((file, is_lock), mut events) in self.events.drain() {
-            let open = self.open.remove(&(file, is_lock)).unwrap_or_default();
+            let open = self.open.remove(&(file.clone(), is_lock)).unwrap_or_default();
             events.extend(open.into_iter().map(|(number, operation)| (number, Action::Response(operation))));
             let count = events.len() / 2;
             checked += count;
@@ -193,7 +209,7 @@ impl History {
 mod tests {
     use super::*;
 
-    const FILE: FileId = FileId::new(0, 1);
+    const FILE: &str = "a file";
 
     #[test]
     fn two_holders_and_a_refusal_without_reason_are_found() {
@@ -226,6 +242,18 @@ mod tests {
         }
         // The second client was refused between two successes, as the first one had it then.
         assert_eq!(history.check(), Ok(7));
+    }
+
+    #[test]
+    fn only_a_holder_does_what_a_holder_may_do() {
+        let mut history = History::default();
+        let taken = history.call(FILE, 1, Right::Lock);
+        history.taken(&taken);
+        let used = history.call(FILE, 1, Right::Lock);
+        history.used(&used);
+        let other = history.call(FILE, 2, Right::Lock);
+        history.used(&other);
+        assert_eq!(history.check(), Err((FILE, 3)));
     }
 
     #[test]

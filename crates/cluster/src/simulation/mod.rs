@@ -6,8 +6,8 @@
 //! have given the same answers (`history`); and in the end every client gets an answer.
 
 mod clients;
-mod history;
 mod network;
+mod scale;
 mod service;
 
 use std::time::Duration;
@@ -18,6 +18,12 @@ use service::Service;
 use vfs::state::{Limits, Policy, State};
 
 use crate::{Effect, Fence, Node, Port, Trees};
+
+#[allow(dead_code, reason = "the crate xtask uses the rest of this file")]
+mod history;
+
+type History = history::History<vfs::FileId>;
+type Call = history::Call<vfs::FileId>;
 
 /// One step of the virtual time.
 const STEP: Duration = Duration::from_millis(1);
@@ -164,6 +170,11 @@ impl World {
             self.servers[at].is_dead = true;
             self.network.kill(number);
         }
+    }
+
+    /// That of the list of members.
+    fn epoch(&self) -> u64 {
+        self.service.epoch()
     }
 
     fn heal(&mut self) {

@@ -13,6 +13,8 @@ pub(super) struct Network {
     connections: HashMap<(u16, u16), Connection>,
     parted: HashMap<(u16, u16), Duration>,
     dead: HashSet<u16>,
+    /// How many frames have left.
+    pub(super) sent: u64,
 }
 
 #[derive(Default)]
@@ -32,6 +34,7 @@ impl Network {
             let delay = Duration::from_micros(200 + random.below(2_000));
             let delay = if random.one_in(200) { delay * 50 } else { delay };
             connection.frames.push_back(((now + delay).max(earliest), frame));
+            self.sent += 1;
         }
     }
 

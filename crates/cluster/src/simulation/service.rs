@@ -26,6 +26,10 @@ impl Service {
         self.parted.insert(server, until);
     }
 
+    pub(super) fn epoch(&self) -> u64 {
+        self.view.epoch
+    }
+
     pub(super) fn heal(&mut self) {
         self.parted.clear();
     }

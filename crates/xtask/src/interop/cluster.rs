@@ -1,5 +1,7 @@
 //! Several servers of one tree, with etcd (`interop/cluster/`): the matrix of `coherence` with its two clients at different
-//! servers, and what happens when servers and etcd are killed and stopped.
+//! servers, and what happens when servers and etcd are killed, stopped and cut from each other.
+
+mod recorded;
 
 use std::fs;
 use std::time::Duration;
@@ -31,7 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
     } else if !python::is_installed() {
         outcomes.skip("cluster", "its Python packages are not installed");
     } else {
-        outcomes.run("cluster", &["etcd", "openssl", "cc"], || Ok(()));
+        outcomes.run("cluster", &["etcd", "openssl", "cc", "nft"], || Ok(()));
         if outcomes.0.iter().all(|(_, outcome)| *outcome == Outcome::Pass) {
             checks(args, &mut outcomes)?;
         }
@@ -39,7 +41,8 @@ pub fn run(args: &Args) -> Result<()> {
     let expected = Expected::read(&process::root().join("interop/cluster/expected.toml"))?.else_pass();
     let is_of_another =
         |name: &str| (args.gateways + 1..=4).any(|number| name.contains(&format!("beside gate{number}")));
-    let is_meant = |name: &str| outcomes.has(name) || (args.only.is_empty() && !is_of_another(name));
+    let is_meant =
+        |name: &str| outcomes.has(name) || (args.only.is_empty() && !args.scale && !is_of_another(name));
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }
 
@@ -52,21 +55,43 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
         folder.clone(),
     ]
     .map(|path| path.display().to_string());
-    let (uid, gateways) = (UID.to_string(), args.gateways.to_string());
+    let [uid, gateways, partitions] =
+        [UID.to_string(), args.gateways.to_string(), args.partitions.to_string()];
     let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
     words.extend(["--user", USER, "--password", PASSWORD, "--program", &program, "--gateways", &gateways]);
+    words.extend(["--partitions", &partitions]);
+    if args.scale {
+        words.push("--scale");
+    }
     words.push("--only");
     words.extend(args.only.iter().map(String::as_str));
     let mut text = String::new();
     outcomes.run("checks", &["cc"], || {
         let python = python::program().display().to_string();
-        let output = process::output(python, &words, LIMIT)?;
+        let output = process::output(python, &words, limit(args))?;
         let errors = String::from_utf8_lossy(&output.stderr);
         fs::write(folder.join("checks.log"), errors.as_bytes())?;
         text = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure!(output.status.success(), "{}: {}", output.status, errors.trim());
+        if args.scale {
+            println!("{errors}");
+        }
         Ok(())
     });
     outcomes.add_lines("cluster", &text);
+    let history = folder.join("history.json");
+    if history.exists() {
+        outcomes.run("history", &[], || recorded::check(&history));
+    }
     Ok(())
+}
+
+/// Each partition lasts so long, and half a minute is enough for what follows it.
+fn limit(args: &Args) -> Duration {
+    let count = u32::from(args.gateways);
+    let partitions = count * (count - 1) / 2 + 2 * count;
+    match args.partitions {
+        0 => LIMIT,
+        seconds => LIMIT + partitions * Duration::from_secs(u64::from(seconds) + 30),
+    }
 }

@@ -107,6 +107,13 @@ pub struct Args {
     /// How many servers there are (cluster)
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(2..=4))]
     gateways: u8,
+    /// Only what more servers bring, with networks of a fixed rate: the table of docs/cluster.md (cluster)
+    #[arg(long)]
+    scale: bool,
+    /// For how many seconds each pair of servers, and each server and etcd, cannot reach each other (cluster); without it one pair of
+    /// each kind, for 5 s
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
+    partitions: u16,
     /// What the soak does; a failed run names it
     #[arg(long)]
     seed: Option<u64>,
