@@ -14,10 +14,12 @@ use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
+use vfs::Volume;
 
+use crate::afp_homes::AfpHomes;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
-use crate::volumes::{Volumes, name_owners};
+use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, here, tickets};
 
 /// The most connections at a time.
@@ -114,10 +116,11 @@ impl Told {
         addresses
     }
 
-    fn config(&self, current: &Current) -> anyhow::Result<Config> {
+    fn config(&self, current: &Arc<Current>) -> anyhow::Result<Config> {
         let settings = &current.settings;
         let server = &settings.server;
-        let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp));
+        let shares =
+            settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp) && !share.homes);
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
         let guests = shares.iter().any(|share| share.options.policy.guests);
         let change = server.afp_change_password.then(|| self.password_keeper(settings));
@@ -128,6 +131,7 @@ impl Told {
             );
         }
         Ok(Config {
+            homes: Homes::of(&self.volumes, current, Protocol::Afp).map(AfpHomes::of).collect(),
             signature: server.afp_signature.unwrap_or(self.server_id),
             name: here::server_name(server),
             guest: guests.then(Identity::anonymous),
@@ -155,28 +159,38 @@ impl Told {
     }
 
     fn share(&self, share: &ShareSettings, settings: &Settings) -> anyhow::Result<Arc<Share>> {
-        let volume = self.volumes.open(share, settings)?;
-        let root = volume.root().context("the folder cannot be looked at")?.object.key();
-        let catalogue = Catalogue::open(self.volumes.index(), self.volumes.identity(share)?, root)
-            .context("the index in the state folder failed")?;
-        catalogue
-            .take_earlier_ids(|key| volume.lasting_key(key).ok())
-            .context("the index in the state folder failed")?;
-        let uuid = self.volumes.mac_id(share)?;
-        let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
-        let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
-        let options = ShareOptions {
-            policy: accounts::policy(share),
-            case_sensitive: share.case_sensitive,
-            time_machine: share.time_machine,
-            size_limit: share.time_machine_size.filter(|_| share.time_machine),
-            password: share.afp_password,
-            hide: share.hide.clone(),
-            show: share.show.clone(),
-            links: share.dfs.then(|| self.volumes.namespace().clone()),
-        };
-        Ok(Share::new(share.flat_name(), (volume, catalogue), uuid, created, options))
+        share_of(share, share.flat_name(), self.volumes.open(share, settings)?, (&self.volumes, None))
     }
+}
+
+/// A share with this name. `home_in`: it is a home in this share of homes.
+pub(crate) fn share_of(
+    share: &ShareSettings,
+    name: String,
+    volume: Arc<Volume>,
+    (volumes, home_in): (&Volumes, Option<String>),
+) -> anyhow::Result<Arc<Share>> {
+    let root = volume.root().context("the folder cannot be looked at")?.object.key();
+    let catalogue = Catalogue::open(volumes.index(), volumes.identity(share)?, root)
+        .context("the index in the state folder failed")?;
+    catalogue
+        .take_earlier_ids(|key| volume.lasting_key(key).ok())
+        .context("the index in the state folder failed")?;
+    let uuid = volumes.mac_id(share)?;
+    let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
+    let created = created.unwrap_or(SystemTime::UNIX_EPOCH).into();
+    let options = ShareOptions {
+        policy: accounts::policy(share),
+        case_sensitive: share.case_sensitive,
+        time_machine: share.time_machine,
+        size_limit: share.time_machine_size.filter(|_| share.time_machine),
+        password: share.afp_password,
+        hide: share.hide.clone(),
+        show: share.show.clone(),
+        links: share.dfs.then(|| volumes.namespace().clone()),
+        home_in,
+    };
+    Ok(Share::new(name, (volume, catalogue), uuid, created, options))
 }
 
 fn logins(chosen: &[AfpLogin]) -> Logins {

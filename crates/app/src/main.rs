@@ -4,6 +4,7 @@
 mod accounts;
 mod adopt;
 mod advise;
+mod afp_homes;
 mod afp_view;
 mod alerts;
 mod announce;

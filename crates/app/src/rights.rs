@@ -33,7 +33,7 @@ pub(crate) struct Person {
 
 /// The lines of all shares. A folder that no user can read is also logged.
 pub(crate) fn lines(current: &Current, volumes: &Volumes, privileged: bool) -> Vec<String> {
-    let shares = current.settings.shares.iter();
+    let shares = current.settings.shares.iter().filter(|share| !share.homes); // each user has a folder there
     let of = |share: &ShareSettings| {
         let volume = volumes.open(share, &current.settings).ok()?;
         Some(of_share(share, current, &volume, privileged))

@@ -9,13 +9,14 @@ use admin::{Protocol, Settings, ShareSettings};
 use auth::{Identity, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
 use smb::server::{
-    Config, Dialect, Encryption, Guests, Service, SessionInfo, Share, ShareKind, ShareOptions,
+    Config, Dialect, Encryption, Guests, OpenHome, Service, SessionInfo, Share, ShareKind, ShareOptions,
 };
 use tokio::sync::watch;
+use vfs::Volume;
 
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
-use crate::volumes::{Volumes, name_owners};
+use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, gateway, here, tickets};
 
 /// The most connections at a time.
@@ -73,17 +74,19 @@ impl SmbView {
 fn config(
     current: &Arc<Current>,
     guid: [u8; 16],
-    volumes: &Volumes,
+    volumes: &Arc<Volumes>,
     login_guard: &Arc<LoginGuard>,
 ) -> anyhow::Result<Config> {
     let settings = &current.settings;
-    let shares = settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Smb));
+    let shares =
+        settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Smb) && !share.homes);
     let guests = settings.shares.iter().any(|share| share.guests);
     Ok(Config {
         guid,
         name: here::host_name(),
         comment: "Fourfold".into(),
         shares: shares.map(|share| one(share, settings, volumes)).collect::<anyhow::Result<_>>()?,
+        homes: Homes::of(volumes, current, Protocol::Smb).map(homes).collect(),
         accounts: Arc::new(current.accounts.clone()),
         kerberos: tickets::kerberos(current),
         unix: Arc::new(current.accounts.site()),
@@ -105,18 +108,39 @@ fn config(
     })
 }
 
+fn homes(homes: Homes) -> smb::server::Homes {
+    smb::server::Homes {
+        name: homes.share.flat_name(),
+        comment: homes.share.comment.clone(),
+        policy: accounts::policy(&homes.share),
+        settings: homes.settings(),
+        opener: Arc::new(homes),
+    }
+}
+
+impl OpenHome for Homes {
+    fn open(&self, account: &str, caller: &Identity, name: &str) -> Option<Arc<Share>> {
+        let disk = |home: &ShareSettings, volume| {
+            let share = disk(home, volume, &self.volumes)?;
+            let options = ShareOptions { home_in: Some(self.share.flat_name()), ..share.options };
+            Ok(Arc::new(Share { name: name.to_owned(), options, ..share }))
+        };
+        Homes::open(self, account, caller, disk)
+    }
+}
+
 fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Arc<Share>> {
+    Ok(Arc::new(disk(share, volumes.open(share, settings)?, volumes)?))
+}
+
+fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow::Result<Share> {
     let identity = gateway::identity(volumes, share)?;
     let serial = u64::from_be_bytes(std::array::from_fn(|at| identity.id[at]));
     let created = std::fs::metadata(&share.path).and_then(|folder| folder.created());
-    Ok(Arc::new(Share {
+    Ok(Share {
         name: share.flat_name(),
         comment: share.comment.clone(),
-        kind: ShareKind::Disk {
-            volume: volumes.open(share, settings)?,
-            serial,
-            created: created.unwrap_or(SystemTime::UNIX_EPOCH).into(),
-        },
+        kind: ShareKind::Disk { volume, serial, created: created.unwrap_or(SystemTime::UNIX_EPOCH).into() },
         options: ShareOptions {
             policy: accounts::policy(share),
             case_sensitive: share.case_sensitive,
@@ -128,8 +152,9 @@ fn one(share: &ShareSettings, settings: &Settings, volumes: &Volumes) -> anyhow:
             hide: share.hide.clone(),
             show: share.show.clone(),
             characters: share.characters.clone(),
+            home_in: None,
         },
-    }))
+    })
 }
 
 impl View for SmbView {

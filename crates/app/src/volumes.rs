@@ -2,6 +2,7 @@
 //! folder.
 
 mod held;
+mod homes;
 
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
@@ -22,7 +23,7 @@ use vfs::index::{self, Index};
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Volume, VolumeOptions};
 
-pub(crate) use self::held::name_owners;
+pub(crate) use self::{held::name_owners, homes::Homes};
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::{Live, Shown};
@@ -428,8 +429,9 @@ impl View for Volumes {
     }
 
     fn is_in_use(&self, share: &str) -> bool {
-        let Some(view) = self.known.lock().get(share).map(|known| known.volume.view()) else { return false };
-        self.site.state().opens(None, usize::MAX).iter().any(|open| open.view == view)
+        let one = self.known.lock().get(share).map(|known| known.volume.view());
+        let is_open = || self.site.state().opens(None, usize::MAX).iter().any(|open| Some(open.view) == one);
+        self.uses_homes(share) || is_open()
     }
 
     fn find(&self, path: &Path) -> Option<anyhow::Result<OpenFile>> {
@@ -488,7 +490,7 @@ impl View for Volumes {
         // closed with its last session.
         let is_shown = |name: &String| current.settings.shares.iter().any(|share| share.name == *name);
         let mut known = self.known.lock();
-        known.retain(|name, _| is_shown(name));
+        known.retain(|name, _| is_shown(name) || homes::is_home(name, &current.settings));
         set_gates(&known, &current.settings);
         drop(known);
         self.quotas.apply(&current.settings);

@@ -15,6 +15,7 @@ use super::domain;
 use super::effective::{self, Property, Written};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
+use super::homes;
 use super::kind::Port;
 use super::link;
 use super::lun;
@@ -122,6 +123,7 @@ fn build(
         file.as_deref().and_then(Path::parent).map_or(arguments.folder.clone(), |p| arguments.folder.join(p));
     let none_written = sections_of_shares.is_empty() && arguments.shares.is_empty();
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
+    homes::check(&sections_of_shares, &shares, server.is_set("cluster"), findings);
     api::check(&server, &settings.api, findings);
     told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
@@ -418,9 +420,18 @@ fn mac_layout(section: &Section) -> MacLayout {
     }
 }
 
+fn deny_modes(section: &Section) -> DenyModes {
+    match section.text("deny-modes").as_deref() {
+        Some("silly-rename") => DenyModes::SillyRename,
+        Some("data-only") => DenyModes::DataOnly,
+        _ => DenyModes::Strict,
+    }
+}
+
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
     let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
+    let homes = section.text("path").is_some_and(|path| homes::folder(&path).is_some());
     // Only the source changes a replica, until it is promoted.
     let read_only = section.bool("read-only") || path.ancestors().any(snapshots::is_replica);
     ShareSettings {
@@ -429,16 +440,19 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         from: None,
         from_credentials: None,
         number: 0,
+        homes,
+        make_homes: section.bool("make-homes"),
         shared: section.bool("shared"),
         must_be_mounted: section.bool("must-be-mounted"),
         absence: None,
         is_missing: false,
         comment: section.text("comment").unwrap_or_default(),
-        protocols: Protocol::ALL.into_iter().filter(|one| section.bool(one.word())).collect(),
+        protocols: homes::protocols(section, homes),
         read_only,
         guests: section.bool("guests"),
         users: section.texts("users"),
         groups: section.texts("groups"),
+        group_ids: Vec::new(),
         encryption_required: section.text("encryption").as_deref() == Some("required"),
         time_machine: section.bool("time-machine"),
         time_machine_size: section.number("time-machine-size"),
@@ -453,11 +467,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         mac_layout: mac_layout(section),
         private_names: section.text("name-encoding").as_deref() == Some("private"),
         characters: characters(section),
-        deny_modes: match section.text("deny-modes").as_deref() {
-            Some("silly-rename") => DenyModes::SillyRename,
-            Some("data-only") => DenyModes::DataOnly,
-            _ => DenyModes::Strict,
-        },
+        deny_modes: deny_modes(section),
         read_only_by_mode: section.bool("read-only-by-mode"),
         safe_save: section.bool("safe-save"),
         local_recall: section.bool("local-recall"),

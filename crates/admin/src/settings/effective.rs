@@ -109,7 +109,7 @@ fn beyond_server(
 
 /// What does not follow from the section alone.
 fn of_share(share: &ShareSettings, setting: &Setting) -> Option<String> {
-    (setting.key == "path").then(|| quoted(&share.path.display().to_string()))
+    (setting.key == "path").then(|| quoted(&share.written_path().display().to_string()))
 }
 
 fn value(section: &Section, setting: &Setting) -> Option<String> {

@@ -21,6 +21,7 @@ mod effective;
 mod file;
 mod flags;
 mod folder;
+mod homes;
 mod kind;
 mod link;
 mod lun;

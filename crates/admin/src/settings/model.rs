@@ -290,6 +290,11 @@ pub struct ShareSettings {
     /// The folder: absolute, links resolved as far as it is there. For a folder of CephFS it is `cephfs:NAME/FOLDER`
     /// ([`cephfs::Place`]), which no call of the host finds.
     pub path: PathBuf,
+    /// The folder has a folder for each account, with its name. SMB and AFP clients see the one of their own account
+    /// ([`ShareSettings::home_of`]), NFS clients the whole folder.
+    pub homes: bool,
+    /// Missing folders of accounts are made.
+    pub make_homes: bool,
     /// Other servers serve the folder, too.
     pub shared: bool,
     /// The URL that its files arrive from.
@@ -314,8 +319,10 @@ pub struct ShareSettings {
     pub guests: bool,
     /// Accounts that may enter; all of them when this and `groups` are empty.
     pub users: Vec<String>,
-    /// Unix groups whose members may enter.
+    /// Groups whose members may enter: of the host or of the domain, or SIDs.
     pub groups: Vec<String>,
+    /// Their Unix ids, one for each, once the program has asked for them.
+    pub group_ids: Vec<u32>,
     /// SMB clients must encrypt.
     pub encryption_required: bool,
     /// Macs may back up to it.

@@ -7,6 +7,7 @@ use vfs::names::{Folding, folds_alike};
 use super::build::share_settings;
 use super::diagnostic::{Findings, Place};
 use super::flags::{self, Arguments};
+use super::homes;
 use super::kind::{Kind, Raw, accept, reserved};
 use super::model::ShareSettings;
 use super::section::Section;
@@ -67,9 +68,11 @@ fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Op
     let (name_place, path_place) = (section.place_of("name").clone(), section.place_of("path").clone());
     let path = match section.text("store") {
         Some(store) => in_store(section, &store, findings),
-        None => {
-            section.text("path").and_then(|path| absolute(beside, Path::new(&path), &path_place, findings))
-        }
+        None => section.text("path").and_then(|path| {
+            homes::check_path(&path, &path_place, findings);
+            let folder = homes::folder(&path).unwrap_or(Path::new(&path));
+            absolute(beside, folder, &path_place, findings)
+        }),
     };
     let name = section.text("name")?;
     // A share whose path is wrong still takes part in the check of names.
@@ -134,6 +137,11 @@ fn from_command_line(
     let first = shares.len();
     for argument in &arguments.shares {
         let Some(typed) = flags::share(argument, findings) else { continue };
+        if typed.path.to_str().and_then(homes::folder).is_some() {
+            let instead = "write a `[[share]]` with this `path` in a settings file";
+            findings.error(&typed.place, "homes (`%U`) cannot be given on the command line", instead);
+            continue;
+        }
         let makeable = makeable(arguments, &typed.path);
         let is_missing = makeable.is_some();
         let path = makeable.or_else(|| typed_folder(arguments, &typed.path, &typed.place, findings));
@@ -153,7 +161,7 @@ fn from_command_line(
                     written.put("path", path.to_string_lossy().into_owned(), &places.1);
                 }
                 let ((_, place), share) = &mut shares[at];
-                (*place, share.path) = (places.1, path);
+                (*place, share.path, share.homes) = (places.1, path, false);
                 if section.text("from").is_some() {
                     set_from(&section, share, &arguments.folder, findings);
                 }

@@ -7,6 +7,7 @@ use namespace::Namespace;
 use vfs::names::{Folding, Hiding};
 use vfs::{Time, Volume};
 
+use super::homes::Homes;
 use crate::catalogue::Catalogue;
 use crate::server::volumes::ids::Changed;
 
@@ -84,6 +85,8 @@ pub struct Config {
     pub machine_type: String,
     /// The shares.
     pub shares: Vec<Arc<Share>>,
+    /// Shares of homes, in which each user sees a volume of its own.
+    pub homes: Vec<Homes>,
     /// The accounts.
     pub accounts: Arc<dyn Accounts>,
     /// Takes Kerberos tickets; `None` if the server has no keytab.
@@ -118,6 +121,7 @@ impl Config {
             name: "fourfold".into(),
             machine_type: "Fourfold".into(),
             shares,
+            homes: Vec::new(),
             accounts,
             kerberos: None,
             principals: Vec::new(),
@@ -171,6 +175,8 @@ pub struct ShareOptions {
     pub show: Vec<String>,
     /// Where its links lead clients; `None`: they are ordinary symbolic links.
     pub links: Option<Arc<Namespace>>,
+    /// It is the home of a user: the name of its share of homes.
+    pub home_in: Option<String>,
 }
 
 impl Share {

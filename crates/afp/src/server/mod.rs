@@ -13,6 +13,7 @@ mod config;
 mod connection;
 mod dispatch;
 mod files;
+mod homes;
 mod limits;
 mod new_settings;
 mod request;
@@ -26,4 +27,5 @@ mod volumes;
 
 pub use config::{ChangePassword, Config, Logins, Share, ShareOptions, Version};
 pub use connection::{protocol, serve_stream};
+pub use homes::{Homes, OpenHome};
 pub use service::{Service, SessionInfo};

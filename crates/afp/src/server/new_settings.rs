@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use auth::Grant;
 
 use super::config::Config;
+use super::homes::keeps_home;
 use super::service::Service;
 use crate::server::sessions::session::Session;
 use crate::server::volumes::open_volume::OpenVolume;
@@ -25,8 +26,11 @@ impl Service {
                 self.disconnect(&session, Attention::SHUTDOWN | Attention::DONT_RECONNECT);
                 continue;
             }
-            let (kept, lost): (Vec<_>, Vec<_>) =
-                session.volumes.all().into_iter().partition(|volume| volume_may_stay(&session, volume, &now));
+            let (kept, lost): (Vec<_>, Vec<_>) = session
+                .volumes
+                .all()
+                .into_iter()
+                .partition(|volume| volume_may_stay(&session, volume, (&before, &now)));
             if lost.is_empty() {
                 continue;
             }
@@ -61,7 +65,10 @@ fn may_stay(session: &Session, before: &Config, now: &Config) -> bool {
     }
 }
 
-fn volume_may_stay(session: &Session, volume: &OpenVolume, now: &Config) -> bool {
+fn volume_may_stay(session: &Session, volume: &OpenVolume, (before, now): (&Config, &Config)) -> bool {
+    if volume.share.options.home_in.is_some() {
+        return keeps_home(session, &volume.share, before, now);
+    }
     let Some(share) = now.shares.iter().find(|share| share.name == volume.share.name) else { return false };
     if session.connection().is_none() {
         return share.options.policy == volume.share.options.policy; // its client is disconnected

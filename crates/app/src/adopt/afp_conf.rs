@@ -54,7 +54,7 @@ pub(super) fn translate(text: &str) -> Translated {
         match section.value(&["path"]) {
             _ if section.name.eq_ignore_ascii_case("global") => {}
             _ if section.name.eq_ignore_ascii_case("homes") => translated.notes.push(
-                "afp.conf: [Homes] gives each user a folder of his own: make a share for each, with `users`"
+                "afp.conf: [Homes] gives each user a folder of his own: make a share with `path = \"/home/%U\"`"
                     .into(),
             ),
             Some(path) if path.contains('$') => {

@@ -91,7 +91,7 @@ pub(super) fn translate(text: &str) -> Translated {
         match &*name {
             "global" => global = section,
             "homes" => translated.notes.push(
-                "smb.conf: [homes] gives each user a folder of his own: make a share for each, with `users`"
+                "smb.conf: [homes] gives each user a folder of his own: make a share with `path = \"/home/%U\"`"
                     .into(),
             ),
             _ if NO_FOLDERS.contains(&&*name) => {}

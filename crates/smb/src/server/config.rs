@@ -9,6 +9,7 @@ use vfs::Volume;
 use vfs::names::{Characters, Folding, windows_view};
 use wire::Sid;
 
+use super::homes::Homes;
 use crate::wire::security::well_known;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
@@ -80,6 +81,8 @@ pub struct Config {
     pub comment: String,
     /// The shares, without `IPC$`.
     pub shares: Vec<Arc<Share>>,
+    /// Shares of homes, in which each user sees a folder of its own.
+    pub homes: Vec<Homes>,
     /// The accounts that may log in.
     pub accounts: Arc<dyn Accounts>,
     /// Takes Kerberos tickets; `None` if the server has no keytab.
@@ -124,6 +127,7 @@ impl Config {
             name: "fourfold".into(),
             comment: String::new(),
             shares,
+            homes: Vec::new(),
             accounts,
             kerberos: None,
             unix: Arc::new(UnixAccounts::NameService),
@@ -222,6 +226,8 @@ pub struct ShareOptions {
     pub show: Vec<String>,
     /// Characters of names that clients see as others.
     pub characters: Characters,
+    /// It is the home of a user: the name of its share of homes.
+    pub home_in: Option<String>,
 }
 
 impl Share {

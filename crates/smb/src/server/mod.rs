@@ -21,6 +21,7 @@ mod dfs;
 mod dispatch;
 mod echo;
 mod files;
+mod homes;
 pub(crate) mod login;
 mod new_settings;
 mod output;
@@ -36,4 +37,5 @@ mod tests;
 
 pub use config::{Config, Dialect, Encryption, Guests, Share, ShareKind, ShareOptions};
 pub use connection::{protocol, serve_stream};
+pub use homes::{Homes, OpenHome};
 pub use service::{Service, SessionInfo};

@@ -13,7 +13,7 @@ use super::config::{Config, Encryption, Share, ShareKind};
 use super::service::Service;
 use crate::server::clients::session::{Session, User};
 use crate::server::clients::tree::Tree;
-use crate::server::clients::tree_connect::grant;
+use crate::server::clients::tree_connect::{grant, grant_by};
 
 impl Service {
     /// Applies new settings.
@@ -28,7 +28,7 @@ impl Service {
                 continue;
             }
             let trees = session.trees.all();
-            for tree in trees.iter().filter(|tree| !tree_may_stay(&session, tree, &now)) {
+            for tree in trees.iter().filter(|tree| !tree_may_stay(&session, tree, (&before, &now))) {
                 let share = &tree.share.name;
                 tracing::info!(
                     user = user.name,
@@ -39,8 +39,12 @@ impl Service {
             }
         }
         self.drop_durables(|open, user| {
-            let share = now.share(&open.tree.share.name);
-            !may_stay(user) || !share.is_some_and(|share| is_offered_alike(&open.tree.share, share))
+            let share = &open.tree.share;
+            let is_offered = match share.options.home_in {
+                Some(_) => keeps_home(share, &before, &now),
+                None => now.share(&share.name).is_some_and(|now| is_offered_alike(share, now)),
+            };
+            !may_stay(user) || !is_offered
         });
     }
 }
@@ -62,9 +66,20 @@ fn is_protected(session: &Session, now: &Config) -> bool {
         && (!now.require_signing || is_sealed || session.require_signing || !has_account)
 }
 
-fn tree_may_stay(session: &Session, tree: &Tree, now: &Config) -> bool {
+/// Whether the settings of a home's share of homes are as before.
+fn keeps_home(home: &Share, before: &Config, now: &Config) -> bool {
+    let settings = |config: &Config| config.homes_of(home).map(|homes| homes.settings.clone());
+    settings(now).is_some_and(|now| settings(before) == Some(now))
+}
+
+fn tree_may_stay(session: &Session, tree: &Tree, (before, now): (&Config, &Config)) -> bool {
     if matches!(tree.share.kind, ShareKind::Pipes) {
         return true;
+    }
+    if let Some(homes) = now.homes_of(&tree.share) {
+        let Some(connection) = session.connections().into_iter().next() else { return true };
+        let granted = grant_by(&homes.policy, &session.user(), connection.peer.address.ip());
+        return granted.is_some() && keeps_home(&tree.share, before, now);
     }
     let Some(share) = now.share(&tree.share.name) else { return false };
     let Some(connection) = session.connections().into_iter().next() else { return true };

@@ -1,5 +1,5 @@
 //! Clients of all protocols on one file: what each lets the others do (`interop/coherence/matrix.py`), and that nothing is
-//! lost when clients and the server die (`soak.py`). And clients of NFS over TLS (`tls.py`).
+//! lost when clients and the server die (`soak.py`). And clients of NFS over TLS (`tls.py`), and homes (`homes.py`).
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -23,12 +23,17 @@ const AROUND: Duration = Duration::from_secs(120);
 const UID: u32 = 61201;
 const USER: &str = "ada";
 const PASSWORD: &str = "secret";
+/// Another user, whose uid is the next one.
+const OTHER: (&str, &str) = ("bob", "geheim");
+/// The share of homes.
+const HOMES: &str = "homes";
 /// The shares, and what their settings have in addition.
 const SHARES: &[(&str, &str)] = &[
     ("share", "local-recall = true"),
     ("quiet", ""),
     ("silly", "deny-modes = \"silly-rename\""),
     ("data", "deny-modes = \"data-only\""),
+    (HOMES, "make-homes = true"),
     ("sealed", "client = [{ match = \"*\", tls = \"required\" }]"),
 ];
 
@@ -77,6 +82,9 @@ fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     if !args.list && args.only.is_empty() {
         let text = script(outcomes, "tls", &place, &[], LIMIT);
         outcomes.add_lines("tls", &text);
+        let other = format!("{}:{}", OTHER.0, OTHER.1);
+        let text = script(outcomes, "homes", &place, &["--other", &other], LIMIT);
+        outcomes.add_lines("homes", &text);
     }
     Ok(())
 }
@@ -142,6 +150,7 @@ impl Place {
             if process::is_root() {
                 chown(&path, Some(UID), Some(UID))?;
             }
+            let path = if *name == HOMES { path.join("%U") } else { path };
             settings.push_str(&format!(
                 "\n[[share]]\nname = \"{name}\"\npath = \"{}\"\niscsi = false\n{more}\n",
                 path.display()
@@ -149,6 +158,7 @@ impl Place {
         }
         fs::write(folder.join("settings.toml"), settings)?;
         server::add_user(&folder.join("state"), USER, PASSWORD, uid)?;
+        server::add_user(&folder.join("state"), OTHER.0, OTHER.1, uid + 1)?;
         let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
         let ports = [("--smb-port", port()?), ("--afp-port", port()?), ("--nfs-port", port()?)];
         Ok(Self { folder, uid, ports })

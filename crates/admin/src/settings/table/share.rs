@@ -20,7 +20,14 @@ pub(super) const SHARE: &[Setting] = &[
         "A share below another one is by default the folder of the last part of its name, in the folder of the other share. \
          A relative path counts from the folder of the settings file. While the folder is missing or cannot be read, the \
          share is not served; the other shares are. The server looks for it every 2 seconds. When the folder of a share \
-         that is served is removed, the share ends as soon as no file of it is open.",
+         that is served is removed, the share ends as soon as no file of it is open. With `%U` at its end, such as in \
+         `/srv/homes/%U`, SMB and AFP clients see the folder with the name of their account, and NFS clients the folder of all: \
+         see docs/security.md.",
+    ),
+    new(Share, "make-homes", Bool, "false").own().says(
+        "Missing folders of accounts are made, in a share whose path ends with `%U`.",
+        "The folder is made when its user first opens it, belongs to the user, and has the mode 0700. A server that is not \
+         root makes it as its own user. When it is false, a user without a folder has no home.",
     ),
     new(Share, "store", Kind::Text, "\"cephfs:home\"").without_default("a folder of this machine").own().says(
         "Where the folder is: `cephfs:NAME` is the file system NAME of a Ceph cluster.",

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
-use auth::{Grant, LoginRecord, Visitor};
+use auth::{Grant, LoginRecord, SharePolicy, Visitor};
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller};
@@ -114,10 +114,15 @@ impl Session {
 
     /// The user's rights in a share; `None`: the user may not open it.
     pub(in crate::server) fn grant(&self, share: &Share) -> Option<Grant> {
+        self.grant_by(&share.options.policy)
+    }
+
+    /// The user's rights by the rules of a share; `None`: the user may not open it.
+    pub(in crate::server) fn grant_by(&self, policy: &SharePolicy) -> Option<Grant> {
         let address = self.connection()?.peer.address.ip();
         let is_member = |group| self.user.caller.in_group(group);
         let visitor = Visitor { account: self.user.name.as_deref(), is_member: &is_member, address };
-        share.options.policy.grant(&visitor)
+        policy.grant(&visitor)
     }
 
     /// Its current connection, if there is one.

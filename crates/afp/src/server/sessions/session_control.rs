@@ -44,14 +44,17 @@ fn volumes(request: &Request) -> Outcome {
     let config = request.session.service.config();
     let mut room = MAX_LIST;
     let mut names = Vec::new();
-    for share in config.shares.iter().filter(|share| request.session.grant(share).is_some()) {
+    let shares = config.shares.iter().filter(|share| request.session.grant(share).is_some());
+    let shares = shares.map(|share| (&*share.name, share.options.password.is_some()));
+    let homes = config.homes_of(&request.session).map(|(homes, name)| (name, homes.has_password));
+    for (name, has_password) in homes.chain(shares) {
         let name = match request.version().is_3() {
-            true => utf8_name(share.name.as_bytes()).into_owned().into_bytes(),
-            false => long_volume_name(&share.name),
+            true => utf8_name(name.as_bytes()).into_owned().into_bytes(),
+            false => long_volume_name(name),
         };
         let Some(left) = room.checked_sub(name.len() + 2).filter(|_| names.len() < 255) else { break };
         room = left;
-        let flags = if share.options.password.is_some() { ListedVolume::HAS_PASSWORD } else { 0 };
+        let flags = if has_password { ListedVolume::HAS_PASSWORD } else { 0 };
         names.push((flags, name));
     }
     let volumes = names.iter().map(|(flags, name)| ListedVolume { flags: *flags, name }).collect();

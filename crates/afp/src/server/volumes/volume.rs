@@ -10,6 +10,7 @@ use super::names::{self, long_volume_name};
 use super::open_volume::OpenVolume;
 use crate::server::config::{Share, Version};
 use crate::server::files::params::date;
+use crate::server::homes::home;
 use crate::server::request::{Outcome, Reply, Request};
 use crate::wire::volume::{
     GetVolParms, OfVolume, OpenVol, Parameters, SetVolParms, SyncDir, attributes, signature,
@@ -22,7 +23,7 @@ const UTF8_NAME: usize = 255;
 /// Runs a command of this family.
 pub(in crate::server) async fn run(request: &Request) -> Outcome {
     match request.command {
-        command::OPEN_VOL => open(request),
+        command::OPEN_VOL => open(request).await,
         command::CLOSE_VOL => close(request),
         command::GET_VOL_PARMS => parameters(request),
         command::SET_VOL_PARMS => set_parameters(request),
@@ -33,7 +34,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
 }
 
 /// FPOpenVol.
-fn open(request: &Request) -> Outcome {
+async fn open(request: &Request) -> Outcome {
     let OpenVol { bitmap, name, password } = OpenVol::decode(&mut request.reader())?;
     check(bitmap)?;
     if !bitmap.contains(VolumeBitmap::ID) {
@@ -41,7 +42,10 @@ fn open(request: &Request) -> Outcome {
     }
     let session = &request.session;
     let is_it = |share: &Share| is_called(share, request.version(), name) && session.grant(share).is_some();
-    let share = session.service.share(is_it).ok_or(ResultCode::OBJECT_NOT_FOUND)?;
+    let share = match session.service.share(is_it) {
+        Some(share) => share,
+        None => home(session, request.version(), name).await.ok_or(ResultCode::OBJECT_NOT_FOUND)?,
+    };
     if share.options.password.is_some_and(|wanted| !same_password(&wanted, password.as_ref())) {
         return Err(ResultCode::ACCESS_DENIED);
     }
@@ -106,12 +110,17 @@ fn check(bitmap: VolumeBitmap) -> Result<(), ResultCode> {
 
 /// Whether a client's name stands for this share. Names of volumes ignore case, as in the Chooser.
 fn is_called(share: &Share, version: Version, sent: &[u8]) -> bool {
-    if !version.is_3() && long_volume_name(&share.name) == sent {
+    is_named(&share.name, version, sent)
+}
+
+/// The same for the name of a share.
+pub(in crate::server) fn is_named(name: &str, version: Version, sent: &[u8]) -> bool {
+    if !version.is_3() && long_volume_name(name) == sent {
         return true;
     }
     let kind = if version.is_3() { Path::UTF8 } else { Path::LONG };
     let stored = names::stored(kind, sent).unwrap_or_default();
-    folds_alike(share.name.as_bytes(), &stored, Folding::default())
+    folds_alike(name.as_bytes(), &stored, Folding::default())
 }
 
 /// Takes the same time for every difference.

@@ -2,12 +2,13 @@
 
 use std::net::IpAddr;
 
-use auth::{Grant, Visitor};
+use auth::{Grant, SharePolicy, Visitor};
 
 use super::session::User;
 use super::tree::Tree;
 use crate::server::config::{Dialect, Share, ShareKind};
 use crate::server::context::{Also, Context, Outcome, Reply};
+use crate::server::homes::home;
 use crate::wire::Status;
 use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
@@ -28,7 +29,11 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         context.connection.close();
         return Err(Status::ACCESS_DENIED.into());
     }
-    let share = context.service().share(&share_name(&request.path)?).ok_or(Status::BAD_NETWORK_NAME)?;
+    let name = share_name(&request.path)?;
+    let share = match context.service().share(&name) {
+        Some(share) => share,
+        None => home(context.service(), &user, &name).await.ok_or(Status::BAD_NETWORK_NAME)?,
+    };
     let grant = grant(&share, &user, context.connection.peer.address.ip()).ok_or(Status::ACCESS_DENIED)?;
     if let ShareKind::Disk { volume, .. } = &share.kind {
         // The share's folder does not exist any more.
@@ -61,9 +66,14 @@ pub(in crate::server) fn grant(share: &Share, user: &User, address: IpAddr) -> O
     if matches!(share.kind, ShareKind::Pipes) {
         return Some(Grant::ReadWrite);
     }
+    grant_by(&share.options.policy, user, address)
+}
+
+/// A user's access by the rules of a share. `None`: the user may not connect.
+pub(in crate::server) fn grant_by(policy: &SharePolicy, user: &User, address: IpAddr) -> Option<Grant> {
     let account = user.has_account().then_some(&*user.name);
     let is_member = |group| user.caller.in_group(group);
-    share.options.policy.grant(&Visitor { account, is_member: &is_member, address })
+    policy.grant(&Visitor { account, is_member: &is_member, address })
 }
 
 fn describe(tree: &Tree) -> Response {

@@ -7,9 +7,11 @@ use auth::{Named, UnixAccounts};
 
 use crate::server::clients::open::What;
 use crate::server::clients::session;
-use crate::server::clients::tree_connect::grant;
+use crate::server::clients::tree::Tree;
+use crate::server::clients::tree_connect::{grant, grant_by};
 use crate::server::config::{self, Config};
 use crate::server::files::sids::shown;
+use crate::server::homes::Homes;
 use crate::server::pipes::pipe::{
     Caller, Connection, LocalAccount, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
@@ -46,6 +48,24 @@ impl Host {
         };
         let (name, comment, uses) = (share.name.clone(), share.comment.clone(), self.uses(share));
         Share { name, kind, comment, path, uses, max_uses: None, flags: 0 }
+    }
+}
+
+impl Host {
+    /// The home of the pipe's user. It need not be open.
+    fn describe_home(&self, homes: &Homes, name: &str) -> Share {
+        let is_it = |tree: &Arc<Tree>| tree.share.options.home_in.is_some() && tree.share.name == name;
+        let uses =
+            |session: &Arc<session::Session>| session.trees.all().iter().filter(|tree| is_it(tree)).count();
+        Share {
+            name: name.into(),
+            kind: ShareKind::Disk,
+            comment: homes.comment.clone(),
+            path: path_of(name),
+            uses: self.service.all_sessions().iter().map(uses).sum::<usize>() as u32,
+            max_uses: None,
+            flags: 0,
+        }
     }
 }
 
@@ -105,7 +125,13 @@ impl PipeHost for Host {
         };
         let may_enter = |share: &config::Share| grant(share, &user, address).is_some();
         let shares = config.shares.iter().filter(|share| shown(share) && may_enter(share));
-        shares.chain([self.service.pipes()]).map(|share| self.describe(share)).collect()
+        let homes = config
+            .homes
+            .iter()
+            .filter(|homes| user.has_account() && grant_by(&homes.policy, &user, address).is_some());
+        let homes = homes.map(|homes| self.describe_home(homes, config.home_name(homes, &user.name)));
+        let shares = shares.chain([self.service.pipes()]).map(|share| self.describe(share));
+        shares.chain(homes).collect()
     }
 
     fn sessions(&self) -> Vec<Session> {

@@ -1,0 +1,64 @@
+//! Homes: each user is shown a share of its own, with the name of its account, as by `[homes]` of Samba. The name of the share
+//! of homes leads there, too. Other shares with that name count first.
+
+use std::sync::Arc;
+
+use auth::SharePolicy;
+use vfs::Caller;
+
+use super::config::{Config, Share};
+use super::service::Service;
+use crate::server::clients::session::User;
+
+/// A share of homes.
+#[derive(Clone)]
+pub struct Homes {
+    /// Its name.
+    pub name: String,
+    /// What clients see beside the name.
+    pub comment: String,
+    /// Which users have a home.
+    pub policy: SharePolicy,
+    /// All its settings as text. When they change, the connections to homes end.
+    pub settings: String,
+    /// Opens homes.
+    pub opener: Arc<dyn OpenHome>,
+}
+
+/// Opens homes.
+pub trait OpenHome: Send + Sync {
+    /// The home of an account as a share with this name, for requests that act as `caller`. `None`: it has none, and the log has
+    /// the reason. Waits for disks.
+    fn open(&self, account: &str, caller: &Caller, name: &str) -> Option<Arc<Share>>;
+}
+
+impl Config {
+    /// The name by which a user sees its home in this share of homes: that of the account for the first one, if no share has it,
+    /// else that of the share of homes.
+    pub(in crate::server) fn home_name<'a>(&'a self, homes: &'a Homes, account: &'a str) -> &'a str {
+        let is_first = self.homes.first().is_some_and(|first| first.name == homes.name);
+        if is_first && self.share(account).is_none() { account } else { &homes.name }
+    }
+
+    /// The share of homes that a user means by a name.
+    fn homes_named(&self, name: &str, account: &str) -> Option<&Homes> {
+        let is_same = |one: &str| one.to_lowercase() == name.to_lowercase();
+        self.homes.iter().find(|homes| is_same(&homes.name) || is_same(self.home_name(homes, account)))
+    }
+
+    /// The share of homes that a home is in.
+    pub(in crate::server) fn homes_of(&self, home: &Share) -> Option<&Homes> {
+        let name = home.options.home_in.as_ref()?;
+        self.homes.iter().find(|homes| homes.name == *name)
+    }
+}
+
+/// The home of a user, if it means it by this name.
+pub(in crate::server) async fn home(service: &Service, user: &User, name: &str) -> Option<Arc<Share>> {
+    let config = service.config();
+    let homes = config.homes_named(name, &user.name).filter(|_| user.has_account())?;
+    let (opener, account, caller) = (homes.opener.clone(), user.name.clone(), user.caller.clone());
+    let name = config.home_name(homes, &user.name).to_owned();
+    let opened = tokio::task::spawn_blocking(move || opener.open(&account, &caller, &name)).await;
+    opened.ok().flatten() // a panic there was logged
+}
