@@ -7,8 +7,7 @@ use admin::settings::{Mention, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
 
-/// The invalid gid, `(gid_t)-1`: no process and no user has it.
-const NO_GROUP: u32 = u32::MAX;
+use crate::{groups, tickets};
 
 /// Reads all accounts, at the start and at each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
@@ -28,13 +27,6 @@ pub(crate) fn host(default_user: Option<String>) -> Host {
     Host { unix: UnixAccounts::NameService, own: Identity::own(), default_user }
 }
 
-/// The numbers of the groups whose members may enter a share. An unknown name stands for a group
-/// without members: a share must not be open to all users because its groups are unknown.
-pub(crate) fn groups(names: &[String]) -> Vec<u32> {
-    let unix = UnixAccounts::NameService;
-    names.iter().map(|name| unix.group(name).map_or(NO_GROUP, |group| group.gid)).collect()
-}
-
 /// The access rules of a share.
 pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
     let rule = |rule: &ClientRule| HostRule {
@@ -49,7 +41,7 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
         read_only: share.read_only,
         guests: share.guests,
         users: share.users.clone(),
-        groups: groups(&share.groups),
+        groups: groups::of(share),
         hosts: share.clients.iter().map(rule).collect(),
     }
 }
@@ -57,7 +49,7 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
 /// The accounts and groups in the settings that do not exist, with their places.
 pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // reported elsewhere
-    let unix = UnixAccounts::NameService;
+    let site = tickets::site(settings);
     let typed = |name: &str| settings.users.iter().any(|user| user.name == name && user.password.is_some());
     let known = |name: &str| typed(name) || file.find(name).is_some();
     let proves = |name: &str| {
@@ -79,10 +71,9 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
                 format!("there is no account {name:?}, so it opens the share {share:?} to no one"),
                 "`fourfold user add` makes one",
             ),
-            Role::Group(share) if unix.group(name).is_none() => (
-                format!("this machine has no group {name:?}, so it opens the share {share:?} to no one"),
-                "write the name of a group that `getent group` knows",
-            ),
+            Role::Group(share) if groups::number(name, &site).is_none() => {
+                groups::unknown(name, share, settings)
+            }
             _ => return None,
         };
         let (severity, place) = (Severity::Note, mention.place.clone());
@@ -96,12 +87,6 @@ mod tests {
     use auth::Accounts;
 
     use super::*;
-
-    #[test]
-    fn a_group_that_does_not_exist_has_no_members_but_still_restricts_a_share() {
-        assert_eq!(groups(&["root".into(), "no-such-group".into()]), [0, NO_GROUP]);
-        assert_eq!(groups(&[]), [0; 0]);
-    }
 
     #[test]
     fn an_account_without_a_host_user_is_nobody_under_root_and_else_the_server() {

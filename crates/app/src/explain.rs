@@ -16,7 +16,7 @@ use vfs::backend::host::{Host, HostOptions};
 use vfs::{Caller, Kind, Volume, VolumeOptions};
 
 use crate::cli::Explain;
-use crate::{accounts, exit, here, out};
+use crate::{accounts, exit, groups, here, out};
 
 /// An answer with its reason.
 #[derive(Debug, Serialize)]
@@ -256,7 +256,7 @@ pub(crate) fn protocols(user: &User, share: &ShareSettings, settings: &Settings)
 
 fn by_login(account: &Account, share: &ShareSettings) -> (bool, String) {
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
-    let groups = accounts::groups(&share.groups);
+    let groups = groups::of(share);
     let group = groups.iter().position(|group| account.identity.in_group(*group));
     match group {
         _ if account.disabled => (false, "the account is disabled".into()),

@@ -33,6 +33,7 @@ mod folders;
 mod fork;
 mod gates;
 mod gateway;
+mod groups;
 mod heartbeat;
 mod here;
 mod iscsi_view;

@@ -107,8 +107,7 @@ fn people(share: &ShareSettings, settings: &Settings, accounts: &Directory) -> V
 fn may_enter(account: &Account, share: &ShareSettings) -> bool {
     let can_log_in = !account.disabled && !account.secrets.is_empty();
     let is_open = share.users.is_empty() && share.groups.is_empty();
-    let is_member =
-        crate::accounts::groups(&share.groups).iter().any(|group| account.identity.in_group(*group));
+    let is_member = crate::groups::of(share).iter().any(|group| account.identity.in_group(*group));
     let is_named = share.users.iter().any(|user| user.eq_ignore_ascii_case(&account.name));
     can_log_in && (is_open || is_named || is_member || share.guests)
 }

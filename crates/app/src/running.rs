@@ -19,7 +19,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
 use crate::availability::{self, Mounts};
-use crate::{accounts, advise, stores, tickets};
+use crate::{accounts, advise, groups, stores, tickets};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
@@ -242,7 +242,9 @@ impl Running {
     pub(crate) fn look_at_folders(&self, mounts: &mut Mounts) {
         let old = self.current();
         let is_in_use = |share: &ShareSettings| self.views.iter().any(|view| view.is_in_use(&share.name));
-        let Some(settings) = availability::changed(&old.settings, mounts, is_in_use) else { return };
+        let grouped = groups::resolve_again(&old.settings, old.accounts.domain());
+        let found = availability::changed(grouped.as_ref().unwrap_or(&old.settings), mounts, is_in_use);
+        let Some(settings) = found.or(grouped) else { return };
         let _one = self.reloading.lock();
         if Arc::ptr_eq(&old, &self.current()) {
             let lines = self.take_over(Current {
@@ -409,6 +411,7 @@ impl Running {
         });
         domain.iter().for_each(|domain| domain.want_list());
         let accounts = accounts.with_domain(domain);
+        let settings = groups::resolved(settings, &accounts.site());
         let kerberos = tickets::acceptor(&settings, accounts.domain()).unwrap_or_else(|error| {
             lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));
             old.kerberos.clone()

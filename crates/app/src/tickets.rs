@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use admin::Settings;
 use auth::kerberos::Kerberos;
-use auth::{Directory, Domain};
+use auth::{Directory, Domain, UnixAccounts};
 use domain::Machine;
 use kerberos::Acceptor;
 
+use crate::groups;
 use crate::running::Current;
 
 /// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
@@ -32,6 +33,14 @@ pub(crate) fn domain(
     }
 }
 
+/// The users and groups of the machine, and those of the domain that the state folder has.
+pub(crate) fn site(settings: &Settings) -> UnixAccounts {
+    match domain(settings, None) {
+        Ok(Some(domain)) => UnixAccounts::Domain(domain),
+        Ok(None) | Err(_) => UnixAccounts::NameService, // an error is reported where the domain is used
+    }
+}
+
 /// Accounts at the start, with those of the domain.
 pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::Result<Directory> {
     Ok(accounts.with_domain(domain(settings, None)?))
@@ -40,6 +49,7 @@ pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::R
 /// The state at the start.
 pub(crate) fn current(settings: Settings, accounts: Directory) -> anyhow::Result<Arc<Current>> {
     let kerberos = acceptor(&settings, accounts.domain())?;
+    let settings = groups::resolved(settings, &accounts.site());
     Ok(Arc::new(Current { settings, accounts, kerberos }))
 }
 

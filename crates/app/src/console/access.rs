@@ -11,7 +11,7 @@ use web::access::{Entrant, Entry, GroupStatus};
 use super::snapshots::share;
 use crate::explain::{self, Answer, User};
 use crate::running::{Current, Running};
-use crate::{rights, who};
+use crate::{groups, rights, who};
 
 /// The accounts that are shown.
 const MOST_ACCOUNTS: usize = 1000;
@@ -125,9 +125,10 @@ pub(super) fn groups(running: &Running) -> Vec<GroupStatus> {
             }
         }
     }
+    let site = current.accounts.site();
     for share in &current.settings.shares {
         for name in &share.groups {
-            let ask = || new(name, unix.group(name).map(|group| group.gid));
+            let ask = || new(name, groups::number(name, &site));
             all.entry(name.clone()).or_insert_with(ask).shares.push(share.name.clone());
         }
     }

@@ -280,6 +280,13 @@ impl Domain {
         self.ids.id(sid)
     }
 
+    /// The id that members of a group have among their groups: of users that have come, and of those that come later. Must be
+    /// called as the server's user, as it may write to the state folder.
+    #[must_use]
+    pub fn membership_id(&self, sid: &Sid) -> Option<u32> {
+        self.ids.id_or_new(sid)
+    }
+
     /// The id with which a SID owns files; not that of a group with a number of the directory.
     #[must_use]
     pub fn owner_id(&self, sid: &Sid) -> Option<u32> {

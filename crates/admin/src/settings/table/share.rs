@@ -85,8 +85,12 @@ pub(super) const SHARE: &[Setting] = &[
         "Counts for protocols with a login (SMB, AFP, iSCSI); for NFS the client rules decide.",
     ),
     new(Share, "groups", Texts, "[]")
-        .example("[\"staff\"]")
-        .says("Unix groups whose members may enter.", "See `users`."),
+        .example("[\"staff\", 'LAB\\designers']")
+        .says(
+            "Groups whose members may enter: Unix groups of the host, and groups of the `domain`.",
+            "See `users`. A group of the domain is named as `LAB\\designers` or `designers@lab.test`, or by its SID; groups of other \
+             domains by their SIDs only. As long as the server does not know a group, it admits no user: see docs/domain.md.",
+        ),
     new(Share, "encryption", OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must encrypt what they send to and get from the share.",
         "Required keeps out guests, and clients before SMB 3.0. Other protocols are not concerned: see `protocols`.",

@@ -2,6 +2,7 @@
 
 mod controller;
 mod directory;
+mod groups;
 mod membership;
 
 use std::fs;
@@ -94,6 +95,7 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
         ensure!(log.contains("user=\"alice\" method=\"Kerberos\""), "the log does not name the user");
         Ok(())
     });
+    groups::checks(&place, outcomes);
     directory::checks(&place, outcomes);
     membership::checks(&place, outcomes);
     Ok(())
@@ -103,7 +105,7 @@ impl Place {
     fn serve(domain: Controller) -> Result<Self> {
         let (nfs, afp) = (process::free_port()?, process::free_port()?);
         let (state, settings) = (domain.at("state"), domain.at("fourfold.toml"));
-        fs::write(&settings, SETTINGS)?;
+        fs::write(&settings, SETTINGS.to_owned() + &groups::shares(&domain)?)?;
         fs::create_dir_all(&state)?;
         membership::refused(&domain)?;
         membership::join(&domain)?;
