@@ -19,7 +19,7 @@ credentials = Credentials()
 credentials.guess(lp)
 sam = SamDB(session_info=system_session(), credentials=credentials, lp=lp)
 
-for user in ("alice", "bob", "carol", "dave"):
+for user in ("alice", "bob", "carol", "dave", "erin"):
     sam.newuser(user, user.capitalize() + "-pw1!")
 for group in ("engineers", "outer", "painters"):
     sam.newgroup(group)

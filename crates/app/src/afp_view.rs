@@ -20,7 +20,7 @@ use crate::afp_homes::AfpHomes;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
-use crate::{accounts, here, tickets};
+use crate::{accounts, here, logons, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -130,6 +130,9 @@ impl Told {
                 "AFP does not offer SRP, as not every account has a verifier; `fourfold user passwd` makes one"
             );
         }
+        if server.afp_logins.contains(&AfpLogin::Srp) && current.logons.is_some() {
+            tracing::info!("AFP does not offer SRP: a domain controller cannot verify it (`domain-ntlm`)");
+        }
         Ok(Config {
             homes: Homes::of(&self.volumes, current, Protocol::Afp).map(AfpHomes::of).collect(),
             signature: server.afp_signature.unwrap_or(self.server_id),
@@ -137,6 +140,7 @@ impl Told {
             guest: guests.then(Identity::anonymous),
             kerberos: tickets::kerberos(current).filter(|_| !principals.is_empty()),
             principals,
+            domain: logons::for_protocol(current),
             unix: Arc::new(current.accounts.site()),
             logins: logins(&server.afp_logins),
             login_guard: self.login_guard.clone(),

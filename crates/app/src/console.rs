@@ -38,7 +38,7 @@ use web::{Events, Manage};
 
 use crate::dataset::space;
 use crate::running::{Current, Running, View};
-use crate::{advise, here, memory, quotas, tickets};
+use crate::{advise, here, logons, memory, quotas, tickets};
 
 /// A disk with less than `alert-space` free is a warning, and with less than this part a problem.
 const ALMOST_NONE: f64 = 0.01;
@@ -102,7 +102,7 @@ impl Console {
 
 impl Manage for Console {
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
-        self.running.current().accounts.verify(name, password)
+        logons::verify(&self.running.current(), name, password)
     }
 
     fn administrator(&self, name: &str) -> Option<Account> {
@@ -365,7 +365,7 @@ mod tests {
         std::fs::write(folder.path().join("fourfold.toml"), text).unwrap();
         let settings = Settings::load(&Arguments::new(false, folder.path().into())).unwrap();
         let accounts = crate::accounts::read(folder.path(), &settings).unwrap();
-        let current = Current { settings, accounts, kerberos: None };
+        let current = Current { settings, accounts, kerberos: None, logons: None };
         let space = |share: &str, available, disk, quota| SpaceStatus {
             share: share.into(),
             size: Some(1_000_000),

@@ -40,6 +40,7 @@ mod iscsi_view;
 mod keeper;
 mod links;
 mod log;
+mod logons;
 mod lun;
 mod luns;
 mod manual;

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cli::{Domain, DomainPassword};
 use crate::password::{self, Source};
 use crate::running::Running;
-use crate::{exit, here, out};
+use crate::{exit, here, logons, out};
 
 /// How old a password gets. Windows has the same (MS-ADTS 6.4.2 leaves it to the member).
 const LIFE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
@@ -94,6 +94,11 @@ struct Row<'a> {
     controller: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// The controller that verifies passwords of users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passwords: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    passwords_error: Option<&'a str>,
 }
 
 fn row<'a>(state: &Path, machine: &'a Machine) -> Row<'a> {
@@ -108,6 +113,8 @@ fn row<'a>(state: &Path, machine: &'a Machine) -> Row<'a> {
         works: None,
         controller: None,
         error: None,
+        passwords: None,
+        passwords_error: None,
     }
 }
 
@@ -136,10 +143,21 @@ fn join(state: &Path, joining: &Joining<'_>, json: bool) -> anyhow::Result<()> {
 
 fn status(state: &Path, json: bool) -> anyhow::Result<ExitCode> {
     let Report { machine, controller } = domain::report(state)?;
-    let works = controller.is_ok();
+    let channel = logons::channel(state);
+    let passwords = channel.as_ref().and_then(|found| found.as_deref().ok());
+    let passwords_error = channel.as_ref().and_then(|found| found.as_ref().err()).map(String::as_str);
+    let works = controller.is_ok() && passwords_error.is_none();
     if json {
         let (found, error) = (controller.as_deref().ok(), controller.as_ref().err().map(ToString::to_string));
-        out::json(&Row { works: Some(works), controller: found, error, ..row(state, &machine) })?;
+        let works = Some(controller.is_ok());
+        out::json(&Row {
+            works,
+            controller: found,
+            error,
+            passwords,
+            passwords_error,
+            ..row(state, &machine)
+        })?;
     } else {
         let days = machine.age(SystemTime::now()).as_secs() / (24 * 60 * 60);
         let login = match &controller {
@@ -150,6 +168,13 @@ fn status(state: &Path, json: bool) -> anyhow::Result<ExitCode> {
             format!("domain    {} ({})", machine.domain, machine.sid),
             format!("account   {} of {}; {login}", machine.account, machine.host),
             format!("password  {days} days old, keys of version {}", machine.version),
+            match (passwords, passwords_error) {
+                (Some(controller), _) => format!("users     {controller} verifies their passwords"),
+                (None, Some(why)) => format!("users     no controller verifies their passwords: {why}"),
+                (None, None) => {
+                    "users     need tickets: the running server has `domain-ntlm = false`".to_owned()
+                }
+            },
         ])?;
     }
     Ok(if works { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -12,6 +12,7 @@ use admin::control::{
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
 use auth::Directory;
+use domain::Logons;
 use kerberos::Acceptor;
 use lock::{Mutex, RwLock, rank};
 
@@ -19,7 +20,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
 use crate::availability::{self, Mounts};
-use crate::{accounts, advise, groups, stores, tickets};
+use crate::{accounts, advise, groups, logons, stores, tickets};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
@@ -27,6 +28,8 @@ pub(crate) struct Current {
     pub(crate) accounts: Directory,
     /// What takes Kerberos tickets, if there is a keytab.
     pub(crate) kerberos: Option<Arc<Acceptor>>,
+    /// What asks a domain controller about passwords, if it does that.
+    pub(crate) logons: Option<Arc<Logons>>,
 }
 
 /// A file of a share.
@@ -251,6 +254,7 @@ impl Running {
                 settings,
                 accounts: old.accounts.clone(),
                 kerberos: old.kerberos.clone(),
+                logons: old.logons.clone(),
             });
             lines.iter().for_each(|line| tracing::warn!("{line}"));
         } // else a reload was faster, and the folders are looked at again soon
@@ -275,6 +279,7 @@ impl Report for Running {
             listeners: self.listeners.clone(),
             shares: self.shares(),
             not_served: self.not_served(),
+            domain: logons::status(&self.current()),
             ..Status::default()
         };
         self.views.iter().for_each(|view| view.report(&mut status));
@@ -416,7 +421,12 @@ impl Running {
             lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));
             old.kerberos.clone()
         });
-        lines.extend(self.take_over(Current { settings, accounts, kerberos }));
+        let logons =
+            logons::logons(&settings, accounts.domain(), old.logons.as_ref()).unwrap_or_else(|error| {
+                lines.push(format!("passwords of the domain's users are verified as before: {error:#}"));
+                old.logons.clone()
+            });
+        lines.extend(self.take_over(Current { settings, accounts, kerberos, logons }));
         Ok(lines)
     }
 }
@@ -449,7 +459,7 @@ mod tests {
         let arguments = Arguments::new(false, folder.into());
         let settings = Settings::load(&arguments).unwrap();
         let accounts = accounts::read(folder, &settings).unwrap();
-        let current = Arc::new(Current { settings, accounts, kerberos: None });
+        let current = Arc::new(Current { settings, accounts, kerberos: None, logons: None });
         Running::new(arguments, folder, current, (Vec::new(), Reachable::default()), vec![Arc::new(Shares)])
     }
 

@@ -17,7 +17,7 @@ use vfs::Volume;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
-use crate::{accounts, gateway, here, tickets};
+use crate::{accounts, gateway, here, logons, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -89,6 +89,7 @@ fn config(
         homes: Homes::of(volumes, current, Protocol::Smb).map(homes).collect(),
         accounts: Arc::new(current.accounts.clone()),
         kerberos: tickets::kerberos(current),
+        domain: logons::for_protocol(current),
         unix: Arc::new(current.accounts.site()),
         guests: Guests { identity: guests.then(Identity::anonymous), unknown_users: guests },
         login_guard: login_guard.clone(),

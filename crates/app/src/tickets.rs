@@ -9,6 +9,7 @@ use domain::Machine;
 use kerberos::Acceptor;
 
 use crate::groups;
+use crate::logons;
 use crate::running::Current;
 
 /// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
@@ -50,7 +51,8 @@ pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::R
 pub(crate) fn current(settings: Settings, accounts: Directory) -> anyhow::Result<Arc<Current>> {
     let kerberos = acceptor(&settings, accounts.domain())?;
     let settings = groups::resolved(settings, &accounts.site());
-    Ok(Arc::new(Current { settings, accounts, kerberos }))
+    let logons = logons::logons(&settings, accounts.domain(), None)?;
+    Ok(Arc::new(Current { settings, accounts, kerberos, logons }))
 }
 
 /// What takes tickets by the keytab of the settings. `None`: there is no keytab.

@@ -33,6 +33,8 @@ pub enum Refusal {
     Disabled,
     /// The password is wrong.
     WrongPassword,
+    /// The domain controller that must verify the password does not answer.
+    NoController,
 }
 
 /// The source of accounts: the server's own file now, PAM and Active Directory later.
@@ -82,6 +84,7 @@ impl Refusal {
             Self::Unknown => "there is no such account",
             Self::Disabled => "the account is disabled",
             Self::WrongPassword => "the password is wrong",
+            Self::NoController => "no domain controller can verify the password",
         }
     }
 }

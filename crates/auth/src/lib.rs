@@ -6,6 +6,7 @@
 
 mod directory;
 mod domain;
+mod domain_logon;
 pub mod durable;
 mod file;
 pub mod hex;
@@ -15,6 +16,7 @@ mod login_guard;
 mod login_limiter;
 mod login_log;
 mod name;
+pub mod ntlm_v2;
 mod reason;
 pub mod samba;
 mod secret;
@@ -27,6 +29,7 @@ pub use domain::{
     DirectoryEntry, Domain, DomainOptions, DomainUser, Failure as DomainFailure, IdRange, IdRule, NameKind,
     Named, Numbers,
 };
+pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};

@@ -1,6 +1,6 @@
 //! An encrypted connection to a domain controller, logged in by Kerberos.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 
 use crate::Error;
+use crate::membership::wait;
 use crate::wire::bind;
 
 const PORT: u16 = 389;
@@ -149,6 +150,16 @@ async fn find(place: &Place<'_>) -> Result<Root, Error> {
         }
     }
     Err(unreachable(last))
+}
+
+/// The name of the controller at an address, if it is one of the domain. It waits for the network.
+pub(crate) fn host_at(address: IpAddr, domain: &str, limit: Duration) -> Result<String, String> {
+    let asked = async { Ok(timeout(limit, root(SocketAddr::new(address, PORT), domain)).await) };
+    match wait(asked) {
+        Ok(Ok(root)) => root.map(|root| root.host),
+        Ok(Err(_)) => Err("its directory does not answer in time".into()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Asks a controller for its name, without a login (RFC 4512 5.1). A false answer is found out: the controller then has no key for its name.

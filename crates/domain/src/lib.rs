@@ -12,11 +12,13 @@ mod entries;
 mod keys;
 mod machine;
 mod membership;
+mod netlogon;
 pub mod wire;
 
 pub use entries::{MOST_ENTRIES, read as directory};
 pub use machine::{Machine, keytab, machine_file};
 pub use membership::{Joining, Report, join, leave, renew, report};
+pub use netlogon::{Health, Logons, check as check_channel};
 
 /// Why something with the domain could not be done.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

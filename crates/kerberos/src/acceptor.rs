@@ -158,13 +158,15 @@ fn ticket(accepted: Accepted, rules: &Rules) -> Result<Ticket, Refused> {
     Ok(Ticket { principal, account, is_machine, session_key, reply, expires, context })
 }
 
-/// The account of a domain's user, which is known from then on. `None` if the ticket says nothing of its user.
+/// The account of a domain's user, which is known from then on. `None` if the ticket is of another realm and says nothing of its
+/// user. MIT Kerberos 1.20 hides a PAC whose signature is wrong, so a ticket of the domain without one is refused.
 fn account_in(domain: &Domain, principal: &str, logon_info: LogonInfo) -> Result<Option<String>, Refused> {
+    let realm = principal.rsplit_once('@').map_or("", |(_, realm)| realm);
     let information = match logon_info {
-        LogonInfo::Absent => return Ok(None),
-        LogonInfo::Unverified => {
+        LogonInfo::Absent if realm != domain.realm() => return Ok(None),
+        LogonInfo::Absent | LogonInfo::Unverified => {
             return Err(Refused::Other(format!(
-                "the signature of the PAC in the ticket of {principal} is wrong"
+                "the ticket of {principal} has no PAC, or the signature of its PAC is wrong"
             )));
         }
         LogonInfo::Verified(bytes) => bytes,
@@ -172,7 +174,6 @@ fn account_in(domain: &Domain, principal: &str, logon_info: LogonInfo) -> Result
     let user = logon_info::decode(&information).map_err(|malformed| {
         Refused::Other(format!("the PAC in the ticket of {principal} is damaged: {malformed}"))
     })?;
-    let realm = principal.rsplit_once('@').map_or("", |(_, realm)| realm);
     let account = domain.enter(realm, user);
     account
         .map(Some)

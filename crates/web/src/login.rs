@@ -123,6 +123,7 @@ pub(crate) async fn checked(
                     Verdict::Other
                 }
             }
+            Err(Refusal::NoController) => Verdict::Refused(Refusal::NoController, Duration::ZERO),
             Err(why) => Verdict::Refused(why, limits.limiter.failed(&attempt, Instant::now())),
         }
     });
@@ -137,6 +138,10 @@ pub(crate) async fn checked(
                 "{user} may not administer this server; `fourfold user modify {user} --admin on` permits it"
             );
             refused("the account may not administer the server", StatusCode::FORBIDDEN, text)
+        }
+        Verdict::Refused(why @ Refusal::NoController, _) => {
+            let text = "no domain controller can verify the password now; try again later".to_owned();
+            refused(why.text(), StatusCode::SERVICE_UNAVAILABLE, text)
         }
         Verdict::Refused(why, delay) => {
             tokio::time::sleep(delay).await;

@@ -46,8 +46,8 @@ pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
-    AbsentShareStatus, AlertStatus, LeaseStatus, Listener, ListenerStatus, LockStatus, MountLine, OpenStatus,
-    SessionStatus, Severity, ShareStatus, SlowOperation, Status,
+    AbsentShareStatus, AlertStatus, DomainStatus, LeaseStatus, Listener, ListenerStatus, LockStatus,
+    MountLine, OpenStatus, SessionStatus, Severity, ShareStatus, SlowOperation, Status,
 };
 
 use std::fs::File;

@@ -40,12 +40,27 @@ pub struct Status {
     pub locks: Vec<LockStatus>,
     /// Their leases.
     pub leases: Vec<LeaseStatus>,
+    /// The domain whose users may log in with passwords.
+    pub domain: Option<DomainStatus>,
     /// The links of the namespace.
     pub links: Vec<LinkStatus>,
     /// The shares whose files arrive from another server.
     pub arriving: Vec<ArrivingStatus>,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
+}
+
+/// Whether a domain controller verifies passwords of the domain's users.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct DomainStatus {
+    /// The DNS name of the domain.
+    pub name: String,
+    /// The controller that does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<String>,
+    /// Why none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
 }
 
 /// How much an alert matters.

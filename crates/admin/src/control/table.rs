@@ -12,6 +12,15 @@ impl fmt::Display for Status {
         if let Some(settings) = &self.settings {
             writeln!(f, "settings {}", clean(&settings.display().to_string()))?;
         }
+        if let Some(domain) = &self.domain {
+            let found = match (&domain.controller, &domain.error) {
+                (Some(controller), _) => format!("{controller} verifies passwords"),
+                (None, why) => {
+                    format!("no controller verifies passwords: {}", why.as_deref().unwrap_or_default())
+                }
+            };
+            writeln!(f, "domain {}, {}", clean(&domain.name), clean(&found))?;
+        }
         let alerts = self.alerts.iter().map(|a| {
             [a.severity.word().to_owned(), a.name.clone(), a.about.clone(), a.since.clone(), a.text.clone()]
         });

@@ -217,6 +217,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             .or_else(|| domain::keytab(server, &state(arguments, file, server))),
         kerberos_realms: server.texts("kerberos-realms"),
         domain: domain::read(server),
+        domain_ntlm: server.bool("domain-ntlm"),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
         iscsi_name: server.text("iscsi-name"),
         iscsi_account: server.text("iscsi-account"),

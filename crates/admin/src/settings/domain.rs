@@ -42,7 +42,7 @@ fn trusted(text: &str) -> Result<(Sid, IdRange), String> {
 
 /// Names and ranges are understood, and ranges are apart.
 pub(super) fn check(server: &Section, options: Option<&DomainOptions>, findings: &mut Findings) {
-    for key in ["domain-ids", "domain-range", "domain-trusted"] {
+    for key in ["domain-ids", "domain-range", "domain-trusted", "domain-ntlm"] {
         if options.is_none() && server.is_set(key) {
             findings.note(
                 server.place_of(key),

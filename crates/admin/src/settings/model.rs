@@ -78,6 +78,8 @@ pub struct ServerSettings {
     pub kerberos_realms: Vec<String>,
     /// The domain whose users may log in.
     pub domain: Option<auth::DomainOptions>,
+    /// A domain controller verifies passwords of its users.
+    pub domain_ntlm: bool,
     /// The greeting that AFP clients show after a login.
     pub afp_greeting: Option<String>,
     /// The prefix of the names of iSCSI targets; `None`: a name with the server's own id.

@@ -2,7 +2,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use auth::kerberos::Kerberos;
-use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
+use auth::{Accounts, DomainLogon, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
 use vfs::names::{Folding, Hiding};
 use vfs::{Time, Volume};
@@ -91,6 +91,8 @@ pub struct Config {
     pub accounts: Arc<dyn Accounts>,
     /// Takes Kerberos tickets; `None` if the server has no keytab.
     pub kerberos: Option<Arc<dyn Kerberos>>,
+    /// Has passwords of users of a domain verified; `None` if the server does not do that.
+    pub domain: Option<Arc<dyn DomainLogon>>,
     /// The principals by which clients get a ticket: `afpserver/HOST@REALM`.
     pub principals: Vec<String>,
     /// The users and groups of the host's numbers.
@@ -124,6 +126,7 @@ impl Config {
             homes: Vec::new(),
             accounts,
             kerberos: None,
+            domain: None,
             principals: Vec::new(),
             unix: Arc::new(UnixAccounts::NameService),
             guest: None,

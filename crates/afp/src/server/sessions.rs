@@ -1,5 +1,6 @@
 //! Sessions: logins, their life across connections, silence, notices and replays.
 
+mod domain_login;
 pub(super) mod login;
 pub(super) mod password;
 pub(super) mod session;

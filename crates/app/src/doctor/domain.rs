@@ -6,17 +6,41 @@ use admin::Settings;
 use domain::{Error, Machine, Report};
 
 use super::Finding;
+use crate::logons;
 
 const ABOUT: &str = "Active Directory";
+const PASSWORDS: &str = "passwords of the domain";
 /// A running server changes it every 30 days.
 const OLD: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// Looks at the membership, if the settings name a domain.
-pub(super) fn look(settings: &Settings) -> Option<Finding> {
+/// Looks at the membership and at the channel for passwords, if the settings name a domain.
+pub(super) fn look(settings: &Settings) -> Vec<Finding> {
+    let Some(domain) = &settings.server.domain else { return Vec::new() };
+    [membership(settings, &domain.name)].into_iter().chain(channel(settings, &domain.name)).collect()
+}
+
+/// Whether a domain controller verifies passwords. `None`: the server has not joined, which [`membership`] tells.
+fn channel(settings: &Settings, domain: &str) -> Option<Finding> {
     let server = &settings.server;
-    let domain = &server.domain.as_ref()?.name;
-    Some(match domain::report(&server.state) {
-        Ok(Report { machine, .. }) if machine.domain != *domain => {
+    if !server.domain_ntlm {
+        return Some(Finding::fine(PASSWORDS, "off (`domain-ntlm`): users of the domain need tickets"));
+    }
+    Some(match logons::channel(&server.state)? {
+        Ok(controller) => {
+            Finding::fine(PASSWORDS, format!("{controller} verifies those of users of {domain}"))
+        }
+        Err(why) => Finding::problem(
+            PASSWORDS,
+            format!("no controller verifies those of users of {domain}: {why}"),
+            "users with tickets go on to log in; the controller must be reached at TCP port 135 and at the ports 49152-65535",
+        ),
+    })
+}
+
+fn membership(settings: &Settings, domain: &str) -> Finding {
+    let server = &settings.server;
+    match domain::report(&server.state) {
+        Ok(Report { machine, .. }) if machine.domain != domain => {
             let found = format!("`domain` is {domain}, and this server is a member of {}", machine.domain);
             Finding::problem(ABOUT, found, "write the same domain, or `fourfold domain leave` and `join`")
         }
@@ -41,7 +65,7 @@ pub(super) fn look(settings: &Settings) -> Option<Finding> {
             )
         }
         Err(error) => Finding::problem(ABOUT, error.to_string(), "`fourfold domain join` makes it anew"),
-    })
+    }
 }
 
 fn of_account(machine: &Machine, host: &str, now: SystemTime) -> Finding {

@@ -85,7 +85,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(network::look(settings.as_ref()));
     findings.extend(settings.iter().flat_map(shares::look));
     findings.extend(settings.iter().flat_map(kerberos::look));
-    findings.extend(settings.iter().filter_map(domain::look));
+    findings.extend(settings.iter().flat_map(domain::look));
     findings.extend(settings.iter().filter_map(cluster::look));
     findings.sort_by_key(|finding| finding.level); // stable: the order within a level stays
     let has_problem = findings.iter().any(|finding| finding.level == Level::Problem);

@@ -1,3 +1,7 @@
-//! What LDAP needs before `ldap3` takes over.
+//! Messages between this server and a domain controller.
 
 pub mod bind;
+pub mod endpoints;
+mod ndr;
+pub mod netlogon;
+pub mod rpc;

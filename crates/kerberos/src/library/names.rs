@@ -9,7 +9,7 @@ const LOGON_INFO: &[u8] = b"urn:mspac:logon-info";
 
 /// The part of a PAC about the user.
 pub(crate) enum LogonInfo {
-    /// The ticket has no PAC, or this is not in it.
+    /// The ticket has no PAC, or this is not in it, or the library hides it because its signature is wrong.
     Absent,
     /// The signature of the PAC is not that of the keytab's key.
     Unverified,

@@ -1,5 +1,5 @@
 //! KERB_VALIDATION_INFO of a PAC, MS-PAC 2.5: what the domain controller says of a user. NDR of type serialization version 1
-//! (MS-RPCE 2.2.6).
+//! (MS-RPCE 2.2.6). NETLOGON_VALIDATION_SAM_INFO4, which a domain controller answers to a login by NTLM, has the same fields.
 
 use auth::DomainUser;
 use wire::{Malformed, Reader, Sid};
@@ -21,6 +21,15 @@ struct Text {
     is_present: bool,
 }
 
+/// What a controller says of a user that has logged in by NTLM, MS-NRPC 2.2.1.4.14.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Validation {
+    /// The user.
+    pub user: DomainUser,
+    /// UserSessionKey, which is SessionBaseKey of NTLM. At this level it is not encrypted for itself: the channel is sealed.
+    pub session_key: [u8; 16],
+}
+
 /// Reads what `urn:mspac:logon-info` of MIT Kerberos holds.
 ///
 /// # Errors
@@ -28,60 +37,126 @@ struct Text {
 pub fn decode(bytes: &[u8]) -> Result<DomainUser, Malformed> {
     let mut r = Reader::new(bytes);
     header(&mut r)?;
-    r.skip(TIMES)?;
-    let names: Vec<Text> = (0..6).map(|_| Text::head(&mut r)).collect::<Result<_, _>>()?;
-    r.skip(4)?; // how often the user has logged in, and how often in vain
-    let (user, primary_group) = (r.u32_le()?, r.u32_le()?);
-    let (groups, has_groups) = (r.u32_le()?, pointer(&mut r)?);
-    r.skip(4 + 16)?; // flags, the session key (of NTLM only)
-    let (server, domain) = (Text::head(&mut r)?, Text::head(&mut r)?);
-    let has_domain = pointer(&mut r)?;
-    r.skip(8 + 4 + 4 + 8 + 8 + 4 + 4)?; // the account's control flags, and its last logins
-    let (extra, has_extra) = (r.u32_le()?, pointer(&mut r)?);
+    let head = Head::decode(&mut r)?;
     let has_resource_domain = pointer(&mut r)?;
     let (resources, has_resources) = (r.u32_le()?, pointer(&mut r)?);
-
-    let mut names = names.iter().map(|text| text.tail(&mut r)).collect::<Result<Vec<_>, _>>()?.into_iter();
-    let (name, full_name) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
-    let rids = if has_groups { memberships(&mut r, groups)? } else { Vec::new() };
-    server.tail(&mut r)?;
-    let domain_name = domain.tail(&mut r)?;
-    let domain = if has_domain { Some(sid(&mut r)?) } else { None };
-    let extra_sids = if has_extra { extra_sids(&mut r, extra)? } else { Vec::new() };
+    let tail = head.tail(&mut r)?;
     let resource_domain = if has_resource_domain { Some(sid(&mut r)?) } else { None };
     let resource_rids = if has_resources { memberships(&mut r, resources)? } else { Vec::new() };
     if r.remaining() > MOST_PADDING {
         return Err(Malformed("bytes after the logon information"));
     }
-    if rids.len() + extra_sids.len() + resource_rids.len() > MOST_GROUPS {
-        return Err(Malformed("a user in more than 10,000 groups"));
+    tail.user(&head, resource_domain, resource_rids)
+}
+
+/// Reads NETLOGON_VALIDATION_SAM_INFO4, MS-NRPC 2.2.1.4.14, which has the same beginning. The reader must begin with the message
+/// that has it: NDR aligns by the place in the message.
+///
+/// # Errors
+/// The bytes are no such structure, or a limit is exceeded.
+pub fn decode_validation(r: &mut Reader<'_>) -> Result<Validation, Malformed> {
+    let head = Head::decode(r)?;
+    // The DNS name of the domain, the user principal name, and what has no meaning yet.
+    let further: Vec<Text> = (0..12).map(|_| Text::head(r)).collect::<Result<_, _>>()?;
+    let tail = head.tail(r)?;
+    for text in &further {
+        text.tail(r)?;
+    }
+    Ok(Validation { user: tail.user(&head, None, Vec::new())?, session_key: head.session_key })
+}
+
+/// The part of fixed length that both structures have.
+struct Head {
+    names: Vec<Text>,
+    user: u32,
+    primary_group: u32,
+    groups: Option<u32>,
+    session_key: [u8; 16],
+    server: Text,
+    domain: Text,
+    has_domain: bool,
+    extra: Option<u32>,
+}
+
+/// What its pointers lead to.
+struct Tail {
+    name: String,
+    full_name: String,
+    rids: Vec<u32>,
+    domain_name: String,
+    domain: Option<Sid>,
+    extra_sids: Vec<Sid>,
+}
+
+impl Head {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let list = |r: &mut Reader<'_>| {
+            let (count, is_present) = (r.u32_le()?, pointer(r)?);
+            Ok::<_, Malformed>(is_present.then_some(count))
+        };
+        r.skip(TIMES)?;
+        let names: Vec<Text> = (0..6).map(|_| Text::head(r)).collect::<Result<_, _>>()?;
+        r.skip(4)?; // how often the user has logged in, and how often in vain
+        let (user, primary_group) = (r.u32_le()?, r.u32_le()?);
+        let groups = list(r)?;
+        r.skip(4)?; // flags
+        let session_key = r.array()?;
+        let (server, domain) = (Text::head(r)?, Text::head(r)?);
+        let has_domain = pointer(r)?;
+        r.skip(8 + 4 + 4 + 8 + 8 + 4 + 4)?; // the account's control flags, and its last logins
+        let extra = list(r)?;
+        Ok(Self { names, user, primary_group, groups, session_key, server, domain, has_domain, extra })
     }
 
-    let domain = domain.ok_or(Malformed("logon information without a domain"))?;
-    let of = |domain: Sid| {
-        move |rid: u32| domain.with_rid(rid).ok_or(Malformed("a domain's SID that is too long"))
-    };
-    let mut all: Vec<Sid> = rids.into_iter().map(of(domain)).collect::<Result<_, _>>()?;
-    all.extend(extra_sids);
-    if let Some(resource_domain) = resource_domain {
-        let resources: Vec<Sid> =
-            resource_rids.into_iter().map(of(resource_domain)).collect::<Result<_, _>>()?;
-        all.extend(resources);
+    fn tail(&self, r: &mut Reader<'_>) -> Result<Tail, Malformed> {
+        let names: Vec<String> = self.names.iter().map(|text| text.tail(r)).collect::<Result<Vec<_>, _>>()?;
+        let mut names = names.into_iter();
+        let (name, full_name) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+        let rids = self.groups.map_or(Ok(Vec::new()), |groups| memberships(r, groups))?;
+        self.server.tail(r)?;
+        let domain_name = self.domain.tail(r)?;
+        let domain = if self.has_domain { Some(sid(r)?) } else { None };
+        let extra_sids = self.extra.map_or(Ok(Vec::new()), |extra| extra_sids(r, extra))?;
+        Ok(Tail { name, full_name, rids, domain_name, domain, extra_sids })
     }
-    // The number is 0 if the user is of another kind of domain; the SID is then the first extra one, MS-PAC 2.5.
-    let sid = match user {
-        0 if !all.is_empty() => all.remove(0),
-        0 => return Err(Malformed("a user without a SID")),
-        rid => of(domain)(rid)?,
-    };
-    Ok(DomainUser {
-        sid,
-        name,
-        full_name,
-        domain: domain_name,
-        primary_group: of(domain)(primary_group)?,
-        groups: all,
-    })
+}
+
+impl Tail {
+    fn user(
+        self,
+        head: &Head,
+        resource_domain: Option<Sid>,
+        resource_rids: Vec<u32>,
+    ) -> Result<DomainUser, Malformed> {
+        if self.rids.len() + self.extra_sids.len() + resource_rids.len() > MOST_GROUPS {
+            return Err(Malformed("a user in more than 10,000 groups"));
+        }
+        let domain = self.domain.ok_or(Malformed("logon information without a domain"))?;
+        let of = |domain: Sid| {
+            move |rid: u32| domain.with_rid(rid).ok_or(Malformed("a domain's SID that is too long"))
+        };
+        let mut all: Vec<Sid> = self.rids.into_iter().map(of(domain)).collect::<Result<_, _>>()?;
+        all.extend(self.extra_sids);
+        if let Some(resource_domain) = resource_domain {
+            let resources: Vec<Sid> =
+                resource_rids.into_iter().map(of(resource_domain)).collect::<Result<_, _>>()?;
+            all.extend(resources);
+        }
+        // The number is 0 if the user is of another kind of domain; the SID is then the first extra one, MS-PAC 2.5.
+        let sid = match head.user {
+            0 if !all.is_empty() => all.remove(0),
+            0 => return Err(Malformed("a user without a SID")),
+            rid => of(domain)(rid)?,
+        };
+        Ok(DomainUser {
+            sid,
+            name: self.name,
+            full_name: self.full_name,
+            domain: self.domain_name,
+            primary_group: of(domain)(head.primary_group)?,
+            groups: all,
+        })
+    }
 }
 
 /// The common and the private header (MS-RPCE 2.2.6.1, 2.2.6.2), and the pointer to the structure.
@@ -96,6 +171,11 @@ fn header(r: &mut Reader<'_>) -> Result<(), Malformed> {
         return Err(Malformed("logon information that is cut"));
     }
     if pointer(r)? { Ok(()) } else { Err(Malformed("no logon information")) }
+}
+
+/// Skips to the next place of 4 bytes, C706 14.2.2.
+fn align(r: &mut Reader<'_>) -> Result<(), Malformed> {
+    r.skip(r.position().wrapping_neg() % 4)
 }
 
 fn pointer(r: &mut Reader<'_>) -> Result<bool, Malformed> {
@@ -116,6 +196,7 @@ impl Text {
         if !self.is_present {
             return Ok(String::new());
         }
+        align(r)?;
         let (maximum, offset, actual) = (r.u32_le()?, r.u32_le()?, r.u32_le()?);
         if offset != 0 || actual > maximum || actual != u32::from(self.length / 2) {
             return Err(Malformed("a string outside its array"));
@@ -124,9 +205,6 @@ impl Text {
             return Err(Malformed("a string that is too long"));
         }
         let bytes = r.take(actual as usize * 2)?;
-        if !actual.is_multiple_of(2) && r.remaining() > 0 {
-            r.skip(2)?; // what follows is aligned to 4 bytes
-        }
         let units: Vec<u16> =
             bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
         Ok(String::from_utf16_lossy(&units))
@@ -135,6 +213,7 @@ impl Text {
 
 /// The length of a conformant array, which must be `expected`.
 fn count(r: &mut Reader<'_>, expected: u32) -> Result<usize, Malformed> {
+    align(r)?;
     let count = r.u32_le()?;
     match usize::try_from(count) {
         Ok(many) if count == expected && many <= MOST_GROUPS => Ok(many),
@@ -175,6 +254,7 @@ fn extra_sids(r: &mut Reader<'_>, expected: u32) -> Result<Vec<Sid>, Malformed> 
 
 /// A SID behind a pointer, MS-DTYP 2.4.2.3.
 fn sid(r: &mut Reader<'_>) -> Result<Sid, Malformed> {
+    align(r)?;
     let count = r.u32_le()?;
     let sid = Sid::decode(r)?;
     if sid.subs().len() == count as usize { Ok(sid) } else { Err(Malformed("a SID of two lengths")) }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auth::kerberos::Kerberos;
-use auth::{Accounts, Identity, LoginGuard, SharePolicy, UnixAccounts};
+use auth::{Accounts, DomainLogon, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
 use vfs::Volume;
 use vfs::names::{Characters, Folding, windows_view};
@@ -87,6 +87,8 @@ pub struct Config {
     pub accounts: Arc<dyn Accounts>,
     /// Takes Kerberos tickets; `None` if the server has no keytab.
     pub kerberos: Option<Arc<dyn Kerberos>>,
+    /// Has passwords of users of a domain verified; `None` if the server does not do that.
+    pub domain: Option<Arc<dyn DomainLogon>>,
     /// The names of the host's uids and gids.
     pub unix: Arc<UnixAccounts>,
     /// How the server treats users without an account.
@@ -130,6 +132,7 @@ impl Config {
             homes: Vec::new(),
             accounts,
             kerberos: None,
+            domain: None,
             unix: Arc::new(UnixAccounts::NameService),
             guests: Guests::default(),
             login_guard: Arc::default(),

@@ -2,6 +2,7 @@
 
 pub(super) mod admit;
 pub(crate) mod crypto;
+mod domain;
 pub(super) mod exchange;
 pub(super) mod login_lines;
 pub(super) mod logoff;

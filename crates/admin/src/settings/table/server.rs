@@ -128,6 +128,12 @@ pub(super) const SERVER: &[Setting] = &[
             "The SIDs of trusted domains, each with the range of ids of its users and groups, for `domain-ids = \"rid\"`.",
             "Their users have the account `DOMAIN\\name`.",
         ),
+    new(Server, "domain-ntlm", Bool, "true").says(
+        "Users of the domain may log in with their passwords, too, which a domain controller verifies.",
+        "For clients without Kerberos: NTLM over SMB, DHX2 and DHX over AFP, and the console. The server must have joined \
+         (`fourfold domain join`). It asks over a sealed Netlogon channel. AFP does not offer SRP then, because a domain controller \
+         cannot verify it. With `false` users of the domain need tickets.",
+    ),
     new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must sign what they send.",
         "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \

@@ -3,15 +3,15 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use auth::{Event, FileProtocol, Login as Line, LoginRecord};
+use auth::{Event, FileProtocol, Login as Line, LoginRecord, LogonRefused};
 use bytes::Bytes;
 use lock::{Mutex, rank};
 use tokio::sync::Semaphore;
 use wire::Reader;
 
-use super::password;
 use super::session::{Session, User};
 use super::uam::{self, Exchange, Judge, Method, Step};
+use super::{domain_login, password};
 use crate::server::config::{Config, Version};
 use crate::server::connection::Connection;
 use crate::server::request::{Outcome, Reply};
@@ -167,7 +167,8 @@ pub(in crate::server) async fn work_on<T: Send + 'static>(
     let (config, decoy) = (config.clone(), connection.service.gate.decoy);
     let done = tokio::task::spawn_blocking(move || {
         let random = |bytes: &mut [u8]| getrandom::fill(bytes).is_ok();
-        work(&Judge { accounts: &*config.accounts, random: &random, decoy: &decoy })
+        let (accounts, has_domain) = (&*config.accounts, config.domain.is_some());
+        work(&Judge { accounts, has_domain, random: &random, decoy: &decoy })
     });
     done.await.unwrap_or(Err(ResultCode::MISC_ERROR))
 }
@@ -236,6 +237,10 @@ async fn conclude(
             key.into_iter().for_each(|key| session.keep_key(key));
             Ok(Reply { head, ..Reply::default() })
         }
+        Ok(Step::OfDomain(credentials)) => match domain_login::verify(&config, &credentials).await {
+            Ok(account) => enter(connection, &config, &login, account).map(|_| Reply::empty()),
+            Err(refused) => Err(refused_by_domain(connection, &config, &login, &refused).await),
+        },
         Err(code) if login.method == Method::Kerberos => {
             let (peer, user, method) = (connection.peer.address, &*login.user, login.method.label());
             let line = Line { protocol: PROTOCOL, peer, user, method };
@@ -265,6 +270,23 @@ fn enter(
     let session = connection.log_in(login.version, user)?;
     session.record(begun(connection, config, &name, login.method, login.version));
     Ok(session)
+}
+
+/// Logs the refusal of a domain controller, or that it could not be asked. Wrong passwords count as those of accounts do.
+async fn refused_by_domain(
+    connection: &Connection,
+    config: &Config,
+    login: &Underway,
+    refused: &LogonRefused,
+) -> ResultCode {
+    let (now, peer) = (Instant::now(), connection.peer.address);
+    let line = Line { protocol: PROTOCOL, peer, user: &login.user, method: login.method.label() };
+    config.login_guard.log.tell(&line, Event::Failed(&refused.to_string()), now);
+    let code = domain_login::code(refused);
+    if code == ResultCode::USER_NOT_AUTH {
+        pause(config.login_guard.limiter.failed(&login.attempt, now)).await;
+    }
+    code
 }
 
 /// Logs and counts a wrong password, and waits for the delay of its answer.

@@ -18,7 +18,7 @@ mod tests;
 use std::time::SystemTime;
 
 use auth::kerberos::{Refused, SecurityContext, Ticket};
-use auth::{Account, Accounts};
+use auth::{Account, Accounts, LoggedOn, LogonRefused, MemberNames, NtlmResponse};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use super::ntlm::keys::Side;
@@ -37,6 +37,16 @@ pub(in crate::server) struct Names {
     pub(in crate::server) netbios: String,
     /// The computer's name.
     pub(in crate::server) dns: String,
+    /// The names in the domain, if its users may log in.
+    pub(in crate::server) member: Option<MemberNames>,
+}
+
+/// What others say of a login, before the step that needs it.
+pub(in crate::server) enum Answer {
+    /// Kerberos, of the client's ticket.
+    Ticket(Result<Ticket, Refused>),
+    /// A domain controller, of the client's response.
+    Domain(Result<LoggedOn, LogonRefused>),
 }
 
 /// Which logins need no password.
@@ -126,6 +136,7 @@ pub(in crate::server) struct Exchange {
     /// The mechanism is not the client's first choice, so the client must prove its list (RFC 4178 5).
     must_prove: bool,
     ticket_refused: Option<TicketRefused>,
+    domain_refused: Option<LogonRefused>,
 }
 
 #[derive(Default)]
@@ -186,9 +197,15 @@ impl Exchange {
         &mut self,
         message: &[u8],
         judge: &Judge<'_>,
-        ticket: Option<Result<Ticket, Refused>>,
+        answer: Option<Answer>,
     ) -> Result<Step, Status> {
         let token = Token::decode(message).map_err(malformed)?;
+        let (ticket, domain) = match answer {
+            Some(Answer::Ticket(ticket)) => (Some(ticket), None),
+            Some(Answer::Domain(logon)) => (None, Some(logon)),
+            None => (None, None),
+        };
+        self.domain_refused = domain.as_ref().and_then(|logon| logon.as_ref().err().cloned());
         match (std::mem::replace(&mut self.state, State::Over), token) {
             (State::Start, Token::Ntlm(ntlm)) => self.challenge(ntlm, None, judge),
             (State::Start, Token::Init(init)) => self.begin(init, judge, ticket),
@@ -200,11 +217,11 @@ impl Exchange {
             }
             (State::Proving(login, context), Token::Resp(resp)) => self.proven(login, &*context, resp),
             (State::Challenged(challenged), Token::Ntlm(ntlm)) if self.mech_types.is_none() => {
-                let (login, _) = challenged.authenticate(ntlm, judge)?;
+                let (login, _) = challenged.authenticate(ntlm, judge, domain)?;
                 Ok(Step { token: Vec::new(), login: Some(login) })
             }
             (State::Challenged(challenged), Token::Resp(resp)) if self.mech_types.is_some() => {
-                self.complete(challenged, resp, judge)
+                self.complete(challenged, resp, judge, domain)
             }
             _ => Err(Status::INVALID_PARAMETER),
         }
@@ -212,13 +229,30 @@ impl Exchange {
 
     /// The claimed user name, if this message decides whether the user is let in.
     pub(in crate::server) fn claimed(&self, message: &[u8]) -> Option<Claim> {
+        let (challenged, ntlm) = self.last(message)?;
+        challenged.claim(ntlm)
+    }
+
+    /// What a domain controller is asked before the next [`Self::step`], if this message is for it to decide.
+    pub(in crate::server) fn question(&self, message: &[u8], judge: &Judge<'_>) -> Option<NtlmResponse> {
+        let (challenged, ntlm) = self.last(message)?;
+        challenged.question(ntlm, judge)
+    }
+
+    /// Why a domain controller has refused the login, if one has.
+    pub(in crate::server) fn domain_refused(&self) -> Option<&LogonRefused> {
+        self.domain_refused.as_ref()
+    }
+
+    /// The last message of a login by NTLM.
+    fn last<'a>(&self, message: &'a [u8]) -> Option<(&Challenged, &'a [u8])> {
         let State::Challenged(challenged) = &self.state else { return None };
         let ntlm = match Token::decode(message).ok()? {
             Token::Ntlm(ntlm) => ntlm,
             Token::Resp(resp) => resp.response_token?,
             Token::Init(_) => return None,
         };
-        challenged.claim(ntlm)
+        Some((challenged, ntlm))
     }
 
     /// Why a ticket was refused, if one was.
@@ -371,9 +405,10 @@ impl Exchange {
         challenged: Challenged,
         resp: NegTokenResp<'_>,
         judge: &Judge<'_>,
+        domain: Option<Result<LoggedOn, LogonRefused>>,
     ) -> Result<Step, Status> {
         let ntlm = resp.response_token.ok_or(Status::INVALID_PARAMETER)?;
-        let (login, checksums) = challenged.authenticate(ntlm, judge)?;
+        let (login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
         let mech_types = self.mech_types.as_deref().unwrap_or_default();
         let ours = match (checksums, resp.mech_list_mic) {
             (Some(checksums), Some(mic)) => {

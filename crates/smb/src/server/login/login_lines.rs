@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use auth::{Event, Login as Line, LoginRecord};
+use auth::{Event, Login as Line, LoginRecord, LogonRefused};
 
 use super::exchange::{Claim, Login, TicketRefused, Who};
 use crate::server::clients::session::Session;
@@ -42,6 +42,16 @@ pub(in crate::server) fn failed(
         (status, _) => format!("{status:?}"),
     };
     tell(context, config, claim, Event::Failed(&reason));
+}
+
+/// A domain controller has refused a login, or could not be asked.
+pub(in crate::server) fn domain_refused(
+    context: &Context,
+    config: &Config,
+    claim: &Claim,
+    refused: &LogonRefused,
+) {
+    tell(context, config, Some(claim), Event::Failed(&refused.to_string()));
 }
 
 /// A ticket was refused.

@@ -8,12 +8,13 @@ pub(crate) mod keys;
 #[cfg(test)]
 mod tests;
 
-use auth::Account;
+use auth::{Account, LoggedOn, LogonRefused, NtlmResponse};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use wire::{Malformed, Writer};
 
 use self::charset::Charset;
 use self::keys::{Side, hmac_md5};
+use super::domain::{self, Claimed};
 use super::exchange::{Claim, Judge, Login, NTLM_METHOD, Who};
 use crate::wire::Status;
 use crate::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, Version};
@@ -30,7 +31,7 @@ const ECHOED: u32 = flags::REQUEST_TARGET
     | flags::KEY_EXCH
     | flags::KEY_56;
 /// Flags of every challenge (MS-NLMP 3.2.5.1.1).
-const ALWAYS: u32 = flags::NTLM | flags::TARGET_TYPE_SERVER | flags::TARGET_INFO;
+const ALWAYS: u32 = flags::NTLM | flags::TARGET_INFO;
 
 /// The version that the server shows: that of an old Windows which all clients know. No client acts
 /// on it.
@@ -59,22 +60,31 @@ impl Challenged {
         if negotiate.len() > MAX_NEGOTIATE {
             return Err(Status::INVALID_PARAMETER);
         }
-        let flags = asked.flags & ECHOED | ALWAYS | charset.flag();
+        // The target of a member of a domain is the domain; a controller verifies only answers that name the member.
+        let names = judge.names;
+        let (kind, target, computer, host, dns_domain) = match &names.member {
+            Some(member) => {
+                let of = (&member.short, &member.computer, &member.host, &*member.domain);
+                (flags::TARGET_TYPE_DOMAIN, of.0, of.1, of.2, of.3)
+            }
+            None => (flags::TARGET_TYPE_SERVER, &names.netbios, &names.netbios, &names.dns, ""),
+        };
+        let flags = asked.flags & ECHOED | ALWAYS | kind | charset.flag();
         // The AV pairs are Unicode in either character set (MS-NLMP 2.2.2.1).
-        let [netbios, dns] =
-            [&judge.names.netbios, &judge.names.dns].map(|name| Charset::Unicode.bytes(name));
+        let [domain, netbios, dns_domain, dns] =
+            [target, computer, dns_domain, host].map(|name| Charset::Unicode.bytes(name));
         let mut target_info = Writer::new();
         let pairs: [(u16, &[u8]); 5] = [
-            (av::NB_DOMAIN_NAME, &netbios),
+            (av::NB_DOMAIN_NAME, &domain),
             (av::NB_COMPUTER_NAME, &netbios),
-            (av::DNS_DOMAIN_NAME, &[]),
+            (av::DNS_DOMAIN_NAME, &dns_domain),
             (av::DNS_COMPUTER_NAME, &dns),
             (av::TIMESTAMP, &judge.now.to_le_bytes()),
         ];
         encode_av_pairs(&mut target_info, &pairs);
         let mut message = Writer::new();
         let challenge = Challenge {
-            target_name: &charset.bytes(&judge.names.netbios),
+            target_name: &charset.bytes(target),
             flags,
             challenge: judge.challenge,
             target_info: target_info.as_bytes(),
@@ -93,11 +103,25 @@ impl Challenged {
         (!user.is_empty()).then_some(Claim { user, is_old })
     }
 
-    /// MS-NLMP 3.2.5.1.2.
+    /// What a domain controller is asked about this last message: MS-APDS 3.1.5.
+    pub(super) fn question(&self, ntlm: &[u8], judge: &Judge<'_>) -> Option<NtlmResponse> {
+        let sent = Authenticate::decode(ntlm).ok()?;
+        let [user, domain, workstation] =
+            [sent.user, sent.domain, sent.workstation].map(|name| self.charset.text(name));
+        let claimed = Claimed { user: &user, domain: &domain };
+        let is_for_it = !user.is_empty()
+            && sent.nt_response.len() >= SHORTEST_V2
+            && domain::is_asked(&claimed, judge, judge.names.member.as_ref()?);
+        let responses = (sent.nt_response, sent.lm_response);
+        is_for_it.then(|| domain::question(&claimed, workstation, self.challenge, responses))
+    }
+
+    /// MS-NLMP 3.2.5.1.2. `logon` is what a domain controller says, if it was asked.
     pub(super) fn authenticate(
         &self,
         message: &[u8],
         judge: &Judge<'_>,
+        logon: Option<Result<LoggedOn, LogonRefused>>,
     ) -> Result<(Login, Option<Checksums>), Status> {
         let sent = Authenticate::decode(message).map_err(malformed)?;
         let mut login = Login {
@@ -117,12 +141,24 @@ impl Challenged {
             login.session_key = key.into();
             return Ok((login, checksums));
         }
-        let account = judge.accounts.find_in_any_case(&login.user);
-        if account.is_none() && judge.policy.admits_guest(&login.user) {
+        let verified = match logon {
+            None => self.verify_here(judge, &login.user, &sent)?,
+            Some(Ok(LoggedOn { account, base_key })) => {
+                let account = judge.accounts.find_in_any_case(&account).ok_or(Status::LOGON_FAILURE)?;
+                Some((account, base_key))
+            }
+            Some(Err(refused)) => {
+                let claimed = Claimed { user: &login.user, domain: &self.charset.text(sent.domain) };
+                match domain::is_guest(&refused, &claimed, judge.names.member.as_ref(), judge.policy) {
+                    true => None,
+                    false => return Err(domain::status(&refused)),
+                }
+            }
+        };
+        let Some((account, base)) = verified else {
             login.who = Who::Guest;
             return Ok((login, None));
-        }
-        let (account, base) = self.verify(account, &sent)?;
+        };
         let key = self.exported_key(base, &sent)?;
         self.check_integrity(message, &sent, &key)?;
         if account.disabled {
@@ -131,6 +167,20 @@ impl Challenged {
         (login.who, login.session_key) = (Who::Account(account), key.into());
         let checksums = self.checksums(key, &sent);
         Ok((login, checksums))
+    }
+
+    /// By the accounts of this server. `None`: the user is a guest.
+    fn verify_here(
+        &self,
+        judge: &Judge<'_>,
+        user: &str,
+        sent: &Authenticate<'_>,
+    ) -> Result<Option<(Account, [u8; 16])>, Status> {
+        let account = judge.accounts.find_in_any_case(user);
+        if account.is_none() && judge.policy.admits_guest(user) {
+            return Ok(None);
+        }
+        self.verify(account, sent).map(Some)
     }
 
     /// The account, if the response was made with its password, and SessionBaseKey. It takes as

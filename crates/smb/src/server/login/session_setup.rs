@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use auth::kerberos::{Refused, Ticket};
 use auth::{Attempt, FileProtocol, Identity};
 use lock::{Mutex, rank};
 
@@ -13,7 +12,7 @@ use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
-use super::exchange::{Claim, Exchange, Judge, Login, Names, Policy, Who};
+use super::exchange::{Answer, Claim, Exchange, Judge, Login, Names, Policy, Who};
 use super::login_lines;
 use super::negotiate::Negotiated;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
@@ -70,7 +69,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let claimed = entry.lock().exchange.claimed(request.security_buffer);
     let token = entry.lock().exchange.token_for_kerberos(request.security_buffer);
     let ticket = match (token, context.service().config().kerberos.clone()) {
-        (Some(token), Some(kerberos)) => Some(kerberos.accept(token).await),
+        (Some(token), Some(kerberos)) => Some(Answer::Ticket(kerberos.accept(token).await)),
         _ => None,
     };
     let result = match &claimed {
@@ -110,14 +109,31 @@ async fn decide(
         return Err(TOO_MANY.into());
     };
     pause(attempt.wait).await;
-    let result = step(context, request, entry, (id, purpose), Some(&attempt), None);
+    let answer = ask_domain(&config, request, entry).await;
+    let result = step(context, request, entry, (id, purpose), Some(&attempt), answer);
     if let Err(failure) = &result {
-        login_lines::failed(context, &config, Some(claim), failure);
+        match entry.lock().exchange.domain_refused() {
+            Some(refused) => login_lines::domain_refused(context, &config, claim, refused),
+            None => login_lines::failed(context, &config, Some(claim), failure),
+        }
         if failure.status == Status::LOGON_FAILURE {
             pause(limiter.failed(&attempt, Instant::now())).await;
         }
     }
     result
+}
+
+/// What a domain controller says of a login that the accounts of this server do not decide.
+async fn ask_domain(
+    config: &Config,
+    request: &Request<'_>,
+    entry: &Mutex<Entry, rank::SmbSetup>,
+) -> Option<Answer> {
+    let domain = config.domain.clone()?;
+    let (names, challenge) = (names(config), [0; 8]);
+    let question =
+        entry.lock().exchange.question(request.security_buffer, &judge(config, &names, challenge))?;
+    Some(Answer::Domain(domain.by_response(question).await))
 }
 
 async fn pause(time: Duration) {
@@ -184,26 +200,15 @@ fn step(
     entry: &Mutex<Entry, rank::SmbSetup>,
     (id, purpose): (u64, &Purpose),
     attempt: Option<&Attempt>,
-    ticket: Option<Result<Ticket, Refused>>,
+    answer: Option<Answer>,
 ) -> Outcome {
     let mut entry = entry.lock();
     entry.preauth.update(&context.message);
     let config = context.service().config();
     let mut challenge = [0; 8];
     getrandom::fill(&mut challenge).map_err(|_| Status::INSUFFICIENT_RESOURCES)?;
-    let judge = Judge {
-        accounts: &*config.accounts,
-        names: &names(&config),
-        policy: Policy {
-            anonymous: true, // for lists of shares; anonymous users can open no folder
-            guest: config.guests.identity.is_some(),
-            unknown_users: config.guests.unknown_users,
-        },
-        has_kerberos: config.kerberos.is_some(),
-        now: NtTime::from(vfs::Time::from(SystemTime::now())).0,
-        challenge,
-    };
-    let step = entry.exchange.step(request.security_buffer, &judge, ticket)?;
+    let step =
+        entry.exchange.step(request.security_buffer, &judge(&config, &names(&config), challenge), answer)?;
     let Some(login) = step.login else {
         let response = Response { flags: SessionFlags::NONE, security_buffer: step.token };
         let also = Also { session_id: Some(id), preauth: Some(entry.preauth.clone()), ..Also::default() };
@@ -225,6 +230,21 @@ fn step(
         }
     };
     Ok(welcome(&channel, step.token))
+}
+
+fn judge<'a>(config: &'a Config, names: &'a Names, challenge: [u8; 8]) -> Judge<'a> {
+    Judge {
+        accounts: &*config.accounts,
+        names,
+        policy: Policy {
+            anonymous: true, // for lists of shares; anonymous users can open no folder
+            guest: config.guests.identity.is_some(),
+            unknown_users: config.guests.unknown_users,
+        },
+        has_kerberos: config.kerberos.is_some(),
+        now: NtTime::from(vfs::Time::from(SystemTime::now())).0,
+        challenge,
+    }
 }
 
 /// When a login ends: with its ticket, or by the settings.
@@ -348,7 +368,8 @@ fn scheme(dialect: Dialect, hash: &super::crypto::preauth::PreauthHash) -> KeySc
 
 fn names(config: &Config) -> Names {
     let short: String = config.name.chars().take_while(|c| *c != '.').take(NETBIOS_NAME).collect();
-    Names { netbios: short.to_uppercase(), dns: config.name.clone() }
+    let member = config.domain.as_ref().map(|domain| domain.names());
+    Names { netbios: short.to_uppercase(), dns: config.name.clone(), member }
 }
 
 /// The user that a login acts as.

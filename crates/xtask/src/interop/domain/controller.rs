@@ -108,8 +108,13 @@ impl Controller {
         let cache = format!("KRB5CCNAME={}", self.cache(user));
         let output = self.run(&cache, &["kvno", &format!("cifs/{HOST}")])?;
         ensure!(output.status.success(), "kvno: {}", text(&output));
+        self.tool(&["user", "disable", user])
+    }
+
+    /// Changes something in the directory.
+    pub fn tool(&self, words: &[&str]) -> Result<()> {
         let configuration = self.at("dc/etc/smb.conf").display().to_string();
-        let output = process::output("samba-tool", &["user", "disable", user, "-s", &configuration], LIMIT)?;
+        let output = process::output("samba-tool", &[words, &["-s", &configuration]].concat(), LIMIT)?;
         ensure!(output.status.success(), "samba-tool: {}", text(&output));
         Ok(())
     }

@@ -2,8 +2,10 @@
 
 mod controller;
 mod directory;
+mod forged;
 mod groups;
 mod membership;
+mod passwords;
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -96,6 +98,8 @@ fn checks(outcomes: &mut Outcomes) -> Result<()> {
         Ok(())
     });
     groups::checks(&place, outcomes);
+    passwords::checks(&place, outcomes);
+    forged::checks(&place, outcomes);
     directory::checks(&place, outcomes);
     membership::checks(&place, outcomes);
     Ok(())

@@ -28,6 +28,7 @@ use auth::{Account, Accounts};
 use vfs::names;
 
 use self::sealed::Sealed;
+use super::domain_login::Credentials;
 use crate::server::config::Config;
 use crate::wire::{ResultCode, login};
 
@@ -48,6 +49,8 @@ pub(in crate::server) enum Method {
 /// The context of the state machines.
 pub(in crate::server) struct Judge<'a> {
     pub(in crate::server) accounts: &'a dyn Accounts,
+    /// A domain controller verifies passwords of users that have none here.
+    pub(in crate::server) has_domain: bool,
     /// Fills with random bytes. False if there are none.
     pub(in crate::server) random: &'a dyn Fn(&mut [u8]) -> bool,
     /// A secret value of the server: values for unknown accounts are derived from it, so that they
@@ -63,6 +66,8 @@ pub(in crate::server) enum Step {
     Done(Account, Vec<u8>),
     /// The same by a ticket. The key is encrypted for the client.
     Entered { account: Account, reply: Vec<u8>, key: Option<Vec<u8>> },
+    /// A domain controller decides.
+    OfDomain(Credentials),
 }
 
 /// The outcome of a step.
@@ -127,7 +132,7 @@ impl Method {
         match self {
             Self::Kerberos => config.kerberos.is_some(),
             Self::Dhx2 => config.logins.dhx2,
-            Self::Srp => config.logins.srp && config.accounts.all_have_verifiers(),
+            Self::Srp => config.logins.srp && config.accounts.all_have_verifiers() && config.domain.is_none(),
             Self::Dhx => config.logins.dhx,
             Self::TwoWayRandnum => config.logins.two_way_randnum,
             Self::Randnum => config.logins.randnum,
@@ -206,8 +211,12 @@ impl Judge<'_> {
 
     /// Verifies the first of these passwords.
     fn verify_one(&self, user: &str, passwords: Vec<Vec<u8>>) -> Outcome {
-        let password = passwords.first().ok_or(ResultCode::PARAM_ERROR)?;
-        Ok(Step::Done(self.verify(user, &typed(password))?, Vec::new()))
+        let password = typed(passwords.first().ok_or(ResultCode::PARAM_ERROR)?);
+        let has_password = |account: Account| !account.secrets.is_empty();
+        if self.has_domain && !self.accounts.find_in_any_case(user).is_some_and(has_password) {
+            return Ok(Step::OfDomain(Credentials { user: user.to_owned(), password }));
+        }
+        Ok(Step::Done(self.verify(user, &password)?, Vec::new()))
     }
 
     /// Verifies a name and a password; returns the account.

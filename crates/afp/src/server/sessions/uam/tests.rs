@@ -95,7 +95,7 @@ fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
 /// Plays the client's side of a recording, with these accounts, as this user.
 fn play(recording: &Recording, people: &People, user: &str) -> Played {
     let random = drawing(recording);
-    let judge = Judge { accounts: people, random: &random, decoy: b"decoy" };
+    let judge = Judge { accounts: people, has_domain: false, random: &random, decoy: b"decoy" };
     let mut answers = Vec::new();
     let (mut exchange, mut id) = (None::<Exchange>, 0);
     for (said, _, _) in &recording.steps {
@@ -119,10 +119,56 @@ fn play(recording: &Recording, people: &People, user: &str) -> Played {
                 answers.push((0, info));
                 return Played { result: Ok(account), answers };
             }
+            Ok(Step::OfDomain(_)) => panic!("there is no domain"),
             Err(code) => return Played { result: Err(code), answers },
         }
     }
     panic!("the recording has no more messages");
+}
+
+/// Accounts that are all in a domain.
+struct NoOne;
+
+impl Accounts for NoOne {
+    fn find(&self, _: &str) -> Option<Account> {
+        None
+    }
+
+    fn verify(&self, _: &str, _: &str) -> Result<Account, Refusal> {
+        Err(Refusal::Unknown)
+    }
+}
+
+/// What a domain controller is asked when the client's side of a recording is played.
+fn asked(recording: &Recording, accounts: &dyn Accounts) -> Option<(String, String)> {
+    let random = drawing(recording);
+    let judge = Judge { accounts, has_domain: true, random: &random, decoy: b"decoy" };
+    let mut exchange = None::<Exchange>;
+    for (said, _, _) in &recording.steps {
+        let outcome = match exchange.take() {
+            None => start(recording.method, "tester", &first_info(said), &judge),
+            Some(exchange) => {
+                let request = LoginCont::decode(&mut Reader::new(&said[1..])).unwrap();
+                exchange.next(request.info, &judge)
+            }
+        };
+        match outcome {
+            Ok(Step::Continue(_, next)) => exchange = Some(next),
+            Ok(Step::OfDomain(credentials)) => return Some((credentials.user, credentials.password)),
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[test]
+fn a_domain_controller_is_asked_about_whole_passwords_of_users_that_have_none_here() {
+    let credentials = Some(("tester".to_owned(), PASSWORD.to_owned()));
+    for method in [Method::Dhx2, Method::Dhx] {
+        assert_eq!(asked(&recording(method), &NoOne), credentials, "{method:?}");
+        assert_eq!(asked(&recording(method), &People { disabled: false }), None, "{method:?}");
+    }
+    assert_eq!(asked(&recording(Method::Cleartext), &NoOne), None, "it sends eight characters at most");
 }
 
 /// The method's own part of the first command.
@@ -167,7 +213,7 @@ fn nmap_is_let_in() {
 fn play_change(recording: &Recording) -> Result<(String, String), ResultCode> {
     let people = People { disabled: false };
     let random = drawing(recording);
-    let judge = Judge { accounts: &people, random: &random, decoy: b"decoy" };
+    let judge = Judge { accounts: &people, has_domain: false, random: &random, decoy: b"decoy" };
     let mut change = None::<change::Change>;
     for (id, (said, _, reply)) in (0_u16..).zip(&recording.steps) {
         let request = ChangePassword::decode(&mut Reader::new(&said[1..])).unwrap();

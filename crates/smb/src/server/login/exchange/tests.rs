@@ -64,14 +64,14 @@ impl Accounts for People {
 fn step(exchange: &mut Exchange, message: &[u8], has_keytab: bool) -> Result<Step, Status> {
     let judge = Judge {
         accounts: &People,
-        names: &Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into() },
+        names: &Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None },
         policy: Policy::default(),
         has_kerberos: has_keytab,
         now: 0,
         challenge: [0; 8],
     };
     let token = exchange.token_for_kerberos(message).filter(|_| has_keytab);
-    exchange.step(message, &judge, token.map(|token| accept(&token)))
+    exchange.step(message, &judge, token.map(|token| Answer::Ticket(accept(&token))))
 }
 
 fn init(mechanisms: &[&[u8]], token: Option<&[u8]>) -> Vec<u8> {

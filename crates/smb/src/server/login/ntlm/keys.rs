@@ -1,34 +1,9 @@
 //! The computations of NTLMv2, MS-NLMP 3.3.2 and 3.4. The protocol requires MD5 and RC4. No other
 //! part uses them.
 
-use hmac::{Hmac, KeyInit, Mac};
+pub(crate) use auth::ntlm_v2::{hmac_md5, response_key};
 use md5::{Digest, Md5};
-use rc4::{Rc4, StreamCipher};
-
-/// HMAC_MD5 of pieces in a row.
-pub(crate) fn hmac_md5(key: &[u8], pieces: &[&[u8]]) -> [u8; 16] {
-    let mut mac = <Hmac<Md5> as KeyInit>::new_from_slice(key).expect("HMAC takes any key");
-    pieces.iter().for_each(|piece| Mac::update(&mut mac, piece));
-    mac.finalize().into_bytes().into()
-}
-
-/// NTOWFv2 of an NT hash, with the names that the client sent. The user's name counts in upper case.
-pub(crate) fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u16]) -> [u8; 16] {
-    let names = upper_case(user).chain(domain.iter().copied());
-    hmac_md5(nt_hash, &[&names.flat_map(u16::to_le_bytes).collect::<Vec<u8>>()])
-}
-
-/// As Windows does it: each unit for itself, so that "ß" stays as it is.
-fn upper_case(units: &[u16]) -> impl Iterator<Item = u16> {
-    units.iter().map(|&unit| {
-        let Some(c) = char::from_u32(unit.into()) else { return unit }; // half of a pair
-        let mut upper = c.to_uppercase();
-        match (upper.next(), upper.next()) {
-            (Some(upper), None) => u16::try_from(u32::from(upper)).unwrap_or(unit),
-            _ => unit,
-        }
-    })
-}
+use rc4::{KeyInit, Rc4, StreamCipher};
 
 /// RC4K, MS-NLMP 6.
 pub(crate) fn rc4k(key: &[u8; 16], data: [u8; 16]) -> [u8; 16] {
@@ -125,11 +100,5 @@ mod tests {
         assert_eq!(signing_key(&exported, Side::Client), key("D43F36C44BCE0630250A09EA0C2E8C2C"));
         assert_eq!(sealing_key(&exported, Side::Server, 16), key("B0F5A0B32C81FF34A878E1409B3B0EF2"));
         assert_eq!(sealing_key(&exported, Side::Client, 16), key("31E5557D99BE13F1B2665C7C7C52CE70"));
-    }
-
-    #[test]
-    fn upper_case_is_that_of_windows() {
-        let upper = |text: &str| String::from_utf16(&upper_case(&units(text)).collect::<Vec<_>>()).unwrap();
-        assert_eq!(upper("aäßéя🙂"), "AÄßÉЯ🙂");
     }
 }

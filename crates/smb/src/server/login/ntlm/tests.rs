@@ -1,5 +1,7 @@
 //! A client written from MS-NLMP 3.1.5.1.2, and messages of Windows.
 
+mod domain;
+
 use auth::{Accounts, Identity, Refusal};
 
 use super::super::exchange::{Exchange, Names, Policy, State, Step};
@@ -52,7 +54,7 @@ impl Server {
             account("jürgen", "secret", false),
             Account { secrets: vec![], ..account("keyless", "", false) },
         ];
-        let names = Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into() };
+        let names = Names { netbios: "FOURFOLD".into(), dns: "fourfold.example".into(), member: None };
         Self { people: People(people), names, policy: Policy::default(), exchange: Exchange::default() }
     }
 
@@ -60,17 +62,18 @@ impl Server {
         Self { policy, ..Self::new() }
     }
 
-    fn step(&mut self, message: &[u8]) -> Result<Step, Status> {
-        let judge = Judge {
-            has_kerberos: false,
-            accounts: &self.people,
-            names: &self.names,
-            policy: self.policy,
-            now: NOW,
-            challenge: CHALLENGE,
-        };
-        self.exchange.step(message, &judge, None)
+    fn judge(&self) -> Judge<'_> {
+        judge_of(&self.people, &self.names, self.policy)
     }
+
+    fn step(&mut self, message: &[u8]) -> Result<Step, Status> {
+        let Self { people, names, policy, exchange } = self;
+        exchange.step(message, &judge_of(people, names, *policy), None)
+    }
+}
+
+fn judge_of<'a>(accounts: &'a People, names: &'a Names, policy: Policy) -> Judge<'a> {
+    Judge { has_kerberos: false, accounts, names, policy, now: NOW, challenge: CHALLENGE }
 }
 
 /// A client with an optional defect.

@@ -1,0 +1,4 @@
+//! covers: domain/wire/ndr, domain/wire/rpc
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::domain::rpc);
