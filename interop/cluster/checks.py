@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 import traceback
+import uuid
 
 import addresses
 import partitions
@@ -202,6 +203,39 @@ class Checks:
 
     def partitions_lose_nothing_and_give_no_right_twice(self):
         partitions.check(self.options, self.certificates, self.log)
+
+    def a_durable_handle_goes_on_at_another_server(self):
+        """MS-SMB2 3.3.5.9.12, after the loss of the server, and then after the order to stop."""
+        there, here, number = self.other.smb(), self.first.smb(), uuid.uuid4().bytes
+        file = here.durable("durable", smb.READ_HANDLE, number)
+        here.write(file, 0, b"before")
+        here.lock(file, 0, 10, True)
+        yields = here.durable("yields", smb.READ_HANDLE, bytes(16), share=0)
+        here.write(yields, 0, b"through", through=True)
+        beside = there.open("durable", smb.BOTH)
+        self.first.kill()
+        begun = time.monotonic()
+        is_equal(there.read(there.open("yields", smb.READ), 0, 100), b"through")  # a durable handle yields, without an error
+        is_refused("FILE_LOCK_CONFLICT", there.read, beside, 0, 6)
+        moved = self.other.smb(here.guid)
+        file = moved.durable("durable", smb.READ_HANDLE, number, again=file)
+        print(f"a durable handle went on after {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
+        is_refused("OBJECT_NAME_NOT_FOUND", moved.durable, "yields", smb.READ_HANDLE, bytes(16), yields)
+        is_refused("FILE_LOCK_CONFLICT", there.read, beside, 0, 6)
+        moved.write(file, 0, b"after!")
+        self.first.start()
+        beside = self.first.smb().open("durable", smb.BOTH)
+        is_equal(self.first.run("cluster", "drain", self.other.name), 0)
+        is_equal(self.other.process.wait(10), 0)
+        back = self.first.smb(here.guid)
+        file = back.durable("durable", smb.READ_HANDLE, number, again=file)
+        is_equal(back.read(file, 0, 10), b"after!")
+        third = self.first.smb()
+        mine = third.open("durable", smb.BOTH)
+        is_refused("FILE_LOCK_CONFLICT", third.read, mine, 0, 6)
+        back.unlock(file, 0, 10)
+        is_equal(third.read(mine, 0, 6), b"after!")
+        self.other.start()
 
     def a_drained_server_is_taken_over(self):
         there = self.other.smb()

@@ -185,8 +185,8 @@ class Gateway:
         self.process.send_signal(number)
         return self.process.wait(30)
 
-    def smb(self):
-        return smb.Client(self.smb_port, "share", self.options.user, self.options.password)
+    def smb(self, guid=None):
+        return smb.Client(self.smb_port, "share", self.options.user, self.options.password, guid=guid)
 
     def nfs(self):
         return nfs3.Client(self.options.nfs3, self.nfs_port, "share", self.options.uid)

@@ -9,7 +9,8 @@ from collections import OrderedDict
 
 from smbprotocol.change_notify import FileSystemWatcher
 from smbprotocol.connection import Connection, Request, SMB2Echo
-from smbprotocol.create_contexts import CreateContextName, SMB2CreateContextRequest, SMB2CreateRequestLease
+from smbprotocol.create_contexts import (CreateContextName, SMB2CreateContextRequest, SMB2CreateDurableHandleReconnectV2,
+                                         SMB2CreateDurableHandleRequestV2, SMB2CreateRequestLease)
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.file_info import (FileDispositionInformation, FileEndOfFileInformation, FileInformationClass,
                                    FileRenameInformation)
@@ -25,6 +26,7 @@ SHARE_READ, SHARE_WRITE, SHARE_DELETE, SHARE_ALL = 1, 2, 4, 7
 OPEN, CREATE, OPEN_IF = 1, 2, 3
 OPLOCKS = {"none": 0, "II": 1, "exclusive": 8, "batch": 9}
 LEASE = 0xFF
+READ_HANDLE = 3  # what a lease may cache: 2.2.13.2.8
 UNSOLICITED = 0xFFFFFFFFFFFFFFFF
 NAMES = {value: name.removeprefix("STATUS_") for name, value in vars(NtStatus).items() if name.startswith("STATUS_")}
 NAMES |= {0xC0000054: "FILE_LOCK_CONFLICT", 0xC0000055: "LOCK_NOT_GRANTED", 0xC0000043: "SHARING_VIOLATION",
@@ -72,8 +74,9 @@ def lease_text(bits):
 class Client:
     """A client with a GUID, a session and a tree of its own."""
 
-    def __init__(self, port, share, user, password, host="127.0.0.1"):
-        self.connection = Connection(uuid.uuid4(), host, port)
+    def __init__(self, port, share, user, password, host="127.0.0.1", guid=None):
+        self.guid = guid or uuid.uuid4()
+        self.connection = Connection(self.guid, host, port)
         self.connection.connect()
         self.session = Session(self.connection, user, password, require_encryption=False)
         self.session.connect()
@@ -107,6 +110,24 @@ class Client:
             contexts = [context]
         answers = self._do(lambda: file.create(2, access, 0x80, share, disposition, options, contexts, level))
         file.lease = answers[0]["lease_state"].get_value() if lease is not None else None
+        return file
+
+    def durable(self, name, lease, number, again=None, share=SHARE_ALL):
+        """A durable open of version 2 with a lease; `again`: the open to which the client reconnects. `number` is that of the
+        CREATE, and the lease's key."""
+        file, key, wanted = Open(self.tree, name), SMB2CreateContextRequest(), SMB2CreateRequestLease()
+        wanted["lease_key"], wanted["lease_state"] = number, lease
+        key["buffer_name"], key["buffer_data"] = CreateContextName.SMB2_CREATE_REQUEST_LEASE, wanted
+        context = SMB2CreateContextRequest()
+        if again is None:
+            context["buffer_name"] = CreateContextName.SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2
+            asked = SMB2CreateDurableHandleRequestV2()
+        else:
+            context["buffer_name"] = CreateContextName.SMB2_CREATE_DURABLE_HANDLE_RECONNECT_V2
+            asked = SMB2CreateDurableHandleReconnectV2()
+            asked["file_id"] = again.file_id
+        asked["create_guid"], context["buffer_data"] = number, asked
+        self._do(lambda: file.create(2, BOTH, 0x80, share, OPEN_IF, 0x40, [key, context], LEASE))
         return file
 
     def close(self, file):

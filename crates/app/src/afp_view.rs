@@ -15,6 +15,7 @@ use auth::{AccountFile, Accounts, Identity, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
+use vfs::state::Bequest;
 
 use crate::afp_homes::AfpHomes;
 use crate::bind::Bound;
@@ -64,8 +65,12 @@ impl AfpView {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let listen = current.settings.server.listen.clone();
         let told = Told { volumes, state, server_id, listen, port, accounts_changed, login_guard };
+        let service = Service::new(told.config(current)?);
+        if let Some(cluster) = told.volumes.cluster.clone() {
+            service.share_with(cluster.server(), move |server| cluster.is_alive(server));
+        }
         Ok(Arc::new(Self {
-            service: Service::new(told.config(current)?),
+            service,
             connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
             watchdog: Watchdog::start("AFP"),
             told,

@@ -44,6 +44,9 @@ impl SmbView {
         let guid = *state.server_id();
         tickets::tell(current, "SMB", "cifs");
         let service = Service::new(config(current, guid, &volumes, &login_guard)?);
+        if let Some(cluster) = &volumes.cluster {
+            cluster.set_heir(service.share_with(cluster.clone()));
+        }
         Ok(Arc::new(Self {
             service,
             connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
@@ -68,6 +71,7 @@ impl SmbView {
     /// Waits until every connection has ended.
     pub(crate) async fn stopped(&self) {
         all_ended(&self.connections).await;
+        self.service.leave_durables();
     }
 }
 

@@ -29,7 +29,7 @@ pub mod wire;
 pub use addresses::Address;
 pub use common::ShareIdentity;
 pub use fence::Fence;
-pub use node::{Counts, Done, Effect, Node, Refused, Removing, View};
+pub use node::{Counts, Done, Effect, MAX_NOTE, MOST_KEPT, Node, OpenRecord, Refused, Removing, View};
 pub use port::Port;
 pub use records::{Record, Table};
 pub use running::{Cluster, Config, Grace, LostRecords, StartError, Status};

@@ -1,13 +1,15 @@
 //! What the state of the files wants of the other servers.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use lock::{Mutex, rank};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use vfs::FileId;
-use vfs::state::{Back, Coordinator, Told};
+use vfs::state::{Back, Coordinator, OpenId, Told};
 
 use crate::fence::Fence;
+use crate::node::ToKeep;
 use crate::trees::Trees;
 
 /// Something that the state wants.
@@ -16,6 +18,9 @@ pub(crate) enum Wanted {
     Ask(FileId),
     Back(u16, FileId, Back),
     Tell(Told),
+    Keep(ToKeep),
+    Drop(OpenId),
+    Arrived(oneshot::Sender<Infallible>),
 }
 
 /// Takes what the state wants, and keeps it until the [`Node`](crate::Node) is called. Files have their numbers in the
@@ -51,7 +56,7 @@ impl Port {
         std::mem::take(&mut *self.wanted.lock())
     }
 
-    fn want(&self, wanted: Wanted) {
+    pub(crate) fn want(&self, wanted: Wanted) {
         self.wanted.lock().push(wanted);
         self.called.notify_one();
     }

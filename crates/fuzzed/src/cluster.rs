@@ -1,13 +1,21 @@
 //! What servers of one tree send each other.
 
+use cluster::MAX_NOTE;
 use cluster::wire::{Frame, MAX_ITEMS, Message};
 
 /// A frame: what is understood is written as it was, and nothing in it is longer than its limit.
 pub fn frame(data: &[u8]) {
     let Ok(frame) = Frame::decode(data) else { return };
     assert_eq!(&frame.encode()[4..], data);
-    if let Frame::Data { message: Message::Hand { state, .. }, .. } = frame {
-        assert!(state.opens.len() <= MAX_ITEMS && state.ranges.len() <= MAX_ITEMS);
-        assert!(state.queue.len() <= MAX_ITEMS && state.leases.len() <= MAX_ITEMS);
+    let Frame::Data { message, .. } = frame else { return };
+    match message {
+        Message::Hand { state, .. } => {
+            assert!(state.opens.len() <= MAX_ITEMS && state.ranges.len() <= MAX_ITEMS);
+            assert!(state.queue.len() <= MAX_ITEMS && state.leases.len() <= MAX_ITEMS);
+        }
+        Message::Keep(record) => {
+            assert!(record.heirloom.ranges.len() <= MAX_ITEMS && record.note.len() <= MAX_NOTE);
+        }
+        _ => {}
     }
 }

@@ -93,6 +93,7 @@ pub const TARGETS: &[Target] = &[
     ("smb_contexts", smb_messages::contexts),
     ("smb_fscc", smb_info::fscc),
     ("smb_fsctl", smb_info::fsctl),
+    ("smb_notes", smb_info::notes),
     ("smb_ntlm", smb_login::ntlm),
     ("smb_pattern", smb_info::pattern),
     ("smb_replies", smb_messages::replies),

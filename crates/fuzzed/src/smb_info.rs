@@ -3,6 +3,7 @@
 //!
 //! What was decoded and encoded again does not change when that is done once more: the first time may drop padding.
 
+use smb::server::Note;
 use smb::wire::fscc::{EntryName, Pattern};
 use smb::wire::fscc::{
     directory, ea, file_info as file, file_name, fs_info as fs, notify, quota, reparse, stream,
@@ -222,5 +223,12 @@ fn rule(pattern: &[u16], name: &[u16], last_dot: Option<usize>) -> bool {
             }
         }
         _ => name.first() == Some(token) && next(pattern_rest),
+    }
+}
+
+/// A note of a durable open, by another server of the cluster: what is understood is written as it was.
+pub fn notes(data: &[u8]) {
+    if let Ok(note) = Note::decode(data) {
+        assert_eq!(note.encode().as_deref(), Some(data));
     }
 }

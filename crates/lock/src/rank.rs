@@ -13,6 +13,8 @@ ranks! {
     ClusterNode Known,
     /// The connections to the other servers of a cluster.
     ClusterWays Known,
+    /// What takes over opens of lost servers.
+    ClusterTaker Known,
     // The program.
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,
@@ -99,6 +101,8 @@ ranks! {
     SmbSessions Known,
     /// The clients of SMB by their GUIDs.
     SmbClients Known,
+    /// Lost servers whose durable opens are being taken over.
+    SmbInheriting Known,
     /// The breaks that a client is still to receive. Held until they are in the queue of a connection.
     SmbNotices Known,
     /// The sessions of one client.

@@ -15,6 +15,7 @@ mod info;
 mod moving;
 mod places;
 mod removal;
+mod restored;
 mod space;
 mod streams;
 
@@ -27,6 +28,7 @@ pub use self::data::ReadBytes;
 pub(crate) use self::info::forget_info;
 use self::places::Place;
 pub(crate) use self::places::Places;
+pub use self::restored::TakenOver;
 pub use self::space::Allocated;
 use super::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 use crate::acl::{Rights, server};

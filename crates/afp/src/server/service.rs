@@ -1,10 +1,11 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lock::{Mutex, RwLock, rank};
+use tokio::time::Instant;
 use vfs::state::ClientId;
 
 use super::config::{Config, Share, Version};
@@ -20,11 +21,25 @@ use crate::wire::dsi::Command;
 /// How often the sessions are checked.
 const BEAT: Duration = Duration::from_secs(10);
 
+/// How long a Mac waits for the loss of the server of its old session: longer than the others take to notice it.
+const LOST_WITHIN: Duration = Duration::from_secs(8);
+/// How often it is looked whether that server is lost.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Which other servers of the tree are alive.
+struct Alive {
+    /// This server.
+    server: u16,
+    is_alive: Box<dyn Fn(u16) -> bool + Send + Sync>,
+}
+
 /// The state that all connections share.
 pub struct Service {
     config: RwLock<Arc<Config>, rank::AfpConfig>,
     sessions: Mutex<HashMap<u64, Arc<Session>>, rank::AfpSessions>,
     next_session: AtomicU64,
+    /// Which other servers of the tree are alive, if there are any.
+    alive: OnceLock<Alive>,
     pub(super) gate: login::Gate,
     /// The administrator's last message.
     message: RwLock<Option<Arc<str>>, rank::AfpMessage>,
@@ -56,12 +71,30 @@ impl Service {
             config: RwLock::new(Arc::new(config)),
             sessions: Mutex::default(),
             next_session: AtomicU64::new(1),
+            alive: OnceLock::new(),
             gate: login::Gate::default(),
             message: RwLock::default(),
             watched: Watched::default(),
             is_tended: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
         })
+    }
+
+    /// Other servers have the same tree. Numbers of sessions begin with that of this server, and `is_alive` says which
+    /// others are members. Called once, before there are clients.
+    pub fn share_with(&self, server: u16, is_alive: impl Fn(u16) -> bool + Send + Sync + 'static) {
+        self.next_session.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
+        let _ = self.alive.set(Alive { server, is_alive: Box::new(is_alive) }); // it is called once
+    }
+
+    /// Waits until the server that has this session is lost, if that is another one: what the session had binds others
+    /// until then.
+    pub(super) async fn wait_for_loss(&self, session: u64) {
+        let Some(Alive { server: own, is_alive }) = self.alive.get() else { return };
+        let (server, until) = (vfs::state::home(session), Instant::now() + LOST_WITHIN);
+        while server != *own && is_alive(server) && Instant::now() < until {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
     }
 
     /// The current settings.

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use ::smb::wire::create::{Disposition, ShareAccess};
 use ::smb::wire::create_context::request::Context;
-use ::smb::wire::create_context::values::{Lease, LeaseFlags};
+use ::smb::wire::create_context::values::{DurableFlags, Lease, LeaseFlags};
+use ::smb::wire::fscc::FileClass;
 use ::smb::wire::oplock_break::{self, Notification};
 use ::smb::wire::{Command as Smb2, FileKey, LeaseKey, LeaseState, OplockLevel, Status, change_notify, lock};
 use nfs::wire::nlm::Stat;
@@ -307,6 +308,72 @@ fn a_gateway_that_is_killed_or_stopped_is_taken_over() {
     assert!(here.echo().is_err(), "a server that was stopped answered");
     assert_eq!(first.exit_code(), Some(75));
     assert!(scene.log("gate1").contains("could not renew its membership"));
+}
+
+/// A durable open of version 2 with a lease, or the same open again. `number` is that of the CREATE.
+fn durable(smb: &mut Smb, name: &str, number: u8, again: Option<FileKey>) -> Result<FileKey, Status> {
+    let (key, state) = (LeaseKey([number; 16]), LeaseState::READ | LeaseState::HANDLE);
+    let lease = Context::Lease(Lease { key, state, flags: LeaseFlags::NONE, v2: None });
+    let (create_guid, flags) = ([number; 16], DurableFlags::NONE);
+    let asked = match again {
+        Some(file) => Context::DurableReconnectV2 { file, create_guid, flags },
+        None => Context::DurableRequestV2 { timeout_ms: 60_000, flags, create_guid },
+    };
+    smb.open(name, |request| {
+        request.share_access = if name == "alone" { ShareAccess::NONE } else { SHARED };
+        request.oplock_level = OplockLevel::LEASE;
+        request.contexts = vec![lease.encode(), asked.encode()];
+    })
+}
+
+/// MS-SMB2 3.3.5.9.12, at another server.
+#[test]
+fn a_durable_open_of_a_lost_gateway_goes_on_at_another_one() {
+    let Some(scene) = Scene::new(1) else { return };
+    let (first, second) = (scene.start("gate1"), scene.start("gate2"));
+    let mut here = Smb::enter_as_machine(first.smb_port, 1);
+    let mut there = Smb::enter_as_machine(second.smb_port, 2);
+    let kept = durable(&mut here, "kept", 1, None).unwrap();
+    here.write(kept, 0, b"before").unwrap();
+    lock_smb(&mut here, kept).unwrap();
+    let going = durable(&mut here, "going", 3, None).unwrap();
+    here.set(going, FileClass::DISPOSITION, |w| w.u8(1)).unwrap();
+    durable(&mut here, "alone", 2, None).unwrap();
+    let beside = open(&mut there, "kept", SHARED).unwrap();
+    // A lock of its own would end the other one's lease, and so its handle.
+    assert_eq!(there.read(beside, 0, 6), Err(Status::FILE_LOCK_CONFLICT));
+    first.kill();
+
+    // It waits for the loss. Meanwhile others wait, too, and then find the lock.
+    let mut moved = Smb::enter_as_machine(second.smb_port, 1);
+    let begun = Instant::now();
+    let kept = durable(&mut moved, "kept", 1, Some(kept)).unwrap();
+    println!("durable: it went on after {:?}", begun.elapsed());
+    assert!(begun.elapsed() < TAKEOVER);
+    assert_eq!(there.read(beside, 0, 6), Err(Status::FILE_LOCK_CONFLICT));
+    moved.write(kept, 0, b"after!").unwrap();
+    assert_eq!(moved.read(kept, 0, 6).unwrap(), b"after!");
+    // The other one yields to an open that it denies, and is gone.
+    let opened = open(&mut there, "alone", SHARED).unwrap();
+    there.close(opened).unwrap();
+    assert_eq!(durable(&mut moved, "alone", 2, Some(kept)), Err(Status::OBJECT_NAME_NOT_FOUND));
+    // A mark for removal is kept, too.
+    assert_eq!(open(&mut there, "going", SHARED), Err(Status::DELETE_PENDING));
+    let going = durable(&mut moved, "going", 3, Some(going)).unwrap();
+    moved.close(going).unwrap();
+    assert_eq!(open(&mut there, "going", SHARED), Err(Status::OBJECT_NAME_NOT_FOUND));
+
+    // Its new server stops in order.
+    let first = scene.start("gate1");
+    second.signal(Signal::TERM);
+    let mut back = Smb::enter_as_machine(first.smb_port, 1);
+    let kept = durable(&mut back, "kept", 1, Some(kept)).unwrap();
+    let mut there = Smb::enter_as_machine(first.smb_port, 4);
+    let beside = open(&mut there, "kept", SHARED).unwrap();
+    assert_eq!(there.read(beside, 0, 6), Err(Status::FILE_LOCK_CONFLICT));
+    back.close(kept).unwrap();
+    assert_eq!(there.read(beside, 0, 6).unwrap(), b"after!");
+    assert_eq!(lock_smb(&mut there, beside), Ok(()));
 }
 
 #[test]

@@ -26,7 +26,7 @@ impl Node {
         let gone = |server: &&u16| !view.members.contains(server);
         let lost: Vec<u16> = self.view.members.iter().filter(gone).copied().collect();
         let epoch = view.epoch;
-        self.view = view;
+        let before = std::mem::replace(&mut self.view, view).members;
         if !self.view.members.contains(&self.me) {
             self.effects.push(Effect::Removed);
             return;
@@ -36,6 +36,7 @@ impl Node {
         self.recalls.clear();
         self.gathering.clear();
         self.take_back();
+        self.inherit(&before, &lost);
         self.report();
         let asked: Vec<FileId> = self.asked.iter().copied().collect();
         let again = std::mem::take(&mut self.releasing);
@@ -49,16 +50,18 @@ impl Node {
 
     fn forget(&mut self, lost: u16) {
         self.links.remove(&lost);
-        self.state.forget(lost);
         self.incoming.retain(|(from, _), _| *from != lost);
         self.forget_said_to(&[lost]);
         self.effects.push(Effect::Lost);
     }
 
-    /// States that were to go to servers that are lost stay here. Parts of states by lost servers are dropped.
+    /// States that were about to leave stay here: a server that gets one after its report would not know what of it is
+    /// inherited. Those that are empty go, unless their receiver is lost.
     fn take_back(&mut self) {
         let members = &self.view.members;
-        let is_back = |(_, leaving): &(&FileId, &super::Leaving)| !members.contains(&leaving.to);
+        let is_back = |(file, leaving): &(&FileId, &super::Leaving)| {
+            !members.contains(&leaving.to) || !self.releasing.contains_key(file)
+        };
         let back: Vec<FileId> = self.leaving.iter().filter(is_back).map(|(file, _)| *file).collect();
         for file in back {
             if let Some(leaving) = self.leaving.remove(&file)
@@ -93,11 +96,14 @@ impl Node {
         let Report { mut held, mut sent, mut kept, .. } = report;
         let mut received: Vec<(u16, u64)> =
             self.links.iter().map(|(from, link)| (*from, link.received)).collect();
+        let mut inherited = self.inherited();
         loop {
             let (held_now, sent_now, kept_now) = (first(&mut held), first(&mut sent), first(&mut kept));
-            let more = !(held.is_empty() && sent.is_empty() && kept.is_empty());
+            let inherited_now = first(&mut inherited);
+            let more = !(held.is_empty() && sent.is_empty() && kept.is_empty() && inherited.is_empty());
             let received = std::mem::take(&mut received);
-            self.send(to, Message::Report { held: held_now, sent: sent_now, received, kept: kept_now, more });
+            let (held, sent, kept, inherited) = (held_now, sent_now, kept_now, inherited_now);
+            self.send(to, Message::Report { held, sent, received, kept, inherited, more });
             if !more {
                 return;
             }
@@ -126,7 +132,11 @@ impl Node {
         if more {
             return;
         }
+        let was_ready = self.directory.is_ready();
         let (orphans, early) = self.directory.reported(from);
+        if !was_ready && self.directory.is_ready() {
+            self.end_lost();
+        }
         for Orphan { file, to, turn, parts } in orphans {
             let count = u16::try_from(parts.len()).unwrap_or(u16::MAX);
             self.send(to, Message::Gather(file, turn, count));

@@ -14,6 +14,7 @@
 //! ```
 
 mod directory;
+mod heirs;
 mod homes;
 mod link;
 mod states;
@@ -23,12 +24,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vfs::FileId;
-use vfs::state::{FileState, Last, State, Told};
+use vfs::state::{FileState, Inherited, Last, State, Told};
 
 use crate::port::Port;
-use crate::wire::Message;
+use crate::wire::{Message, Portion};
 use directory::{Directory, Report};
+use heirs::Heirs;
 use link::Link;
+
+pub use heirs::{MAX_NOTE, MOST_KEPT, OpenRecord};
+pub(crate) use heirs::{ToKeep, heir_of};
 
 /// How long a state stays where it has come: operations that asked for it are repeated within this time.
 pub(crate) const HOLD: Duration = Duration::from_millis(4);
@@ -58,6 +63,8 @@ pub enum Effect {
     Told(Told),
     /// The subscribers of this server are to look at everything again.
     Lost,
+    /// This server is lost. This one has inherited these of its opens, each with what it has noted.
+    Inherit(u16, Vec<(Inherited, Arc<[u8]>)>),
     /// The server is not a member any more.
     Removed,
 }
@@ -117,6 +124,8 @@ struct Gathering {
     turn: u64,
     missing: u16,
     state: FileState,
+    /// What servers have inherited of it.
+    inherited: FileState,
 }
 
 /// One server of several.
@@ -127,6 +136,7 @@ pub struct Node {
     view: View,
     now: Duration,
     links: HashMap<u16, Link>,
+    heirs: Heirs,
     directory: Directory,
     /// The files whose state was asked for.
     asked: HashSet<FileId>,
@@ -177,6 +187,7 @@ impl Node {
             view: View::default(),
             now: Duration::ZERO,
             links: HashMap::new(),
+            heirs: Heirs::default(),
             directory: Directory::default(),
             asked: HashSet::new(),
             held: HashMap::new(),
@@ -244,6 +255,7 @@ impl Node {
         if link.waiting() == 0 && std::mem::take(&mut link.has_lost) {
             self.send(by, Message::Lost);
         }
+        self.answer_waiting();
         self.settle();
     }
 
@@ -284,6 +296,9 @@ impl Node {
 
     /// When [`Node::tick`] is to be called at the latest. `None`: not because of the time.
     pub fn due(&self) -> Option<Duration> {
+        if !self.directory.is_ready() {
+            return None; // a report is awaited
+        }
         let due = |(file, _): (&FileId, _)| self.held.get(file).map(|held| held.since + HOLD);
         self.recalls.iter().filter(|(file, _)| !self.removing.contains_key(file)).filter_map(due).min()
     }
@@ -314,20 +329,24 @@ impl Node {
             Message::Ask(file) => self.answer(from, file),
             Message::Grant(file, turn) => self.granted(file, turn),
             Message::Recall(file, to, turn) => self.recalled(file, to, turn),
-            Message::Hand { file, turn, is_part, more, state } => {
-                self.handed(from, (file, turn), (is_part, more), state);
+            Message::Hand { file, turn, portion, more, state } => {
+                self.handed(from, (file, turn), (portion, more), state);
             }
             Message::Release(file) => self.release_at_home(from, file),
             Message::Released(file, is_so) => self.released(file, is_so),
             Message::Back(file, back) => self.said(from, file, back),
             Message::Removed(file, number) => self.removed_there(file, number),
-            Message::Report { held, sent, received, kept, more } => {
+            Message::Report { held, sent, received, kept, inherited, more } => {
+                self.hear_inherited(inherited);
                 self.reported(from, Report { held, sent, received, kept }, more);
             }
             Message::Gather(file, turn, parts) => self.gather(file, turn, parts),
             Message::GivePart(file, to, turn) => self.give_part(file, to, turn),
             Message::Told(told) => self.told(told),
             Message::Lost => self.effects.push(Effect::Lost),
+            Message::Keep(record) => self.told_to_keep(from, *record),
+            Message::Drop(open) => self.told_to_drop(from, open),
+            Message::DropAll => self.told_to_drop_all(from),
         }
     }
 
@@ -356,8 +375,9 @@ impl Node {
 /// Whether a message has a meaning only in the epoch in which it was sent.
 fn is_of_epoch(message: &Message) -> bool {
     match message {
-        Message::Hand { is_part, .. } => *is_part,
+        Message::Hand { portion, .. } => *portion != Portion::Whole,
         Message::Back(..) | Message::Removed(..) | Message::Told(_) | Message::Lost => false,
+        Message::Keep(_) | Message::Drop(_) | Message::DropAll => false,
         Message::Ask(_)
         | Message::Grant(..)
         | Message::Recall(..)

@@ -5,7 +5,7 @@ use vfs::state::{Back, FileState, Told};
 
 use super::{Effect, Gathering, HOLD, Held, Leaving, MOST_UNUSED, MOST_WAITING, Node, Removing};
 use crate::port::Wanted;
-use crate::wire::{Message, chunks};
+use crate::wire::{Message, Portion, chunks};
 
 impl Node {
     /// Does what the state of the files wants.
@@ -15,6 +15,9 @@ impl Node {
                 Wanted::Ask(file) => self.ask(file),
                 Wanted::Back(server, file, back) => self.say(server, file, back),
                 Wanted::Tell(told) => self.tell(&told),
+                Wanted::Keep(wanted) => self.keep(wanted),
+                Wanted::Drop(open) => self.keep_no_longer(open),
+                Wanted::Arrived(waiter) => self.wait_for_heir(waiter),
             }
         }
     }
@@ -70,12 +73,15 @@ impl Node {
         &mut self,
         from: u16,
         (file, turn): (FileId, u64),
-        (is_part, more): (bool, bool),
+        (portion, more): (Portion, bool),
         state: FileState,
     ) {
-        if is_part {
+        if portion != Portion::Whole {
             let Some(gathering) = self.gathering.get_mut(&file).filter(|of| of.turn == turn) else { return };
-            gathering.state.merge(state);
+            match portion {
+                Portion::Inherited => return gathering.inherited.merge(state),
+                Portion::Whole | Portion::Own => gathering.state.merge(state),
+            }
             if !more {
                 gathering.missing -= 1;
                 self.gathered(file);
@@ -118,6 +124,10 @@ impl Node {
 
     /// Takes out the states that are to leave now. Returns whether there were any.
     pub(super) fn obey_recalls(&mut self) -> bool {
+        // What lost servers had in them is not settled before.
+        if !self.directory.is_ready() {
+            return false;
+        }
         let is_due = |(file, _): &(&FileId, _)| {
             self.held.get(file).is_some_and(|held| held.since + HOLD <= self.now)
                 && !self.removing.contains_key(file)
@@ -148,19 +158,19 @@ impl Node {
         for file in &free {
             let Some(Leaving { to, turn, state }) = self.leaving.remove(file) else { continue };
             self.said.remove(file);
-            let number = self.hand(*file, to, turn, false, state);
+            let number = self.hand(*file, to, turn, Portion::Whole, state);
             self.sent.insert(*file, (to, turn, number));
         }
         !free.is_empty()
     }
 
     /// Sends a state, in as many messages as it needs. Returns the number of the last one.
-    fn hand(&mut self, file: FileId, to: u16, turn: u64, is_part: bool, state: FileState) -> u64 {
+    fn hand(&mut self, file: FileId, to: u16, turn: u64, portion: Portion, state: FileState) -> u64 {
         let mut chunks = chunks(state).into_iter().peekable();
         let mut last = 0;
         while let Some(state) = chunks.next() {
             let more = chunks.peek().is_some();
-            last = self.send(to, Message::Hand { file, turn, is_part, more, state });
+            last = self.send(to, Message::Hand { file, turn, portion, more, state });
         }
         last
     }
@@ -233,23 +243,29 @@ impl Node {
     /// A lost state is to be made here.
     pub(super) fn gather(&mut self, file: FileId, turn: u64, missing: u16) {
         let Some(here) = self.port.trees.back(file) else { return };
-        let state = self.state.part(here);
-        self.gathering.insert(file, Gathering { turn, missing, state });
+        let (state, inherited) = (self.state.part(here), self.state.inherited_part(here));
+        self.gathering.insert(file, Gathering { turn, missing, state, inherited });
         self.gathered(file);
     }
 
     fn gathered(&mut self, file: FileId) {
         if self.gathering.get(&file).is_some_and(|of| of.missing == 0)
-            && let Some(Gathering { turn, state, .. }) = self.gathering.remove(&file)
+            && let Some(Gathering { turn, mut state, inherited, .. }) = self.gathering.remove(&file)
         {
+            state.admit(inherited);
             self.come(file, turn, state);
         }
     }
 
     /// The part of this server's clients in a lost state is to go to the server that makes it anew.
     pub(super) fn give_part(&mut self, file: FileId, to: u16, turn: u64) {
-        let part = self.port.trees.back(file).map(|here| self.state.part(here));
-        self.hand(file, to, turn, true, part.unwrap_or_default());
+        let here = self.port.trees.back(file);
+        let parts = here.map(|here| (self.state.part(here), self.state.inherited_part(here)));
+        let (own, inherited) = parts.unwrap_or_default();
+        if !inherited.is_empty() {
+            self.hand(file, to, turn, Portion::Inherited, inherited);
+        }
+        self.hand(file, to, turn, Portion::Own, own);
     }
 
     /// A state that could not leave is here again.

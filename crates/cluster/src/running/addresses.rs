@@ -1,5 +1,6 @@
 //! The virtual addresses of this server: it takes, renews and gives them.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,9 +15,12 @@ use crate::addresses::{Address, Held, Way, connections, plan};
 use crate::etcd::{Error, Etcd};
 use crate::fence;
 use crate::membership::{RENEW_EVERY, Seen, address_key};
+use crate::node::heir_of;
 
 /// How long an address that this host could not get is left to others.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(10);
+/// How long an address is left to the heir of its former server, which has the durable opens of the clients.
+const HEIR_FIRST: Duration = Duration::from_secs(1);
 
 /// How often the network is told of an address: MAX_NEIGHBOR_ADVERTISEMENT of RFC 4861 10, once a second.
 const TOLD: u8 = 3;
@@ -28,13 +32,15 @@ pub(super) struct Looked {
     asked: Duration,
     held: Vec<Held>,
     takers: Vec<u16>,
+    members: Vec<u16>,
 }
 
 impl Looked {
     pub(super) fn of(asked: Duration, seen: &Seen) -> Self {
         let takers = seen.members.members.iter().filter(|member| member.addresses);
         let takers = takers.map(|member| member.number).collect();
-        Self { asked, held: seen.addresses.clone(), takers }
+        let members = seen.members.view().members;
+        Self { asked, held: seen.addresses.clone(), takers, members }
     }
 }
 
@@ -83,13 +89,16 @@ pub(super) struct Addresses {
     given: Duration,
     /// Addresses that this host could not get, and when they are tried again.
     refused: Vec<(IpAddr, Instant)>,
+    /// The servers that had the addresses, and when that was seen last.
+    former: HashMap<IpAddr, (u16, Instant)>,
 }
 
 impl Addresses {
     pub(super) fn new(shared: Arc<Shared>, lease: u64) -> Self {
         let etcd = Etcd::new(shared.config.etcd.clone());
         let way = shared.config.address_command.clone().map_or(Way::Kernel, Way::Command);
-        Self { shared, etcd, lease, way, own: Vec::new(), given: Duration::ZERO, refused: Vec::new() }
+        let (own, refused, former) = (Vec::new(), Vec::new(), HashMap::new());
+        Self { shared, etcd, lease, way, own, given: Duration::ZERO, refused, former }
     }
 
     /// Until it is told to stop. Then this server has no address any more.
@@ -131,6 +140,8 @@ impl Addresses {
             self.release(&own.address).await; // not expected: its key goes with the lease
         }
         self.refused.retain(|(_, until)| Instant::now() < *until);
+        let seen = Instant::now();
+        self.former.extend(looked.held.iter().map(|(ip, of)| (*ip, (*of, seen))));
         let wanted: Vec<IpAddr> = self.shared.config.addresses.iter().map(|address| address.ip).collect();
         let mut held = looked.held.clone();
         held.extend(self.own.iter().map(|own| (own.address.ip, me)));
@@ -142,7 +153,7 @@ impl Addresses {
         let missed = looked.held.iter().filter(is_missed).map(|(ip, _)| *ip);
         let missed: Vec<IpAddr> = if looked.asked > self.given { missed.collect() } else { Vec::new() };
         for ip in plan.take.into_iter().chain(missed.iter().copied()) {
-            if self.refused.iter().any(|(refused, _)| *refused == ip) {
+            if self.refused.iter().any(|(refused, _)| *refused == ip) || self.is_heirs(ip, &looked.members) {
                 continue;
             }
             if let Err(error) = self.take(ip, missed.contains(&ip)).await {
@@ -157,6 +168,13 @@ impl Addresses {
                 tracing::warn!(%error, address = %ip, "a virtual address is not given away yet");
             }
         }
+    }
+
+    /// Whether an address is to be taken by the heir of the server that had it, if that does it soon.
+    fn is_heirs(&self, ip: IpAddr, members: &[u16]) -> bool {
+        let Some((of, seen)) = self.former.get(&ip) else { return false };
+        let me = self.shared.me;
+        *of != me && seen.elapsed() < HEIR_FIRST && heir_of(*of, members).is_some_and(|heir| heir != me)
     }
 
     async fn take(&mut self, ip: IpAddr, has_key: bool) -> Result<(), Error> {

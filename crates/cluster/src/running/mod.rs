@@ -5,6 +5,7 @@ mod addresses;
 mod calling;
 mod common;
 mod grace;
+mod heirs;
 mod stream;
 mod thread;
 
@@ -20,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use vfs::state::Told;
+use vfs::state::{Heir, Told};
 use vfs::{HostKey, Site};
 
 use crate::common::Common;
@@ -92,6 +93,8 @@ struct Shared {
     etcd: tokio::runtime::Handle,
     fence: Arc<Fence>,
     grace: Grace,
+    /// What takes over opens of lost servers.
+    taker: Mutex<Option<Arc<dyn Heir>>, rank::ClusterTaker>,
     members: watch::Sender<Members>,
     config: Config,
     tls: Tls,
@@ -149,8 +152,10 @@ impl Cluster {
         let runtime = tokio::runtime::Handle::current();
         let members = watch::Sender::new(Members::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
-        let shared =
-            Shared { node, port, ways, told, site, runtime, etcd, fence, grace, members, config, tls, me };
+        let taker = Mutex::default();
+        let shared = Shared {
+            node, port, ways, told, site, runtime, etcd, fence, grace, taker, members, config, tls, me,
+        };
         let shared = Arc::new(shared);
         let (stop, stopping) = watch::channel(false);
         let (numbering, numberings) = mpsc::channel(1);
@@ -237,6 +242,7 @@ impl Cluster {
     /// Leaves the cluster. Nothing may be answered after this.
     pub async fn leave(&self) {
         self.keeping.end().await;
+        self.leave_to_heir().await;
         self.stop.send_replace(true);
         let membership = self.membership.lock().take();
         if let Some(membership) = membership {
@@ -293,6 +299,7 @@ impl Shared {
                 }
             }
             Effect::Lost => self.hear_of_loss(),
+            Effect::Inherit(lost, inherited) => self.inherit(lost, inherited),
             Effect::Removed => self.fence.close(),
         }
     }

@@ -1,8 +1,9 @@
 use vfs::FileId;
-use vfs::state::{Back, FileState, Told};
+use vfs::state::{Back, FileState, Heirloom, Inheritance, OpenId, Told};
 use wire::{Malformed, Reader, Writer};
 
-use super::{Field, get_list, put_list};
+use super::{Field, MAX_ITEMS, get_bytes, get_list, put_bytes, put_list};
+use crate::node::{MAX_NOTE, OpenRecord};
 
 /// The most files in one message.
 pub const MAX_FILES: usize = 4_096;
@@ -23,8 +24,8 @@ pub enum Message {
         file: FileId,
         /// The turn of the order to hand it over.
         turn: u64,
-        /// One of the parts out of which a lost state is made ([`Message::Gather`]).
-        is_part: bool,
+        /// Which part of it.
+        portion: Portion,
         /// More of it follows.
         more: bool,
         /// The state, or a part of it.
@@ -50,6 +51,8 @@ pub enum Message {
         received: Vec<(u16, u64)>,
         /// The states that are elsewhere, with a part of the sender's clients.
         kept: Vec<FileId>,
+        /// Opens of lost servers that the sender has inherited.
+        inherited: Vec<Inheritance>,
         /// More of it follows.
         more: bool,
     },
@@ -62,6 +65,72 @@ pub enum Message {
     Told(Told),
     /// Changes were not told: the receiver's subscribers look at everything again.
     Lost,
+    /// To the heir of the sender: an open that it takes over if the sender is lost.
+    Keep(Box<OpenRecord>),
+    /// To the heir of the sender: this open is not to be taken over any more.
+    Drop(OpenId),
+    /// To a server that is not the heir of the sender any more.
+    DropAll,
+}
+
+/// What of a state comes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Portion {
+    /// All of it.
+    Whole,
+    /// What the sender's own clients have of a lost state ([`Message::Gather`]).
+    Own,
+    /// What the sender has inherited of a lost state. It comes before its own part.
+    Inherited,
+}
+
+impl Field for Portion {
+    fn put(&self, w: &mut Writer) {
+        w.u8(match self {
+            Self::Whole => 1,
+            Self::Own => 2,
+            Self::Inherited => 3,
+        });
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        match r.u8()? {
+            1 => Ok(Self::Whole),
+            2 => Ok(Self::Own),
+            3 => Ok(Self::Inherited),
+            _ => Err(Malformed("an unknown portion")),
+        }
+    }
+}
+
+impl Field for Inheritance {
+    fn put(&self, w: &mut Writer) {
+        (self.file, self.client).put(w);
+        self.open.put(w);
+        self.lease.put(w);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (file, client) = Field::get(r)?;
+        Ok(Self { file, client, open: Field::get(r)?, lease: Field::get(r)? })
+    }
+}
+
+impl Field for OpenRecord {
+    fn put(&self, w: &mut Writer) {
+        (self.file, self.client).put(w);
+        self.heirloom.open.put(w);
+        put_list(w, &self.heirloom.ranges);
+        self.heirloom.lease.put(w);
+        put_bytes(w, &self.note);
+    }
+
+    fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (file, client) = Field::get(r)?;
+        let (open, ranges, lease) = (Field::get(r)?, get_list(r, MAX_ITEMS)?, Field::get(r)?);
+        let note = get_bytes(r, MAX_NOTE)?.into();
+        Ok(Self { file, client, heirloom: Heirloom { open, ranges, lease }, note })
+    }
 }
 
 impl Field for FileId {
@@ -81,8 +150,8 @@ impl Field for Message {
             Self::Ask(file) => (1u8, *file).put(w),
             Self::Grant(file, turn) => (2u8, (*file, *turn)).put(w),
             Self::Recall(file, to, turn) => (3u8, (*file, *to, *turn)).put(w),
-            Self::Hand { file, turn, is_part, more, state } => {
-                (4u8, (*file, *turn), (*is_part, *more)).put(w);
+            Self::Hand { file, turn, portion, more, state } => {
+                (4u8, (*file, *turn), (*portion, *more)).put(w);
                 state.put(w);
             }
             Self::Release(file) => (5u8, *file).put(w),
@@ -92,12 +161,13 @@ impl Field for Message {
                 back.put(w);
             }
             Self::Removed(file, number) => (8u8, (*file, *number)).put(w),
-            Self::Report { held, sent, received, kept, more } => {
+            Self::Report { held, sent, received, kept, inherited, more } => {
                 9u8.put(w);
                 put_list(w, held);
                 put_list(w, sent);
                 put_list(w, received);
                 put_list(w, kept);
+                put_list(w, inherited);
                 more.put(w);
             }
             Self::Gather(file, turn, parts) => (10u8, (*file, *turn, *parts)).put(w),
@@ -107,6 +177,12 @@ impl Field for Message {
                 told.put(w);
             }
             Self::Lost => 13u8.put(w),
+            Self::Keep(record) => {
+                14u8.put(w);
+                record.put(w);
+            }
+            Self::Drop(open) => (15u8, *open).put(w),
+            Self::DropAll => 16u8.put(w),
         }
     }
 
@@ -122,8 +198,8 @@ impl Field for Message {
                 Self::Recall(file, to, turn)
             }
             4 => {
-                let ((file, turn), (is_part, more)) = Field::get(r)?;
-                Self::Hand { file, turn, is_part, more, state: Field::get(r)? }
+                let ((file, turn), (portion, more)) = Field::get(r)?;
+                Self::Hand { file, turn, portion, more, state: Field::get(r)? }
             }
             5 => Self::Release(Field::get(r)?),
             6 => {
@@ -143,6 +219,7 @@ impl Field for Message {
                 sent: get_list(r, MAX_FILES)?,
                 received: get_list(r, MAX_FILES)?,
                 kept: get_list(r, MAX_FILES)?,
+                inherited: get_list(r, MAX_FILES)?,
                 more: Field::get(r)?,
             },
             10 => {
@@ -155,6 +232,9 @@ impl Field for Message {
             }
             12 => Self::Told(Field::get(r)?),
             13 => Self::Lost,
+            14 => Self::Keep(Box::new(Field::get(r)?)),
+            15 => Self::Drop(Field::get(r)?),
+            16 => Self::DropAll,
             _ => return Err(Malformed("an unknown message")),
         })
     }

@@ -18,7 +18,7 @@ mod state;
 use wire::{Malformed, Reader, Writer};
 
 pub use frame::{Frame, MAGIC, MAX_CLUSTER_NAME};
-pub use message::{MAX_FILES, Message};
+pub use message::{MAX_FILES, Message, Portion};
 pub use state::{MAX_ITEMS, chunks};
 
 /// The longest frame, without its length.

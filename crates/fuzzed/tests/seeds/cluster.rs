@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
-use cluster::wire::{Frame, Message};
+use cluster::OpenRecord;
+use cluster::wire::{Frame, Message, Portion};
 use vfs::events::{Aspects, Change, Happened};
 use vfs::state::{
     Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ClientId, Concern,
-    FileState, Flavour, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, Party, Range, Stream, Style, Told,
-    WaitId,
+    FileState, Flavour, Heirloom, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, Party,
+    Range, Stream, Style, Told, WaitId,
 };
 use vfs::{FileId, HostKey, Kind};
 
@@ -23,7 +24,20 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("ask", data(Message::Ask(FILE))),
         ("grant", data(Message::Grant(FILE, 1 << 33))),
         ("recall", data(Message::Recall(FILE, 2, 1 << 33))),
-        ("hand", data(Message::Hand { file: FILE, turn: 5, is_part: false, more: true, state: state() })),
+        (
+            "hand",
+            data(Message::Hand { file: FILE, turn: 5, portion: Portion::Whole, more: true, state: state() }),
+        ),
+        (
+            "inherited_part",
+            data(Message::Hand {
+                file: FILE,
+                turn: 5,
+                portion: Portion::Inherited,
+                more: false,
+                state: state(),
+            }),
+        ),
         ("release", data(Message::Release(FILE))),
         ("released", data(Message::Released(FILE, true))),
         ("notice", data(Message::Back(FILE, Back::Notice(notice(), Caching::READ)))),
@@ -36,6 +50,7 @@ pub(super) fn seeds() -> Vec<Seed> {
                 sent: vec![(FILE, 2, (5, u64::MAX))],
                 received: vec![(2, 17)],
                 kept: vec![FILE],
+                inherited: vec![inheritance()],
                 more: false,
             }),
         ),
@@ -44,6 +59,9 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("told", data(Message::Told(told(Happened::Modified(Aspects::SIZE))))),
         ("renamed", data(Message::Told(told(Happened::Renamed { old_folder: FILE, old_name: name("old") })))),
         ("lost", data(Message::Lost)),
+        ("keep", data(Message::Keep(Box::new(record())))),
+        ("drop", data(Message::Drop(OpenId(1 << 48 | 4)))),
+        ("drop_all", data(Message::DropAll)),
     ];
     let seed = |(name, frame): (&'static str, Frame)| {
         let bytes = frame.encode().split_off(4);
@@ -94,6 +112,22 @@ fn state() -> FileState {
         removals: vec![CarriedRemoval { stream: Stream::Info, home: 1, number: 1 << 48 | 8, told: false }],
         openers: vec![(2, 1)],
     }
+}
+
+fn inheritance() -> Inheritance {
+    Inheritance {
+        file: FILE,
+        open: (OpenId(1 << 48 | 4), OpenId(2 << 48 | 4)),
+        lease: Some((LeaseId(1 << 48 | 6), LeaseId(2 << 48 | 6))),
+        client: ClientId(2 << 48 | 3),
+    }
+}
+
+fn record() -> OpenRecord {
+    let FileState { mut opens, ranges, mut leases, .. } = state();
+    let ranges = ranges.into_iter().map(|(_, lock)| lock).collect();
+    let heirloom = Heirloom { open: opens.remove(0), ranges, lease: leases.pop() };
+    OpenRecord { file: FILE, client: [7; 16], heirloom, note: b"a note"[..].into() }
 }
 
 fn notice() -> BreakNotice {

@@ -1,6 +1,7 @@
 //! What SMB's messages carry. The selectors are those of `src/smb_info.rs`.
 
 use fourfold_fuzz::smb_info::FORMS;
+use smb::server::{CacheNote, LeaseNote, Note};
 use smb::wire::fscc::readdirattr::{MacAttributes, ShortFinderInfo, Version};
 use smb::wire::fscc::{
     FileAttributes, directory, ea, file_info, file_name, fs_info, notify, quota, reparse, stream,
@@ -10,12 +11,13 @@ use smb::wire::security::{
     AccessMask, Ace, AceBody, AceFlags, AceType, Acl, Control, SecurityDescriptor, well_known,
 };
 use smb::wire::text;
+use vfs::HostKey;
 use wire::Writer;
 
 use super::Seed;
 
 pub fn seeds() -> Vec<Seed> {
-    [fixed(), names(), lists(), listings(), controls(), securities(), patterns()]
+    [fixed(), names(), lists(), listings(), controls(), securities(), patterns(), notes()]
         .into_iter()
         .flatten()
         .collect()
@@ -218,4 +220,32 @@ fn patterns() -> Vec<Seed> {
         both("folded", 3, "\u{c9}t*\ne\u{301}t\u{e9}"),
         both("literal", 1, "ReadMe\nREADME"),
     ]
+}
+
+/// Notes of durable opens.
+fn notes() -> Vec<Seed> {
+    let cache = |lease| Some(CacheNote { lease, epoch: 3 });
+    let note = |cache| Note {
+        persistent: (1 << 48) + 5,
+        create_guid: Some([7; 16]),
+        timeout_ms: 60_000,
+        granted: 0x0012_019F,
+        mode: 0,
+        share: "share".into(),
+        read_only: false,
+        user: "ada".into(),
+        guest: false,
+        anonymous: false,
+        blind: true,
+        ids: (1000, 100, vec![24, 25]),
+        file: HostKey::new(b"a file").unwrap(),
+        place: (HostKey::new(b"a folder").unwrap(), b"notes.txt".to_vec()),
+        path: "folder\\notes.txt".encode_utf16().collect(),
+        cache,
+        remove_on_close: false,
+        is_going: true,
+    };
+    let lease = Some(LeaseNote { version2: true, parent: Some([2; 16]) });
+    let seed = |name, note: Note| Seed { target: "smb_notes", name, bytes: note.encode().unwrap() };
+    vec![seed("lease", note(cache(lease))), seed("oplock", note(cache(None)))]
 }

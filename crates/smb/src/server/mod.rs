@@ -35,6 +35,7 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 
+pub use clients::durable::note::{CacheNote, LeaseNote, Note};
 pub use config::{Config, Dialect, Encryption, Guests, Share, ShareKind, ShareOptions};
 pub use connection::{protocol, serve_stream};
 pub use homes::{Homes, OpenHome};

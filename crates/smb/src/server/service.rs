@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use lock::{Mutex, RwLock, rank};
 use vfs::state::ClientId;
@@ -11,6 +11,7 @@ use super::connection::Connection;
 use crate::server::clients::app_instance::Instances;
 use crate::server::clients::client::Client;
 use crate::server::clients::durable::Durables;
+use crate::server::clients::durable::inherited::Shared;
 use crate::server::clients::open::{File, Open};
 use crate::server::clients::session::{Session, User};
 use crate::server::files::short_names::ShortNames;
@@ -31,6 +32,8 @@ pub struct Service {
     pub(super) short_names: ShortNames,
     /// Opens of applications that may move to other clients.
     pub(super) instances: Instances,
+    /// The other servers of the tree, if there are any.
+    pub(super) shared: OnceLock<Arc<Shared>>,
     next_file: AtomicU64,
     /// Distinguishes the keys of opens without a lease from the keys that clients choose.
     salt: u64,
@@ -61,6 +64,7 @@ impl Service {
             durables: Arc::default(),
             short_names: ShortNames::default(),
             instances: Instances::default(),
+            shared: OnceLock::new(),
             next_file: AtomicU64::new(1),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),
         })
@@ -90,6 +94,11 @@ impl Service {
         &self.pipes
     }
 
+    /// From now on numbers of opens begin with that of this server.
+    pub(super) fn begin_with(&self, server: u16) {
+        self.next_file.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
+    }
+
     /// A number for an open that is unique in this process.
     pub(super) fn file_number(&self) -> u64 {
         self.next_file.fetch_add(1, Ordering::Relaxed)
@@ -108,14 +117,19 @@ impl Service {
     pub(super) fn client(&self, connection: &Connection) -> Arc<Client> {
         let guid = connection.negotiated().map_or([0; 16], |negotiated| negotiated.client_guid);
         if guid == [0; 16] {
-            return Client::new(self.durables.clone());
+            return Client::new(guid, self.durables.clone());
         }
+        self.client_of(guid)
+    }
+
+    /// The client of this GUID.
+    pub(super) fn client_of(&self, guid: [u8; 16]) -> Arc<Client> {
         let mut clients = self.clients.lock();
         if let Some(client) = clients.get(&guid).and_then(Weak::upgrade) {
             return client;
         }
         clients.retain(|_, client| client.strong_count() > 0);
-        let client = Client::new(self.durables.clone());
+        let client = Client::new(guid, self.durables.clone());
         clients.insert(guid, Arc::downgrade(&client));
         client
     }

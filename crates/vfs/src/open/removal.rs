@@ -72,7 +72,7 @@ impl Open {
         self.guard.give_back()
     }
 
-    fn mark_going(&self) {
+    pub(super) fn mark_going(&self) {
         let Some(place) = self.place.clone() else { return };
         let (volume, node) = (self.volume.clone(), self.node.clone());
         let (actor, doer) = (self.actor.clone(), self.doer());

@@ -305,7 +305,7 @@ impl Entry {
     }
 }
 
-fn carried_open(open: &opens::Open) -> CarriedOpen {
+pub(super) fn carried_open(open: &opens::Open) -> CarriedOpen {
     let opens::Open { id, stream, party, access, deny, concern, has_ranges, .. } = open;
     CarriedOpen {
         id: *id,
@@ -322,7 +322,7 @@ fn carried_wait(queued: &Queued) -> CarriedWait {
     CarriedWait { id: queued.id, stream: queued.stream.clone(), wanted: queued.wanted.clone() }
 }
 
-fn carried_lease(lease: &LeaseEntry) -> CarriedLease {
+pub(super) fn carried_lease(lease: &LeaseEntry) -> CarriedLease {
     CarriedLease {
         id: lease.id,
         stream: lease.stream.clone(),

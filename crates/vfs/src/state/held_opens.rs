@@ -64,6 +64,11 @@ impl Opens {
         self.by_id.len()
     }
 
+    /// The open of this number.
+    pub(super) fn get(&self, id: OpenId) -> Option<&Open> {
+        self.by_id.get(&id)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
         self.by_id.values()
     }

@@ -28,6 +28,7 @@ use lock::{Mutex, rank};
 use tokio::sync::oneshot;
 
 use super::carried::{Back, FileState, Kept};
+use super::inherited::Claim;
 use super::ledger::Resource;
 use super::removals::Last;
 use super::table::{Entry, Table};
@@ -87,6 +88,8 @@ pub(super) struct Asked {
     pub(super) kept: HashMap<FileId, Kept>,
     /// Closed when other servers have removed what they were told to remove.
     pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
+    /// What this server has inherited of files whose states, with the new numbers, have not been here.
+    pub(super) inherited: HashMap<FileId, Vec<Claim>>,
     /// Since a server was lost: the files whose states were here then, with nothing of its clients.
     pub(super) settled: Option<HashSet<FileId>>,
 }
@@ -96,6 +99,12 @@ struct Awaited {
     then: Vec<Deferred>,
     /// Closed when the state has come.
     come: Vec<oneshot::Sender<Infallible>>,
+}
+
+impl Joined {
+    pub(super) fn coordinator(&self) -> &Arc<dyn Coordinator> {
+        &self.coordinator
+    }
 }
 
 impl Table {
@@ -206,6 +215,7 @@ impl State {
         let Some(joined) = &self.table.joined else { return };
         let mut asked = joined.asked.lock();
         let kept = asked.kept.remove(&file).unwrap_or_default();
+        asked.settle_claims(file, &state);
         let mut awaited = asked.files.remove(&file).unwrap_or_default();
         let entry = self.table.unite(file, state, kept);
         self.table.count(&entry, true);

@@ -248,6 +248,14 @@ impl LeaseEntry {
         self.notices.send(notice, last)
     }
 
+    /// Tells a holder at another server of a recall that its former server was told of.
+    pub(super) fn tell_again(&mut self, file: FileId) {
+        let Some(Breaking { announced, last }) = self.breaking else { return };
+        if !self.tell(file, (announced, last), true, false) {
+            let _ = self.acknowledge(file, Caching::NONE); // it is breaking
+        }
+    }
+
     pub(super) fn acknowledge(&mut self, file: FileId, to: Caching) -> Result<Caching> {
         let breaking = self.breaking.take_if(|breaking| breaking.announced.contains(to));
         let last = breaking.ok_or(Error::Invalid)?.last;
@@ -419,6 +427,12 @@ impl Lease {
         let held = found.flatten().unwrap_or_default();
         self.last.store(held.0, Ordering::Relaxed);
         held
+    }
+
+    /// A lease of an open that this server inherits.
+    pub(super) fn inherited(state: &State, file: FileId, party: Party, id: LeaseId, held: Caching) -> Self {
+        let (state, last) = (state.clone(), AtomicU8::new(held.0));
+        Self { state, file, party, id, before: Caching::NONE, last, hold: None }
     }
 
     /// Keeps a guard of the file as long as this.

@@ -21,6 +21,7 @@ mod absent;
 mod carried;
 mod far;
 mod held_opens;
+mod inherited;
 mod io;
 mod joined;
 mod leases;
@@ -44,6 +45,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use absent::{Absence, GiveWay};
 pub use carried::{Back, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, FileState, home};
+pub use inherited::{Bequest, Heir, Heirloom, Inheritance, Inherited};
 pub use io::Who;
 pub use joined::{Coordinator, Told};
 pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Style};

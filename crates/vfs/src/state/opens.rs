@@ -109,7 +109,7 @@ impl Open {
 
 /// The effect of modes on stream `to` for an open of stream `of`: deletion concerns the file, the
 /// rest the same stream.
-fn seen_by(of: &Stream, to: &Stream, modes: Modes) -> Modes {
+pub(super) fn seen_by(of: &Stream, to: &Stream, modes: Modes) -> Modes {
     if of == to { modes } else { modes & Modes::REMOVE }
 }
 
@@ -270,8 +270,11 @@ impl OpenGuard {
         let (file, id, client) = (self.file, self.id, self.party.client);
         let last = self.state.table.when_here(self.file, move |table, entry| {
             let open = entry.opens.remove(id);
-            open.iter().for_each(|open| table.count_fork(&open.stream, false));
-            table.ledger.give_back(client, Resource::Open, 1);
+            // An inherited open may not be in the state.
+            if let Some(open) = &open {
+                table.count_fork(&open.stream, false);
+                table.ledger.give_back(client, Resource::Open, 1);
+            }
             if open.is_some_and(|open| open.has_ranges) {
                 entry.release(&table.ledger, |owner| owner.open == Some(id));
             }

@@ -72,14 +72,15 @@ impl State {
         self.table.left()
     }
 
-    /// The part that clients of this server have in the state of a file that is lost. Their
-    /// operations that wait for leases are repeated.
+    /// The part that clients of this server have in the state of a file that is lost, without what is
+    /// [inherited](State::inherited_part). Their operations that wait for leases are repeated.
     pub fn part(&self, file: FileId) -> FileState {
         let Some(joined) = &self.table.joined else { return FileState::default() };
         let mut asked = joined.asked.lock();
         let Some(kept) = asked.kept.get_mut(&file) else { return FileState::default() };
         kept.causers.clear();
-        self.table.carried(&kept.entry)
+        let state = self.table.carried(&kept.entry);
+        asked.divide(file, state).0
     }
 
     /// A server is lost: what its clients had in states that are here ends. The states without anything of them are settled.

@@ -33,7 +33,7 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
         command::GET_SRVR_PARMS => volumes(request),
         command::GET_SRVR_MSG => message(request),
         command::GET_SESSION_TOKEN => token(request),
-        command::DISCONNECT_OLD_SESSION => come_back(request),
+        command::DISCONNECT_OLD_SESSION => come_back(request).await,
         command::ZZZ => sleep(request),
         _ => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
@@ -143,12 +143,14 @@ fn end_others(session: &Arc<Session>, name: &Name) {
 }
 
 /// FPDisconnectOldSession: the client continues the session of its lost connection. The result does
-/// not say what is wrong with a token.
-fn come_back(request: &Request) -> Outcome {
+/// not say what is wrong with a token. If the session was at a server of the cluster that is lost, it is
+/// gone, and nothing of it is in the way any more when the client hears that.
+async fn come_back(request: &Request) -> Outcome {
     let DisconnectOldSession { token, .. } = DisconnectOldSession::decode(&mut request.reader())?;
     let now = &request.session;
     let connection = now.connection().ok_or(ResultCode::SESSION_CLOSED)?;
     let (number, secret) = session_token::parts(token).map_err(|_| ResultCode::MISC_ERROR)?;
+    now.service.wait_for_loss(number).await;
     let old = now.service.session(number).filter(|old| old.life.has_secret(secret));
     let its_own =
         |old: &Arc<Session>| old.id != now.id && old.user.is(&now.user) && old.version == now.version;

@@ -26,6 +26,8 @@ type Notices = Mutex<mpsc::UnboundedReceiver<BreakNotice>, rank::SmbNotices>;
 pub(in crate::server) struct Client {
     /// Its id in the tree's tables.
     pub(in crate::server) id: ClientId,
+    /// What it says that it is.
+    pub(in crate::server) guid: [u8; 16],
     /// What it may keep in its caches: the lease table of MS-SMB2 3.3.1.11, and oplocks beside.
     caches: Mutex<HashMap<Key, Weak<Cache>>, rank::SmbCaches>,
     /// Its sessions, the oldest first.
@@ -40,9 +42,10 @@ pub(in crate::server) struct Client {
 
 impl Client {
     /// A client that has not been seen.
-    pub(in crate::server) fn new(durables: Arc<Durables>) -> Arc<Self> {
+    pub(in crate::server) fn new(guid: [u8; 16], durables: Arc<Durables>) -> Arc<Self> {
         Arc::new(Self {
             id: ClientId::unused(),
+            guid,
             caches: Mutex::default(),
             sessions: Mutex::default(),
             creations: Creations::default(),

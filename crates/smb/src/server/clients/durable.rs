@@ -5,18 +5,22 @@
 //! reconnects, its timeout ends, or its cache must be given back. In the last case it is closed, as
 //! its client cannot answer.
 
+pub(in crate::server) mod inherited;
+pub(in crate::server) mod note;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
+use tokio::runtime::Handle;
 use vfs::state::Caching;
 
+use self::inherited::{Told, Unverified};
 use super::leases::Kind;
-use super::open::Open;
+use super::open::{Open, What};
 use super::session::{Session, User};
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::register;
@@ -41,6 +45,12 @@ pub(in crate::server) struct Durable {
     timeout: Duration,
     /// The number of the CREATE that made it, in version 2.
     create_guid: Option<[u8; 16]>,
+    /// The GUID of the client.
+    client_guid: [u8; 16],
+    /// The user that made it.
+    user: Arc<User>,
+    /// Another server was told of it.
+    told: OnceLock<Told>,
 }
 
 impl Durable {
@@ -112,16 +122,20 @@ impl Wish {
 }
 
 /// Makes a new open durable, if the client asked for that and the open may cache its handle.
-pub(in crate::server) fn grant(wish: Wish, open: &Open) {
+pub(in crate::server) fn grant(context: &Context, wish: Wish, open: &Open) -> Result<(), Status> {
     let (timeout, create_guid) = match wish {
         Wish::Request => (TIMEOUT, None),
         Wish::RequestV2 { timeout, create_guid } => (timeout, Some(create_guid)),
-        Wish::Nothing | Wish::Reconnect { .. } => return,
+        Wish::Nothing | Wish::Reconnect { .. } => return Ok(()),
     };
     let is_file = open.file().is_ok_and(|file| file.open.node().kind() == vfs::Kind::File);
     if is_file && open.held.get().is_some_and(|held| held.lease.caching().contains(Caching::HANDLE)) {
-        let _ = open.durable.set(Durable { timeout, create_guid }); // a new open has none
+        let session = context.session()?;
+        let (client_guid, user, told) = (session.client_guid, session.user(), OnceLock::new());
+        let _ = open.durable.set(Durable { timeout, create_guid, client_guid, user, told }); // a new open has none
+        inherited::keep(context.service(), open);
     }
+    Ok(())
 }
 
 /// Opens that have lost their session.
@@ -133,6 +147,8 @@ pub(in crate::server) struct Durables {
 struct Lost {
     open: Arc<Open>,
     user: Arc<User>,
+    /// It was inherited, and it is not known whether it is in the state of its file.
+    unverified: Option<Unverified>,
     /// Closes the open when its timeout ends. Dropped with this entry.
     _timer: Timer,
 }
@@ -148,19 +164,13 @@ impl Drop for Timer {
 impl Durables {
     /// Takes over the opens of a session that are durable.
     pub(in crate::server) fn keep(self: &Arc<Self>, session: &Session, which: impl Fn(&Open) -> bool) {
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let Ok(runtime) = Handle::try_current() else { return };
         for open in session.opens.take(|open| which(open) && may_come_back(open)) {
             let durable = || open.durable.get().map(|durable| durable.timeout);
             let Some(timeout) = open.resilience().or_else(durable) else { continue };
-            let (table, persistent) = (Arc::downgrade(self), open.key.persistent);
-            let timer = Timer(runtime.spawn(async move {
-                tokio::time::sleep(timeout).await;
-                if let Some(table) = table.upgrade() {
-                    let late = table.table.lock().remove(&persistent);
-                    drop(late); // dropped while the table is unlocked
-                }
-            }));
-            let lost = Lost { open, user: session.user(), _timer: timer };
+            let (persistent, timer) =
+                (open.key.persistent, self.timer(&runtime, open.key.persistent, timeout));
+            let lost = Lost { open, user: session.user(), unverified: None, _timer: timer };
             let mut table = self.table.lock();
             // A break that began in the meantime has not found it here.
             if table.len() < MOST && may_come_back(&lost.open) {
@@ -169,6 +179,55 @@ impl Durables {
                 drop(table);
                 drop(lost); // closed while the table is unlocked
             }
+        }
+    }
+
+    fn timer(self: &Arc<Self>, runtime: &Handle, persistent: u64, timeout: Duration) -> Timer {
+        let table = Arc::downgrade(self);
+        Timer(runtime.spawn(async move {
+            tokio::time::sleep(timeout).await;
+            if let Some(table) = table.upgrade() {
+                let late = table.table.lock().remove(&persistent);
+                drop(late); // dropped while the table is unlocked
+            }
+        }))
+    }
+
+    /// Adds an open that this server has inherited. Without room it is closed.
+    fn hold(self: &Arc<Self>, open: &Arc<Open>, user: Arc<User>, timeout: Duration, unverified: Unverified) {
+        let (persistent, runtime) = (open.key.persistent, Handle::current());
+        let timer = self.timer(&runtime, persistent, timeout);
+        let lost = Lost { open: open.clone(), user, unverified: Some(unverified), _timer: timer };
+        let mut table = self.table.lock();
+        let refused = if table.len() < MOST { table.insert(persistent, lost) } else { Some(lost) };
+        drop(table);
+        drop(refused); // closed while the table is unlocked
+    }
+
+    fn unverified(&self, persistent: u64) -> Option<Unverified> {
+        self.table.lock().get(&persistent)?.unverified.clone()
+    }
+
+    /// It is known whether an inherited open is in the state of its file. If not, it has never been.
+    fn is_verified(&self, persistent: u64, is_there: bool) {
+        let mut table = self.table.lock();
+        let gone = match table.get_mut(&persistent) {
+            Some(lost) if is_there => {
+                lost.unverified = None;
+                None
+            }
+            _ => table.remove(&persistent),
+        };
+        drop(table);
+        drop(gone); // dropped while the table is unlocked
+    }
+
+    /// Leaves all of them as they are: nothing is closed, removed or told.
+    fn leave(&self) {
+        let all = std::mem::take(&mut *self.table.lock());
+        for Lost { open, user, _timer, .. } in all.into_values() {
+            std::mem::forget(open); // the process ends
+            drop((user, _timer));
         }
     }
 
@@ -198,7 +257,8 @@ impl Durables {
         fits: impl FnOnce(&Lost) -> Result<(), Status>,
     ) -> Result<Open, Status> {
         let mut table = self.table.lock();
-        let lost = table.get(&file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let lost = table.get(&file.persistent).filter(|lost| lost.unverified.is_none());
+        let lost = lost.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
         fits(lost)?;
         if lost.user.caller.uid != context.session()?.user().caller.uid {
             return Err(Status::ACCESS_DENIED);
@@ -264,10 +324,14 @@ pub(in crate::server) fn reconnect(
     };
     let mut open = context.service().durables.claim(context, file, fits)?;
     open.tree = context.tree()?.clone();
+    if let What::File(file) = &mut open.what {
+        file.open.act_as(context.caller()?);
+    }
     open.session = Arc::downgrade(context.session()?);
     open.sequence = Sequence::beginning(context.header.channel_sequence());
     open.key.volatile = context.service().file_number();
     let open = register(context, open)?;
+    inherited::keep(context.service(), &open);
     if let Some(held) = open.held.get() {
         held.cache.add(&open);
     }

@@ -97,6 +97,8 @@ pub(in crate::server) struct File {
     mode: AtomicU32,
     /// The extended attribute that the next answer begins with.
     pub(in crate::server) ea_cursor: AtomicUsize,
+    /// The client has marked it for removal through this open.
+    goes: AtomicBool,
     /// Operations through this open do not change the modification time.
     keeps_modified: AtomicBool,
     /// The time of the last change of attributes that the client wants to see, whatever changes.
@@ -117,6 +119,27 @@ impl Open {
             tree: tree.clone(),
             granted,
             session: Arc::downgrade(session),
+            what,
+            held: OnceLock::new(),
+            durable: OnceLock::new(),
+            resilient_ms: AtomicU32::new(0),
+            number: OnceLock::new(),
+            sequence: Arc::default(),
+        }
+    }
+
+    /// An open of a lost server, whose client may come back.
+    pub(in crate::server) fn without_session(
+        persistent: u64,
+        tree: &Arc<Tree>,
+        granted: AccessMask,
+        what: What,
+    ) -> Self {
+        Self {
+            key: FileKey { persistent, volatile: persistent },
+            tree: tree.clone(),
+            granted,
+            session: Weak::new(),
             what,
             held: OnceLock::new(),
             durable: OnceLock::new(),
@@ -236,6 +259,7 @@ impl File {
             lock_sequences: LockSequences::default(),
             mode: AtomicU32::new(mode.0),
             ea_cursor: AtomicUsize::new(0),
+            goes: AtomicBool::new(false),
             keeps_modified: AtomicBool::new(false),
             keeps_changed: Mutex::default(),
         }
@@ -267,6 +291,21 @@ impl File {
     pub(in crate::server) fn is_known_as(&self, path: &[u16]) -> bool {
         let lower = |path: &[u16]| String::from_utf16_lossy(path).to_lowercase();
         lower(&self.path.lock()) == lower(path)
+    }
+
+    /// The path by which the client knows it, without a backslash in front.
+    pub(in crate::server) fn known_as(&self) -> Vec<u16> {
+        self.path.lock().to_vec()
+    }
+
+    /// Whether the client has marked it for removal through this open.
+    pub(in crate::server) fn goes(&self) -> bool {
+        self.goes.load(Ordering::Relaxed)
+    }
+
+    /// Records that it has, or has cleared the mark.
+    pub(in crate::server) fn set_going(&self, goes: bool) {
+        self.goes.store(goes, Ordering::Relaxed);
     }
 
     /// Records that the client has moved the file.

@@ -2,6 +2,7 @@
 
 use vfs::state::Caching;
 
+use super::durable::inherited;
 use super::leases::{Kind, level, state};
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::Status;
@@ -36,6 +37,7 @@ async fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
         return Err(Status::INVALID_OPLOCK_PROTOCOL.into());
     }
     let to = held.lease.acknowledge(to).or_else(|_| held.lease.acknowledge(Caching::NONE))?;
+    inherited::keep(context.service(), &open);
     Ok(Oplock { level: level(to), file: open.key })
 }
 
@@ -52,5 +54,6 @@ async fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
     }
     let to = Caching(request.state.difference(LeaseState(!u32::from(Caching::ALL.0))).0 as u8);
     held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
+    opens.iter().for_each(|open| inherited::keep(context.service(), open));
     Ok(Lease { key: request.key, state: state(to) })
 }

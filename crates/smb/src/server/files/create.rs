@@ -27,6 +27,7 @@ pub(in crate::server) use self::path::{Path, shown_stream, stream_name};
 pub(in crate::server) use self::stream::{INFO, RESOURCE, named};
 use crate::server::clients::app_instance::Instance;
 use crate::server::clients::durable::Wish;
+use crate::server::clients::durable::inherited;
 use crate::server::clients::open::{Open, What};
 use crate::server::clients::replay::Begun;
 use crate::server::clients::tree::Tree;
@@ -112,6 +113,8 @@ async fn reconnect(
 ) -> Result<Arc<Open>, Failure> {
     const TRIES: u32 = 8;
     const BETWEEN: Duration = Duration::from_millis(20);
+    inherited::wait_for_loss(context, file.persistent).await?;
+    inherited::verify(context, file.persistent).await?;
     for _ in 1..TRIES {
         match durable::reconnect(context, request, lease, file, create_guid) {
             Err(failure) if failure.status == Status::OBJECT_NAME_NOT_FOUND => {

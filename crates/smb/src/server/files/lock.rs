@@ -10,6 +10,7 @@ use vfs::Kind;
 use vfs::state::{LockKind, Locked, Range, Refused};
 
 pub(in crate::server) use self::sequence::LockSequences;
+use crate::server::clients::durable::inherited;
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Outcome, Reply};
 use crate::wire::Status;
@@ -38,11 +39,16 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     {
         return Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) });
     }
-    match first.flags.contains(Flags::UNLOCK) {
-        true => unlock(open.file()?, &request.locks).await?,
-        false => lock(context, open, &request.locks).await?,
+    let done = match first.flags.contains(Flags::UNLOCK) {
+        true => unlock(open.file()?, &request.locks).await,
+        false => lock(context, open, &request.locks).await,
+    };
+    let open = context.open(request.file).await;
+    if let Ok(open) = &open {
+        inherited::keep_now(context, open).await; // some of several ranges may have changed
     }
-    if let (Some(sequence), Ok(open)) = (sequence, context.open(request.file).await) {
+    done?;
+    if let (Some(sequence), Ok(open)) = (sequence, open) {
         open.file()?.lock_sequences.answered(sequence);
     }
     Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) })

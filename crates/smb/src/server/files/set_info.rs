@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 use wire::{Malformed, Reader};
 
 use super::extended_attributes;
+use crate::server::clients::durable::inherited;
 use crate::server::clients::open::{File, Open, What};
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::Status;
@@ -59,17 +60,21 @@ async fn set_file(
         FileClass::DISPOSITION => {
             let removes = whole(data, info::Disposition::decode)?.delete_pending;
             removal::set(open, file, removes, false).await?;
+            inherited::keep_now(context, open).await;
         }
         FileClass::DISPOSITION_EX => {
             removal::set_ex(open, file, whole(data, info::DispositionEx::decode)?.flags).await?;
+            inherited::keep_now(context, open).await;
         }
         FileClass::RENAME => {
             let target = whole(data, Target::decode)?;
             moving::rename(context, open, file, moving::Wanted::from(target)).await?;
+            inherited::keep_now(context, open).await;
         }
         FileClass::RENAME_EX => {
             let target = whole(data, TargetEx::decode)?;
             moving::rename(context, open, file, moving::Wanted::from(target)).await?;
+            inherited::keep_now(context, open).await;
         }
         FileClass::LINK => {
             let target = whole(data, Target::decode)?;

@@ -95,6 +95,18 @@ impl Cache {
         }
     }
 
+    /// A cache of a client whose server is lost.
+    pub(in crate::server) fn restored(
+        key: Key,
+        of: Of,
+        kind: Kind,
+        epoch: u16,
+        client: Weak<Client>,
+    ) -> Self {
+        let changing = Changing { epoch, opens: VecDeque::new(), clear_at: 0 };
+        Self { key, of, kind, client, changing: Mutex::new(changing) }
+    }
+
     pub(in crate::server) fn key(&self) -> Key {
         self.key
     }

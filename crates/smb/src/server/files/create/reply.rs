@@ -29,7 +29,7 @@ pub(super) async fn finish(
 ) -> Outcome {
     let open = register(context, opened.open)?;
     let cached = leases::grant(context, wanted, &open).await?;
-    durable::grant(wish, &open);
+    durable::grant(context, wish, &open)?;
     if let Some(numbered) = numbered {
         numbered.done(&open, opened.action);
     }

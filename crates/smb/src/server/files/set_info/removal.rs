@@ -20,6 +20,7 @@ pub(super) async fn set_ex(open: &Open, file: &File, flags: Flags) -> Result<(),
 pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bool) -> Result<(), Status> {
     open.require(AccessMask::DELETE)?;
     if !goes {
+        file.set_going(false);
         return Ok(file.named().remove_on_close(false).await?);
     }
     if file.is_by_link() && file.open.is_data() {
@@ -41,6 +42,10 @@ pub(super) async fn set(open: &Open, file: &File, goes: bool, even_read_only: bo
             file.open.guard().remove_when_unused(Box::new(|| Ok(())));
             Ok(())
         }
-        _ => Ok(file.open.remove_on_close(true).await?),
+        _ => {
+            file.open.remove_on_close(true).await?;
+            file.set_going(true);
+            Ok(())
+        }
     }
 }

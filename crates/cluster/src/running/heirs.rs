@@ -1,0 +1,72 @@
+//! Opens that another server takes over if this one is lost, and those that this one takes over.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use vfs::state::{Bequest, Heir, Inherited, LeaseId, OpenGuard, OpenId};
+
+use super::{Cluster, Shared};
+use crate::membership::LOOK_EVERY;
+use crate::node::ToKeep;
+use crate::port::Wanted;
+
+/// How long the heir of a server that leaves may take to hear the last of it.
+const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
+
+impl Cluster {
+    /// What takes over opens of lost servers on this one. Without it their clients begin anew.
+    pub fn set_heir(&self, heir: Arc<dyn Heir>) {
+        *self.shared.taker.lock() = Some(heir.clone());
+        self.shared.node.lock().set_heir(heir);
+    }
+}
+
+impl Cluster {
+    /// The server is about to leave: its heir has all that it was told, if it is there. A server that has just joined may be
+    /// the heir, and not be known here yet.
+    pub(super) async fn leave_to_heir(&self) {
+        if self.shared.node.lock().lacks_heir() {
+            sleep(2 * LOOK_EVERY).await;
+        }
+        let _late = timeout(ARRIVES_WITHIN, self.arrived()).await;
+    }
+}
+
+impl Bequest for Cluster {
+    fn server(&self) -> u16 {
+        self.shared.me
+    }
+
+    fn keep(&self, guard: &OpenGuard, lease: Option<LeaseId>, client: [u8; 16], note: Vec<u8>) {
+        let (file, open, note) = (guard.file(), guard.id(), note.into());
+        self.shared.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note }));
+    }
+
+    fn forget(&self, open: OpenId) {
+        self.shared.port.want(Wanted::Drop(open));
+    }
+
+    fn arrived(&self) -> oneshot::Receiver<Infallible> {
+        let (waiter, arrived) = oneshot::channel();
+        self.shared.port.want(Wanted::Arrived(waiter));
+        arrived
+    }
+
+    fn is_alive(&self, server: u16) -> bool {
+        self.shared.members.borrow().members.iter().any(|member| member.number == server)
+    }
+}
+
+impl Shared {
+    /// A server is lost, and this one has inherited these of its opens.
+    pub(super) fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
+        let taker = self.taker.lock().clone();
+        match taker {
+            Some(taker) => taker.inherit(lost, inherited),
+            None => debug_assert!(inherited.is_empty(), "nothing is inherited without it"),
+        }
+    }
+}

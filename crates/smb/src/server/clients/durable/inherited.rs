@@ -1,0 +1,313 @@
+//! Durable opens at another server of a cluster, when their own is lost.
+//!
+//! ```text
+//! CREATE, LOCK, rename, … ─► keep ─► the heir of this server has a note, and the open as the tree knows it
+//! the server is lost ─► at the heir: inherit ─► restore ─► the table of durable opens
+//! CREATE with DHnC or DH2C at the heir ─► wait, verify ─► as for an open of its own
+//! ```
+
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use lock::{Mutex, rank};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+use vfs::backend::Found;
+use vfs::state::{Bequest, BreakNotice, Caching, ClientId, Heir, Inherited, OpenId, home};
+use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
+
+use super::note::{CacheNote, LeaseNote, Note};
+use super::{Durable, MAX_TIMEOUT};
+use crate::server::clients::client::Client;
+use crate::server::clients::leases::{Cache, Held, Kind, Of};
+use crate::server::clients::open::{File, Open, What};
+use crate::server::clients::session::User;
+use crate::server::clients::tree::Tree;
+use crate::server::config::ShareKind;
+use crate::server::context::Context;
+use crate::server::service::Service;
+use crate::wire::Status;
+use crate::wire::fscc::file_info::ModeFlags;
+use crate::wire::security::AccessMask;
+use crate::wire::values::LeaseKey;
+
+/// How long a client waits for the loss of the server that it names: longer than the others take to notice it.
+const LOST_WITHIN: Duration = Duration::from_secs(8);
+/// How often it is looked whether that server is lost.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How long the heir may take before a client is told to wait.
+const SOON: Duration = Duration::from_millis(50);
+/// How long the state of a file may take to come.
+const STATE_WITHIN: Duration = Duration::from_secs(5);
+/// How often it is asked for again, if it leaves at once.
+const TRIES: usize = 8;
+
+/// The service as one of several servers of one tree.
+pub(in crate::server) struct Shared {
+    bequest: Arc<dyn Bequest>,
+    service: Weak<Service>,
+    inheriting: Mutex<Inheriting, rank::SmbInheriting>,
+}
+
+/// What is being taken over.
+#[derive(Default)]
+struct Inheriting {
+    /// The lost servers.
+    servers: HashSet<u16>,
+    /// Clients of theirs, which have nothing else here yet.
+    clients: Vec<Arc<Client>>,
+}
+
+/// Tells the heir when the open is closed.
+pub(in crate::server) struct Told {
+    bequest: Arc<dyn Bequest>,
+    open: OpenId,
+}
+
+impl Drop for Told {
+    fn drop(&mut self) {
+        self.bequest.forget(self.open);
+    }
+}
+
+/// An inherited open that may not be in the state of its file: the lost server may have closed it.
+#[derive(Clone)]
+pub(super) struct Unverified {
+    volume: Arc<Volume>,
+    file: FileId,
+    open: OpenId,
+}
+
+impl Service {
+    /// From now on durable opens are told to `bequest`, and those of lost servers are taken over. Called once, before
+    /// there are clients.
+    pub fn share_with(self: &Arc<Self>, bequest: Arc<dyn Bequest>) -> Arc<dyn Heir> {
+        self.begin_with(bequest.server());
+        let service = Arc::downgrade(self);
+        let shared = Arc::new(Shared { bequest, service, inheriting: Mutex::default() });
+        let _ = self.shared.set(shared.clone()); // it is called once
+        shared
+    }
+
+    /// The server stops: what waits for clients is left to the heir as it is.
+    pub fn leave_durables(&self) {
+        if self.shared.get().is_some() {
+            self.durables.leave();
+        }
+    }
+}
+
+/// Tells the heir of this server what a durable open is now.
+pub(in crate::server) fn keep(service: &Service, open: &Open) {
+    let (Some(shared), Some(durable), Ok(file)) = (service.shared.get(), open.durable.get(), open.file())
+    else {
+        return;
+    };
+    let id = file.open.guard().id();
+    let is_whole = file.open.is_data() && !file.is_by_link() && durable.client_guid != [0; 16];
+    let note = note(open, durable, file).filter(|_| is_whole).and_then(|note| note.encode());
+    let Some(note) = note else { return shared.bequest.forget(id) };
+    let lease = open.held.get().map(|held| held.lease.id());
+    shared.bequest.keep(file.open.guard(), lease, durable.client_guid, note);
+    durable.told.get_or_init(|| Told { bequest: shared.bequest.clone(), open: id });
+}
+
+/// The same, and waits until the heir knows it. The change of the open is answered after that.
+pub(in crate::server) async fn keep_now(context: &Context, open: &Open) {
+    let service = context.service();
+    let Some(shared) = service.shared.get().filter(|_| open.durable.get().is_some()) else { return };
+    keep(service, open);
+    let mut arrived = shared.bequest.arrived();
+    if timeout(SOON, &mut arrived).await.is_err() {
+        let _closed = context.wait(arrived).await; // a client that cancels is answered before
+    }
+}
+
+fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
+    let (folder, name) = file.open.place()?;
+    let user = durable.user.as_ref();
+    let cache = open.held.get().map(|held| CacheNote {
+        lease: match held.cache.kind() {
+            Kind::Oplock => None,
+            Kind::Lease { version2, parent } => {
+                Some(LeaseNote { version2, parent: parent.map(|parent| parent.0) })
+            }
+        },
+        epoch: held.cache.epoch(),
+    });
+    Some(Note {
+        persistent: open.key.persistent,
+        create_guid: durable.create_guid,
+        timeout_ms: u32::try_from(durable.timeout.as_millis()).unwrap_or(u32::MAX),
+        granted: open.granted.0,
+        mode: file.mode().0,
+        share: open.tree.share.name.clone(),
+        read_only: open.tree.read_only,
+        user: user.name.clone(),
+        guest: user.guest,
+        anonymous: user.anonymous,
+        blind: file.open.actor().is_blind_to_forks,
+        ids: (user.caller.uid, user.caller.gid, user.caller.groups.to_vec()),
+        file: file.open.node().key(),
+        place: (folder.key(), name.to_vec()),
+        path: file.known_as(),
+        cache,
+        remove_on_close: file.mode().contains(ModeFlags::DELETE_ON_CLOSE),
+        is_going: file.goes(),
+    })
+}
+
+impl Heir for Shared {
+    fn client(&self, name: &[u8; 16]) -> Option<(ClientId, mpsc::UnboundedSender<BreakNotice>)> {
+        let client = self.service.upgrade()?.client_of(*name);
+        let known = (client.id, client.notices());
+        self.inheriting.lock().clients.push(client);
+        Some(known)
+    }
+
+    fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
+        let (Some(service), Ok(runtime)) = (self.service.upgrade(), tokio::runtime::Handle::try_current())
+        else {
+            // Not dropped here: that would ask for states while the node is used.
+            return std::mem::forget(inherited);
+        };
+        self.inheriting.lock().servers.insert(lost);
+        runtime.spawn_blocking(move || service.take_over(lost, inherited));
+    }
+}
+
+impl Service {
+    fn take_over(self: &Arc<Self>, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
+        let (count, mut restored) = (inherited.len(), 0);
+        for (open, note) in inherited {
+            match self.restore(open, &note) {
+                Ok(()) => restored += 1,
+                Err(status) => tracing::info!(?status, "a durable open of a lost server is not restored"),
+            }
+        }
+        if count > 0 {
+            tracing::info!(count, restored, "durable opens of a lost server wait for their clients here");
+        }
+        let Some(shared) = self.shared.get() else { return };
+        let mut inheriting = shared.inheriting.lock();
+        inheriting.servers.remove(&lost);
+        let unused = match inheriting.servers.is_empty() {
+            true => std::mem::take(&mut inheriting.clients),
+            false => Vec::new(),
+        };
+        drop(inheriting);
+        drop(unused); // a client may go with it, which takes other locks
+    }
+
+    /// Makes an open of what a lost server has noted.
+    fn restore(self: &Arc<Self>, inherited: Inherited, note: &[u8]) -> Result<(), Status> {
+        let Inherited { guard, lease } = inherited;
+        let note = Note::decode(note)?;
+        let share = self.config().share(&note.share).cloned().ok_or(Status::BAD_NETWORK_NAME)?;
+        let ShareKind::Disk { volume, .. } = &share.kind else { return Err(Status::BAD_NETWORK_NAME) };
+        let grant = if note.read_only { auth::Grant::ReadOnly } else { auth::Grant::ReadWrite };
+        let tree = Arc::new(Tree::new(0, share.clone(), grant));
+        let found = volume.node(&note.file)?;
+        let folder = of_entry(volume, &note.place.0, &note.place.1, &found)?;
+        let (party, id, file) = (guard.party(), guard.id(), guard.file());
+        let (uid, gid, groups) = &note.ids;
+        let caller = Caller::new(*uid, *gid, groups);
+        let mut actor = Actor::new(caller.clone(), party);
+        actor.is_blind_to_forks = note.blind;
+        let place = Beside { folder: &folder.object, name: &note.place.1 };
+        let restored = TakenOver { place, remove_on_close: note.remove_on_close, is_going: note.is_going };
+        let open = volume.restore(&actor, &found, guard, &restored)?;
+        let wrapped = File::new(open, None, &note.path, ModeFlags(note.mode), &tree);
+        if note.is_going {
+            wrapped.set_going(true);
+        }
+        let (name, guest, anonymous) = (note.user.clone(), note.guest, note.anonymous);
+        let user = Arc::new(User { name, caller, guest, anonymous });
+        let what = What::File(Box::new(wrapped));
+        let open = Open::without_session(note.persistent, &tree, AccessMask(note.granted), what);
+        let open = Arc::new(open);
+        let client = self.inheriting(party.client).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let key = party.key.ok_or(Status::INVALID_PARAMETER)?;
+        let durable = Durable {
+            timeout: MAX_TIMEOUT.min(Duration::from_millis(note.timeout_ms.into())),
+            create_guid: note.create_guid,
+            client_guid: client.guid,
+            user: user.clone(),
+            told: OnceLock::new(),
+        };
+        let timeout = durable.timeout;
+        let _ = open.durable.set(durable); // a new open has none
+        let (lease, cache) = lease.zip(note.cache).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+        let lease_id = lease.id();
+        let kind = match cache.lease {
+            None => Kind::Oplock,
+            Some(LeaseNote { version2, parent }) => Kind::Lease { version2, parent: parent.map(LeaseKey) },
+        };
+        let of = Of::open(open.file()?);
+        let weak = Arc::downgrade(&client);
+        let cache = client.cache_or(key, || Cache::restored(key, of.clone(), kind, cache.epoch, weak));
+        if !cache.is_of(&of) || cache.kind() != kind {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        cache.add(&open);
+        let _ = open.held.set(Held { lease, cache, client }); // a new open has none
+        let unverified = Unverified { volume: volume.clone(), file, open: id };
+        self.durables.hold(&open, user, timeout, unverified);
+        // A recall that began before has found no open to close.
+        if !volume.site().state().undisturbed(file, lease_id).contains(Caching::HANDLE) {
+            self.durables.forget(&open);
+            return Err(Status::OBJECT_NAME_NOT_FOUND);
+        }
+        keep(self, &open);
+        Ok(())
+    }
+
+    /// A client whose opens are being taken over.
+    fn inheriting(&self, id: ClientId) -> Option<Arc<Client>> {
+        let inheriting = self.shared.get()?.inheriting.lock();
+        inheriting.clients.iter().find(|client| client.id == id).cloned()
+    }
+}
+
+/// The folder of a file, if the file still has this name in it.
+fn of_entry(volume: &Volume, folder: &HostKey, name: &[u8], file: &Found) -> Result<Found, Status> {
+    let folder = volume.node(folder)?;
+    let there = folder.object.lookup(&Caller::root(), name)?;
+    match there.object.id() == file.object.id() {
+        true => Ok(folder),
+        false => Err(Status::OBJECT_NAME_NOT_FOUND),
+    }
+}
+
+/// Waits until the server that has made an open is lost, and this one has taken over what it inherits.
+pub(in crate::server) async fn wait_for_loss(context: &Context, persistent: u64) -> Result<(), Status> {
+    let Some(shared) = context.service().shared.get() else { return Ok(()) };
+    let (server, until) = (home(persistent), Instant::now() + LOST_WITHIN);
+    let may_come = || shared.bequest.is_alive(server) || shared.inheriting.lock().servers.contains(&server);
+    if server == shared.bequest.server() {
+        return Ok(());
+    }
+    let lost = async {
+        while may_come() && Instant::now() < until {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    };
+    context.wait(lost).await
+}
+
+/// An inherited open is in the state of its file; else it is forgotten.
+pub(in crate::server) async fn verify(context: &Context, persistent: u64) -> Result<(), Status> {
+    let durables = &context.service().durables;
+    let Some(Unverified { volume, file, open }) = durables.unverified(persistent) else { return Ok(()) };
+    let verify = async {
+        let state = volume.site().state();
+        for _ in 0..TRIES {
+            let _late = timeout(STATE_WITHIN, state.bring(file)).await;
+            if let Ok(is_there) = state.has_open(file, open) {
+                return durables.is_verified(persistent, is_there);
+            }
+        }
+    };
+    context.wait(verify).await
+}

@@ -1,0 +1,68 @@
+//! Opens of a server that is lost, as this one takes them over ([`Heir`](crate::state::Heir)).
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lock::Mutex;
+
+use super::{Beside, Open};
+use crate::backend::Found;
+use crate::state::{OpenGuard, Stream};
+use crate::{Actor, Caller, Error, Result, Volume};
+
+/// What the lost server has noted of an open.
+#[derive(Debug)]
+pub struct TakenOver<'a> {
+    /// Where the file is.
+    pub place: Beside<'a>,
+    /// The file is removed once this open and all others of it are closed.
+    pub remove_on_close: bool,
+    /// The same, and the file cannot be opened until then.
+    pub is_going: bool,
+}
+
+impl Volume {
+    /// An open of the data of a file that this server has inherited. Its rights were decided by the lost server.
+    ///
+    /// # Errors
+    /// The file is not the one of the guard, or cannot be used; the guard is given back.
+    pub fn restore(
+        self: &Arc<Self>,
+        actor: &Actor,
+        file: &Found,
+        guard: OpenGuard,
+        restored: &TakenOver<'_>,
+    ) -> Result<Open> {
+        let (access, _) = guard.modes();
+        if file.object.id() != guard.file() || guard.stream() != Stream::Data {
+            return Err(Error::Stale);
+        }
+        self.may_open(&actor.caller, file, access, true)?;
+        if restored.remove_on_close {
+            self.may_remove(true, access)?;
+        }
+        let open = Open {
+            volume: self.clone(),
+            node: file.object.clone(),
+            actor: Actor { open: Some(guard.id()), ..actor.clone() },
+            guard,
+            is_data: true,
+            granted: true,
+            remove_on_close: restored.remove_on_close,
+            changed: AtomicBool::new(false),
+            place: Some(self.site.places.add(file.object.id(), restored.place)),
+            fork: Mutex::default(),
+        };
+        if restored.is_going {
+            open.mark_going();
+        }
+        Ok(open)
+    }
+}
+
+impl Open {
+    /// The client has come back to an inherited open: from now on it acts as this caller.
+    pub fn act_as(&mut self, caller: Caller) {
+        self.actor.caller = caller;
+    }
+}

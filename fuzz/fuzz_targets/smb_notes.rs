@@ -1,0 +1,4 @@
+//! covers: smb/server/clients/durable/note
+#![cfg_attr(fuzzing, no_main)]
+
+fourfold_fuzz::target!(fourfold_fuzz::smb_info::notes);
