@@ -55,6 +55,10 @@ impl Bequest for Cluster {
         arrived
     }
 
+    fn has_others(&self) -> bool {
+        self.shared.members.borrow().members.iter().any(|member| member.number != self.shared.me)
+    }
+
     fn is_alive(&self, server: u16) -> bool {
         self.shared.members.borrow().members.iter().any(|member| member.number == server)
     }

@@ -78,6 +78,9 @@ pub trait Bequest: Send + Sync + 'static {
     /// Closed when the heir has all that was said to it before. At once if there is no heir.
     fn arrived(&self) -> tokio::sync::oneshot::Receiver<std::convert::Infallible>;
 
+    /// Whether there are members besides this server.
+    fn has_others(&self) -> bool;
+
     /// Whether a server is a member, so that its opens are its own. Before it is not, [`Heir::inherit`] is called.
     fn is_alive(&self, server: u16) -> bool;
 }

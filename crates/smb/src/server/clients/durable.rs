@@ -204,6 +204,10 @@ impl Durables {
         drop(refused); // closed while the table is unlocked
     }
 
+    fn has(&self, persistent: u64) -> bool {
+        self.table.lock().contains_key(&persistent)
+    }
+
     fn unverified(&self, persistent: u64) -> Option<Unverified> {
         self.table.lock().get(&persistent)?.unverified.clone()
     }

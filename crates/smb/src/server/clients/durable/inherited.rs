@@ -280,14 +280,17 @@ fn of_entry(volume: &Volume, folder: &HostKey, name: &[u8], file: &Found) -> Res
     }
 }
 
-/// Waits until the server that has made an open is lost, and this one has taken over what it inherits.
+/// Waits until the server that has an open is lost, and this one has taken over what it inherits. That server is the one
+/// that has made it, or an heir.
 pub(in crate::server) async fn wait_for_loss(context: &Context, persistent: u64) -> Result<(), Status> {
     let Some(shared) = context.service().shared.get() else { return Ok(()) };
-    let (server, until) = (home(persistent), Instant::now() + LOST_WITHIN);
-    let may_come = || shared.bequest.is_alive(server) || shared.inheriting.lock().servers.contains(&server);
-    if server == shared.bequest.server() {
+    if home(persistent) == shared.bequest.server() {
         return Ok(());
     }
+    let until = Instant::now() + LOST_WITHIN;
+    let is_here = || context.service().durables.has(persistent);
+    let others = || shared.bequest.has_others() || !shared.inheriting.lock().servers.is_empty();
+    let may_come = || !is_here() && others();
     let lost = async {
         while may_come() && Instant::now() < until {
             tokio::time::sleep(LOOK_EVERY).await;
