@@ -13,8 +13,6 @@ ranks! {
     ClusterNode Known,
     /// The connections to the other servers of a cluster.
     ClusterWays Known,
-    /// What takes over opens of lost servers.
-    ClusterTaker Known,
     // The program.
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,
@@ -101,8 +99,6 @@ ranks! {
     SmbSessions Known,
     /// The clients of SMB by their GUIDs.
     SmbClients Known,
-    /// Lost servers whose durable opens are being taken over.
-    SmbInheriting Known,
     /// The breaks that a client is still to receive. Held until they are in the queue of a connection.
     SmbNotices Known,
     /// The sessions of one client.
@@ -117,7 +113,7 @@ ranks! {
     SmbAppInstances Known,
     /// Opens that a client can request again (replay).
     SmbReplays Known,
-    /// Durable opens whose connections are lost.
+    /// Durable opens whose connections are lost, and those that are being taken over from a lost server.
     SmbDurable Known,
     /// The shares that a session is connected to.
     SmbTrees Known,

@@ -19,7 +19,7 @@ const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 impl Cluster {
     /// What takes over opens of lost servers on this one. Without it their clients begin anew.
     pub fn set_heir(&self, heir: Arc<dyn Heir>) {
-        *self.shared.taker.lock() = Some(heir.clone());
+        let _ = self.shared.taker.set(heir.clone()); // it is called once
         self.shared.node.lock().set_heir(heir);
     }
 }
@@ -67,8 +67,7 @@ impl Bequest for Cluster {
 impl Shared {
     /// A server is lost, and this one has inherited these of its opens.
     pub(super) fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
-        let taker = self.taker.lock().clone();
-        match taker {
+        match self.taker.get() {
             Some(taker) => taker.inherit(lost, inherited),
             None => debug_assert!(inherited.is_empty(), "nothing is inherited without it"),
         }

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, mpsc as blocking};
+use std::sync::{Arc, OnceLock, mpsc as blocking};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
@@ -94,7 +94,7 @@ struct Shared {
     fence: Arc<Fence>,
     grace: Grace,
     /// What takes over opens of lost servers.
-    taker: Mutex<Option<Arc<dyn Heir>>, rank::ClusterTaker>,
+    taker: OnceLock<Arc<dyn Heir>>,
     members: watch::Sender<Members>,
     config: Config,
     tls: Tls,
@@ -152,7 +152,7 @@ impl Cluster {
         let runtime = tokio::runtime::Handle::current();
         let members = watch::Sender::new(Members::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
-        let taker = Mutex::default();
+        let taker = OnceLock::new();
         let shared = Shared {
             node, port, ways, told, site, runtime, etcd, fence, grace, taker, members, config, tls, me,
         };

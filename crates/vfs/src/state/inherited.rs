@@ -6,12 +6,13 @@
 //! changes.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU8;
 
 use tokio::sync::mpsc;
 
 use super::carried::{CarriedLease, CarriedOpen, FileState, carried_lease, carried_open};
 use super::joined::Asked;
-use super::leases::{LeaseEntry, Notices};
+use super::leases::{Breaking, LeaseEntry, Notices};
 use super::opens::{Open, seen_by};
 use super::table::Entry;
 use super::{
@@ -283,6 +284,24 @@ impl Asked {
         claims.retain(|claim| state.opens.iter().any(|open| open.id == claim.one.open.0));
         if claims.is_empty() {
             self.inherited.remove(&file);
+        }
+    }
+}
+
+impl Lease {
+    /// A lease of an open that this server inherits.
+    fn inherited(state: &State, file: FileId, party: Party, id: LeaseId, held: Caching) -> Self {
+        let (state, last) = (state.clone(), AtomicU8::new(held.0));
+        Self { state, file, party, id, before: Caching::NONE, last, hold: None }
+    }
+}
+
+impl LeaseEntry {
+    /// Tells a holder at another server of a recall that its former server was told of.
+    fn tell_again(&mut self, file: FileId) {
+        let Some(Breaking { announced, last }) = self.breaking else { return };
+        if !self.tell(file, (announced, last), true, false) {
+            let _ = self.acknowledge(file, Caching::NONE); // it is breaking
         }
     }
 }

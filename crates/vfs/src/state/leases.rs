@@ -241,19 +241,17 @@ impl LeaseEntry {
         }
     }
 
-    fn tell(&self, file: FileId, (to, last): (Caching, Caching), needs_ack: bool, further: bool) -> bool {
+    pub(super) fn tell(
+        &self,
+        file: FileId,
+        (to, last): (Caching, Caching),
+        needs_ack: bool,
+        further: bool,
+    ) -> bool {
         let (lease, stream, party, from) = (self.id, self.stream.clone(), self.party, self.held);
         let revoked = false;
         let notice = BreakNotice { lease, file, stream, party, from, to, needs_ack, further, revoked };
         self.notices.send(notice, last)
-    }
-
-    /// Tells a holder at another server of a recall that its former server was told of.
-    pub(super) fn tell_again(&mut self, file: FileId) {
-        let Some(Breaking { announced, last }) = self.breaking else { return };
-        if !self.tell(file, (announced, last), true, false) {
-            let _ = self.acknowledge(file, Caching::NONE); // it is breaking
-        }
     }
 
     pub(super) fn acknowledge(&mut self, file: FileId, to: Caching) -> Result<Caching> {
@@ -398,16 +396,16 @@ impl State {
 
 /// A lease. Dropping its last guard gives it back; an open can keep one (`OpenGuard::keep`).
 pub struct Lease {
-    state: State,
-    file: FileId,
-    party: Party,
-    id: LeaseId,
+    pub(super) state: State,
+    pub(super) file: FileId,
+    pub(super) party: Party,
+    pub(super) id: LeaseId,
     /// What the party held when it asked for this.
-    before: Caching,
+    pub(super) before: Caching,
     /// What it was when it was last looked at.
-    last: AtomicU8,
+    pub(super) last: AtomicU8,
     /// Keeps local processes from the file.
-    hold: Option<Hold>,
+    pub(super) hold: Option<Hold>,
 }
 
 impl Lease {
@@ -427,12 +425,6 @@ impl Lease {
         let held = found.flatten().unwrap_or_default();
         self.last.store(held.0, Ordering::Relaxed);
         held
-    }
-
-    /// A lease of an open that this server inherits.
-    pub(super) fn inherited(state: &State, file: FileId, party: Party, id: LeaseId, held: Caching) -> Self {
-        let (state, last) = (state.clone(), AtomicU8::new(held.0));
-        Self { state, file, party, id, before: Caching::NONE, last, hold: None }
     }
 
     /// Keeps a guard of the file as long as this.

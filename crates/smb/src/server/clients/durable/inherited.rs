@@ -47,7 +47,7 @@ const TRIES: usize = 8;
 pub(in crate::server) struct Shared {
     bequest: Arc<dyn Bequest>,
     service: Weak<Service>,
-    inheriting: Mutex<Inheriting, rank::SmbInheriting>,
+    inheriting: Mutex<Inheriting, rank::SmbDurable>,
 }
 
 /// What is being taken over.
