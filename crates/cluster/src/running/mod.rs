@@ -154,7 +154,20 @@ impl Cluster {
         let (ways, grace) = (Mutex::default(), Grace::default());
         let taker = OnceLock::new();
         let shared = Shared {
-            node, port, ways, told, site, runtime, etcd, fence, grace, taker, members, config, tls, me,
+            node,
+            port,
+            ways,
+            told,
+            site,
+            runtime,
+            etcd,
+            fence,
+            grace,
+            taker,
+            members,
+            config,
+            tls,
+            me,
         };
         let shared = Arc::new(shared);
         let (stop, stopping) = watch::channel(false);
