@@ -119,10 +119,14 @@ struct Leaving {
     state: FileState,
 }
 
-/// A lost state that is made anew here.
+/// A lost state that is made anew here. Parts of it may come before the home's order to make it: they come from other servers.
+#[derive(Default)]
 struct Gathering {
     turn: u64,
-    missing: u16,
+    /// How many parts it has; `None` until the home has said so.
+    parts: Option<u16>,
+    /// How many of them have come.
+    come: u16,
     state: FileState,
     /// What servers have inherited of it.
     inherited: FileState,

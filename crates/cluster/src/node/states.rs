@@ -77,16 +77,7 @@ impl Node {
         state: FileState,
     ) {
         if portion != Portion::Whole {
-            let Some(gathering) = self.gathering.get_mut(&file).filter(|of| of.turn == turn) else { return };
-            match portion {
-                Portion::Inherited => return gathering.inherited.merge(state),
-                Portion::Whole | Portion::Own => gathering.state.merge(state),
-            }
-            if !more {
-                gathering.missing -= 1;
-                self.gathered(file);
-            }
-            return;
+            return self.part_has_come((file, turn), (portion, more), state);
         }
         let mut whole = self.incoming.remove(&(from, file)).unwrap_or_default();
         whole.merge(state);
@@ -240,16 +231,44 @@ impl Node {
         }
     }
 
-    /// A lost state is to be made here.
-    pub(super) fn gather(&mut self, file: FileId, turn: u64, missing: u16) {
+    /// The lost state that is made anew by this order. There is one order for a file in an epoch.
+    fn gathering(&mut self, file: FileId, turn: u64) -> Option<&mut Gathering> {
+        let gathering =
+            self.gathering.entry(file).or_insert_with(|| Gathering { turn, ..Gathering::default() });
+        (gathering.turn == turn).then_some(gathering)
+    }
+
+    /// A lost state is to be made here, out of so many parts of other servers.
+    pub(super) fn gather(&mut self, file: FileId, turn: u64, parts: u16) {
         let Some(here) = self.port.trees.back(file) else { return };
-        let (state, inherited) = (self.state.part(here), self.state.inherited_part(here));
-        self.gathering.insert(file, Gathering { turn, missing, state, inherited });
+        let (own, inherited) = (self.state.part(here), self.state.inherited_part(here));
+        let Some(gathering) = self.gathering(file, turn) else { return };
+        gathering.parts = Some(parts);
+        gathering.state.merge(own);
+        gathering.inherited.merge(inherited);
         self.gathered(file);
     }
 
+    /// A part of a lost state has come.
+    fn part_has_come(
+        &mut self,
+        (file, turn): (FileId, u64),
+        (portion, more): (Portion, bool),
+        state: FileState,
+    ) {
+        let Some(gathering) = self.gathering(file, turn) else { return };
+        match portion {
+            Portion::Inherited => return gathering.inherited.merge(state),
+            Portion::Whole | Portion::Own => gathering.state.merge(state),
+        }
+        if !more {
+            gathering.come = gathering.come.saturating_add(1);
+            self.gathered(file);
+        }
+    }
+
     fn gathered(&mut self, file: FileId) {
-        if self.gathering.get(&file).is_some_and(|of| of.missing == 0)
+        if self.gathering.get(&file).is_some_and(|of| of.parts == Some(of.come))
             && let Some(Gathering { turn, mut state, inherited, .. }) = self.gathering.remove(&file)
         {
             state.admit(inherited);

@@ -298,3 +298,25 @@ fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
     assert!(counts.held == counts.homed && (1..20).contains(&counts.held), "{counts:?}");
     assert_eq!(counts.held + counts.asked, 20, "the other half is the other server's to answer");
 }
+
+#[test]
+fn a_part_of_a_lost_state_may_come_before_the_order_to_make_it() {
+    use crate::wire::{Message, Portion};
+    let mut server = Server::new(1);
+    server.node.adopt(STEP, crate::View { epoch: 1, members: vec![1, 2, 3] });
+    let (file, turn) = (vfs::FileId::new(0, 1), 1 << 32 | 1);
+    let part = |turn| Message::Hand {
+        file,
+        turn,
+        portion: Portion::Own,
+        more: false,
+        state: vfs::state::FileState::default(),
+    };
+    server.node.receive(STEP, 3, 1, 1, part(turn)).unwrap();
+    server.node.receive(STEP, 2, 1, 1, Message::Gather(file, turn, 2)).unwrap();
+    assert_eq!(server.node.counts().held, 0, "a part is missing");
+    server.node.receive(STEP, 2, 2, 1, part(turn + 1)).unwrap();
+    assert_eq!(server.node.counts().held, 0, "a part of something else");
+    server.node.receive(STEP, 2, 3, 1, part(turn)).unwrap();
+    assert_eq!(server.node.counts().held, 1);
+}
