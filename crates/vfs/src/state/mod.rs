@@ -24,6 +24,7 @@ mod held_opens;
 mod inherited;
 mod io;
 mod joined;
+mod lease;
 mod leases;
 mod ledger;
 mod locks;
@@ -48,7 +49,8 @@ pub use carried::{Back, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, 
 pub use inherited::{Bequest, Heir, Heirloom, Inheritance, Inherited};
 pub use io::Who;
 pub use joined::{Coordinator, Told};
-pub use leases::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Style};
+pub use lease::Lease;
+pub use leases::{BreakNotice, Caching, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;
 pub use locks::Refused;
 pub use opens::{Concern, Link, Modes, OpenGuard, OpenRequest};
