@@ -9,7 +9,8 @@ import threading
 READ, WRITE, DENY_READ, DENY_WRITE = 1, 2, 0x10, 0x20
 ROOT = 2
 NAMES = {-5000: "AccessDenied", -5006: "DenyConflict", -5009: "EOFErr", -5010: "FileBusy", -5013: "LockErr", -5017: "ObjectExists",
-         -5018: "ObjectNotFound", -5020: "RangeNotLocked", -5021: "RangeOverlap", -5032: "ObjectLocked", -5014: "MiscErr"}
+         -5018: "ObjectNotFound", -5020: "RangeNotLocked", -5021: "RangeOverlap", -5032: "ObjectLocked", -5014: "MiscErr",
+         -5023: "UserNotAuth"}
 
 
 class Refused(Exception):

@@ -3,7 +3,10 @@ Prints "pass NAME" or "fail NAME: WHY"."""
 
 import argparse
 import os
+import pwd
+import subprocess
 import sys
+import tempfile
 import threading
 
 import afp
@@ -111,7 +114,43 @@ def the_folder_is_the_users(people):
     equal((found.st_uid, found.st_mode & 0o7777), (people.args.uid, 0o700))
 
 
+def of_host(people):
+    return tuple(people.args.of_host.split(":"))
+
+
+def by_dhx2(people, name, password):
+    """The names in the home, by the server's own client, which sends the password by DHX2; and whether it was let in."""
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write(password + "\n")
+        file.flush()
+        url = f"afp://{name}@127.0.0.1:{people.args.afp_port}/homes"
+        found = subprocess.run([people.args.program, "ls", url, "--password-file", file.name], capture_output=True, text=True, timeout=60)
+    return found.stdout.split(), found.returncode == 0
+
+
+def a_user_of_the_host(people):
+    """PAM verifies the password that AFP sends, and the user acts with the ids of the host. SMB does not send one."""
+    person = of_host(people)
+    host = pwd.getpwnam(person[0])
+    volume = people.afp(person, "homes")
+    volume.create("made")
+    found = os.stat(os.path.join(people.args.folder, "homes", person[0], "made"))
+    equal((found.st_uid, found.st_gid), (host.pw_uid, host.pw_gid))
+    equal(by_dhx2(people, *person), (["made"], True))
+    refused(lambda: people.smb(person, "homes"))
+
+
+def a_user_of_the_host_that_is_refused(people):
+    """For a wrong password, an empty one, root, a user of the system, one that the host does not have, and a locked one."""
+    name, right = of_host(people)
+    for who, password in [(name, "wrong"), (name, ""), ("root", right), ("daemon", right), ("no-such-user", right), (people.args.locked, right)]:
+        equal(refused(lambda: people.afp((who, password), "homes")), "UserNotAuth")
+    equal(by_dhx2(people, name, "wrong"), ([], False))
+    equal(by_dhx2(people, people.args.locked, right), ([], False))
+
+
 TESTS = [over_smb, not_of_others_over_smb, over_afp, not_of_others_over_afp, over_nfs, one_file_for_all, the_folder_is_the_users]
+OF_HOST = [a_user_of_the_host, a_user_of_the_host_that_is_refused]
 
 
 def main():
@@ -120,8 +159,10 @@ def main():
         parser.add_argument(name, type=int, required=True)
     for name in ("--folder", "--nfs3", "--user", "--password", "--expected", "--other"):
         parser.add_argument(name, required=True)
+    for name in ("--of-host", "--locked", "--program"):
+        parser.add_argument(name)
     args = parser.parse_args()
-    for test in TESTS:
+    for test in TESTS + (OF_HOST if args.of_host else []):
         name = test.__name__.replace("_", " ")
         try:
             test(People(args))

@@ -68,7 +68,7 @@ pub fn shares(settings: &Settings, reach: Reachable) -> Vec<ShareStatus> {
             let nfs = nfs.map(|reach| lines(&settings.server, share, reach));
             ShareStatus {
                 name: share.name.clone(),
-                path: share.path.clone(),
+                path: share.written_path(),
                 read_only: share.read_only,
                 mounts: smb.into_iter().chain(afp).chain(nfs).flatten().collect(),
             }

@@ -51,7 +51,9 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // reported elsewhere
     let site = tickets::site(settings);
     let typed = |name: &str| settings.users.iter().any(|user| user.name == name && user.password.is_some());
-    let known = |name: &str| typed(name) || file.find(name).is_some();
+    let is_of_host =
+        |name: &str| settings.server.pam_service.is_some() && UnixAccounts::NameService.user(name).is_some();
+    let known = |name: &str| typed(name) || file.find(name).is_some() || is_of_host(name);
     let proves = |name: &str| {
         let is_chap = |secret: &Secret| matches!(secret, Secret::Chap(_));
         typed(name) || file.find(name).is_some_and(|account| account.secrets.iter().any(is_chap))

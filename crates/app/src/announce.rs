@@ -13,7 +13,8 @@ use crate::running::Current;
 pub(crate) fn ready(current: &Current, shares: &[ShareStatus], also: &[String]) -> Result<(), out::Failed> {
     let accounts = current.accounts.accounts();
     let anybody = Anybody {
-        by_password: accounts.iter().any(|account| !account.disabled && account.nt_hash().is_some()),
+        by_password: current.accounts.host_accounts().is_some()
+            || accounts.iter().any(|account| !account.disabled && account.nt_hash().is_some()),
         by_chap: accounts.iter().any(|account| !account.disabled && account.chap_secret().is_some()),
     };
     out::print(text(&current.settings, anybody, shares, also))

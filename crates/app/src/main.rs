@@ -36,6 +36,7 @@ mod gateway;
 mod groups;
 mod heartbeat;
 mod here;
+mod host_accounts;
 mod iscsi_view;
 mod keeper;
 mod links;

@@ -27,11 +27,11 @@ pub(crate) fn missing() -> Vec<&'static str> {
 }
 
 /// Drops this thread's other capabilities, also for threads and programs that it starts later. A server that gives its host
-/// virtual addresses needs more.
+/// virtual addresses, or lets users of the host log in, needs more.
 pub(crate) fn keep_only_needed(settings: &ServerSettings) -> std::io::Result<()> {
     rustix::thread::set_no_new_privs(true)?;
     let have = rustix::thread::capabilities(None)?;
-    let more = of_addresses(settings);
+    let more = of_addresses(settings) | of_pam(settings);
     let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), |all, (one, _)| all | one);
     let kept = have.permitted & (needed | more);
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
@@ -45,6 +45,14 @@ fn of_addresses(settings: &ServerSettings) -> CapabilitySet {
         (true, _) => CapabilitySet::empty(),
         (false, false) => CapabilitySet::NET_ADMIN,
         (false, true) => CapabilitySet::NET_ADMIN | CapabilitySet::NET_RAW,
+    }
+}
+
+/// Linux-PAM refuses each login of a process of root that may not write to the kernel's audit log.
+fn of_pam(settings: &ServerSettings) -> CapabilitySet {
+    match settings.pam_service {
+        Some(_) => CapabilitySet::AUDIT_WRITE,
+        None => CapabilitySet::empty(),
     }
 }
 

@@ -20,7 +20,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::{FileId, Volume};
 
 use crate::availability::{self, Mounts};
-use crate::{accounts, advise, groups, logons, stores, tickets};
+use crate::{accounts, advise, groups, host_accounts, logons, stores, tickets};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
@@ -416,6 +416,9 @@ impl Running {
         });
         domain.iter().for_each(|domain| domain.want_list());
         let accounts = accounts.with_domain(domain);
+        let known = old.accounts.host_accounts();
+        let (accounts, failed) = host_accounts::with(accounts, &settings, known);
+        lines.extend(failed);
         let settings = groups::resolved(settings, &accounts.site());
         let kerberos = tickets::acceptor(&settings, accounts.domain()).unwrap_or_else(|error| {
             lines.push(format!("the keys of Kerberos stay as they were: {error:#}"));

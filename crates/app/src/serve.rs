@@ -96,7 +96,7 @@ async fn serve_until_stopped(
     let bound = Bounds::open(&settings.server)?;
     let api = api::open(&settings.server)?;
     let listeners = bound.listeners().into_iter().chain(api::listeners(api.as_ref())).collect();
-    let accounts = tickets::with_domain(accounts::read(state.path(), &settings)?, &settings)?;
+    let accounts = tickets::with_others(accounts::read(state.path(), &settings)?, &settings)?;
     let made = folders::make(&settings, &accounts, here::privileged())?;
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;

@@ -8,9 +8,8 @@ use auth::{Directory, Domain, UnixAccounts};
 use domain::Machine;
 use kerberos::Acceptor;
 
-use crate::groups;
-use crate::logons;
 use crate::running::Current;
+use crate::{groups, host_accounts, logons};
 
 /// The domain of the settings. If it is used as `before`, it is the same one: its users stay known.
 pub(crate) fn domain(
@@ -42,9 +41,12 @@ pub(crate) fn site(settings: &Settings) -> UnixAccounts {
     }
 }
 
-/// Accounts at the start, with those of the domain.
-pub(crate) fn with_domain(accounts: Directory, settings: &Settings) -> anyhow::Result<Directory> {
-    Ok(accounts.with_domain(domain(settings, None)?))
+/// Accounts at the start, with those of the domain and of the host.
+pub(crate) fn with_others(accounts: Directory, settings: &Settings) -> anyhow::Result<Directory> {
+    let accounts = accounts.with_domain(domain(settings, None)?);
+    let (accounts, failed) = host_accounts::with(accounts, settings, None);
+    failed.iter().for_each(|line| tracing::warn!("{line}"));
+    Ok(accounts)
 }
 
 /// The state at the start.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::domain::Domain;
 use crate::file::{AccountFile, Error, Record};
+use crate::host_accounts::HostAccounts;
 use crate::identity::{Basis, Host, Identity, Ids};
 use crate::secret::{LEGACY, Secret, nt_hash};
 use crate::srp::Verifier;
@@ -35,12 +36,19 @@ pub enum Refusal {
     WrongPassword,
     /// The domain controller that must verify the password does not answer.
     NoController,
+    /// The host, which knows the password, does not let the user in.
+    ByHost,
 }
 
-/// The source of accounts: the server's own file now, PAM and Active Directory later.
+/// The source of accounts: the server's own file, the host, and a domain.
 pub trait Accounts: Send + Sync {
     /// The account with a name. For challenge and response, its [`Account::nt_hash`] is used.
     fn find(&self, name: &str) -> Option<Account>;
+
+    /// The account of a session: also of a user of the host, who has no other account.
+    fn of_session(&self, name: &str) -> Option<Account> {
+        self.find(name)
+    }
 
     /// The accounts that are listed: not those of a domain.
     fn all(&self) -> Vec<Account> {
@@ -85,6 +93,7 @@ impl Refusal {
             Self::Disabled => "the account is disabled",
             Self::WrongPassword => "the password is wrong",
             Self::NoController => "no domain controller can verify the password",
+            Self::ByHost => "it is no account of this server, and is not let in as a user of the host",
         }
     }
 }
@@ -138,7 +147,7 @@ impl Account {
 /// Whether a user's session may continue after a change of the accounts: the account still exists
 /// and is enabled, acts as the same Unix user, and has the same password.
 pub fn may_go_on(name: &str, before: &dyn Accounts, now: &dyn Accounts) -> bool {
-    let (Some(before), Some(now)) = (before.find(name), now.find(name)) else { return false };
+    let (Some(before), Some(now)) = (before.of_session(name), now.of_session(name)) else { return false };
     !now.disabled && before.identity == now.identity && before.has_same_password(&now)
 }
 
@@ -157,6 +166,7 @@ pub struct Directory {
     admins: HashSet<String>,
     host: Host,
     domain: Option<Arc<Domain>>,
+    host_accounts: Option<Arc<HostAccounts>>,
 }
 
 /// What is set for an account.
@@ -175,7 +185,8 @@ impl Directory {
     #[must_use]
     pub fn new(file: &AccountFile, host: Host) -> Self {
         let (origins, admins) = (HashMap::new(), HashSet::new());
-        let mut directory = Self { accounts: Vec::new(), origins, admins, host, domain: None };
+        let mut directory =
+            Self { accounts: Vec::new(), origins, admins, host, domain: None, host_accounts: None };
         for record in &file.accounts {
             directory.put(record);
         }
@@ -222,6 +233,19 @@ impl Directory {
     #[must_use]
     pub fn with_domain(self, domain: Option<Arc<Domain>>) -> Self {
         Self { domain, ..self }
+    }
+
+    /// Lets users of the host log in with their passwords, too. An account of the same name counts first. Only
+    /// [`Accounts::verify`] lets them in: a ticket or a challenge needs an account that [`Accounts::find`] finds.
+    #[must_use]
+    pub fn with_host_accounts(self, host_accounts: Option<Arc<HostAccounts>>) -> Self {
+        Self { host_accounts, ..self }
+    }
+
+    /// The users of the host, if they may log in.
+    #[must_use]
+    pub fn host_accounts(&self) -> Option<&Arc<HostAccounts>> {
+        self.host_accounts.as_ref()
     }
 
     /// The domain whose users may log in.
@@ -305,6 +329,10 @@ impl Accounts for Directory {
         own.or_else(|| self.of_domain(name))
     }
 
+    fn of_session(&self, name: &str) -> Option<Account> {
+        self.find(name).or_else(|| self.host_accounts.as_ref()?.account(name))
+    }
+
     fn find_in_any_case(&self, name: &str) -> Option<Account> {
         let lower = name.to_lowercase();
         let mut alike = self.accounts.iter().filter(|account| account.name.to_lowercase() == lower);
@@ -315,10 +343,34 @@ impl Accounts for Directory {
 
     fn all_have_verifiers(&self) -> bool {
         let can_log_in = |account: &&Account| !account.disabled && !account.secrets.is_empty();
-        self.accounts.iter().filter(can_log_in).all(|account| account.verifier().is_some())
+        self.host_accounts.is_none()
+            && self.accounts.iter().filter(can_log_in).all(|account| account.verifier().is_some())
+    }
+
+    fn reason(&self, name: &str) -> Refusal {
+        let own = self.accounts.iter().find(|account| account.name == name);
+        match (own, self.find_in_any_case(name)) {
+            (Some(account), _) if account.disabled => Refusal::Disabled,
+            (Some(account), _) if !account.secrets.is_empty() => Refusal::WrongPassword,
+            _ if self.host_accounts.is_some() => Refusal::ByHost,
+            (_, None) => Refusal::Unknown,
+            (_, Some(account)) if account.disabled => Refusal::Disabled,
+            _ => Refusal::WrongPassword,
+        }
     }
 
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
+        let own = self.accounts.iter().find(|account| account.name == name);
+        if let Some(host) =
+            self.host_accounts.as_ref().filter(|_| own.is_none_or(|own| own.secrets.is_empty()))
+        {
+            let of_host = host.log_in(name, password).ok_or(Refusal::ByHost)?;
+            return match own {
+                Some(own) if own.disabled => Err(Refusal::Disabled),
+                Some(own) => Ok(own.clone()),
+                None => Ok(of_host),
+            };
+        }
         let Some(account) = self.find(name) else {
             let _ = is_same(&DECOY, &nt_hash(password));
             return Err(Refusal::Unknown);

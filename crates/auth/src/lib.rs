@@ -2,7 +2,7 @@
 //! protocol verifies a password.
 //!
 //! [`AccountFile`] stores them in the state folder. [`Directory`] gives them to a running server
-//! through the trait [`Accounts`], which PAM and Active Directory will implement, too.
+//! through the trait [`Accounts`], with users of the host and of a domain.
 
 mod directory;
 mod domain;
@@ -10,6 +10,7 @@ mod domain_logon;
 pub mod durable;
 mod file;
 pub mod hex;
+mod host_accounts;
 mod identity;
 pub mod kerberos;
 mod login_guard;
@@ -31,6 +32,7 @@ pub use domain::{
 };
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
+pub use host_accounts::{HostAccounts, HostPasswords, HostRules, Judging};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};
 pub use login_limiter::{Attempt, LoginLimiter, network};

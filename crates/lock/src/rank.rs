@@ -264,7 +264,7 @@ ranks! {
     /// The settings of iSCSI.
     IscsiConfig Known,
     // Accounts.
-    /// The users of the domain that are known.
+    /// The users of the domain, or of the host, that are known.
     DomainKnown Known,
     /// The ids that were given to domains.
     DomainIds Known,

@@ -16,6 +16,7 @@ use super::effective::{self, Property, Written};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::homes;
+use super::host_accounts;
 use super::kind::Port;
 use super::link;
 use super::lun;
@@ -127,7 +128,8 @@ fn build(
     api::check(&server, &settings.api, findings);
     told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
-    check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
+    domain::check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
+    host_accounts::check(&server, settings.pam_service.as_deref(), arguments.privileged, findings);
     domain::check(&server, settings.domain.as_ref(), findings);
     nfs_tls::check(&server, &settings.nfs_tls, &sections_of_shares, findings);
     nfs_sec::check(settings.kerberos_keytab.is_some(), &sections_of_shares, findings);
@@ -158,16 +160,6 @@ fn build(
     let mentions = mentions::of(&written);
     let (absent, notes) = (Vec::new(), Vec::new());
     (Settings { file, server: settings, shares, absent, users, links, mentions, notes }, written)
-}
-
-/// The keytab is a file that the server can read.
-fn check_keytab(server: &Section, keytab: Option<&Path>, findings: &mut Findings) {
-    let Some(keytab) = keytab else { return };
-    if let Err(error) = std::fs::File::open(keytab) {
-        let what = format!("`kerberos-keytab`: {} cannot be read: {error}", keytab.display());
-        let instead = "write the path of a keytab that the server's user may read, or remove the line";
-        findings.error(server.place_of("kerberos-keytab"), what, instead);
-    }
 }
 
 /// A settings file without shares is accepted: shares are added to a server that runs. Without a file nothing says
@@ -216,6 +208,8 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             .path("kerberos-keytab", &arguments.folder, file)
             .or_else(|| domain::keytab(server, &state(arguments, file, server))),
         kerberos_realms: server.texts("kerberos-realms"),
+        pam_service: host_accounts::read(server),
+        host_min_uid: host_accounts::min_uid(server),
         domain: domain::read(server),
         domain_ntlm: server.bool("domain-ntlm"),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),

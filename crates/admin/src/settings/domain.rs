@@ -1,5 +1,6 @@
 //! The settings of a domain whose users may log in.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use auth::{DomainOptions, IdRange, IdRule};
@@ -30,6 +31,16 @@ pub(super) fn read(server: &Section) -> Option<DomainOptions> {
 pub(super) fn keytab(server: &Section, state: &Path) -> Option<PathBuf> {
     let keytab = state.join("domain.keytab");
     read(server).is_some_and(|_| keytab.exists()).then_some(keytab)
+}
+
+/// The keytab is a file that the server can read.
+pub(super) fn check_keytab(server: &Section, keytab: Option<&Path>, findings: &mut Findings) {
+    let Some(keytab) = keytab else { return };
+    if let Err(error) = File::open(keytab) {
+        let what = format!("`kerberos-keytab`: {} cannot be read: {error}", keytab.display());
+        let instead = "write the path of a keytab that the server's user may read, or remove the line";
+        findings.error(server.place_of("kerberos-keytab"), what, instead);
+    }
 }
 
 /// `S-1-5-21-1-2-3=3000000-3999999`.

@@ -22,6 +22,7 @@ mod file;
 mod flags;
 mod folder;
 mod homes;
+mod host_accounts;
 mod kind;
 mod link;
 mod lun;

@@ -76,6 +76,10 @@ pub struct ServerSettings {
     pub kerberos_keytab: Option<PathBuf>,
     /// The realms whose users have accounts; empty: those of the keytab.
     pub kerberos_realms: Vec<String>,
+    /// The service of PAM with which users of the host log in; `None`: they do not.
+    pub pam_service: Option<String>,
+    /// The lowest uid of users of the host that may log in.
+    pub host_min_uid: u32,
     /// The domain whose users may log in.
     pub domain: Option<auth::DomainOptions>,
     /// A domain controller verifies passwords of its users.

@@ -30,6 +30,8 @@ impl Settings {
             transfer_memory: old.transfer_memory,
             threads: old.threads,
             ceph_conf: old.ceph_conf.clone(),
+            pam_service: old.pam_service.clone(),
+            host_min_uid: old.host_min_uid,
             domain: old.domain.clone(),
             cluster: old.cluster.clone(),
             grace_period: old.grace_period,
@@ -61,6 +63,9 @@ impl ServerSettings {
             ("server.admin-key", self.api.certificate != newer.api.certificate),
             ("server.samba-acls", self.samba_acls != newer.samba_acls),
             ("server.samba-sids", self.samba_sids != newer.samba_sids),
+            ("server.host-accounts", self.pam_service.is_some() != newer.pam_service.is_some()),
+            ("server.pam-service", self.pam_service != newer.pam_service),
+            ("server.host-min-uid", self.host_min_uid != newer.host_min_uid),
             ("server.domain", domain(|one, other| one.name != other.name)),
             ("server.domain-ids", domain(|one, other| one.rule != other.rule)),
             ("server.domain-range", domain(|one, other| one.range != other.range)),
@@ -128,7 +133,7 @@ mod tests {
         let all = "listen = [\"127.0.0.1\"]\nstate = \"s\"\nnfs-port = 0\nsmb-port = 0\nafp-port = 0\niscsi-port = 0\n\
                    portmap-port = 0\nadmin-port = 0\nadmin-listen = [\"::1\"]\nadmin-tls = false\nadmin-certificate = \"c\"\nadmin-key = \"k\"\nsamba-acls = true\nsamba-sids = [\"S-1-5-21-1=algorithmic\"]\nlog-format = \"json\"\nlog-level = \"debug\"\ncache-memory = 1\n\
                    transfer-memory = 1\nthreads = 7\nceph-conf = \"/ceph.conf\"\ngrace-period = 1\n\
-                   domain = \"lab.test\"\ncluster = \"etcds://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
+                   host-accounts = \"pam\"\npam-service = \"other\"\nhost-min-uid = 500\ndomain = \"lab.test\"\ncluster = \"etcds://127.0.0.1:2379\"\ncluster-server = \"one\"\n\
                    cluster-listen = \"127.0.0.1:7420\"\ncluster-certificate = \"c\"\ncluster-key = \"k\"\ncluster-ca = \"ca\"\ncluster-etcd-ca = \"ca\"\ncluster-etcd-certificate = \"c\"\ncluster-etcd-key = \"k\"\ncluster-etcd-credentials = \"c\"\ncluster-name = \"studio\"\ncluster-addresses = [\"192.0.2.7/24@eth0\"]\ncluster-address-command = \"c\"\ndomain-ids = \"auto\"\ndomain-range = \"100000-199999\"\ndomain-trusted = [\"S-1-5-21-1-2-3=200000-299999\"]";
         let (old, newer) = (load(""), load(all));
         let told = old.needs_restart(&newer);

@@ -59,7 +59,7 @@ fn may_stay(session: &Session, before: &Config, now: &Config) -> bool {
     match &session.user.name {
         None => before.guest == now.guest,
         Some(name) if session.has_changed_password.swap(false, Ordering::Relaxed) => {
-            now.accounts.find(name).is_some_and(|account| !account.disabled)
+            now.accounts.of_session(name).is_some_and(|account| !account.disabled)
         }
         Some(name) => auth::may_go_on(name, &*before.accounts, &*now.accounts),
     }

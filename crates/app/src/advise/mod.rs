@@ -127,7 +127,8 @@ fn files(status: &Status) -> Option<u64> {
     let mut seen = BTreeSet::new();
     let mut sum = 0;
     for share in &status.shares {
-        let space = rustix::fs::statvfs(&share.path).ok()?;
+        let above = || share.path.parent().map(rustix::fs::statvfs)?.ok(); // `%U` of homes is no folder
+        let space = rustix::fs::statvfs(&share.path).ok().or_else(above)?;
         if space.f_files == 0 {
             return None;
         }

@@ -6,6 +6,7 @@ mod firewall;
 mod host;
 mod kerberos;
 mod network;
+mod pam;
 mod shares;
 
 use std::process::ExitCode;
@@ -87,6 +88,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(settings.iter().flat_map(kerberos::look));
     findings.extend(settings.iter().flat_map(domain::look));
     findings.extend(settings.iter().filter_map(cluster::look));
+    findings.extend(settings.iter().filter_map(pam::look));
     findings.sort_by_key(|finding| finding.level); // stable: the order within a level stays
     let has_problem = findings.iter().any(|finding| finding.level == Level::Problem);
     if doctor.json {

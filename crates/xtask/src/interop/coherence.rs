@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::Duration;
 
@@ -25,6 +25,12 @@ const USER: &str = "ada";
 const PASSWORD: &str = "secret";
 /// Another user, whose uid is the next one.
 const OTHER: (&str, &str) = ("bob", "geheim");
+/// A user of the host without an account of the server, and the password that PAM takes here: also for the next ones.
+const OF_HOST: (&str, &str) = ("games", "of-games");
+/// A user of the host whose account PAM says is locked.
+const LOCKED: &str = "man";
+/// The lowest uid that may log in: above that of `daemon`, a user of the host whom PAM would let in.
+const MIN_UID: u32 = 3;
 /// The share of homes.
 const HOMES: &str = "homes";
 /// The shares, and what their settings have in addition.
@@ -73,6 +79,10 @@ fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
         more.push("--only");
         more.extend(args.only.iter().map(String::as_str));
     }
+    if args.only == ["homes"] {
+        homes(&place, outcomes);
+        return Ok(());
+    }
     let text = script(outcomes, "matrix", &place, &more, LIMIT);
     if args.list {
         print!("{text}");
@@ -82,11 +92,22 @@ fn matrix(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     if !args.list && args.only.is_empty() {
         let text = script(outcomes, "tls", &place, &[], LIMIT);
         outcomes.add_lines("tls", &text);
-        let other = format!("{}:{}", OTHER.0, OTHER.1);
-        let text = script(outcomes, "homes", &place, &["--other", &other], LIMIT);
-        outcomes.add_lines("homes", &text);
+        homes(&place, outcomes);
     }
     Ok(())
+}
+
+/// Homes of users, and users of the host.
+fn homes(place: &Place, outcomes: &mut Outcomes) {
+    let [other, of_host] = [OTHER, OF_HOST].map(|(name, password)| format!("{name}:{password}"));
+    let program = server::binary().display().to_string();
+    let mut more = vec!["--other", &other];
+    match place.has_pam {
+        true => more.extend(["--of-host", &of_host, "--locked", LOCKED, "--program", &program]),
+        false => outcomes.skip("homes: a user of the host", "needs root and PAM with pam_exec.so"),
+    }
+    let text = script(outcomes, "homes", place, &more, LIMIT);
+    outcomes.add_lines("homes", &text);
 }
 
 /// Clients that die at random, beside a server that is killed twice.
@@ -133,6 +154,8 @@ struct Place {
     uid: u32,
     /// Flags and ports for SMB, AFP and NFS.
     ports: [(&'static str, String); 3],
+    /// Users of the host log in by PAM.
+    has_pam: bool,
 }
 
 impl Place {
@@ -143,6 +166,13 @@ impl Place {
             "[server]\nbonjour = \"off\"\ngrace-period = {grace_period}\nnfs-versions = [\"3\", \"4.1\"]\n\
              afp-logins = [\"dhx2\", \"cleartext\"]\n"
         );
+        let pam = pam(&folder)?;
+        if let Some(service) = &pam {
+            settings.push_str(&format!(
+                "host-accounts = \"pam\"\npam-service = \"{}\"\nhost-min-uid = {MIN_UID}\n",
+                service.display()
+            ));
+        }
         for (name, more) in SHARES {
             let path = folder.join(name);
             fs::create_dir_all(&path)?;
@@ -161,7 +191,7 @@ impl Place {
         server::add_user(&folder.join("state"), OTHER.0, OTHER.1, uid + 1)?;
         let port = || Ok::<_, anyhow::Error>(process::free_port()?.to_string());
         let ports = [("--smb-port", port()?), ("--afp-port", port()?), ("--nfs-port", port()?)];
-        Ok(Self { folder, uid, ports })
+        Ok(Self { folder, uid, ports, has_pam: pam.is_some() })
     }
 
     fn ports(&self) -> Vec<&str> {
@@ -180,4 +210,32 @@ impl Place {
         words.extend(self.ports());
         process::output(python, &[&words, more].concat(), limit)
     }
+}
+
+/// A service of PAM that takes one password for all users, and knows of one that it is locked. `None`: there is no PAM for it.
+fn pam(folder: &Path) -> Result<Option<PathBuf>> {
+    let modules = ["/lib/x86_64-linux-gnu/security", "/lib/aarch64-linux-gnu/security", "/lib64/security"];
+    let has_module = modules.iter().any(|folder| Path::new(folder).join("pam_exec.so").exists());
+    if !process::is_root() || !has_module {
+        return Ok(None);
+    }
+    let folder = folder.join("pam");
+    let (service, password, account) =
+        (folder.join("fourfold"), folder.join("password"), folder.join("account"));
+    fs::create_dir_all(&folder)?;
+    let scripts = [
+        (&password, format!("read -r password\n[ \"$password\" = {} ]", OF_HOST.1)),
+        (&account, format!("[ \"$PAM_USER\" != {LOCKED} ]")),
+    ];
+    for (path, text) in scripts {
+        fs::write(path, format!("#!/bin/sh\n{text}\n"))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))?;
+    }
+    let rules = format!(
+        "auth required pam_exec.so expose_authtok quiet {}\naccount required pam_exec.so quiet {}\n",
+        password.display(),
+        account.display()
+    );
+    fs::write(&service, rules)?;
+    Ok(Some(service))
 }

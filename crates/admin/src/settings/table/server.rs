@@ -104,6 +104,21 @@ pub(super) const SERVER: &[Setting] = &[
         "The realms whose users have accounts here.",
         "Users of other realms that these realms trust cannot log in: their names may be those of other people.",
     ),
+    new(Server, "host-accounts", OneOf(&["off", "pam"]), "\"off\"").restart().says(
+        "Whether users of the host may log in without an account of this server.",
+        "\"pam\": PAM verifies the password, where a protocol sends one: AFP (`dhx2`, `dhx` and `cleartext`), the console and the API; not SMB \
+         and iSCSI, which prove passwords that the server must know, and not for tickets of Kerberos. Users come from the name service of \
+         the host (also LDAP and sssd) and act with its uid and groups. root may not log in. An account of the server \
+         (`fourfold user add`) counts first. See docs/security.md.",
+    ),
+    new(Server, "pam-service", Kind::Text, "\"fourfold\"").restart().says(
+        "The service of PAM: a file in /etc/pam.d with its rules, or the absolute path of one elsewhere.",
+        "Without the file no user of the host can log in. A path needs PAM 1.4 or newer.",
+    ),
+    new(Server, "host-min-uid", Number(1, 4_294_967_294), "1000").restart().says(
+        "The lowest uid of the users that `host-accounts` lets in.",
+        "Users of the system, such as `daemon`, have lower ones, and mostly no password. root never logs in so.",
+    ),
     new(Server, "domain", Kind::Text, "\"lab.example.com\"").without_default("no domain").restart().says(
         "The Active Directory domain whose users may log in, by its DNS name.",
         "A user that comes with a Kerberos ticket of it needs no account here: the ticket says who it is and which groups it is in, and \
