@@ -39,7 +39,12 @@ fn changed(place: &Place) -> Result<()> {
         ["-B", &script, cache.trim_start_matches("FILE:"), &keytab, &principal, &rid, ADMINISTRATOR, &forged];
     let output = domain.run(&program, &words)?;
     ensure!(output.status.success(), "{}", text(&output));
-    let refused = place.client("smbclient", "forged", &["-c", "ls"])?;
-    ensure!(text(&refused).contains("NT_STATUS_LOGON_FAILURE"), "{}", text(&refused).trim());
-    passwords::logged(place, "the ticket of alice@LAB.TEST has no PAC, or the signature of its PAC is wrong")
+    let log_in = || {
+        let refused = place.client("smbclient", "forged", &["-c", "ls"])?;
+        ensure!(text(&refused).contains("NT_STATUS_LOGON_FAILURE"), "{}", text(&refused).trim());
+        Ok(())
+    };
+    log_in()?;
+    let line = "the ticket of alice@LAB.TEST has no PAC, or the signature of its PAC is wrong";
+    passwords::logged(place, line, &log_in)
 }
