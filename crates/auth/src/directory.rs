@@ -45,7 +45,7 @@ pub trait Accounts: Send + Sync {
     /// The account with a name. For challenge and response, its [`Account::nt_hash`] is used.
     fn find(&self, name: &str) -> Option<Account>;
 
-    /// The account of a session: also of a user of the host, who has no other account.
+    /// The account of a session. It may be a user of the host without an account of this server.
     fn of_session(&self, name: &str) -> Option<Account> {
         self.find(name)
     }

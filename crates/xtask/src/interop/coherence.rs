@@ -27,9 +27,9 @@ const PASSWORD: &str = "secret";
 const OTHER: (&str, &str) = ("bob", "geheim");
 /// A user of the host without an account of the server, and the password that PAM takes here: also for the next ones.
 const OF_HOST: (&str, &str) = ("games", "of-games");
-/// A user of the host whose account PAM says is locked.
+/// A user of the host. Its account is locked according to PAM.
 const LOCKED: &str = "man";
-/// The lowest uid that may log in: above that of `daemon`, a user of the host whom PAM would let in.
+/// The lowest uid that may log in. That of `daemon` is lower, so the server refuses `daemon`, although PAM takes its password.
 const MIN_UID: u32 = 3;
 /// The share of homes.
 const HOMES: &str = "homes";
