@@ -174,7 +174,7 @@ impl Library {
         }
     }
 
-    /// Whether the user is still the one that logs in: modules may put another one in its place.
+    /// Whether PAM still names the user that logs in. A module may have changed PAM_USER.
     fn is_user(&self, handle: Handle, user: &CStr) -> bool {
         let mut item: *const c_void = null();
         // SAFETY: the handle is from `pam_start`. The item is a text that lives as long as the handle.

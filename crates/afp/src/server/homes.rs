@@ -56,7 +56,7 @@ impl Config {
     }
 }
 
-/// The home of a session's user, if a client means it by this name.
+/// The home of a session's user, if the client's name stands for it.
 pub(in crate::server) async fn home(session: &Session, version: Version, sent: &[u8]) -> Option<Arc<Share>> {
     let config = session.service.config();
     let is_it = |name: &str| is_named(name, version, sent);

@@ -1,4 +1,4 @@
-//! The files by which a server of a cluster shows the others, and etcd, who it is.
+//! The files with which a server of a cluster authenticates to the others and to etcd.
 
 use admin::Diagnostic;
 use admin::settings::{ClusterSettings, EtcdSettings, EtcdTls, Place, Severity};

@@ -1,4 +1,4 @@
-//! Where etcd is, and how a server shows who it is.
+//! The address of etcd, and how a server authenticates to it.
 
 use std::fmt;
 

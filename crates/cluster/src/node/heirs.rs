@@ -55,7 +55,7 @@ pub(crate) struct ToKeep {
 /// What a server is told of one that it is the heir of.
 #[derive(Default)]
 struct OfServer {
-    /// With the number by which the latest is found.
+    /// Each with its place in the order in which the records came.
     records: HashMap<OpenId, (u64, OpenRecord)>,
     next: u64,
 }

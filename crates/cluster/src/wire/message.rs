@@ -73,7 +73,7 @@ pub enum Message {
     DropAll,
 }
 
-/// What of a state comes.
+/// The part of a state that a message carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Portion {
     /// All of it.

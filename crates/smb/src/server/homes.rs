@@ -53,7 +53,7 @@ impl Config {
     }
 }
 
-/// The home of a user, if it means it by this name.
+/// The home of a user, if this name stands for it.
 pub(in crate::server) async fn home(service: &Service, user: &User, name: &str) -> Option<Arc<Share>> {
     let config = service.config();
     let homes = config.homes_named(name, &user.name).filter(|_| user.has_account())?;

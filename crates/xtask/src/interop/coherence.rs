@@ -212,7 +212,7 @@ impl Place {
     }
 }
 
-/// A service of PAM that takes one password for all users, and knows of one that it is locked. `None`: there is no PAM for it.
+/// A service of PAM that takes one password for all users. One account is locked. `None`: this machine lacks PAM or its module.
 fn pam(folder: &Path) -> Result<Option<PathBuf>> {
     let modules = ["/lib/x86_64-linux-gnu/security", "/lib/aarch64-linux-gnu/security", "/lib64/security"];
     let has_module = modules.iter().any(|folder| Path::new(folder).join("pam_exec.so").exists());
