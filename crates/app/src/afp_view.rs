@@ -15,7 +15,7 @@ use auth::{AccountFile, Accounts, Identity, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
 use tokio::sync::{Notify, watch};
 use vfs::Volume;
-use vfs::state::Bequest;
+use vfs::state::Replicas;
 
 use crate::afp_homes::AfpHomes;
 use crate::bind::Bound;

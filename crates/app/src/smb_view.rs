@@ -45,7 +45,7 @@ impl SmbView {
         tickets::tell(current, "SMB", "cifs");
         let service = Service::new(config(current, guid, &volumes, &login_guard)?);
         if let Some(cluster) = &volumes.cluster {
-            cluster.set_heir(service.share_with(cluster.clone()));
+            cluster.set_successor(service.share_with(cluster.clone()));
         }
         Ok(Arc::new(Self {
             service,

@@ -14,7 +14,7 @@ pub fn frame(data: &[u8]) {
             assert!(state.queue.len() <= MAX_ITEMS && state.leases.len() <= MAX_ITEMS);
         }
         Message::Keep(record) => {
-            assert!(record.heirloom.ranges.len() <= MAX_ITEMS && record.note.len() <= MAX_NOTE);
+            assert!(record.replica.ranges.len() <= MAX_ITEMS && record.note.len() <= MAX_NOTE);
         }
         _ => {}
     }

@@ -14,10 +14,10 @@
 //! ```
 
 mod directory;
-mod heirs;
 mod homes;
 mod link;
 mod states;
+mod successors;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use vfs::state::{FileState, Inherited, Last, State, Told};
 use crate::port::Port;
 use crate::wire::{Message, Portion};
 use directory::{Directory, Report};
-use heirs::Heirs;
 use link::Link;
+use successors::Successors;
 
-pub use heirs::{MAX_NOTE, MOST_KEPT, OpenRecord};
-pub(crate) use heirs::{ToKeep, heir_of};
+pub use successors::{MAX_NOTE, MOST_KEPT, OpenRecord};
+pub(crate) use successors::{ToKeep, successor_of};
 
 /// How long a state stays where it has come: operations that asked for it are repeated within this time.
 pub(crate) const HOLD: Duration = Duration::from_millis(4);
@@ -140,7 +140,7 @@ pub struct Node {
     view: View,
     now: Duration,
     links: HashMap<u16, Link>,
-    heirs: Heirs,
+    successors: Successors,
     directory: Directory,
     /// The files whose state was asked for.
     asked: HashSet<FileId>,
@@ -191,7 +191,7 @@ impl Node {
             view: View::default(),
             now: Duration::ZERO,
             links: HashMap::new(),
-            heirs: Heirs::default(),
+            successors: Successors::default(),
             directory: Directory::default(),
             asked: HashSet::new(),
             held: HashMap::new(),

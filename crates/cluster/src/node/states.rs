@@ -17,7 +17,7 @@ impl Node {
                 Wanted::Tell(told) => self.tell(&told),
                 Wanted::Keep(wanted) => self.keep(wanted),
                 Wanted::Drop(open) => self.keep_no_longer(open),
-                Wanted::Arrived(waiter) => self.wait_for_heir(waiter),
+                Wanted::Arrived(waiter) => self.wait_for_successor(waiter),
             }
         }
     }

@@ -15,12 +15,12 @@ use crate::addresses::{Address, Held, Way, connections, plan};
 use crate::etcd::{Error, Etcd};
 use crate::fence;
 use crate::membership::{RENEW_EVERY, Seen, address_key};
-use crate::node::heir_of;
+use crate::node::successor_of;
 
 /// How long an address that this host could not get is left to others.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(10);
-/// How long an address is left to the heir of its former server, which has the durable opens of the clients.
-const HEIR_FIRST: Duration = Duration::from_secs(1);
+/// How long an address is left to the successor of its former server, which has the durable opens of the clients.
+const SUCCESSOR_FIRST: Duration = Duration::from_secs(1);
 
 /// How often the network is told of an address: MAX_NEIGHBOR_ADVERTISEMENT of RFC 4861 10, once a second.
 const TOLD: u8 = 3;
@@ -153,7 +153,9 @@ impl Addresses {
         let missed = looked.held.iter().filter(is_missed).map(|(ip, _)| *ip);
         let missed: Vec<IpAddr> = if looked.asked > self.given { missed.collect() } else { Vec::new() };
         for ip in plan.take.into_iter().chain(missed.iter().copied()) {
-            if self.refused.iter().any(|(refused, _)| *refused == ip) || self.is_heirs(ip, &looked.members) {
+            if self.refused.iter().any(|(refused, _)| *refused == ip)
+                || self.is_successors(ip, &looked.members)
+            {
                 continue;
             }
             if let Err(error) = self.take(ip, missed.contains(&ip)).await {
@@ -170,11 +172,13 @@ impl Addresses {
         }
     }
 
-    /// Whether an address is to be taken by the heir of the server that had it, if that does it soon.
-    fn is_heirs(&self, ip: IpAddr, members: &[u16]) -> bool {
+    /// Whether an address is to be taken by the successor of the server that had it, if that does it soon.
+    fn is_successors(&self, ip: IpAddr, members: &[u16]) -> bool {
         let Some((of, seen)) = self.former.get(&ip) else { return false };
         let me = self.shared.me;
-        *of != me && seen.elapsed() < HEIR_FIRST && heir_of(*of, members).is_some_and(|heir| heir != me)
+        *of != me
+            && seen.elapsed() < SUCCESSOR_FIRST
+            && successor_of(*of, members).is_some_and(|successor| successor != me)
     }
 
     async fn take(&mut self, ip: IpAddr, has_key: bool) -> Result<(), Error> {

@@ -5,8 +5,8 @@ mod addresses;
 mod calling;
 mod common;
 mod grace;
-mod heirs;
 mod stream;
+mod successors;
 mod thread;
 
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use vfs::state::{Heir, Told};
+use vfs::state::{Successor, Told};
 use vfs::{HostKey, Site};
 
 use crate::common::Common;
@@ -94,7 +94,7 @@ struct Shared {
     fence: Arc<Fence>,
     grace: Grace,
     /// What takes over opens of lost servers.
-    taker: OnceLock<Arc<dyn Heir>>,
+    taker: OnceLock<Arc<dyn Successor>>,
     members: watch::Sender<Members>,
     config: Config,
     tls: Tls,
@@ -255,7 +255,7 @@ impl Cluster {
     /// Leaves the cluster. Nothing may be answered after this.
     pub async fn leave(&self) {
         self.keeping.end().await;
-        self.leave_to_heir().await;
+        self.leave_to_successor().await;
         self.stop.send_replace(true);
         let membership = self.membership.lock().take();
         if let Some(membership) = membership {

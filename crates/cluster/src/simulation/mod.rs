@@ -74,7 +74,7 @@ impl Server {
         let port = Port::new(trees, Arc::new(fence));
         let state = State::joined(Policy::default(), Limits::default(), number, port.clone());
         let mut node = Node::new(number, state.clone(), port.clone());
-        node.set_heir(Arc::new(travellers::Known(number)));
+        node.set_successor(Arc::new(travellers::Known(number)));
         let inherited = HashMap::new();
         let (paused_until, fence) = (Duration::ZERO, Duration::ZERO);
         Self { number, node, state, port, inherited, fence, paused_until, is_dead: false }

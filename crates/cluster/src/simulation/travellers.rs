@@ -9,8 +9,8 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use vfs::FileId;
 use vfs::state::{
-    BreakNotice, ClientId, Flavour, Heir, Inherited, Lock, LockKind, LockOwner, Modes, OpenGuard,
-    OpenRequest, Party, Range, State, Stream,
+    BreakNotice, ClientId, Flavour, Inherited, Lock, LockKind, LockOwner, Modes, OpenGuard, OpenRequest,
+    Party, Range, State, Stream, Successor,
 };
 
 use super::{Random, Server};
@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(12);
 /// What knows the clients of lost servers at a server of the simulation.
 pub(super) struct Known(pub(super) u16);
 
-impl Heir for Known {
+impl Successor for Known {
     fn client(&self, name: &[u8; 16]) -> Option<(ClientId, mpsc::UnboundedSender<BreakNotice>)> {
         Some((id(self.0, usize::from(name[0])), mpsc::unbounded_channel().0))
     }
@@ -53,7 +53,7 @@ pub(super) struct Travels {
 enum Doing {
     Nothing,
     Opening,
-    /// It waits until the heir knows of its open.
+    /// It waits until the successor knows of its open.
     Telling(oneshot::Receiver<Infallible>),
     Open,
     /// Its server is lost.

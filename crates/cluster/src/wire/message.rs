@@ -1,5 +1,5 @@
 use vfs::FileId;
-use vfs::state::{Back, FileState, Heirloom, Inheritance, OpenId, Told};
+use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Told};
 use wire::{Malformed, Reader, Writer};
 
 use super::{Field, MAX_ITEMS, get_bytes, get_list, put_bytes, put_list};
@@ -65,11 +65,11 @@ pub enum Message {
     Told(Told),
     /// Changes were not told: the receiver's subscribers look at everything again.
     Lost,
-    /// To the heir of the sender: an open that it takes over if the sender is lost.
+    /// To the successor of the sender: an open that it takes over if the sender is lost.
     Keep(Box<OpenRecord>),
-    /// To the heir of the sender: this open is not to be taken over any more.
+    /// To the successor of the sender: this open is not to be taken over any more.
     Drop(OpenId),
-    /// To a server that is not the heir of the sender any more.
+    /// To a server that is not the successor of the sender any more.
     DropAll,
 }
 
@@ -119,9 +119,9 @@ impl Field for Inheritance {
 impl Field for OpenRecord {
     fn put(&self, w: &mut Writer) {
         (self.file, self.client).put(w);
-        self.heirloom.open.put(w);
-        put_list(w, &self.heirloom.ranges);
-        self.heirloom.lease.put(w);
+        self.replica.open.put(w);
+        put_list(w, &self.replica.ranges);
+        self.replica.lease.put(w);
         put_bytes(w, &self.note);
     }
 
@@ -129,7 +129,7 @@ impl Field for OpenRecord {
         let (file, client) = Field::get(r)?;
         let (open, ranges, lease) = (Field::get(r)?, get_list(r, MAX_ITEMS)?, Field::get(r)?);
         let note = get_bytes(r, MAX_NOTE)?.into();
-        Ok(Self { file, client, heirloom: Heirloom { open, ranges, lease }, note })
+        Ok(Self { file, client, replica: OpenReplica { open, ranges, lease }, note })
     }
 }
 

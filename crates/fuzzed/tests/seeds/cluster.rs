@@ -5,7 +5,7 @@ use cluster::wire::{Frame, Message, Portion};
 use vfs::events::{Aspects, Change, Happened};
 use vfs::state::{
     Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ClientId, Concern,
-    FileState, Flavour, Heirloom, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, Party,
+    FileState, Flavour, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, OpenReplica, Party,
     Range, Stream, Style, Told, WaitId,
 };
 use vfs::{FileId, HostKey, Kind};
@@ -126,8 +126,8 @@ fn inheritance() -> Inheritance {
 fn record() -> OpenRecord {
     let FileState { mut opens, ranges, mut leases, .. } = state();
     let ranges = ranges.into_iter().map(|(_, lock)| lock).collect();
-    let heirloom = Heirloom { open: opens.remove(0), ranges, lease: leases.pop() };
-    OpenRecord { file: FILE, client: [7; 16], heirloom, note: b"a note"[..].into() }
+    let replica = OpenReplica { open: opens.remove(0), ranges, lease: leases.pop() };
+    OpenRecord { file: FILE, client: [7; 16], replica, note: b"a note"[..].into() }
 }
 
 fn notice() -> BreakNotice {

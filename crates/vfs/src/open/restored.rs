@@ -1,4 +1,4 @@
-//! Opens of a server that is lost, as this one takes them over ([`Heir`](crate::state::Heir)).
+//! Opens of a server that is lost, as this one takes them over ([`Successor`](crate::state::Successor)).
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

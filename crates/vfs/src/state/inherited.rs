@@ -1,8 +1,8 @@
-//! Opens that outlive their server. A server tells another one, its *heir*, of opens whose clients may come back
-//! ([`Heirloom`]). When the server is lost, the heir takes them over as opens of clients of its own that are not
+//! Opens that outlive their server. A server tells another one, its *successor*, of opens whose clients may come back
+//! ([`OpenReplica`]). When the server is lost, the successor takes them over as opens of clients of its own that are not
 //! connected, with other numbers. The server that has the state of such a file changes the numbers in it
 //! ([`State::rehome`]). If the state itself is lost, it is made anew out of the parts of all servers, and what is
-//! inherited yields to what clients of the others have ([`FileState::admit`]): the heir may not have heard of the last
+//! inherited yields to what clients of the others have ([`FileState::admit`]): the successor may not have heard of the last
 //! changes.
 
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use super::{
 };
 use crate::{FileId, Result};
 
-/// An open as the heir of its server needs it.
+/// An open as the successor of its server needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Heirloom {
+pub struct OpenReplica {
     /// The open.
     pub open: CarriedOpen,
     /// The byte ranges that it has locked.
@@ -37,11 +37,11 @@ pub struct Heirloom {
 pub struct Inheritance {
     /// The file.
     pub file: FileId,
-    /// The number of the open at the lost server, and at the heir.
+    /// The number of the open at the lost server, and at the successor.
     pub open: (OpenId, OpenId),
     /// The same of its lease.
     pub lease: Option<(LeaseId, LeaseId)>,
-    /// The client at the heir.
+    /// The client at the successor.
     pub client: ClientId,
 }
 
@@ -54,8 +54,8 @@ pub struct Inherited {
     pub lease: Option<Lease>,
 }
 
-/// What an heir does with opens of a lost server: the protocol that has made them.
-pub trait Heir: Send + Sync + 'static {
+/// What a successor does with opens of a lost server: the protocol that has made them.
+pub trait Successor: Send + Sync + 'static {
     /// The client of this name, and where it is told of its leases. `None`: it is not known, and its opens are not inherited.
     fn client(&self, name: &[u8; 16]) -> Option<(ClientId, mpsc::UnboundedSender<BreakNotice>)>;
 
@@ -64,25 +64,25 @@ pub trait Heir: Send + Sync + 'static {
     fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>);
 }
 
-/// What tells the heir of this server of opens.
-pub trait Bequest: Send + Sync + 'static {
+/// What tells the successor of this server of opens.
+pub trait Replicas: Send + Sync + 'static {
     /// The number of this server.
     fn server(&self) -> u16;
 
-    /// The open is to be known to the heir, as it is now. `client` is the name of its client, `note` what its protocol must
+    /// The open is to be known to the successor, as it is now. `client` is the name of its client, `note` what its protocol must
     /// know. Returns at once.
     fn keep(&self, guard: &OpenGuard, lease: Option<LeaseId>, client: [u8; 16], note: Vec<u8>);
 
     /// The open is not to be inherited any more. Returns at once.
     fn forget(&self, open: OpenId);
 
-    /// Closed when the heir has all that was said to it before. At once if there is no heir.
+    /// Closed when the successor has all that was said to it before. At once if there is no successor.
     fn arrived(&self) -> tokio::sync::oneshot::Receiver<std::convert::Infallible>;
 
     /// Whether there are members besides this server.
     fn has_others(&self) -> bool;
 
-    /// Whether a server is a member, so that its opens are its own. Before it is not, [`Heir::inherit`] is called.
+    /// Whether a server is a member, so that its opens are its own. Before it is not, [`Successor::inherit`] is called.
     fn is_alive(&self, server: u16) -> bool;
 }
 
@@ -92,7 +92,7 @@ pub(super) struct Claim {
     notices: mpsc::UnboundedSender<BreakNotice>,
 }
 
-impl Heirloom {
+impl OpenReplica {
     /// Whether the parts belong together, and nothing is going on with them.
     fn is_sound(&self) -> bool {
         let Self { open, ranges, lease } = self;
@@ -105,8 +105,8 @@ impl Heirloom {
 }
 
 impl State {
-    /// An open of a client of this server, as its heir needs it. `None` if it is closed, or its lease is being recalled.
-    pub fn heirloom(&self, file: FileId, open: OpenId, lease: Option<LeaseId>) -> Option<Heirloom> {
+    /// An open of a client of this server, as its successor needs it. `None` if it is closed, or its lease is being recalled.
+    pub fn replica(&self, file: FileId, open: OpenId, lease: Option<LeaseId>) -> Option<OpenReplica> {
         let joined = self.table.joined.as_ref()?;
         let asked = joined.asked.lock();
         let see = |entry: &Entry| {
@@ -119,7 +119,7 @@ impl State {
                 Some(id) => Some(of(id)?),
                 None => None,
             };
-            Some(Heirloom { open, ranges, lease }).filter(Heirloom::is_sound)
+            Some(OpenReplica { open, ranges, lease }).filter(OpenReplica::is_sound)
         };
         if self.table.has(file) {
             return self.table.with(file, |entry| see(entry)).ok().flatten();
@@ -132,25 +132,25 @@ impl State {
     pub fn inherit(
         &self,
         file: FileId,
-        heirloom: Heirloom,
+        replica: OpenReplica,
         client: ClientId,
         notices: &mpsc::UnboundedSender<BreakNotice>,
     ) -> Option<(Inherited, Inheritance)> {
-        let joined = self.table.joined.as_ref().filter(|_| heirloom.is_sound())?;
+        let joined = self.table.joined.as_ref().filter(|_| replica.is_sound())?;
         let mut asked = joined.asked.lock();
         let known = asked.inherited.get(&file).into_iter().flatten().filter_map(|claim| claim.one.lease);
         let known: Vec<(LeaseId, LeaseId)> = known.collect();
         let new_lease = |old: LeaseId| known.iter().find(|(of, _)| *of == old).map(|(_, new)| *new);
-        let lease = heirloom
+        let lease = replica
             .lease
             .as_ref()
             .map(|lease| (lease.id, new_lease(lease.id).unwrap_or_else(|| LeaseId(self.table.number()))));
-        let open = (heirloom.open.id, OpenId(self.table.number()));
+        let open = (replica.open.id, OpenId(self.table.number()));
         let one = Inheritance { file, open, lease, client };
-        let party = Party { client, key: heirloom.open.party.key };
-        let CarriedOpen { stream, access, deny, concern, .. } = heirloom.open.clone();
-        let held = heirloom.lease.as_ref().map(|lease| lease.held).unwrap_or_default();
-        if !self.table.has(file) && !asked.keep(&one, heirloom, notices) {
+        let party = Party { client, key: replica.open.party.key };
+        let CarriedOpen { stream, access, deny, concern, .. } = replica.open.clone();
+        let held = replica.lease.as_ref().map(|lease| lease.held).unwrap_or_default();
+        if !self.table.has(file) && !asked.keep(&one, replica, notices) {
             return None;
         }
         asked.inherited.entry(file).or_default().push(Claim { one, notices: notices.clone() });
@@ -169,7 +169,7 @@ impl State {
         asked.divide(file, self.table.carried(&kept.entry)).1
     }
 
-    /// An open of a lost server has another number now, and belongs to a client of its heir. Nothing happens if the state
+    /// An open of a lost server has another number now, and belongs to a client of its successor. Nothing happens if the state
     /// of its file is not here.
     pub fn rehome(&self, one: &Inheritance) {
         let Some(joined) = &self.table.joined else { return };
@@ -216,10 +216,10 @@ impl Asked {
     fn keep(
         &mut self,
         one: &Inheritance,
-        heirloom: Heirloom,
+        replica: OpenReplica,
         notices: &mpsc::UnboundedSender<BreakNotice>,
     ) -> bool {
-        let Heirloom { open, ranges, lease } = heirloom;
+        let OpenReplica { open, ranges, lease } = replica;
         let party = Party { client: one.client, key: open.party.key };
         let entry = &mut self.kept.entry(one.file).or_default().entry;
         if let (Some((_, id)), Some(lease)) = (one.lease, lease) {
@@ -337,7 +337,7 @@ impl Entry {
 
 impl FileState {
     /// Adds inherited opens, with their ranges and leases, except those that collide with what is in the state. Of two that
-    /// collide with each other, the one with the lower number stays: the later one was told to the heir first.
+    /// collide with each other, the one with the lower number stays: the later one was told to the successor first.
     pub fn admit(&mut self, inherited: Self) {
         let Self { mut opens, ranges, mut leases, .. } = inherited;
         opens.sort_by_key(|open| open.id);

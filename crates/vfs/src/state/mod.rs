@@ -46,7 +46,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use absent::{Absence, GiveWay};
 pub use carried::{Back, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, FileState, home};
-pub use inherited::{Bequest, Heir, Heirloom, Inheritance, Inherited};
+pub use inherited::{Inheritance, Inherited, OpenReplica, Replicas, Successor};
 pub use io::Who;
 pub use joined::{Coordinator, Told};
 pub use lease::Lease;

@@ -278,8 +278,8 @@ fn the_state_of_an_unused_file_is_the_default() {
     assert!(servers.first.give_up(FILE).is_none());
 }
 
-/// An open of a client of the second server, with a lock and a lease, as its heir is told of it.
-fn heirloom(servers: &Servers, deny: Modes) -> (crate::state::OpenGuard, crate::state::Heirloom) {
+/// An open of a client of the second server, with a lock and a lease, as its successor is told of it.
+fn replica(servers: &Servers, deny: Modes) -> (crate::state::OpenGuard, crate::state::OpenReplica) {
     let party = Party { client: ClientId(1 << 48 | 5), key: Some([5; 16]) };
     let request = OpenRequest::new(party, Modes::WRITE, deny);
     servers.bring(&servers.second);
@@ -287,9 +287,9 @@ fn heirloom(servers: &Servers, deny: Modes) -> (crate::state::OpenGuard, crate::
     let owner = LockOwner::open(party.client, guard.id());
     let (range, kind, flavour) = (bytes(0, 10), LockKind::Exclusive, Flavour::Mandatory);
     servers.second.lock(FILE, &Stream::Data, Lock { owner, range, kind, flavour }).unwrap();
-    let heirloom = servers.second.heirloom(FILE, guard.id(), None).unwrap();
-    assert_eq!(heirloom.ranges.len(), 1);
-    (guard, heirloom)
+    let replica = servers.second.replica(FILE, guard.id(), None).unwrap();
+    assert_eq!(replica.ranges.len(), 1);
+    (guard, replica)
 }
 
 fn notices() -> tokio::sync::mpsc::UnboundedSender<crate::state::BreakNotice> {
@@ -297,36 +297,39 @@ fn notices() -> tokio::sync::mpsc::UnboundedSender<crate::state::BreakNotice> {
 }
 
 #[test]
-fn an_open_of_a_lost_server_is_the_heirs_in_a_state_that_the_heir_has() {
+fn an_open_of_a_lost_server_is_the_successors_in_a_state_that_the_successor_has() {
     let servers = Servers::two(Policy::default());
-    let (lost, heirloom) = heirloom(&servers, Modes::WRITE);
+    let (lost, replica) = replica(&servers, Modes::WRITE);
     servers.bring(&servers.first);
-    let heir = &servers.first;
-    let (inherited, one) = heir.inherit(FILE, heirloom, A, &notices()).unwrap();
-    assert_eq!(heir.has_open(FILE, inherited.guard.id()), Ok(false), "the numbers change later");
-    heir.rehome(&one);
-    heir.forget(1);
-    assert_eq!(heir.has_open(FILE, inherited.guard.id()), Ok(true));
-    assert!(heir.has_open(FILE, lost.id()) == Ok(false) && open(heir, B, Modes::WRITE, Modes::NONE).is_err());
-    assert!(heir.check_io(FILE, &Stream::Data, Who::stateless(B), bytes(0, 1), false).is_err());
+    let successor = &servers.first;
+    let (inherited, one) = successor.inherit(FILE, replica, A, &notices()).unwrap();
+    assert_eq!(successor.has_open(FILE, inherited.guard.id()), Ok(false), "the numbers change later");
+    successor.rehome(&one);
+    successor.forget(1);
+    assert_eq!(successor.has_open(FILE, inherited.guard.id()), Ok(true));
+    assert!(
+        successor.has_open(FILE, lost.id()) == Ok(false)
+            && open(successor, B, Modes::WRITE, Modes::NONE).is_err()
+    );
+    assert!(successor.check_io(FILE, &Stream::Data, Who::stateless(B), bytes(0, 1), false).is_err());
     drop(inherited);
-    assert!(heir.quiet(FILE), "its lock has gone with it");
+    assert!(successor.quiet(FILE), "its lock has gone with it");
     std::mem::forget(lost);
 }
 
 #[test]
 fn what_is_inherited_of_a_lost_state_yields_to_what_the_living_have() {
     let servers = Servers::two(Policy::default());
-    let (lost, heirloom) = heirloom(&servers, Modes::WRITE);
-    let heir = &servers.first;
-    let (inherited, one) = heir.inherit(FILE, heirloom, A, &notices()).unwrap();
-    assert_eq!(heir.part(FILE), FileState::default(), "not of its own clients");
-    let part = heir.inherited_part(FILE);
+    let (lost, replica) = replica(&servers, Modes::WRITE);
+    let successor = &servers.first;
+    let (inherited, one) = successor.inherit(FILE, replica, A, &notices()).unwrap();
+    assert_eq!(successor.part(FILE), FileState::default(), "not of its own clients");
+    let part = successor.inherited_part(FILE);
     assert_eq!((part.opens.len(), part.ranges.len()), (1, 1));
     let mut empty = FileState::default();
     empty.admit(part.clone());
     assert_eq!(empty, part);
-    // Another server has a client that writes: the heir has not heard that the open was closed.
+    // Another server has a client that writes: the successor has not heard that the open was closed.
     let mut living = FileState { opens: part.opens.clone(), ..FileState::default() };
     living.opens[0].id = crate::state::OpenId(3 << 48);
     let before = living.clone();
@@ -338,24 +341,24 @@ fn what_is_inherited_of_a_lost_state_yields_to_what_the_living_have() {
     let before = locked.clone();
     locked.admit(part);
     assert_eq!(locked, before);
-    heir.take_over(FILE, empty);
-    assert_eq!(heir.has_open(FILE, one.open.1), Ok(true));
+    successor.take_over(FILE, empty);
+    assert_eq!(successor.has_open(FILE, one.open.1), Ok(true));
     drop(inherited);
-    assert!(heir.quiet(FILE));
+    assert!(successor.quiet(FILE));
     std::mem::forget(lost);
 }
 
 #[test]
-fn an_heir_that_was_told_too_little_has_nothing() {
+fn an_successor_that_was_told_too_little_has_nothing() {
     let servers = Servers::two(Policy::default());
-    let (lost, heirloom) = heirloom(&servers, Modes::NONE);
-    let heir = &servers.first;
-    let (inherited, one) = heir.inherit(FILE, heirloom, A, &notices()).unwrap();
+    let (lost, replica) = replica(&servers, Modes::NONE);
+    let successor = &servers.first;
+    let (inherited, one) = successor.inherit(FILE, replica, A, &notices()).unwrap();
     // The state was at a third server, in which the open had been closed.
-    heir.rehome(&one);
-    heir.take_over(FILE, FileState::default());
-    assert_eq!(heir.has_open(FILE, inherited.guard.id()), Ok(false));
+    successor.rehome(&one);
+    successor.take_over(FILE, FileState::default());
+    assert_eq!(successor.has_open(FILE, inherited.guard.id()), Ok(false));
     drop(inherited);
-    assert!(heir.quiet(FILE));
+    assert!(successor.quiet(FILE));
     std::mem::forget(lost);
 }

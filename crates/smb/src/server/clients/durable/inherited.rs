@@ -1,9 +1,9 @@
 //! Durable opens at another server of a cluster, when their own is lost.
 //!
 //! ```text
-//! CREATE, LOCK, rename, … ─► keep ─► the heir of this server has a note, and the open as the tree knows it
-//! the server is lost ─► at the heir: inherit ─► restore ─► the table of durable opens
-//! CREATE with DHnC or DH2C at the heir ─► wait, verify ─► as for an open of its own
+//! CREATE, LOCK, rename, … ─► keep ─► the successor of this server has a note, and the open as the tree knows it
+//! the server is lost ─► at the successor: inherit ─► restore ─► the table of durable opens
+//! CREATE with DHnC or DH2C at the successor ─► wait, verify ─► as for an open of its own
 //! ```
 
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use lock::{Mutex, rank};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use vfs::backend::Found;
-use vfs::state::{Bequest, BreakNotice, Caching, ClientId, Heir, Inherited, OpenId, home};
+use vfs::state::{BreakNotice, Caching, ClientId, Inherited, OpenId, Replicas, Successor, home};
 use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
 
 use super::note::{CacheNote, LeaseNote, Note};
@@ -36,7 +36,7 @@ use crate::wire::values::LeaseKey;
 const LOST_WITHIN: Duration = Duration::from_secs(8);
 /// How often it is looked whether that server is lost.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How long the heir may take before a client is told to wait.
+/// How long the successor may take before a client is told to wait.
 const SOON: Duration = Duration::from_millis(50);
 /// How long the state of a file may take to come.
 const STATE_WITHIN: Duration = Duration::from_secs(5);
@@ -45,7 +45,7 @@ const TRIES: usize = 8;
 
 /// The service as one of several servers of one tree.
 pub(in crate::server) struct Shared {
-    bequest: Arc<dyn Bequest>,
+    replicas: Arc<dyn Replicas>,
     service: Weak<Service>,
     inheriting: Mutex<Inheriting, rank::SmbDurable>,
 }
@@ -59,15 +59,15 @@ struct Inheriting {
     clients: Vec<Arc<Client>>,
 }
 
-/// Tells the heir when the open is closed.
+/// Tells the successor when the open is closed.
 pub(in crate::server) struct Told {
-    bequest: Arc<dyn Bequest>,
+    replicas: Arc<dyn Replicas>,
     open: OpenId,
 }
 
 impl Drop for Told {
     fn drop(&mut self) {
-        self.bequest.forget(self.open);
+        self.replicas.forget(self.open);
     }
 }
 
@@ -80,17 +80,17 @@ pub(super) struct Unverified {
 }
 
 impl Service {
-    /// From now on durable opens are told to `bequest`, and those of lost servers are taken over. Called once, before
+    /// From now on durable opens are told to `replicas`, and those of lost servers are taken over. Called once, before
     /// there are clients.
-    pub fn share_with(self: &Arc<Self>, bequest: Arc<dyn Bequest>) -> Arc<dyn Heir> {
-        self.begin_with(bequest.server());
+    pub fn share_with(self: &Arc<Self>, replicas: Arc<dyn Replicas>) -> Arc<dyn Successor> {
+        self.begin_with(replicas.server());
         let service = Arc::downgrade(self);
-        let shared = Arc::new(Shared { bequest, service, inheriting: Mutex::default() });
+        let shared = Arc::new(Shared { replicas, service, inheriting: Mutex::default() });
         let _ = self.shared.set(shared.clone()); // it is called once
         shared
     }
 
-    /// The server stops: what waits for clients is left to the heir as it is.
+    /// The server stops: what waits for clients is left to the successor as it is.
     pub fn leave_durables(&self) {
         if self.shared.get().is_some() {
             self.durables.leave();
@@ -98,7 +98,7 @@ impl Service {
     }
 }
 
-/// Tells the heir of this server what a durable open is now.
+/// Tells the successor of this server what a durable open is now.
 pub(in crate::server) fn keep(service: &Service, open: &Open) {
     let (Some(shared), Some(durable), Ok(file)) = (service.shared.get(), open.durable.get(), open.file())
     else {
@@ -107,18 +107,18 @@ pub(in crate::server) fn keep(service: &Service, open: &Open) {
     let id = file.open.guard().id();
     let is_whole = file.open.is_data() && !file.is_by_link() && durable.client_guid != [0; 16];
     let note = note(open, durable, file).filter(|_| is_whole).and_then(|note| note.encode());
-    let Some(note) = note else { return shared.bequest.forget(id) };
+    let Some(note) = note else { return shared.replicas.forget(id) };
     let lease = open.held.get().map(|held| held.lease.id());
-    shared.bequest.keep(file.open.guard(), lease, durable.client_guid, note);
-    durable.told.get_or_init(|| Told { bequest: shared.bequest.clone(), open: id });
+    shared.replicas.keep(file.open.guard(), lease, durable.client_guid, note);
+    durable.told.get_or_init(|| Told { replicas: shared.replicas.clone(), open: id });
 }
 
-/// The same, and waits until the heir knows it. The change of the open is answered after that.
+/// The same, and waits until the successor knows it. The change of the open is answered after that.
 pub(in crate::server) async fn keep_now(context: &Context, open: &Open) {
     let service = context.service();
     let Some(shared) = service.shared.get().filter(|_| open.durable.get().is_some()) else { return };
     keep(service, open);
-    let mut arrived = shared.bequest.arrived();
+    let mut arrived = shared.replicas.arrived();
     if timeout(SOON, &mut arrived).await.is_err() {
         let _closed = context.wait(arrived).await; // a client that cancels is answered before
     }
@@ -158,7 +158,7 @@ fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
     })
 }
 
-impl Heir for Shared {
+impl Successor for Shared {
     fn client(&self, name: &[u8; 16]) -> Option<(ClientId, mpsc::UnboundedSender<BreakNotice>)> {
         let client = self.service.upgrade()?.client_of(*name);
         let known = (client.id, client.notices());
@@ -281,15 +281,15 @@ fn of_entry(volume: &Volume, folder: &HostKey, name: &[u8], file: &Found) -> Res
 }
 
 /// Waits until the server that has an open is lost, and this one has taken over what it inherits. That server is the one
-/// that has made it, or an heir.
+/// that has made it, or a successor.
 pub(in crate::server) async fn wait_for_loss(context: &Context, persistent: u64) -> Result<(), Status> {
     let Some(shared) = context.service().shared.get() else { return Ok(()) };
-    if home(persistent) == shared.bequest.server() {
+    if home(persistent) == shared.replicas.server() {
         return Ok(());
     }
     let until = Instant::now() + LOST_WITHIN;
     let is_here = || context.service().durables.has(persistent);
-    let others = || shared.bequest.has_others() || !shared.inheriting.lock().servers.is_empty();
+    let others = || shared.replicas.has_others() || !shared.inheriting.lock().servers.is_empty();
     let may_come = || !is_here() && others();
     let lost = async {
         while may_come() && Instant::now() < until {

@@ -6,36 +6,36 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use vfs::state::{Bequest, Heir, Inherited, LeaseId, OpenGuard, OpenId};
+use vfs::state::{Inherited, LeaseId, OpenGuard, OpenId, Replicas, Successor};
 
 use super::{Cluster, Shared};
 use crate::membership::LOOK_EVERY;
 use crate::node::ToKeep;
 use crate::port::Wanted;
 
-/// How long the heir of a server that leaves may take to hear the last of it.
+/// How long the successor of a server that leaves may take to hear the last of it.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
 
 impl Cluster {
     /// What takes over opens of lost servers on this one. Without it their clients begin anew.
-    pub fn set_heir(&self, heir: Arc<dyn Heir>) {
-        let _ = self.shared.taker.set(heir.clone()); // it is called once
-        self.shared.node.lock().set_heir(heir);
+    pub fn set_successor(&self, successor: Arc<dyn Successor>) {
+        let _ = self.shared.taker.set(successor.clone()); // it is called once
+        self.shared.node.lock().set_successor(successor);
     }
 }
 
 impl Cluster {
-    /// The server is about to leave: its heir has all that it was told, if it is there. A server that has just joined may be
-    /// the heir, and not be known here yet.
-    pub(super) async fn leave_to_heir(&self) {
-        if self.shared.node.lock().lacks_heir() {
+    /// The server is about to leave: its successor has all that it was told, if it is there. A server that has just joined may be
+    /// the successor, and not be known here yet.
+    pub(super) async fn leave_to_successor(&self) {
+        if self.shared.node.lock().lacks_successor() {
             sleep(2 * LOOK_EVERY).await;
         }
         let _late = timeout(ARRIVES_WITHIN, self.arrived()).await;
     }
 }
 
-impl Bequest for Cluster {
+impl Replicas for Cluster {
     fn server(&self) -> u16 {
         self.shared.me
     }
