@@ -18,7 +18,7 @@ use crate::wire::bind;
 
 const PORT: u16 = 389;
 /// How long a controller may take to connect, or to answer.
-const PATIENCE: Duration = Duration::from_secs(15);
+const TIMEOUT: Duration = Duration::from_secs(15);
 /// The most addresses of controllers that are tried.
 const MOST_ADDRESSES: usize = 8;
 /// The most tokens of a login.
@@ -85,7 +85,7 @@ impl Connection {
         attributes: &[&str],
     ) -> Result<Vec<SearchEntry>, Error> {
         let what = "search";
-        let found = self.ldap.with_timeout(PATIENCE).search(base, scope, filter, attributes.to_vec()).await;
+        let found = self.ldap.with_timeout(TIMEOUT).search(base, scope, filter, attributes.to_vec()).await;
         let (entries, _) = found
             .and_then(ldap3::SearchResult::success)
             .map_err(|error| Error::Refused { what, why: error.to_string() })?;
@@ -105,7 +105,7 @@ impl Connection {
         };
         let pages: Vec<Box<dyn Adapter<'_, _, _>>> =
             vec![Box::new(EntriesOnly::new()), Box::new(PagedResults::new(PAGE))];
-        let (base, ldap) = (self.base.clone(), self.ldap.with_timeout(PATIENCE));
+        let (base, ldap) = (self.base.clone(), self.ldap.with_timeout(TIMEOUT));
         let search = ldap.streaming_search_with(pages, &base, Scope::Subtree, filter, attributes.to_vec());
         let (mut search, mut all) = (search.await.map_err(refused)?, Vec::new());
         while let Some(entry) = search.next().await.map_err(refused)? {
@@ -123,7 +123,7 @@ impl Connection {
 
     /// A handle for changes.
     pub(crate) fn changing(&mut self) -> &mut Ldap {
-        self.ldap.with_timeout(PATIENCE)
+        self.ldap.with_timeout(TIMEOUT)
     }
 }
 
@@ -164,12 +164,12 @@ pub(crate) fn host_at(address: IpAddr, domain: &str, limit: Duration) -> Result<
 
 /// Asks a controller for its name, without a login (RFC 4512 5.1). A false answer is found out: the controller then has no key for its name.
 async fn root(address: SocketAddr, domain: &str) -> Result<Root, String> {
-    let settings = LdapConnSettings::new().set_conn_timeout(PATIENCE);
+    let settings = LdapConnSettings::new().set_conn_timeout(TIMEOUT);
     let opened = LdapConnAsync::with_settings(settings, &format!("ldap://{address}")).await;
     let (connection, mut ldap) = opened.map_err(|error| error.to_string())?;
     tokio::task::spawn_local(connection.drive());
     let wanted = vec!["dnsHostName", "defaultNamingContext"];
-    let found = ldap.with_timeout(PATIENCE).search("", Scope::Base, "(objectClass=*)", wanted).await;
+    let found = ldap.with_timeout(TIMEOUT).search("", Scope::Base, "(objectClass=*)", wanted).await;
     let (entries, _) = found.and_then(ldap3::SearchResult::success).map_err(|error| error.to_string())?;
     _ = ldap.unbind().await;
     let entry = entries.into_iter().next().map(SearchEntry::construct).ok_or("it says nothing of itself")?;
@@ -190,7 +190,7 @@ pub(crate) fn first<'a>(entry: &'a SearchEntry, name: &str) -> Option<&'a str> {
 }
 
 async fn within<T>(work: impl Future<Output = std::io::Result<T>>) -> Result<T, String> {
-    match timeout(PATIENCE, work).await {
+    match timeout(TIMEOUT, work).await {
         Ok(done) => done.map_err(|error| error.to_string()),
         Err(_) => Err("no answer".into()),
     }

@@ -20,7 +20,7 @@ use crate::port::Wanted;
 /// The files that they use. Other clients do not use them.
 const FILES: std::ops::Range<u64> = 100..103;
 /// How long one looks for its open.
-const PATIENCE: Duration = Duration::from_secs(12);
+const AWAY_AT_MOST: Duration = Duration::from_secs(12);
 
 /// What knows the clients of lost servers at a server of the simulation.
 pub(super) struct Known(pub(super) u16);
@@ -142,7 +142,7 @@ impl Traveller {
         {
             *is_away = true;
         }
-        Doing::Away(now + PATIENCE)
+        Doing::Away(now + AWAY_AT_MOST)
     }
 
     fn open(&mut self, state: &State, server: &Server, travels: &mut Travels) -> Doing {

@@ -35,7 +35,7 @@ const LONGEST_RESPONSE: usize = 2_048;
 /// The longest name that is sent on, in bytes. Those of Active Directory have at most 256 letters.
 const LONGEST_NAME: usize = 1_024;
 /// How long a login waits for the controller. What waits longer is refused.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// How often a controller that is away is tried again.
 const TRY_EVERY: Duration = Duration::from_secs(10);
 
@@ -110,10 +110,10 @@ impl Logons {
             return refuse(LogonRefused::Busy);
         }
         Box::pin(async move {
-            match tokio::time::timeout(PATIENCE, result).await {
+            match tokio::time::timeout(TIMEOUT, result).await {
                 Ok(Ok(result)) => result,
                 Ok(Err(_)) => Err(LogonRefused::NoController("the server is stopping".into())),
-                Err(_) => Err(LogonRefused::NoController(format!("no answer within {PATIENCE:?}"))),
+                Err(_) => Err(LogonRefused::NoController(format!("no answer within {TIMEOUT:?}"))),
             }
         })
     }
@@ -129,17 +129,12 @@ impl DomainLogon for Logons {
     }
 
     fn by_password(&self, user: &str, password: &str) -> LoggingOn {
-        let mut random = [0; 16];
-        if getrandom::fill(&mut random).is_err() {
+        let (mut challenge, mut of_client) = ([0; 8], [0; 8]);
+        if getrandom::fill(&mut challenge).and_then(|()| getrandom::fill(&mut of_client)).is_err() {
             let why = LogonRefused::Other("the system gives no random numbers".into());
             return Box::pin(std::future::ready(Err(why)));
         }
-        let (challenge, of_client) = (u128::from_be_bytes(random) >> 64, u128::from_be_bytes(random));
-        let fresh = Fresh {
-            challenge: (challenge as u64).to_be_bytes(),
-            of_client: (of_client as u64).to_be_bytes(),
-            now: SystemTime::now(),
-        };
+        let fresh = Fresh { challenge, of_client, now: SystemTime::now() };
         self.ask(response::make(user, password, &self.names, &fresh))
     }
 }
@@ -171,7 +166,7 @@ struct Work {
 }
 
 impl Work {
-    /// Until nothing can send jobs any more.
+    /// Runs until the sender of jobs is dropped.
     fn run(&mut self, jobs: &Receiver<Job>) {
         _ = self.open();
         loop {
@@ -185,7 +180,7 @@ impl Work {
     }
 
     fn take(&mut self, job: Job) {
-        let is_late = job.since.elapsed() >= PATIENCE;
+        let is_late = job.since.elapsed() >= TIMEOUT;
         if job.done.is_closed() || is_late {
             return; // the client has gone, or was refused
         }

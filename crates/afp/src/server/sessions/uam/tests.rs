@@ -126,10 +126,10 @@ fn play(recording: &Recording, people: &People, user: &str) -> Played {
     panic!("the recording has no more messages");
 }
 
-/// Accounts that are all in a domain.
-struct NoOne;
+/// A server without accounts: its users are those of a domain.
+struct WithoutAccounts;
 
-impl Accounts for NoOne {
+impl Accounts for WithoutAccounts {
     fn find(&self, _: &str) -> Option<Account> {
         None
     }
@@ -165,10 +165,14 @@ fn asked(recording: &Recording, accounts: &dyn Accounts) -> Option<(String, Stri
 fn a_domain_controller_is_asked_about_whole_passwords_of_users_that_have_none_here() {
     let credentials = Some(("tester".to_owned(), PASSWORD.to_owned()));
     for method in [Method::Dhx2, Method::Dhx] {
-        assert_eq!(asked(&recording(method), &NoOne), credentials, "{method:?}");
+        assert_eq!(asked(&recording(method), &WithoutAccounts), credentials, "{method:?}");
         assert_eq!(asked(&recording(method), &People { disabled: false }), None, "{method:?}");
     }
-    assert_eq!(asked(&recording(Method::Cleartext), &NoOne), None, "it sends eight characters at most");
+    assert_eq!(
+        asked(&recording(Method::Cleartext), &WithoutAccounts),
+        None,
+        "it sends eight characters at most"
+    );
 }
 
 /// The method's own part of the first command.
