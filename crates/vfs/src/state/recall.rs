@@ -146,7 +146,7 @@ impl State {
     }
 
     /// The holders of leases that go as a whole (delegations) have at least this long to give them back, if it is longer than
-    /// what others have. A client of NFS that cannot be called learns of a recall when it renews its own lease, RFC 8881 10.2.1.
+    /// what others have. A holder that cannot be called may learn of a recall only when it next reports to its server.
     pub fn give_delegations(&self, time: Duration) {
         self.table.delegations_ms.fetch_max(time.as_millis() as u64, Ordering::AcqRel);
     }

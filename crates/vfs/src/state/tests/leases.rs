@@ -310,7 +310,7 @@ async fn at_the_deadline_what_was_not_answered_is_revoked() {
     assert_eq!(late.acknowledge(R), Err(Error::Invalid));
 }
 
-/// RFC 7530 10.4.6. A lease of SMB is taken after 35 seconds, as before.
+/// A delegation has the longer time. Another lease is taken after 35 seconds.
 #[test]
 fn the_holder_of_a_delegation_has_as_long_as_its_client_has_to_renew() {
     let state = State::default();
