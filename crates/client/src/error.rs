@@ -37,6 +37,9 @@ pub enum Error {
     /// The name does not exist.
     #[error("{0} does not exist on the server")]
     Missing(String),
+    /// The name is taken.
+    #[error("{0} exists on the server already")]
+    Exists(String),
     /// The protocol or the server has no such operation.
     #[error("{0} is not supported here")]
     Unsupported(&'static str),

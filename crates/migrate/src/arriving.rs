@@ -94,6 +94,7 @@ impl OldServer {
     fn said(&self, error: &ClientError, path: &str) -> Error {
         match error {
             ClientError::Missing(_) => Error::NotFound,
+            ClientError::Exists(_) => Error::Exists,
             ClientError::Refused(_) => Error::AccessDenied,
             ClientError::Unsupported(_) => Error::NotSupported,
             error if error.ends_session() || matches!(error, ClientError::Address(_)) => {

@@ -17,6 +17,7 @@ pub(crate) fn errno(error: &Error) -> Errno {
         Error::Full => Errno::ENOSPC,
         Error::Refused(_) => Errno::EACCES,
         Error::Missing(_) => Errno::ENOENT,
+        Error::Exists(_) => Errno::EEXIST,
         Error::Unsupported(_) => Errno::EOPNOTSUPP,
         Error::Silent(_) => Errno::ETIMEDOUT,
         Error::Unreachable(..) => Errno::EHOSTUNREACH,

@@ -190,6 +190,7 @@ pub(super) fn refused(status: Status, path: &str) -> Error {
         Status::PERM | Status::ACCES | Status::ROFS => Error::Refused(format!("{path} {status:?}")),
         // STALE: a call of an earlier connection was executed meanwhile, and has removed the folder.
         Status::NOENT | Status::STALE => Error::Missing(path.to_owned()),
+        Status::EXIST => Error::Exists(path.to_owned()),
         Status::NOTSUPP => Error::Unsupported("this operation"),
         status => Error::Other(format!("{path} {status:?}")),
     }

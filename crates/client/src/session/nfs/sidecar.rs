@@ -15,12 +15,22 @@ pub(super) const LONGEST: usize = crate::tree::LONGEST;
 
 /// A client that reads and writes whole files, and so these.
 pub(super) trait Sidecars: Session {
+    /// All bytes of a file of at most [`LONGEST`] bytes; a longer one is an error.
     fn read_all(&mut self, path: &str) -> Result<Vec<u8>>;
+
+    /// Adds what the AppleDouble file of a file says, if there is one.
+    fn add_beside(&mut self, path: &str, extra: &mut Extra) -> Result<()> {
+        match self.read_all(&path_beside(path)) {
+            Ok(all) => add_sidecar(&all, extra),
+            Err(Error::Missing(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
 
     /// Writes these bytes from this offset on to a file, which is made.
     fn write_all(&mut self, path: &str, offset: u64, bytes: &[u8]) -> Result<()> {
         let file = match self.open(path, How::Create) {
-            Err(Error::Other(why)) if why.contains("EXIST") => self.open(path, How::Write)?,
+            Err(Error::Exists(_)) => self.open(path, How::Write)?,
             other => other?,
         };
         self.write_open(file, offset, bytes)
@@ -152,7 +162,7 @@ fn write_beside<T: Sidecars + Peer>(tree: &mut T, path: &str, extra: &Extra) -> 
 }
 
 /// What an AppleDouble file says.
-pub(super) fn add_sidecar(all: &[u8], extra: &mut Extra) -> Result<()> {
+fn add_sidecar(all: &[u8], extra: &mut Extra) -> Result<()> {
     let parsed = sidecar::parse(all, all.len() as u64)
         .map_err(|error| Error::Other(format!("the ._ file is not AppleDouble: {error}")))?;
     extra.finder_info = Some(parsed.finder_info.as_bytes().to_vec());

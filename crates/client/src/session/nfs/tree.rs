@@ -7,11 +7,11 @@ use ::nfs::wire::xdr::Opaque;
 use vfs::mac::layout::sidecar_owner;
 
 use super::rpc::ok;
-use super::sidecar::{add_sidecar, path_beside as beside, set_extra};
+use super::sidecar::{Sidecars as _, path_beside as beside, set_extra};
 use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
-use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::metadata::Aspect;
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, below, last_name};
+use crate::tree::{Entry, Extra, Kind, Listing, Lost, Space, Stamp, Tree, below, last_name, text, told};
 use crate::{Error, Result};
 
 impl Tree for Nfs {
@@ -101,20 +101,13 @@ impl Tree for Nfs {
             ..Extra::default()
         };
         if kind == Kind::Link {
-            extra.target = match self.get(path, Aspect::Target)? {
-                Got::Value(Value::Text(target)) => Some(target),
-                _ => None,
-            };
+            extra.target = text(told(self, path, Aspect::Target)?);
             return Ok(extra);
         }
         if path.is_empty() {
             return Ok(extra);
         }
-        match self.read_whole(&beside(path), LONGEST) {
-            Ok(all) => add_sidecar(&all, &mut extra)?,
-            Err(Error::Missing(_)) => {}
-            Err(error) => return Err(error),
-        }
+        self.add_beside(path, &mut extra)?;
         Ok(extra)
     }
 

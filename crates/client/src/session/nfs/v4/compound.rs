@@ -239,7 +239,8 @@ fn refused(status: Status, path: &str) -> Error {
         Status::NOSPC | Status::DQUOT => Error::Full,
         Status::PERM | Status::ACCESS | Status::ROFS => Error::Refused(format!("{path} {status:?}")),
         // STALE: a call of an earlier connection was executed meanwhile, and has removed the folder.
-        Status::NOENT | Status::STALE => Error::Missing(path.to_owned()),
+        Status::NOENT | Status::STALE | Status::NOXATTR => Error::Missing(path.to_owned()),
+        Status::EXIST => Error::Exists(path.to_owned()),
         Status::NOTSUPP | Status::ATTRNOTSUPP | Status::OP_ILLEGAL => Error::Unsupported("this operation"),
         // The lease is over: this client was silent for too long, or the server was started again.
         Status::BADSESSION

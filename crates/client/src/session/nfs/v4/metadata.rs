@@ -196,7 +196,7 @@ impl Nfs4 {
                 bytes => all.extend_from_slice(bytes),
             }
         }
-        Err(Error::Other("a file that is longer than what was written".into()))
+        Err(Error::Other("a file that is too long to be held in memory".into()))
     }
 
     /// OPENATTR: the folder of named attributes.
@@ -238,7 +238,7 @@ impl Nfs4 {
         let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
         match found(&answer, path)?.take::<XattrValue<'_>>(Number::GETXATTR) {
             Ok(value) => Ok(Got::Value(Value::Bytes(value.to_vec()))),
-            Err(Error::Other(why)) if why.contains("NOXATTR") => Ok(Got::Missing),
+            Err(Error::Missing(_)) => Ok(Got::Missing),
             Err(error) => Err(error),
         }
     }

@@ -53,19 +53,12 @@ impl Nfs4 {
         if !self.has_xattrs {
             return Ok(());
         }
-        for name in self.xattr_names(path)? {
-            if let (Ok(name), Got::Value(Value::Bytes(value))) =
-                (std::str::from_utf8(&name), self.xattr_or_none(path, &name)?)
-            {
+        for name in self.xattr_names(path)?.iter().filter_map(|name| std::str::from_utf8(name).ok()) {
+            if let Got::Value(Value::Bytes(value)) = self.xattr(path, name)? {
                 extra.attributes.push((name.to_owned(), value));
             }
         }
         Ok(())
-    }
-
-    fn xattr_or_none(&mut self, path: &str, name: &[u8]) -> Result<Got> {
-        let Ok(name) = std::str::from_utf8(name) else { return Ok(Got::Missing) };
-        self.xattr(path, name)
     }
 
     fn xattr_names(&mut self, path: &str) -> Result<Vec<Vec<u8>>> {

@@ -13,12 +13,12 @@ use super::compound::Results;
 use super::metadata::found;
 use super::naming::Naming;
 use super::{Nfs4, put};
-use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::metadata::Aspect;
 use crate::session::nfs::rpc::malformed;
-use crate::session::nfs::sidecar::{LONGEST, Sidecars as _, add_sidecar, path_beside, set_extra};
+use crate::session::nfs::sidecar::{Sidecars as _, path_beside, set_extra};
 use crate::session::nfs::tree::drop_sidecars;
 use crate::session::{FileId, Session as _};
-use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Lost, Space, Stamp, Tree, last_name};
+use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Lost, Space, Stamp, Tree, last_name, text, told};
 use crate::{Error, Result};
 
 /// NFS4_CONTENT_DATA, RFC 7862 11.
@@ -152,10 +152,7 @@ impl Tree for Nfs4 {
         let values: Values<'_> = found(&answer, path)?.values()?;
         let mut extra = described(&values, &mut self.naming);
         if kind == Kind::Link {
-            extra.target = match self.get(path, Aspect::Target)? {
-                Got::Value(Value::Text(target)) => Some(target),
-                _ => None,
-            };
+            extra.target = text(told(self, path, Aspect::Target)?);
             return Ok(extra);
         }
         if path.is_empty() {
@@ -165,11 +162,7 @@ impl Tree for Nfs4 {
         if values.named_attr == Some(true) && self.add_named(path, &mut extra)? {
             return Ok(extra);
         }
-        match self.read_all(&path_beside(path)) {
-            Ok(all) if all.len() <= LONGEST => add_sidecar(&all, &mut extra)?,
-            Ok(_) | Err(Error::Missing(_)) => {}
-            Err(error) => return Err(error),
-        }
+        self.add_beside(path, &mut extra)?;
         Ok(extra)
     }
 
