@@ -64,7 +64,9 @@ fn a_full_disk_is_told_everywhere() {
 
     let told = posted(&hook);
     assert_eq!((&told["event"], &told["alert"]["name"]), (&"raised".into(), &"space".into()));
-    assert_eq!((&told["alert"]["about"], &told["alert"]["severity"]), (&"films".into(), &"warning".into()));
+    // It is critical if the disk of the test itself is nearly full.
+    let severity = told["alert"]["severity"].as_str().unwrap();
+    assert!(told["alert"]["about"] == "films" && ["warning", "critical"].contains(&severity), "{told}");
     let output = fourfold(&["status", "--json"]).output().unwrap();
     let status: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(status["alerts"].as_array().unwrap().contains(&told["alert"]), "{status}");
