@@ -1,18 +1,18 @@
 //! What a home knows of its files: the server that has the state of each.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use vfs::FileId;
 
 /// The files of one home, in one epoch.
 #[derive(Default)]
 pub(super) struct Directory {
-    owners: HashMap<FileId, u16>,
+    owners: BTreeMap<FileId, u16>,
     /// The servers whose report has not come. Until it has, no question is answered.
-    missing: HashSet<u16>,
-    found: HashMap<FileId, Found>,
+    missing: BTreeSet<u16>,
+    found: BTreeMap<FileId, Found>,
     /// The last message that a server has received from another one.
-    received: HashMap<(u16, u16), u64>,
+    received: BTreeMap<(u16, u16), u64>,
     /// Questions from before all reports have come.
     early: Vec<(u16, Early)>,
     turn: u64,

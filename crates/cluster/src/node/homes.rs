@@ -1,6 +1,6 @@
 //! Epochs, and this server as the home of files.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 use vfs::FileId;
 
@@ -74,7 +74,7 @@ impl Node {
 
     /// Tells each home what this server has of its files.
     fn report(&mut self) {
-        let mut reports: HashMap<u16, Report> = HashMap::new();
+        let mut reports: BTreeMap<u16, Report> = BTreeMap::new();
         for (file, held) in &self.held {
             reports.entry(self.home(*file)).or_default().held.push((*file, held.turn));
         }

@@ -19,7 +19,7 @@ mod link;
 mod states;
 mod successors;
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -139,27 +139,27 @@ pub struct Node {
     port: Arc<Port>,
     view: View,
     now: Duration,
-    links: HashMap<u16, Link>,
+    links: BTreeMap<u16, Link>,
     successors: Successors,
     directory: Directory,
     /// The files whose state was asked for.
-    asked: HashSet<FileId>,
-    held: HashMap<FileId, Held>,
+    asked: BTreeSet<FileId>,
+    held: BTreeMap<FileId, Held>,
     /// Orders to hand a state over, which wait: for the state, or until it may leave. There is more than one if the
     /// state comes back before the next one is obeyed.
-    recalls: HashMap<FileId, VecDeque<(u16, u64)>>,
-    leaving: HashMap<FileId, Leaving>,
+    recalls: BTreeMap<FileId, VecDeque<(u16, u64)>>,
+    leaving: BTreeMap<FileId, Leaving>,
     /// States that may not have arrived: the receiver, the turn, the number of the message.
-    sent: HashMap<FileId, (u16, u64, u64)>,
+    sent: BTreeMap<FileId, (u16, u64, u64)>,
     /// States of which not all messages have come.
-    incoming: HashMap<(u16, FileId), FileState>,
-    gathering: HashMap<FileId, Gathering>,
+    incoming: BTreeMap<(u16, FileId), FileState>,
+    gathering: BTreeMap<FileId, Gathering>,
     /// Empty states that are given up; and whether the state was asked for again since.
-    releasing: HashMap<FileId, bool>,
+    releasing: BTreeMap<FileId, bool>,
     /// The last message about a file to each server, which may not have arrived.
-    said: HashMap<FileId, Vec<(u16, u64)>>,
+    said: BTreeMap<FileId, Vec<(u16, u64)>>,
     /// What other servers remove of files whose state is here.
-    removing: HashMap<FileId, Vec<(u16, u64)>>,
+    removing: BTreeMap<FileId, Vec<(u16, u64)>>,
     released_at: Duration,
     /// Messages to itself.
     own: VecDeque<Message>,
@@ -190,19 +190,19 @@ impl Node {
             port,
             view: View::default(),
             now: Duration::ZERO,
-            links: HashMap::new(),
+            links: BTreeMap::new(),
             successors: Successors::default(),
             directory: Directory::default(),
-            asked: HashSet::new(),
-            held: HashMap::new(),
-            recalls: HashMap::new(),
-            leaving: HashMap::new(),
-            sent: HashMap::new(),
-            incoming: HashMap::new(),
-            gathering: HashMap::new(),
-            releasing: HashMap::new(),
-            said: HashMap::new(),
-            removing: HashMap::new(),
+            asked: BTreeSet::new(),
+            held: BTreeMap::new(),
+            recalls: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            sent: BTreeMap::new(),
+            incoming: BTreeMap::new(),
+            gathering: BTreeMap::new(),
+            releasing: BTreeMap::new(),
+            said: BTreeMap::new(),
+            removing: BTreeMap::new(),
             released_at: Duration::ZERO,
             own: VecDeque::new(),
             effects: Vec::new(),

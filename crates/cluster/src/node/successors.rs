@@ -10,7 +10,7 @@
 //! Until all have reported, what clients of the lost server have binds the others. So nothing can be granted between the
 //! loss and the inheritance.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ pub(crate) struct ToKeep {
 #[derive(Default)]
 struct OfServer {
     /// Each with its place in the order in which the records came.
-    records: HashMap<OpenId, (u64, OpenRecord)>,
+    records: BTreeMap<OpenId, (u64, OpenRecord)>,
     next: u64,
 }
 
@@ -65,13 +65,13 @@ struct OfServer {
 pub(super) struct Successors {
     /// What takes over opens of lost servers.
     pub(super) taker: Option<Arc<dyn Successor>>,
-    own: HashMap<OpenId, OpenRecord>,
+    own: BTreeMap<OpenId, OpenRecord>,
     successor: Option<u16>,
     /// The number of the last message to the successor about opens.
     last: u64,
     /// Those that wait until the successor has such a message.
     waiting: Vec<(u16, u64, oneshot::Sender<Infallible>)>,
-    told: HashMap<u16, OfServer>,
+    told: BTreeMap<u16, OfServer>,
     /// What was inherited, with the epoch.
     inherited: Vec<(u64, Inheritance)>,
     /// What all servers have inherited, by their reports of this epoch.

@@ -1,6 +1,6 @@
 //! Clients of the servers, and what they may not see.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,10 +22,10 @@ const FILES: u64 = 4;
 #[derive(Debug, Default)]
 pub(super) struct Facts {
     /// The clients that have the exclusive lock of each file.
-    locks: HashMap<FileId, usize>,
+    locks: BTreeMap<FileId, usize>,
     /// The clients that have a file open and deny writing, or write.
-    denying: HashMap<FileId, Vec<usize>>,
-    writing: HashMap<FileId, Vec<usize>>,
+    denying: BTreeMap<FileId, Vec<usize>>,
+    writing: BTreeMap<FileId, Vec<usize>>,
     /// Answers that were given.
     pub(super) acknowledged: usize,
     /// All that was asked and answered.

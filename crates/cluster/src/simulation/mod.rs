@@ -11,7 +11,8 @@ mod scale;
 mod service;
 mod travellers;
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
+use std::hash::Hasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ pub(super) struct Server {
     pub(super) state: State,
     pub(super) port: Arc<Port>,
     /// What it has inherited, by the number of the traveller.
-    pub(super) inherited: HashMap<u8, Inherited>,
+    pub(super) inherited: BTreeMap<u8, Inherited>,
     /// Until when it may answer.
     pub(super) fence: Duration,
     pub(super) paused_until: Duration,
@@ -75,7 +76,7 @@ impl Server {
         let state = State::joined(Policy::default(), Limits::default(), number, port.clone());
         let mut node = Node::new(number, state.clone(), port.clone());
         node.set_successor(Arc::new(travellers::Known(number)));
-        let inherited = HashMap::new();
+        let inherited = BTreeMap::new();
         let (paused_until, fence) = (Duration::ZERO, Duration::ZERO);
         Self { number, node, state, port, inherited, fence, paused_until, is_dead: false }
     }
@@ -207,8 +208,16 @@ impl World {
     }
 }
 
-/// Runs one seed. Panics with what was violated. Returns how often an open came back at another server.
-fn run(seed: u64) -> usize {
+/// What a seed has led to.
+struct Outcome {
+    /// How often an open came back at another server.
+    returns: usize,
+    /// Of everything that servers sent to each other.
+    digest: u64,
+}
+
+/// Runs one seed. Panics with what was violated.
+fn run(seed: u64) -> Outcome {
     let mut world = World::new(seed, 2 + (seed % 3) as u16);
     let (faulty, healed) = (world.now + FAULTY, world.now + FAULTY + HEALED);
     while world.now < faulty {
@@ -228,20 +237,23 @@ fn run(seed: u64) -> usize {
     let counts: Vec<_> =
         world.servers.iter().map(|server| (server.number, server.is_dead, server.node.counts())).collect();
     assert!(stuck.is_empty(), "seed {seed}: no answer: {stuck:?}; {counts:?}");
-    assert!(world.facts.acknowledged > 5, "seed {seed}: hardly anything was done: {:?}", world.facts);
+    // Servers that cannot reach the service end themselves. If all have ended early, little was done.
+    let is_over = world.servers.iter().all(|server| server.is_dead);
+    let done = world.facts.acknowledged;
+    assert!(done > 5 || is_over, "seed {seed}: hardly anything was done: {:?}", world.facts);
     // Servers that were lost at the end have clients that wait for an answer.
     world.clients.iter_mut().for_each(|client| client.lose(&mut world.facts));
     let history = std::mem::take(&mut world.facts.history);
     match history.check() {
         Ok(operations) => {
             println!("seed {seed}: a history of {operations} operations");
-            assert!(operations > 50);
+            assert!(operations > 50 || is_over);
         }
         Err((file, operations)) => {
             panic!("seed {seed}: no single server answers like this: {file:?}, {operations} operations");
         }
     }
-    world.travels.returns
+    Outcome { returns: world.travels.returns, digest: world.network.digest.finish() }
 }
 
 /// The seeds that are run: a few, as many as `FOURFOLD_SIMULATIONS` says, or the one that `FOURFOLD_SEED` names.
@@ -258,7 +270,7 @@ fn no_two_clients_have_one_right_whatever_fails() {
     let mut returns = 0;
     for seed in seeds() {
         match std::panic::catch_unwind(|| run(seed)) {
-            Ok(more) => returns += more,
+            Ok(outcome) => returns += outcome.returns,
             Err(panic) => {
                 eprintln!("seed {seed} failed");
                 std::panic::resume_unwind(panic);
@@ -267,6 +279,12 @@ fn no_two_clients_have_one_right_whatever_fails() {
     }
     println!("{returns} opens of lost servers came back at others");
     assert!(returns > 0 || seeds().count() < 12, "none came back");
+}
+
+#[test]
+fn a_seed_leads_to_the_same_each_time() {
+    let seed = seeds().start;
+    assert_eq!(run(seed).digest, run(seed).digest, "seed {seed}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Connections with delays, which break, and which cannot be made while two servers are parted.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _};
 use std::time::Duration;
 
 use super::{Random, Server};
@@ -10,11 +11,13 @@ use crate::wire::Frame;
 #[derive(Default)]
 pub(super) struct Network {
     /// From the first server to the second one.
-    connections: HashMap<(u16, u16), Connection>,
-    parted: HashMap<(u16, u16), Duration>,
-    dead: HashSet<u16>,
+    connections: BTreeMap<(u16, u16), Connection>,
+    parted: BTreeMap<(u16, u16), Duration>,
+    dead: BTreeSet<u16>,
     /// How many frames have left.
     pub(super) sent: u64,
+    /// Of all frames that have left, with their order.
+    pub(super) digest: DefaultHasher,
 }
 
 #[derive(Default)]
@@ -33,6 +36,7 @@ impl Network {
             let earliest = connection.frames.back().map_or(now, |(at, _)| *at);
             let delay = Duration::from_micros(200 + random.below(2_000));
             let delay = if random.one_in(200) { delay * 50 } else { delay };
+            (now, from, to, &frame).hash(&mut self.digest);
             connection.frames.push_back(((now + delay).max(earliest), frame));
             self.sent += 1;
         }

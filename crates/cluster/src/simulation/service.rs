@@ -1,6 +1,6 @@
 //! The coordination service: leases of servers, and the list of members.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Random, Server};
@@ -14,10 +14,10 @@ const MARGIN: Duration = Duration::from_millis(500);
 #[derive(Default)]
 pub(super) struct Service {
     /// When the lease of each server ends.
-    leases: HashMap<u16, Duration>,
+    leases: BTreeMap<u16, Duration>,
     view: View,
-    renew_at: HashMap<u16, Duration>,
-    parted: HashMap<u16, Duration>,
+    renew_at: BTreeMap<u16, Duration>,
+    parted: BTreeMap<u16, Duration>,
 }
 
 impl Service {

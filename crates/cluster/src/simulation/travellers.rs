@@ -1,7 +1,7 @@
 //! Clients whose opens outlive their server: each has a file open for itself alone, and locked, and looks for that at the
 //! other servers when its own is lost.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +43,7 @@ fn id(server: u16, traveller: usize) -> ClientId {
 #[derive(Debug, Default)]
 pub(super) struct Travels {
     /// The traveller that has a file. True: its server is lost, and it has not come back.
-    holders: HashMap<FileId, (usize, bool)>,
+    holders: BTreeMap<FileId, (usize, bool)>,
     /// Those whose file another one got meanwhile.
     overtaken: Vec<usize>,
     pub(super) returns: usize,

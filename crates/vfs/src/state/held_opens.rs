@@ -1,7 +1,7 @@
 //! The opens of one file, found by their numbers, and counts of their access and denials. An open
 //! is added, removed and compared with the others in constant time, however many there are.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::collections::hash_map::Entry as Slot;
 
 use super::opens::{Concern, Link, Modes, Open};
@@ -12,7 +12,7 @@ const MODES: [Modes; 4] = [Modes::READ, Modes::WRITE, Modes::DELETE, Modes::RENA
 /// The opens of one file.
 #[derive(Default)]
 pub(super) struct Opens {
-    by_id: HashMap<OpenId, Open>,
+    by_id: BTreeMap<OpenId, Open>,
     /// Of the file as a whole, whichever stream is open.
     all: Counts,
     /// The streams that are open.

@@ -19,7 +19,7 @@
 //! A server that is alone has no coordinator: every state is here, and the question costs one
 //! branch.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,13 +85,13 @@ pub(super) struct Asked {
     /// The files whose state was asked for.
     files: HashMap<FileId, Awaited>,
     /// What this server keeps of states that were here and are at other servers now.
-    pub(super) kept: HashMap<FileId, Kept>,
+    pub(super) kept: BTreeMap<FileId, Kept>,
     /// Closed when other servers have removed what they were told to remove.
     pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
     /// What this server has inherited of files whose states, with the new numbers, have not been here.
     pub(super) inherited: HashMap<FileId, Vec<Claim>>,
     /// Since a server was lost: the files whose states were here then, with nothing of its clients.
-    pub(super) settled: Option<HashSet<FileId>>,
+    pub(super) settled: Option<BTreeSet<FileId>>,
 }
 
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! What a server does for states that are elsewhere: it hears of its clients' part of them, and
 //! gives this part when the server that had the state is lost.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use super::carried::{Back, FileState, Kept};
 use super::leases::Breaking;
@@ -86,7 +86,7 @@ impl State {
     /// A server is lost: what its clients had in states that are here ends. The states without anything of them are settled.
     pub fn forget(&self, lost: u16) {
         let table = &self.table;
-        let mut settled = HashSet::new();
+        let mut settled = BTreeSet::new();
         let last = table.change_all(|file, entry| {
             table.count(entry, false);
             let held = entry.held();
