@@ -6,7 +6,7 @@ import { advice } from "./advice.js";
 import { begin, watched } from "./jobs.js";
 import { table } from "./table.js";
 
-const WORKLOADS = ["seq-read", "seq-write", "small-read-1K", "small-write-1K", "enumerate", "create-stat-delete", "copy-tree", "read-write-25-1", "block-mix", "video", "backup-bands"];
+const WORKLOADS = ["seq-read", "seq-write", "small-read-1K", "small-write-1K", "enumerate", "create-stat-delete", "copy-tree", "read-write-25-1", "block-mix", "random-read-4K", "video", "backup-bands"];
 
 function form(context, shares, watch) {
   const share = h("select", { id: "bench-share" }, shares.map((one) => h("option", { value: one.name }, one.name)));

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use client::metadata::acl::heir;
+use client::metadata::acl::inheriting_file;
 use client::metadata::{Aspect, Got, Peer, Value, second_name};
 use client::{Connector, Reach};
 
@@ -219,7 +219,7 @@ fn clear(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) {
         let _ = peers[writer].remove(&second_name(path));
     }
     if fact.aspect == Aspect::Inherited {
-        let _ = peers[writer].remove(&heir(path));
+        let _ = peers[writer].remove(&inheriting_file(path));
     }
     let order = std::iter::once(writer).chain((0..peers.len()).filter(|peer| *peer != writer));
     for peer in order.collect::<Vec<_>>() {

@@ -16,6 +16,10 @@ pub(super) fn block_mix(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Resul
     })
 }
 
+pub(super) fn read_4k(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
+    random(worker, meter, |_| (BLOCK, false))
+}
+
 pub(super) fn read_write_25_1(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<()> {
     random(worker, meter, |worker| (4 * BLOCK, worker.random.below(26) == 0))
 }

@@ -256,6 +256,16 @@ pub const WORKLOADS: &[Workload] = &[
         ..STREAM
     },
     Workload {
+        name: "random-read-4K",
+        about: "reads 4 KiB at random places of a file or disk, several in flight",
+        origin: "fio and Iometer: the figure that data sheets of storage name",
+        reads: true,
+        bytes: 128 << 20,
+        prepare: streams::prepare_large,
+        run: blocks::read_4k,
+        ..STREAM
+    },
+    Workload {
         name: "read-write-25-1",
         about: "reads 25 times as often as it writes, 16 KiB at random places",
         origin: "Apple Workgroup Server 95, 1993: real sites read up to 25 times as often",

@@ -7,7 +7,7 @@ use vfs::acl::{Entry, EntryKind, Inherit, Rights, Who};
 /// The user of Unix that the entries are about. It needs no account.
 pub const STRANGER: u32 = 12_345;
 /// The file that is made in a folder, to inherit.
-const HEIR: &str = "heir";
+const INHERITING: &str = "inheriting";
 
 /// To read and execute, as the mode bits `r-x` say: POSIX ACLs can tell it.
 const READ: Rights = Rights::READ_DATA
@@ -90,8 +90,8 @@ pub fn inherited() -> Vec<Entry> {
 
 /// The file that inherits, in this folder.
 #[must_use]
-pub fn heir(folder: &str) -> String {
-    format!("{folder}/{HEIR}")
+pub fn inheriting_file(folder: &str) -> String {
+    format!("{folder}/{INHERITING}")
 }
 
 /// The entries that count: those about the user, without a right that only Windows asks for.

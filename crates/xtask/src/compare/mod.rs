@@ -213,6 +213,9 @@ impl Protocol {
 
     /// Writes back dirty data, and reads the data of the row into memory.
     fn warm(self, place: &Place, row: &Row, who: Who) -> Result<()> {
+        if row.makes_large_files() {
+            folder::use_free_memory();
+        }
         match self {
             Self::Nfs | Self::Smb | Self::Afp => folder::warm(&place.folder, row.file),
             Self::Iscsi | Self::Large | Self::Calls | Self::Bench => {

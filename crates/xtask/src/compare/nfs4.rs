@@ -39,6 +39,11 @@ const ROWS: &[Row] = &[
     Row { name: "read 1 KiB q1", words: "--workload small-read-1K --time 2", counts: true },
     Row { name: "create, stat, delete", words: "--workload create-stat-delete --time 2", counts: true },
     Row { name: "list 10,000 with attributes", words: "--workload enumerate --time 2", counts: true },
+    Row {
+        name: "random read 4 KiB q32",
+        words: "--workload random-read-4K --depth 32 --time 2",
+        counts: true,
+    },
     Row { name: "4 to 64 KiB at random", words: "--workload block-mix --time 2", counts: true },
 ];
 

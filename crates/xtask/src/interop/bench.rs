@@ -35,6 +35,7 @@ const FILES: &[&str] = &[
     "tar-tree",
     "disk-image",
     "block-mix",
+    "random-read-4K",
     "read-write-25-1",
 ];
 /// Workloads of disks.

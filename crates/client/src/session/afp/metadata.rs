@@ -9,7 +9,7 @@ use vfs::names::{decode_mac_roman, encode_mac_roman};
 use wire::{Reader, Writer};
 
 use super::{Afp, malformed};
-use crate::metadata::acl::{heir, passes_on};
+use crate::metadata::acl::{inheriting_file, passes_on};
 use crate::metadata::{Aspect, Got, Peer, Value};
 use crate::session::{How, Session};
 use crate::{Error, Result};
@@ -53,7 +53,7 @@ impl Peer for Afp {
             (Aspect::Acl, Value::Acl(entries)) => return self.put_acl(path, entries).map(|()| true),
             (Aspect::Inherited, _) => {
                 self.put_acl(path, &passes_on())?;
-                return self.make_file(&heir(path)).map(|()| true);
+                return self.make_file(&inheriting_file(path)).map(|()| true);
             }
             (Aspect::Name, _) => return self.make_file(path).map(|()| true),
             (_, Value::Flag(on)) => match bits(aspect) {
@@ -96,7 +96,7 @@ impl Peer for Afp {
                 Got::Value(Value::Text(String::from_utf8_lossy(&target).into_owned()))
             }
             Aspect::Acl => Got::Value(Value::Acl(self.acl(path)?)),
-            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&heir(path))?)),
+            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
             Aspect::Name => {
                 self.stat(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();

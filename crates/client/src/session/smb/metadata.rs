@@ -15,7 +15,7 @@ use wire::{Reader, Writer};
 
 use super::acl::uid_of;
 use super::{LIST_BYTES, Smb, malformed, refused};
-use crate::metadata::acl::{heir, passes_on};
+use crate::metadata::acl::{inheriting_file, passes_on};
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
 use crate::session::{How, Session, Transfer};
 use crate::{Error, Result};
@@ -71,7 +71,7 @@ impl Peer for Smb {
             (Aspect::Acl, Value::Acl(entries)) => self.put_acl(path, entries)?,
             (Aspect::Inherited, _) => {
                 self.put_acl(path, &passes_on())?;
-                self.make_file(&heir(path))?;
+                self.make_file(&inheriting_file(path))?;
             }
             (Aspect::Name, _) => self.make_file(&shown(path))?,
             _ => return Ok(false),
@@ -111,7 +111,7 @@ impl Peer for Smb {
             }
             Aspect::Owner => self.owner(path)?,
             Aspect::Acl => Got::Value(Value::Acl(self.acl(path)?)),
-            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&heir(path))?)),
+            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
             Aspect::Target => self.link(path)?,
             Aspect::Links => Got::Value(Value::Number(u64::from(self.standard(path)?.number_of_links))),
             Aspect::Sparse => {

@@ -16,7 +16,7 @@ use wire::{Reader, Writer};
 
 use super::compound::Results;
 use super::{Nfs4, look_up, put};
-use crate::metadata::acl::heir;
+use crate::metadata::acl::inheriting_file;
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
 use crate::session::Session;
 use crate::session::nfs::metadata::{BEHIND_HOLE, WRITE_BITS};
@@ -96,7 +96,7 @@ impl Peer for Nfs4 {
                 })
             }
             Aspect::Acl => self.acl(path),
-            Aspect::Inherited => self.acl(&heir(path)),
+            Aspect::Inherited => self.acl(&inheriting_file(path)),
             Aspect::Ea(name) if self.has_xattrs => self.xattr(path, name),
             Aspect::FinderInfo => self.named_or_beside(path, FINDER_INFO, aspect),
             Aspect::Fork => self.named_or_beside(path, FORK, aspect),
@@ -138,7 +138,7 @@ impl Nfs4 {
             (Aspect::Acl, Value::Acl(entries)) => return self.put_acl(path, entries),
             (Aspect::Inherited, _) => {
                 return Ok(self.put_acl(path, &crate::metadata::acl::passes_on())?
-                    && self.make_file(&heir(path)).map(|()| true)?);
+                    && self.make_file(&inheriting_file(path)).map(|()| true)?);
             }
             (Aspect::Target, Value::Text(target)) => return self.put_link(path, target).map(|()| true),
             (Aspect::Links, _) => return self.put_name(path).map(|()| true),
