@@ -23,6 +23,10 @@ impl Node {
     }
 
     fn ask(&mut self, file: FileId) {
+        // It has come since: the home would answer nothing to this question, and the next one would not be sent.
+        if self.held.contains_key(&file) {
+            return;
+        }
         if let Some(asked_again) = self.releasing.get_mut(&file) {
             *asked_again = true;
             return;

@@ -318,6 +318,19 @@ fn a_server_does_not_answer_its_own_question_as_the_home_of_before() {
 }
 
 #[test]
+fn a_state_that_comes_before_its_question_is_read_is_not_asked_for() {
+    use vfs::state::{ClientId, Modes, OpenRequest, Party, Stream};
+    let mut server = Server::new(1);
+    server.node.adopt(STEP, crate::View { epoch: 1, members: vec![1, 2] });
+    let file = vfs::FileId::new(0, 1);
+    let request = OpenRequest::new(Party::client(ClientId(1 << 48)), Modes::READ, Modes::NONE);
+    assert!(server.state.open(file, Stream::Data, request).is_err());
+    server.node.receive(STEP, 2, 1, 1, crate::wire::Message::Grant(file, 1 << 32 | 1)).unwrap();
+    let counts = server.node.counts();
+    assert_eq!((counts.held, counts.asked), (1, 0));
+}
+
+#[test]
 fn a_part_of_a_lost_state_may_come_before_the_order_to_make_it() {
     use crate::wire::{Message, Portion};
     let mut server = Server::new(1);
