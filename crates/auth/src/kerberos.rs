@@ -1,5 +1,6 @@
 //! Kerberos logins, as protocols see them. The crate `kerberos` makes them.
 
+use std::any::Any;
 use std::pin::Pin;
 use std::time::SystemTime;
 
@@ -11,6 +12,34 @@ pub trait Kerberos: Send + Sync {
     /// Takes the first token of a login by GSS-API with Kerberos 5 (RFC 4121). An error says why the login is refused, for
     /// the log.
     fn accept(&self, token: Vec<u8>) -> Accepting;
+
+    /// The same for a login that may have three tokens, as those of DCE-RPC have (GSS_C_DCE_STYLE, MS-KILE 3.4.5.1).
+    fn begin(&self, token: Vec<u8>) -> Beginning {
+        drop(token);
+        Box::pin(std::future::ready(Err(Refused::Other("logins of three tokens are not taken".into()))))
+    }
+
+    /// Takes the last token of a login that [`Self::begin`] has begun.
+    fn finish(&self, begun: Box<dyn Any + Send>, token: Vec<u8>) -> Accepting {
+        drop((begun, token));
+        Box::pin(std::future::ready(Err(Refused::Other("logins of three tokens are not taken".into()))))
+    }
+}
+
+/// A first token that is being looked at.
+pub type Beginning = Pin<Box<dyn Future<Output = Result<Begun, Refused>> + Send>>;
+
+/// A login after its first token.
+pub enum Begun {
+    /// It has no other.
+    Whole(Ticket),
+    /// The client is to answer with another one.
+    Half {
+        /// The token for the client.
+        reply: Vec<u8>,
+        /// What [`Kerberos::finish`] needs.
+        state: Box<dyn Any + Send>,
+    },
 }
 
 /// A login by a ticket.

@@ -1,10 +1,12 @@
+use std::any::Any;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use auth::Domain;
-use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, Beginning, Begun, Kerberos, Refused, SecurityContext, Ticket};
 use tokio::sync::oneshot;
 
 use crate::keytab;
@@ -61,11 +63,22 @@ pub struct Acceptor {
     principals: Vec<String>,
 }
 
-/// A client's token, and where the result goes.
+/// A client's token, the login that it continues, and where the result goes.
 struct Job {
     token: Vec<u8>,
-    done: oneshot::Sender<Result<Ticket, Refused>>,
+    begun: Option<Context>,
+    done: oneshot::Sender<Result<Taken, Refused>>,
 }
+
+/// What comes of a token.
+enum Taken {
+    Whole(Ticket),
+    /// The token for the client, which is to send another one.
+    Half(Vec<u8>, Context),
+}
+
+/// A token that is being looked at.
+type Taking = Pin<Box<dyn Future<Output = Result<Taken, Refused>> + Send>>;
 
 impl Acceptor {
     /// An acceptor with the keys of a keytab. Users of `realms` have the accounts of their names; if there are none, those of
@@ -131,20 +144,21 @@ struct Rules {
 
 /// Works until the acceptor is gone.
 fn accept_all(credentials: &Credentials, rules: &Rules, jobs: &Receiver<Job>) {
-    for Job { token, done } in jobs {
+    for Job { token, begun, done } in jobs {
         let accepted = credentials
-            .accept(&token)
+            .accept(begun, &token)
             .map_err(|failed| with_keytab(refused(failed.code, failed.text), &rules.keytab));
-        _ = done.send(accepted.and_then(|accepted| ticket(accepted, rules))); // the client may be gone
+        let taken = accepted.and_then(|accepted| match accepted.is_unfinished {
+            true => Ok(Taken::Half(accepted.reply, accepted.context)),
+            false => ticket(accepted, rules).map(Taken::Whole),
+        });
+        _ = done.send(taken); // the client may be gone
     }
 }
 
 fn ticket(accepted: Accepted, rules: &Rules) -> Result<Ticket, Refused> {
-    let Accepted { context, principal, reply, session_key, logon_info, lifetime, is_unfinished } = accepted;
+    let Accepted { context, principal, reply, session_key, logon_info, lifetime, .. } = accepted;
     let realms = &rules.realms;
-    if is_unfinished {
-        return Err(Refused::Other("the client wants to send more than one message".into()));
-    }
     let is_machine = is_machine(&principal, realms);
     let of_domain = match &rules.domain {
         _ if is_machine => None,
@@ -180,9 +194,9 @@ fn account_in(domain: &Domain, principal: &str, logon_info: LogonInfo) -> Result
         .map_err(|why| Refused::Other(format!("{principal} cannot be a user of this server: {why}")))
 }
 
-impl Kerberos for Acceptor {
-    fn accept(&self, token: Vec<u8>) -> Accepting {
-        let refuse = |why: &str| -> Accepting {
+impl Acceptor {
+    fn take(&self, begun: Option<Context>, token: Vec<u8>) -> Taking {
+        let refuse = |why: &str| -> Taking {
             let refused = Refused::Other(why.to_owned());
             Box::pin(std::future::ready(Err(refused)))
         };
@@ -190,12 +204,46 @@ impl Kerberos for Acceptor {
             return refuse("the ticket is too long");
         }
         let (done, result) = oneshot::channel();
-        match self.jobs.try_send(Job { token, done }) {
+        match self.jobs.try_send(Job { token, begun, done }) {
             Ok(()) => Box::pin(async {
                 result.await.unwrap_or_else(|_| Err(Refused::Other("the server is stopping".into())))
             }),
             Err(_) => refuse("too many clients log in at once"),
         }
+    }
+}
+
+/// A login that has no further token.
+fn whole(taken: Taken) -> Result<Ticket, Refused> {
+    match taken {
+        Taken::Whole(ticket) => Ok(ticket),
+        Taken::Half(..) => Err(Refused::Other("the client wants to send more than one message".into())),
+    }
+}
+
+impl Kerberos for Acceptor {
+    fn accept(&self, token: Vec<u8>) -> Accepting {
+        let taking = self.take(None, token);
+        Box::pin(async { taking.await.and_then(whole) })
+    }
+
+    fn begin(&self, token: Vec<u8>) -> Beginning {
+        let taking = self.take(None, token);
+        Box::pin(async {
+            Ok(match taking.await? {
+                Taken::Whole(ticket) => Begun::Whole(ticket),
+                Taken::Half(reply, context) => Begun::Half { reply, state: Box::new(context) },
+            })
+        })
+    }
+
+    fn finish(&self, begun: Box<dyn Any + Send>, token: Vec<u8>) -> Accepting {
+        let Ok(context) = begun.downcast::<Context>() else {
+            let other = Refused::Other("it was begun by another server".into());
+            return Box::pin(std::future::ready(Err(other)));
+        };
+        let taking = self.take(Some(*context), token);
+        Box::pin(async { taking.await.and_then(whole) })
     }
 }
 

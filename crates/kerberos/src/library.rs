@@ -175,7 +175,7 @@ pub(crate) struct Accepted {
     pub(crate) logon_info: LogonInfo,
     /// In seconds; `None` if the ticket never ends.
     pub(crate) lifetime: Option<u32>,
-    /// The client is to send another message, which no protocol here expects.
+    /// The client is to send another token: what is known of it comes then.
     pub(crate) is_unfinished: bool,
 }
 
@@ -312,16 +312,17 @@ impl Library {
 }
 
 impl Credentials {
-    /// Takes a client's token.
-    pub(crate) fn accept(&self, token: &[u8]) -> Result<Accepted, Failed> {
+    /// Takes a client's token. `begun`: the login that it continues.
+    pub(crate) fn accept(&self, begun: Option<Context>, token: &[u8]) -> Result<Accepted, Failed> {
         let library = &self.library;
-        let (mut minor, mut handle, mut name) = (0, null_mut(), null_mut());
+        let mut context = begun.unwrap_or_else(|| Context { library: library.clone(), handle: null_mut() });
+        let (mut minor, mut name) = (0, null_mut());
         let (mut reply, mut lifetime) = (Buffer::none(), 0);
         // SAFETY: all pointers are valid during the call; what it makes is owned by what follows.
         let major = unsafe {
             (library.accept_sec_context)(
                 &mut minor,
-                &mut handle,
+                &mut context.handle,
                 self.handle,
                 &Buffer::of(token),
                 null(),
@@ -333,7 +334,6 @@ impl Credentials {
                 null_mut(),
             )
         };
-        let context = Context { library: library.clone(), handle };
         let reply = library.taken(reply);
         let logon_info = library.logon_info(name);
         let principal = library.name(name);
