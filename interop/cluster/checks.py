@@ -15,6 +15,7 @@ import addresses
 import partitions
 import scale
 import trust
+import witness
 from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, is_equal, nfs3, smb
 
 import nfs4
@@ -200,6 +201,9 @@ class Checks:
 
     def virtual_addresses_move_to_a_survivor(self):
         addresses.check(self.options, self.certificates, self.log)
+
+    def a_witness_tells_clients_of_a_lost_server(self):
+        witness.check(self.options, self.certificates, self.log)
 
     def partitions_lose_nothing_and_give_no_right_twice(self):
         partitions.check(self.options, self.certificates, self.log)

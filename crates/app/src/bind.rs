@@ -85,7 +85,7 @@ fn complaint(title: &str, word: &str, at: SocketAddr, error: io::Error) -> anyho
 }
 
 /// Binds one port on every address; an error contains the address.
-fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io::Error)> {
+pub(crate) fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io::Error)> {
     let mut bound = Bound { port, tcp: Vec::new(), udp: Vec::new() };
     for address in addresses {
         let refused = |error| (*address, error);

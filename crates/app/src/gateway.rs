@@ -3,6 +3,7 @@
 pub(crate) mod certificates;
 mod status;
 pub(crate) mod taking;
+pub(crate) mod witness;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const FENCED: i32 = 75;
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// Joins the cluster of the settings, if there is one. No client is served before.
-pub(crate) async fn join(server: &ServerSettings) -> anyhow::Result<Option<Arc<Cluster>>> {
+pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Result<Option<Arc<Cluster>>> {
     let Some(settings) = server.cluster.clone() else { return Ok(None) };
     let etcd = endpoints(&settings.etcd).context("the cluster cannot be joined")?;
     let files = files(&settings);
@@ -37,6 +38,8 @@ pub(crate) async fn join(server: &ServerSettings) -> anyhow::Result<Option<Arc<C
         listen: settings.listen,
         files,
         grace: server.grace_period,
+        own: witness::own_addresses(&server.listen, &settings.addresses),
+        witness,
         addresses: settings.addresses.into_iter().map(address).collect(),
         address_command: settings.address_command,
     };

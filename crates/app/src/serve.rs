@@ -22,6 +22,7 @@ use crate::bonjour::BonjourView;
 use crate::caches::CachesView;
 use crate::cli::Serve;
 use crate::console::Told;
+use crate::gateway::witness;
 use crate::iscsi_view::IscsiView;
 use crate::keeper::{self, Keeper};
 use crate::links::Links;
@@ -101,7 +102,7 @@ async fn serve_until_stopped(
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;
 
-    let volumes = Volumes::of_server(index, state.path(), &current.settings).await?;
+    let volumes = Volumes::of_server(index, state.path(), &current.settings, bound.has_witness()).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
     let (machine, (loops, count)) = (Machine::here(), start_loops(&current.settings.server)?);
@@ -114,7 +115,7 @@ async fn serve_until_stopped(
     let held = (budget.clone(), &loops);
     let iscsi = IscsiView::new(&current, state, volumes.clone(), at, login_guard.clone(), held).await?;
     let found = nfs.serve(bound.nfs, &current.settings.server, stopping.clone()).await;
-    smb.serve(bound.smb, &stopping);
+    smb.serve(bound.smb, bound.witness, &stopping);
     afp.serve(bound.afp, &stopping);
     iscsi.serve(bound.iscsi, &stopping);
     let reach = ports.reachable(&current.settings.server.listen, found);
@@ -189,6 +190,7 @@ struct Bounds {
     smb: Option<Bound>,
     afp: Option<Bound>,
     iscsi: Option<Bound>,
+    witness: Option<witness::Listeners>,
 }
 
 impl Bounds {
@@ -199,7 +201,13 @@ impl Bounds {
             smb: open(Protocol::Smb, false)?,
             afp: open(Protocol::Afp, false)?,
             iscsi: open(Protocol::Iscsi, false)?,
+            witness: witness::open(settings, here::privileged())?,
         })
+    }
+
+    /// Whether this server tells clients of others when theirs are lost.
+    fn has_witness(&self) -> bool {
+        self.witness.is_some()
     }
 
     fn listeners(&self) -> Vec<ListenerStatus> {
@@ -212,7 +220,8 @@ impl Bounds {
         let listeners = |(protocol, bound): (Protocol, &Option<Bound>)| {
             bound.as_ref().map(|bound| bound.listeners(protocol)).unwrap_or_default()
         };
-        all.into_iter().flat_map(listeners).collect()
+        let witness = self.witness.iter().flat_map(witness::Listeners::status);
+        all.into_iter().flat_map(listeners).chain(witness).collect()
     }
 
     fn ports(&self) -> Ports {
@@ -288,12 +297,13 @@ async fn reload(running: Arc<Running>) {
     notify(&[sd_notify::NotifyState::Ready]);
 }
 
-/// Waits for the order from another machine to stop.
-async fn drained(order: Option<&mut watch::Receiver<bool>>) {
-    if let Some(order) = order
+/// Waits for the order from another machine to stop, and then until clients had the time to move.
+async fn drained(order: Option<&mut Drained>) {
+    if let Some(Drained { order, wait }) = order
         && order.wait_for(|is_drained| *is_drained).await.is_ok()
     {
         tracing::info!("`fourfold cluster drain`: the other servers take over");
+        tokio::time::sleep(*wait).await;
         return;
     }
     std::future::pending().await // the server is alone, or has left its cluster
@@ -317,8 +327,14 @@ struct Orders {
     terminate: Signal,
     interrupt: Signal,
     accounts_changed: Arc<Notify>,
-    /// Whether another machine has ordered this server of a cluster to stop.
-    drained: Option<watch::Receiver<bool>>,
+    /// The order from another machine to this server of a cluster to stop.
+    drained: Option<Drained>,
+}
+
+/// Whether this server is to stop, and how long its clients have to move then: witnesses tell them where to.
+struct Drained {
+    order: watch::Receiver<bool>,
+    wait: Duration,
 }
 
 impl Orders {
@@ -334,7 +350,10 @@ impl Orders {
 
     /// Reloads the settings as often as ordered, until the order to stop.
     async fn obey_until_stop(&mut self, running: &Arc<Running>, volumes: &Volumes) {
-        self.drained = volumes.cluster.as_ref().map(|cluster| cluster.drained());
+        self.drained = volumes.cluster.as_ref().map(|cluster| Drained {
+            order: cluster.drained(),
+            wait: if cluster.is_witness() { witness::MOVE_WITHIN } else { Duration::ZERO },
+        });
         while let Ordered::Reload = self.next().await {
             reload(running.clone()).await;
         }

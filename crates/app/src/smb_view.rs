@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use vfs::Volume;
 
 use crate::bind::Bound;
+use crate::gateway::witness::{self, Listeners};
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, gateway, here, logons, tickets};
@@ -26,6 +27,8 @@ const MOST_CONNECTIONS: usize = 16_384;
 pub(crate) struct SmbView {
     service: Arc<Service>,
     connections: Arc<Server>,
+    /// Those to the witness of a cluster.
+    witness: Arc<Server>,
     watchdog: Arc<Watchdog>,
     volumes: Arc<Volumes>,
     guid: [u8; 16],
@@ -49,7 +52,8 @@ impl SmbView {
         }
         Ok(Arc::new(Self {
             service,
-            connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
+            connections: Server::new(MOST_CONNECTIONS, budget.clone()).on(loops),
+            witness: Server::new(MOST_CONNECTIONS, budget).on(loops),
             watchdog: Watchdog::start("SMB"),
             volumes,
             guid,
@@ -58,7 +62,15 @@ impl SmbView {
     }
 
     /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+    pub(crate) fn serve(
+        &self,
+        bound: Option<Bound>,
+        witness: Option<Listeners>,
+        stopping: &watch::Receiver<bool>,
+    ) {
+        if let (Some(listeners), Some(cluster)) = (witness, &self.volumes.cluster) {
+            witness::serve(listeners, &self.service, cluster, &self.witness, stopping);
+        }
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
             let serve = move |stream, peer| {
@@ -153,6 +165,7 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
             time_machine: share.time_machine,
             size_limit: share.time_machine_size,
             dfs: share.dfs,
+            witnessed: volumes.cluster.as_ref().is_some_and(|cluster| cluster.is_witness()),
             hidden: share.name.ends_with('$'),
             hide: share.hide.clone(),
             show: share.show.clone(),

@@ -161,13 +161,14 @@ fn denials(modes: DenyModes) -> Denials {
 }
 
 impl Volumes {
-    /// Without volumes. The quotas of the settings are in force, and the server is a member of its cluster.
+    /// Without volumes. The quotas of the settings are in force, and the server is a member of its cluster, or also its witness.
     pub(crate) async fn of_server(
         index: Index,
         state: &Path,
         settings: &Settings,
+        witness: bool,
     ) -> anyhow::Result<Arc<Self>> {
-        let cluster = gateway::join(&settings.server).await?;
+        let cluster = gateway::join(&settings.server, witness).await?;
         let volumes = Self::in_cluster(index, state, cluster);
         volumes.quotas.apply(settings);
         samba_acls::tell(&volumes.site, settings);

@@ -55,6 +55,12 @@ pub struct Member {
     /// It takes virtual addresses.
     #[serde(default)]
     pub addresses: bool,
+    /// Its own addresses, at which clients reach it.
+    #[serde(default)]
+    pub own: Vec<IpAddr>,
+    /// It is a witness for clients of other servers (MS-SWN).
+    #[serde(default)]
+    pub witness: bool,
 }
 
 /// The list of members as it is stored.
@@ -92,8 +98,8 @@ pub struct Seen {
     pub grace: Option<GracePeriod>,
     /// The virtual addresses, each with the number of its server.
     pub addresses: Vec<(IpAddr, u16)>,
-    /// This server was ordered to stop.
-    pub is_drained: bool,
+    /// The servers that were ordered to stop.
+    pub drained: Vec<u16>,
 }
 
 /// Why a server cannot join.
@@ -135,25 +141,25 @@ impl Membership {
         self.lease
     }
 
-    /// Takes a lease and a number. From then on `fence` says how long the server may answer.
+    /// Takes a lease, and a number for `me`, which has none yet. From then on `fence` says how long the server may answer.
     ///
     /// # Errors
     /// See [`JoinError`].
     pub async fn join(
         endpoints: Endpoints,
         cluster: &str,
-        (name, address, addresses): (&str, &str, bool),
+        me: Member,
         grace: Duration,
         fence: &Fence,
     ) -> Result<Self, JoinError> {
         let mut etcd = Etcd::new(endpoints);
         let prefix = prefix(cluster);
-        wait_for_name(&mut etcd, &prefix, name).await?;
+        wait_for_name(&mut etcd, &prefix, &me.name).await?;
         let number = etcd.count(&format!("{prefix}numbers")).await?;
         let number = u16::try_from(number).map_err(|_| JoinError::NoNumber)?;
         let before = fence::now();
         let lease = etcd.grant(LEASE_SECONDS).await?;
-        let me = Member { number, name: name.to_owned(), address: address.to_owned(), addresses };
+        let me = Member { number, ..me };
         let value = serde_json::to_string(&me).unwrap_or_default();
         if !etcd.swap(&format!("{prefix}members/{number}"), 0, &value, Some(lease)).await? {
             return Err(JoinError::TooSlow);
@@ -182,12 +188,11 @@ impl Membership {
     /// etcd cannot be used.
     pub async fn look(&mut self) -> Result<Seen, Error> {
         let found = self.etcd.list(&self.prefix).await?;
-        let order = drain_key(&self.prefix, self.me.number);
-        let is_drained = found.iter().any(|pair| pair.key == order);
+        let drained = parse_drained(&self.prefix, &found);
         let (members, revision, alive) = parse(&self.prefix, &found);
         let (grace, addresses) = (parse_grace(&self.prefix, &found), parse_addresses(&self.prefix, &found));
         if members.members == alive || !alive.contains(&self.me) {
-            return Ok(Seen { members, grace, addresses, is_drained });
+            return Ok(Seen { members, grace, addresses, drained });
         }
         let next = Members { epoch: members.epoch + 1, members: alive };
         let lost = self.lost(&members, &next, grace.as_ref()).await?;
@@ -202,12 +207,12 @@ impl Membership {
             }
         }
         match self.etcd.swap_with((&view, revision), &puts).await? {
-            true if lost.is_empty() => Ok(Seen { members: next, grace, addresses, is_drained }),
+            true if lost.is_empty() => Ok(Seen { members: next, grace, addresses, drained }),
             true => {
                 let grace = Some(GracePeriod { lost, reclaims: true });
-                Ok(Seen { members: next, grace, addresses, is_drained })
+                Ok(Seen { members: next, grace, addresses, drained })
             }
-            false => Ok(Seen { members, grace, addresses, is_drained }), // another member was faster: the next look shows it
+            false => Ok(Seen { members, grace, addresses, drained }), // another member was faster: the next look shows it
         }
     }
 
@@ -326,6 +331,11 @@ fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(IpAddr, u16)> {
         let ip = pair.key.strip_prefix(prefix)?.strip_prefix("addresses/")?;
         Some((ip.parse().ok()?, pair.value.parse().ok()?))
     };
+    found.iter().filter_map(of).collect()
+}
+
+fn parse_drained(prefix: &str, found: &[Pair]) -> Vec<u16> {
+    let of = |pair: &Pair| pair.key.strip_prefix(prefix)?.strip_prefix("drain/")?.parse().ok();
     found.iter().filter_map(of).collect()
 }
 

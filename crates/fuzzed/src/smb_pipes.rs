@@ -1,4 +1,4 @@
-//! Remote procedure calls in SMB's named pipes: crates/smb/src/wire/rpc, and a whole pipe.
+//! Remote procedure calls in SMB's named pipes and over TCP: crates/smb/src/wire/rpc, and a whole pipe.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use smb::server::pipes::pipe::{
     Caller, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
-use smb::wire::rpc::pdu::{Bind, Header, Request, kind};
-use smb::wire::rpc::{lsarpc, samr, srvsvc, wkssvc};
+use smb::wire::rpc::pdu::{Bind, Header, Protected, Request, kind};
+use smb::wire::rpc::{epm, lsarpc, samr, srvsvc, witness, wkssvc};
 use wire::{Malformed, Reader};
 
 /// wire/rpc: a message, or arguments. The first byte says of which interface, the second of which operation.
@@ -18,8 +18,20 @@ pub fn rpc(data: &[u8]) {
         [2, operation, stub @ ..] => drop(wkssvc::Request::decode((*operation).into(), stub)),
         [3, operation, stub @ ..] => drop(lsarpc::Request::decode((*operation).into(), stub)),
         [4, operation, stub @ ..] => drop(samr::Request::decode((*operation).into(), stub)),
+        [5, operation, stub @ ..] => drop(epm::Request::decode((*operation).into(), stub)),
+        [6, operation, stub @ ..] => drop(witness::Request::decode((*operation).into(), stub)),
+        [7, message @ ..] => drop(trailer(message)),
         _ => {}
     }
+}
+
+/// A security trailer is inside of its message.
+fn trailer(message: &[u8]) -> Result<(), Malformed> {
+    let header = Header::decode(&mut Reader::new(message))?;
+    if let Some(Protected { at, trailer, token }) = Protected::decode(&header, message)? {
+        assert!(usize::from(trailer.padding) <= at && at + 8 + token.len() == message.len());
+    }
+    Ok(())
 }
 
 /// What decodes must encode to the same value again.

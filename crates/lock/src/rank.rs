@@ -13,7 +13,6 @@ ranks! {
     ClusterNode Known,
     /// The connections to the other servers of a cluster.
     ClusterWays Known,
-    // The program.
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,
     /// Held while a webhook is made or removed.
@@ -95,6 +94,8 @@ ranks! {
     SmbSetup Known,
     /// The messages of a pipe. Held while it answers a call, for which it may ask for sessions, shares and opens.
     SmbPipe Known,
+    /// The clients that are told of the loss of servers, and what they have not heard yet.
+    SmbWitness Known,
     /// The sessions of SMB.
     SmbSessions Known,
     /// The clients of SMB by their GUIDs.
@@ -451,7 +452,6 @@ ranks! {
     MigrationJobs Known,
     /// What the workers of a migration note together: the report, the journal, the rate. And what arrives from an old server.
     Migration Known,
-    // Mounts of other servers' trees, each of which is a program of its own.
     /// A session of a mount, during a call to the server.
     MountSession Known,
     /// The files and folders that programs have open in a mount.

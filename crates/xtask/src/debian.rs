@@ -46,6 +46,10 @@ pub const CLUSTER: &[Package] = &[
     Package { name: "etcd-server", shows: "/usr/bin/etcd" },
     Package { name: "nftables", shows: "/usr/sbin/nft" },
     Package { name: "openssl", shows: "/usr/bin/openssl" },
+    Package { name: "python3-samba", shows: "/usr/share/doc/python3-samba/copyright" },
+    Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
+    Package { name: "krb5-kdc", shows: "/usr/sbin/krb5kdc" },
+    Package { name: "krb5-admin-server", shows: "/usr/sbin/kadmin.local" },
 ];
 
 pub const NFS_PEER: &[Package] = &[

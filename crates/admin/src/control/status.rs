@@ -154,6 +154,8 @@ pub enum Listener {
     Wsd,
     /// The API over HTTP.
     Api,
+    /// The witness of a cluster, and the endpoint mapper that leads to it.
+    Witness,
     /// A protocol with its own port.
     #[serde(untagged)]
     Protocol(Protocol),
@@ -167,6 +169,7 @@ impl Listener {
             Self::Bonjour => "Bonjour",
             Self::Wsd => "WS-Discovery",
             Self::Api => "API",
+            Self::Witness => "SMB witness",
             Self::Protocol(protocol) => protocol.title(),
         }
     }

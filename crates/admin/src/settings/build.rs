@@ -295,7 +295,10 @@ fn check_ports(server: &Section, findings: &mut Findings) {
     let ports = ports(server);
     let words = Protocol::ALL.into_iter().map(|protocol| (protocol.word(), ports.of(protocol)));
     let fixed: Vec<(&str, u16)> = words
-        .chain([("admin", server.port("admin-port"))])
+        .chain(
+            ["admin", "cluster-rpc", "cluster-witness"]
+                .map(|word| (word, server.port(&format!("{word}-port")))),
+        )
         .filter_map(
             |(word, port)| if let Port::Number(n) = port { (n != 0).then_some((word, n)) } else { None },
         )

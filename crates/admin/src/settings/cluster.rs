@@ -10,6 +10,7 @@ pub use address::ClusterAddress;
 pub use etcd::{EtcdSettings, EtcdTls};
 
 use super::diagnostic::Findings;
+use super::kind::Port;
 use super::section::Section;
 use super::share::Placed;
 
@@ -37,6 +38,10 @@ pub struct ClusterSettings {
     pub addresses: Vec<ClusterAddress>,
     /// What gives them to this host and takes them away, instead of the server.
     pub address_command: Option<PathBuf>,
+    /// The port of the endpoint mapper; [`Port::Off`]: this server is no witness.
+    pub rpc_port: Port,
+    /// The port of the witness service.
+    pub witness_port: Port,
 }
 
 /// What belongs to `cluster`.
@@ -45,6 +50,7 @@ const WITH_CLUSTER: [&str; 5] =
 
 /// What a cluster can do without.
 const OF_ADDRESSES: [&str; 2] = ["cluster-addresses", "cluster-address-command"];
+const OF_WITNESS: [&str; 2] = ["cluster-rpc-port", "cluster-witness-port"];
 
 /// The settings of a section, if they are complete; relative paths count from `folder`, or from the
 /// settings file's folder.
@@ -60,6 +66,8 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Opti
         ca: path("cluster-ca")?,
         addresses: server.texts("cluster-addresses").iter().filter_map(|text| text.parse().ok()).collect(),
         address_command: path("cluster-address-command"),
+        rpc_port: server.port("cluster-rpc-port"),
+        witness_port: server.port("cluster-witness-port"),
     })
 }
 
@@ -72,7 +80,7 @@ pub(super) fn check(
 ) {
     if !server.is_set("cluster") {
         let is_empty = |key: &str| key == "cluster-addresses" && server.texts(key).is_empty();
-        let all = WITH_CLUSTER.into_iter().chain(etcd::OF_ETCD).chain(OF_ADDRESSES);
+        let all = WITH_CLUSTER.into_iter().chain(etcd::OF_ETCD).chain(OF_ADDRESSES).chain(OF_WITNESS);
         for key in all.filter(|key| server.is_set(key) && !is_empty(key)) {
             let what = format!("`{key}` is set, and `cluster` is not");
             findings.error(server.place_of(key), what, "write `cluster`, too, or remove the line");

@@ -83,6 +83,8 @@ mod tests {
             name: format!("gate{number}"),
             address: format!("10.0.0.{number}:7420"),
             addresses: true,
+            own: Vec::new(),
+            witness: false,
         };
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         let overview = Overview {

@@ -11,7 +11,7 @@ mod thread;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, mpsc as blocking};
 use std::time::Duration;
@@ -27,7 +27,7 @@ use vfs::{HostKey, Site};
 use crate::common::Common;
 use crate::etcd::Endpoints;
 use crate::fence::{self, Fence};
-use crate::membership::{JoinError, LOOK_EVERY, Members, Membership, RENEW_EVERY};
+use crate::membership::{JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY, Seen};
 use crate::tls::{Files, Tls};
 use crate::{Address, Counts, Effect, Node, Port, Trees};
 use addresses::{Keeping, Looked};
@@ -58,6 +58,10 @@ pub struct Config {
     pub addresses: Vec<Address>,
     /// What gives them to this host and takes them away. `None`: the server does.
     pub address_command: Option<PathBuf>,
+    /// The own addresses of this server, at which clients reach it.
+    pub own: Vec<IpAddr>,
+    /// This server is a witness for clients of others.
+    pub witness: bool,
     /// How long clients of a lost server may reclaim what they held. Zero: they may not.
     pub grace: Duration,
 }
@@ -96,6 +100,7 @@ struct Shared {
     /// What takes over opens of lost servers.
     taker: OnceLock<Arc<dyn Successor>>,
     members: watch::Sender<Members>,
+    topology: watch::Sender<Topology>,
     config: Config,
     tls: Tls,
     me: u16,
@@ -111,6 +116,17 @@ pub struct Cluster {
     drained: watch::Receiver<bool>,
     membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
     _thread: thread::Thread,
+}
+
+/// Which servers there are and where clients find them, as etcd said last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Topology {
+    /// The members.
+    pub members: Vec<Member>,
+    /// The virtual addresses that a server has, each with the number of the server.
+    pub addresses: Vec<(IpAddr, u16)>,
+    /// The servers that were ordered to stop.
+    pub drained: Vec<u16>,
 }
 
 /// A server's view of its cluster, for people.
@@ -139,9 +155,16 @@ impl Cluster {
         let listener = TcpListener::bind(config.listen).await?;
         let fence = Arc::new(Fence::new());
         let address = listener.local_addr()?.to_string();
-        let names = (config.name.as_str(), address.as_str(), !config.addresses.is_empty());
+        let me = Member {
+            number: 0,
+            name: config.name.clone(),
+            address,
+            addresses: !config.addresses.is_empty(),
+            own: config.own.clone(),
+            witness: config.witness,
+        };
         let membership =
-            Membership::join(config.etcd.clone(), &config.cluster, names, config.grace, &fence).await?;
+            Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, &fence).await?;
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
         let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
         vfs::state::ClientId::begin_with(me);
@@ -151,6 +174,7 @@ impl Cluster {
         let (told, to_tell) = mpsc::channel(MOST_TOLD);
         let runtime = tokio::runtime::Handle::current();
         let members = watch::Sender::new(Members::default());
+        let topology = watch::Sender::new(Topology::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
         let taker = OnceLock::new();
         let shared = Shared {
@@ -165,6 +189,7 @@ impl Cluster {
             grace,
             taker,
             members,
+            topology,
             config,
             tls,
             me,
@@ -244,6 +269,24 @@ impl Cluster {
     #[must_use]
     pub fn drained(&self) -> watch::Receiver<bool> {
         self.drained.clone()
+    }
+
+    /// The servers and their addresses, whenever that changes. Empty before this server is a member.
+    #[must_use]
+    pub fn topology(&self) -> watch::Receiver<Topology> {
+        self.shared.topology.subscribe()
+    }
+
+    /// The name of this server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.config.name
+    }
+
+    /// Whether this server is a witness for clients of others.
+    #[must_use]
+    pub fn is_witness(&self) -> bool {
+        self.shared.config.witness
     }
 
     /// The virtual addresses of the cluster.
@@ -351,7 +394,9 @@ async fn keep(
         match membership.look().await {
             Ok(seen) => {
                 looks.send_replace(Looked::of(asked, &seen));
-                order.send_if_modified(|drained| seen.is_drained && !std::mem::replace(drained, true));
+                let is_drained = seen.drained.contains(&shared.me);
+                order.send_if_modified(|drained| is_drained && !std::mem::replace(drained, true));
+                shared.tell_topology(&seen);
                 shared.grace.see(asked, seen.grace.as_ref()); // before what lost servers had is taken away
                 shared.adopt(seen.members);
             }
@@ -372,6 +417,19 @@ async fn keep(
 }
 
 impl Shared {
+    fn tell_topology(&self, seen: &Seen) {
+        let members = seen.members.members.clone();
+        if members.iter().all(|member| member.number != self.me) {
+            return; // of a time before this server has joined
+        }
+        let now = Topology { members, addresses: seen.addresses.clone(), drained: seen.drained.clone() };
+        self.topology.send_if_modified(|before| {
+            let is_new = *before != now;
+            *before = now;
+            is_new
+        });
+    }
+
     fn adopt(self: &Arc<Self>, members: Members) {
         let known = self.members.borrow().epoch;
         let is_member = members.members.iter().any(|member| member.number == self.me);

@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use smb::wire::rpc::Syntax;
-use smb::wire::rpc::pdu::{Bind, Header, PresentationContext, Request, kind};
+use smb::wire::rpc::ndr::Encoder;
+use smb::wire::rpc::pdu::{Bind, Header, PresentationContext, Request, Trailer, kind};
 
 use super::Seed;
 
@@ -57,7 +58,59 @@ pub fn seeds() -> Vec<Seed> {
         let all = [bind(syntax)].into_iter().chain(messages).collect::<Vec<_>>().concat();
         seeds.push(seed("smb_pipe", name, &[3, 16 * index as u8], all));
     }
+    seeds.extend(over_tcp());
     seeds
+}
+
+/// What clients of a cluster send: the mapper is asked for the witness, and the witness to register a client.
+fn over_tcp() -> [Seed; 5] {
+    let mut lookup = Encoder::new();
+    [0, 0, 0, 1].iter().for_each(|number| lookup.u32(*number));
+    lookup.handle(&[0; 20]);
+    lookup.u32(10);
+    let mut map = Encoder::new();
+    map.null();
+    map.pointer();
+    let tower = tower();
+    map.count(tower.len());
+    map.count(tower.len());
+    map.put(&tower);
+    map.handle(&[0; 20]);
+    map.u32(4);
+    let mut register = Encoder::new();
+    register.u32(0x0002_0000);
+    for text in [Some("files"), None, Some("192.0.2.1"), Some("CLIENT")] {
+        register.optional_string(text);
+        register.flush();
+    }
+    register.u32(1);
+    register.u32(120);
+    let header = Header { auth_length: 16, ..Header::new(kind::REQUEST, 2) };
+    let signed = header.message(|w| {
+        w.zeros(24);
+        Trailer { service: 10, level: 6, padding: 12, context: 1 }.encode(w);
+        w.zeros(16);
+    });
+    [
+        seed("smb_rpc", "epm-lookup", &[5, 2], lookup.into_stub()),
+        seed("smb_rpc", "epm-map", &[5, 3], map.into_stub()),
+        seed("smb_rpc", "witness-register-ex", &[6, 4], register.into_stub()),
+        seed("smb_rpc", "witness-notify", &[6, 3], vec![0; 20]),
+        seed("smb_rpc", "signed", &[7], signed),
+    ]
+}
+
+/// Five floors, C706 appendix L.
+fn tower() -> Vec<u8> {
+    let mut tower = vec![5, 0];
+    for syntax in [Syntax::WITNESS, Syntax::NDR] {
+        tower.extend([19, 0, 0x0d]);
+        tower.extend(syntax.uuid.0);
+        tower.extend(syntax.major.to_le_bytes());
+        tower.extend([2, 0, 0, 0]);
+    }
+    tower.extend([1, 0, 0x0b, 2, 0, 0, 0, 1, 0, 0x07, 2, 0, 0, 0, 1, 0, 0x09, 4, 0, 0, 0, 0, 0]);
+    tower
 }
 
 fn seed(target: &'static str, name: &'static str, selectors: &[u8], bytes: Vec<u8>) -> Seed {

@@ -14,7 +14,7 @@ use crate::wire::{Capabilities, Command, SecurityMode, Status};
 use wire::Malformed;
 
 /// What this client asks for.
-const FLAGS: u32 = ntlm_flags::UNICODE
+pub(crate) const FLAGS: u32 = ntlm_flags::UNICODE
     | ntlm_flags::REQUEST_TARGET
     | ntlm_flags::SIGN
     | ntlm_flags::SEAL
@@ -167,7 +167,11 @@ fn list_mic(
 }
 
 /// AUTHENTICATE_MESSAGE with a MIC, and ExportedSessionKey: MS-NLMP 3.1.5.1.2 and 3.3.2.
-fn authenticate(who: &Credentials, negotiate: &[u8], challenge: &[u8]) -> Result<(Vec<u8>, [u8; 16]), Error> {
+pub(crate) fn authenticate(
+    who: &Credentials,
+    negotiate: &[u8],
+    challenge: &[u8],
+) -> Result<(Vec<u8>, [u8; 16]), Error> {
     let asked = Challenge::decode(challenge)?;
     let mut random = [0; 24];
     getrandom::fill(&mut random).map_err(std::io::Error::other)?;

@@ -9,7 +9,7 @@
 
 mod chain;
 mod link;
-mod login;
+pub(crate) mod login;
 mod requests;
 mod session;
 

@@ -221,6 +221,8 @@ pub struct ShareOptions {
     pub size_limit: Option<u64>,
     /// It is a namespace: its links lead clients to other servers.
     pub dfs: bool,
+    /// Other servers have it, too, and tell clients when this one is lost (MS-SWN).
+    pub witnessed: bool,
     /// Lists of shares leave it out.
     pub hidden: bool,
     /// Names left out of listings: patterns with `*` and `?`.

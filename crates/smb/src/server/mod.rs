@@ -9,7 +9,7 @@
 //!
 //! [`Service`] has everything that connections share: the table of sessions, the clients with their
 //! leases, the shares. A connection has its own sequence window and dialect. A session has its
-//! keys, trees and opens.
+//! keys, trees and opens. [`rpc`] listens on ports of its own.
 
 mod chain;
 mod clients;
@@ -27,6 +27,7 @@ mod new_settings;
 mod output;
 pub mod pipes;
 mod requests;
+pub mod rpc;
 mod sequence;
 mod service;
 mod status;

@@ -68,4 +68,14 @@ pub(super) const CLUSTER: &[Setting] = &[
         "It is run as `COMMAND add|remove ADDRESS/PREFIX DEVICE` and must end within 10 s with exit code 0. If the server is killed, it \
          is not run: then the program's own manager has to take the address away before 5 s are over.",
     ),
+    new(Server, "cluster-rpc-port", Kind::Port, "135").without_default("135 for root, else off").restart().says(
+        "Port of the endpoint mapper, through which Windows finds the witness service of this server; off turns both off.",
+        "Clients of the other servers are told through it when their server is lost, stopped or drained. Windows asks port 135 and no \
+         other. Where another program has that port (smbd of a domain controller), the server starts without a witness if this is not \
+         set. See docs/cluster.md.",
+    ),
+    new(Server, "cluster-witness-port", Kind::Port, "0").restart().says(
+        "Port of the witness service; 0 picks a free one.",
+        "Clients learn it from the endpoint mapper. Set it where a firewall is between clients and servers.",
+    ),
 ];

@@ -44,7 +44,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         return Err(Status::ACCESS_DENIED.into()); // the client's dialect has no encryption
     }
     let tree = session.trees.add(|id| Tree::new(id, share.clone(), grant))?;
-    let response = describe(&tree);
+    let response = describe(&tree, session.dialect);
     let also = Also { tree_id: Some(tree.id), ..Also::default() };
     Ok(Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) })
 }
@@ -76,7 +76,7 @@ pub(in crate::server) fn grant_by(policy: &SharePolicy, user: &User, address: Ip
     policy.grant(&Visitor { account, is_member: &is_member, address })
 }
 
-fn describe(tree: &Tree) -> Response {
+fn describe(tree: &Tree, dialect: Dialect) -> Response {
     let share = &tree.share;
     let mut share_flags = ShareFlags::NONE;
     if tree.require_encryption {
@@ -93,6 +93,10 @@ fn describe(tree: &Tree) -> Response {
     if tree.share.options.dfs {
         share_flags |= ShareFlags::DFS | ShareFlags::DFS_ROOT;
         capabilities |= ShareCapabilities::DFS;
+    }
+    if tree.share.options.witnessed && dialect.is_v3() {
+        // Not SCALEOUT: clients of such a share do not cache listings, which leases keep right here (3.2.4.3.8).
+        capabilities |= ShareCapabilities::CLUSTER;
     }
     let maximal_access = if tree.read_only { READ_ONLY } else { AccessMask::FILE_ALL };
     Response { share_type, share_flags, capabilities, maximal_access: maximal_access.0 }

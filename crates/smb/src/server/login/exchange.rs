@@ -22,6 +22,7 @@ use auth::{Account, Accounts, LoggedOn, LogonRefused, MemberNames, NtlmResponse}
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use super::ntlm::keys::Side;
+use super::ntlm::protection::Protection;
 use super::ntlm::{Challenged, malformed};
 use crate::wire::Status;
 use crate::wire::spnego::{
@@ -99,6 +100,9 @@ pub(in crate::server) struct Login {
     pub(in crate::server) method: &'static str,
     /// When the ticket ends.
     pub(in crate::server) expires: Option<SystemTime>,
+    /// What protects messages by the mechanism itself, for protocols without keys of their own: NTLM with extended session
+    /// security has it.
+    pub(in crate::server) protection: Option<Box<Protection>>,
 }
 
 /// How the log names the mechanisms.
@@ -217,7 +221,8 @@ impl Exchange {
             }
             (State::Proving(login, context), Token::Resp(resp)) => self.proven(login, &*context, resp),
             (State::Challenged(challenged), Token::Ntlm(ntlm)) if self.mech_types.is_none() => {
-                let (login, _) = challenged.authenticate(ntlm, judge, domain)?;
+                let (mut login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
+                login.protection = checksums.map(|checksums| Box::new(checksums.protection(0)));
                 Ok(Step { token: Vec::new(), login: Some(login) })
             }
             (State::Challenged(challenged), Token::Resp(resp)) if self.mech_types.is_some() => {
@@ -343,6 +348,7 @@ impl Exchange {
             session_key: ticket.session_key,
             method: KERBEROS_METHOD,
             expires: ticket.expires,
+            protection: None,
         };
         let mech_types = self.mech_types.as_deref().unwrap_or_default();
         let mic = if self.must_prove { ticket.context.sign(mech_types) } else { None };
@@ -408,7 +414,10 @@ impl Exchange {
         domain: Option<Result<LoggedOn, LogonRefused>>,
     ) -> Result<Step, Status> {
         let ntlm = resp.response_token.ok_or(Status::INVALID_PARAMETER)?;
-        let (login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
+        let (mut login, checksums) = challenged.authenticate(ntlm, judge, domain)?;
+        // The checksums of the list are the first messages of both sides. The cipher begins anew after them: MS-SPNG 3.3.5.1.
+        let first = u32::from(resp.mech_list_mic.is_some());
+        login.protection = checksums.as_ref().map(|checksums| Box::new(checksums.protection(first)));
         let mech_types = self.mech_types.as_deref().unwrap_or_default();
         let ours = match (checksums, resp.mech_list_mic) {
             (Some(checksums), Some(mic)) => {

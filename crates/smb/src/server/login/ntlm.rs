@@ -5,6 +5,7 @@
 
 mod charset;
 pub(crate) mod keys;
+pub(in crate::server) mod protection;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ use wire::{Malformed, Writer};
 
 use self::charset::Charset;
 use self::keys::{Side, hmac_md5};
+use self::protection::{Keys, Protection};
 use super::domain::{self, Claimed};
 use super::exchange::{Claim, Judge, Login, NTLM_METHOD, Who};
 use crate::wire::Status;
@@ -131,6 +133,7 @@ impl Challenged {
             session_key: vec![0; 16],
             method: NTLM_METHOD,
             expires: None,
+            protection: None,
         };
         if sent.user.is_empty() && sent.nt_response.is_empty() && matches!(sent.lm_response, [] | [0]) {
             if !judge.policy.anonymous {
@@ -263,7 +266,7 @@ impl Challenged {
     }
 }
 
-/// What signs the list of mechanisms.
+/// What signs the list of mechanisms, and messages after the login.
 pub(super) struct Checksums {
     session_key: [u8; 16],
     strength: usize,
@@ -275,6 +278,15 @@ impl Checksums {
         let sealing = keys::sealing_key(&self.session_key, side, self.strength);
         let signing = keys::signing_key(&self.session_key, side);
         keys::signature(&signing, self.are_encrypted.then_some(&sealing), message)
+    }
+
+    /// What protects the messages after the login. `first`: how many messages each side has signed.
+    pub(super) fn protection(&self, first: u32) -> Protection {
+        let of = |side| {
+            let sealing = keys::sealing_key(&self.session_key, side, self.strength);
+            Keys { signing: keys::signing_key(&self.session_key, side), sealing }
+        };
+        Protection::new((of(Side::Client), of(Side::Server)), self.are_encrypted, first)
     }
 }
 

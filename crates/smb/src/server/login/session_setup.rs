@@ -29,7 +29,7 @@ const MAX_LOGINS: usize = 16;
 /// The status of a login that the rate limit refuses unchecked. Windows shows "no more connections
 /// can be made to this remote computer at this time". For LOGON_FAILURE it would show "the user
 /// name or password is incorrect".
-const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
+pub(in crate::server) const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
 /// The longest name that a NetBIOS client can show.
 const NETBIOS_NAME: usize = 15;
 
@@ -136,7 +136,7 @@ async fn ask_domain(
     Some(Answer::Domain(domain.by_response(question).await))
 }
 
-async fn pause(time: Duration) {
+pub(in crate::server) async fn pause(time: Duration) {
     if !time.is_zero() {
         tokio::time::sleep(time).await;
     }
@@ -232,7 +232,7 @@ fn step(
     Ok(welcome(&channel, step.token))
 }
 
-fn judge<'a>(config: &'a Config, names: &'a Names, challenge: [u8; 8]) -> Judge<'a> {
+pub(in crate::server) fn judge<'a>(config: &'a Config, names: &'a Names, challenge: [u8; 8]) -> Judge<'a> {
     Judge {
         accounts: &*config.accounts,
         names,
@@ -366,7 +366,7 @@ fn scheme(dialect: Dialect, hash: &super::crypto::preauth::PreauthHash) -> KeySc
     }
 }
 
-fn names(config: &Config) -> Names {
+pub(in crate::server) fn names(config: &Config) -> Names {
     let short: String = config.name.chars().take_while(|c| *c != '.').take(NETBIOS_NAME).collect();
     let member = config.domain.as_ref().map(|domain| domain.names());
     Names { netbios: short.to_uppercase(), dns: config.name.clone(), member }

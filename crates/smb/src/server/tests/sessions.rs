@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use super::*;
 use crate::client::Error;
-use crate::server::Guests;
 use crate::server::clients::session::User as Identity;
-use crate::server::testing::{ADA, BOB, GONE};
+use crate::server::testing::{ADA, BOB, GONE, share};
+use crate::server::{Guests, ShareOptions};
 use crate::wire::logoff;
 use crate::wire::session_setup::SessionFlags;
+use crate::wire::text;
+use crate::wire::tree_connect::RequestFlags;
 
 /// The clients' address.
 const HERE: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
@@ -268,4 +270,19 @@ async fn a_connection_has_so_many_sessions_and_no_more() {
     assert_eq!(refusal(refused), Some(Status::INSUFFICIENT_RESOURCES));
     drop(client);
     assert_eq!(service.sessions().len(), 0, "a lost connection leaves no session");
+}
+
+/// MS-SMB2 2.2.10: a client asks for a witness if the share says CLUSTER.
+#[tokio::test]
+async fn a_share_that_has_a_witness_says_so() {
+    let witnessed = ShareOptions { witnessed: true, ..ShareOptions::default() };
+    let service = service_with(|config| config.shares.push(share("witnessed", witnessed)));
+    let mut ada = User::new(&service).await;
+    for (name, expected) in [("witnessed", 0x40), ("share", 0)] {
+        let path = text::of(&format!(r"\\server\{name}"));
+        let enter = crate::wire::tree_connect::Request { flags: RequestFlags::NONE, path };
+        let answer = ada.call(Command::TREE_CONNECT, |w| enter.encode(w)).await;
+        let entered = crate::wire::tree_connect::Response::decode(&answer.message).unwrap();
+        assert_eq!(entered.capabilities.0, expected, "{name}");
+    }
 }

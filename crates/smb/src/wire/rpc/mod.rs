@@ -1,8 +1,9 @@
-//! Remote procedure calls through named pipes: DCE/RPC (C706) with Microsoft's extensions (MS-RPCE), as far as clients
-//! need them to show a server: its shares, itself, and the names of accounts.
+//! Remote procedure calls through named pipes and over TCP: DCE/RPC (C706) with Microsoft's extensions (MS-RPCE), as far as
+//! clients need them to show a server (its shares, itself, and the names of accounts), and to hear of its loss.
 //!
 //! [`pdu`] has the messages, [`ndr`] the form of arguments inside them, the others one interface each.
 
+pub mod epm;
 pub mod level;
 pub mod lsarpc;
 pub mod ndr;
@@ -10,6 +11,7 @@ pub mod pdu;
 pub mod samr;
 pub mod srvsvc;
 mod win_error;
+pub mod witness;
 pub mod wkssvc;
 
 pub use win_error::WinError;
@@ -51,6 +53,11 @@ impl Syntax {
 
     /// The accounts of a server, MS-SAMR 1.9.
     pub const SAMR: Self = Self::new(0x12345778_1234_abcd_ef00_0123456789ac, 1);
+
+    /// The endpoint mapper, C706 appendix O.
+    pub const EPMAPPER: Self = Self::new(0xe1af8308_5d1f_11c9_91a4_08002b14a0fa, 3);
+    /// The witness service, MS-SWN 1.9.
+    pub const WITNESS: Self = Self { minor: 1, ..Self::new(0xccd8c074_d0e5_4a40_92b4_d074faa6ba28, 1) };
 
     /// Version `major`.0 of the interface with these digits.
     pub const fn new(digits: u128, major: u16) -> Self {

@@ -1,11 +1,13 @@
-//! The messages of connection-oriented DCE/RPC, C706 12.6.4 and MS-RPCE 2.2.2. Integers little-endian only: no client of
-//! a named pipe sends others.
+//! The messages of connection-oriented DCE/RPC, C706 12.6.4 and MS-RPCE 2.2.2. Integers little-endian only: no client
+//! sends others.
 
 mod bind;
 mod call;
+mod trailer;
 
 pub use bind::{Bind, BindAck, BindNak, ContextResult, PresentationContext, Verdict};
 pub use call::{Fault, Request, Response};
+pub use trailer::{Protected, Trailer, auth_level, auth_service};
 
 use wire::{Malformed, Reader, Writer};
 
@@ -34,6 +36,10 @@ pub mod kind {
 pub mod flags {
     pub const FIRST: u8 = 0x01;
     pub const LAST: u8 = 0x02;
+    /// In a bind and its answer: signatures cover the whole message, MS-RPCE 2.2.2.3.
+    pub const SUPPORT_HEADER_SIGN: u8 = 0x04;
+    /// In a bind and its answer: calls need not be answered in their order.
+    pub const CONCURRENT: u8 = 0x10;
     pub const DID_NOT_EXECUTE: u8 = 0x20;
     pub const OBJECT_UUID: u8 = 0x80;
     pub const WHOLE: u8 = FIRST | LAST;

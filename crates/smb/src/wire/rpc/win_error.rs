@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// The result of a call of the server or workstation service: a Win32 error code, MS-ERREF 2.2, or
+/// The result of a call of the server, workstation or witness service: a Win32 error code, MS-ERREF 2.2, or
 /// one of the network management's, MS-ERREF 2.2 from 2100 up.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct WinError(pub u32);
@@ -13,6 +13,11 @@ impl WinError {
     pub const INVALID_NAME: Self = Self(123);
     pub const INVALID_LEVEL: Self = Self(124);
     pub const MORE_DATA: Self = Self(234);
+    pub const NOT_FOUND: Self = Self(1168);
+    pub const REVISION_MISMATCH: Self = Self(1306);
+    pub const NO_SYSTEM_RESOURCES: Self = Self(1450);
+    pub const TIMEOUT: Self = Self(1460);
+    pub const INVALID_STATE: Self = Self(5023);
     pub const BUF_TOO_SMALL: Self = Self(2123);
     pub const NET_NAME_NOT_FOUND: Self = Self(2310);
     pub const DEVICE_NOT_SHARED: Self = Self(2311);

@@ -12,7 +12,8 @@ pub(crate) fn rc4k(key: &[u8; 16], data: [u8; 16]) -> [u8; 16] {
     out
 }
 
-fn rc4(key: &[u8; 16]) -> Rc4 {
+/// RC4 with a sealing key, from its beginning.
+pub(super) fn rc4(key: &[u8; 16]) -> Rc4 {
     <Rc4 as KeyInit>::new_from_slice(key).expect("RC4 takes 16 bytes")
 }
 

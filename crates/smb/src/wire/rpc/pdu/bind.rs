@@ -145,7 +145,9 @@ pub struct BindNak {
 }
 
 impl BindNak {
+    pub const LOCAL_LIMIT_EXCEEDED: u16 = 2;
     pub const AUTHENTICATION_TYPE_NOT_RECOGNIZED: u16 = 8;
+    pub const INVALID_CHECKSUM: u16 = 9;
 
     pub fn encode(self, w: &mut Writer) {
         w.u16_le(self.reason);

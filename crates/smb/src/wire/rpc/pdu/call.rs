@@ -15,7 +15,12 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// The call after `header`, which has no authentication at its end.
+    /// Where the arguments begin, from the start of a message with this header.
+    pub fn stub_at(header: &Header) -> usize {
+        super::HEADER + 8 + if header.flags & flags::OBJECT_UUID != 0 { 16 } else { 0 }
+    }
+
+    /// The call after `header`, without a security trailer at its end.
     pub fn decode(header: &Header, r: &mut Reader<'a>) -> Result<Self, Malformed> {
         let (allocation_hint, context, operation) = (r.u32_le()?, r.u16_le()?, r.u16_le()?);
         let object = if header.flags & flags::OBJECT_UUID != 0 { Some(Uuid(r.array()?)) } else { None };
@@ -61,16 +66,22 @@ pub struct Fault(pub u32);
 impl Fault {
     /// `ERROR_ACCESS_DENIED`.
     pub const ACCESS_DENIED: Self = Self(0x0000_0005);
+    /// `RPC_S_SEC_PKG_ERROR`: a signature is wrong.
+    pub const SECURITY_PACKAGE: Self = Self(0x0000_0721);
     /// `RPC_X_BAD_STUB_DATA`: the arguments cannot be read.
     pub const BAD_STUB_DATA: Self = Self(0x0000_06f7);
     /// `nca_s_op_rng_error`: the interface has no such operation.
     pub const OPERATION_RANGE: Self = Self(0x1c01_0002);
     /// `nca_s_unk_if`: no such presentation context.
     pub const UNKNOWN_INTERFACE: Self = Self(0x1c01_0003);
+    /// `nca_s_server_too_busy`.
+    pub const TOO_BUSY: Self = Self(0x1c01_0014);
     /// `nca_s_proto_error`.
     pub const PROTOCOL: Self = Self(0x1c01_000b);
     /// `nca_s_fault_context_mismatch`: no such context handle.
     pub const CONTEXT_MISMATCH: Self = Self(0x1c00_001a);
+    /// `nca_s_fault_cancel`.
+    pub const CANCELLED: Self = Self(0x1c00_000d);
     /// `nca_s_fault_remote_no_memory`.
     pub const NO_MEMORY: Self = Self(0x1c00_001b);
 
