@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 import uuid
@@ -81,6 +82,39 @@ def reclaimed_within(limit, client, handle):
             if str(error) not in ("NO_GRACE", "DELAY") or time.monotonic() - begun > limit:
                 raise
         time.sleep(0.1)
+
+
+def persistent(client, name, number, share):
+    """A persistent open, without a lease. A server that does not know yet that another one is there gives none."""
+    for _ in range(100):
+        file = client.durable(name, None, number, share=share, persistent=True)
+        if file.is_persistent:
+            return file
+        client.close(file)
+        time.sleep(0.05)
+    raise AssertionError("the open is not persistent")
+
+
+class Intruder(threading.Thread):
+    """A client that tries to open a file all the time, and notes what it is answered."""
+
+    def __init__(self, client, name):
+        super().__init__(daemon=True)
+        self.client, self.name, self.answers, self.is_over = client, name, [], threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.is_over.wait(0.02):
+            try:
+                self.client.open(self.name, smb.WRITE)
+                self.answers.append("done")
+            except smb.Refused as error:
+                self.answers.append(str(error))
+
+    def end(self):
+        self.is_over.set()
+        self.join(15)
+        return self.answers
 
 
 class Checks:
@@ -241,6 +275,63 @@ class Checks:
         is_equal(third.read(mine, 0, 6), b"after!")
         self.other.start()
 
+    def a_persistent_handle_goes_on_without_a_lease(self):
+        """MS-SMB2 3.3.5.9.10 and 3.3.5.9.12: nothing gives way to others meanwhile."""
+        here, number, last = self.first.smb(share="continuous"), uuid.uuid4().bytes, uuid.uuid4().bytes
+        there, name = self.other.smb(share="continuous"), "persistent"
+        file = persistent(here, name, number, smb.SHARE_READ)
+        here.write(file, 0, b"before")
+        here.lock(file, 0, 10, True)
+        beside = there.open(name, smb.READ)
+        intruder = Intruder(self.other.smb(share="continuous"), name)
+        at_once = persistent(here, "at once", last, 0)
+        self.first.kill()  # the successor has the handle when the client has it
+        begun = time.monotonic()
+        moved = self.other.smb(here.guid, "continuous")
+        is_refused("OBJECT_NAME_NOT_FOUND", moved.durable, name, None, number, file)
+        is_refused("FILE_NOT_AVAILABLE", there.open, name, smb.READ)
+        file = moved.durable(name, None, number, file, persistent=True)
+        print(f"a persistent handle went on after {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
+        at_once = moved.durable("at once", None, last, at_once, persistent=True)
+        moved.write(at_once, 0, b"goes on")
+        is_equal(moved.read(file, 0, 10), b"before")
+        is_refused("FILE_LOCK_CONFLICT", there.read, beside, 0, 6)
+        answers = intruder.end()
+        is_equal(set(answers) - {"SHARING_VIOLATION", "FILE_NOT_AVAILABLE"}, set())
+        is_equal({"SHARING_VIOLATION", "FILE_NOT_AVAILABLE"} - set(answers), set())
+        is_refused("SHARING_VIOLATION", there.open, "at once", smb.READ)
+        moved.unlock(file, 0, 10)
+        is_equal(there.read(beside, 0, 6), b"before")
+        moved.close(file)
+        there.close(there.open(name, smb.WRITE))
+        moved.close(at_once)
+        self.first.start()
+
+    def a_persistent_handle_survives_its_connection(self):
+        """MS-SMB2 3.3.7.1 and 3.3.5.9: at the same server. A conflicting open at another server is refused, too."""
+        here, number = self.first.smb(share="continuous"), uuid.uuid4().bytes
+        file = persistent(here, "waits", number, 0)
+        here.write(file, 0, b"before")
+        here.disconnect()
+        time.sleep(0.2)  # until the server has seen it
+        there, beside = self.other.smb(share="continuous"), self.first.smb(share="continuous")
+        is_refused("SHARING_VIOLATION", there.open, "waits", smb.READ)
+        is_refused("FILE_NOT_AVAILABLE", beside.open, "waits", smb.READ)
+        back = self.first.smb(here.guid, "continuous")
+        file = back.durable("waits", None, number, file, persistent=True)
+        is_equal(back.read(file, 0, 10), b"before")
+        back.close(file)
+        there.close(there.open("waits", smb.READ))
+
+    def smbtorture_has_persistent_handles(self):
+        """The tests of crates/xtask/src/interop/smb/suites.rs that want a share that is continuously available."""
+        for test in self.options.torture:
+            words = ["smbtorture", "-s", self.options.smb_conf, "//127.0.0.1/continuous", "-p", str(self.first.smb_port),
+                     "-U", f"{self.options.user}%{self.options.password}", "--fullname", test]
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+            why = " ".join(line for line in done.stdout.splitlines() if not line.startswith(("time:", "progress:")))
+            print(f"pass {test}" if f"success: {test}" in done.stdout else f"fail {test}: {why}", flush=True)
+
     def a_drained_server_is_taken_over(self):
         there = self.other.smb()
         here = self.first.smb()
@@ -306,6 +397,8 @@ def main():
     parser.add_argument("--partitions", type=int, default=0)
     parser.add_argument("--grace", type=int, default=60)
     parser.add_argument("--only", nargs="*", default=[])
+    parser.add_argument("--torture", nargs="*", default=[])
+    parser.add_argument("--smb-conf")
     options = parser.parse_args()
     for share in SHARES:
         os.mkdir(os.path.join(options.folder, share))

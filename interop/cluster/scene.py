@@ -17,7 +17,8 @@ sys.path.insert(0, COHERENCE)
 import nfs3
 import smb_client as smb
 
-SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"'}
+SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"',
+          "continuous": "continuous = true"}
 SETTINGS = """
 [server]
 bonjour = "off"
@@ -185,8 +186,8 @@ class Gateway:
         self.process.send_signal(number)
         return self.process.wait(30)
 
-    def smb(self, guid=None):
-        return smb.Client(self.smb_port, "share", self.options.user, self.options.password, guid=guid)
+    def smb(self, guid=None, share="share"):
+        return smb.Client(self.smb_port, share, self.options.user, self.options.password, guid=guid)
 
     def nfs(self):
         return nfs3.Client(self.options.nfs3, self.nfs_port, "share", self.options.uid)

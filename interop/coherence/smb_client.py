@@ -8,9 +8,10 @@ import uuid
 from collections import OrderedDict
 
 from smbprotocol.change_notify import FileSystemWatcher
-from smbprotocol.connection import Connection, Request, SMB2Echo
-from smbprotocol.create_contexts import (CreateContextName, SMB2CreateContextRequest, SMB2CreateDurableHandleReconnectV2,
-                                         SMB2CreateDurableHandleRequestV2, SMB2CreateRequestLease)
+from smbprotocol.connection import Capabilities, Connection, Request, SMB2Echo
+from smbprotocol.create_contexts import (CreateContextName, DurableHandleFlags, SMB2CreateContextRequest,
+                                         SMB2CreateDurableHandleReconnectV2, SMB2CreateDurableHandleRequestV2,
+                                         SMB2CreateDurableHandleResponseV2, SMB2CreateRequestLease)
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.file_info import (FileDispositionInformation, FileEndOfFileInformation, FileInformationClass,
                                    FileRenameInformation)
@@ -30,7 +31,7 @@ READ_HANDLE = 3  # what a lease may cache: 2.2.13.2.8
 UNSOLICITED = 0xFFFFFFFFFFFFFFFF
 NAMES = {value: name.removeprefix("STATUS_") for name, value in vars(NtStatus).items() if name.startswith("STATUS_")}
 NAMES |= {0xC0000054: "FILE_LOCK_CONFLICT", 0xC0000055: "LOCK_NOT_GRANTED", 0xC0000043: "SHARING_VIOLATION",
-          0xC0000056: "DELETE_PENDING", 0xC0000022: "ACCESS_DENIED"}
+          0xC0000056: "DELETE_PENDING", 0xC0000022: "ACCESS_DENIED", 0xC0000467: "FILE_NOT_AVAILABLE"}
 
 
 class Refused(Exception):
@@ -77,6 +78,7 @@ class Client:
     def __init__(self, port, share, user, password, host="127.0.0.1", guid=None):
         self.guid = guid or uuid.uuid4()
         self.connection = Connection(self.guid, host, port)
+        self.connection.client_capabilities |= Capabilities.SMB2_GLOBAL_CAP_PERSISTENT_HANDLES
         self.connection.connect()
         self.session = Session(self.connection, user, password, require_encryption=False)
         self.session.connect()
@@ -112,12 +114,15 @@ class Client:
         file.lease = answers[0]["lease_state"].get_value() if lease is not None else None
         return file
 
-    def durable(self, name, lease, number, again=None, share=SHARE_ALL):
-        """A durable open of version 2 with a lease; `again`: the open to which the client reconnects. `number` is that of the
-        CREATE, and the lease's key."""
-        file, key, wanted = Open(self.tree, name), SMB2CreateContextRequest(), SMB2CreateRequestLease()
-        wanted["lease_key"], wanted["lease_state"] = number, lease
-        key["buffer_name"], key["buffer_data"] = CreateContextName.SMB2_CREATE_REQUEST_LEASE, wanted
+    def durable(self, name, lease, number, again=None, share=SHARE_ALL, persistent=False):
+        """A durable open of version 2 with a lease, or None; `again`: the open to which the client reconnects. `number` is that of the
+        CREATE, and the lease's key. With `persistent`, the open says whether it is."""
+        file, contexts, level = Open(self.tree, name), [], OPLOCKS["none"]
+        if lease is not None:
+            key, wanted, level = SMB2CreateContextRequest(), SMB2CreateRequestLease(), LEASE
+            wanted["lease_key"], wanted["lease_state"] = number, lease
+            key["buffer_name"], key["buffer_data"] = CreateContextName.SMB2_CREATE_REQUEST_LEASE, wanted
+            contexts.append(key)
         context = SMB2CreateContextRequest()
         if again is None:
             context["buffer_name"] = CreateContextName.SMB2_CREATE_DURABLE_HANDLE_REQUEST_V2
@@ -126,8 +131,13 @@ class Client:
             context["buffer_name"] = CreateContextName.SMB2_CREATE_DURABLE_HANDLE_RECONNECT_V2
             asked = SMB2CreateDurableHandleReconnectV2()
             asked["file_id"] = again.file_id
-        asked["create_guid"], context["buffer_data"] = number, asked
-        self._do(lambda: file.create(2, BOTH, 0x80, share, OPEN_IF, 0x40, [key, context], LEASE))
+        if persistent:
+            asked["flags"].set_flag(DurableHandleFlags.SMB2_DHANDLE_FLAG_PERSISTENT)
+        asked["create_guid"] = number
+        context["buffer_data"] = asked  # as it is now
+        answers = self._do(lambda: file.create(2, BOTH, 0x80, share, OPEN_IF, 0x40, [*contexts, context], level))
+        flags = [answer["flags"] for answer in answers or [] if isinstance(answer, SMB2CreateDurableHandleResponseV2)]
+        file.is_persistent = any(flag.has_flag(DurableHandleFlags.SMB2_DHANDLE_FLAG_PERSISTENT) for flag in flags)
         return file
 
     def close(self, file):

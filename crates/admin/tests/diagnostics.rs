@@ -51,6 +51,13 @@ const TABLE: &[(&str, &[&str])] = &[
         &["fourfold.toml:4:1: error: [[share]] has no setting `nfs-port`; write it below `[server]`"],
     ),
     (
+        "continuous = true",
+        &[
+            "fourfold.toml:4:1: error: `continuous` is set, and `cluster` is not: no other server can go on with what clients \
+           have open; write `cluster` below `[server]` (docs/cluster.md), or remove the line",
+        ],
+    ),
+    (
         "read-only = \"yes\"",
         &[
             "fourfold.toml:4:1: error: `read-only` must be true or false, not \"yes\"; write `read-only = true`",

@@ -166,6 +166,7 @@ fn disk(share: &ShareSettings, volume: Arc<Volume>, volumes: &Volumes) -> anyhow
             size_limit: share.time_machine_size,
             dfs: share.dfs,
             witnessed: volumes.cluster.as_ref().is_some_and(|cluster| cluster.is_witness()),
+            continuous: share.continuous,
             hidden: share.name.ends_with('$'),
             hide: share.hide.clone(),
             show: share.show.clone(),

@@ -21,6 +21,7 @@ pub(crate) enum Wanted {
     Keep(ToKeep),
     Drop(OpenId),
     Arrived(oneshot::Sender<Infallible>),
+    Kept(OpenId, oneshot::Sender<bool>),
 }
 
 /// Takes what the state wants, and keeps it until the [`Node`](crate::Node) is called. Files have their numbers in the

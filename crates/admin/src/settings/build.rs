@@ -137,7 +137,7 @@ fn build(
     check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
-    cluster::check(&server, settings.cluster.as_ref(), &shares, findings);
+    cluster::check(&server, settings.cluster.as_ref(), (&sections_of_shares, &shares), findings);
     check_reachable(&server, &settings.ports, &shares, findings);
     let set = server.is_set("state").then(|| server.place_of("state"));
     share::check_state(&settings.state, set, &shares, findings);
@@ -470,6 +470,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         safe_save: section.bool("safe-save"),
         local_recall: section.bool("local-recall"),
         dfs: section.bool("dfs"),
+        continuous: section.bool("continuous"),
         cross_mounts: section.bool("cross-mounts"),
         hide: section.texts("hide"),
         show: section.texts("show"),

@@ -75,10 +75,11 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Opti
 pub(super) fn check(
     server: &Section,
     settings: Option<&ClusterSettings>,
-    shares: &[Placed],
+    (sections, shares): (&[Section], &[Placed]),
     findings: &mut Findings,
 ) {
     if !server.is_set("cluster") {
+        check_continuous(sections, findings);
         let is_empty = |key: &str| key == "cluster-addresses" && server.texts(key).is_empty();
         let all = WITH_CLUSTER.into_iter().chain(etcd::OF_ETCD).chain(OF_ADDRESSES).chain(OF_WITNESS);
         for key in all.filter(|key| server.is_set(key) && !is_empty(key)) {
@@ -129,6 +130,17 @@ pub(super) fn check(
                 format!("the share {} has LUNs, whose reservations a cluster does not share", share.name);
             findings.error(server.place_of("cluster"), what, "serve LUNs by a server that is alone");
         }
+    }
+}
+
+/// No share of a server that is alone is `continuous`: no other server could go on with what clients have open.
+fn check_continuous(sections: &[Section], findings: &mut Findings) {
+    let is_written =
+        |section: &&Section| section.bool("continuous") && section.inherited_from("continuous").is_none();
+    for section in sections.iter().filter(is_written) {
+        let what = "`continuous` is set, and `cluster` is not: no other server can go on with what clients have open";
+        let instead = "write `cluster` below `[server]` (docs/cluster.md), or remove the line";
+        findings.error(section.place_of("continuous"), what, instead);
     }
 }
 

@@ -361,6 +361,8 @@ pub struct ShareSettings {
     pub local_recall: bool,
     /// Its links of the form `msdfs:` lead clients to other servers: `dfs` is set, or `[[link]]` has some in it.
     pub dfs: bool,
+    /// SMB clients may have persistent opens, which go on at another server of the cluster.
+    pub continuous: bool,
     /// File systems that are mounted inside the folder are part of the share.
     pub cross_mounts: bool,
     /// Patterns of names that listings leave out.

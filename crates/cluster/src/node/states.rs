@@ -3,6 +3,7 @@
 use vfs::FileId;
 use vfs::state::{Back, FileState, Told};
 
+use super::successors::Waiter;
 use super::{Effect, Gathering, HOLD, Held, Leaving, MOST_UNUSED, MOST_WAITING, Node, Removing};
 use crate::port::Wanted;
 use crate::wire::{Message, Portion, chunks};
@@ -17,7 +18,8 @@ impl Node {
                 Wanted::Tell(told) => self.tell(&told),
                 Wanted::Keep(wanted) => self.keep(wanted),
                 Wanted::Drop(open) => self.keep_no_longer(open),
-                Wanted::Arrived(waiter) => self.wait_for_successor(waiter),
+                Wanted::Arrived(waiter) => self.wait_for_successor(Waiter::Arrived(waiter)),
+                Wanted::Kept(open, waiter) => self.wait_for_successor(Waiter::Kept(open, waiter)),
             }
         }
     }

@@ -50,6 +50,16 @@ pub(crate) struct ToKeep {
     pub(crate) lease: Option<LeaseId>,
     pub(crate) client: [u8; 16],
     pub(crate) note: Arc<[u8]>,
+    /// It is inherited also while its lease is being recalled.
+    pub(crate) persistent: bool,
+}
+
+/// What waits until the successor has all that it was told.
+pub(super) enum Waiter {
+    /// Dropped then.
+    Arrived(oneshot::Sender<Infallible>),
+    /// Told then whether this open is among that.
+    Kept(OpenId, oneshot::Sender<bool>),
 }
 
 /// What a server is told of one that it is the successor of.
@@ -69,8 +79,8 @@ pub(super) struct Successors {
     successor: Option<u16>,
     /// The number of the last message to the successor about opens.
     last: u64,
-    /// Those that wait until the successor has such a message.
-    waiting: Vec<(u16, u64, oneshot::Sender<Infallible>)>,
+    /// Those that wait until a successor has such a message.
+    waiting: Vec<(u16, u64, Waiter)>,
     told: BTreeMap<u16, OfServer>,
     /// What was inherited, with the epoch.
     inherited: Vec<(u64, Inheritance)>,
@@ -99,8 +109,8 @@ impl Node {
 
     /// The successor is told of an open as it is now; or that it is not to be inherited any more.
     pub(super) fn keep(&mut self, wanted: ToKeep) {
-        let ToKeep { file: here, open, lease, client, note } = wanted;
-        let replica = self.state.replica(here, open, lease);
+        let ToKeep { file: here, open, lease, client, note, persistent } = wanted;
+        let replica = self.state.replica(here, open, lease, persistent);
         let replica = replica.filter(|of| of.ranges.len() <= MAX_ITEMS && note.len() <= MAX_NOTE);
         let (Some(replica), Some(file)) = (replica, self.port.trees.out(here)) else {
             return self.keep_no_longer(open);
@@ -128,8 +138,8 @@ impl Node {
         }
     }
 
-    /// `waiter` is dropped when the successor has all that it was told.
-    pub(super) fn wait_for_successor(&mut self, waiter: oneshot::Sender<Infallible>) {
+    /// `waiter` is answered when the successor has all that it was told.
+    pub(super) fn wait_for_successor(&mut self, waiter: Waiter) {
         if let Some(successor) = self.successors.successor {
             self.successors.waiting.push((successor, self.successors.last, waiter));
             self.answer_waiting();
@@ -138,11 +148,16 @@ impl Node {
 
     /// Lets those go on that wait for what has arrived.
     pub(super) fn answer_waiting(&mut self) {
-        let waiting = std::mem::take(&mut self.successors.waiting);
-        let stays = |(to, number, waiter): &(u16, u64, oneshot::Sender<Infallible>)| {
-            !waiter.is_closed() && !self.has_arrived(*to, *number)
-        };
-        self.successors.waiting = waiting.into_iter().filter(stays).collect();
+        for (to, number, waiter) in std::mem::take(&mut self.successors.waiting) {
+            match waiter {
+                waiter if waiter.is_closed() => {}
+                waiter if !self.has_arrived(to, number) => {
+                    self.successors.waiting.push((to, number, waiter));
+                }
+                Waiter::Arrived(waiter) => drop(waiter),
+                Waiter::Kept(open, waiter) => _ = waiter.send(self.successors.own.contains_key(&open)),
+            }
+        }
     }
 
     /// Another server, of which this is the successor, has such an open.
@@ -238,6 +253,15 @@ impl Node {
         lost.iter().for_each(|server| self.state.forget(*server));
         self.hear_port();
         self.forget_said_to(&lost);
+    }
+}
+
+impl Waiter {
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Arrived(waiter) => waiter.is_closed(),
+            Self::Kept(_, waiter) => waiter.is_closed(),
+        }
     }
 }
 

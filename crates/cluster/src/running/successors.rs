@@ -40,9 +40,16 @@ impl Replicas for Cluster {
         self.shared.me
     }
 
-    fn keep(&self, guard: &OpenGuard, lease: Option<LeaseId>, client: [u8; 16], note: Vec<u8>) {
+    fn keep(
+        &self,
+        guard: &OpenGuard,
+        lease: Option<LeaseId>,
+        client: [u8; 16],
+        note: Vec<u8>,
+        persistent: bool,
+    ) {
         let (file, open, note) = (guard.file(), guard.id(), note.into());
-        self.shared.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note }));
+        self.shared.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note, persistent }));
     }
 
     fn forget(&self, open: OpenId) {
@@ -53,6 +60,12 @@ impl Replicas for Cluster {
         let (waiter, arrived) = oneshot::channel();
         self.shared.port.want(Wanted::Arrived(waiter));
         arrived
+    }
+
+    fn kept(&self, open: OpenId) -> oneshot::Receiver<bool> {
+        let (waiter, kept) = oneshot::channel();
+        self.shared.port.want(Wanted::Kept(open, waiter));
+        kept
     }
 
     fn has_others(&self) -> bool {

@@ -158,7 +158,8 @@ impl Traveller {
                 let (told, arrived) = oneshot::channel();
                 let (open, lease, note) = (guard.id(), None, Arc::from(&b"note"[..]));
                 let client = [u8::try_from(self.at).expect("few"); 16];
-                server.port.want(Wanted::Keep(ToKeep { file: self.file, open, lease, client, note }));
+                let (file, persistent) = (self.file, false);
+                server.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note, persistent }));
                 server.port.want(Wanted::Arrived(told));
                 self.guard = Some(guard);
                 Doing::Telling(arrived)

@@ -244,8 +244,12 @@ fn notes() -> Vec<Seed> {
         cache,
         remove_on_close: false,
         is_going: true,
+        is_persistent: false,
+        action: Some(1),
+        lock_sequences: None,
     };
     let lease = Some(LeaseNote { version2: true, parent: Some([2; 16]) });
     let seed = |name, note: Note| Seed { target: "smb_notes", name, bytes: note.encode().unwrap() };
-    vec![seed("lease", note(cache(lease))), seed("oplock", note(cache(None)))]
+    let persistent = Note { is_persistent: true, lock_sequences: Some(Box::new([3; 64])), ..note(None) };
+    vec![seed("lease", note(cache(lease))), seed("oplock", note(cache(None))), seed("persistent", persistent)]
 }

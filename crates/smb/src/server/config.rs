@@ -223,6 +223,8 @@ pub struct ShareOptions {
     pub dfs: bool,
     /// Other servers have it, too, and tell clients when this one is lost (MS-SWN).
     pub witnessed: bool,
+    /// It is continuously available: clients may have persistent opens. Share.IsCA, MS-SMB2 3.3.1.6.
+    pub continuous: bool,
     /// Lists of shares leave it out.
     pub hidden: bool,
     /// Names left out of listings: patterns with `*` and `?`.

@@ -70,14 +70,25 @@ pub trait Replicas: Send + Sync + 'static {
     fn server(&self) -> u16;
 
     /// The open is to be known to the successor, as it is now. `client` is the name of its client, `note` what its protocol must
-    /// know. Returns at once.
-    fn keep(&self, guard: &OpenGuard, lease: Option<LeaseId>, client: [u8; 16], note: Vec<u8>);
+    /// know. While its lease is being recalled, only a `persistent` open is inherited, with the lease as it will be. Returns at once.
+    fn keep(
+        &self,
+        guard: &OpenGuard,
+        lease: Option<LeaseId>,
+        client: [u8; 16],
+        note: Vec<u8>,
+        persistent: bool,
+    );
 
     /// The open is not to be inherited any more. Returns at once.
     fn forget(&self, open: OpenId);
 
     /// Closed when the successor has all that was said to it before. At once if there is no successor.
     fn arrived(&self) -> tokio::sync::oneshot::Receiver<std::convert::Infallible>;
+
+    /// Answers whether the successor has the open as it was told of it last, once that is known: false if there is no successor,
+    /// or if the open cannot be inherited. No answer means false, too.
+    fn kept(&self, open: OpenId) -> tokio::sync::oneshot::Receiver<bool>;
 
     /// Whether there are members besides this server.
     fn has_others(&self) -> bool;
@@ -105,8 +116,15 @@ impl OpenReplica {
 }
 
 impl State {
-    /// An open of a client of this server, as its successor needs it. `None` if it is closed, or its lease is being recalled.
-    pub fn replica(&self, file: FileId, open: OpenId, lease: Option<LeaseId>) -> Option<OpenReplica> {
+    /// An open of a client of this server, as its successor needs it. `None` if it is closed, or if its lease is being recalled
+    /// and it is not `persistent`. A persistent one has the lease that its holder was told to keep.
+    pub fn replica(
+        &self,
+        file: FileId,
+        open: OpenId,
+        lease: Option<LeaseId>,
+        persistent: bool,
+    ) -> Option<OpenReplica> {
         let joined = self.table.joined.as_ref()?;
         let asked = joined.asked.lock();
         let see = |entry: &Entry| {
@@ -115,6 +133,7 @@ impl State {
                 ranges.iter().filter(|lock| lock.owner.open == Some(open.id)).cloned().collect()
             });
             let of = |id: LeaseId| entry.leases.iter().find(|lease| lease.id == id).map(carried_lease);
+            let of = |id: LeaseId| of(id).map(|lease| if persistent { lease.recalled() } else { lease });
             let lease = match lease {
                 Some(id) => Some(of(id)?),
                 None => None,
@@ -297,12 +316,20 @@ impl Lease {
 }
 
 impl LeaseEntry {
-    /// Tells a holder at another server of a recall that its former server was told of.
-    fn tell_again(&mut self, file: FileId) {
+    /// Tells the holder again of a recall that it has not answered. `further`: the holder's server has counted it.
+    pub(super) fn tell_again(&mut self, file: FileId, further: bool) {
         let Some(Breaking { announced, last }) = self.breaking else { return };
-        if !self.tell(file, (announced, last), true, false) {
+        if !self.tell(file, (announced, last), true, further) {
             let _ = self.acknowledge(file, Caching::NONE); // it is breaking
         }
+    }
+}
+
+impl CarriedLease {
+    /// As it is once its holder has answered a recall.
+    fn recalled(self) -> Self {
+        let left = self.breaking.map_or(self.held, |(announced, _)| announced.intersection(self.held));
+        Self { held: left, breaking: None, ..self }
     }
 }
 
@@ -328,7 +355,8 @@ impl Entry {
         let Some((old, new)) = one.lease else { return };
         if let Some(lease) = self.lease(old) {
             (lease.id, lease.party, lease.guards, lease.notices) = (new, party, 1, notices);
-            lease.tell_again(one.file);
+            // The holder's former server was told of a recall, but not this one.
+            lease.tell_again(one.file, false);
         } else if let Some(lease) = self.lease(new) {
             lease.guards += 1;
         }

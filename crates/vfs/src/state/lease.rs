@@ -70,6 +70,15 @@ impl Lease {
         });
     }
 
+    /// Tells the holder again of a recall that it has not answered: it could not be reached before.
+    pub fn remind(&self) {
+        let (id, file) = (self.id, self.file);
+        self.state.table.when_here(file, move |_, entry| {
+            entry.lease(id).into_iter().for_each(|lease| lease.tell_again(file, true));
+            Vec::new()
+        });
+    }
+
     /// Waits until the state of the file is here.
     pub async fn bring(&self) {
         self.state.bring(self.file).await;

@@ -11,8 +11,9 @@ use anyhow::{Result, ensure};
 use super::expected::Expected;
 use super::outcome::{Outcome, Outcomes};
 use super::smb::python;
+use super::smb::suites::CONTINUOUS;
 use super::{Args, conclude, prepare};
-use crate::{debian, isolate, loader, process, server};
+use crate::{debian, isolate, loader, process, samba, server};
 
 const LIMIT: Duration = Duration::from_secs(300);
 /// A Unix user that no other account of this machine has.
@@ -65,6 +66,13 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     }
     words.push("--only");
     words.extend(args.only.iter().map(String::as_str));
+    let smb_conf = samba::client_configuration(&folder.join("client"))?.display().to_string();
+    match process::find("smbtorture") {
+        Some(_) => {
+            words.extend(["--smb-conf", &smb_conf, "--torture"].into_iter().chain(CONTINUOUS.iter().copied()))
+        }
+        None => outcomes.skip("smbtorture", "it is not installed"),
+    }
     let mut text = String::new();
     outcomes.run("checks", &["cc"], || {
         let python = python::program().display().to_string();

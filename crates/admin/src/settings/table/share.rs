@@ -176,6 +176,12 @@ pub(super) const SHARE: &[Setting] = &[
         "The share is a namespace: symbolic links whose text is `msdfs:SERVER\\SHARE` lead SMB clients to other servers.",
         "Several targets have commas between them. Make links on the host, as for Samba: `ln -s 'msdfs:filer2\\archive' archive`.",
     ),
+    new(Share, "continuous", Bool, "false").says(
+        "In a cluster: SMB clients keep what they have open when their server is lost, as on a continuously available share of Windows.",
+        "A client that asks for a persistent handle has it also without a lease or an oplock, and its programs notice a pause only. \
+         Each open, close and lock of such a handle waits for the server that would take over, and each write is on the disk when it is \
+         answered. While the client is away, SMB clients cannot open the file. See docs/cluster.md.",
+    ),
     new(Share, "cross-mounts", Bool, "true").says(
         "File systems that are mounted inside the share's folder are part of the share.",
         "Clients enter them like folders. They see the free space of the file system that they are in, and cannot move a file \

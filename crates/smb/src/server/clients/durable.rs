@@ -1,27 +1,31 @@
 //! Opens that outlive their connection: durable handles, MS-SMB2 3.3.5.9.6, 3.3.5.9.7, 3.3.5.9.10 and 3.3.5.9.12.
 //!
 //! An open that may cache its handle can be durable. When its session is lost, it moves into a
-//! table of the service with everything that it holds in the tree. It stays there until its client
+//! table of the service with everything that it holds in the tree ([`Durables`]). It stays there until its client
 //! reconnects, its timeout ends, or its cache must be given back. In the last case it is closed, as
 //! its client cannot answer.
+//!
+//! A [persistent](persistent) open stays in the last case, too.
 
 pub(in crate::server) mod inherited;
 pub(in crate::server) mod note;
+pub(in crate::server) mod persistent;
+mod table;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lock::{Mutex, rank};
-use tokio::runtime::Handle;
 use vfs::state::Caching;
 
-use self::inherited::{Told, Unverified};
+use self::inherited::Told;
+pub(in crate::server) use self::table::Durables;
+use self::table::Lost;
+use super::client::Client;
 use super::leases::Kind;
 use super::open::{Open, What};
-use super::session::{Session, User};
+use super::session::User;
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::register;
 use crate::server::sequence::Sequence;
@@ -32,8 +36,6 @@ use crate::wire::create_context::response::Context as Answer;
 use crate::wire::create_context::values::{DurableFlags, Lease};
 use crate::wire::values::FileKey;
 
-/// The most opens that wait for their clients to reconnect.
-const MOST: usize = 16_384;
 /// The timeout of an open whose client asks for none.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest timeout.
@@ -45,24 +47,36 @@ pub(in crate::server) struct Durable {
     timeout: Duration,
     /// The number of the CREATE that made it, in version 2.
     create_guid: Option<[u8; 16]>,
-    /// The GUID of the client.
-    client_guid: [u8; 16],
+    /// The client. It is known as long as it may come back.
+    client: Arc<Client>,
     /// The user that made it.
     user: Arc<User>,
+    /// It may cache its handle, or it could when it was made.
+    by_handle: bool,
+    /// Whether it is persistent. Not set as long as that depends on the successor of this server.
+    persistent: OnceLock<bool>,
     /// Another server was told of it.
     told: OnceLock<Told>,
 }
 
 impl Durable {
-    /// The create context in the response to its CREATE.
-    pub(in crate::server) fn answer(&self) -> Answer {
+    /// The create context in the response to its CREATE. `None`: it is not durable after all.
+    pub(in crate::server) fn answer(&self) -> Option<Answer> {
+        let is_persistent = self.is_persistent();
         match self.create_guid {
-            None => Answer::Durable,
+            _ if !is_persistent && !self.by_handle => None,
+            None => Some(Answer::Durable),
             Some(_) => {
                 let timeout_ms = self.timeout.as_millis() as u32; // MAX_TIMEOUT is far less than 49 days
-                Answer::DurableV2 { timeout_ms, flags: DurableFlags::NONE }
+                let flags = if is_persistent { DurableFlags::PERSISTENT } else { DurableFlags::NONE };
+                Some(Answer::DurableV2 { timeout_ms, flags })
             }
         }
+    }
+
+    /// Open.IsPersistent, MS-SMB2 3.3.1.10.
+    pub(in crate::server) fn is_persistent(&self) -> bool {
+        self.persistent.get() == Some(&true)
     }
 }
 
@@ -74,9 +88,19 @@ pub(in crate::server) enum Wish {
     /// DHnQ.
     Request,
     /// DH2Q.
-    RequestV2 { timeout: Duration, create_guid: [u8; 16] },
+    RequestV2 { timeout: Duration, create_guid: [u8; 16], persistent: bool },
     /// DHnC and DH2C.
-    Reconnect { file: FileKey, create_guid: Option<[u8; 16]> },
+    Reconnect(Return),
+}
+
+/// The open that a client reconnects to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::server) struct Return {
+    pub(in crate::server) file: FileKey,
+    /// The number of the CREATE, in version 2.
+    pub(in crate::server) create_guid: Option<[u8; 16]>,
+    /// The client says that it is persistent.
+    pub(in crate::server) persistent: bool,
 }
 
 impl Wish {
@@ -89,17 +113,21 @@ impl Wish {
         for context in asked.iter().filter(|context| is_v3 || !second_version(context)) {
             match *context {
                 Asked::DurableRequest if first == Self::Nothing => first = Self::Request,
-                Asked::DurableReconnect(file) => first = Self::Reconnect { file, create_guid: None },
-                Asked::DurableRequestV2 { timeout_ms, create_guid, .. } if second == Self::Nothing => {
+                Asked::DurableReconnect(file) => {
+                    first = Self::Reconnect(Return { file, create_guid: None, persistent: false });
+                }
+                Asked::DurableRequestV2 { timeout_ms, create_guid, flags } if second == Self::Nothing => {
                     let timeout = match timeout_ms {
                         0 => TIMEOUT,
                         asked => MAX_TIMEOUT.min(Duration::from_millis(asked.into())),
                     };
-                    second = Self::RequestV2 { timeout, create_guid };
+                    let persistent = flags.contains(DurableFlags::PERSISTENT);
+                    second = Self::RequestV2 { timeout, create_guid, persistent };
                 }
                 Asked::DurableRequestV2 { .. } => return Err(Status::INVALID_PARAMETER),
-                Asked::DurableReconnectV2 { file, create_guid, .. } if second == Self::Nothing => {
-                    second = Self::Reconnect { file, create_guid: Some(create_guid) };
+                Asked::DurableReconnectV2 { file, create_guid, flags } if second == Self::Nothing => {
+                    let persistent = flags.contains(DurableFlags::PERSISTENT);
+                    second = Self::Reconnect(Return { file, create_guid: Some(create_guid), persistent });
                 }
                 Asked::DurableReconnectV2 { .. } => return Err(Status::INVALID_PARAMETER),
                 _ => {}
@@ -112,6 +140,11 @@ impl Wish {
         }
     }
 
+    /// Whether the open is to be persistent.
+    pub(super) fn is_persistent(self) -> bool {
+        matches!(self, Self::RequestV2 { persistent: true, .. })
+    }
+
     /// The number of the CREATE.
     pub(in crate::server) fn create_guid(self) -> Option<[u8; 16]> {
         match self {
@@ -121,163 +154,26 @@ impl Wish {
     }
 }
 
-/// Makes a new open durable, if the client asked for that and the open may cache its handle.
-pub(in crate::server) fn grant(context: &Context, wish: Wish, open: &Open) -> Result<(), Status> {
-    let (timeout, create_guid) = match wish {
-        Wish::Request => (TIMEOUT, None),
-        Wish::RequestV2 { timeout, create_guid } => (timeout, Some(create_guid)),
-        Wish::Nothing | Wish::Reconnect { .. } => return Ok(()),
+/// Makes a new open durable, if the client asked for that, and if the open may cache its handle or is persistent.
+pub(in crate::server) async fn grant(context: &Context, wish: Wish, open: &Open) -> Result<(), Status> {
+    let (timeout, create_guid, persistent) = match wish {
+        Wish::Request => (TIMEOUT, None, false),
+        Wish::RequestV2 { timeout, create_guid, persistent } => (timeout, Some(create_guid), persistent),
+        Wish::Nothing | Wish::Reconnect(_) => return Ok(()),
     };
     let is_file = open.file().is_ok_and(|file| file.open.node().kind() == vfs::Kind::File);
-    if is_file && open.held.get().is_some_and(|held| held.lease.caching().contains(Caching::HANDLE)) {
-        let session = context.session()?;
-        let (client_guid, user, told) = (session.client_guid, session.user(), OnceLock::new());
-        let _ = open.durable.set(Durable { timeout, create_guid, client_guid, user, told }); // a new open has none
-        inherited::keep(context.service(), open);
+    let by_handle = open.held.get().is_some_and(|held| held.lease.caching().contains(Caching::HANDLE));
+    let may_persist = persistent && persistent::is_offered(context)?;
+    if !is_file || !(by_handle || may_persist) {
+        return Ok(());
     }
-    Ok(())
-}
-
-/// Opens that have lost their session.
-#[derive(Default)]
-pub(in crate::server) struct Durables {
-    table: Mutex<HashMap<u64, Lost>, rank::SmbDurable>,
-}
-
-struct Lost {
-    open: Arc<Open>,
-    user: Arc<User>,
-    /// It was inherited, and it is not known whether it is in the state of its file.
-    unverified: Option<Unverified>,
-    /// Closes the open when its timeout ends. Dropped with this entry.
-    _timer: Timer,
-}
-
-struct Timer(tokio::task::JoinHandle<()>);
-
-impl Drop for Timer {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl Durables {
-    /// Takes over the opens of a session that are durable.
-    pub(in crate::server) fn keep(self: &Arc<Self>, session: &Session, which: impl Fn(&Open) -> bool) {
-        let Ok(runtime) = Handle::try_current() else { return };
-        for open in session.opens.take(|open| which(open) && may_come_back(open)) {
-            let durable = || open.durable.get().map(|durable| durable.timeout);
-            let Some(timeout) = open.resilience().or_else(durable) else { continue };
-            let (persistent, timer) =
-                (open.key.persistent, self.timer(&runtime, open.key.persistent, timeout));
-            let lost = Lost { open, user: session.user(), unverified: None, _timer: timer };
-            let mut table = self.table.lock();
-            // A break that began in the meantime has not found it here.
-            if table.len() < MOST && may_come_back(&lost.open) {
-                table.insert(persistent, lost);
-            } else {
-                drop(table);
-                drop(lost); // closed while the table is unlocked
-            }
-        }
-    }
-
-    fn timer(self: &Arc<Self>, runtime: &Handle, persistent: u64, timeout: Duration) -> Timer {
-        let table = Arc::downgrade(self);
-        Timer(runtime.spawn(async move {
-            tokio::time::sleep(timeout).await;
-            if let Some(table) = table.upgrade() {
-                let late = table.table.lock().remove(&persistent);
-                drop(late); // dropped while the table is unlocked
-            }
-        }))
-    }
-
-    /// Adds an open that this server has inherited. Without room it is closed.
-    fn hold(self: &Arc<Self>, open: &Arc<Open>, user: Arc<User>, timeout: Duration, unverified: Unverified) {
-        let (persistent, runtime) = (open.key.persistent, Handle::current());
-        let timer = self.timer(&runtime, persistent, timeout);
-        let lost = Lost { open: open.clone(), user, unverified: Some(unverified), _timer: timer };
-        let mut table = self.table.lock();
-        let refused = if table.len() < MOST { table.insert(persistent, lost) } else { Some(lost) };
-        drop(table);
-        drop(refused); // closed while the table is unlocked
-    }
-
-    fn has(&self, persistent: u64) -> bool {
-        self.table.lock().contains_key(&persistent)
-    }
-
-    fn unverified(&self, persistent: u64) -> Option<Unverified> {
-        self.table.lock().get(&persistent)?.unverified.clone()
-    }
-
-    /// It is known whether an inherited open is in the state of its file. If not, it has never been.
-    fn is_verified(&self, persistent: u64, is_there: bool) {
-        let mut table = self.table.lock();
-        let gone = match table.get_mut(&persistent) {
-            Some(lost) if is_there => {
-                lost.unverified = None;
-                None
-            }
-            _ => table.remove(&persistent),
-        };
-        drop(table);
-        drop(gone); // dropped while the table is unlocked
-    }
-
-    /// Leaves all of them as they are: nothing is closed, removed or told.
-    fn leave(&self) {
-        let all = std::mem::take(&mut *self.table.lock());
-        for Lost { open, user, _timer, .. } in all.into_values() {
-            std::mem::forget(open); // the process ends
-            drop((user, _timer));
-        }
-    }
-
-    /// Closes the opens that match.
-    pub(in crate::server) fn drop_where(&self, which: impl Fn(&Open, &User) -> bool) {
-        let gone: Vec<Lost> = {
-            let mut table = self.table.lock();
-            table.extract_if(|_, lost| which(&lost.open, &lost.user)).map(|(_, lost)| lost).collect()
-        };
-        drop(gone); // dropped while the table is unlocked
-    }
-
-    /// Closes an open that waits for its client. False if it does not wait.
-    pub(in crate::server) fn forget(&self, open: &Arc<Open>) -> bool {
-        let mut table = self.table.lock();
-        let is_it = table.get(&open.key.persistent).is_some_and(|lost| Arc::ptr_eq(&lost.open, open));
-        let gone = if is_it { table.remove(&open.key.persistent) } else { None };
-        drop(table);
-        gone.is_some()
-    }
-
-    /// The open that a client reconnects to, if everything matches.
-    fn claim(
-        &self,
-        context: &Context,
-        file: FileKey,
-        fits: impl FnOnce(&Lost) -> Result<(), Status>,
-    ) -> Result<Open, Status> {
-        let mut table = self.table.lock();
-        let lost = table.get(&file.persistent).filter(|lost| lost.unverified.is_none());
-        let lost = lost.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        fits(lost)?;
-        if lost.user.caller.uid != context.session()?.user().caller.uid {
-            return Err(Status::ACCESS_DENIED);
-        }
-        let lost = table.remove(&file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        drop(table);
-        // If a command still uses the open, the reconnect fails. The open is then closed, as if it
-        // had never been kept.
-        Arc::into_inner(lost.open).ok_or(Status::OBJECT_NAME_NOT_FOUND)
-    }
-
-    #[cfg(test)]
-    pub(in crate::server) fn len(&self) -> usize {
-        self.table.lock().len()
-    }
+    let session = context.session()?;
+    let (client, user, told) = (session.client().clone(), session.user(), OnceLock::new());
+    let persistent = if may_persist { OnceLock::new() } else { OnceLock::from(false) };
+    let durable = Durable { timeout, create_guid, client, user, by_handle, persistent, told };
+    let _ = open.durable.set(durable); // a new open has none
+    inherited::keep(context.service(), open);
+    persistent::decide(context, open).await
 }
 
 /// Whether an open is kept when its session is lost. It is not kept if a lease break of it is
@@ -285,6 +181,7 @@ impl Durables {
 fn may_come_back(open: &Open) -> bool {
     let held = open.held.get().filter(|_| open.durable.get().is_some());
     open.resilience().is_some()
+        || open.is_persistent()
         || held
             .is_some_and(|held| !held.lease.is_breaking() && held.lease.caching().contains(Caching::HANDLE))
 }
@@ -294,39 +191,10 @@ pub(in crate::server) fn reconnect(
     context: &Context,
     request: &Request<'_>,
     lease: Option<Lease>,
-    file: FileKey,
-    create_guid: Option<[u8; 16]>,
+    back: Return,
 ) -> Result<Arc<Open>, Failure> {
-    let client = context.session()?.client().clone();
-    let volume = context.tree()?.volume()?;
-    let fits = |lost: &Lost| {
-        let open = &lost.open;
-        let made_as = match open.durable.get() {
-            Some(durable) => durable.create_guid,
-            None => open.resilience().map(|_| None).ok_or(Status::OBJECT_NAME_NOT_FOUND)?,
-        };
-        // A reconnect of version 1 need not know the number. A version 2 client without a number
-        // sends zeros.
-        let same = create_guid.is_none_or(|guid| made_as.unwrap_or_default() == guid);
-        let same = same && Arc::ptr_eq(open.tree.volume()?, volume);
-        let key = match open.held.get().map(|held| (held, held.cache.kind())) {
-            None if open.resilience().is_none() => return Err(Status::OBJECT_NAME_NOT_FOUND),
-            // Any client of the same user may reconnect to these.
-            None | Some((_, Kind::Oplock)) => None,
-            Some((held, Kind::Lease { .. })) if !Arc::ptr_eq(&held.client, &client) => {
-                return Err(Status::OBJECT_NAME_NOT_FOUND);
-            }
-            Some((held, Kind::Lease { .. })) => Some(held.cache.key()),
-        };
-        if !same || key != lease.map(|lease| lease.key.0) {
-            return Err(Status::OBJECT_NAME_NOT_FOUND);
-        }
-        if lease.is_some() && !open.file()?.is_known_as(&request.name) {
-            return Err(Status::INVALID_PARAMETER);
-        }
-        Ok(())
-    };
-    let mut open = context.service().durables.claim(context, file, fits)?;
+    let fits = |lost: &Lost| fits(context, request, lease, back, &lost.open);
+    let mut open = context.service().durables.claim(context, back.file, fits)?;
     open.tree = context.tree()?.clone();
     if let What::File(file) = &mut open.what {
         file.open.act_as(context.caller()?);
@@ -338,9 +206,50 @@ pub(in crate::server) fn reconnect(
     inherited::keep(context.service(), &open);
     if let Some(held) = open.held.get() {
         held.cache.add(&open);
+        if open.is_persistent() {
+            held.lease.remind(); // of a recall that came while the client was away
+        }
     }
     if let Some(number) = open.number.get() {
         number.moved(&open);
     }
     Ok(open)
+}
+
+/// Whether a client may have this open back.
+fn fits(
+    context: &Context,
+    request: &Request<'_>,
+    lease: Option<Lease>,
+    back: Return,
+    open: &Open,
+) -> Result<(), Status> {
+    let client = context.session()?.client();
+    let made_as = match open.durable.get() {
+        Some(durable) => durable.create_guid,
+        None => open.resilience().map(|_| None).ok_or(Status::OBJECT_NAME_NOT_FOUND)?,
+    };
+    // A reconnect of version 1 need not know the number. A version 2 client without a number
+    // sends zeros.
+    let same = back.create_guid.is_none_or(|guid| made_as.unwrap_or_default() == guid);
+    let same = same && Arc::ptr_eq(open.tree.volume()?, context.tree()?.volume()?);
+    let same = same && (back.persistent || !open.is_persistent());
+    let key = match open.held.get().map(|held| (held, held.cache.kind())) {
+        None if open.resilience().is_none() && !open.is_persistent() => {
+            return Err(Status::OBJECT_NAME_NOT_FOUND);
+        }
+        // Any client of the same user may reconnect to these.
+        None | Some((_, Kind::Oplock)) => None,
+        Some((held, Kind::Lease { .. })) if !Arc::ptr_eq(&held.client, client) => {
+            return Err(Status::OBJECT_NAME_NOT_FOUND);
+        }
+        Some((held, Kind::Lease { .. })) => Some(held.cache.key()),
+    };
+    if !same || key != lease.map(|lease| lease.key.0) {
+        return Err(Status::OBJECT_NAME_NOT_FOUND);
+    }
+    if lease.is_some() && !open.file()?.is_known_as(&request.name) {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    Ok(())
 }

@@ -174,6 +174,11 @@ impl Open {
         }
     }
 
+    /// Open.IsPersistent, MS-SMB2 3.3.1.10.
+    pub(in crate::server) fn is_persistent(&self) -> bool {
+        self.durable.get().is_some_and(Durable::is_persistent)
+    }
+
     /// Fails unless it has one of these rights.
     pub(in crate::server) fn require(&self, any_of: AccessMask) -> Result<(), Status> {
         if self.granted.0 & any_of.0 != 0 { Ok(()) } else { Err(Status::ACCESS_DENIED) }

@@ -1,9 +1,12 @@
 //! OPLOCK_BREAK, MS-SMB2 3.3.5.22: the client acknowledges a break.
 
+use std::sync::Arc;
+
 use vfs::state::Caching;
 
 use super::durable::inherited;
 use super::leases::{Kind, level, state};
+use super::open::Open;
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::Status;
 use crate::wire::oplock_break::{Lease, Oplock, Request, Response};
@@ -22,6 +25,7 @@ async fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
     let open = context.open(request.file).await?;
     let held = open.held.get().filter(|held| held.cache.kind() == Kind::Oplock);
     let Some(held) = held else { return Err(Status::INVALID_PARAMETER.into()) };
+    tell_first(context, std::slice::from_ref(&open)).await;
     held.lease.bring().await;
     let to = match request.level {
         OplockLevel::NONE => Caching::NONE,
@@ -48,6 +52,7 @@ async fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
     let opens = cache.map(|cache| cache.opens()).unwrap_or_default();
     let held = opens.iter().find_map(|open| open.held.get());
     let Some(held) = held else { return Err(Status::OBJECT_NAME_NOT_FOUND.into()) };
+    tell_first(context, &opens).await;
     held.lease.bring().await;
     if !held.lease.is_breaking() {
         return Err(Status::UNSUCCESSFUL.into());
@@ -56,4 +61,12 @@ async fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
     held.lease.acknowledge(to).map_err(|_| Status::REQUEST_NOT_ACCEPTED)?;
     opens.iter().for_each(|open| inherited::keep(context.service(), open));
     Ok(Lease { key: request.key, state: state(to) })
+}
+
+/// The successor hears what is left of a lease before the operations that wait for the answer go on. If it takes over a
+/// persistent open, that does not collide with what they have made.
+async fn tell_first(context: &Context, opens: &[Arc<Open>]) {
+    for open in opens.iter().filter(|open| open.is_persistent()) {
+        inherited::keep_now(context, open).await;
+    }
 }

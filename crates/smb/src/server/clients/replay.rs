@@ -65,6 +65,30 @@ impl Number {
     }
 }
 
+impl Creations {
+    /// Whether a CREATE with this number is under way, or was answered.
+    pub(in crate::server) fn has(&self, guid: &[u8; 16]) -> bool {
+        self.table.lock().contains_key(guid)
+    }
+
+    /// An open of a lost server, whose client may repeat the CREATE. Refused if the client has done so, and has another open.
+    pub(in crate::server) fn restore(
+        client: &Arc<Client>,
+        guid: [u8; 16],
+        open: &Arc<Open>,
+        action: Action,
+    ) -> Result<(), Status> {
+        let mut table = client.creations.table.lock();
+        if table.contains_key(&guid) || table.len() >= MOST {
+            return Err(Status::DUPLICATE_OBJECTID);
+        }
+        table.insert(guid, Creation::Done(Arc::downgrade(open)));
+        drop(table);
+        let _ = open.number.set(Number { client: Arc::downgrade(client), guid, action }); // a new open has none
+        Ok(())
+    }
+}
+
 impl Drop for Number {
     fn drop(&mut self) {
         let Some(client) = self.client.upgrade() else { return };

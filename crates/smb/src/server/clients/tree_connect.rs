@@ -98,6 +98,9 @@ fn describe(tree: &Tree, dialect: Dialect) -> Response {
         // Not SCALEOUT: clients of such a share do not cache listings, which leases keep right here (3.2.4.3.8).
         capabilities |= ShareCapabilities::CLUSTER;
     }
+    if tree.share.options.continuous && dialect.is_v3() {
+        capabilities |= ShareCapabilities::CONTINUOUS_AVAILABILITY;
+    }
     let maximal_access = if tree.read_only { READ_ONLY } else { AccessMask::FILE_ALL };
     Response { share_type, share_flags, capabilities, maximal_access: maximal_access.0 }
 }

@@ -1,5 +1,6 @@
 //! CLOSE, MS-SMB2 3.3.5.10.
 
+use crate::server::clients::durable::inherited;
 use crate::server::context::{Context, Outcome, Reply};
 use crate::wire::close::{Flags, Request, Response};
 use crate::wire::values::NetworkOpen;
@@ -14,11 +15,14 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         response = Response { flags: Flags::POSTQUERY_ATTRIB, info: facts.network_open() };
     }
     context.session()?.opens.remove(open.key);
-    let key = open.key;
+    let (key, is_persistent) = (open.key, open.is_persistent());
     let closed = open.file().ok().map(|file| (file.open.volume().clone(), file.open.node().id()));
     drop(open); // which closes it, unless another request uses it still
     if let Some((volume, file)) = closed {
         volume.closed_everywhere(file).await;
+    }
+    if is_persistent {
+        inherited::arrived(context).await; // else it could come to life at the successor, and refuse others
     }
     Ok(Reply { file: Some(key), ..Reply::encoded(|w| response.encode(w)) })
 }

@@ -26,8 +26,7 @@ pub(in crate::server) use self::links::{place, shown_target};
 pub(in crate::server) use self::path::{Path, shown_stream, stream_name};
 pub(in crate::server) use self::stream::{INFO, RESOURCE, named};
 use crate::server::clients::app_instance::Instance;
-use crate::server::clients::durable::Wish;
-use crate::server::clients::durable::inherited;
+use crate::server::clients::durable::{Return, Wish, inherited, persistent};
 use crate::server::clients::open::{Open, What};
 use crate::server::clients::replay::Begun;
 use crate::server::clients::tree::Tree;
@@ -42,7 +41,6 @@ use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::values::Lease;
 use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
-use crate::wire::values::FileKey;
 
 /// How often the tree is looked up again when an entry comes or goes in the meantime.
 const MOST_LOOKS: usize = 4;
@@ -81,15 +79,15 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let Ok(volume) = tree.volume() else { return crate::server::pipes::pipe_end::open(context, &request) };
     let asked = request.contexts.iter().map(Asked::decode).collect::<Result<Vec<_>, _>>()?;
     let wish = Wish::of(&asked, context.session()?.dialect.is_v3())?;
-    if let Wish::Reconnect { file, create_guid } = wish {
+    if let Wish::Reconnect(back) = wish {
         let lease = leases::named(context, &asked);
-        let open = reconnect(context, &request, lease, (file, create_guid)).await?;
+        let open = reconnect(context, &request, lease, back).await?;
         return reply::reconnected(context, &open).await;
     }
     let replay = context.header.flags.contains(Flags::REPLAY);
     let client = context.session()?.client();
     let numbered = match wish.create_guid().map(|guid| Begun::new(client, guid, replay)).transpose()? {
-        Some(Begun::Again(open)) => return reply::again(context, &request, &asked, &open).await,
+        Some(Begun::Again(open)) => return reply::again(context, &request, &asked, open).await,
         Some(Begun::New(numbered)) => Some(numbered),
         None => None,
     };
@@ -100,8 +98,32 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     if let Some(instance) = instance {
         context.service().instances.take_over(context, instance)?;
     }
-    let opened = open(context, tree, volume, &wanted).await?;
-    reply::finish(context, &wanted, opened, wish, numbered).await
+    match open(context, tree, volume, &wanted).await {
+        Ok(opened) => reply::finish(context, &wanted, opened, wish, numbered).await,
+        Err(failure) if replay && persistent::may_be_its_own(context, wish, failure.status)? => {
+            drop(numbered);
+            repeated(context, &request, &wanted.asked, wish, failure).await
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A repeated CREATE collides, perhaps with the open that it has made at a server that is lost.
+async fn repeated(
+    context: &Context,
+    request: &Request<'_>,
+    asked: &[Asked<'_>],
+    wish: Wish,
+    failure: Failure,
+) -> Outcome {
+    let Some(guid) = wish.create_guid() else { return Err(failure) };
+    if !inherited::wait_for_create(context, guid).await? {
+        return Err(failure);
+    }
+    match Begun::new(context.session()?.client(), guid, true)? {
+        Begun::Again(open) => reply::again(context, request, asked, open).await,
+        Begun::New(_) => Err(failure),
+    }
 }
 
 /// A client may come back before this server has seen that its old connection is lost: the open is looked for again.
@@ -109,21 +131,23 @@ async fn reconnect(
     context: &Context,
     request: &Request<'_>,
     lease: Option<Lease>,
-    (file, create_guid): (FileKey, Option<[u8; 16]>),
+    back: Return,
 ) -> Result<Arc<Open>, Failure> {
     const TRIES: u32 = 8;
     const BETWEEN: Duration = Duration::from_millis(20);
-    inherited::wait_for_loss(context, file.persistent).await?;
-    inherited::verify(context, file.persistent).await?;
-    for _ in 1..TRIES {
-        match durable::reconnect(context, request, lease, file, create_guid) {
-            Err(failure) if failure.status == Status::OBJECT_NAME_NOT_FOUND => {
-                tokio::time::sleep(BETWEEN).await
-            }
+    inherited::wait_for_loss(context, back.file.persistent).await?;
+    let may_come =
+        |status: Status| matches!(status, Status::OBJECT_NAME_NOT_FOUND | Status::FILE_NOT_AVAILABLE);
+    let mut tried = 0;
+    loop {
+        tried += 1;
+        let back = Return { file: persistent::named(context, back)?, ..back };
+        inherited::verify(context, back.file.persistent).await?;
+        match durable::reconnect(context, request, lease, back) {
+            Err(failure) if tried < TRIES && may_come(failure.status) => tokio::time::sleep(BETWEEN).await,
             done => return done,
         }
     }
-    durable::reconnect(context, request, lease, file, create_guid)
 }
 
 /// Checks everything that does not depend on the tree.
@@ -201,6 +225,11 @@ impl Wanted<'_> {
     fn overwrites(&self) -> bool {
         self.request.overwrites()
     }
+
+    /// Whether it opens a named stream.
+    pub(in crate::server) fn is_stream(&self) -> bool {
+        self.path.stream.is_some()
+    }
 }
 
 /// Looks up the path, and opens the file or makes it. Repeats that while the tree changes in the
@@ -215,7 +244,10 @@ async fn open(
     for _ in 0..MOST_LOOKS {
         let way = links::follow(context, volume, wanted, folding)?;
         let opened = match &way.resolved.found {
-            Some(found) => existing::open(context, tree, volume, wanted, &way, found).await,
+            Some(found) => {
+                persistent::refuse(context, wanted, found)?;
+                existing::open(context, tree, volume, wanted, &way, found).await
+            }
             None => new::make(context, tree, volume, wanted, &way).await,
         };
         match opened {

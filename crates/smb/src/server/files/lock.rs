@@ -9,7 +9,7 @@ use std::sync::Arc;
 use vfs::Kind;
 use vfs::state::{LockKind, Locked, Range, Refused};
 
-pub(in crate::server) use self::sequence::LockSequences;
+pub(in crate::server) use self::sequence::{COUNT, LockSequences};
 use crate::server::clients::durable::inherited;
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Outcome, Reply};
@@ -37,20 +37,21 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         Some((request.sequence_index, request.sequence_number)).filter(|_| sequences_count(context, &open));
     if sequence.is_some_and(|sequence| open.file().is_ok_and(|file| file.lock_sequences.is_replay(sequence)))
     {
+        inherited::keep_now(context, &open).await; // the first request may still wait for that
         return Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) });
     }
     let done = match first.flags.contains(Flags::UNLOCK) {
         true => unlock(open.file()?, &request.locks).await,
         false => lock(context, open, &request.locks).await,
     };
-    let open = context.open(request.file).await;
-    if let Ok(open) = &open {
-        inherited::keep_now(context, open).await; // some of several ranges may have changed
+    if let Ok(open) = context.open(request.file).await {
+        // Before the successor is told: the client may repeat the request there.
+        if let (Some(sequence), true) = (sequence, done.is_ok()) {
+            open.file()?.lock_sequences.answered(sequence);
+        }
+        inherited::keep_now(context, &open).await; // some of several ranges may have changed
     }
     done?;
-    if let (Some(sequence), Ok(open)) = (sequence, open) {
-        open.file()?.lock_sequences.answered(sequence);
-    }
     Ok(Reply { file: Some(key), ..Reply::encoded(|w| Response.encode(w)) })
 }
 

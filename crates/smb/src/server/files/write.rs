@@ -28,7 +28,9 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
             if request.offset.checked_add(length.into()).is_none_or(|end| end > MAX_END) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
-            let through = file.writes_through() || request.flags.contains(Flags::WRITE_THROUGH);
+            // What a persistent open has written stays whatever happens to the server: its client does not write it again.
+            let through =
+                file.writes_through() || open.is_persistent() || request.flags.contains(Flags::WRITE_THROUGH);
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;
         }

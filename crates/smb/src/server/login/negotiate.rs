@@ -81,6 +81,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         dialect == Dialect::V3_1_1 && request.contexts.iter().any(|offer| matches!(offer, Offer::Posix(_)));
     // Linux 6.1 crashes when it caches folders under leases (a NULL dereference in open_cached_dir).
     let leases_folders = config.directory_leases && !offers_posix;
+    let persists = config.shares.iter().any(|share| share.options.continuous);
     let preauth = Preauth::default();
     preauth.update(&context.message);
     let negotiated = Negotiated {
@@ -88,8 +89,12 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         client_guid: request.client_guid,
         capabilities: request.capabilities,
         security_mode: request.security_mode,
-        server_capabilities: capabilities(dialect, request.capabilities, chosen.cipher, leases_folders)
-            | of_shares(&config),
+        server_capabilities: capabilities(
+            dialect,
+            request.capabilities,
+            chosen.cipher,
+            (leases_folders, persists),
+        ) | of_shares(&config),
         server_security_mode: security_mode(&config),
         cipher: chosen.cipher,
         signing: chosen.signing,
@@ -127,7 +132,7 @@ pub(in crate::server) fn upgrade(connection: &Connection, message: &[u8]) -> Opt
             if wildcard { Dialect::V2_1 } else { old },
             Capabilities::NONE,
             None,
-            false,
+            (false, false),
         ) | of_shares(&config),
         server_security_mode: security_mode(&config),
         cipher: None,
@@ -227,7 +232,7 @@ fn capabilities(
     dialect: Dialect,
     asked: Capabilities,
     cipher: Option<Cipher>,
-    leases_folders: bool,
+    (leases_folders, persists): (bool, bool),
 ) -> Capabilities {
     let mut all = Capabilities::NONE;
     if dialect >= Dialect::V2_1 {
@@ -235,7 +240,8 @@ fn capabilities(
     }
     if dialect.is_v3() {
         let folders = if leases_folders { Capabilities::DIRECTORY_LEASING } else { Capabilities::NONE };
-        all |= (Capabilities::MULTI_CHANNEL | folders) & asked;
+        let handles = if persists { Capabilities::PERSISTENT_HANDLES } else { Capabilities::NONE };
+        all |= (Capabilities::MULTI_CHANNEL | folders | handles) & asked;
     }
     if dialect.is_v3() && dialect < Dialect::V3_1_1 && cipher.is_some() {
         all |= Capabilities::ENCRYPTION;

@@ -287,7 +287,7 @@ fn replica(servers: &Servers, deny: Modes) -> (crate::state::OpenGuard, crate::s
     let owner = LockOwner::open(party.client, guard.id());
     let (range, kind, flavour) = (bytes(0, 10), LockKind::Exclusive, Flavour::Mandatory);
     servers.second.lock(FILE, &Stream::Data, Lock { owner, range, kind, flavour }).unwrap();
-    let replica = servers.second.replica(FILE, guard.id(), None).unwrap();
+    let replica = servers.second.replica(FILE, guard.id(), None, false).unwrap();
     assert_eq!(replica.ranges.len(), 1);
     (guard, replica)
 }
@@ -361,4 +361,36 @@ fn an_successor_that_was_told_too_little_has_nothing() {
     drop(inherited);
     assert!(successor.quiet(FILE));
     std::mem::forget(lost);
+}
+
+#[test]
+fn an_open_whose_lease_is_recalled_is_inherited_with_what_is_left_if_it_is_persistent() {
+    let servers = Servers::two(Policy::default());
+    let (first, second) = (&servers.first, &servers.second);
+    let (notices, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let party = Party { client: A, key: Some([1; 16]) };
+    let request = OpenRequest::new(party, Modes::WRITE, Modes::NONE);
+    let guard = servers.run(|| first.open(FILE, Stream::Data, request)).unwrap();
+    let want = LeaseRequest { party, want: Caching::ALL, style: Style::Bits, notices };
+    let lease = first.lease(FILE, &Stream::Data, &want).unwrap();
+    let held = |persistent| {
+        let replica = first.replica(FILE, guard.id(), Some(lease.id()), persistent)?;
+        let lease = replica.lease.unwrap();
+        Some((lease.held, lease.breaking))
+    };
+    assert_eq!((held(false), held(true)), (Some((Caching::ALL, None)), Some((Caching::ALL, None))));
+    let recall = first.break_for(FILE, &Stream::Data, Cause::OpenRead, Party::client(B)).unwrap();
+    assert_eq!((held(false), held(true)), (None, Some((Caching(3), None))));
+    // The same where the state is at another server.
+    servers.bring(second);
+    assert_eq!((held(false), held(true)), (None, Some((Caching(3), None))));
+    servers.bring(first);
+    assert_eq!(told.try_recv().unwrap().to, Caching(3));
+    lease.remind();
+    let again = told.try_recv().unwrap();
+    assert_eq!((again.to, again.needs_ack, again.further), (Caching(3), true, true));
+    assert_eq!(lease.acknowledge(Caching(3)), Ok(Caching(3)));
+    lease.remind();
+    assert!(told.try_recv().is_err(), "it is answered");
+    drop(recall);
 }

@@ -6,7 +6,7 @@ mod libraries;
 mod place;
 pub(super) mod python;
 mod smbclient;
-mod suites;
+pub(super) mod suites;
 mod torture;
 mod wsdd;
 

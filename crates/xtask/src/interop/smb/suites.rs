@@ -135,6 +135,14 @@ pub const SUITES: &[Suite] = &[
     Suite::new("dfs.domain"),
 ];
 
+/// Tests that want a share that is continuously available. They pass without one, too, or are skipped. `interop cluster` runs them
+/// in a share with `continuous`, as only a server of a cluster has one.
+pub const CONTINUOUS: &[&str] = &[
+    "smb2.durable-v2-open.persistent-open-oplock",
+    "smb2.durable-v2-open.persistent-open-lease",
+    "smb2.replay.replay5",
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;

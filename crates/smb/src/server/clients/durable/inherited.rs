@@ -14,7 +14,7 @@ use lock::{Mutex, rank};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use vfs::backend::Found;
-use vfs::state::{BreakNotice, Caching, ClientId, Inherited, OpenId, Replicas, Successor, home};
+use vfs::state::{BreakNotice, Caching, ClientId, Inherited, Lease, OpenId, Replicas, Successor, home};
 use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
 
 use super::note::{CacheNote, LeaseNote, Note};
@@ -22,12 +22,14 @@ use super::{Durable, MAX_TIMEOUT};
 use crate::server::clients::client::Client;
 use crate::server::clients::leases::{Cache, Held, Kind, Of};
 use crate::server::clients::open::{File, Open, What};
+use crate::server::clients::replay::Creations;
 use crate::server::clients::session::User;
 use crate::server::clients::tree::Tree;
 use crate::server::config::ShareKind;
 use crate::server::context::Context;
 use crate::server::service::Service;
 use crate::wire::Status;
+use crate::wire::create::Action;
 use crate::wire::fscc::file_info::ModeFlags;
 use crate::wire::security::AccessMask;
 use crate::wire::values::LeaseKey;
@@ -105,19 +107,40 @@ pub(in crate::server) fn keep(service: &Service, open: &Open) {
         return;
     };
     let id = file.open.guard().id();
-    let is_whole = file.open.is_data() && !file.is_by_link() && durable.client_guid != [0; 16];
-    let note = note(open, durable, file).filter(|_| is_whole).and_then(|note| note.encode());
-    let Some(note) = note else { return shared.replicas.forget(id) };
+    let guid = durable.client.guid;
+    let is_whole = file.open.is_data() && !file.is_by_link() && guid != [0; 16];
+    let note =
+        note(open, durable, file).filter(|note| is_whole && (note.is_persistent || note.cache.is_some()));
+    let Some((note, persistent)) = note.and_then(|note| Some((note.encode()?, note.is_persistent))) else {
+        return shared.replicas.forget(id);
+    };
     let lease = open.held.get().map(|held| held.lease.id());
-    shared.replicas.keep(file.open.guard(), lease, durable.client_guid, note);
+    shared.replicas.keep(file.open.guard(), lease, guid, note, persistent);
     durable.told.get_or_init(|| Told { replicas: shared.replicas.clone(), open: id });
+}
+
+/// Whether the successor has an open as it was told last, once that is known.
+pub(super) async fn is_kept(context: &Context, open: &Open) -> Result<bool, Status> {
+    let Some(shared) = context.service().shared.get() else { return Ok(false) };
+    let mut kept = shared.replicas.kept(open.file()?.open.guard().id());
+    if let Ok(kept) = timeout(SOON, &mut kept).await {
+        return Ok(kept.unwrap_or(false));
+    }
+    Ok(context.wait(kept).await?.unwrap_or(false))
 }
 
 /// The same, and waits until the successor knows it. The change of the open is answered after that.
 pub(in crate::server) async fn keep_now(context: &Context, open: &Open) {
     let service = context.service();
-    let Some(shared) = service.shared.get().filter(|_| open.durable.get().is_some()) else { return };
-    keep(service, open);
+    if service.shared.get().is_some() && open.durable.get().is_some() {
+        keep(service, open);
+        arrived(context).await;
+    }
+}
+
+/// Waits until the successor has all that it was told.
+pub(in crate::server) async fn arrived(context: &Context) {
+    let Some(shared) = context.service().shared.get() else { return };
     let mut arrived = shared.replicas.arrived();
     if timeout(SOON, &mut arrived).await.is_err() {
         let _closed = context.wait(arrived).await; // a client that cancels is answered before
@@ -155,6 +178,9 @@ fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
         cache,
         remove_on_close: file.mode().contains(ModeFlags::DELETE_ON_CLOSE),
         is_going: file.goes(),
+        is_persistent: durable.persistent.get().copied().unwrap_or(true),
+        action: open.number.get().map(|number| number.action.0),
+        lock_sequences: file.lock_sequences.all(),
     })
 }
 
@@ -219,43 +245,39 @@ impl Service {
         let restored = TakenOver { place, remove_on_close: note.remove_on_close, is_going: note.is_going };
         let open = volume.restore(&actor, &found, guard, &restored)?;
         let wrapped = File::new(open, None, &note.path, ModeFlags(note.mode), &tree);
-        if note.is_going {
-            wrapped.set_going(true);
-        }
+        wrapped.set_going(note.is_going);
+        wrapped.lock_sequences.restore(note.lock_sequences);
         let (name, guest, anonymous) = (note.user.clone(), note.guest, note.anonymous);
         let user = Arc::new(User { name, caller, guest, anonymous });
         let what = What::File(Box::new(wrapped));
         let open = Open::without_session(note.persistent, &tree, AccessMask(note.granted), what);
         let open = Arc::new(open);
         let client = self.inheriting(party.client).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        let key = party.key.ok_or(Status::INVALID_PARAMETER)?;
+        let timeout = MAX_TIMEOUT.min(Duration::from_millis(note.timeout_ms.into()));
         let durable = Durable {
-            timeout: MAX_TIMEOUT.min(Duration::from_millis(note.timeout_ms.into())),
+            timeout,
             create_guid: note.create_guid,
-            client_guid: client.guid,
+            client: client.clone(),
             user: user.clone(),
+            by_handle: note.cache.is_some(),
+            persistent: OnceLock::from(note.is_persistent),
             told: OnceLock::new(),
         };
-        let timeout = durable.timeout;
         let _ = open.durable.set(durable); // a new open has none
-        let (lease, cache) = lease.zip(note.cache).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
-        let lease_id = lease.id();
-        let kind = match cache.lease {
-            None => Kind::Oplock,
-            Some(LeaseNote { version2, parent }) => Kind::Lease { version2, parent: parent.map(LeaseKey) },
-        };
-        let of = Of::open(open.file()?);
-        let weak = Arc::downgrade(&client);
-        let cache = client.cache_or(key, || Cache::restored(key, of.clone(), kind, cache.epoch, weak));
-        if !cache.is_of(&of) || cache.kind() != kind {
-            return Err(Status::INVALID_PARAMETER);
+        let lease = lease.zip(note.cache);
+        let lease_id = lease.as_ref().map(|(lease, _)| lease.id());
+        match lease {
+            Some((lease, note)) => restore_cache(&client, &open, lease, note)?,
+            None if note.is_persistent => {}
+            None => return Err(Status::OBJECT_NAME_NOT_FOUND),
         }
-        cache.add(&open);
-        let _ = open.held.set(Held { lease, cache, client }); // a new open has none
-        let unverified = Unverified { volume: volume.clone(), file, open: id };
-        self.durables.hold(&open, user, timeout, unverified);
+        if let Some((guid, action)) = note.create_guid.zip(note.action).filter(|_| note.is_persistent) {
+            Creations::restore(&client, guid, &open, Action(action))?;
+        }
+        self.durables.hold(&open, user, timeout, Unverified { volume: volume.clone(), file, open: id });
         // A recall that began before has found no open to close.
-        if !volume.site().state().undisturbed(file, lease_id).contains(Caching::HANDLE) {
+        let may_stay = |id| volume.site().state().undisturbed(file, id).contains(Caching::HANDLE);
+        if !note.is_persistent && !lease_id.is_some_and(may_stay) {
             self.durables.forget(&open);
             return Err(Status::OBJECT_NAME_NOT_FOUND);
         }
@@ -268,6 +290,29 @@ impl Service {
         let inheriting = self.shared.get()?.inheriting.lock();
         inheriting.clients.iter().find(|client| client.id == id).cloned()
     }
+}
+
+/// Gives an open the cache that it had at the lost server.
+fn restore_cache(
+    client: &Arc<Client>,
+    open: &Arc<Open>,
+    lease: Lease,
+    note: CacheNote,
+) -> Result<(), Status> {
+    let key = open.file()?.open.guard().party().key.ok_or(Status::INVALID_PARAMETER)?;
+    let kind = match note.lease {
+        None => Kind::Oplock,
+        Some(LeaseNote { version2, parent }) => Kind::Lease { version2, parent: parent.map(LeaseKey) },
+    };
+    let of = Of::open(open.file()?);
+    let weak = Arc::downgrade(client);
+    let cache = client.cache_or(key, || Cache::restored(key, of.clone(), kind, note.epoch, weak));
+    if !cache.is_of(&of) || cache.kind() != kind {
+        return Err(Status::INVALID_PARAMETER);
+    }
+    cache.add(open);
+    let _ = open.held.set(Held { lease, cache, client: client.clone() }); // a new open has none
+    Ok(())
 }
 
 /// The folder of a file, if the file still has this name in it.
@@ -295,6 +340,21 @@ pub(in crate::server) async fn wait_for_loss(context: &Context, persistent: u64)
         while may_come() && Instant::now() < until {
             tokio::time::sleep(LOOK_EVERY).await;
         }
+    };
+    context.wait(lost).await
+}
+
+/// Waits until this server has inherited the open that a CREATE of this client has made at a lost server. False: it has not.
+pub(in crate::server) async fn wait_for_create(context: &Context, guid: [u8; 16]) -> Result<bool, Status> {
+    let Some(shared) = context.service().shared.get() else { return Ok(false) };
+    let client = context.session()?.client();
+    let until = Instant::now() + LOST_WITHIN;
+    let may_come = || shared.replicas.has_others() || !shared.inheriting.lock().servers.is_empty();
+    let lost = async {
+        while !client.creations.has(&guid) && may_come() && Instant::now() < until {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        client.creations.has(&guid)
     };
     context.wait(lost).await
 }

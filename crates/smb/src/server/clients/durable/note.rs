@@ -5,8 +5,10 @@
 use vfs::HostKey;
 use wire::{Malformed, Reader, Writer};
 
+use crate::server::files::lock::COUNT;
+
 /// The first byte: the version.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// The longest name of a share or user, in bytes.
 const MAX_NAME: usize = 1_024;
 /// The longest name of an entry, in bytes.
@@ -73,6 +75,12 @@ pub struct Note {
     pub remove_on_close: bool,
     /// The client has marked the file for removal.
     pub is_going: bool,
+    /// The open is persistent.
+    pub is_persistent: bool,
+    /// The action in the answer to the CREATE, if the client may repeat that: 2.2.14.
+    pub action: Option<u32>,
+    /// The number of the last LOCK in each sequence, if there was one: LockSequenceArray, 3.3.1.10.
+    pub lock_sequences: Option<Box<[u8; COUNT]>>,
 }
 
 impl Note {
@@ -92,8 +100,15 @@ impl Note {
         w.u64_be(self.persistent);
         put_key(&mut w, self.create_guid);
         [self.timeout_ms, self.granted, self.mode, *uid, *gid].into_iter().for_each(|value| w.u32_be(value));
-        let flags =
-            [self.read_only, self.guest, self.anonymous, self.blind, self.remove_on_close, self.is_going];
+        let flags = [
+            self.read_only,
+            self.guest,
+            self.anonymous,
+            self.blind,
+            self.remove_on_close,
+            self.is_going,
+            self.is_persistent,
+        ];
         flags.into_iter().for_each(|flag| w.u8(u8::from(flag)));
         put_bytes(&mut w, self.share.as_bytes());
         put_bytes(&mut w, self.user.as_bytes());
@@ -113,6 +128,10 @@ impl Note {
                 put_key(&mut w, parent);
             }
         }
+        w.u8(u8::from(self.action.is_some()));
+        self.action.into_iter().for_each(|action| w.u32_be(action));
+        w.u8(u8::from(self.lock_sequences.is_some()));
+        self.lock_sequences.iter().for_each(|numbers| w.put(&numbers[..]));
         Some(w.into_bytes())
     }
 
@@ -130,7 +149,8 @@ impl Note {
         let (timeout_ms, granted, mode) = (r.u32_be()?, r.u32_be()?, r.u32_be()?);
         let (uid, gid) = (r.u32_be()?, r.u32_be()?);
         let (read_only, guest, anonymous) = (flag(&mut r)?, flag(&mut r)?, flag(&mut r)?);
-        let (blind, remove_on_close, is_going) = (flag(&mut r)?, flag(&mut r)?, flag(&mut r)?);
+        let (blind, remove_on_close) = (flag(&mut r)?, flag(&mut r)?);
+        let (is_going, is_persistent) = (flag(&mut r)?, flag(&mut r)?);
         let (share, user) = (text(&mut r)?, text(&mut r)?);
         let groups = list(&mut r, MAX_GROUPS, |r| r.u32_be())?;
         let file = host_key(&mut r)?;
@@ -140,6 +160,8 @@ impl Note {
             true => Some(cache(&mut r)?),
             false => None,
         };
+        let action = if flag(&mut r)? { Some(r.u32_be()?) } else { None };
+        let lock_sequences = if flag(&mut r)? { Some(Box::new(r.array()?)) } else { None };
         r.finish()?;
         let ids = (uid, gid, groups);
         Ok(Self {
@@ -161,6 +183,9 @@ impl Note {
             cache,
             remove_on_close,
             is_going,
+            is_persistent,
+            action,
+            lock_sequences,
         })
     }
 }
@@ -257,14 +282,17 @@ mod tests {
             }),
             remove_on_close: false,
             is_going: true,
+            is_persistent: true,
+            action: Some(2),
+            lock_sequences: Some(Box::new([7; COUNT])),
         }
     }
 
     #[test]
     fn a_note_is_read_as_it_was_written() {
         let oplock = Some(CacheNote { lease: None, epoch: 0 });
-        for note in
-            [note(), Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
+        let few = Note { action: None, lock_sequences: None, is_persistent: false, ..note() };
+        for note in [few, Note { create_guid: None, cache: oplock, ..note() }, Note { cache: None, ..note() }]
         {
             let bytes = note.encode().unwrap();
             assert_eq!(Note::decode(&bytes).unwrap(), note);

@@ -158,7 +158,7 @@ impl Cache {
 
     /// The tree says that something must be given back. Notifies the client, MS-SMB2 3.3.4.6 and
     /// 3.3.4.7. If the client cannot be notified, its opens are closed, as it cannot give back what
-    /// it caches.
+    /// it caches. Persistent ones stay: their client is told when it comes back.
     pub(in crate::server) fn told(&self, notice: &BreakNotice, durables: &Durables) {
         if notice.revoked {
             return; // the client learns that when it acknowledges
@@ -173,7 +173,8 @@ impl Cache {
         if opens.iter().any(tell) || !notice.needs_ack {
             return;
         }
-        opens.iter().filter(|open| !durables.forget(open)).for_each(unreachable);
+        let closed = opens.iter().filter(|open| !open.is_persistent() && !durables.forget(open));
+        closed.for_each(unreachable);
     }
 
     /// Notifies the client. An oplock's notification goes through the session of the open. A

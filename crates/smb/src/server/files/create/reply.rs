@@ -1,10 +1,12 @@
 //! The response.
 
+use std::sync::Arc;
+
 use vfs::Kind;
 use vfs::backend::Found;
 
 use crate::server::clients::app_instance::Instance;
-use crate::server::clients::durable::{self, Durable, Wish};
+use crate::server::clients::durable::{self, Durable, Wish, persistent};
 use crate::server::clients::leases::{self, Cached};
 use crate::server::clients::open::{File, Open};
 use crate::server::clients::replay::Numbered;
@@ -29,14 +31,17 @@ pub(super) async fn finish(
 ) -> Outcome {
     let open = register(context, opened.open)?;
     let cached = leases::grant(context, wanted, &open).await?;
-    durable::grant(context, wish, &open)?;
     if let Some(numbered) = numbered {
-        numbered.done(&open, opened.action);
+        numbered.done(&open, opened.action); // the successor is told of the action
+    }
+    if let Err(status) = durable::grant(context, wish, &open).await {
+        context.session()?.opens.remove(open.key); // the client has cancelled it
+        return Err(status.into());
     }
     if let Some(instance) = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some()) {
         context.service().instances.add(context, instance, &open)?;
     }
-    let also = open.durable.get().map(Durable::answer);
+    let also = open.durable.get().and_then(Durable::answer);
     // A client that may cache the file gets its facts as of the moment from which it may.
     let facts = match opened.plain.filter(|_| cached.is_nothing()) {
         Some(attributes) => Facts::of_plain(open.file()?, attributes)?,
@@ -51,19 +56,22 @@ pub(super) async fn again(
     context: &Context,
     request: &Request<'_>,
     asked: &[Asked<'_>],
-    open: &Open,
+    open: Arc<Open>,
 ) -> Outcome {
     let action = open.number.get().map_or(Action::OPENED, |number| number.action);
     let lease = open.held.get().and_then(|held| held.cached().lease);
     let lease = lease.filter(|_| request.oplock_level == OplockLevel::LEASE);
-    if leases::asked(context, request, asked).map(|asked| asked.key) != lease.map(|lease| lease.key) {
+    let asked_lease = leases::asked(context, request, asked);
+    if asked_lease.map(|asked| asked.key) != lease.map(|lease| lease.key) {
         return Err(Status::ACCESS_DENIED.into()); // it is not the same CREATE
     }
     let cached = Cached { oplock: request.oplock_level, lease };
+    persistent::decide(context, &open).await?;
+    let open = persistent::again(context, request, asked_lease, open).await?;
     let could_be = matches!(request.oplock_level, OplockLevel::BATCH | OplockLevel::LEASE);
-    let also = open.durable.get().filter(|_| could_be).map(Durable::answer);
+    let also = open.durable.get().filter(|of| could_be || of.is_persistent()).and_then(Durable::answer);
     let facts = Facts::of(open.file()?).await?;
-    respond(context, open, asked, (action, facts), cached, also)
+    respond(context, &open, asked, (action, facts), cached, also)
 }
 
 /// The answer to a client that reconnects to an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.

@@ -3,7 +3,7 @@
 use lock::{Mutex, rank};
 
 /// How many sequences an open has. They are numbered from 1 on.
-const COUNT: usize = 64;
+pub(in crate::server) const COUNT: usize = 64;
 /// Not a sequence number: those have four bits.
 const NONE: u8 = 0xFF;
 
@@ -24,6 +24,16 @@ impl LockSequences {
             }
             None => false,
         }
+    }
+
+    /// The number of the last request of each sequence, for another server.
+    pub(in crate::server) fn all(&self) -> Option<Box<[u8; COUNT]>> {
+        self.0.lock().clone()
+    }
+
+    /// The same, from a lost server.
+    pub(in crate::server) fn restore(&self, numbers: Option<Box<[u8; COUNT]>>) {
+        *self.0.lock() = numbers;
     }
 
     /// Records that this request has been executed.

@@ -1,0 +1,247 @@
+//! The opens that wait for their clients.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use lock::{Mutex, rank};
+use tokio::runtime::Handle;
+use vfs::FileId;
+
+use super::inherited::Unverified;
+use super::{Return, may_come_back};
+use crate::server::clients::open::Open;
+use crate::server::clients::session::{Session, User};
+use crate::server::context::Context;
+use crate::wire::Status;
+use crate::wire::values::FileKey;
+
+/// The most opens that wait for their clients to reconnect.
+const MOST: usize = 16_384;
+
+/// Opens that have lost their session.
+#[derive(Default)]
+pub(in crate::server) struct Durables {
+    table: Mutex<Table, rank::SmbDurable>,
+    /// How many files have persistent opens in the table. If there are none, a CREATE need not look.
+    persistent: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Table {
+    lost: HashMap<u64, Lost>,
+    /// How many persistent opens of each file there are.
+    persistent: HashMap<FileId, usize>,
+}
+
+pub(super) struct Lost {
+    pub(super) open: Arc<Open>,
+    user: Arc<User>,
+    /// The file, if the open is persistent.
+    persistent: Option<FileId>,
+    /// It was inherited, and it is not known whether it is in the state of its file.
+    unverified: Option<Unverified>,
+    /// Closes the open when its timeout ends. Dropped with this entry.
+    _timer: Timer,
+}
+
+struct Timer(tokio::task::JoinHandle<()>);
+
+impl Drop for Timer {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Lost {
+    fn new(open: Arc<Open>, user: Arc<User>, unverified: Option<Unverified>, timer: Timer) -> Self {
+        let file = open.file().ok().filter(|_| open.is_persistent());
+        let persistent = file.map(|file| file.open.node().id());
+        Self { open, user, persistent, unverified, _timer: timer }
+    }
+}
+
+impl Table {
+    /// Adds an open. Returns one that is to be dropped while the table is unlocked.
+    fn insert(&mut self, lost: Lost) -> Option<Lost> {
+        if self.lost.len() >= MOST {
+            return Some(lost);
+        }
+        lost.persistent.into_iter().for_each(|file| *self.persistent.entry(file).or_default() += 1);
+        let before = self.lost.insert(lost.open.key.persistent, lost);
+        before.iter().for_each(|before| self.uncount(before));
+        before
+    }
+
+    fn remove(&mut self, persistent: u64) -> Option<Lost> {
+        let lost = self.lost.remove(&persistent)?;
+        self.uncount(&lost);
+        Some(lost)
+    }
+
+    fn remove_where(&mut self, which: impl Fn(&Lost) -> bool) -> Vec<Lost> {
+        let meant: Vec<u64> = self.lost.iter().filter(|(_, lost)| which(lost)).map(|(key, _)| *key).collect();
+        meant.into_iter().filter_map(|persistent| self.remove(persistent)).collect()
+    }
+
+    fn uncount(&mut self, lost: &Lost) {
+        let Some(file) = lost.persistent else { return };
+        if let Some(count) = self.persistent.get_mut(&file) {
+            *count -= 1;
+            if *count == 0 {
+                self.persistent.remove(&file);
+            }
+        }
+    }
+}
+
+impl Durables {
+    /// Changes the table.
+    fn change<R>(&self, change: impl FnOnce(&mut Table) -> R) -> R {
+        let mut table = self.table.lock();
+        let answer = change(&mut table);
+        self.persistent.store(table.persistent.len(), Ordering::Release);
+        answer
+    }
+
+    /// Takes over the opens of a session that are durable.
+    pub(in crate::server) fn keep(self: &Arc<Self>, session: &Session, which: impl Fn(&Open) -> bool) {
+        let Ok(runtime) = Handle::try_current() else { return };
+        for open in session.opens.take(|open| which(open) && may_come_back(open)) {
+            let durable = || open.durable.get().map(|durable| durable.timeout);
+            let Some(timeout) = open.resilience().or_else(durable) else { continue };
+            let timer = self.timer(&runtime, open.key.persistent, timeout);
+            let lost = Lost::new(open, session.user(), None, timer);
+            // A break that began in the meantime has not found it in the table.
+            let refused = self.change(|table| match may_come_back(&lost.open) {
+                true => table.insert(lost),
+                false => Some(lost),
+            });
+            drop(refused); // closed while the table is unlocked
+        }
+    }
+
+    fn timer(self: &Arc<Self>, runtime: &Handle, persistent: u64, timeout: Duration) -> Timer {
+        let table = Arc::downgrade(self);
+        Timer(runtime.spawn(async move {
+            tokio::time::sleep(timeout).await;
+            if let Some(table) = table.upgrade() {
+                let late = table.change(|table| table.remove(persistent));
+                drop(late); // dropped while the table is unlocked
+            }
+        }))
+    }
+
+    /// Adds an open that this server has inherited. Without room it is closed.
+    pub(super) fn hold(
+        self: &Arc<Self>,
+        open: &Arc<Open>,
+        user: Arc<User>,
+        timeout: Duration,
+        unverified: Unverified,
+    ) {
+        let (persistent, runtime) = (open.key.persistent, Handle::current());
+        let timer = self.timer(&runtime, persistent, timeout);
+        let lost = Lost::new(open.clone(), user, Some(unverified), timer);
+        let refused = self.change(|table| table.insert(lost));
+        drop(refused); // closed while the table is unlocked
+    }
+
+    pub(super) fn has(&self, persistent: u64) -> bool {
+        self.table.lock().lost.contains_key(&persistent)
+    }
+
+    /// The open that a client means: by its id, or by the number of its CREATE if it is persistent. MS-SMB2 3.3.5.9.12.
+    pub(in crate::server) fn named(&self, back: Return) -> FileKey {
+        let table = self.table.lock();
+        let Some(guid) = back.create_guid.filter(|_| back.persistent) else { return back.file };
+        if table.lost.contains_key(&back.file.persistent) {
+            return back.file;
+        }
+        let is_it = |lost: &&Lost| {
+            lost.open.is_persistent()
+                && lost.open.durable.get().is_some_and(|durable| durable.create_guid == Some(guid))
+        };
+        table.lost.values().find(is_it).map_or(back.file, |lost| lost.open.key)
+    }
+
+    /// Whether a persistent open of this file waits for its client. Others may not open it until then, MS-SMB2 3.3.5.9.
+    pub(in crate::server) fn has_persistent(&self, file: FileId) -> bool {
+        self.persistent.load(Ordering::Acquire) > 0 && self.table.lock().persistent.contains_key(&file)
+    }
+
+    pub(super) fn unverified(&self, persistent: u64) -> Option<Unverified> {
+        self.table.lock().lost.get(&persistent)?.unverified.clone()
+    }
+
+    /// It is known whether an inherited open is in the state of its file. If not, it has never been.
+    pub(super) fn is_verified(&self, persistent: u64, is_there: bool) {
+        let gone = self.change(|table| match table.lost.get_mut(&persistent) {
+            Some(lost) if is_there => {
+                lost.unverified = None;
+                None
+            }
+            _ => table.remove(persistent),
+        });
+        drop(gone); // dropped while the table is unlocked
+    }
+
+    /// Leaves all of them as they are: nothing is closed, removed or told.
+    pub(super) fn leave(&self) {
+        for Lost { open, user, _timer, .. } in self.change(|table| table.remove_where(|_| true)) {
+            std::mem::forget(open); // the process ends
+            drop((user, _timer));
+        }
+    }
+
+    /// Closes the opens that match.
+    pub(in crate::server) fn drop_where(&self, which: impl Fn(&Open, &User) -> bool) {
+        let gone = self.change(|table| table.remove_where(|lost| which(&lost.open, &lost.user)));
+        drop(gone); // dropped while the table is unlocked
+    }
+
+    /// Closes an open that waits for its client. False if it does not wait.
+    pub(in crate::server) fn forget(&self, open: &Arc<Open>) -> bool {
+        let gone = self.change(|table| {
+            let lost = table.lost.get(&open.key.persistent)?;
+            if Arc::ptr_eq(&lost.open, open) { table.remove(open.key.persistent) } else { None }
+        });
+        gone.is_some()
+    }
+
+    /// The open that a client reconnects to, if everything matches. `FILE_NOT_AVAILABLE`: a command still uses it, and it is
+    /// persistent.
+    pub(super) fn claim(
+        &self,
+        context: &Context,
+        file: FileKey,
+        fits: impl FnOnce(&Lost) -> Result<(), Status>,
+    ) -> Result<Open, Status> {
+        let uid = context.session()?.user().caller.uid;
+        let claimed = self.change(|table| {
+            let lost = table.lost.get(&file.persistent).filter(|lost| lost.unverified.is_none());
+            let lost = lost.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+            fits(lost)?;
+            if lost.user.caller.uid != uid {
+                return Err(Status::ACCESS_DENIED);
+            }
+            let lost = table.remove(file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
+            match Arc::try_unwrap(lost.open) {
+                Err(open) if lost.persistent.is_some() => {
+                    table.insert(Lost { open, ..lost });
+                    Err(Status::FILE_NOT_AVAILABLE)
+                }
+                claimed => Ok(claimed),
+            }
+        })?;
+        // If a command still uses another open, the reconnect fails. The open is then closed, as if it
+        // had never been kept.
+        claimed.map_err(|_used| Status::OBJECT_NAME_NOT_FOUND)
+    }
+
+    #[cfg(test)]
+    pub(in crate::server) fn len(&self) -> usize {
+        self.table.lock().lost.len()
+    }
+}
