@@ -103,7 +103,7 @@ pub struct Volume {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) homes: Arc<Homes>,
     pub(crate) listings: Listings,
-    options: VolumeOptions,
+    pub(crate) options: VolumeOptions,
     pub(crate) events: Hub,
     pub(crate) locals: Arc<Locals>,
     pub(crate) streams: Option<Arc<Streams>>,
@@ -179,9 +179,10 @@ impl Volume {
         Self {
             view: site.new_view(),
             listings: Listings::new(options.cache.clone(), site.details.clone()),
-            streams: options
-                .sidecars
-                .then(|| Arc::new(Streams::at(&homes).with_what_is_there().with_style(options.style))),
+            streams: options.sidecars.then(|| {
+                let streams = Streams::at(&homes).with_what_is_there().with_style(options.style);
+                Arc::new(streams.shared(options.shared))
+            }),
             backend,
             homes,
             options,

@@ -11,10 +11,12 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
+use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::mac::{FileBits, Metadata};
 use vfs::state::{Back, Caching, ClientId, Coordinator, Party, Told};
-use vfs::{Error, FileId, Site, Volume, VolumeOptions};
+use vfs::{Beside, Error, FileId, Site, Volume, VolumeOptions};
 
 use crate::scene::{Scene, assert_bound, client, read, write};
 
@@ -104,7 +106,8 @@ fn servers() -> [Scene; 2] {
     service.sites.set(sites.each_ref().map(Arc::downgrade)).unwrap();
     let scene = |site: &Arc<Site>| {
         let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
-        let volume = Arc::new(Volume::in_site(Arc::new(host), VolumeOptions::default(), site.clone()));
+        let options = VolumeOptions { shared: true, ..VolumeOptions::default() };
+        let volume = Arc::new(Volume::in_site(Arc::new(host), options, site.clone()));
         Scene { root: volume.root().unwrap(), volume, dir: None }
     };
     let [first, second] = sites.each_ref().map(scene);
@@ -181,6 +184,45 @@ async fn changes_are_told_to_the_subscribers_of_both_servers() {
         assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &Happened::Created));
         assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
     }
+}
+
+#[tokio::test]
+async fn a_file_that_is_locked_at_one_server_is_locked_at_the_other_at_once() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let is_locked = |scene: &Scene| {
+        let file = scene.find("file").unwrap();
+        scene.volume.inhibits(&file.object).unwrap().contains(FileBits::LOCKED)
+    };
+    assert!(!is_locked(&second));
+    for (mine, other) in [(&first, &second), (&second, &first)] {
+        for locked in [true, false] {
+            let file = mine.find("file").unwrap();
+            let lock = || {
+                let beside = Some(Beside { folder: &mine.root.object, name: b"file" });
+                let change = |metadata: &mut Metadata| metadata.set_locked(locked);
+                mine.volume.change_metadata(&client(1), &file, beside, change)
+            };
+            settled(mine, lock).await.unwrap();
+            assert_eq!((is_locked(mine), is_locked(other)), (locked, locked));
+        }
+    }
+}
+
+/// The first ACL of a share comes with a key, which the other server does not know yet.
+#[tokio::test]
+async fn an_acl_that_is_stored_at_one_server_binds_at_the_other_at_once() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let read = |scene: &Scene| scene.volume.acl(&scene.find("file").unwrap()).unwrap();
+    let before = read(&second);
+    let list = vec![Entry::allow(Who::User(4711), Rights::READ_DATA)];
+    let entries = Some(Entries { list, ..Entries::default() });
+    let change = AclChange { entries, ..AclChange::default() };
+    let file = first.find("file").unwrap();
+    settled(&first, || first.volume.set_acl(&client(1), &file, &change)).await.unwrap();
+    assert_ne!(read(&first), before);
+    assert_eq!(read(&second), read(&first));
 }
 
 #[tokio::test]

@@ -48,6 +48,25 @@ fn a_pair_moves_and_goes_as_one() {
     assert_eq!(std::fs::read_dir(dir.path().join("sub")).unwrap().count(), 0);
 }
 
+/// Large attributes are in the server's own folder, and which files have some is remembered: not where another server writes there, too.
+#[test]
+fn what_another_server_puts_into_the_store_is_seen_at_once() {
+    let Some((dir, root, here)) = open() else { return };
+    let there = Streams::new(Arc::new(Host::open(dir.path(), &HostOptions::default()).unwrap())).shared(true);
+    let here = here.shared(true);
+    let large = vec![7; 100_000];
+    for name in [&b"a"[..], b"b"] {
+        let made = root.create(&me(), name, NewKind::File, 0o644).unwrap();
+        let file = File { folder: &*root, name, object: &*made.object };
+        assert_eq!(here.has_streams(&*made.object), Ok(false));
+        there.write_stream(&me(), &file, b"large", 0, &large, Stability::Unstable).unwrap();
+        assert_eq!(here.has_streams(&*made.object), Ok(true), "{}", name.escape_ascii());
+        let mut bytes = Vec::new();
+        here.read_stream(&me(), &file, b"large", (0, 1 << 20), &mut bytes).unwrap();
+        assert!(bytes == large);
+    }
+}
+
 #[test]
 fn metadata_streams_and_view_are_on_the_disk() {
     let Some((dir, root, streams)) = open() else { return };

@@ -27,7 +27,12 @@ impl Volume {
         if !self.site.acls.any() || !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
             return Ok(None);
         }
-        self.site.acls.of(&*of.object, &of.attributes)
+        let learn = || {
+            self.homes.forget();
+            self.homes.learn(&of.object.key())
+        };
+        let learn: Option<&dyn Fn() -> Result<()>> = if self.options.shared { Some(&learn) } else { None };
+        self.site.acls.of(&*of.object, &of.attributes, learn)
     }
 
     /// Whether a stored ACL may apply to any file.

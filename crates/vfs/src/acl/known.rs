@@ -161,23 +161,42 @@ impl Known {
         self.any.store(true, Ordering::Release);
     }
 
-    /// The stored ACL that applies to a file with these fresh attributes.
-    pub(super) fn of(&self, object: &dyn Object, attributes: &Attributes) -> Result<Option<Arc<Acl>>> {
+    /// The stored ACL that applies to a file with these fresh attributes. `learn` looks for keys that another server has made
+    /// lately.
+    pub(super) fn of(
+        &self,
+        object: &dyn Object,
+        attributes: &Attributes,
+        learn: Option<&dyn Fn() -> Result<()>>,
+    ) -> Result<Option<Arc<Acl>>> {
         let file = file_key(object);
         let remembered = self.shard(&file).lock().find(&file, attributes.changed);
         let read = match remembered {
             Some(read) => read,
-            None => self.read(object, file, attributes)?,
+            None => self.read(object, (file, attributes), learn)?,
         };
         Ok(read.filter(|read| read.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
 
-    fn read(&self, object: &dyn Object, file: FileKey, of: &Attributes) -> Result<Option<Arc<ReadAcl>>> {
+    fn open(&self, bytes: &[u8]) -> Option<Stored> {
+        self.keys.lock().iter().find_map(|(_, key)| Stored::open(key, bytes))
+    }
+
+    fn read(
+        &self,
+        object: &dyn Object,
+        (file, of): (FileKey, &Attributes),
+        learn: Option<&dyn Fn() -> Result<()>>,
+    ) -> Result<Option<Arc<ReadAcl>>> {
         let epoch = self.epoch.load(Ordering::Acquire);
-        let stored = match object.xattr(ATTRIBUTE) {
-            Ok(bytes) => self.keys.lock().iter().find_map(|(_, key)| Stored::open(key, &bytes)),
-            Err(Error::NoSuchAttribute | Error::NotSupported) => None,
-            Err(other) => return Err(other),
+        let stored = match (object.xattr(ATTRIBUTE), learn) {
+            (Ok(bytes), None) => self.open(&bytes),
+            (Ok(bytes), Some(learn)) => match self.open(&bytes) {
+                None => learn().map(|()| self.open(&bytes))?,
+                stored => stored,
+            },
+            (Err(Error::NoSuchAttribute | Error::NotSupported), _) => None,
+            (Err(other), _) => return Err(other),
         };
         let ids = (of.uid, of.gid);
         let mut read = stored.map(|stored| {
@@ -200,7 +219,7 @@ impl Known {
 
     /// Whether one of the keys has sealed this value of the attribute.
     pub(crate) fn has_sealed(&self, value: &[u8]) -> bool {
-        self.keys.lock().iter().any(|(_, key)| Stored::open(key, value).is_some())
+        self.open(value).is_some()
     }
 
     /// What Samba has stored. A value that cannot be read says nothing: Samba takes the mode then, too.

@@ -131,6 +131,9 @@ impl Volume {
         if !self.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(FileBits::default());
         }
+        if self.options.shared {
+            return self.ask_inhibits(of); // another server may have changed them just now
+        }
         let key = file_key(&**of);
         if let Some(known) = self.site.inhibited.shard(&key).lock().get(&key) {
             return Ok(*known);

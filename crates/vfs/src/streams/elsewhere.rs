@@ -110,6 +110,12 @@ impl Streams {
         Self { style, ..self }
     }
 
+    /// Whether other servers change the folder, too.
+    #[must_use]
+    pub fn shared(self, shared: bool) -> Self {
+        Self { shared, ..self }
+    }
+
     /// Looks for files of Netatalk 2, Samba's depot and DSM if these servers have served the folder: the first two make their
     /// folders at the root first.
     pub(crate) fn with_what_is_there(self) -> Self {

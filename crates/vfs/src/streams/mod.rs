@@ -131,6 +131,8 @@ pub struct Streams {
     style: Style,
     /// Whether that is the layout of all that is written.
     forced: bool,
+    /// Whether other servers change the folder, too: what is not in a store now may be there at any time.
+    shared: bool,
 }
 
 impl Streams {
@@ -153,6 +155,7 @@ impl Streams {
             depot: false,
             style: Style::default(),
             forced: false,
+            shared: false,
         }
     }
 }

@@ -153,10 +153,14 @@ impl Streams {
         self.homes.site.stored_changes.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Whether a file may have streams in a store. Stores are listed once after each change to them.
+    /// Whether a file may have streams in a store. Stores are listed once after each change to them. Where other servers
+    /// change them, too, each file is asked for.
     pub(super) fn may_be_stored(&self, key: &HostKey) -> Result<bool> {
         if !self.has_store(key)? {
             return Ok(false);
+        }
+        if self.shared {
+            return Ok(true);
         }
         let changes = self.stored_changes();
         let mut known = self.stored_files.lock();
@@ -171,11 +175,11 @@ impl Streams {
     }
 
     /// Whether there is a store for files of this one's file system. The host is asked once, and again after each change to
-    /// a store.
+    /// a store; each time, while other servers may make one.
     pub(super) fn has_store(&self, key: &HostKey) -> Result<bool> {
         let changes = self.stored_changes();
         if let Some(&(as_of, there)) = self.store_seen.lock().get(&key.mount())
-            && (there || as_of == changes)
+            && (there || as_of == changes && !self.shared)
         {
             return Ok(there);
         }
