@@ -18,7 +18,7 @@ use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
 use crate::cli::{ClusterCommand, ClusterDrain, ClusterStatus};
 use crate::snapshots::Live;
 use crate::volumes::Volumes;
-use crate::{exit, here, out};
+use crate::{exit, here, out, stores};
 use certificates::{endpoints, files};
 
 /// The exit code of a server that lost its membership, so that a service manager starts it again.
@@ -43,7 +43,7 @@ pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Resu
         addresses: settings.addresses.into_iter().map(address).collect(),
         address_command: settings.address_command,
     };
-    let cluster = match Cluster::start(config, end).await {
+    let cluster = match Cluster::start(config, Arc::new(stores::Evicting), end).await {
         Ok(cluster) => Arc::new(cluster),
         Err(StartError::Io(error)) => return Err(error).context("the cluster cannot be joined"),
         Err(StartError::Join(error)) => return Err(error).context("the cluster cannot be joined"),
@@ -63,12 +63,11 @@ fn address(address: ClusterAddress) -> Address {
 }
 
 /// Ends the process at once: nothing may be answered, and nothing more be written.
-#[allow(clippy::exit, reason = "no destructor may run: it could still change files")]
 fn end() {
     tracing::error!(
         "this server could not renew its membership in the cluster in time: it ends, and the others take over"
     );
-    std::process::exit(FENCED);
+    cephfs::exit(FENCED);
 }
 
 /// A folder is shared: the other servers must know its file system.

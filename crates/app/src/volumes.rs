@@ -341,13 +341,9 @@ impl Volumes {
         let of_store = |known: &&Known| matches!(known.live, Live::Ceph(_));
         let volumes: Vec<_> =
             self.known.lock().values().filter(of_store).map(|known| known.volume.clone()).collect();
-        for volume in volumes {
-            if let Err(error) = volume.sync_all().await {
-                tracing::warn!(%error, "what clients have written is not on the disks of the cluster");
-            }
-        }
+        let is_flushed = stores::flush(volumes).await;
         if let Some(cluster) = &self.cluster {
-            cluster.leave().await;
+            cluster.leave(is_flushed).await;
         }
     }
 

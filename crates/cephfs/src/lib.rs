@@ -4,6 +4,7 @@
 //! library.rs   the functions of the library, by their names; opening it
 //! mount.rs     a file system of a cluster that is mounted in this process; its files by their numbers
 //! source.rs    which file system: the text in the settings
+//! evict.rs     ends the sessions of another process
 //! inode.rs     a file, folder or link: names, attributes; xattr.rs: extended attributes
 //! data.rs      an open file; a folder that is being read
 //! refusal.rs   why a file system cannot be mounted
@@ -15,6 +16,7 @@
 #![allow(unsafe_code, reason = "calls of a C library")]
 
 mod data;
+mod evict;
 mod inode;
 mod library;
 mod mount;
@@ -23,8 +25,9 @@ mod source;
 mod xattr;
 
 pub use data::{File, Folder, FolderEntry};
+pub use evict::{evict, is_used};
 pub use inode::{Changes, Inode, New, NewTime, Stat};
 pub use library::version;
-pub use mount::{LIVE, Mount, SNAPSHOTS, Who, unmount_all};
+pub use mount::{LIVE, Mount, SNAPSHOTS, Who, exit, unmount_all};
 pub use refusal::Refusal;
-pub use source::{Place, Source, set_conf, set_identity};
+pub use source::{Place, Source, identity, set_conf, set_identity};

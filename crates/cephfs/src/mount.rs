@@ -13,7 +13,7 @@ use lock::{Mutex, rank};
 use rustix::io::Errno;
 
 use crate::library::{Handle, Library, Number};
-use crate::{Inode, Refusal, Source, source};
+use crate::{Inode, Refusal, Source, evict, source};
 
 /// CEPH_NOSNAP: files as they are now.
 pub const LIVE: u64 = u64::MAX - 1;
@@ -87,6 +87,7 @@ impl Mount {
     /// # Errors
     /// The library is missing, or the cluster refuses or does not answer within ten seconds.
     pub fn open(source: &Source) -> Result<Arc<Self>, Refusal> {
+        evict::note(source);
         let mut mounts = MOUNTS.lock();
         let mounts = mounts.get_or_insert_default();
         mounts.retain(|_, mount| mount.strong_count() > 0);
@@ -99,57 +100,18 @@ impl Mount {
     }
 
     fn new(source: &Source) -> Result<Self, Refusal> {
-        let library = Library::open()?;
         let name = source.file_system.clone();
-        let failed = |why| Refusal::Mount { name: name.clone(), why };
-        let text = |text: &[u8]| c_name(text).map_err(failed);
-        let mut making = Making { library, handle: null_mut(), server: null_mut() };
-        let user = text(source.user.as_bytes())?;
-        // SAFETY: the handle is written; the name lives during the call.
-        checked(unsafe { (library.ceph_create)(&mut making.handle, user.as_ptr()) }).map_err(failed)?;
-        let conf = source::conf();
-        let file = conf.map(|path| text(path.as_os_str().as_bytes())).transpose()?;
-        let file = file.as_ref().map_or(std::ptr::null(), |file| file.as_ptr());
-        // SAFETY: the mount was made, and the path lives during the call or is null, which means Ceph's own places.
-        checked(unsafe { (library.ceph_conf_read_file)(making.handle, file) }).map_err(|why| {
-            Refusal::Conf {
-                from: conf.map_or_else(|| "/etc/ceph/ceph.conf".into(), |path| path.display().to_string()),
-                why,
-            }
-        })?;
-        for (option, value) in OPTIONS {
-            // SAFETY: constant texts. Options that the version does not have are refused, and are not needed then.
-            let _ = unsafe { (library.ceph_conf_set)(making.handle, option.as_ptr(), value.as_ptr()) };
-        }
+        let making = Making::begin(source)?;
+        let library = making.library;
+        making.take_over(source);
         // SAFETY: the mount was made.
-        checked(unsafe { (library.ceph_init)(making.handle) }).map_err(|why| match why {
-            Errno::NOENT | Errno::ACCESS | Errno::PERM => {
-                Refusal::NotAllowed { user: source.user.clone(), why }
-            }
-            why => failed(why),
-        })?;
-        let c_name = text(name.as_bytes())?;
-        // SAFETY: likewise; the ids are copied.
-        let selected = unsafe {
-            making.server = (library.ceph_userperm_new)(0, 0, 0, null_mut());
-            (library.ceph_mount_perms_set)(making.handle, making.server);
-            checked((library.ceph_select_filesystem)(making.handle, c_name.as_ptr()))
-        };
-        let mounted = selected.and_then(|_| {
-            making.take_over(source);
-            // SAFETY: likewise.
-            checked(unsafe { (library.ceph_mount)(making.handle, c"/".as_ptr()) })
-        });
-        mounted.map_err(|why| match why {
-            Errno::NOENT => Refusal::NoFileSystem { name: name.clone() },
-            Errno::ACCESS | Errno::PERM => Refusal::NotAllowed { user: source.user.clone(), why },
-            why => failed(why),
-        })?;
+        let mounted = checked(unsafe { (library.ceph_mount)(making.handle, c"/".as_ptr()) });
+        mounted.map_err(|why| refused(source, why))?;
         // SAFETY: it is mounted. The umask counts from here on, too: no umask is applied to what clients make.
         unsafe { (library.ceph_umask)(making.handle, 0) };
         let number = making.number();
         let (handle, server) = (making.handle, making.server);
-        std::mem::forget(making);
+        making.keep();
         Ok(Self { library, handle, server, name, number, is_unmounted: AtomicBool::new(false) })
     }
 
@@ -213,6 +175,13 @@ impl Mount {
     }
 }
 
+/// Ends the process at once, with its mounts: nothing is written any more. No destructor runs. Those of the client library must not run while
+/// its threads do: a process with a mount that ends otherwise may crash.
+pub fn exit(code: i32) -> ! {
+    // SAFETY: it does not return.
+    unsafe { libc::_exit(code) }
+}
+
 /// Ends all mounts, when the process ends and no call is made any more. The cluster then need not wait for this client to
 /// time out. Answers whether that took no longer than `within`.
 #[must_use]
@@ -256,26 +225,90 @@ impl Drop for Mount {
 }
 
 /// A mount that is not mounted yet, or not any more.
-struct Making {
+pub(crate) struct Making {
     library: &'static Library,
     handle: Handle,
     server: Handle,
 }
 
+/// Why the file system is not mounted.
+fn refused(source: &Source, why: Errno) -> Refusal {
+    let (name, user) = (source.file_system.clone(), source.user.clone());
+    match why {
+        Errno::NOENT => Refusal::NoFileSystem { name },
+        Errno::ACCESS | Errno::PERM => Refusal::NotAllowed { user, why },
+        why => Refusal::Mount { name, why },
+    }
+}
+
 impl Making {
+    /// A client that has logged in to the cluster and knows the file system.
+    pub(crate) fn begin(source: &Source) -> Result<Self, Refusal> {
+        let library = Library::open()?;
+        let name = source.file_system.clone();
+        let failed = |why| Refusal::Mount { name: name.clone(), why };
+        let text = |text: &[u8]| c_name(text).map_err(failed);
+        let mut making = Self { library, handle: null_mut(), server: null_mut() };
+        let user = text(source.user.as_bytes())?;
+        // SAFETY: the handle is written; the name lives during the call.
+        checked(unsafe { (library.ceph_create)(&mut making.handle, user.as_ptr()) }).map_err(failed)?;
+        let conf = source::conf();
+        let file = conf.map(|path| text(path.as_os_str().as_bytes())).transpose()?;
+        let file = file.as_ref().map_or(std::ptr::null(), |file| file.as_ptr());
+        // SAFETY: the mount was made, and the path lives during the call or is null, which means Ceph's own places.
+        checked(unsafe { (library.ceph_conf_read_file)(making.handle, file) }).map_err(|why| {
+            Refusal::Conf {
+                from: conf.map_or_else(|| "/etc/ceph/ceph.conf".into(), |path| path.display().to_string()),
+                why,
+            }
+        })?;
+        for (option, value) in OPTIONS {
+            // SAFETY: constant texts. Options that the version does not have are refused, and are not needed then.
+            let _ = unsafe { (library.ceph_conf_set)(making.handle, option.as_ptr(), value.as_ptr()) };
+        }
+        // SAFETY: the mount was made.
+        checked(unsafe { (library.ceph_init)(making.handle) }).map_err(|why| match why {
+            Errno::NOENT | Errno::ACCESS | Errno::PERM => {
+                Refusal::NotAllowed { user: source.user.clone(), why }
+            }
+            why => failed(why),
+        })?;
+        let c_name = text(name.as_bytes())?;
+        // SAFETY: likewise; the ids are copied.
+        let selected = unsafe {
+            making.server = (library.ceph_userperm_new)(0, 0, 0, null_mut());
+            (library.ceph_mount_perms_set)(making.handle, making.server);
+            checked((library.ceph_select_filesystem)(making.handle, c_name.as_ptr()))
+        };
+        selected.map_err(|why| refused(source, why))?;
+        Ok(making)
+    }
+
+    /// It is mounted: what was made is given back by [`Mount`].
+    fn keep(self) {
+        std::mem::forget(self);
+    }
+
     /// Ends the mount of an earlier process of the same identity, which does not exist any more.
     fn take_over(&self, source: &Source) {
+        let Some(identity) = source::identity().map(|own| source.session_of(own)) else { return };
+        let _ = self.reset(&identity); // without such a mount there is nothing to end
+        let Ok(identity) = c_name(identity.as_bytes()) else { return };
+        // SAFETY: the mount was made, and the text is copied.
+        unsafe { (self.library.ceph_set_uuid)(self.handle, identity.as_ptr()) };
+    }
+
+    /// Ends the session with this text. The metadata servers take its rights away, and the OSDs accept nothing of it any more.
+    pub(crate) fn reset(&self, identity: &str) -> Result<(), Errno> {
         /// CEPH_RECLAIM_RESET
         const RESET: u32 = 1;
-        let identity = source::identity().and_then(|own| c_name(format!("{own}-{source}").as_bytes()).ok());
-        let Some(identity) = identity else { return };
-        // SAFETY: the mount was made, and the text is copied. Without such a mount there is nothing to end.
+        let identity = c_name(identity.as_bytes())?;
+        // SAFETY: the mount was made, and the text is copied.
         unsafe {
-            if (self.library.ceph_start_reclaim)(self.handle, identity.as_ptr(), RESET) == 0 {
-                (self.library.ceph_finish_reclaim)(self.handle);
-            }
-            (self.library.ceph_set_uuid)(self.handle, identity.as_ptr());
+            checked((self.library.ceph_start_reclaim)(self.handle, identity.as_ptr(), RESET))?;
+            (self.library.ceph_finish_reclaim)(self.handle);
         }
+        Ok(())
     }
 
     fn number(&self) -> u64 {

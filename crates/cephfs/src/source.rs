@@ -19,13 +19,16 @@ pub fn set_conf(conf: &Path) {
 
 static IDENTITY: OnceLock<String> = OnceLock::new();
 
-/// Sets who this process is to clusters: a text that it has again after a restart, and that no other process has. The mount of
-/// an earlier process with it is then ended at once. Otherwise what that one held blocks others for a minute.
+/// Sets who this process is to clusters: a text that no other process has. If it has it again after a restart, the mount of
+/// the earlier process is ended at once. Otherwise what that one held blocks others for a minute, unless another process
+/// ends it ([`evict`](crate::evict())).
 pub fn set_identity(identity: &str) {
     let _ = IDENTITY.set(identity.into());
 }
 
-pub(crate) fn identity() -> Option<&'static str> {
+/// Who this process is to clusters.
+#[must_use]
+pub fn identity() -> Option<&'static str> {
     IDENTITY.get().map(String::as_str)
 }
 
@@ -40,6 +43,13 @@ pub struct Source {
     pub file_system: String,
     /// The user of Ceph, without `client.`.
     pub user: String,
+}
+
+impl Source {
+    /// The text by which the metadata servers of the file system know the session of a process (`uuid`).
+    pub(crate) fn session_of(&self, identity: &str) -> String {
+        format!("{identity}-{self}")
+    }
 }
 
 impl FromStr for Source {

@@ -14,6 +14,7 @@
 mod addresses;
 mod common;
 pub mod etcd;
+mod evictions;
 pub mod fence;
 pub mod membership;
 mod node;
@@ -28,6 +29,7 @@ pub mod wire;
 
 pub use addresses::Address;
 pub use common::ShareIdentity;
+pub use evictions::{NoStores, Stores};
 pub use fence::Fence;
 pub use node::{Counts, Done, Effect, MAX_NOTE, MOST_KEPT, Node, OpenRecord, Refused, Removing, View};
 pub use port::Port;

@@ -8,6 +8,7 @@
 //! fourfold/CLUSTER/grace            the lost servers whose clients may have something to reclaim
 //! fourfold/CLUSTER/addresses/IP     the number of the server with a virtual address; with the lease of the server
 //! fourfold/CLUSTER/drain/NUMBER     this server is to stop; with a lease of the command that ordered it
+//! fourfold/CLUSTER/left/NUMBER      this server has left in order; with a lease of its own
 //! fourfold/CLUSTER/reclaims         the same; clients may reclaim as long as it is there
 //! ```
 //!
@@ -17,9 +18,13 @@
 //! reclaim something, the grace period begins in the same transaction: no server sees the one without the other. Its two
 //! keys have leases of their own. `reclaims` ends earlier, by more than the time in which a server that does not hear from
 //! etcd ends itself. So no server lets a client reclaim when another one grants the same to others.
+//!
+//! If the shares are in stores that can evict a client, a lost server stays in the view until that is done (`evictions.rs`). One that
+//! has left in order has written all, and is not evicted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +32,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::View;
 use crate::etcd::{Endpoints, Error, Etcd, Pair, Put};
+use crate::evictions::{Evictions, Stores};
 use crate::fence::{self, Fence};
 use crate::records::Records;
 
@@ -40,6 +46,8 @@ pub(crate) const RENEW_EVERY: Duration = Duration::from_millis(1_000);
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How much longer others wait than clients may reclaim, in seconds: longer than a server answers that does not hear from etcd.
 const ENDING_SECONDS: u64 = LEASE_SECONDS;
+/// How long it is known that a server has left in order, in seconds: longer than the others need to see it.
+const LEFT_SECONDS: u64 = 60;
 /// How long a server waits for an earlier one of its name to go.
 const WAIT_FOR_NAME: Duration = Duration::from_secs(3 * LEASE_SECONDS);
 
@@ -61,6 +69,9 @@ pub struct Member {
     /// It is a witness for clients of other servers (MS-SWN).
     #[serde(default)]
     pub witness: bool,
+    /// How the stores of the shares know it. Empty: they do not.
+    #[serde(default)]
+    pub stores: String,
 }
 
 /// The list of members as it is stored.
@@ -125,6 +136,7 @@ pub struct Membership {
     prefix: String,
     lease: u64,
     records: Records,
+    evictions: Evictions,
     grace_seconds: u64,
     /// This server.
     pub me: Member,
@@ -150,7 +162,7 @@ impl Membership {
         cluster: &str,
         me: Member,
         grace: Duration,
-        fence: &Fence,
+        (fence, stores): (&Fence, Arc<dyn Stores>),
     ) -> Result<Self, JoinError> {
         let mut etcd = Etcd::new(endpoints);
         let prefix = prefix(cluster);
@@ -159,14 +171,14 @@ impl Membership {
         let number = u16::try_from(number).map_err(|_| JoinError::NoNumber)?;
         let before = fence::now();
         let lease = etcd.grant(LEASE_SECONDS).await?;
-        let me = Member { number, ..me };
+        let me = Member { number, stores: stores.identity(), ..me };
         let value = serde_json::to_string(&me).unwrap_or_default();
         if !etcd.swap(&format!("{prefix}members/{number}"), 0, &value, Some(lease)).await? {
             return Err(JoinError::TooSlow);
         }
         fence.extend(before + Duration::from_secs(LEASE_SECONDS) - MARGIN);
-        let records = Records::of(cluster);
-        Ok(Self { etcd, prefix, lease, records, grace_seconds: grace.as_secs(), me })
+        let (records, evictions) = (Records::of(cluster), Evictions::of(stores));
+        Ok(Self { etcd, prefix, lease, records, evictions, grace_seconds: grace.as_secs(), me })
     }
 
     /// Renews the lease. If it has ended, the fence is closed.
@@ -189,9 +201,16 @@ impl Membership {
     pub async fn look(&mut self) -> Result<Seen, Error> {
         let found = self.etcd.list(&self.prefix).await?;
         let drained = parse_drained(&self.prefix, &found);
-        let (members, revision, alive) = parse(&self.prefix, &found);
+        let (members, revision, mut alive) = parse(&self.prefix, &found);
         let (grace, addresses) = (parse_grace(&self.prefix, &found), parse_addresses(&self.prefix, &found));
         if members.members == alive || !alive.contains(&self.me) {
+            return Ok(Seen { members, grace, addresses, drained });
+        }
+        let mut lost = gone(&members.members, &alive);
+        lost.retain(|member| !has_left(&self.prefix, &found, member.number));
+        alive.extend(self.evictions.pending(fence::now(), &lost).into_iter().cloned());
+        alive.sort_by_key(|member| member.number);
+        if members.members == alive {
             return Ok(Seen { members, grace, addresses, drained });
         }
         let next = Members { epoch: members.epoch + 1, members: alive };
@@ -224,7 +243,7 @@ impl Membership {
         grace: Option<&GracePeriod>,
     ) -> Result<Vec<u16>, Error> {
         let mut lost = Vec::new();
-        for member in before.members.iter().filter(|member| !next.members.contains(member)) {
+        for member in gone(&before.members, &next.members) {
             if self.grace_seconds == 0 {
                 self.records.forget(&mut self.etcd, member.number).await?;
             } else if self.records.has(&mut self.etcd, member.number).await? {
@@ -256,14 +275,32 @@ impl Membership {
         }
     }
 
-    /// Leaves the cluster: others take over at once.
+    /// Leaves the cluster: others take over at once. `is_flushed`: the stores of the shares have all that clients have written.
     ///
     /// # Errors
     /// etcd cannot be used; then they take over when the lease ends.
-    pub async fn leave(&mut self, fence: &Fence) -> Result<(), Error> {
+    pub async fn leave(&mut self, fence: &Fence, is_flushed: bool) -> Result<(), Error> {
         fence.close();
+        if is_flushed {
+            let lease = self.etcd.grant(LEFT_SECONDS).await?;
+            self.etcd.swap(&left_key(&self.prefix, self.me.number), 0, "", Some(lease)).await?;
+        }
         self.etcd.revoke(self.lease).await
     }
+}
+
+/// The members that are not among these any more.
+fn gone<'a>(before: &'a [Member], now: &[Member]) -> Vec<&'a Member> {
+    before.iter().filter(|member| now.iter().all(|other| other.number != member.number)).collect()
+}
+
+fn left_key(prefix: &str, number: u16) -> String {
+    format!("{prefix}left/{number}")
+}
+
+fn has_left(prefix: &str, found: &[Pair], number: u16) -> bool {
+    let key = left_key(prefix, number);
+    found.iter().any(|pair| pair.key == key)
 }
 
 fn drain_key(prefix: &str, number: u16) -> String {

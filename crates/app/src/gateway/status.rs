@@ -85,6 +85,7 @@ mod tests {
             addresses: true,
             own: Vec::new(),
             witness: false,
+            stores: String::new(),
         };
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         let overview = Overview {

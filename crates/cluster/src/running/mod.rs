@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc as blocking};
 use std::time::Duration;
 
@@ -26,6 +27,7 @@ use vfs::{HostKey, Site};
 
 use crate::common::Common;
 use crate::etcd::Endpoints;
+use crate::evictions::Stores;
 use crate::fence::{self, Fence};
 use crate::membership::{JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY, Seen};
 use crate::tls::{Files, Tls};
@@ -99,6 +101,8 @@ struct Shared {
     grace: Grace,
     /// What takes over opens of lost servers.
     taker: OnceLock<Arc<dyn Successor>>,
+    /// The stores of the shares have all that clients have written.
+    is_flushed: AtomicBool,
     members: watch::Sender<Members>,
     topology: watch::Sender<Topology>,
     config: Config,
@@ -145,12 +149,16 @@ pub struct Status {
 }
 
 impl Cluster {
-    /// Becomes a member. `lost` is called, on a thread of its own, when the server may not answer any more: it must end
-    /// the process.
+    /// Becomes a member. `stores` evict lost servers. `lost` is called, on a thread of its own, when the server may not answer any more:
+    /// it must end the process.
     ///
     /// # Errors
     /// See [`StartError`].
-    pub async fn start(config: Config, lost: impl FnOnce() + Send + 'static) -> Result<Self, StartError> {
+    pub async fn start(
+        config: Config,
+        stores: Arc<dyn Stores>,
+        lost: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, StartError> {
         let tls = Tls::load(&config.files, &config.name)?;
         let listener = TcpListener::bind(config.listen).await?;
         let fence = Arc::new(Fence::new());
@@ -162,9 +170,10 @@ impl Cluster {
             addresses: !config.addresses.is_empty(),
             own: config.own.clone(),
             witness: config.witness,
+            stores: String::new(),
         };
         let membership =
-            Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, &fence).await?;
+            Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, (&*fence, stores)).await?;
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
         let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
         vfs::state::ClientId::begin_with(me);
@@ -176,7 +185,7 @@ impl Cluster {
         let members = watch::Sender::new(Members::default());
         let topology = watch::Sender::new(Topology::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
-        let taker = OnceLock::new();
+        let (taker, is_flushed) = (OnceLock::new(), AtomicBool::new(false));
         let shared = Shared {
             node,
             port,
@@ -188,6 +197,7 @@ impl Cluster {
             fence,
             grace,
             taker,
+            is_flushed,
             members,
             topology,
             config,
@@ -295,10 +305,12 @@ impl Cluster {
         &self.shared.config.addresses
     }
 
-    /// Leaves the cluster. Nothing may be answered after this.
-    pub async fn leave(&self) {
+    /// Leaves the cluster. Nothing may be answered after this. `is_flushed`: the stores of the shares have all that clients have
+    /// written, so they need not evict this server.
+    pub async fn leave(&self, is_flushed: bool) {
         self.keeping.end().await;
         self.leave_to_successor().await;
+        self.shared.is_flushed.store(is_flushed, Ordering::Release);
         self.stop.send_replace(true);
         let membership = self.membership.lock().take();
         if let Some(membership) = membership {
@@ -411,7 +423,7 @@ async fn keep(
             }
         }
     }
-    if let Err(error) = membership.leave(&shared.fence).await {
+    if let Err(error) = membership.leave(&shared.fence, shared.is_flushed.load(Ordering::Acquire)).await {
         tracing::warn!(%error, "the other servers take over when the lease of this one has ended");
     }
 }
