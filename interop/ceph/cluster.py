@@ -1,4 +1,4 @@
-"""A Ceph cluster of one monitor, one OSD in memory and one metadata server on the loopback, with a file system `fs1`, and a
+"""A Ceph cluster of one monitor, one OSD in memory and one metadata server at one address, with a file system `fs1`, and a
 client of it beside the server: Ceph's own library."""
 
 import ctypes
@@ -12,11 +12,11 @@ import uuid
 CONF = """
 [global]
 fsid = {fsid}
-mon host = v2:127.0.0.1:{port}
+mon host = v2:{host}:{port}
 ms bind ipv4 = true
 ms bind ipv6 = false
-public addr = 127.0.0.1
-cluster addr = 127.0.0.1
+public addr = {host}
+cluster addr = {host}
 auth cluster required = none
 auth service required = none
 auth client required = none
@@ -51,26 +51,34 @@ log file =
 """
 
 
-def free_port():
+def free_port(host="127.0.0.1"):
     with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
+        one.bind((host, 0))
         return one.getsockname()[1]
 
 
 class Cluster:
-    def __init__(self, folder):
+    def __init__(self, folder, host="127.0.0.1"):
         self.folder, self.conf = folder, os.path.join(folder, "ceph.conf")
         for name in ("mon", "osd", "mds", "run", "log"):
             os.makedirs(os.path.join(folder, name))
         self.env = {**os.environ, "CEPH_CONF": self.conf}
         fsid, keyring, monmap = str(uuid.uuid4()), os.path.join(folder, "keyring"), os.path.join(folder, "monmap")
-        port = free_port()
+        port = free_port(host)
         with open(self.conf, "w") as file:
-            file.write(CONF.format(fsid=fsid, port=port, folder=folder))
+            file.write(CONF.format(fsid=fsid, host=host, port=port, folder=folder))
+        try:
+            self.begin(fsid, (keyring, monmap), f"{host}:{port}")
+        except Exception:
+            self.stop()
+            raise
+
+    def begin(self, fsid, files, address):
+        keyring, monmap = files
         allow = ["--cap", "mon", "allow *", "--cap", "osd", "allow *", "--cap", "mds", "allow *"]
         self.run("ceph-authtool", keyring, "--create-keyring", "--gen-key", "-n", "mon.", "--cap", "mon", "allow *")
         self.run("ceph-authtool", keyring, "--gen-key", "-n", "client.admin", *allow)
-        self.run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v2:127.0.0.1:{port}]", monmap)
+        self.run("monmaptool", "--create", "--fsid", fsid, "--addv", "a", f"[v2:{address}]", monmap)
         self.run("ceph-mon", "--mkfs", "-i", "a", "--monmap", monmap, "--keyring", keyring)
         self.run("ceph-mon", "-i", "a")
         osd = str(uuid.uuid4())
@@ -99,6 +107,10 @@ class Cluster:
             if time.monotonic() > end:
                 raise RuntimeError("the metadata server does not become active")
             time.sleep(0.2)
+
+    def blocked(self):
+        """The addresses of clients from which OSDs accept nothing."""
+        return {line.split()[0] for line in self.run("ceph", "osd", "blocklist", "ls").splitlines() if "/" in line}
 
     def pid(self, name):
         with open(os.path.join(self.folder, "run", f"{name}.pid")) as file:

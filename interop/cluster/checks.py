@@ -13,11 +13,13 @@ import traceback
 import uuid
 
 import addresses
+import over_ceph
 import partitions
 import scale
+import torture
 import trust
 import witness
-from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, is_equal, nfs3, smb
+from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, Trio, is_equal, nfs3, smb
 
 import nfs4
 import rpc
@@ -359,27 +361,39 @@ class Checks:
 
     def run(self, names):
         for name in names:
-            check, shown = vars(Checks)[name], name.replace("_", " ")
-            if self.options.only and not any(part in shown for part in self.options.only):
-                continue
-            begun = time.monotonic()
-            try:
-                check(self)
-                print(f"pass {shown}", flush=True)
-            except Exception as error:
-                print(f"fail {shown}: {type(error).__name__}: {error}".replace("\n", " "), flush=True)
-                traceback.print_exc()
-            print(f"{shown}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
+            tell(self.options, name, getattr(self, name))
+
+
+def is_wanted(options, name):
+    return not options.only or any(part in name.replace("_", " ") for part in options.only)
+
+
+def tell(options, name, check):
+    """Runs a check, if it is wanted, and prints its outcome."""
+    if not is_wanted(options, name):
+        return
+    begun, shown = time.monotonic(), name.replace("_", " ")
+    try:
+        check()
+        print(f"pass {shown}", flush=True)
+    except Exception as error:
+        print(f"fail {shown}: {type(error).__name__}: {error}".replace("\n", " "), flush=True)
+        traceback.print_exc()
+    print(f"{shown}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
+
+
+# Over a folder only: the certificates of etcd. Over CephFS, in each run: the rest of what a stopped server does.
+NOT_OVER_CEPH = ["etcd_and_a_server_show_each_other_certificates"]
 
 
 def matrix(options, here, there):
     """The matrix: what clients of one server hold, and clients of the other one do."""
     begun, tag = time.monotonic(), f"{here.name} beside {there.name}"
     words = [sys.executable, "-B", os.path.join(COHERENCE, "matrix.py"), "--expected", os.path.join(COHERENCE, "expected.toml"),
-             "--folder", options.folder, "--uid", options.uid, "--nfs3", options.nfs3, "--user", options.user,
+             "--folder", options.local, "--uid", options.uid, "--nfs3", options.nfs3, "--user", options.user,
              "--password", options.password, "--tag", f"{there.name}-", "--smb-port", here.smb_port, "--afp-port", here.afp_port, "--nfs-port", here.nfs_port,
              "--other", there.smb_port, there.afp_port, there.nfs_port]
-    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, timeout=150)
+    done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True, timeout=900 if options.ceph else 150)
     for line in done.stdout.splitlines():
         what, _, rest = line.partition(" ")
         print(f"{what} {tag}, {rest}", flush=True)
@@ -396,35 +410,66 @@ def main():
     parser.add_argument("--scale", action="store_true")
     parser.add_argument("--partitions", type=int, default=0)
     parser.add_argument("--grace", type=int, default=60)
+    parser.add_argument("--ceph", action="store_true")
+    parser.add_argument("--in-turns", action="store_true", help="only smbtorture, with its connections at two servers in turns")
+    parser.add_argument("--model", metavar="PROGRAM")
+    parser.add_argument("--seeds", type=int, default=0)
     parser.add_argument("--only", nargs="*", default=[])
     parser.add_argument("--torture", nargs="*", default=[])
     parser.add_argument("--smb-conf")
     options = parser.parse_args()
-    for share in SHARES:
-        os.mkdir(os.path.join(options.folder, share))
-        os.chmod(os.path.join(options.folder, share), 0o777)
-        os.chown(os.path.join(options.folder, share), options.uid, options.uid)
     certificates = Certificates(options.folder)
     log = open(os.path.join(options.folder, "etcd.log"), "w")
-    etcd = Etcd(certificates, log)
-    gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
+    place, options.local = None, options.folder
+    if options.ceph:
+        place = over_ceph.Place(options)
+        options.conf, options.local = place.conf, place.mount(options.folder)
+    else:
+        for share in SHARES:
+            os.mkdir(os.path.join(options.folder, share))
+            os.chmod(os.path.join(options.folder, share), 0o777)
+            os.chown(os.path.join(options.folder, share), options.uid, options.uid)
+    etcd, gateways = None, []
     try:
+        etcd = Trio(certificates, log) if options.ceph else Etcd(certificates, log)
         if options.scale:
             return scale.measure(options, certificates, log)
-        for gateway in gateways:
-            certificates.make(gateway.name)
-            gateway.start()
-        checks, names = Checks(options, etcd, gateways, certificates, log), [name for name in vars(Checks) if name[0] != "_" and name != "run"]
-        checks.run(names[:1])  # other clients of the first server would have to reclaim, too
-        if not options.only or "matrix" in options.only:
-            for other in gateways[1:]:
-                matrix(options, gateways[0], other)
-        checks.run(names[1:])
+        if options.in_turns:
+            return torture.check(options, etcd, certificates, os.path.join(options.local, "share"))
+        gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
+        run(options, (place, etcd, gateways), certificates, log)
     finally:
-        etcd.kill()
+        if etcd:
+            etcd.kill()
         for gateway in gateways:
             if gateway.process and gateway.process.poll() is None:
                 gateway.process.kill()
+                gateway.process.wait()
+        if place:
+            place.end()
+
+
+def run(options, scene, certificates, log):
+    place, etcd, gateways = scene
+    for gateway in gateways:
+        certificates.make(gateway.name)
+        gateway.start()
+    checks, names = Checks(options, etcd, gateways, certificates, log), [name for name in vars(Checks) if name[0] != "_" and name != "run"]
+    checks.run(names[:1])  # other clients of the first server would have to reclaim, too
+    if not options.only or "matrix" in options.only:
+        for other in gateways[1:]:
+            matrix(options, gateways[0], other)
+    if place:
+        checks.run([name for name in names[1:] if name not in NOT_OVER_CEPH])
+        stored = over_ceph.Checks(place, etcd, gateways)
+        for name in over_ceph.names():
+            tell(options, name, getattr(stored, name))
+        if options.seeds:
+            tell(options, over_ceph.MODEL, lambda: over_ceph.model(options, gateways))
+        return
+    checks.run(names[1:])
+    if any(is_wanted(options, name) for name in over_ceph.names() + [over_ceph.MODEL] * bool(options.seeds)):
+        over_ceph.check(options, certificates, log, lambda name, call: tell(options, name, call))
 
 
 main()

@@ -18,14 +18,14 @@ import nfs3
 import smb_client as smb
 
 SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"',
-          "continuous": "continuous = true"}
+          "continuous": "continuous = true", "model": "nfs-whole-names = true"}
 SETTINGS = """
 [server]
 bonjour = "off"
 grace-period = {grace}
-nfs-versions = ["3", "4.1"]
+nfs-versions = ["3", "4.1", "4.2"]
 afp-logins = ["dhx2", "cleartext"]
-cluster = "etcds://127.0.0.1:{etcd}"
+cluster = "etcds://{etcd}"
 cluster-server = "{name}"
 cluster-listen = "{address}:{port}"
 cluster-certificate = "{name}.pem"
@@ -59,25 +59,35 @@ def is_equal(found, wanted):
 
 
 class Etcd:
-    """One member of etcd, over TLS, which wants a certificate of each client."""
+    """One member of etcd, over TLS, which wants a certificate of each client. It is alone unless `peers` has the ports of all."""
 
-    def __init__(self, certificates, log, host="127.0.0.1", flags=()):
-        self.log, self.host, self.flags = log, host, flags
-        self.name = f"etcd-{host}"
-        self.folder, self.port, self.peer = os.path.join(certificates.folder, self.name), free_port(host), free_port()
+    def __init__(self, certificates, log, host="127.0.0.1", flags=(), peers=(), number=0):
+        self.log, self.host, self.flags, self.number = log, host, flags, number
+        self.name = f"etcd-{host}-{number}" if peers else f"etcd-{host}"
+        self.folder, self.port, self.peers = os.path.join(certificates.folder, self.name), free_port(host), peers or [free_port()]
+        self.hosts = f"{host}:{self.port}"
         certificates.make(self.name, f"IP:{host}")
         self.files = [os.path.join(certificates.folder, part) for part in (f"{self.name}.pem", f"{self.name}.key", "ca.pem")]
         self.trust = ssl.create_default_context(cafile=self.files[2])
         self.trust.load_cert_chain(*self.files[:2])
-        self.start()
+        self.begin()
+        if not peers:
+            self.until_healthy()
 
     def start(self):
-        own, peer = f"https://{self.host}:{self.port}", f"http://127.0.0.1:{self.peer}"
-        words = ["etcd", "--data-dir", self.folder, "--name", "n0", "--listen-client-urls", own,
+        self.begin()
+        self.until_healthy()
+
+    def begin(self):
+        own, peers = f"https://{self.host}:{self.port}", [f"http://127.0.0.1:{port}" for port in self.peers]
+        peer, all_peers = peers[self.number], ",".join(f"n{number}={peer}" for number, peer in enumerate(peers))
+        words = ["etcd", "--data-dir", self.folder, "--name", f"n{self.number}", "--listen-client-urls", own,
                  "--advertise-client-urls", own, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-                 "--initial-cluster", f"n0={peer}", "--cert-file", self.files[0], "--key-file", self.files[1],
+                 "--initial-cluster", all_peers, "--cert-file", self.files[0], "--key-file", self.files[1],
                  "--trusted-ca-file", self.files[2], "--client-cert-auth", *self.flags]
         self.process = subprocess.Popen(words, stdout=self.log, stderr=self.log)
+
+    def until_healthy(self):
         for _ in range(200):
             try:
                 if b"true" in self._open("/health").read():
@@ -108,6 +118,31 @@ class Etcd:
     def kill(self):
         self.process.kill()
         self.process.wait()
+
+
+class Trio:
+    """Three members of etcd."""
+
+    def __init__(self, certificates, log):
+        peers = [free_port() for _ in range(3)]
+        self.members = [Etcd(certificates, log, peers=peers, number=number) for number in range(3)]
+        self.hosts = ",".join(member.hosts for member in self.members)
+        [member.until_healthy() for member in self.members]
+
+    def leader(self):
+        """The member that says so."""
+        for member in self.members:
+            status = member.ask("/v3/maintenance/status")
+            if status["leader"] == status["header"]["member_id"]:
+                return member
+        raise AssertionError("no member of etcd is the leader")
+
+    def kill(self):
+        [member.kill() for member in self.members]
+
+    def start(self):
+        [member.begin() for member in self.members]
+        [member.until_healthy() for member in self.members]
 
 
 class Certificates:
@@ -149,9 +184,13 @@ class Gateway:
         self.folder, self.state = options.folder, os.path.join(options.folder, f"state-{number}")
         self.smb_port, self.afp_port, self.nfs_port = free_port(), free_port(), free_port()
         self.peers = address = f"127.0.1.{number if isinstance(number, int) else 99}"
-        text = SETTINGS.format(etcd=etcd.port, name=self.name, address=address, port=free_port(address), grace=options.grace)
+        text = SETTINGS.format(etcd=etcd.hosts, name=self.name, address=address, port=free_port(address), grace=options.grace)
+        conf = getattr(options, "conf", None)  # of Ceph
+        if conf:
+            text += f'ceph-conf = "{conf}"\n'
         for share, more in SHARES.items():
-            text += f'\n[[share]]\nname = "{share}"\npath = "{self.folder}/{share}"\niscsi = false\n{more}\n'
+            place = f'store = "cephfs:fs1"\npath = "/{share}"' if conf else f'path = "{self.folder}/{share}"\niscsi = false'
+            text += f'\n[[share]]\nname = "{share}"\n{place}\n{more}\n'
         self.settings = os.path.join(self.folder, f"{self.name}.toml")
         with open(self.settings, "w") as file:
             file.write(text)

@@ -5,6 +5,9 @@ import subprocess
 from scene import Etcd, Gateway
 
 
+CEPH = "10.77.9"  # the network of Ceph, which servers in namespaces reach by a route
+
+
 def ip(*words):
     subprocess.run(["ip", *words], check=True, capture_output=True)
 
@@ -39,11 +42,13 @@ class Apart(Gateway):
         ip("-n", self.space, "address", "add", f"{self.own}/24", "dev", "eth0")
         ip("-n", self.space, "address", "add", f"{bridge.net6}:{number}/64", "dev", "eth0", "nodad")
         ip("-n", self.space, "link", "set", "eth0", "up")
+        if getattr(options, "conf", None):
+            ip("-n", self.space, "route", "add", f"{CEPH}.0/24", "via", f"{bridge.net}.254")
         self.within, self.listen = ["ip", "netns", "exec", self.space], []
         self.smb_port, self.afp_port, self.nfs_port = 445, 548, 2049
         with open(self.settings) as file:
             text = file.read()
-        text = text.replace(f"127.0.0.1:{etcd.port}", f"{bridge.etcd}:{etcd.port}").replace(self.peers, self.own)
+        text = text.replace(self.peers, self.own)
         text = text.replace("[server]\n", f'[server]\ncluster-name = "{bridge.device}"\n{lines}', 1)
         with open(self.settings, "w") as file:
             file.write(text)

@@ -181,6 +181,7 @@ mod tests {
             addresses: true,
             own: vec![ip(&format!("10.0.0.{number}"))],
             witness: number == 1,
+            stores: String::new(),
         };
         let topology = Topology {
             members: vec![member(1), member(2)],

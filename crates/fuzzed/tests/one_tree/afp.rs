@@ -2,10 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{self, Read, Write};
-use std::sync::Arc;
 
 use afp::client::{Client, Error, ForkId, Login, ROOT};
-use afp::server::Service;
 use afp::wire::directory::{Place, SetParms};
 use afp::wire::enumerate::{Enumerate, Form, Reply};
 use afp::wire::file::{CopyFile, ExchangeFiles, MoveAndRename};
@@ -17,7 +15,7 @@ use wire::{Reader, Writer};
 
 use crate::link::Link;
 use crate::op::{Answered, At, Data, Fork, Modes, Op, Slot, Stat, XATTRS};
-use crate::world::{MACHINES, SHARE, USER, info_of, info_seed};
+use crate::world::{self, info_of, info_seed};
 
 /// AFP counts seconds from the year 2000.
 const EPOCH: i64 = 946_684_800;
@@ -64,12 +62,12 @@ fn bytes(at: &str) -> Vec<u8> {
 }
 
 impl Afp {
-    pub fn new(service: &Arc<Service>, runtime: &Handle, machine: usize) -> Self {
-        let peer = crate::link::peer(MACHINES[machine]);
-        let link = Over(Link::new(afp::server::protocol(service.clone(), peer)), runtime.clone());
-        let mut client = Client::open(link).expect("a session");
-        client.log_in("AFP3.4", &Login::Cleartext { name: USER.0, password: USER.1 }).expect("a login");
-        let volume = client.open_volume(SHARE).expect("the volume");
+    pub fn new(link: Link, runtime: &Handle) -> Self {
+        let mut client = Client::open(Over(link, runtime.clone())).expect("a session");
+        let user = world::user();
+        let login = Login::Cleartext { name: &user.name, password: &user.password };
+        client.log_in("AFP3.4", &login).expect("a login");
+        let volume = client.open_volume(world::share()).expect("the volume");
         Self { client, volume, slots: HashMap::new() }
     }
 

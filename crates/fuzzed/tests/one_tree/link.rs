@@ -1,8 +1,8 @@
-//! A connection to a server in the same process, without a socket.
+//! A connection to a server: in the same process, without a socket; or over TCP.
 
 use std::collections::VecDeque;
-use std::io;
-use std::net::IpAddr;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
@@ -13,9 +13,9 @@ use conn::{InFlight, Peer, Protocol, Reply, ToClient};
 /// The longest time that a server may take. No operation of this test waits for another client.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-pub struct Link {
-    protocol: Arc<dyn Protocol>,
-    inbox: Arc<Mutex<VecDeque<u8>>>,
+pub enum Link {
+    Here { protocol: Arc<dyn Protocol>, inbox: Arc<Mutex<VecDeque<u8>>> },
+    There(TcpStream),
 }
 
 /// The other end of a new connection from this address.
@@ -36,22 +36,41 @@ impl Link {
         let told = inbox.clone();
         let protocol: Arc<dyn Protocol> = Arc::new(protocol);
         protocol.began(ToClient::of(move |reply| reply.map(|reply| take(&told, reply)).is_some()));
-        Self { protocol, inbox }
+        Self::Here { protocol, inbox }
     }
 
-    /// Sends one whole message and waits for its answer.
+    /// To a server that runs.
+    pub fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).expect("a connection");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
+        stream.set_nodelay(true).expect("a socket");
+        Self::There(stream)
+    }
+
+    /// Sends one whole message. A server in this process has answered it then.
     pub async fn put(&self, message: &[u8]) -> io::Result<()> {
-        let length = self.protocol.message_length(message).map_err(io::Error::other)?;
+        let (protocol, inbox) = match self {
+            Self::Here { protocol, inbox } => (protocol, inbox),
+            Self::There(stream) => return (&mut &*stream).write_all(message),
+        };
+        let length = protocol.message_length(message).map_err(io::Error::other)?;
         assert_eq!(length, Some(message.len()), "one whole message");
-        let answer = self.protocol.answer(BytesMut::from(message), InFlight::default());
+        let answer = protocol.answer(BytesMut::from(message), InFlight::default());
         let reply = tokio::time::timeout(PATIENCE, answer).await.map_err(|_| io::ErrorKind::TimedOut)?;
-        reply.into_iter().for_each(|reply| take(&self.inbox, reply));
+        reply.into_iter().for_each(|reply| take(inbox, reply));
         Ok(())
     }
 
     /// The next bytes of the server.
     pub fn fetch(&self, length: usize) -> io::Result<Vec<u8>> {
-        let mut inbox = self.inbox.lock().expect("no panic");
+        let inbox = match self {
+            Self::Here { inbox, .. } => inbox,
+            Self::There(stream) => {
+                let mut bytes = vec![0; length];
+                return (&mut &*stream).read_exact(&mut bytes).map(|()| bytes);
+            }
+        };
+        let mut inbox = inbox.lock().expect("no panic");
         if inbox.len() < length {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -65,6 +84,8 @@ fn take(inbox: &Mutex<VecDeque<u8>>, reply: Reply) {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.protocol.ended();
+        if let Self::Here { protocol, .. } = self {
+            protocol.ended();
+        }
     }
 }

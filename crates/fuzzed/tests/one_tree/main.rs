@@ -13,6 +13,8 @@
 //! | `FOURFOLD_MODEL_SEEDS` | how many seeds |
 //! | `FOURFOLD_MODEL_OPERATIONS` | operations of each seed |
 //! | `FOURFOLD_MODEL_FOLDER` | run on a folder of the host, made below this one, instead of in memory |
+//! | `FOURFOLD_MODEL_SERVERS` | run on servers of one tree that run already, `HOST:SMB:AFP:NFS,...` with their ports |
+//! | `FOURFOLD_MODEL_SHARE`, `FOURFOLD_MODEL_USER` | the empty share there, and `NAME:PASSWORD:UID` |
 
 mod afp;
 mod beside;
@@ -41,6 +43,7 @@ use vfs::backend::memory::Memory;
 
 use generate::operations;
 use op::Op;
+use world::World;
 
 /// The operations of a run of the tests, over all seeds.
 const OPERATIONS: usize = 100_000;
@@ -67,7 +70,8 @@ fn disk() -> (Arc<dyn Backend>, Option<tempfile::TempDir>) {
     };
     let folder = tempfile::tempdir_in(PathBuf::from(folder)).expect("a folder");
     if is_root() {
-        std::os::unix::fs::chown(folder.path(), Some(world::UID), Some(100)).expect("a folder of the user");
+        let uid = world::user().uid;
+        std::os::unix::fs::chown(folder.path(), Some(uid), Some(100)).expect("a folder of the user");
     }
     let host = Host::open(folder.path(), &HostOptions::default()).expect("a folder of the host");
     (Arc::new(host), Some(folder))
@@ -80,6 +84,13 @@ fn every_server_answers_as_the_model_says() {
     let (begun, mut done, mut kinds, mut failures) = (Instant::now(), 0, HashSet::new(), Vec::new());
     for seed in first..first + seeds {
         let list = operations(seed as u64, count);
+        if let Some(servers) = world::addresses() {
+            match at_servers(servers, &list) {
+                Ok(both) => done += both,
+                Err(first) => failures.push(format!("seed {seed}: {first}")),
+            }
+            continue;
+        }
         let (disk, _folder) = disk();
         match run::run(disk, &list) {
             Ok(both) => done += both,
@@ -92,6 +103,17 @@ fn every_server_answers_as_the_model_says() {
     }
     println!("{done} of {} operations applied, {:?}", seeds * count, begun.elapsed());
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+/// The operations by servers that run. They are not made fewer after a failure: a run takes too long for that.
+fn at_servers(servers: Vec<world::Address>, list: &[Op]) -> Result<usize, Box<run::Disagreement>> {
+    let mut world = World::at(servers);
+    let done = run::run_in(&mut world, list);
+    if let Err(disagreement) = &done {
+        println!("{disagreement}"); // the share may not be cleared after it
+    }
+    world.clear();
+    done
 }
 
 /// The shortest list of operations that fails in the same way.

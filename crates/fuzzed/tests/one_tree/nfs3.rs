@@ -1,22 +1,21 @@
 //! A client of NFSv3 with NLM. It opens nothing: a slot is the handle of a file, and an owner of locks.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
 
-use nfs::server::Service;
 use nfs::wire::v3::types::{DirOpArgs, Fattr3, FileType, NfsTime, Sattr3, SetTime, Status, Verifier};
 use nfs::wire::v3::write::StableHow;
 use nfs::wire::v3::{
-    self, create, lookup, mkdir, read, readdir, readlink, remove, rename, setattr, symlink, write,
+    self, create, getattr, lookup, mkdir, read, readdir, readlink, remove, rename, setattr, symlink, write,
 };
 use nfs::wire::xdr::{Decode, Encode, Opaque, arguments};
 use nfs::wire::{mount, nlm};
 use wire::Reader;
 
+use crate::link::Link;
 use crate::op::{Answered, At, Data, LINK, Op, Slot, Stat};
 use crate::rpc::Rpc;
 use crate::table::NLM;
-use crate::world::SHARE;
+use crate::world;
 
 pub struct Nfs3 {
     rpc: Rpc,
@@ -28,9 +27,9 @@ pub struct Nfs3 {
 type Done<T> = Result<T, i64>;
 
 impl Nfs3 {
-    pub async fn new(service: &Arc<Service>, machine: usize) -> Self {
-        let mut rpc = Rpc::new(service, machine);
-        let path = format!("/{SHARE}");
+    pub async fn new(link: Link, machine: usize) -> Self {
+        let mut rpc = Rpc::new(link);
+        let path = format!("/{}", world::share());
         let request = mount::Request { path: Opaque::new(path.as_bytes()) };
         let answer = rpc.call((mount::PROGRAM, 3, mount::Procedure::MNT.0), &request).await;
         let mounted: mount::MountRes<mount::MountOk<'_>> =
@@ -62,11 +61,19 @@ impl Nfs3 {
 
     async fn look_up(&mut self, folder: &[u8], name: &str) -> Done<(Vec<u8>, Fattr3)> {
         let what = DirOpArgs { dir: Opaque::new(folder), name: Opaque::new(name.as_bytes()) };
-        self.call(3, &lookup::Request { what }, |r| {
+        let request = lookup::Request { what };
+        let found = self.call(3, &request, |r| {
             let ok = lookup::ResOk::decode(r).expect("results");
-            (ok.object.to_vec(), ok.attributes.expect("attributes"))
-        })
-        .await
+            (ok.object.to_vec(), ok.attributes)
+        });
+        match found.await? {
+            (handle, Some(attributes)) => Ok((handle, attributes)),
+            (handle, None) => {
+                let request = getattr::Request { object: Opaque::new(&handle) };
+                let attributes = self.call(1, &request, |r| Fattr3::decode(r).expect("attributes")).await?;
+                Ok((handle, attributes))
+            }
+        }
     }
 
     /// The handle of the folder of a place, and the name in it.

@@ -1,9 +1,8 @@
 //! A client of NFSv4.2. Each slot is an open of an owner of its own, and an owner of locks.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use nfs::server::Service;
 use nfs::wire::v3::PROGRAM;
 use nfs::wire::v4::acls::{Ace, AceType, Aces};
 use nfs::wire::v4::attributes::{
@@ -26,9 +25,10 @@ use nfs::wire::v4::{COMPOUND, Head, ReplyHead};
 use nfs::wire::xdr::{Decode, Encode, Opaque};
 use wire::{Reader, Writer};
 
+use crate::link::Link;
 use crate::op::{Answered, At, Data, Fork, LINK, Modes, Op, Slot, Stat, XATTRS};
 use crate::rpc::Rpc;
-use crate::world::SHARE;
+use crate::world;
 
 /// The results of SEQUENCE: its number, its status, a session, five numbers.
 const SEQUENCE_RESULTS: usize = 8 + 16 + 5 * 4;
@@ -75,9 +75,9 @@ fn name(name: &str) -> Opaque<'_, { nfs::wire::v4::types::NAME_LIMIT }> {
 
 impl Nfs4 {
     /// A client with a new verifier: what the one of this name had before is gone.
-    pub async fn new(service: &Arc<Service>, machine: usize, life: u64) -> Self {
+    pub async fn new(link: Link, machine: usize, life: u64) -> Self {
         let name = ["first", "second"][machine % 2];
-        let rpc = Rpc::new(service, machine);
+        let rpc = Rpc::new(link);
         let mut client =
             Self { rpc, name, client: 0, session: [0; 16], used: 0, opened: 0, slots: HashMap::new() };
         client.begin(life).await;
@@ -127,8 +127,21 @@ impl Nfs4 {
         if head.status == Status::OK { Ok(r.rest().to_vec()) } else { Err(head.status.0.into()) }
     }
 
-    /// The same in the session: the results of the last operation after its number and status.
+    /// The same in the session: the results of the last operation after its number and status. A server that has to wait for
+    /// another one says so (RFC 8881 15.1.1.3), and is asked again.
     async fn calls(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+        let until = Instant::now() + world::WAITS;
+        loop {
+            match self.calls_once(operations).await {
+                Err(status) if status == i64::from(Status::DELAY.0) && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn calls_once(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
         self.used += 1;
         let sequence =
             Sequence { session: self.session, sequence: self.used, slot: 0, highest_slot: 0, cache: false };
@@ -143,7 +156,7 @@ impl Nfs4 {
     }
 
     fn to_folder(at: &str) -> (Vec<Operation<'_>>, &str) {
-        let mut way = vec![Operation::PutRoot(()), Operation::LookUp(name(SHARE))];
+        let mut way = vec![Operation::PutRoot(()), Operation::LookUp(name(world::share()))];
         match at.split_once('/') {
             None => (way, at),
             Some((folder, last)) => {

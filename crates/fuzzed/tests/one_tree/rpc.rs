@@ -1,14 +1,11 @@
-//! Calls of RPC programs over an in-process connection.
+//! Calls of RPC programs.
 
-use std::sync::Arc;
-
-use nfs::server::Service;
 use nfs::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use nfs::wire::xdr::{Decode, Encode, Opaque, Words};
 use wire::{Reader, Writer};
 
-use crate::link::{Link, peer};
-use crate::world::{MACHINES, UID};
+use crate::link::Link;
+use crate::world;
 
 pub struct Rpc {
     link: Link,
@@ -16,9 +13,8 @@ pub struct Rpc {
 }
 
 impl Rpc {
-    pub fn new(service: &Arc<Service>, machine: usize) -> Self {
-        let peer = peer(MACHINES[machine]);
-        Self { link: Link::new(nfs::server::protocol(service.clone(), &peer)), xid: 1 }
+    pub fn new(link: Link) -> Self {
+        Self { link, xid: 1 }
     }
 
     /// The results of a procedure.
@@ -31,7 +27,7 @@ impl Rpc {
         let credential = Credential::Sys(AuthSys {
             stamp: 0,
             machine_name: Opaque::new(b"client"),
-            uid: UID,
+            uid: world::user().uid,
             gid: 100,
             gids: Words::new(&[]),
         });

@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use nfs::wire::v3::types::Status;
 use vfs::backend::Backend;
 
 use crate::model::Model;
-use crate::op::{Answered, Class, Data, Expected, Op, Slot, Stat, Who};
+use crate::op::{Answered, Class, Data, Expected, Op, Protocol, Slot, Stat, Who};
 use crate::table;
-use crate::world::World;
+use crate::world::{WAITS, World};
 
 /// What kind of disagreement it is: shrinking keeps it.
 pub type Signature = (std::mem::Discriminant<Op>, Option<(Who, Option<i64>)>, Option<Vec<Class>>);
 
+const JUKEBOX: Status = Status::JUKEBOX;
 /// The most runs that look for a shorter list.
 const MOST_RUNS: usize = 2_000;
 
@@ -57,12 +60,14 @@ impl fmt::Display for Disagreement {
 /// Does these operations. Returns how many of them both sides did.
 pub fn run(disk: Arc<dyn Backend>, operations: &[Op]) -> Result<usize, Box<Disagreement>> {
     // As root, a server's thread acts as the user on the host, and stays that user.
-    let apart = || std::thread::scope(|scope| scope.spawn(|| run_here(disk, operations)).join());
+    let apart =
+        || std::thread::scope(|scope| scope.spawn(|| run_in(&mut World::new(disk), operations)).join());
     apart().expect("panics of a server are caught")
 }
 
-fn run_here(disk: Arc<dyn Backend>, operations: &[Op]) -> Result<usize, Box<Disagreement>> {
-    let (mut world, mut model) = (World::new(disk), Model::default());
+/// Likewise, in a world without files.
+pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagreement>> {
+    let mut model = Model::default();
     let mut done = 0;
     for (at, op) in operations.iter().enumerate() {
         let owners: BTreeMap<Slot, Who> = model.opens.iter().map(|(slot, held)| (*slot, held.who)).collect();
@@ -72,14 +77,27 @@ fn run_here(disk: Arc<dyn Backend>, operations: &[Op]) -> Result<usize, Box<Disa
         }
         done += 1;
         let of = |slot: Slot| owners[&slot];
-        let answered = catch_unwind(AssertUnwindSafe(|| world.apply(op, of))).ok();
         let who = op.client(of);
+        let is_elsewhere = world.is_elsewhere();
+        let mut apply = || catch_unwind(AssertUnwindSafe(|| world.apply(op, of))).ok();
+        let (mut answered, until) = (apply(), Instant::now() + WAITS);
+        // The server has to ask another one first.
+        let is_told_to_wait = |answered: &Answered| !agrees(who, &expected, answered) && waits(who, answered);
+        while is_elsewhere && answered.as_ref().is_some_and(is_told_to_wait) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+            answered = apply();
+        }
         if !answered.as_ref().is_some_and(|answered| agrees(who, &expected, answered)) {
             let answered = answered.map(|answered| (who, answered));
             return Err(Box::new(Disagreement { at, op: *op, expected, answered }));
         }
     }
     Ok(done)
+}
+
+/// RFC 1813 2.6: NFS3ERR_JUKEBOX. Clients ask again.
+fn waits(who: Who, answered: &Answered) -> bool {
+    who.protocol() == Protocol::Nfs3 && *answered == Err(i64::from(JUKEBOX.0))
 }
 
 fn agrees(who: Who, expected: &Expected, answered: &Answered) -> bool {

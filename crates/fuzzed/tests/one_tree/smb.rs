@@ -24,7 +24,7 @@ use wire::{Reader, Writer};
 
 use crate::link::Link;
 use crate::op::{Answered, At, Data, EA, Fork, Modes, Op, PLACES, Slot, Stat, XATTRS};
-use crate::world::{MACHINES, SHARE, USER, info_of, info_seed};
+use crate::world::{self, info_of, info_seed};
 
 struct Over(Link);
 
@@ -49,15 +49,15 @@ pub struct Smb {
 type Done<T> = Result<T, Status>;
 
 impl Smb {
-    pub async fn new(service: &Arc<smb::server::Service>, machine: usize) -> Self {
-        let peer = crate::link::peer(MACHINES[machine]);
-        let mut client = Client::new(Over(Link::new(smb::server::protocol(service.clone(), peer))));
+    pub async fn new(link: Link, machine: usize) -> Self {
+        let mut client = Client::new(Over(link));
         let guid = [machine as u8 + 1; 16];
         client.negotiate(&Offer { guid, ..Offer::default() }).await.expect("a dialect");
-        let who = Credentials::new(USER.0, USER.1);
+        let user = world::user();
+        let who = Credentials::new(&user.name, &user.password);
         let session = client.log_in(&who, SetUp::New { previous: 0 }).await.expect("a login");
         let mut smb = Self { client, session, tree: 0, slots: HashMap::new() };
-        let path = format!("\\\\fourfold\\{SHARE}").encode_utf16().collect();
+        let path = format!("\\\\fourfold\\{}", world::share()).encode_utf16().collect();
         let request = tree_connect::Request { flags: tree_connect::RequestFlags::NONE, path };
         let answer = smb.call(Command::TREE_CONNECT, |w| request.encode(w)).await.expect("the share");
         smb.tree = answer.header.tree_id();

@@ -1,7 +1,9 @@
-//! The server: one tree, and a client of each kind.
+//! The servers of one tree, and two clients of each kind: of a server in this process, or of some that run.
 
-use std::net::IpAddr;
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use ::smb::wire::security::Ace;
@@ -14,14 +16,16 @@ use vfs::index::Index;
 use vfs::{Time, Volume, VolumeOptions};
 
 use crate::afp::Afp;
+use crate::link::{Link, peer};
 use crate::nfs3::Nfs3;
 use crate::nfs4::{Line, Nfs4};
-use crate::op::{Answered, Data, Op, Slot, Who};
+use crate::op::{Answered, Data, LINK, Locked, Op, PLACES, Slot, Who};
 use crate::smb::Smb;
 
-pub const SHARE: &str = "share";
-pub const USER: (&str, &str) = ("ada", "Passwort");
-pub const UID: u32 = 1000;
+/// How long a client asks again after it was told to wait.
+pub const WAITS: Duration = Duration::from_secs(5);
+/// How long a server takes to see that a connection was lost.
+const SEES_LOSS: Duration = Duration::from_millis(100);
 /// The machines of the clients of each protocol.
 pub const MACHINES: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))];
@@ -35,6 +39,51 @@ pub fn info_of(seed: u8) -> [u8; 8] {
 /// The letter of Finder info; nothing for none.
 pub fn info_seed(info: &[u8]) -> Vec<u8> {
     if info.iter().all(|byte| *byte == 0) { Vec::new() } else { info.to_vec() }
+}
+
+/// Who the clients are.
+pub struct User {
+    pub name: String,
+    pub password: String,
+    pub uid: u32,
+}
+
+/// That of `FOURFOLD_MODEL_USER`, or one of the server in this process.
+pub fn user() -> &'static User {
+    static USER: OnceLock<User> = OnceLock::new();
+    USER.get_or_init(|| {
+        let text = std::env::var("FOURFOLD_MODEL_USER").unwrap_or_else(|_| "ada:Passwort:1000".into());
+        let parts: Vec<&str> = text.split(':').collect();
+        let [name, password, uid] = parts[..] else { panic!("FOURFOLD_MODEL_USER is not NAME:PASSWORD:UID") };
+        User { name: name.into(), password: password.into(), uid: uid.parse().expect("a uid") }
+    })
+}
+
+pub fn share() -> &'static str {
+    static SHARE: OnceLock<String> = OnceLock::new();
+    SHARE.get_or_init(|| std::env::var("FOURFOLD_MODEL_SHARE").unwrap_or_else(|_| "share".into()))
+}
+
+/// A server that runs: its ports at one address.
+#[derive(Debug, Clone, Copy)]
+pub struct Address {
+    host: IpAddr,
+    smb: u16,
+    afp: u16,
+    nfs: u16,
+}
+
+/// Those of `FOURFOLD_MODEL_SERVERS`. The clients of the first machine use the first, those of the second the last.
+pub fn addresses() -> Option<Vec<Address>> {
+    let text = std::env::var("FOURFOLD_MODEL_SERVERS").ok()?;
+    let address = |text: &str| {
+        let parts: Vec<&str> = text.split(':').collect();
+        let [host, smb, afp, nfs] = parts[..] else { return None };
+        let [smb, afp, nfs] = [smb.parse().ok()?, afp.parse().ok()?, nfs.parse().ok()?];
+        Some(Address { host: host.parse().ok()?, smb, afp, nfs })
+    };
+    let all: Option<Vec<Address>> = text.split(',').map(address).collect();
+    Some(all.expect("FOURFOLD_MODEL_SERVERS is HOST:SMB:AFP:NFS,..."))
 }
 
 struct People(Account);
@@ -73,29 +122,29 @@ impl Servers {
     fn new(disk: Arc<dyn Backend>, index: &Index) -> Self {
         let volume = Arc::new(Volume::new(disk, VolumeOptions::default()));
         let account = Account {
-            name: USER.0.into(),
-            identity: Identity::new(UID, 100, &[]),
+            name: user().name.clone(),
+            identity: Identity::new(user().uid, 100, &[]),
             disabled: false,
-            secrets: vec![auth::Secret::Nt(auth::nt_hash(USER.1))],
+            secrets: vec![auth::Secret::Nt(auth::nt_hash(&user().password))],
         };
         let accounts: Arc<dyn Accounts> = Arc::new(People(account));
         let unix = Arc::new(UnixAccounts::parse("ada:x:1000:100::/:\n", "users:x:100:\n"));
         let root = volume.root().expect("a root").object.key();
-        let catalogue = Catalogue::open(index, index.volume(SHARE).expect("a volume"), root).expect("ids");
+        let catalogue = Catalogue::open(index, index.volume(share()).expect("a volume"), root).expect("ids");
         let parts = (volume.clone(), catalogue);
         let options = afp::server::ShareOptions::default();
-        let share = afp::server::Share::new(SHARE, parts, *b"a volume's uuid!", CREATED, options);
+        let share = afp::server::Share::new(share(), parts, *b"a volume's uuid!", CREATED, options);
         let mut config = afp::server::Config::new(vec![share], accounts.clone());
         (config.unix, config.logins.cleartext) = (unix.clone(), true);
         let afp = afp::server::Service::new(config);
         let kind = smb::server::ShareKind::Disk { volume: volume.clone(), serial: 1, created: CREATED };
         let options = smb::server::ShareOptions::default();
-        let share = smb::server::Share { name: SHARE.into(), comment: String::new(), kind, options };
+        let share = smb::server::Share { name: self::share().into(), comment: String::new(), kind, options };
         let mut config = smb::server::Config::new(vec![Arc::new(share)], accounts);
         config.unix = unix;
         let smb = smb::server::Service::new(config);
         let options = ExportOptions { shortens_names: false, ..ExportOptions::default() };
-        let export = Export { name: SHARE.into(), tag: 1, volume, options };
+        let export = Export { name: self::share().into(), tag: 1, volume, options };
         let company = Company { network: Arc::new(Silent), ..Company::default() };
         let nfs = nfs::server::Service::in_company(
             vec![export],
@@ -109,30 +158,122 @@ impl Servers {
     }
 }
 
+/// Where the servers are.
+enum Ground {
+    Here(Servers),
+    There(Vec<Address>),
+}
+
+impl Ground {
+    fn smb(&self, machine: usize) -> Link {
+        match self {
+            Self::Here(servers) => {
+                Link::new(smb::server::protocol(servers.smb.clone(), peer(MACHINES[machine])))
+            }
+            Self::There(_) => self.connect(machine, |at| at.smb),
+        }
+    }
+
+    fn afp(&self, machine: usize) -> Link {
+        match self {
+            Self::Here(servers) => {
+                Link::new(afp::server::protocol(servers.afp.clone(), peer(MACHINES[machine])))
+            }
+            Self::There(_) => self.connect(machine, |at| at.afp),
+        }
+    }
+
+    fn nfs(&self, machine: usize) -> Link {
+        match self {
+            Self::Here(servers) => {
+                Link::new(nfs::server::protocol(servers.nfs.clone(), &peer(MACHINES[machine])))
+            }
+            Self::There(_) => self.connect(machine, |at| at.nfs),
+        }
+    }
+
+    fn connect(&self, machine: usize, port: impl Fn(&Address) -> u16) -> Link {
+        let Self::There(all) = self else { unreachable!("a server in this process") };
+        let at = &all[machine.min(all.len() - 1)];
+        Link::connect(SocketAddr::from((at.host, port(at))))
+    }
+}
+
+/// A number that no client of NFSv4 had before: servers that run remember them.
+fn life() -> u64 {
+    static LIVES: AtomicU64 = AtomicU64::new(1);
+    static BEGAN: OnceLock<u64> = OnceLock::new();
+    let began =
+        || SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    (*BEGAN.get_or_init(began) << 32) + LIVES.fetch_add(1, Ordering::Relaxed)
+}
+
 pub struct World {
     smb: [Smb; 2],
     afp: [Afp; 2],
     nfs3: [Nfs3; 2],
     nfs4: [Nfs4; 2],
-    lives: u64,
-    servers: Servers,
+    ground: Ground,
     runtime: Runtime,
-    _state: tempfile::TempDir,
+    _state: Option<tempfile::TempDir>,
+}
+
+fn runtime() -> Runtime {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime")
 }
 
 impl World {
     /// A server on this disk, whose root the user may write to.
     pub fn new(disk: Arc<dyn Backend>) -> Self {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-        let state = tempfile::tempdir().expect("a folder");
+        let (runtime, state) = (runtime(), tempfile::tempdir().expect("a folder"));
+        let servers = {
+            let _entered = runtime.enter();
+            Servers::new(disk, &Index::open(state.path()).expect("an index"))
+        };
+        Self::on(Ground::Here(servers), runtime, Some(state))
+    }
+
+    /// Servers that run. Nothing is in their share.
+    pub fn at(servers: Vec<Address>) -> Self {
+        Self::on(Ground::There(servers), runtime(), None)
+    }
+
+    fn on(ground: Ground, runtime: Runtime, state: Option<tempfile::TempDir>) -> Self {
         let entered = runtime.enter();
-        let servers = Servers::new(disk, &Index::open(state.path()).expect("an index"));
-        let afp = [0, 1].map(|machine| Afp::new(&servers.afp, runtime.handle(), machine));
-        let smb = [0, 1].map(|machine| runtime.block_on(Smb::new(&servers.smb, machine)));
-        let nfs3 = [0, 1].map(|machine| runtime.block_on(Nfs3::new(&servers.nfs, machine)));
-        let nfs4 = [0, 1].map(|machine| runtime.block_on(Nfs4::new(&servers.nfs, machine, 1)));
+        let afp = [0, 1].map(|machine| Afp::new(ground.afp(machine), runtime.handle()));
+        let smb = [0, 1].map(|machine| runtime.block_on(Smb::new(ground.smb(machine), machine)));
+        let nfs3 = [0, 1].map(|machine| runtime.block_on(Nfs3::new(ground.nfs(machine), machine)));
+        let nfs4 = [0, 1].map(|machine| runtime.block_on(Nfs4::new(ground.nfs(machine), machine, life())));
         drop(entered);
-        Self { smb, afp, nfs3, nfs4, lives: 1, servers, runtime, _state: state }
+        Self { smb, afp, nfs3, nfs4, ground, runtime, _state: state }
+    }
+
+    /// Whether the servers run elsewhere, so that what one does takes a moment to be done at another.
+    pub fn is_elsewhere(&self) -> bool {
+        matches!(self.ground, Ground::There(_))
+    }
+
+    /// Removes all that a run has left in the share, for the next one.
+    pub fn clear(&mut self) {
+        Who::ALL.into_iter().for_each(|who| self.lose(who));
+        let unlocked = Locked::default();
+        // Files before the folders that they are in.
+        let mut places = PLACES;
+        places.sort_by_key(|at| !at.contains('/'));
+        for at in places {
+            let ops = [
+                Op::SetLocked(Who::AfpA, at, unlocked),
+                Op::SetReadOnly(Who::SmbA, at, false),
+                Op::Remove(Who::SmbA, at),
+                Op::RemoveFolder(Who::SmbA, at),
+            ];
+            for op in ops {
+                let _ = self.apply(&op, |_| Who::SmbA); // there is no such file, or it is a folder
+            }
+        }
+        let _ = self.apply(&Op::Remove(Who::Nfs3A, LINK), |_| Who::Nfs3A);
+        let left = self.apply(&Op::List(Who::Nfs4B, ""), |_| Who::Nfs4B);
+        assert_eq!(left, Ok(Data::Names(BTreeSet::new())), "the share is not empty");
     }
 
     /// Does an operation that this client can do. `of` is the client of a slot.
@@ -195,18 +336,20 @@ impl World {
     }
 
     fn lose(&mut self, who: Who) {
-        self.lives += 1;
-        let (servers, runtime) = (&self.servers, &self.runtime);
+        let (ground, runtime) = (&self.ground, &self.runtime);
         let _entered = runtime.enter();
         match who {
-            Who::SmbA => self.smb[0] = runtime.block_on(Smb::new(&servers.smb, 0)),
-            Who::SmbB => self.smb[1] = runtime.block_on(Smb::new(&servers.smb, 1)),
-            Who::AfpA => self.afp[0] = Afp::new(&servers.afp, runtime.handle(), 0),
-            Who::AfpB => self.afp[1] = Afp::new(&servers.afp, runtime.handle(), 1),
+            Who::SmbA => self.smb[0] = runtime.block_on(Smb::new(ground.smb(0), 0)),
+            Who::SmbB => self.smb[1] = runtime.block_on(Smb::new(ground.smb(1), 1)),
+            Who::AfpA => self.afp[0] = Afp::new(ground.afp(0), runtime.handle()),
+            Who::AfpB => self.afp[1] = Afp::new(ground.afp(1), runtime.handle()),
             Who::Nfs3A => runtime.block_on(self.nfs3[0].lose()),
             Who::Nfs3B => runtime.block_on(self.nfs3[1].lose()),
-            Who::Nfs4A => self.nfs4[0] = runtime.block_on(Nfs4::new(&servers.nfs, 0, self.lives)),
-            Who::Nfs4B => self.nfs4[1] = runtime.block_on(Nfs4::new(&servers.nfs, 1, self.lives)),
+            Who::Nfs4A => self.nfs4[0] = runtime.block_on(Nfs4::new(ground.nfs(0), 0, life())),
+            Who::Nfs4B => self.nfs4[1] = runtime.block_on(Nfs4::new(ground.nfs(1), 1, life())),
+        }
+        if self.is_elsewhere() {
+            std::thread::sleep(SEES_LOSS);
         }
     }
 }

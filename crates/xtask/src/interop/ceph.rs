@@ -1,5 +1,5 @@
 //! Clients of shares in a Ceph cluster, which is started for that (`interop/ceph/`): what each protocol sees, and what happens
-//! when parts of the cluster fail. And the tests of opens of the crate `vfs`, on CephFS.
+//! when parts of the cluster fail. And the tests of opens of the crate `vfs`, and of the crate `cephfs`, on CephFS.
 
 use std::fs;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use anyhow::{Result, ensure};
 use super::expected::Expected;
 use super::outcome::Outcomes;
 use super::smb::python;
-use super::{Args, conclude, prepare};
+use super::{Args, compiled, conclude, prepare};
 use crate::{debian, isolate, loader, process, server};
 
 const LIMIT: Duration = Duration::from_secs(180);
@@ -20,6 +20,8 @@ const PASSWORD: &str = "secret";
 /// The tests of `vfs` that run on each backend.
 const CONFORMANCE: &[&str] =
     &["open", "open_removal", "open_moving", "open_rights", "open_space", "open_forks", "names"];
+/// The tests of `cephfs`.
+const CEPHFS: &[&str] = &["evicted"];
 
 pub fn run(args: &Args) -> Result<()> {
     if !isolate::is_isolated()
@@ -28,7 +30,8 @@ pub fn run(args: &Args) -> Result<()> {
         println!("no Python packages: {error:#}");
     }
     if !isolate::is_isolated() && args.only.is_empty() {
-        process::run("cargo", &[&["test", "--quiet", "--no-run", "--package", "vfs"], &*tests()].concat())?;
+        compiled::compile("vfs", CONFORMANCE)?;
+        compiled::compile("cephfs", CEPHFS)?;
     }
     prepare(args, &[debian::CEPH, debian::NFS_CLIENTS].concat(), false)?;
     let mut outcomes = Outcomes::default();
@@ -45,27 +48,6 @@ pub fn run(args: &Args) -> Result<()> {
     let expected = Expected::read(&process::root().join("interop/ceph/expected.toml"))?.else_pass();
     let is_meant = |name: &str| args.only.is_empty() || outcomes.has(name);
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
-}
-
-fn tests() -> Vec<&'static str> {
-    CONFORMANCE.iter().flat_map(|name| ["--test", name]).collect()
-}
-
-/// The programs of those tests, the newest of each name.
-fn programs() -> Result<Vec<String>> {
-    let folder = process::root().join("target/debug/deps");
-    let newest = |name: &&str| {
-        let is_it = |file: &std::path::Path| {
-            let stem = file.file_name().and_then(|file| file.to_str()).and_then(|file| file.rsplit_once('-'));
-            stem.is_some_and(|(stem, hash)| stem == *name && !hash.contains('.'))
-        };
-        let files = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        files.filter(|file| is_it(file)).max_by_key(|file| file.metadata().and_then(|of| of.modified()).ok())
-    };
-    let programs: Vec<String> =
-        CONFORMANCE.iter().filter_map(newest).map(|program| program.display().to_string()).collect();
-    ensure!(programs.len() == CONFORMANCE.len(), "tests of vfs are missing in {}", folder.display());
-    Ok(programs)
 }
 
 fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
@@ -88,7 +70,9 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
     words.extend(["--user", USER, "--password", PASSWORD]);
     words.extend(ports);
-    let conformance = if args.only.is_empty() { programs()? } else { Vec::new() };
+    let tests = [CEPHFS, CONFORMANCE].concat();
+    let tests = if args.only.is_empty() { tests } else { Vec::new() };
+    let conformance = tests.into_iter().map(compiled::program).collect::<Result<Vec<String>>>()?;
     words.push("--conformance");
     words.extend(conformance.iter().map(String::as_str));
     words.push("--only");

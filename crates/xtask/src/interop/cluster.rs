@@ -12,14 +12,21 @@ use super::expected::Expected;
 use super::outcome::{Outcome, Outcomes};
 use super::smb::python;
 use super::smb::suites::CONTINUOUS;
-use super::{Args, conclude, prepare};
+use super::{Args, compiled, conclude, prepare};
 use crate::{debian, isolate, loader, process, samba, server};
 
 const LIMIT: Duration = Duration::from_secs(300);
+/// More for what runs by hand: all checks over CephFS, or smbtorture.
+const BY_HAND: Duration = Duration::from_secs(1_800);
+/// The most for one seed of random operations.
+const SEED: Duration = Duration::from_secs(60);
 /// A Unix user that no other account of this machine has.
 const UID: u32 = 61201;
 const USER: &str = "ada";
 const PASSWORD: &str = "secret";
+/// The random model of `fourfold-fuzz`.
+const MODEL: &str = "one_tree";
+const PROGRAMS: &[&str] = &["etcd", "openssl", "cc", "nft", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
 
 pub fn run(args: &Args) -> Result<()> {
     if !isolate::is_isolated()
@@ -27,19 +34,28 @@ pub fn run(args: &Args) -> Result<()> {
     {
         println!("no Python packages: {error:#}");
     }
-    prepare(args, &[debian::CLUSTER, debian::NFS_CLIENTS].concat(), false)?;
+    if !isolate::is_isolated() && args.seeds > 0 {
+        compiled::compile("fourfold-fuzz", &[MODEL])?;
+    }
+    let smbtorture = if args.torture { debian::SMB_CLIENTS } else { &[] };
+    prepare(args, &[debian::CLUSTER, debian::CEPH, debian::NFS_CLIENTS, smbtorture].concat(), false)?;
     let mut outcomes = Outcomes::default();
     if !process::is_root() {
         outcomes.skip("cluster", "it needs root, to act as other users");
     } else if !python::is_installed() {
         outcomes.skip("cluster", "its Python packages are not installed");
     } else {
-        outcomes.run("cluster", &["etcd", "openssl", "cc", "nft"], || Ok(()));
+        outcomes.run("cluster", PROGRAMS, || Ok(()));
         if outcomes.0.iter().all(|(_, outcome)| *outcome == Outcome::Pass) {
             checks(args, &mut outcomes)?;
         }
     }
-    let expected = Expected::read(&process::root().join("interop/cluster/expected.toml"))?.else_pass();
+    let list = match (args.torture, args.ceph) {
+        (true, _) => "torture.toml",
+        (false, true) => "ceph.toml",
+        (false, false) => "expected.toml",
+    };
+    let expected = Expected::read(&process::root().join("interop/cluster").join(list))?.else_pass();
     let is_of_another =
         |name: &str| (args.gateways + 1..=4).any(|number| name.contains(&format!("beside gate{number}")));
     let is_meant =
@@ -58,9 +74,17 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     .map(|path| path.display().to_string());
     let [uid, gateways, partitions] =
         [UID.to_string(), args.gateways.to_string(), args.partitions.to_string()];
+    let model = if args.seeds > 0 { compiled::program(MODEL)? } else { String::new() };
+    let seeds = args.seeds.to_string();
     let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
     words.extend(["--user", USER, "--password", PASSWORD, "--program", &program, "--gateways", &gateways]);
-    words.extend(["--partitions", &partitions]);
+    words.extend(["--partitions", &partitions, "--seeds", &seeds, "--model", &model]);
+    if args.ceph {
+        words.push("--ceph");
+    }
+    if args.torture {
+        words.push("--in-turns");
+    }
     if args.scale {
         words.push("--scale");
     }
@@ -81,7 +105,7 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
         fs::write(folder.join("checks.log"), errors.as_bytes())?;
         text = String::from_utf8_lossy(&output.stdout).into_owned();
         ensure!(output.status.success(), "{}: {}", output.status, errors.trim());
-        if args.scale {
+        if args.scale || args.torture {
             println!("{errors}");
         }
         Ok(())
@@ -98,8 +122,10 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
 fn limit(args: &Args) -> Duration {
     let count = u32::from(args.gateways);
     let partitions = count * (count - 1) / 2 + 2 * count;
+    let by_hand = if args.ceph || args.torture { BY_HAND } else { Duration::ZERO };
+    let seeds = SEED * u32::from(args.seeds);
     match args.partitions {
-        0 => LIMIT,
-        seconds => LIMIT + partitions * Duration::from_secs(u64::from(seconds) + 30),
+        0 => LIMIT + by_hand + seeds,
+        seconds => LIMIT + by_hand + seeds + partitions * Duration::from_secs(u64::from(seconds) + 30),
     }
 }

@@ -8,6 +8,7 @@ mod capture;
 mod ceph;
 mod cluster;
 mod coherence;
+mod compiled;
 mod console;
 mod domain;
 mod expected;
@@ -110,6 +111,15 @@ pub struct Args {
     /// Only what more servers bring, with networks of a fixed rate: the table of docs/cluster.md (cluster)
     #[arg(long)]
     scale: bool,
+    /// The matrix and all checks over CephFS instead of a folder of the host, with three members of etcd (cluster)
+    #[arg(long)]
+    ceph: bool,
+    /// Only smbtorture, with its connections at two servers in turns (cluster)
+    #[arg(long)]
+    torture: bool,
+    /// How many seeds of random operations run over two servers (cluster)
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1000))]
+    seeds: u16,
     /// For how many seconds each pair of servers, and each server and etcd, cannot reach each other (cluster); without it one pair of
     /// each kind, for 5 s
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]

@@ -71,12 +71,23 @@ const TENANTS_WORDS: &[&str] = &[
 /// Names with such a word in another meaning.
 const OTHER_MEANING: &[&str] = &["DiskCalls", "disk_calls"];
 
+/// Where several servers decide together who may do what: a clock that is set must not change that. `Instant` and the time since the start
+/// of the host, with the time that it slept, are not set.
+const TOGETHER: &[&str] =
+    &["crates/cluster/src/", "crates/vfs/src/state/", "crates/app/src/gateway", "crates/conn/src/fence.rs"];
+/// The names of clocks that can be set.
+const WALL_CLOCKS: &[&str] =
+    &["CLOCK_REALTIME", "Realtime", "RealtimeAlarm", "RealtimeCoarse", "SystemTime", "Tai", "UNIX_EPOCH"];
+
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut findings = Vec::new();
     if !source.is_test() {
         sizes(source, &mut findings);
     }
     unsafe_code(source, &mut findings);
+    if TOGETHER.iter().any(|at| source.path.starts_with(at)) && !source.is_test() {
+        durations_only(source, &mut findings);
+    }
     if is_product(source) {
         ranked_locks(source, &mut findings);
         decoded_in_wire(source, &mut findings);
@@ -118,6 +129,14 @@ fn sizes(source: &Source, findings: &mut Vec<Finding>) {
     for function in source.functions().into_iter().filter(|f| f.lines > MAX_FUNCTION) {
         let what = format!("fn {} has {} lines; at most {MAX_FUNCTION}", function.name, function.lines);
         findings.push(finding(source, function.line, what));
+    }
+}
+
+fn durations_only(source: &Source, findings: &mut Vec<Finding>) {
+    for token in source.tokens.iter().filter(|token| WALL_CLOCKS.contains(&token.text.as_str())) {
+        let what =
+            format!("{}: servers decide together by durations, not by a clock that can be set", token.text);
+        findings.push(finding(source, token.line, what));
     }
 }
 
@@ -353,6 +372,26 @@ mod tests {
         }
         let code = "use std::sync::{Arc, mpsc}; use lock::Mutex; use tokio::sync::Mutex as Async;";
         assert_eq!(findings("crates/smb/src/server/clients/open.rs", code), [""; 0]);
+    }
+
+    #[test]
+    fn servers_decide_together_without_a_clock_that_can_be_set() {
+        for path in [
+            "crates/cluster/src/fence.rs",
+            "crates/vfs/src/state/lease.rs",
+            "crates/app/src/gateway/taking.rs",
+        ] {
+            for code in
+                ["use std::time::{Instant, SystemTime};", "fn now() { clock_gettime(ClockId::Realtime); }"]
+            {
+                assert_eq!(findings(path, code).len(), 1, "{path}: {code}");
+            }
+            assert_eq!(
+                findings(path, "use std::time::Instant; fn now() { clock(ClockId::Boottime); }"),
+                [""; 0]
+            );
+        }
+        assert_eq!(findings("crates/cluster/tests/a.rs", "use std::time::SystemTime;"), [""; 0]);
     }
 
     #[test]
