@@ -173,7 +173,8 @@ impl Cluster {
             stores: String::new(),
         };
         let membership =
-            Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, (&*fence, stores)).await?;
+            Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, (&*fence, stores))
+                .await?;
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
         let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
         vfs::state::ClientId::begin_with(me);

@@ -1,8 +1,8 @@
 //! The opens of one file, found by their numbers, and counts of their access and denials. An open
 //! is added, removed and compared with the others in constant time, however many there are.
 
-use std::collections::{BTreeMap, HashMap};
 use std::collections::hash_map::Entry as Slot;
+use std::collections::{BTreeMap, HashMap};
 
 use super::opens::{Concern, Link, Modes, Open};
 use super::{OpenId, Party, Stream};
