@@ -13,6 +13,7 @@ import traceback
 import uuid
 
 import addresses
+import luns
 import over_ceph
 import partitions
 import scale
@@ -240,6 +241,9 @@ class Checks:
 
     def a_witness_tells_clients_of_a_lost_server(self):
         witness.check(self.options, self.certificates, self.log)
+
+    def a_lun_goes_on_at_another_server(self):
+        luns.check(self.options, self.certificates, self.log)
 
     def partitions_lose_nothing_and_give_no_right_twice(self):
         partitions.check(self.options, self.certificates, self.log)

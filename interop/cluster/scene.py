@@ -182,7 +182,7 @@ class Gateway:
         self.options, self.name, self.process = options, f"gate{number}", None
         self.within, self.listen = [], ["--listen", "127.0.0.1"]
         self.folder, self.state = options.folder, os.path.join(options.folder, f"state-{number}")
-        self.smb_port, self.afp_port, self.nfs_port = free_port(), free_port(), free_port()
+        self.smb_port, self.afp_port, self.nfs_port, self.iscsi_port = free_port(), free_port(), free_port(), "off"
         self.peers = address = f"127.0.1.{number if isinstance(number, int) else 99}"
         text = SETTINGS.format(etcd=etcd.hosts, name=self.name, address=address, port=free_port(address), grace=options.grace)
         conf = getattr(options, "conf", None)  # of Ceph
@@ -209,7 +209,7 @@ class Gateway:
     def start(self):
         words = [*self.within, self.options.program, "serve", "--config", self.settings, "--state", self.state, *self.listen,
                  "--smb-port", self.smb_port, "--afp-port", self.afp_port, "--nfs-port", self.nfs_port,
-                 "--iscsi-port", "off", "--portmap-port", "off"]
+                 "--iscsi-port", self.iscsi_port, "--portmap-port", "off"]
         log = open(os.path.join(self.folder, f"{self.name}.log"), "a")
         self.process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=log)
         said, end = b"", time.monotonic() + 30

@@ -1,6 +1,7 @@
 //! This server as one of several of one tree.
 
 pub(crate) mod certificates;
+pub(crate) mod luns;
 mod status;
 pub(crate) mod taking;
 pub(crate) mod witness;
@@ -31,12 +32,14 @@ pub(crate) async fn join(server: &ServerSettings, witness: bool) -> anyhow::Resu
     let Some(settings) = server.cluster.clone() else { return Ok(None) };
     let etcd = endpoints(&settings.etcd).context("the cluster cannot be joined")?;
     let files = files(&settings);
+    let portals = luns::portals(server, here::privileged());
     let config = Config {
         etcd,
         cluster: settings.name,
         name: settings.server,
         listen: settings.listen,
         files,
+        portals,
         grace: server.grace_period,
         own: witness::own_addresses(&server.listen, &settings.addresses),
         witness,

@@ -1,21 +1,22 @@
 //! The iSCSI server as a part of the program: it gets settings and reports its status.
 
 use std::net::IpAddr;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, LunAnswer, LunRequest, LunSession, Progress, SessionStatus, Status};
+use admin::luns::LunTable;
 use admin::{Protocol, Settings};
 use auth::{Accounts, LoginGuard};
 use conn::{Budget, Loops, Server, Watchdog};
-use iscsi::server::{Config, Service, SessionInfo};
+use iscsi::server::{Config, Paths, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::bind::Bound;
-use crate::luns::{Desk, Units, Work};
+use crate::gateway;
+use crate::luns::{Desk, Roles, Units, Work};
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 
@@ -23,6 +24,10 @@ use crate::volumes::{Volumes, name_owners};
 const MOST_CONNECTIONS: usize = 16_384;
 /// How long initiators have to log out when the server shuts down.
 const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
+/// How often a server of a cluster tries to serve a LUN that the server before still has.
+const TRY_EVERY: Duration = Duration::from_millis(100);
+/// How often it looks at LUNs of other servers without being told of a change: they may have become larger.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// The iSCSI server.
 pub(crate) struct IscsiView {
@@ -34,13 +39,17 @@ pub(crate) struct IscsiView {
     /// The server's address for initiators; `None`: it is off.
     at: Option<(IpAddr, u16)>,
     told: Told,
+    /// The settings in force.
+    current: watch::Sender<Arc<Current>>,
 }
 
 /// The data for its settings, in addition to the program's settings.
 struct Told {
     volumes: Arc<Volumes>,
-    state: PathBuf,
+    table: LunTable,
     server_id: [u8; 16],
+    /// What this server is to serve of a cluster; `None`: it is alone.
+    roles: Option<Arc<Roles>>,
     /// Limits and logs logins with secrets, over all protocols.
     login_guard: Arc<LoginGuard>,
 }
@@ -56,20 +65,26 @@ impl IscsiView {
         login_guard: Arc<LoginGuard>,
         (budget, loops): (Arc<Budget>, &Arc<Loops>),
     ) -> anyhow::Result<Arc<Self>> {
-        let (state, server_id) = (state.path().to_owned(), *state.server_id());
-        let units = Units::new(&state);
-        let told = Told { volumes, state, server_id, login_guard };
+        let cluster = volumes.cluster.as_ref();
+        let server_id = gateway::luns::target_identity(cluster, *state.server_id())?;
+        let port = at.map(|(_, port)| port).unwrap_or_default();
+        let roles = cluster.map(|cluster| Roles::new(cluster, port));
+        let table = gateway::luns::table(&volumes);
+        let units = Units::new(table.clone(), roles.clone());
+        let told = Told { volumes, table, server_id, roles, login_guard };
         let service = Service::new(told.config(current, &units));
         let (connections, watchdog) =
             (Server::new(MOST_CONNECTIONS, budget).on(loops), Watchdog::start("iSCSI"));
-        let view = Self { service, connections, watchdog, units, work: Work::default(), at, told };
+        let (work, now) = (Work::default(), watch::Sender::new(current.clone()));
+        let view = Self { service, connections, watchdog, units, work, at, told, current: now };
         let lines = view.take_over(current).await?;
         lines.iter().for_each(|line| tracing::error!("{line}"));
         Ok(Arc::new(view))
     }
 
     /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+    pub(crate) fn serve(self: &Arc<Self>, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+        tokio::spawn(self.clone().follow(stopping.clone()));
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
             let serve = move |stream, peer| {
@@ -82,6 +97,47 @@ impl IscsiView {
     /// Checks silent clients and the free space.
     pub(crate) fn tend(&self) {
         self.service.tend();
+    }
+
+    /// In a cluster: begins to serve LUNs whose server has been lost, and ceases to serve those of other servers, until the
+    /// server stops.
+    async fn follow(self: Arc<Self>, mut stopping: watch::Receiver<bool>) {
+        let Some(roles) = &self.told.roles else { return };
+        let (mut places, mut table) = (roles.places(), 0);
+        while !*stopping.borrow() {
+            let now = places.borrow_and_update().luns;
+            let is_changed = std::mem::replace(&mut table, now) != now;
+            let view = self.clone();
+            let looked =
+                tokio::task::spawn_blocking(move || Handle::current().block_on(view.look_again(is_changed)));
+            if !matches!(looked.await, Ok(Ok(()))) {
+                table = 0; // it is read again
+            }
+            let pause = if self.units.is_pending() { TRY_EVERY } else { LOOK_EVERY };
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                changed = places.changed() => if changed.is_err() { return },
+                _ = stopping.changed() => {}
+            }
+        }
+    }
+
+    async fn look_again(&self, is_changed: bool) -> Result<(), ()> {
+        let (current, before) = (self.current.borrow().clone(), self.units.changes());
+        let sessions = |target: &str| self.sessions_of(target);
+        let looked = self.desk(&current.settings, &sessions).look_again(is_changed).await;
+        if self.units.changes() != before {
+            self.service.set_config(self.told.config(&current, &self.units));
+        }
+        match looked {
+            Ok(lines) if is_changed => lines.iter().for_each(|line| tracing::error!("{line}")),
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!("the LUNs of the cluster are not known: {error:#}");
+                return Err(());
+            }
+        }
+        Ok(())
     }
 
     /// Asks initiators to log out, and lets their connections end.
@@ -97,7 +153,8 @@ impl IscsiView {
 
     /// Serves the LUNs of these settings and of the state folder; returns lines about LUNs that
     /// cannot be served.
-    async fn take_over(&self, current: &Current) -> anyhow::Result<Vec<String>> {
+    async fn take_over(&self, current: &Arc<Current>) -> anyhow::Result<Vec<String>> {
+        self.current.send_replace(current.clone());
         let sessions = |target: &str| self.sessions_of(target);
         let lines = self.desk(&current.settings, &sessions).serve_anew_alone().await;
         self.service.set_config(self.told.config(current, &self.units));
@@ -110,7 +167,7 @@ impl IscsiView {
         sessions: &'a (dyn Fn(&str) -> Vec<LunSession> + Sync),
     ) -> Desk<'a> {
         Desk {
-            state: &self.told.state,
+            table: &self.told.table,
             server_id: &self.told.server_id,
             settings,
             volumes: &self.told.volumes,
@@ -139,6 +196,7 @@ impl Told {
             accounts: Arc::new(current.accounts.clone()),
             own_secret: own_secret(current),
             login_guard: self.login_guard.clone(),
+            paths: self.roles.clone().map(|roles| roles as Arc<dyn Paths>),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::cli::{Create, Lun, LunSnapshot, Where};
 use crate::luns::{self, Desk, Work};
 use crate::progress::Shown;
 use crate::volumes::Volumes;
-use crate::{exit, here, out, quotas};
+use crate::{exit, gateway, here, out, quotas};
 
 mod snapshot;
 mod table;
@@ -142,6 +142,11 @@ fn alone(
     request: LunRequest,
     progress: &dyn Fn(Progress) -> bool,
 ) -> anyhow::Result<LunAnswer> {
+    if settings.server.cluster.is_some() && request != LunRequest::List {
+        bail!(
+            "the servers of a cluster have their LUNs in common: start the server, which changes them for all"
+        );
+    }
     let state = State::open(&settings.server.state)?;
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     quotas::forget(state.path())?;
@@ -150,8 +155,8 @@ fn alone(
         candidates(settings.server.ports.iscsi, Protocol::Iscsi, here::privileged()).into_iter().next();
     let at = port.filter(|port| *port != 0).map(|port| (recipe::address(&settings.server.listen), port));
     let (work, served) = (Work::default(), None);
-    let server_id = state.server_id();
-    let desk = Desk { state: state.path(), server_id, settings, volumes: &volumes, work: &work, at, served };
+    let (server_id, table) = (state.server_id(), &gateway::luns::table(&volumes));
+    let desk = Desk { table, server_id, settings, volumes: &volumes, work: &work, at, served };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(desk.answer(request, progress))
 }

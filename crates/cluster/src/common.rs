@@ -1,8 +1,10 @@
-//! What all servers of a cluster have in common for good: the identities of the shares, and the secret of NFS's file
-//! handles. So a handle that one server gave is valid at the others.
+//! What all servers of a cluster have in common for good: the identities of the shares, the secret of NFS's file handles,
+//! and what targets of iSCSI are known by. So a handle that one server gave is valid at the others, and a LUN is the same
+//! disk there.
 //!
 //! ```text
 //! fourfold-common/CLUSTER/identity   the secret and the identities, in JSON
+//! fourfold-common/CLUSTER/luns       the table of LUNs, as text of its owner
 //! ```
 //!
 //! The first server that needs one of them writes what it has used so far, so its clients notice nothing.
@@ -11,8 +13,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::etcd::{Endpoints, Error, Etcd};
+use crate::etcd::{Endpoints, Error, Etcd, Put};
 use crate::records::Records;
+
+/// The number of the port of targets at the virtual addresses. Those of the servers follow.
+const MAIN_PORT: u16 = 1;
+/// The longest table of LUNs, in bytes: etcd takes requests of 1.5 MiB.
+const MAX_LUNS: usize = 1 << 20;
 
 /// How often a change is tried while other servers change the same key: each of them does that once for each share.
 const TRIES: usize = 64;
@@ -31,9 +38,28 @@ pub struct ShareIdentity {
 struct Identity {
     secret: Option<[u8; 16]>,
     shares: BTreeMap<String, ShareIdentity>,
+    /// The identity of which the names of targets are made.
+    #[serde(default)]
+    targets: Option<[u8; 16]>,
+    /// The numbers of the servers' ports of targets, by the names of the servers.
+    #[serde(default)]
+    ports: BTreeMap<String, u16>,
 }
 
 impl Identity {
+    /// The number of the port of targets of the server with this name, which it keeps. `None`: all numbers are taken.
+    fn port(&mut self, name: &str) -> Option<u16> {
+        let last = self.ports.values().copied().max().unwrap_or(MAIN_PORT);
+        match self.ports.get(name) {
+            Some(known) => Some(*known),
+            None => {
+                let next = last.checked_add(1)?;
+                self.ports.insert(name.to_owned(), next);
+                Some(next)
+            }
+        }
+    }
+
     /// The identity of the share with this name: `own` if it has none yet, with a tag that no other share has.
     fn share(&mut self, name: &str, own: ShareIdentity) -> ShareIdentity {
         if let Some(known) = self.shares.get(name) {
@@ -72,6 +98,34 @@ impl Common {
         self.change(|identity| identity.share(name, own)).await
     }
 
+    /// The identity of which the names of targets are made: `own` if the cluster has none yet.
+    pub(crate) async fn targets(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
+        self.change(|identity| *identity.targets.get_or_insert(own)).await
+    }
+
+    /// The number of the port of targets of the server with this name. 0: all numbers are taken.
+    pub(crate) async fn port(&mut self, name: &str) -> Result<u16, Error> {
+        self.change(|identity| identity.port(name)).await.map(Option::unwrap_or_default)
+    }
+
+    /// The table of LUNs and its revision; `None`: it was never written.
+    pub(crate) async fn luns(&mut self) -> Result<Option<(String, u64)>, Error> {
+        let found = self.etcd.get(&format!("{}luns", self.prefix)).await?;
+        Ok(found.map(|pair| (pair.value, pair.revision)))
+    }
+
+    /// Replaces the table of LUNs if it is still of this revision (0: it was never written). Returns whether it was. The
+    /// other servers see `marker` change.
+    pub(crate) async fn swap_luns(&mut self, revision: u64, text: &str, marker: &str) -> Result<bool, Error> {
+        if text.len() > MAX_LUNS {
+            return Err(Error::Refused("the table of LUNs is longer than 1 MiB".to_owned()));
+        }
+        let key = format!("{}luns", self.prefix);
+        let puts =
+            [Put { key: &key, value: text, lease: None }, Put { key: marker, value: "changed", lease: None }];
+        self.etcd.swap_with((&key, revision), &puts).await
+    }
+
     /// Changes the identity. If another server changes it meanwhile, `change` sees that first.
     async fn change<T>(&mut self, change: impl Fn(&mut Identity) -> T) -> Result<T, Error> {
         let key = format!("{}identity", self.prefix);
@@ -99,6 +153,18 @@ impl Common {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_keeps_the_number_of_its_port_and_no_other_server_has_it() {
+        let mut identity = Identity::default();
+        let ports = ["gate1", "gate2", "gate1"].map(|name| identity.port(name));
+        assert_eq!(ports, [Some(2), Some(3), Some(2)]);
+        identity.ports.insert("gate3".to_owned(), u16::MAX);
+        assert_eq!((identity.port("gate4"), identity.port("gate2")), (None, Some(3)));
+        // As a version without ports has written it.
+        let before = r#"{"secret":null,"shares":{}}"#;
+        assert_eq!(serde_json::from_str::<Identity>(before).unwrap(), Identity::default());
+    }
 
     #[test]
     fn a_share_keeps_its_identity_and_no_other_share_has_its_tag() {

@@ -34,5 +34,5 @@ pub use fence::Fence;
 pub use node::{Counts, Done, Effect, MAX_NOTE, MOST_KEPT, Node, OpenRecord, Refused, Removing, View};
 pub use port::Port;
 pub use records::{Record, Table};
-pub use running::{Cluster, Config, Grace, LostRecords, StartError, Status, Topology};
+pub use running::{Cluster, Config, Grace, LostRecords, Places, StartError, Status, Topology};
 pub use trees::Trees;

@@ -7,6 +7,7 @@
 //! fourfold/CLUSTER/trees/KEY        the number of the file system whose root has this key
 //! fourfold/CLUSTER/grace            the lost servers whose clients may have something to reclaim
 //! fourfold/CLUSTER/addresses/IP     the number of the server with a virtual address; with the lease of the server
+//! fourfold/CLUSTER/luns             changed with the table of LUNs (common.rs)
 //! fourfold/CLUSTER/drain/NUMBER     this server is to stop; with a lease of the command that ordered it
 //! fourfold/CLUSTER/left/NUMBER      this server has left in order; with a lease of its own
 //! fourfold/CLUSTER/reclaims         the same; clients may reclaim as long as it is there
@@ -23,7 +24,7 @@
 //! has left in order has written all, and is not evicted.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -72,6 +73,12 @@ pub struct Member {
     /// How the stores of the shares know it. Empty: they do not.
     #[serde(default)]
     pub stores: String,
+    /// The number of its port of the targets of iSCSI, which no server of another name has. 0: it has none.
+    #[serde(default)]
+    pub port: u16,
+    /// Where initiators reach that port.
+    #[serde(default)]
+    pub portals: Vec<SocketAddr>,
 }
 
 /// The list of members as it is stored.
@@ -111,6 +118,8 @@ pub struct Seen {
     pub addresses: Vec<(IpAddr, u16)>,
     /// The servers that were ordered to stop.
     pub drained: Vec<u16>,
+    /// The revision of the last change of the table of LUNs.
+    pub luns: u64,
 }
 
 /// Why a server cannot join.
@@ -203,15 +212,17 @@ impl Membership {
         let drained = parse_drained(&self.prefix, &found);
         let (members, revision, mut alive) = parse(&self.prefix, &found);
         let (grace, addresses) = (parse_grace(&self.prefix, &found), parse_addresses(&self.prefix, &found));
+        let marker = format!("{}luns", self.prefix);
+        let luns = found.iter().find(|pair| pair.key == marker).map_or(0, |pair| pair.revision);
         if members.members == alive || !alive.contains(&self.me) {
-            return Ok(Seen { members, grace, addresses, drained });
+            return Ok(Seen { members, grace, addresses, luns, drained });
         }
         let mut lost = gone(&members.members, &alive);
         lost.retain(|member| !has_left(&self.prefix, &found, member.number));
         alive.extend(self.evictions.pending(fence::now(), &lost).into_iter().cloned());
         alive.sort_by_key(|member| member.number);
         if members.members == alive {
-            return Ok(Seen { members, grace, addresses, drained });
+            return Ok(Seen { members, grace, addresses, luns, drained });
         }
         let next = Members { epoch: members.epoch + 1, members: alive };
         let lost = self.lost(&members, &next, grace.as_ref()).await?;
@@ -226,12 +237,12 @@ impl Membership {
             }
         }
         match self.etcd.swap_with((&view, revision), &puts).await? {
-            true if lost.is_empty() => Ok(Seen { members: next, grace, addresses, drained }),
+            true if lost.is_empty() => Ok(Seen { members: next, grace, addresses, luns, drained }),
             true => {
                 let grace = Some(GracePeriod { lost, reclaims: true });
-                Ok(Seen { members: next, grace, addresses, drained })
+                Ok(Seen { members: next, grace, addresses, luns, drained })
             }
-            false => Ok(Seen { members, grace, addresses, drained }), // another member was faster: the next look shows it
+            false => Ok(Seen { members, grace, addresses, luns, drained }), // another member was faster: the next look shows it
         }
     }
 
@@ -356,6 +367,11 @@ pub enum DrainError {
     /// It has not ended in time.
     #[error("it has not left the cluster after {0} s; it may still be stopping")]
     StillThere(u64),
+}
+
+/// The key that is changed with the table of LUNs.
+pub(crate) fn luns_key(cluster: &str) -> String {
+    format!("{}luns", prefix(cluster))
 }
 
 /// The key of a virtual address.

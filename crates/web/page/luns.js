@@ -56,6 +56,7 @@ function card(context, lun, again) {
       lun.read_only ? h("span", { class: "badge" }, "read-only") : null,
       h("span", { class: `badge ${lun.served ? "good" : "bad"}` }, lun.served ? "served" : "not served")),
     lun.problem ? h("p", { class: "error" }, lun.problem) : null,
+    lun.active_at ? h("p", { class: "muted" }, `The server ${lun.active_at} of the cluster serves it now.`) : null,
     lun.snapshot_of ? h("p", { class: "muted" }, `A snapshot of ${lun.snapshot_of}`) : null,
     h("div", { class: "row" }, h("span", { class: "grow" }, `${bytes(lun.size)}, blocks of ${lun.block_size} bytes`), h("span", { class: "muted" }, used === null ? "" : `${bytes(lun.used)} on the disk`)),
     used === null ? null : bar(Math.min(used, 0.95), `${bytes(lun.used)} of ${bytes(lun.size)} are on the disk`),

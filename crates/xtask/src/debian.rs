@@ -101,6 +101,9 @@ pub const AFP_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// libiscsi and its programs.
+pub const ISCSI_TOOLS: &[Package] = &[Package { name: "libiscsi-bin", shows: "/usr/bin/iscsi-test-cu" }];
+
 pub const ISCSI_CLIENTS: &[Package] = &[
     Package { name: "libiscsi-bin", shows: "/usr/bin/iscsi-test-cu" },
     Package { name: "libiscsi-dev", shows: "/usr/include/iscsi/iscsi.h" },

@@ -134,6 +134,9 @@ pub struct LunStatus {
     /// Why it is not served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The other server of the cluster that serves its blocks now. This one shows it in the standby state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_at: Option<String>,
     /// The initiators that are logged in to its target.
     pub sessions: Vec<LunSession>,
     /// How initiators reach it.

@@ -61,6 +61,12 @@ pub enum LunError {
         /// The parser's message.
         reason: String,
     },
+    /// The table of the cluster cannot be read or written.
+    #[error("the table of LUNs of the cluster: {0}")]
+    Cluster(String),
+    /// Another server of the cluster has changed the table meanwhile.
+    #[error("another server of the cluster changes the LUNs at this moment; try again")]
+    Busy,
     /// A LUN with this name exists.
     #[error("there is a LUN {0} already; `fourfold lun show {quoted}` tells about it", quoted = quote(.0))]
     Exists(String),
@@ -167,8 +173,7 @@ impl LunFile {
             }
             Err(why) => return Err(LunError::Io { path, why }),
         };
-        let luns = parse(&path, &text)?;
-        Ok(Self { path, luns })
+        Self::parse(path, &text)
     }
 
     /// Reads, changes and writes the LUNs under the lock. If `change` fails, or changes nothing,
@@ -317,11 +322,21 @@ impl LunFile {
         }
     }
 
-    fn write(&self) -> Result<(), LunError> {
+    /// The LUNs as `luns.toml` has them.
+    pub(super) fn text(&self) -> Result<String, LunError> {
         let written = Written { format: FORMAT, lun: self.luns.iter().map(WrittenLun::from).collect() };
-        let text = toml_edit::ser::to_string_pretty(&written)
-            .map_err(|error| LunError::Damaged { path: self.path.clone(), reason: error.to_string() })?;
-        durable::replace(&self.path, text.as_bytes())
+        toml_edit::ser::to_string_pretty(&written)
+            .map_err(|error| LunError::Damaged { path: self.path.clone(), reason: error.to_string() })
+    }
+
+    /// The same, read from this text. `path` is for messages, and where it is written to.
+    pub(super) fn parse(path: PathBuf, text: &str) -> Result<Self, LunError> {
+        let luns = parse(&path, text)?;
+        Ok(Self { path, luns })
+    }
+
+    pub(super) fn write(&self) -> Result<(), LunError> {
+        durable::replace(&self.path, self.text()?.as_bytes())
             .map_err(|why| LunError::Io { path: self.path.clone(), why })
     }
 }
@@ -414,7 +429,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
 }
 
 /// Held while the LUNs change. The system releases it when the process ends, for any reason.
-fn lock(state: &Path) -> Result<File, LunError> {
+pub(super) fn lock(state: &Path) -> Result<File, LunError> {
     let path = state.join("luns.lock");
     durable::lock(&path).map_err(|why| LunError::Io { path, why })
 }

@@ -8,19 +8,21 @@
 //!
 //! A LUN belongs to a share, and is named `share/name`. The settings override the state folder. But
 //! a LUN's identity (its NAA identifier, its target and number there) is made once and stored in
-//! the state folder.
+//! the state folder. The servers of a cluster have one table of them in common (`table.rs`).
 
 mod file;
 mod names;
 mod record;
 mod resolve;
+mod table;
 
 use std::path::PathBuf;
 
 pub use file::{LunError, LunFile, NewLun};
 pub use names::split;
 pub use record::{LunOptions, LunRecord};
-pub use resolve::{Lun, Resolved, own_prefix, prefix, resolve};
+pub use resolve::{Lun, Resolved, own_prefix, prefix, resolve, resolve_as_noted};
+pub use table::{Common, LunTable};
 
 /// The sizes of LUNs are multiples of this many bytes, whatever their block size is.
 pub const LUN_BLOCK: u64 = 4096;

@@ -1,5 +1,6 @@
 //! The LUNs to serve: those of the state folder, combined with the settings.
 
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,6 +8,7 @@ use super::file::{LunError, LunFile, NewLun};
 use super::names::target_name;
 use super::own_file;
 use super::record::{LunOptions, LunRecord};
+use super::table::LunTable;
 use crate::recipe::quote;
 use crate::settings::{LunSettings, Place, Protocol, Settings, ShareSettings};
 
@@ -19,10 +21,12 @@ pub struct Lun {
     pub target: String,
     /// Its size at least; `None`: the size of its file.
     pub size: Option<u64>,
+    /// The virtual address of the cluster at which it is reached; `None`: one that the cluster chooses.
+    pub address: Option<IpAddr>,
 }
 
 /// The LUNs to serve, and the problems of others.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Resolved {
     /// The LUNs.
     pub luns: Vec<Lun>,
@@ -54,25 +58,50 @@ pub fn own_prefix(server_id: &[u8; 16]) -> String {
 ///
 /// # Errors
 /// The state folder cannot be read or written. A problem of one LUN is a line of [`Resolved`].
-pub fn resolve(state: &Path, settings: &Settings, server_id: &[u8; 16]) -> Result<Resolved, LunError> {
-    let prefix = prefix(settings, server_id);
-    let shares = || settings.shares.iter();
-    if LunFile::read(state)?.luns.is_empty() && shares().all(|share| share.luns.is_empty()) {
+pub fn resolve(table: &LunTable, settings: &Settings, server_id: &[u8; 16]) -> Result<Resolved, LunError> {
+    if table.read()?.luns.is_empty() && settings.shares.iter().all(|share| share.luns.is_empty()) {
         return Ok(Resolved::default());
     }
-    LunFile::edit(state, |file| {
-        let mut resolved = Resolved::default();
-        for share in shares() {
-            let refused = note_settings(file, share, &mut resolved.problems);
-            if share.protocols.contains(&Protocol::Iscsi) {
-                let is_refused = |lun: &LunRecord| refused.iter().any(|name| lun.is(&share.name, name));
-                let served = file.luns.iter().filter(|lun| lun.share == share.name && !is_refused(lun));
-                served.for_each(|record| resolved.add(record, share, &prefix));
-            }
-        }
-        resolved.refuse_same_files(settings);
-        Ok(resolved)
+    table.edit_again(|file| {
+        let mut problems = Vec::new();
+        let note = |share| note_settings(file, share, &mut problems);
+        let refused: Vec<Vec<&str>> = settings.shares.iter().map(note).collect();
+        Ok(served(file, settings, (server_id, &refused), problems))
     })
+}
+
+/// The same, without storing anything of the settings: another server of the cluster has changed the table, and each may
+/// have other settings while the administrator changes them.
+///
+/// # Errors
+/// The table cannot be read.
+pub fn resolve_as_noted(
+    table: &LunTable,
+    settings: &Settings,
+    server_id: &[u8; 16],
+) -> Result<Resolved, LunError> {
+    Ok(served(&table.read()?, settings, (server_id, &[]), Vec::new()))
+}
+
+/// The LUNs of the shares, without those that are `refused`, for each share.
+fn served(
+    file: &LunFile,
+    settings: &Settings,
+    (server_id, refused): (&[u8; 16], &[Vec<&str>]),
+    problems: Vec<(String, String)>,
+) -> Resolved {
+    let prefix = prefix(settings, server_id);
+    let mut resolved = Resolved { luns: Vec::new(), problems };
+    for (at, share) in settings.shares.iter().enumerate() {
+        if share.protocols.contains(&Protocol::Iscsi) {
+            let refused = refused.get(at).map(Vec::as_slice).unwrap_or_default();
+            let is_refused = |lun: &LunRecord| refused.iter().any(|name| lun.is(&share.name, name));
+            let served = file.luns.iter().filter(|lun| lun.share == share.name && !is_refused(lun));
+            served.for_each(|record| resolved.add(record, share, &prefix));
+        }
+    }
+    resolved.refuse_same_files(settings);
+    resolved
 }
 
 impl Resolved {
@@ -83,8 +112,9 @@ impl Resolved {
         }
         match target_name(prefix, &record.target_suffix) {
             Some(target) => {
-                let size = set.and_then(|set| set.size);
-                self.luns.push(Lun { record: record.clone(), target, size });
+                let (size, address) =
+                    (set.and_then(|set| set.size), set.and_then(|set| set.address.as_ref()?.parse().ok()));
+                self.luns.push(Lun { record: record.clone(), target, size, address });
             }
             None => {
                 let name = record.full_name();
@@ -228,7 +258,7 @@ mod tests {
         }
 
         fn resolve(&self, below: &str) -> Resolved {
-            resolve(&self.state(), &self.settings(below), &ID).unwrap()
+            resolve(&LunTable::alone(&self.state()), &self.settings(below), &ID).unwrap()
         }
 
         fn state(&self) -> PathBuf {

@@ -138,6 +138,7 @@ fn build(
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
     cluster::check(&server, settings.cluster.as_ref(), (&sections_of_shares, &shares), findings);
+    cluster::check_luns(settings.cluster.as_ref(), &shares, findings);
     check_reachable(&server, &settings.ports, &shares, findings);
     let set = server.is_set("state").then(|| server.place_of("state"));
     share::check_state(&settings.state, set, &shares, findings);

@@ -125,10 +125,27 @@ pub(super) fn check(
             );
             findings.error(server.place_of("cluster"), what, "turn `local-recall` off");
         }
-        if !share.luns.is_empty() {
-            let what =
-                format!("the share {} has LUNs, whose reservations a cluster does not share", share.name);
-            findings.error(server.place_of("cluster"), what, "serve LUNs by a server that is alone");
+    }
+}
+
+/// The virtual addresses of LUNs are those of the cluster, and LUNs of a target have one.
+pub(super) fn check_luns(settings: Option<&ClusterSettings>, shares: &[Placed], findings: &mut Findings) {
+    let known = settings.map(|settings| settings.addresses.as_slice()).unwrap_or_default();
+    for (_, share) in shares {
+        for (at, lun) in share.luns.iter().enumerate() {
+            let Some(address) = &lun.address else { continue };
+            let place = &lun.places.address;
+            if !known.iter().any(|one| address.parse() == Ok(one.ip)) {
+                let what = format!("`address`: `{address}` is not in `cluster-addresses`");
+                findings.error(place, what, "write one of them, or remove the line");
+            }
+            let mut others = share.luns[..at].iter().filter(|other| other.address.is_some());
+            if let Some(other) = others.find(|other| {
+                other.target().eq_ignore_ascii_case(lun.target()) && other.address != lun.address
+            }) {
+                let what = format!("the LUN {:?} of the same target has another `address`", other.name);
+                findings.error(place, what, "write the same address, or put one of them into another target");
+            }
         }
     }
 }

@@ -26,6 +26,8 @@ pub struct LunSettings {
     pub target: Option<String>,
     /// Its number there; `None`: any free one.
     pub number: Option<u16>,
+    /// The virtual address of the cluster at which it is reached, as written; `None`: one that the cluster chooses.
+    pub address: Option<String>,
     /// Patterns of the names of initiators that see it; if empty, all see it.
     pub initiators: Vec<String>,
     /// Patterns of the names of initiators that may only read.
@@ -43,6 +45,7 @@ pub struct LunPlaces {
     pub block_size: Place,
     pub file: Place,
     pub number: Place,
+    pub address: Place,
 }
 
 /// One `[[share.lun]]`; `None` without a name, which was reported.
@@ -59,6 +62,7 @@ pub(super) fn settings(section: &Section) -> Option<LunSettings> {
         file: section.text("file").map(PathBuf::from),
         target: section.text("target"),
         number: small("number"),
+        address: section.text("address"),
         initiators: section.texts("initiators"),
         readers: section.texts("readers"),
         places: LunPlaces {
@@ -67,6 +71,7 @@ pub(super) fn settings(section: &Section) -> Option<LunSettings> {
             block_size: place("block-size"),
             file: place("file"),
             number: place("number"),
+            address: place("address"),
         },
     })
 }

@@ -86,6 +86,8 @@ mod tests {
             own: Vec::new(),
             witness: false,
             stores: String::new(),
+            port: number + 1,
+            portals: Vec::new(),
         };
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         let overview = Overview {

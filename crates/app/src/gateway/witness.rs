@@ -182,6 +182,8 @@ mod tests {
             own: vec![ip(&format!("10.0.0.{number}"))],
             witness: number == 1,
             stores: String::new(),
+            port: 0,
+            portals: Vec::new(),
         };
         let topology = Topology {
             members: vec![member(1), member(2)],

@@ -25,6 +25,9 @@ fn who(lun: &LunStatus) -> String {
     if let Some(problem) = &lun.problem {
         return format!("not served: {problem}");
     }
+    if let Some(server) = &lun.active_at {
+        return format!("served by {server} of the cluster");
+    }
     if !lun.served {
         return "not served: no server runs".into();
     }

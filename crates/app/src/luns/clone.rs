@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use admin::control::Progress;
-use admin::luns::{LunFile, LunRecord, NewLun, own_file_name};
+use admin::luns::{LunRecord, NewLun, own_file_name};
 use admin::settings::units::format_size;
 use anyhow::{Context, bail};
 use iscsi::disks;
@@ -50,6 +50,7 @@ impl Desk<'_> {
         if let Some(of) = lun.snapshot_of.as_ref().filter(|_| wanted.snapshot) {
             bail!("{} is a snapshot of {of}; `fourfold lun clone` makes a LUN of it", lun.full_name());
         }
+        self.must_be_active(&lun)?;
         self.may_be(share, new)?;
         let volume = self.volume(share_name)?;
         let source = file::find(&volume, &lun).context("its file cannot be found")?;
@@ -154,7 +155,7 @@ impl Desk<'_> {
         let (new, mut options) = (wanted.new, lun.options.clone());
         options.read_only = wanted.snapshot || (options.read_only && lun.snapshot_of.is_none());
         disks::rename(volume, unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;
-        let added = LunFile::edit(self.state, |luns| {
+        let added = self.table.edit(|luns| {
             luns.add(NewLun {
                 share: &lun.share,
                 name: new,

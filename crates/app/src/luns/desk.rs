@@ -6,12 +6,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress};
-use admin::luns::{LUN_BLOCK, LunError, LunFile, LunRecord, Resolved, SMALLEST_LUN, resolve};
+use admin::luns::{
+    LUN_BLOCK, LunError, LunRecord, LunTable, Resolved, SMALLEST_LUN, resolve, resolve_as_noted,
+};
 use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Absence, LunSettings};
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, bail};
 use iscsi::disks;
+use iscsi::server::stored;
 use vfs::Volume;
 use vfs::state::Modes;
 
@@ -30,8 +33,8 @@ pub(crate) type Sessions<'a> = &'a (dyn Fn(&str) -> Vec<LunSession> + Sync);
 
 /// The context of a request.
 pub(crate) struct Desk<'a> {
-    /// The state folder.
-    pub(crate) state: &'a Path,
+    /// The table of LUNs.
+    pub(crate) table: &'a LunTable,
     pub(crate) server_id: &'a [u8; 16],
     pub(crate) settings: &'a Settings,
     pub(crate) volumes: &'a Volumes,
@@ -93,6 +96,7 @@ impl Desk<'_> {
             let place = &set.places.size;
             bail!("the size of {full_name} stands in the settings; change it at {place}, then reload");
         }
+        self.must_be_active(&lun)?;
         let there = file::find(&volume, &lun).context("its file cannot be found")?.attributes.size;
         let size = whole_blocks(size);
         if size < there {
@@ -141,14 +145,41 @@ impl Desk<'_> {
                 "the settings name {full_name} at {place}; take its `[[share.lun]]` away there and reload first"
             );
         }
+        self.must_be_active(&lun)?;
         if !force {
             self.nobody(&lun, "remove it, or add `--force`")?;
         }
-        LunFile::edit(self.state, |file| file.remove(share, name).map(drop))?;
+        self.table.edit(|file| file.remove(share, name).map(drop))?;
         let mut lines = self.serve_anew().await?;
-        Kept::new(self.state).forget(lun.naa).context("what it remembered of its initiators stays behind")?;
+        self.forget(&lun).context("what it remembered of its initiators stays behind")?;
         lines.insert(0, format!("{full_name}: removed; {}", self.file_fate(&lun, keep_file)));
         Ok(lines)
+    }
+
+    /// Removes the stored reservations.
+    fn forget(&self, lun: &LunRecord) -> anyhow::Result<()> {
+        Kept::new(self.table.state()).forget(lun.naa)?;
+        match self.table.is_common() {
+            true => Ok(stored::forget(&*self.volume(&lun.share)?, lun.naa)?),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a change of a LUN that another server of the cluster serves.
+    pub(super) fn must_be_active(&self, lun: &LunRecord) -> anyhow::Result<()> {
+        let name = lun.full_name();
+        match self.active_at(lun) {
+            Some(server) => bail!("the server {server} of the cluster serves {name} now; do it there"),
+            None if self.unit(lun).is_some_and(|unit| unit.is_standby()) => {
+                bail!("no server of the cluster serves {name} at this moment; try again")
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The other server of the cluster that serves a LUN.
+    pub(super) fn active_at(&self, lun: &LunRecord) -> Option<String> {
+        self.served.and_then(|(units, _)| units.active_at(lun.naa))
     }
 
     /// Removes the file or keeps it, and returns a line about it.
@@ -206,7 +237,7 @@ impl Desk<'_> {
 
     /// The LUN with a name.
     pub(super) fn record(&self, share: &str, name: &str) -> Result<LunRecord, LunError> {
-        let file = LunFile::read(self.state)?;
+        let file = self.table.read()?;
         file.find(share, name).cloned().ok_or_else(|| LunError::Missing(format!("{share}/{name}")))
     }
 
@@ -238,12 +269,24 @@ impl Desk<'_> {
         self.serve_anew().await
     }
 
+    /// In a cluster: serves the LUNs whose server is this one now, and no others. `is_changed`: another server has changed
+    /// the table. Returns lines about LUNs that cannot be served.
+    pub(crate) async fn look_again(&self, is_changed: bool) -> anyhow::Result<Vec<String>> {
+        let _one = self.work.0.lock().await;
+        let Some((units, _)) = self.served else { return Ok(Vec::new()) };
+        let resolved = match is_changed {
+            true => resolve_as_noted(self.table, self.settings, self.server_id)?,
+            false => units.resolved(),
+        };
+        Ok(units.apply(resolved, self.settings, self.volumes).await)
+    }
+
     /// Makes a running server serve the LUNs of the state folder's current contents; returns lines
     /// about LUNs that it cannot serve.
     pub(super) async fn serve_anew(&self) -> anyhow::Result<Vec<String>> {
-        let resolved: Resolved = resolve(self.state, self.settings, self.server_id)?;
+        let resolved: Resolved = resolve(self.table, self.settings, self.server_id)?;
         Ok(match self.served {
-            Some((units, _)) => units.apply(&resolved, self.settings, self.volumes).await,
+            Some((units, _)) => units.apply(resolved, self.settings, self.volumes).await,
             None => resolved.problems.into_iter().map(|(_, line)| line).collect(),
         })
     }

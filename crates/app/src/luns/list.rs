@@ -40,9 +40,8 @@ fn remembered_one(lun: &LunRecord, prefix: &str) -> LunStatus {
 impl Desk<'_> {
     /// Every LUN of the state folder and the settings.
     pub(super) fn list(&self) -> anyhow::Result<Vec<LunStatus>> {
-        let resolved = resolve(self.state, self.settings, self.server_id)?;
-        let mut luns: Vec<LunStatus> =
-            LunFile::read(self.state)?.luns.iter().map(|lun| self.status(lun)).collect();
+        let resolved = resolve(self.table, self.settings, self.server_id)?;
+        let mut luns: Vec<LunStatus> = self.table.read()?.luns.iter().map(|lun| self.status(lun)).collect();
         for status in &mut luns {
             let name = status.full_name();
             let said =
@@ -80,6 +79,7 @@ impl Desk<'_> {
             created: lun.created,
             served: self.unit(lun).is_some(),
             problem: self.problem(lun, share),
+            active_at: self.active_at(lun),
             sessions: self.sessions(lun),
             connect: share.map(|share| self.connect(lun, share)).unwrap_or_default(),
         }
@@ -97,12 +97,18 @@ impl Desk<'_> {
         if !share.protocols.contains(&Protocol::Iscsi) {
             return Some("the share is not shown over iSCSI: see its setting `iscsi`".into());
         }
-        self.served.and_then(|(units, _)| units.problem(&lun.full_name()))
+        let (units, _) = self.served?;
+        let is_waiting =
+            self.unit(lun).is_some_and(|unit| unit.is_standby()) && self.active_at(lun).is_none();
+        let waiting = || "no server of the cluster serves it at this moment".to_owned();
+        units.problem(&lun.full_name()).or_else(|| is_waiting.then(waiting))
     }
 
     /// The mount lines for initiators.
     pub(super) fn connect(&self, lun: &LunRecord, share: &ShareSettings) -> Vec<MountLine> {
         let target = format!("{}:{}", prefix(self.settings, self.server_id), lun.target_suffix);
-        self.at.map(|at| recipe::lun(&target, lun.number, at, share.guests)).unwrap_or_default()
+        let home = self.served.and_then(|(units, _)| units.home(&target));
+        let at = self.at.map(|(ip, port)| (home.unwrap_or(ip), port));
+        at.map(|at| recipe::lun(&target, lun.number, at, share.guests)).unwrap_or_default()
     }
 }

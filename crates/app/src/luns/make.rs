@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use admin::ShareSettings;
 use admin::control::NewLunRequest;
-use admin::luns::{LunError, LunFile, LunOptions, LunRecord, NewLun, own_file, own_file_name};
+use admin::luns::{LunError, LunOptions, LunRecord, NewLun, own_file, own_file_name};
 use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Protocol, is_lun_name};
 use anyhow::{Context, bail};
@@ -116,7 +116,7 @@ impl Desk<'_> {
             snapshot_of: None,
             created,
         };
-        LunFile::edit(self.state, |luns| luns.add(new).cloned())
+        self.table.edit(|luns| luns.add(new).cloned())
     }
 
     /// The mount lines of a new LUN, or why initiators cannot reach it.

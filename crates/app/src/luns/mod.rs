@@ -13,9 +13,11 @@ mod file;
 mod kept;
 mod list;
 mod make;
+mod roles;
 mod units;
 
 pub(crate) use desk::{Desk, Work};
 pub(crate) use file::find as find_file;
 pub(crate) use list::remembered;
+pub(crate) use roles::Roles;
 pub(crate) use units::Units;

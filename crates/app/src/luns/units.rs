@@ -1,31 +1,49 @@
 //! The served LUNs: a logical unit for each, and their targets. They stay the same objects over
 //! reloads, so that sessions continue.
+//!
+//! In a cluster, one server serves a LUN ([`Roles`]): it has the LUN's file open and denies others to
+//! write to it, which all servers enforce (`vfs::state`). So the next server can begin only after
+//! the one before has closed the file, or may not answer any more. The other servers have a unit
+//! without a file, in the standby state.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::IpAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use admin::control::MountLine;
-use admin::luns::{Lun, LunError, LunFile, Resolved, split};
-use admin::{Settings, recipe};
+use admin::luns::{Lun, LunError, LunTable, Resolved, split};
+use admin::{Settings, ShareSettings, recipe};
 use anyhow::{Context, bail};
 use auth::SharePolicy;
-use iscsi::server::{Identity, LogicalUnit, Target, UnitOptions};
+use iscsi::server::stored::{Record, Stored};
+use iscsi::server::{Identity, Keeper, LogicalUnit, Target, UnitOptions};
 use lock::{Mutex, rank};
+use vfs::backend::Found;
 use vfs::state::{ClientId, Modes};
-use vfs::{Error, Volume};
+use vfs::{Error, Open, Volume};
 
 use super::file::{self, DENY, READ_WRITE};
 use super::kept::Kept;
+use super::roles::Roles;
 use crate::accounts;
 use crate::volumes::Volumes;
 
+/// How long it may take to open a LUN's file while the server before still has it. Then it is tried again.
+const OPEN_WITHIN: Duration = Duration::from_secs(2);
+
 /// The units and targets of a running server.
 pub(crate) struct Units {
-    state: PathBuf,
+    table: LunTable,
     kept: Arc<Kept>,
+    /// What this server is to serve of a cluster; `None`: it is alone.
+    roles: Option<Arc<Roles>>,
     known: Mutex<Known, rank::LunUnits>,
+    /// LUNs that this server is to serve are not served yet.
+    pending: AtomicBool,
+    /// Counts the changes of units.
+    changes: AtomicU64,
 }
 
 #[derive(Default)]
@@ -36,25 +54,70 @@ struct Known {
     targets: BTreeMap<String, Arc<Target>>,
     /// Why LUNs are not served, by their full name.
     problems: HashMap<String, String>,
+    /// What was to be served last.
+    resolved: Resolved,
+    /// The servers of the targets, by the targets' names.
+    servers: HashMap<String, Option<u16>>,
 }
 
 #[derive(Clone)]
 struct Served {
     volume: Arc<Volume>,
     unit: Arc<LogicalUnit>,
+    /// The target's name.
+    target: String,
     /// The identity in whose name its file is open.
-    client: ClientId,
+    client: Option<ClientId>,
+}
+
+/// What this server does for a LUN.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    /// It is alone, and serves it.
+    Alone,
+    /// It serves it, as the only server of the cluster.
+    Active,
+    /// Another server does.
+    Standby,
 }
 
 impl Units {
     /// Without units.
-    pub(crate) fn new(state: &Path) -> Self {
-        Self { state: state.into(), kept: Arc::new(Kept::new(state)), known: Mutex::default() }
+    pub(crate) fn new(table: LunTable, roles: Option<Arc<Roles>>) -> Self {
+        let (kept, known) = (Arc::new(Kept::new(table.state())), Mutex::default());
+        Self { table, kept, roles, known, pending: AtomicBool::new(false), changes: AtomicU64::new(0) }
     }
 
     /// The unit with an NAA identifier.
     pub(crate) fn unit(&self, naa: u64) -> Option<Arc<LogicalUnit>> {
         self.known.lock().units.get(&naa).map(|served| served.unit.clone())
+    }
+
+    /// The other server of the cluster that serves the LUN with an NAA identifier. `None` if it is this one or, for the
+    /// moment, no server.
+    pub(super) fn active_at(&self, naa: u64) -> Option<String> {
+        let served = self.known.lock().units.get(&naa).filter(|served| served.unit.is_standby()).cloned()?;
+        self.roles.as_ref()?.elsewhere(&served.target)
+    }
+
+    /// The virtual address of a target.
+    pub(super) fn home(&self, target: &str) -> Option<IpAddr> {
+        self.roles.as_ref()?.home(target)
+    }
+
+    /// What was to be served last.
+    pub(super) fn resolved(&self) -> Resolved {
+        self.known.lock().resolved.clone()
+    }
+
+    /// Whether LUNs that this server is to serve are not served yet.
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending.load(Ordering::Acquire)
+    }
+
+    /// How often units have changed.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// All targets, by name.
@@ -69,6 +132,7 @@ impl Units {
         let luns = targets.iter().flat_map(|target| target.luns().into_iter().map(move |lun| (target, lun)));
         let mounts = luns.filter_map(|(target, lun)| {
             let (share, name) = split(&lun.unit.identity().name)?;
+            let at = (self.home(&target.name).unwrap_or(at.0), at.1);
             Some((share.to_owned(), recipe::lun_url(name, &target.name, lun.number, at)))
         });
         mounts.collect()
@@ -77,11 +141,10 @@ impl Units {
     /// The names of the clients that have the LUNs' files open, for people to read.
     pub(crate) fn owners(&self) -> Vec<(ClientId, String)> {
         let known = self.known.lock();
-        known
-            .units
-            .values()
-            .map(|served| (served.client, format!("LUN {}", served.unit.identity().name)))
-            .collect()
+        let owner = |served: &Served| {
+            served.client.map(|client| (client, format!("LUN {}", served.unit.identity().name)))
+        };
+        known.units.values().filter_map(owner).collect()
     }
 
     /// Why a LUN is not served.
@@ -89,19 +152,24 @@ impl Units {
         self.known.lock().problems.get(full_name).cloned()
     }
 
-    /// Serves these LUNs and no others; returns lines about those that cannot be served. Not called
-    /// concurrently.
+    /// Serves these LUNs and no others; returns lines about those that cannot be served, except for those of the last time.
+    /// Not called concurrently.
     pub(crate) async fn apply(
         &self,
-        resolved: &Resolved,
+        resolved: Resolved,
         settings: &Settings,
         volumes: &Volumes,
     ) -> Vec<String> {
-        let mut units = HashMap::new();
+        self.pending.store(false, Ordering::Release);
+        if let Some(roles) = &self.roles {
+            let address = |lun: &Lun| Some((lun.target.clone(), lun.address?));
+            roles.set_addresses(resolved.luns.iter().filter_map(address).collect());
+        }
+        let (mut units, mut is_slow) = (HashMap::new(), false);
         let mut problems: HashMap<String, String> = resolved.problems.iter().cloned().collect();
         let mut lines: Vec<String> = resolved.problems.iter().map(|(_, line)| line.clone()).collect();
         for lun in &resolved.luns {
-            match self.serve(lun, settings, volumes).await {
+            match self.serve(lun, (settings, volumes), &mut is_slow).await {
                 Ok(served) => {
                     units.insert(lun.record.naa, served);
                 }
@@ -112,70 +180,167 @@ impl Units {
                 }
             }
         }
-        self.put_into_targets(&resolved.luns, &units, settings);
         if let Err(error) = self.note_made(&resolved.luns, &units) {
             lines.push(error.to_string());
         }
+        self.put_into_targets(&resolved.luns, &units, settings);
+        self.tell_roles(&units);
         let mut known = self.known.lock();
-        (known.units, known.problems) = (units, problems);
+        let is_same = |naa: &u64, served: &Served| {
+            known.units.get(naa).is_some_and(|before| Arc::ptr_eq(&before.unit, &served.unit))
+        };
+        if known.units.len() != units.len() || !units.iter().all(|(naa, served)| is_same(naa, served)) {
+            self.changes.fetch_add(1, Ordering::AcqRel);
+        }
+        (known.units, known.problems, known.resolved) = (units, problems, resolved);
         lines
     }
 
     /// Records for LUNs of the settings that their files exist now.
     fn note_made(&self, luns: &[Lun], units: &HashMap<u64, Served>) -> Result<(), LunError> {
+        let is_open = |naa: &u64| units.get(naa).is_some_and(|served| !served.unit.is_standby());
         let naas = luns.iter().filter(|lun| !lun.record.made).map(|lun| lun.record.naa);
-        let naas: Vec<u64> = naas.filter(|naa| units.contains_key(naa)).collect();
+        let naas: Vec<u64> = naas.filter(is_open).collect();
         match naas.is_empty() {
             true => Ok(()),
-            false => LunFile::edit(&self.state, |file| {
+            false => self.table.edit_again(|file| {
                 file.are_made(&naas);
                 Ok(())
             }),
         }
     }
 
-    /// The existing unit, or a new one for the LUN's file.
-    async fn serve(&self, lun: &Lun, settings: &Settings, volumes: &Volumes) -> anyhow::Result<Served> {
+    /// Which targets this server serves. Initiators with a session are told of targets that have moved between other
+    /// servers.
+    fn tell_roles(&self, units: &HashMap<u64, Served>) {
+        let Some(roles) = &self.roles else { return };
+        let of = |target: &str| units.values().filter(|served| served.target == target).collect::<Vec<_>>();
+        let targets: HashSet<&str> = units.values().map(|served| served.target.as_str()).collect();
+        let is_active = |target: &&&str| of(target).iter().all(|served| !served.unit.is_standby());
+        let servers: HashMap<String, Option<u16>> =
+            targets.iter().map(|target| ((*target).to_owned(), roles.server(target))).collect();
+        let before = std::mem::replace(&mut self.known.lock().servers, servers.clone());
+        for (target, server) in &servers {
+            if before.get(target).is_some_and(|before| before != server) {
+                of(target).iter().for_each(|served| served.unit.access_changed());
+            }
+        }
+        roles.set_active(targets.iter().filter(is_active).map(|target| (*target).to_owned()).collect());
+    }
+
+    fn part(&self, lun: &Lun, known: Option<&Served>) -> Part {
+        let Some(roles) = &self.roles else { return Part::Alone };
+        match roles.server(&lun.target) {
+            Some(server) if server == roles.me() => Part::Active,
+            // Its address is on the way to the next server: this one, which had it, goes on until that has it.
+            None if known.is_some_and(|known| !known.unit.is_standby()) => Part::Active,
+            _ => Part::Standby,
+        }
+    }
+
+    /// The existing unit, or a new one for the LUN's file. `is_slow`: a file could not be opened in time, and it is not tried
+    /// with another one now.
+    async fn serve(
+        &self,
+        lun: &Lun,
+        (settings, volumes): (&Settings, &Volumes),
+        is_slow: &mut bool,
+    ) -> anyhow::Result<Served> {
         let share = settings.shares.iter().find(|share| share.name == lun.record.share);
         let share = share.context("its share is gone")?;
         let volume = volumes.open(share, settings)?;
+        let known = self.known.lock().units.get(&lun.record.naa).cloned();
+        let known = known.filter(|known| Arc::ptr_eq(&known.volume, &volume));
+        let part = self.part(lun, known.as_ref());
+        let stays = |known: &Served| known.unit.is_standby() == (part == Part::Standby);
+        if let Some(known) = known.as_ref().filter(|known| stays(known)) {
+            self.go_on(lun, known).await?;
+            return Ok(Served { target: lun.target.clone(), ..known.clone() });
+        }
+        if part == Part::Alone {
+            return self.open(lun, (share, &volume), part).await;
+        }
+        if part == Part::Active && !*is_slow {
+            match tokio::time::timeout(OPEN_WITHIN, self.open(lun, (share, &volume), part)).await {
+                Ok(Ok(served)) => {
+                    tracing::info!(lun = lun.record.full_name(), "this server serves the LUN from now on");
+                    return Ok(served);
+                }
+                Ok(Err(error)) => {
+                    let name = lun.record.full_name();
+                    tracing::debug!(lun = name, "this server cannot serve the LUN yet: {error:#}");
+                }
+                Err(_) => *is_slow = true,
+            }
+        }
+        if part == Part::Active {
+            self.pending.store(true, Ordering::Release);
+        }
+        match known.filter(|known| known.unit.is_standby()) {
+            Some(known) => Ok(known),
+            None => standby(lun, &volume),
+        }
+    }
+
+    /// A unit that stays: its size follows the settings, or that of the file that another server has made longer.
+    async fn go_on(&self, lun: &Lun, known: &Served) -> anyhow::Result<()> {
+        if known.unit.is_standby() {
+            known.unit.set_size(found(lun, &known.volume)?.attributes.size);
+        } else if let Some(size) = lun.size.filter(|size| *size > known.unit.size()) {
+            known.unit.resize(size).await.context("it cannot grow")?;
+        }
+        Ok(())
+    }
+
+    /// A new unit with the LUN's file open. The file is made if it was never there.
+    async fn open(
+        &self,
+        lun: &Lun,
+        (share, volume): (&ShareSettings, &Arc<Volume>),
+        part: Part,
+    ) -> anyhow::Result<Served> {
         // The volume of a read-only share is not read-only if another share of the folder is
         // writable: then the policy of the target keeps initiators from writing.
         let read_only = volume.is_read_only();
-        let known = self.known.lock().units.get(&lun.record.naa).cloned();
-        if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.volume, &volume)) {
-            if let Some(size) = lun.size.filter(|size| *size > known.unit.size()) {
-                known.unit.resize(size).await.context("it cannot grow")?;
+        let is_new = !lun.record.made && lun.record.file.is_none();
+        let found = match (file::find(volume, &lun.record), lun.size.filter(|_| is_new)) {
+            (Err(Error::NotFound), Some(size)) => {
+                file::make(volume, &lun.record.name, size).await?;
+                file::find(volume, &lun.record)?
             }
-            return Ok(known);
-        }
-        let found = match file::find(&volume, &lun.record) {
-            Err(Error::NotFound) => {
-                match lun.size.filter(|_| !lun.record.made && lun.record.file.is_none()) {
-                    Some(size) => {
-                        file::make(&volume, &lun.record.name, size).await?;
-                        file::find(&volume, &lun.record)?
-                    }
-                    None => {
-                        bail!("its file {} is not there; is its file system mounted?", lun.file().display())
-                    }
-                }
-            }
-            other => other.with_context(|| format!("its file {} cannot be opened", lun.file().display()))?,
+            _ => found(lun, volume)?,
         };
         let access = if read_only { Modes::READ } else { READ_WRITE };
-        let open = file::open(&volume, &found, access, DENY).await?;
-        let there = found.attributes.size;
+        let open = file::open(volume, &found, access, DENY).await?;
+        let there = open.size().await?; // another server may have made it longer since it was found
         let size = lun.size.filter(|_| !share.read_only).map_or(there, |size| size.max(there));
         if size > there {
             open.resize(size).await.context("it cannot grow")?;
         }
-        let record = &lun.record;
-        let client = open.guard().client();
-        let identity = Identity { naa: record.naa, name: record.full_name() };
-        let options = UnitOptions { block_size: record.options.block_size, read_only };
-        let unit = LogicalUnit::new(identity, options, open, size, self.kept.clone());
-        Ok(Served { volume, unit, client })
+        self.unit_of(lun, volume, (open, size), part)
+    }
+
+    fn unit_of(
+        &self,
+        lun: &Lun,
+        volume: &Arc<Volume>,
+        (open, size): (Open, u64),
+        part: Part,
+    ) -> anyhow::Result<Served> {
+        let client = Some(open.guard().client());
+        let (identity, options) = described(lun, volume);
+        let unit = match &self.roles {
+            Some(roles) if part == Part::Active => {
+                let kept: Arc<dyn Keeper> = match volume.is_read_only() {
+                    true => Arc::new(Stored(volume.clone())),
+                    false => Record::begin(volume, lun.record.naa, roles.me())
+                        .context("its reservations cannot be stored in the share")?,
+                };
+                LogicalUnit::shared(identity, options, Some(open), size, kept)
+            }
+            _ => LogicalUnit::new(identity, options, open, size, self.kept.clone()),
+        };
+        Ok(Served { volume: volume.clone(), unit, target: lun.target.clone(), client })
     }
 
     fn put_into_targets(&self, luns: &[Lun], units: &HashMap<u64, Served>, settings: &Settings) {
@@ -200,6 +365,36 @@ impl Units {
     }
 }
 
+/// The file of a LUN, which must be there.
+fn found(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<Found> {
+    match file::find(volume, &lun.record) {
+        Err(Error::NotFound) if !lun.record.made => {
+            bail!(
+                "the server of the cluster that is to serve it has not made its file {} yet",
+                lun.file().display()
+            )
+        }
+        Err(Error::NotFound) => {
+            bail!("its file {} is not there; is its file system mounted?", lun.file().display())
+        }
+        other => other.with_context(|| format!("its file {} cannot be opened", lun.file().display())),
+    }
+}
+
+/// A unit of a LUN that another server serves.
+fn standby(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<Served> {
+    let size = found(lun, volume)?.attributes.size;
+    let (identity, options) = described(lun, volume);
+    let unit = LogicalUnit::shared(identity, options, None, size, Arc::new(Stored(volume.clone())));
+    Ok(Served { volume: volume.clone(), unit, target: lun.target.clone(), client: None })
+}
+
+fn described(lun: &Lun, volume: &Volume) -> (Identity, UnitOptions) {
+    let record = &lun.record;
+    let options = UnitOptions { block_size: record.options.block_size, read_only: volume.is_read_only() };
+    (Identity { naa: record.naa, name: record.full_name() }, options)
+}
+
 fn place(lun: &Lun, units: &HashMap<u64, Served>) -> Option<iscsi::server::Lun> {
     let options = &lun.record.options;
     let everybody = options.read_only.then(|| "*".to_owned());
@@ -218,120 +413,4 @@ fn policy(share: &str, settings: &Settings) -> SharePolicy {
 }
 
 #[cfg(test)]
-mod tests {
-    use admin::Arguments;
-    use admin::luns::resolve;
-    use vfs::backend::RenameMode;
-    use vfs::index::Index;
-    use vfs::state::Party;
-    use vfs::{Actor, Caller, OpenOptions};
-
-    use super::*;
-
-    /// A state folder and the share "A".
-    struct Scene {
-        folder: tempfile::TempDir,
-        volumes: Arc<Volumes>,
-        units: Units,
-    }
-
-    impl Scene {
-        fn new() -> Self {
-            let folder = tempfile::tempdir().unwrap();
-            let state = folder.path().join("state");
-            ["a", "state"].iter().for_each(|name| std::fs::create_dir(folder.path().join(name)).unwrap());
-            std::fs::write(folder.path().join("a/x.img"), vec![7; 1 << 20]).unwrap();
-            let volumes = Volumes::new(Index::open(&state).unwrap(), &state);
-            let units = Units::new(&state);
-            Self { folder, volumes, units }
-        }
-
-        fn state(&self) -> PathBuf {
-            self.folder.path().join("state")
-        }
-
-        fn settings(&self, below: &str) -> Settings {
-            let text = format!("[[share]]\nname = \"A\"\npath = \"a\"\n{below}\n");
-            std::fs::write(self.folder.path().join("fourfold.toml"), text).unwrap();
-            Settings::load(&Arguments::new(false, self.folder.path().into())).unwrap()
-        }
-
-        async fn apply(&self, below: &str) -> Vec<String> {
-            let settings = self.settings(below);
-            let resolved = resolve(&self.state(), &settings, &[1; 16]).unwrap();
-            self.units.apply(&resolved, &settings, &self.volumes).await
-        }
-
-        fn volume(&self) -> Arc<Volume> {
-            let settings = self.settings("");
-            self.volumes.open(&settings.shares[0], &settings).unwrap()
-        }
-
-        fn only(&self) -> iscsi::server::Lun {
-            let [target] = &self.units.targets()[..] else { panic!("not one target") };
-            let [lun] = &target.luns()[..] else { panic!("not one LUN") };
-            lun.clone()
-        }
-    }
-
-    const ONE: &str = "[[share.lun]]\nname = \"one\"\nsize = \"1 MiB\"\n";
-
-    #[tokio::test]
-    async fn what_does_not_change_stays_the_same_unit_over_a_reload() {
-        let scene = Scene::new();
-        assert_eq!(scene.apply(ONE).await, Vec::<String>::new());
-        let (target, lun) = (scene.units.targets()[0].clone(), scene.only());
-        assert_eq!(lun.unit.size(), 1 << 20);
-        scene.apply(&format!("guests = true\n{ONE}read-only = true\ninitiators = [\"iqn.a\"]\n")).await;
-        let after = scene.only();
-        assert!(Arc::ptr_eq(&lun.unit, &after.unit) && Arc::ptr_eq(&target, &scene.units.targets()[0]));
-        assert_eq!((after.initiators, after.readers), (vec!["iqn.a".to_owned()], vec!["*".to_owned()]));
-        assert!(target.policy().guests);
-        scene.apply(&ONE.replace("1 MiB", "3 MiB")).await;
-        assert!(Arc::ptr_eq(&lun.unit, &scene.only().unit));
-        assert_eq!(lun.unit.size(), 3 << 20);
-        let file = scene.folder.path().join("a/.fourfold-luns/one.img");
-        assert_eq!(std::fs::metadata(file).unwrap().len(), 3 << 20);
-        scene.apply("").await;
-        assert!(scene.units.targets().is_empty() && target.luns().is_empty());
-    }
-
-    #[tokio::test]
-    async fn clients_can_read_but_not_spoil_an_image_that_is_served() {
-        let scene = Scene::new();
-        let before = std::fs::read(scene.folder.path().join("a/x.img")).unwrap();
-        scene.apply("[[share.lun]]\nname = \"x\"\nfile = \"x.img\"\n").await;
-        assert_eq!(scene.only().unit.size(), 1 << 20);
-        let (volume, ada) = (scene.volume(), Actor::new(Caller::root(), Party::client(ClientId::unused())));
-        let root = volume.root().unwrap();
-        let found = volume.lookup(&ada.caller, &root.object, b"x.img").unwrap();
-        let open = |access| volume.open(&ada, &found, OpenOptions::data(access));
-        assert_eq!(open(READ_WRITE).await.err(), Some(Error::ShareConflict));
-        assert!(open(Modes::READ).await.is_ok());
-        assert!(volume.remove(&ada, &root, b"x.img", vfs::Kind::File).is_err());
-        assert!(volume.rename(&ada, (&root, b"x.img"), (&root, b"y"), RenameMode::Keep).is_err());
-        assert_eq!(std::fs::read(scene.folder.path().join("a/x.img")).unwrap(), before);
-    }
-
-    #[tokio::test]
-    async fn one_that_cannot_be_served_does_not_stop_the_others() {
-        let scene = Scene::new();
-        scene.apply(ONE).await;
-        std::fs::remove_file(scene.folder.path().join("a/x.img")).unwrap();
-        let volume = scene.volume();
-        iscsi::disks::remove(&volume, b"one.img").unwrap();
-        let two = "[[share.lun]]\nname = \"two\"\nsize = \"1 MiB\"\n";
-        let fresh = Scene { units: Units::new(&scene.state()), ..scene };
-        let settings = fresh.settings(&format!("{ONE}{two}"));
-        let resolved = resolve(&fresh.state(), &settings, &[1; 16]).unwrap();
-        let lines = fresh.units.apply(&resolved, &settings, &fresh.volumes).await;
-        assert_eq!(
-            lines,
-            [
-                "the LUN A/one is not served: its file .fourfold-luns/one.img is not there; is its file system mounted?"
-            ]
-        );
-        assert_eq!(fresh.only().unit.identity().name, "A/two");
-        assert!(fresh.units.problem("A/one").is_some());
-    }
-}
+mod tests;

@@ -4,12 +4,13 @@ use std::fs;
 use std::io::ErrorKind;
 
 use admin::ShareSettings;
-use admin::luns::{LunFile, own_file, own_file_name};
+use admin::luns::{own_file, own_file_name};
 use anyhow::Context;
+use iscsi::server::stored;
 use vfs::{Caller, Error, OwnFolder, Volume};
 
 use super::work::{Place, Told, settle};
-use crate::luns;
+use crate::{gateway, luns};
 
 /// Files of LUNs that are named like this are incomplete clones.
 const UNFINISHED: &str = ".unfinished";
@@ -24,7 +25,7 @@ pub(super) fn check(
     repair: bool,
     told: &Told<'_>,
 ) -> anyhow::Result<()> {
-    let table = LunFile::read(place.volumes.state()).context("the table of LUNs cannot be read")?;
+    let table = gateway::luns::table(place.volumes).read().context("the table of LUNs cannot be read")?;
     let records: Vec<_> = table.luns.iter().filter(|lun| lun.share == share.name).collect();
     for lun in &records {
         let file = lun.file.clone().unwrap_or_else(|| own_file(&lun.name)).display().to_string();
@@ -58,11 +59,17 @@ pub(super) fn check(
     }
     let names: Vec<String> =
         records.iter().filter(|lun| lun.file.is_none()).map(|lun| own_file_name(&lun.name)).collect();
-    files(volume, &names, repair, told)
+    let naas: Vec<u64> = records.iter().map(|lun| lun.naa).collect();
+    files(volume, (&names, &naas), repair, told)
 }
 
-/// The files in the server's own folder for LUNs.
-fn files(volume: &Volume, known: &[String], repair: bool, told: &Told<'_>) -> anyhow::Result<()> {
+/// The files in the server's own folder for LUNs. `naas`: those of the LUNs, whose reservations are there in a cluster.
+fn files(
+    volume: &Volume,
+    (known, naas): (&[String], &[u64]),
+    repair: bool,
+    told: &Told<'_>,
+) -> anyhow::Result<()> {
     let folder = match volume.own_folder(OwnFolder::LUNS) {
         Ok(folder) => folder,
         Err(Error::NotFound) => return Ok(()),
@@ -88,7 +95,7 @@ fn files(volume: &Volume, known: &[String], repair: bool, told: &Told<'_>) -> an
         let text = String::from_utf8_lossy(name).into_owned();
         let path = format!(".fourfold-luns/{text}");
         told.looked(1);
-        if known.contains(&text) {
+        if known.contains(&text) || stored::naa_of(&text).is_some_and(|naa| naas.contains(&naa)) {
             continue;
         }
         if text.starts_with('.') && text.ends_with(UNFINISHED) {
@@ -121,7 +128,7 @@ fn files(volume: &Volume, known: &[String], repair: bool, told: &Told<'_>) -> an
 /// Reservations of LUNs that do not exist any more.
 pub(super) fn check_kept(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow::Result<()> {
     let state = place.volumes.state();
-    let table = LunFile::read(state).context("the table of LUNs cannot be read")?;
+    let table = gateway::luns::table(place.volumes).read().context("the table of LUNs cannot be read")?;
     let entries = match fs::read_dir(state.join("luns")) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         other => other.context("the reservations of the LUNs cannot be read")?,

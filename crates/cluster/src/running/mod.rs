@@ -5,6 +5,7 @@ mod addresses;
 mod calling;
 mod common;
 mod grace;
+mod luns;
 mod stream;
 mod successors;
 mod thread;
@@ -35,6 +36,7 @@ use crate::{Address, Counts, Effect, Node, Port, Trees};
 use addresses::{Keeping, Looked};
 
 pub use grace::{Grace, LostRecords};
+pub use luns::Places;
 
 /// How many changes may wait to be told to this server's subscribers.
 const MOST_TOLD: usize = 65_536;
@@ -64,6 +66,8 @@ pub struct Config {
     pub own: Vec<IpAddr>,
     /// This server is a witness for clients of others.
     pub witness: bool,
+    /// Where initiators of iSCSI reach this server, at addresses that are not virtual.
+    pub portals: Vec<SocketAddr>,
     /// How long clients of a lost server may reclaim what they held. Zero: they may not.
     pub grace: Duration,
 }
@@ -118,6 +122,7 @@ pub struct Cluster {
     stop: watch::Sender<bool>,
     keeping: Keeping,
     drained: watch::Receiver<bool>,
+    places: watch::Receiver<Places>,
     membership: Mutex<Option<JoinHandle<()>>, rank::ClusterWays>,
     _thread: thread::Thread,
 }
@@ -163,6 +168,9 @@ impl Cluster {
         let listener = TcpListener::bind(config.listen).await?;
         let fence = Arc::new(Fence::new());
         let address = listener.local_addr()?.to_string();
+        let mut common = Common::new(config.etcd.clone(), &config.cluster);
+        let port = common.port(&config.name).await.map_err(JoinError::from)?;
+        common.etcd.disconnect(); // the next request is of another thread
         let me = Member {
             number: 0,
             name: config.name.clone(),
@@ -171,12 +179,14 @@ impl Cluster {
             own: config.own.clone(),
             witness: config.witness,
             stores: String::new(),
+            port,
+            portals: config.portals.clone(),
         };
         let membership =
             Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, (&*fence, stores))
                 .await?;
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
-        let kept = Arc::new(common::Kept::new(Common::new(config.etcd.clone(), &config.cluster)));
+        let kept = Arc::new(common::Kept::new(common));
         vfs::state::ClientId::begin_with(me);
         let port = Port::new(Trees::default(), fence.clone());
         let site = Arc::new(Site::joined(me, port.clone()));
@@ -215,10 +225,11 @@ impl Cluster {
         tokio::spawn(calling::call_members(shared.clone()));
         let (order, drained) = watch::channel(false);
         let (looks, keeping) = Keeping::start(&shared, membership.lease());
-        let membership = (membership, looks, order);
+        let (moved, places) = watch::channel(Places::default());
+        let membership = (membership, looks, order, moved);
         let membership = shared.etcd.spawn(keep(shared.clone(), membership, numberings, stopping));
         let membership = Mutex::new(Some(membership));
-        Ok(Self { shared, kept, numbering, stop, keeping, drained, membership, _thread: thread })
+        Ok(Self { shared, kept, numbering, stop, keeping, drained, places, membership, _thread: thread })
     }
 
     /// What all volumes of this server share.
@@ -390,7 +401,12 @@ async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<Told>) {
 /// Keeps the lease, and looks at the members.
 async fn keep(
     shared: Arc<Shared>,
-    (mut membership, looks, order): (Membership, watch::Sender<Looked>, watch::Sender<bool>),
+    (mut membership, looks, order, moved): (
+        Membership,
+        watch::Sender<Looked>,
+        watch::Sender<bool>,
+        watch::Sender<Places>,
+    ),
     mut numberings: mpsc::Receiver<Numbering>,
     mut stopping: watch::Receiver<bool>,
 ) {
@@ -407,6 +423,8 @@ async fn keep(
         match membership.look().await {
             Ok(seen) => {
                 looks.send_replace(Looked::of(asked, &seen));
+                let places = Places::of(shared.me, &seen);
+                moved.send_if_modified(|before| std::mem::replace(before, places.clone()) != places);
                 let is_drained = seen.drained.contains(&shared.me);
                 order.send_if_modified(|drained| is_drained && !std::mem::replace(drained, true));
                 shared.tell_topology(&seen);

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use auth::{Accounts, LoginGuard};
 
+use super::paths::Paths;
 use super::target::Target;
 
 /// The settings of the server. A reload replaces the whole value.
@@ -14,4 +15,6 @@ pub struct Config {
     pub own_secret: Option<(String, Vec<u8>)>,
     /// Limits and logs logins with secrets, over all protocols.
     pub login_guard: Arc<LoginGuard>,
+    /// The ports of the targets in a cluster; `None`: the server is alone.
+    pub paths: Option<Arc<dyn Paths>>,
 }

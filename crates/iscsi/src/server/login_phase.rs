@@ -1,7 +1,8 @@
 //! PDUs of a connection before its login is complete, RFC 7143 section 6.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use auth::{Event, Login as Line, LoginRecord};
 use conn::Answer;
@@ -11,12 +12,19 @@ use wire::Reader;
 use super::connection::{Connection, Joined};
 use super::full_feature::nothing;
 use super::limits::QUEUE_DEPTH;
-use super::login::{Attempt, Gate, LoggedIn, SessionKind, Step};
+use super::login::{Attempt, Gate, LoggedIn, SessionKind, Step, address};
+use super::paths::Way;
 use super::sender::{Pdu, StatSn, header};
 use super::session::{Message, Session};
+use crate::wire::keys;
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Opcode};
 
 const PROTOCOL: &str = "iscsi";
+/// How long a login waits for the units that this server is about to serve: less than the 15 s in
+/// which open-iscsi and libiscsi expect an answer.
+const UNITS_WITHIN: Duration = Duration::from_secs(10);
+/// How often such a login looks for them.
+const LOOK_EVERY: Duration = Duration::from_millis(25);
 
 /// Takes one request. Any PDU but a login request ends the connection (RFC 7143 6.3).
 pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
@@ -30,17 +38,64 @@ pub(super) fn take(connection: &Arc<Connection>, message: Message) -> Answer {
     let Some(mut attempt) = connection.attempt.lock().take() else { return nothing() };
     let reply = attempt.next(&request, &message.data, Instant::now());
     let connection = connection.clone();
-    if reply.after.is_zero() {
+    let way = way(&connection, &reply.step);
+    if reply.after.is_zero() && way == Way::Here {
         *connection.attempt.lock() = Some(attempt);
         step(&connection, &request, reply.step);
         return nothing();
     }
     Box::pin(async move {
         tokio::time::sleep(reply.after).await;
+        let way = settled(&connection, &reply.step).await;
         *connection.attempt.lock() = Some(attempt);
-        step(&connection, &request, reply.step);
+        match way {
+            Way::Here => step(&connection, &request, reply.step),
+            Way::Elsewhere(portal) => redirect(&connection, &request, portal),
+            Way::Soon => {
+                refuse(
+                    &connection,
+                    &request,
+                    LoginResponse::refused(&request, LoginStatus::SERVICE_UNAVAILABLE),
+                );
+            }
+        }
         None
     })
+}
+
+/// Where the initiator of a complete login finds the units of its target.
+fn way(connection: &Connection, step: &Step) -> Way {
+    match step {
+        Step::Done(_, _, logged_in) => match &logged_in.kind {
+            SessionKind::Normal(target) => connection.service.way(target, connection.local.ip()),
+            SessionKind::Discovery => Way::Here,
+        },
+        _ => Way::Here,
+    }
+}
+
+/// The same, after a wait for units that this server is about to serve.
+async fn settled(connection: &Connection, step: &Step) -> Way {
+    let until = tokio::time::Instant::now() + UNITS_WITHIN;
+    loop {
+        let way = way(connection, step);
+        if way != Way::Soon || tokio::time::Instant::now() >= until || connection.is_ended() {
+            return way;
+        }
+        tokio::time::sleep(LOOK_EVERY).await;
+    }
+}
+
+/// Sends an initiator to another address of its target, RFC 7143 11.13.5. The portal group is
+/// omitted (13.8).
+fn redirect(connection: &Connection, request: &LoginRequest, portal: SocketAddr) {
+    *connection.attempt.lock() = None;
+    let mut w = wire::Writer::new();
+    keys::encode("TargetAddress", &address(portal), &mut w);
+    let response = LoginResponse::refused(request, LoginStatus::TARGET_MOVED_TEMPORARILY);
+    say(connection, request, response, w.into_bytes());
+    connection.sender.flush();
+    connection.sender.finish();
 }
 
 fn step(connection: &Arc<Connection>, request: &LoginRequest, step: Step) {

@@ -14,6 +14,7 @@ use super::config::Config;
 use super::connection::Connection;
 use super::limits::{MAX_CONNECTIONS, MAX_SESSIONS};
 use super::login::{Gate, Initiator, LoggedIn, NoTarget, OwnSecret, SessionKind};
+use super::paths::{MAIN_PORT, Way};
 use super::scsi::Nexus;
 use super::session::Session;
 use super::target::Target;
@@ -92,9 +93,24 @@ impl Service {
             return false;
         }
         let Some(target) = &session.target else { return true };
+        if self.is_elsewhere(session, target) {
+            return false;
+        }
         let who = Initiator { name: &session.nexus.initiator.name, account, host: session.nexus.host };
         let is_there = now.targets.iter().any(|other| Arc::ptr_eq(other, target));
         is_there && (account.is_some() || target.policy().guests) && self.may_log_in(target, &who)
+    }
+
+    /// Where an initiator that has connected to this local address finds the units of a target.
+    pub(super) fn way(&self, target: &Target, local: IpAddr) -> Way {
+        let paths = self.config.read().paths.clone();
+        paths.map_or(Way::Here, |paths| paths.way(&target.name, local))
+    }
+
+    /// Whether the units of a session's target are at another address now.
+    fn is_elsewhere(&self, session: &Session, target: &Target) -> bool {
+        let is = |local| matches!(self.way(target, local), Way::Elsewhere(_));
+        session.connections().iter().any(|connection| is(connection.local.ip()))
     }
 
     /// Ends sessions for the administrator. Answers how many.
@@ -160,19 +176,19 @@ impl Service {
     ) -> Result<Arc<Session>, LoginStatus> {
         let cid = logged_in.cid;
         let session = match logged_in.tsih_asked {
-            0 => self.begin(logged_in, connection.peer.address.ip())?,
-            tsih => self.find(tsih, &logged_in)?,
+            0 => self.begin(logged_in, connection.peer.address.ip(), connection.local.ip())?,
+            tsih => self.find(tsih, &logged_in, connection.local.ip())?,
         };
         session.join(cid, connection).ok_or(LoginStatus::TOO_MANY_CONNECTIONS)?;
         Ok(session)
     }
 
-    fn begin(&self, logged_in: LoggedIn, host: IpAddr) -> Result<Arc<Session>, LoginStatus> {
+    fn begin(&self, logged_in: LoggedIn, host: IpAddr, local: IpAddr) -> Result<Arc<Session>, LoginStatus> {
         let target = match logged_in.kind {
             SessionKind::Normal(target) => Some(target),
             SessionKind::Discovery => None,
         };
-        let initiator = logged_in.initiator;
+        let (initiator, port) = (logged_in.initiator, self.portal_group(local));
         let is_same = |other: &&Arc<Session>| {
             let theirs = other.target.as_ref().map(|target| &target.name);
             target.is_some()
@@ -194,7 +210,7 @@ impl Service {
             return Err(LoginStatus::OUT_OF_RESOURCES);
         }
         let tsih = sessions.free();
-        let nexus = Nexus { initiator, host };
+        let nexus = Nexus { initiator, host, port };
         let mut parameters = logged_in.parameters;
         parameters.max_connections = parameters.max_connections.min(MAX_CONNECTIONS as u16);
         let session = Session::new(
@@ -209,7 +225,7 @@ impl Service {
         Ok(session)
     }
 
-    fn find(&self, tsih: u16, logged_in: &LoggedIn) -> Result<Arc<Session>, LoginStatus> {
+    fn find(&self, tsih: u16, logged_in: &LoggedIn, local: IpAddr) -> Result<Arc<Session>, LoginStatus> {
         let found = self.sessions.lock().by_tsih.get(&tsih).cloned();
         let session = found.ok_or(LoginStatus::SESSION_DOES_NOT_EXIST)?;
         if session.nexus.initiator != logged_in.initiator {
@@ -219,7 +235,8 @@ impl Service {
             (SessionKind::Normal(target), Some(theirs)) => target.name == theirs.name,
             _ => false,
         };
-        if !same_target || session.user != logged_in.account {
+        let same_port = session.nexus.port == self.portal_group(local);
+        if !same_target || !same_port || session.user != logged_in.account {
             return Err(LoginStatus::CANNOT_INCLUDE_IN_SESSION);
         }
         Ok(session)
@@ -336,6 +353,16 @@ impl Gate for Service {
     fn login_guard(&self) -> Arc<LoginGuard> {
         self.config.read().login_guard.clone()
     }
+
+    fn portal_group(&self, local: IpAddr) -> u16 {
+        let paths = self.config.read().paths.clone();
+        paths.map_or(MAIN_PORT, |paths| paths.port(local))
+    }
+
+    fn portals(&self, target: &str, local: SocketAddr) -> Vec<(SocketAddr, u16)> {
+        let paths = self.config.read().paths.clone();
+        paths.map_or_else(|| vec![(local, MAIN_PORT)], |paths| paths.portals(target, local))
+    }
 }
 
 #[cfg(test)]
@@ -361,7 +388,10 @@ mod tests {
                 account: account.map(str::to_owned),
                 parameters: Parameters::default(),
             };
-            server.service.begin(logged_in, [192, 0, 2, 1].into()).map(|session| session.tsih)
+            server
+                .service
+                .begin(logged_in, [192, 0, 2, 1].into(), [192, 0, 2, 9].into())
+                .map(|session| session.tsih)
         };
         let refused = Err(LoginStatus::AUTHORIZATION_FAILURE);
         assert!(begin(None).is_ok());

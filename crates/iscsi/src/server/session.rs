@@ -138,9 +138,14 @@ impl Session {
         let now: Arc<[Seen]> = target.seen_by(&self.nexus.initiator.name, self.nexus.host).into();
         let had = |one: &Seen, all: &[Seen]| all.iter().any(|other| Arc::ptr_eq(&other.unit, &one.unit));
         let me: Weak<dyn Holder> = self.me.clone();
+        let had_disk =
+            |one: &Seen| seen.1.iter().any(|other| other.unit.identity.naa == one.unit.identity.naa);
         for new in now.iter().filter(|one| !had(one, &seen.1)) {
             new.unit.holders.arrive(me.clone());
-            new.unit.attentions.raise(&self.nexus.initiator, Asc::POWER_ON_OR_RESET);
+            // The same disk as another unit: another server of the cluster serves it from now on.
+            let is_moved = new.unit.is_shared && had_disk(new);
+            let what = if is_moved { Asc::ASYMMETRIC_ACCESS_STATE_CHANGED } else { Asc::POWER_ON_OR_RESET };
+            new.unit.attentions.raise(&self.nexus.initiator, what);
         }
         for gone in seen.1.iter().filter(|one| !had(one, &now)) {
             gone.unit.nexus_lost(&me, &self.nexus);

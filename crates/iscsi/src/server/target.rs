@@ -9,10 +9,8 @@ use lock::{RwLock, rank};
 use vfs::names::is_like;
 
 use super::config::Config;
+use super::paths::{Access, MAIN_PORT, Port};
 use super::scsi::LogicalUnit;
-
-/// The only portal group of every target.
-pub(crate) const PORTAL_GROUP: u16 = 1;
 
 /// A logical unit's place in a target.
 #[derive(Clone)]
@@ -65,8 +63,8 @@ impl Target {
         luns.sort_by_key(|lun| lun.number);
         let before = std::mem::replace(&mut *self.offer.write(), (policy, luns.clone())).1;
         self.generation.fetch_add(1, Ordering::Release);
-        let same = before.len() == luns.len()
-            && before.iter().zip(&luns).all(|(a, b)| a.number == b.number && Arc::ptr_eq(&a.unit, &b.unit));
+        let disk = |lun: &Lun| (lun.number, lun.unit.identity.naa);
+        let same = before.iter().map(disk).eq(luns.iter().map(disk));
         if !same {
             luns.iter().for_each(|lun| lun.unit.tell_all(crate::wire::scsi::Asc::REPORTED_LUNS_CHANGED));
         }
@@ -103,6 +101,15 @@ impl Target {
             Seen { number: lun.number, unit: lun.unit.clone(), read_only }
         };
         seen.map(as_seen).collect()
+    }
+
+    /// Its ports, by ascending numbers.
+    pub(crate) fn ports(&self) -> Vec<Port> {
+        let config = self.config.read().upgrade();
+        match config.as_ref().and_then(|config| config.paths.as_ref()) {
+            Some(paths) => paths.ports(&self.name),
+            None => vec![Port { number: MAIN_PORT, access: Access::Active }],
+        }
     }
 
     /// The number of the current set of units.

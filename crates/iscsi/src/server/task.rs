@@ -101,8 +101,8 @@ impl Task {
 
     /// Says that the message is about the file of the task's unit.
     pub(super) async fn declare(&self, in_flight: &InFlight) {
-        if let Some(unit) = &self.unit {
-            in_flight.about(&unit.open.node().id()).await;
+        if let Some(Ok(open)) = self.unit.as_ref().map(|unit| unit.open()) {
+            in_flight.about(&open.node().id()).await;
         }
     }
 

@@ -22,7 +22,7 @@ use wire::{Reader, Writer};
 
 use super::connection::{Connection, Served};
 use super::scsi::testing::Disk;
-use super::{Config, Service, Target, UnitOptions};
+use super::{Config, Paths, Service, Target, UnitOptions};
 use crate::wire::digest::crc32c;
 use crate::wire::pdu::{
     Attribute, BHS, DataIn, DataOut, Head, LoginRequest, Lun, Numbers, Opcode, R2t, Residual, ScsiCommand,
@@ -77,6 +77,12 @@ impl Server {
         self.service.set_config(config(&self.target, Arc::default()));
     }
 
+    /// The server is one of several from now on.
+    pub(super) fn join(&self, paths: Arc<dyn Paths>) {
+        let alone = config(&self.target, Arc::default());
+        self.service.set_config(Config { paths: Some(paths), ..alone });
+    }
+
     /// A new connection of an initiator.
     pub(super) fn connect(&self) -> Initiator {
         static PORTS: AtomicU16 = AtomicU16::new(40_000);
@@ -119,7 +125,7 @@ impl Server {
 
 fn config(target: &Arc<Target>, login_guard: Arc<LoginGuard>) -> Config {
     let targets = vec![target.clone()];
-    Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard }
+    Config { targets, accounts: Arc::new(Nobody), own_secret: None, login_guard, paths: None }
 }
 
 /// The direction of a command's data.

@@ -26,7 +26,8 @@ const USER: &str = "ada";
 const PASSWORD: &str = "secret";
 /// The random model of `fourfold-fuzz`.
 const MODEL: &str = "one_tree";
-const PROGRAMS: &[&str] = &["etcd", "openssl", "cc", "nft", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
+const PROGRAMS: &[&str] =
+    &["etcd", "openssl", "cc", "nft", "iscsi-test-cu", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
 
 pub fn run(args: &Args) -> Result<()> {
     if !isolate::is_isolated()
@@ -38,7 +39,11 @@ pub fn run(args: &Args) -> Result<()> {
         compiled::compile("fourfold-fuzz", &[MODEL])?;
     }
     let smbtorture = if args.torture { debian::SMB_CLIENTS } else { &[] };
-    prepare(args, &[debian::CLUSTER, debian::CEPH, debian::NFS_CLIENTS, smbtorture].concat(), false)?;
+    prepare(
+        args,
+        &[debian::CLUSTER, debian::CEPH, debian::NFS_CLIENTS, debian::ISCSI_TOOLS, smbtorture].concat(),
+        false,
+    )?;
     let mut outcomes = Outcomes::default();
     if !process::is_root() {
         outcomes.skip("cluster", "it needs root, to act as other users");

@@ -306,6 +306,12 @@ pub(super) const SHARE: &[Setting] = &[
     new(Lun, "number", Number(0, MOST_NUMBER as u64), "0")
         .without_default("the lowest that is free in its target, kept from then on")
         .says("The number of the LUN in its target.", ""),
+    new(Lun, "address", Kind::Text, "\"10.0.0.50\"")
+        .without_default("one that the cluster chooses")
+        .says(
+            "The virtual address of the cluster at which initiators reach the LUN: one of `cluster-addresses`.",
+            "The server that has the address serves the LUN. All LUNs of a target have the same one. See docs/cluster.md.",
+        ),
     new(Lun, "initiators", Kind::Initiators, "[]")
         .example("[\"iqn.1991-05.com.microsoft:*\", \"iqn.1993-08.org.debian:01:studio\"]")
         .says(

@@ -57,6 +57,7 @@ impl Inside {
             accounts: Arc::new(Nobody),
             own_secret: None,
             login_guard,
+            paths: None,
         });
         let entered = runtime.enter();
         let listener = conn::bind_tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0))).unwrap();

@@ -10,7 +10,7 @@ use super::negotiate::{self, Key, Place};
 use super::parameters::{OUR_MAX_DATA, Parameters};
 use super::security::{self, Claim, Judge, Security};
 use crate::server::scsi::InitiatorPort;
-use crate::server::target::{PORTAL_GROUP, Target};
+use crate::server::target::Target;
 use crate::wire::Writer;
 use crate::wire::keys::{self, MAX_TEXT, Pair};
 use crate::wire::pdu::{LoginRequest, LoginResponse, LoginStatus, Stage, VERSION};
@@ -210,7 +210,8 @@ impl Attempt {
         let declared = Declared::of(said)?;
         let target = self.target(&declared, None)?;
         if declared.names_target {
-            keys::encode("TargetPortalGroupTag", &PORTAL_GROUP.to_string(), w);
+            let group = self.gate.portal_group(self.peer.local.ip());
+            keys::encode("TargetPortalGroupTag", &group.to_string(), w);
         }
         let alias = target.as_ref().map_or("", |target| &target.alias);
         if (1..=keys::MAX_SIMPLE).contains(&alias.len()) {

@@ -5,7 +5,6 @@ use std::net::{IpAddr, SocketAddr};
 use super::name::iscsi_name;
 use super::text::Asker;
 use crate::server::login::SessionKind;
-use crate::server::target::PORTAL_GROUP;
 use crate::wire::Writer;
 use crate::wire::keys;
 
@@ -32,18 +31,19 @@ pub(super) fn send_targets(wanted: &str, asker: &Asker<'_>, w: &mut Writer) {
             vec![target.name.clone()]
         }
     };
-    let portals = asker.gate.portals(asker.peer.local);
     for name in names {
         keys::encode("TargetName", &name, w);
-        portals.iter().for_each(|portal| keys::encode("TargetAddress", &address(*portal), w));
+        for (portal, group) in asker.gate.portals(&name, asker.peer.local) {
+            keys::encode("TargetAddress", &format!("{},{group}", address(portal)), w);
+        }
     }
 }
 
-/// TargetAddress, RFC 7143 13.8.
-fn address(portal: SocketAddr) -> String {
+/// TargetAddress, RFC 7143 13.8, without its portal group.
+pub(crate) fn address(portal: SocketAddr) -> String {
     match portal.ip().to_canonical() {
-        IpAddr::V4(ip) => format!("{ip}:{},{PORTAL_GROUP}", portal.port()),
-        IpAddr::V6(ip) => format!("[{ip}]:{},{PORTAL_GROUP}", portal.port()),
+        IpAddr::V4(ip) => format!("{ip}:{}", portal.port()),
+        IpAddr::V6(ip) => format!("[{ip}]:{}", portal.port()),
     }
 }
 
@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn addresses_are_written_as_in_rfc_7143_13_8() {
         let written = |portal: &str| address(portal.parse().unwrap());
-        assert_eq!(written("10.1.0.45:3000"), "10.1.0.45:3000,1");
-        assert_eq!(written("[2001:db8::8:800:200c:417a]:3260"), "[2001:db8::8:800:200c:417a]:3260,1");
-        assert_eq!(written("[::ffff:10.1.0.45]:3260"), "10.1.0.45:3260,1");
+        assert_eq!(written("10.1.0.45:3000"), "10.1.0.45:3000");
+        assert_eq!(written("[2001:db8::8:800:200c:417a]:3260"), "[2001:db8::8:800:200c:417a]:3260");
+        assert_eq!(written("[::ffff:10.1.0.45]:3260"), "10.1.0.45:3260");
     }
 }

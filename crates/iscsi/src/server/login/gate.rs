@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use auth::{Accounts, LoginGuard};
 
+use crate::server::paths::MAIN_PORT;
 use crate::server::target::Target;
 
 /// The two ends of a connection.
@@ -67,9 +68,15 @@ pub(crate) trait Gate: Send + Sync {
     /// Limits and logs logins.
     fn login_guard(&self) -> Arc<LoginGuard>;
 
-    /// The addresses of the targets for initiators that connect to this local address.
-    fn portals(&self, local: SocketAddr) -> Vec<SocketAddr> {
-        vec![local]
+    /// The portal group at this local address.
+    fn portal_group(&self, _local: IpAddr) -> u16 {
+        MAIN_PORT
+    }
+
+    /// The addresses of a target for initiators that connect to this local address, each with its
+    /// portal group.
+    fn portals(&self, _target: &str, local: SocketAddr) -> Vec<(SocketAddr, u16)> {
+        vec![(local, MAIN_PORT)]
     }
 
     /// Fills with random bytes. False if there are none.

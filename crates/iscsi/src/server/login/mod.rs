@@ -21,6 +21,7 @@ mod tests;
 mod text;
 
 pub(crate) use attempt::{Attempt, LoggedIn, SessionKind, Step};
+pub(crate) use discovery::address;
 pub(crate) use gate::{Gate, Initiator, NoTarget, OwnSecret, Peer};
 pub use name::iscsi_name;
 pub(crate) use parameters::Parameters;

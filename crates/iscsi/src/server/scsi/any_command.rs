@@ -65,7 +65,7 @@ proptest! {
             for cdb in &commands {
                 send(&disk, cdb, &pattern, share).await;
             }
-            assert_eq!(disk.unit.open.size().await.unwrap(), 4096 * u64::from(block_size));
+            assert_eq!(disk.unit.open().unwrap().size().await.unwrap(), 4096 * u64::from(block_size));
         });
     }
 }

@@ -77,7 +77,8 @@ mod tests {
     #[test]
     fn what_is_withdrawn_is_not_told() {
         let initiator = InitiatorPort { name: "iqn.2026-11.test:ada".into(), isid: [0x40, 0, 0, 0, 0, 1] };
-        let (attentions, ada) = (Attentions::default(), Nexus { initiator, host: [127, 0, 0, 1].into() });
+        let (attentions, ada) =
+            (Attentions::default(), Nexus { initiator, host: [127, 0, 0, 1].into(), port: 1 });
         attentions.raise(&ada.initiator, Asc::REPORTED_LUNS_CHANGED);
         attentions.raise(&ada.initiator, Asc::CAPACITY_CHANGED);
         attentions.withdraw(&ada.initiator, Asc::REPORTED_LUNS_CHANGED);

@@ -30,7 +30,7 @@ impl LogicalUnit {
     ) -> Result<(), Refusal> {
         let (mut at, end) = (offset, offset + length);
         loop {
-            let found = self.open.allocated(at, end - at, RANGES).await?;
+            let found = self.open()?.allocated(at, end - at, RANGES).await?;
             for &(start, length) in &found.ranges {
                 for (piece, length) in pieces(start, length) {
                     self.read(piece, length).await?;

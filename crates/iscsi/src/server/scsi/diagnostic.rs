@@ -25,7 +25,7 @@ fn send_diagnostic(command: &Command) -> Outcome {
         return Err(Sense::in_cdb(3).into());
     }
     if request.self_test {
-        unit.open.attributes()?;
+        unit.open()?.attributes()?;
     }
     Ok(Good::nothing())
 }

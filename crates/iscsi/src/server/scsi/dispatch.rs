@@ -1,7 +1,7 @@
 //! The checks before every command, and the work after it.
 
 use super::{Command, Conflict, Needs, Outcome, Refusal, Supported, table};
-use crate::wire::scsi::{Asc, Sense};
+use crate::wire::scsi::{Asc, Key, Sense};
 
 /// NACA in the last byte of a command, SAM-5 5.2.
 pub(super) const NACA: u8 = 0x04;
@@ -17,6 +17,9 @@ pub(crate) fn needs(command: &Command) -> Result<(&'static Supported, Needs), Re
     let supported = found.ok_or_else(|| unknown(&command.cdb))?;
     refuse_naca(&command.cdb, supported)?;
     if let Some(unit) = &command.unit {
+        if unit.is_standby() && !is_for_standby(supported) {
+            return Err(Sense::new(Key::NOT_READY, Asc::PORT_IN_STANDBY_STATE).into());
+        }
         unit.reservations.check(&command.nexus, supported.conflict, &command.cdb)?;
     }
     Ok((supported, (supported.needs)(command)?))
@@ -70,6 +73,14 @@ fn unknown(cdb: &[u8]) -> Sense {
 /// attentions as errors, SAM-5 5.14.1 and 4.7.2.
 fn is_for_anything(opcode: Option<u8>) -> bool {
     matches!(opcode, Some(0x12 | 0xa0 | 0x03))
+}
+
+/// What a unit in the standby state answers: what identifies and describes it, and PERSISTENT
+/// RESERVE IN. SPC-4 5.16.2.4 also wants MODE SELECT, LOG SENSE, SEND DIAGNOSTIC and PERSISTENT
+/// RESERVE OUT, whose effects are at the server that serves the unit.
+fn is_for_standby(supported: &Supported) -> bool {
+    let is_capacity = supported.opcode == 0x9e && supported.action == Some(0x10);
+    is_capacity || matches!(supported.opcode, 0x03 | 0x12 | 0x1a | 0x25 | 0x5a | 0x5e | 0xa0 | 0xa3)
 }
 
 #[cfg(test)]

@@ -65,7 +65,7 @@ mod tests {
             let mut bytes = Vec::new();
             disk.unit.read(0, 64 * 512).await.unwrap().append_to(&mut bytes).unwrap();
             assert_eq!(bytes, vec![0; 64 * 512]);
-            assert_eq!(disk.unit.open.attributes().unwrap().allocated, 0);
+            assert_eq!(disk.unit.open().unwrap().attributes().unwrap().allocated, 0);
         }
     }
 
@@ -80,6 +80,6 @@ mod tests {
         }
         let refused = disk.send(&ada, &[0x04, 0x80, 0, 0, 0, 0], b"").await.unwrap_err();
         assert_eq!(refused, Refusal::Check(Sense::in_cdb(1)));
-        assert!(disk.unit.open.attributes().unwrap().allocated > 0);
+        assert!(disk.unit.open().unwrap().attributes().unwrap().allocated > 0);
     }
 }

@@ -34,7 +34,7 @@ async fn get_lba_status(command: &Command) -> Outcome {
 async fn statuses(unit: &LogicalUnit, lba: u64, most: usize) -> Result<Vec<LbaStatus>, Refusal> {
     let size = u64::from(unit.block_size());
     let (blocks, mut list, mut at) = (unit.blocks(), List { found: Vec::new(), most }, lba);
-    let allocated = unit.open.allocated(lba * size, (blocks - lba) * size, most).await?;
+    let allocated = unit.open()?.allocated(lba * size, (blocks - lba) * size, most).await?;
     for (offset, length) in allocated.ranges {
         // A block counts as mapped if any part of it is.
         let (start, end) = ((offset / size).max(at), (offset + length).div_ceil(size).min(blocks));

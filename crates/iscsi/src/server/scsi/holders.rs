@@ -51,6 +51,12 @@ impl LogicalUnit {
         self.holders.all().iter().for_each(|holder| self.attentions.raise(holder.initiator(), what));
     }
 
+    /// The access state of one of its ports has changed, SPC-4 5.16.2.3. Initiators with a session
+    /// are told.
+    pub fn access_changed(&self) {
+        self.tell_all(Asc::ASYMMETRIC_ACCESS_STATE_CHANGED);
+    }
+
     /// Raises a unit attention for all initiators but this one.
     pub(crate) fn tell_others(&self, but: &InitiatorPort, what: Asc) {
         let others = self.holders.all().into_iter().filter(|holder| holder.initiator() != but);

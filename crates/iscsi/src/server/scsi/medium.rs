@@ -39,7 +39,7 @@ impl LogicalUnit {
 
     /// Reads bytes. Bytes that were never written are zeros.
     pub(crate) async fn read(&self, offset: u64, length: usize) -> Result<Payload, Refusal> {
-        let payload = match self.open.read_at(offset, length).await {
+        let payload = match self.open()?.read_at(offset, length).await {
             Ok(read) => read.payload,
             Err(error) => return Err(self.at(offset, error.into())),
         };
@@ -59,13 +59,13 @@ impl LogicalUnit {
     /// Like `write`, for callers that hold the gate.
     pub(super) async fn write_alone(&self, offset: u64, mut data: Bytes) -> Result<(), Refusal> {
         self.is_there(offset, data.len() as u64)?;
-        let mut at = offset;
+        let (open, mut at) = (self.open()?, offset);
         while !data.is_empty() {
             // Up to the next multiple, so that pieces are aligned like the pages of the host's
             // cache.
             let length = (limits::WRITE_PIECE - at % limits::WRITE_PIECE).min(data.len() as u64);
             let piece = data.split_to(length as usize);
-            let written = self.open.write_at(at, piece, Stability::Unstable).await;
+            let written = open.write_at(at, piece, Stability::Unstable).await;
             written.map_err(|error| self.at(at, Refusal::writing(error)))?;
             at += length;
         }
@@ -84,7 +84,7 @@ impl LogicalUnit {
     /// Makes a range read as zeros, and releases its space if the host can.
     pub(super) async fn punch(&self, offset: u64, length: u64) -> Result<(), Refusal> {
         let _shared = self.gate.shared().await;
-        let punched = self.open.punch(offset, length).await;
+        let punched = self.open()?.punch(offset, length).await;
         punched.map_err(|error| self.at(offset, Refusal::writing(error)))
     }
 
@@ -99,7 +99,7 @@ impl LogicalUnit {
     ) -> Result<(), Refusal> {
         let _shared = self.gate.shared().await;
         self.is_there(to, length)?;
-        let copied = self.open.copy_from(&source.open, from, to, length).await;
+        let copied = self.open()?.copy_from(source.open()?, from, to, length).await;
         let copied = copied.map_err(|error| self.at(to, Refusal::writing(error)))?;
         if copied < length {
             return Err(unread((from + copied) / u64::from(source.block_size()))); // // truncated
@@ -204,7 +204,7 @@ mod tests {
     #[tokio::test]
     async fn a_file_that_was_cut_off_below_us_has_blocks_that_cannot_be_read() {
         let (_, disk) = disk().await;
-        disk.unit.open.truncate(1024).await.unwrap();
+        disk.unit.open().unwrap().truncate(1024).await.unwrap();
         let ada = disk.nexus("iqn.2026-11.test:ada");
         let failed = disk.send(&ada, &[0x28, 0, 0, 0, 0, 1, 0, 0, 2, 0], b"").await.unwrap_err();
         assert_eq!(failed, sense(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR, 2));
@@ -216,6 +216,6 @@ mod tests {
         disk.unit.resize(4096).await.unwrap();
         let late = disk.unit.write(8192, vec![1; 512].into()).await.unwrap_err();
         assert_eq!(late, Sense::illegal(Asc::LBA_OUT_OF_RANGE).about(8).into());
-        assert_eq!(disk.unit.open.size().await.unwrap(), 4096);
+        assert_eq!(disk.unit.open().unwrap().size().await.unwrap(), 4096);
     }
 }

@@ -51,6 +51,8 @@ mod request_sense;
 mod reservations;
 mod reserve;
 mod space;
+#[cfg(test)]
+mod standby;
 mod start_stop;
 mod synchronizing;
 mod table;

@@ -38,9 +38,11 @@ pub(crate) fn encode(id: PageId, settings: &Settings) -> Option<Vec<u8>> {
     Some(w.into_bytes())
 }
 
-/// The mask of changeable bits: all zeros for an initiator that may only read.
-pub(crate) fn changeable(id: PageId, read_only: bool) -> Option<Vec<u8>> {
-    let most = if read_only { Settings::ZEROS } else { Settings::ONES };
+/// The mask of changeable bits: all zeros for an initiator that may only read. A unit that several
+/// servers have (`is_shared`) has no write cache.
+pub(crate) fn changeable(id: PageId, read_only: bool, is_shared: bool) -> Option<Vec<u8>> {
+    let ones = Settings { write_cache: !is_shared, ..Settings::ONES };
+    let most = if read_only { Settings::ZEROS } else { ones };
     let (mut bytes, ones) = (encode(id, &Settings::ZEROS)?, encode(id, &most)?);
     let head = if id.1 == 0 { 2 } else { 4 };
     for (byte, one) in bytes.iter_mut().zip(ones).skip(head) {

@@ -9,7 +9,7 @@ use super::LogicalUnit;
 
 /// The changeable parameters of one logical unit, the same for all initiators. They are not stored:
 /// a restart or a reset restores the defaults.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Modes {
     /// `None` while they are the defaults.
     changed: Mutex<Option<Settings>, rank::ModePages>,
@@ -17,6 +17,8 @@ pub(crate) struct Modes {
     descriptor_sense: AtomicBool,
     write_protected: AtomicBool,
     write_through: AtomicBool,
+    /// WCE is 0 and cannot be changed.
+    always_through: bool,
     /// Initiators have been warned that there is little space left, and that is still so.
     pub(super) warned: AtomicBool,
 }
@@ -60,6 +62,18 @@ impl Settings {
 }
 
 impl Modes {
+    /// The defaults. `always_through`: there is no write cache, and initiators cannot change that.
+    pub(super) fn new(always_through: bool) -> Self {
+        Self {
+            changed: Mutex::default(),
+            descriptor_sense: AtomicBool::new(false),
+            write_protected: AtomicBool::new(false),
+            write_through: AtomicBool::new(always_through),
+            always_through,
+            warned: AtomicBool::new(false),
+        }
+    }
+
     /// D_SENSE: sense data in descriptor format.
     pub(crate) fn descriptor_sense(&self) -> bool {
         self.descriptor_sense.load(Ordering::Acquire)
@@ -86,7 +100,8 @@ impl Modes {
         let is = |what: fn(&Settings) -> bool| settings.as_ref().is_some_and(what);
         self.descriptor_sense.store(is(|settings| settings.descriptor_sense), Ordering::Release);
         self.write_protected.store(is(|settings| settings.write_protected), Ordering::Release);
-        self.write_through.store(is(|settings| !settings.write_cache), Ordering::Release);
+        let is_through = self.always_through || is(|settings| !settings.write_cache);
+        self.write_through.store(is_through, Ordering::Release);
     }
 }
 
@@ -103,7 +118,7 @@ impl LogicalUnit {
         Settings {
             descriptor_sense: false,
             write_protected: false,
-            write_cache: true,
+            write_cache: !self.is_shared,
             reports_thresholds: true,
             watches_space: true,
             threshold: self.default_threshold(),

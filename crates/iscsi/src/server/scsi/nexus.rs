@@ -18,4 +18,6 @@ pub(crate) struct Nexus {
     pub(crate) initiator: InitiatorPort,
     /// The host from which it logged in.
     pub(crate) host: IpAddr,
+    /// The number of the target's port.
+    pub(crate) port: u16,
 }

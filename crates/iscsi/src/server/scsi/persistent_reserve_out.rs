@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::persistent_reserve_in::TARGET_PORT;
 use super::reservations::{Effects, Move, Persistent, Preempt, Register};
 use super::{Command, Conflict, Ending, Good, InitiatorPort, Needs, Outcome, Refusal, Supported};
 use crate::wire::Reader;
@@ -79,7 +78,8 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 async fn persistent_reserve_out(command: &Command) -> Outcome {
     let (unit, nexus) = (command.unit()?.clone(), command.nexus.clone());
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
-    let (change, mine) = (Change::of(request, &command.data)?, command.tag);
+    let ports: Vec<u16> = command.target.ports().iter().map(|port| port.number).collect();
+    let (change, mine) = (Change::of(request, &command.data, &ports)?, command.tag);
     let done = tokio::task::spawn_blocking(move || {
         unit.change_reservations(mine, |state| change.make(state, &nexus.initiator))
     });
@@ -109,9 +109,9 @@ enum Change {
 }
 
 impl Change {
-    fn of(request: Request, list: &[u8]) -> Result<Self, Refusal> {
+    fn of(request: Request, list: &[u8], ports: &[u16]) -> Result<Self, Refusal> {
         if request.action == Action::REGISTER_AND_MOVE {
-            return Ok(Self::Move(moved(list)?));
+            return Ok(Self::Move(moved(list, ports)?));
         }
         let parameters = Parameters::decode(&mut Reader::new(list)).map_err(|_| length_error())?;
         if parameters.names_initiators && request.action != Action::REGISTER {
@@ -170,11 +170,12 @@ fn named(parameters: &Parameters<'_>) -> Result<Vec<InitiatorPort>, Refusal> {
     Ok(ids.iter().map(port).collect::<Option<Vec<_>>>().ok_or(Sense::in_parameters(28))?)
 }
 
-fn moved(list: &[u8]) -> Result<Move, Refusal> {
+/// `ports`: those of the target.
+fn moved(list: &[u8], ports: &[u16]) -> Result<Move, Refusal> {
     let mut r = Reader::new(list);
     let parameters = MoveParameters::decode(&mut r).map_err(|_| length_error())?;
     r.finish().map_err(|_| length_error())?;
-    let initiator = parameters.initiator().ok().filter(|_| parameters.target_port == TARGET_PORT);
+    let initiator = parameters.initiator().ok().filter(|_| ports.contains(&parameters.target_port));
     let MoveParameters { key, action_key, unregister, persist, .. } = parameters;
     Ok(Move { key, action_key, unregister, persist, to: initiator.as_ref().and_then(port) })
 }

@@ -1,7 +1,7 @@
 //! REPORT TARGET PORT GROUPS, SPC-4 6.37.
 
-use super::inquiry::PORT;
 use super::{Command, Conflict, Good, Outcome, Supported};
+use crate::server::paths::{Access, Port};
 use crate::wire::scsi::{MaintenanceIn, PortGroup, PortGroups, Sense};
 use crate::wire::{Reader, Writer};
 
@@ -15,10 +15,13 @@ pub(crate) static REPORT_GROUPS: Supported = Supported {
     run: |command| Box::pin(std::future::ready(report(command))),
 };
 
-/// The states that a group can have: active and optimised (AO_SUP).
-const ACTIVE_OPTIMISED: u8 = 1;
+/// A group can be active and optimised (AO_SUP).
+const CAN_BE_ACTIVE: u8 = 0x01;
+/// A group can be in standby (S_SUP).
+const CAN_STAND_BY: u8 = 0x04;
 
-/// There is one group with one port, always active and optimised.
+/// Each group has one port. A server that is alone has one group, which is always active and
+/// optimised.
 fn report(command: &Command) -> Outcome {
     command.unit()?;
     let request = MaintenanceIn::decode(&mut Reader::new(&command.cdb))?;
@@ -27,10 +30,17 @@ fn report(command: &Command) -> Outcome {
         1 => Some(0),
         _ => return Err(Sense::in_cdb(1).into()),
     };
-    let group =
-        PortGroup { preferred: false, state: 0, states: ACTIVE_OPTIMISED, number: PORT, ports: vec![PORT] };
+    let ports = command.target.ports();
+    let states = if ports.len() > 1 { CAN_BE_ACTIVE | CAN_STAND_BY } else { CAN_BE_ACTIVE };
+    let group = |port: &Port| {
+        let state = match port.access {
+            Access::Active => 0x0, // SPC-4 table 300
+            Access::Standby => 0x2,
+        };
+        PortGroup { preferred: false, state, states, number: port.number, ports: vec![port.number] }
+    };
     let mut w = Writer::new();
-    PortGroups { transition_s, groups: vec![group] }.encode(&mut w);
+    PortGroups { transition_s, groups: ports.iter().map(group).collect() }.encode(&mut w);
     Ok(Good::cut(w.into_bytes(), request.allocation_length as usize))
 }
 

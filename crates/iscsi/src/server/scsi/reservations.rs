@@ -2,7 +2,8 @@
 //! their effect on commands.
 //!
 //! Registrations and persistent reservations belong to initiator ports. They survive sessions,
-//! resets and, with APTPL, a restart of the server. A reservation by RESERVE belongs to a session.
+//! resets and, with APTPL, a restart of the server. In a cluster they always survive the loss of a
+//! server. A reservation by RESERVE belongs to a session.
 //!
 //! ```text
 //! PERSISTENT RESERVE OUT ─► change: a copy of the state is changed ─► kept on the disk ─► it is the state ─► others are told
@@ -160,7 +161,8 @@ impl LogicalUnit {
         let before = self.reservations.persistent();
         let mut after = Persistent::clone(&before);
         let effects = change(&mut after)?;
-        if before.lost || before.to_kept() != after.to_kept() {
+        let kept = |state: &Persistent| state.to_kept(self.is_shared);
+        if before.lost || kept(&before) != kept(&after) {
             self.keep(&after)?;
         }
         {
@@ -175,9 +177,16 @@ impl LogicalUnit {
         Ok(self.tell(&effects, mine))
     }
 
+    /// The stored persistent reservations, of a unit that another server serves. Waits for the disk.
+    pub(super) fn stored_reservations(&self, nexus: &Nexus, cdb: &[u8]) -> Result<Arc<Persistent>, Refusal> {
+        let stored = Reservations::load(&self.identity, &*self.keeper);
+        stored.check(nexus, Conflict::Persistent, cdb)?;
+        Ok(stored.persistent())
+    }
+
     fn keep(&self, persistent: &Persistent) -> Result<(), Refusal> {
         let mut w = Writer::new();
-        persistent.to_kept().encode(&mut w);
+        persistent.to_kept(self.is_shared).encode(&mut w);
         self.keeper.keep(self.identity.naa, w.as_bytes()).map_err(|error| {
             tracing::error!(lun = self.identity.name, %error, "persistent reservations could not be kept");
             Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE).into()

@@ -21,13 +21,14 @@ pub(super) struct Room {
 impl LogicalUnit {
     /// The space of its volume.
     pub(super) fn room(&self) -> vfs::Result<Room> {
-        let space = self.open.volume().space(self.open.node())?;
+        let open = self.open()?;
+        let space = open.volume().space(open.node())?;
         Ok(Room { total: sets(space.total), available: sets(space.available) })
     }
 
     /// The space that this unit uses, in threshold sets.
     pub(super) fn used(&self) -> vfs::Result<u32> {
-        Ok(sets(self.open.attributes()?.allocated))
+        Ok(sets(self.open()?.attributes()?.allocated))
     }
 
     /// The threshold until an initiator sets it: no more than the whole unit could ever use.
@@ -108,7 +109,7 @@ mod tests {
         assert!(is_warned(&disk).await);
         fill(&disk, 80, 81).await;
         assert!(!is_warned(&disk).await);
-        disk.unit.open.punch(0, 3 * MIB).await.unwrap();
+        disk.unit.open().unwrap().punch(0, 3 * MIB).await.unwrap();
         disk.unit.look_at_space();
         fill(&disk, 0, 3).await;
         assert!(is_warned(&disk).await);

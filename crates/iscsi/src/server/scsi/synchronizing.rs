@@ -39,7 +39,7 @@ impl LogicalUnit {
         let mut done = state.done.lock().await;
         if *done < number {
             let asked = state.asked.load(Ordering::Acquire);
-            let result = self.open.sync_data().await.map_err(Refusal::writing);
+            let result = self.open()?.sync_data().await.map_err(Refusal::writing);
             *done = asked;
             if result.is_err() {
                 state.failures.fetch_add(1, Ordering::AcqRel);
@@ -169,7 +169,7 @@ mod tests {
     async fn requests_during_a_flush_share_the_next_one() {
         let (faulty, disk) = disk().await;
         let disk = Arc::new(disk);
-        let id = disk.unit.open.node().id();
+        let id = disk.unit.open().unwrap().node().id();
         faulty.plan().stall(id);
         let tasks: Vec<_> = (0..8)
             .map(|_| {

@@ -14,7 +14,7 @@ pub(crate) static TEST_UNIT_READY: Supported = Supported {
 
 /// The unit is ready while the host has the file.
 fn test_unit_ready(command: &Command) -> Outcome {
-    command.unit()?.open.attributes()?;
+    command.unit()?.open()?.attributes()?;
     Ok(Good::nothing())
 }
 

@@ -17,7 +17,7 @@ use parking_lot::Mutex;
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, NewKind};
 use vfs::state::{ClientId, Modes, Party};
-use vfs::{Actor, Caller, OpenOptions, Volume, VolumeOptions};
+use vfs::{Actor, Caller, Open, OpenOptions, Volume, VolumeOptions};
 
 use super::holders::Ending;
 use super::{
@@ -76,7 +76,18 @@ impl Disk {
         blocks: u64,
         options: UnitOptions,
     ) -> Self {
-        let unit = unit(backend, 0, blocks, options, kept.clone()).await;
+        Self::of(unit(backend, 0, blocks, options, kept.clone()).await, kept)
+    }
+
+    /// A disk of 64 blocks of a cluster, with this stored state. `is_active`: this server serves it.
+    pub(crate) async fn shared(kept: Arc<Kept>, backend: Arc<dyn Backend>, is_active: bool) -> Self {
+        let size = 64 * 512;
+        let open = if is_active { Some(file(backend, 0, size).await) } else { None };
+        let options = UnitOptions { block_size: 512, read_only: false };
+        Self::of(LogicalUnit::shared(identity(0), options, open, size, kept.clone()), kept)
+    }
+
+    fn of(unit: Arc<LogicalUnit>, kept: Arc<Kept>) -> Self {
         let target = Target::new("iqn.2026-11.test:disk", "test");
         let lun = Lun { number: 0, unit: unit.clone(), initiators: vec![], readers: vec![] };
         target.set(auth::SharePolicy::for_guests(), vec![lun]);
@@ -86,7 +97,7 @@ impl Disk {
     /// An initiator with a new session.
     pub(crate) fn nexus(&self, name: &str) -> Arc<Nexus> {
         let initiator = InitiatorPort { name: name.into(), isid: [0x40, 0, 0, 0, 0, 1] };
-        Arc::new(Nexus { initiator, host: [127, 0, 0, 1].into() })
+        Arc::new(Nexus { initiator, host: [127, 0, 0, 1].into(), port: 1 })
     }
 
     /// A session of this initiator, which receives the events of unit 0 until it is dropped.
@@ -177,6 +188,16 @@ pub(crate) async fn unit(
     options: UnitOptions,
     kept: Arc<Kept>,
 ) -> Arc<LogicalUnit> {
+    let size = blocks * u64::from(options.block_size);
+    LogicalUnit::new(identity(number), options, file(backend, number, size).await, size, kept)
+}
+
+fn identity(number: u64) -> Identity {
+    Identity { naa: 0x3000_0000_0000_0001 + number, name: format!("test/disk{number}") }
+}
+
+/// A new file of zeros.
+async fn file(backend: Arc<dyn Backend>, number: u64, size: u64) -> Open {
     let volume = Arc::new(Volume::new(backend, VolumeOptions::default()));
     let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
     let root = volume.root().unwrap();
@@ -187,10 +208,8 @@ pub(crate) async fn unit(
         .open(&actor, &made.found, OpenOptions { granted: true, ..OpenOptions::data(access) })
         .await
         .unwrap();
-    let size = blocks * u64::from(options.block_size);
     open.truncate(size).await.unwrap();
-    let identity = Identity { naa: 0x3000_0000_0000_0001 + number, name: format!("test/disk{number}") };
-    LogicalUnit::new(identity, options, open, size, kept)
+    open
 }
 
 #[tokio::test]

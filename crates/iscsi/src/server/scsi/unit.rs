@@ -52,8 +52,10 @@ pub struct UnitOptions {
 pub struct LogicalUnit {
     pub(crate) identity: Identity,
     pub(crate) options: UnitOptions,
-    /// Its bytes.
-    pub(crate) open: Open,
+    /// Its bytes. `None`: another server of the cluster serves them.
+    open: Option<Open>,
+    /// Several servers have the unit, one after the other.
+    pub(crate) is_shared: bool,
     /// Held shared by writers, and exclusively by steps that read and then write.
     pub(super) gate: Gate,
     pub(super) synchronizing: Synchronizing,
@@ -78,14 +80,41 @@ impl LogicalUnit {
         size: u64,
         keeper: Arc<dyn Keeper>,
     ) -> Arc<Self> {
+        Self::made(identity, options, (Some(open), false), size, keeper)
+    }
+
+    /// The same, for a disk that several servers have, one after the other. Written data are on the
+    /// disk when a command ends, and reservations are always stored, so that the next server has
+    /// both. `None`: another server has it now, and this one shows it in the standby state.
+    pub fn shared(
+        identity: Identity,
+        options: UnitOptions,
+        open: Option<Open>,
+        size: u64,
+        keeper: Arc<dyn Keeper>,
+    ) -> Arc<Self> {
+        Self::made(identity, options, (open, true), size, keeper)
+    }
+
+    fn made(
+        identity: Identity,
+        options: UnitOptions,
+        (open, is_shared): (Option<Open>, bool),
+        size: u64,
+        keeper: Arc<dyn Keeper>,
+    ) -> Arc<Self> {
         let blocks = AtomicU64::new(size / u64::from(options.block_size));
-        let reservations = Reservations::load(&identity, &*keeper);
-        let (attentions, modes) = (Attentions::default(), Modes::default());
+        let reservations = match open {
+            Some(_) => Reservations::load(&identity, &*keeper),
+            None => Reservations::default(), // they bind at the server that has the disk
+        };
+        let (attentions, modes) = (Attentions::default(), Modes::new(is_shared));
         let (gate, holders) = (Gate::default(), Holders::default());
         Arc::new(Self {
             identity,
             options,
             open,
+            is_shared,
             gate,
             synchronizing: Synchronizing::default(),
             fetching: AtomicBool::new(false),
@@ -102,6 +131,17 @@ impl LogicalUnit {
     /// Its identity.
     pub fn identity(&self) -> &Identity {
         &self.identity
+    }
+
+    /// Its open file. A unit in the standby state has none: `NotFound`, which no command that was
+    /// checked before sees.
+    pub(crate) fn open(&self) -> vfs::Result<&Open> {
+        self.open.as_ref().ok_or(vfs::Error::NotFound)
+    }
+
+    /// Whether another server of the cluster serves its blocks.
+    pub fn is_standby(&self) -> bool {
+        self.open.is_none()
     }
 
     /// How many blocks it has.
@@ -126,15 +166,15 @@ impl LogicalUnit {
     /// Changes the length of its file, and tells all initiators with a session. The end of a
     /// shortened file is lost.
     pub async fn resize(&self, size: u64) -> vfs::Result<()> {
-        let before = self.size();
+        let (before, open) = (self.size(), self.open()?);
         if size < before {
             self.set_size(size); // so that no write reaches the end that is removed
         }
         let alone = self.gate.alone().await; // no write in progress is beyond the new end
-        let resized = self.open.resize(size).await;
+        let resized = open.resize(size).await;
         drop(alone);
         resized.inspect_err(|_| self.set_size(before))?;
-        self.open.sync().await?;
+        open.sync().await?;
         self.set_size(size);
         Ok(())
     }

@@ -83,7 +83,7 @@ mod tests {
         let read = disk.unit.bytes(0, 64 * 512).await.unwrap();
         let zeros: Vec<usize> = (0..64).filter(|block| read[block * 512..][..512] == [0; 512]).collect();
         assert_eq!(zeros, [1].into_iter().chain(16..40).collect::<Vec<_>>());
-        let left = disk.unit.open.allocated(0, u64::MAX, 9).await.unwrap().ranges;
+        let left = disk.unit.open().unwrap().allocated(0, u64::MAX, 9).await.unwrap().ranges;
         assert_eq!(left, [(0, 8192), (20480, 12288)]);
     }
 

@@ -78,7 +78,7 @@ mod tests {
 
     /// Bytes of the disk that use space.
     async fn allocated(disk: &Disk) -> u64 {
-        let found = disk.unit.open.allocated(0, u64::MAX, 1000).await.unwrap();
+        let found = disk.unit.open().unwrap().allocated(0, u64::MAX, 1000).await.unwrap();
         found.ranges.iter().map(|(_, length)| length).sum()
     }
 

@@ -5,4 +5,5 @@ mod observed;
 mod order;
 mod reservations;
 mod sessions;
+mod several;
 mod tasks;

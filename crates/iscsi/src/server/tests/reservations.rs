@@ -91,7 +91,7 @@ async fn preempt_and_abort_is_not_over_before_what_is_being_written_is_written()
     let faulty = Arc::new(Faulty::new(Memory::ticking()));
     let server = Server::on(faulty.clone()).await;
     let (mut ada, mut bob) = cluster(&server).await;
-    let file = server.target.luns()[0].unit.open.node().id();
+    let file = server.target.luns()[0].unit.open().unwrap().node().id();
     faulty.plan().stall(file);
     let header = ada.header(&WRITE, &Way::Out(&[7; 512]));
     ada.send_command(&header, &[7; 512]).await;

@@ -48,6 +48,7 @@ impl Asc {
     pub const NONE: Self = Self(0x00, 0x00);
     pub const OPERATION_IN_PROGRESS: Self = Self(0x00, 0x16);
     pub const NOT_READY_INITIALIZING_COMMAND_REQUIRED: Self = Self(0x04, 0x02);
+    pub const PORT_IN_STANDBY_STATE: Self = Self(0x04, 0x0b);
     pub const UNREACHABLE_COPY_TARGET: Self = Self(0x08, 0x04);
     pub const WRITE_ERROR: Self = Self(0x0c, 0x00);
     pub const UNEXPECTED_UNSOLICITED_DATA: Self = Self(0x0c, 0x0c);
@@ -78,6 +79,7 @@ impl Asc {
     pub const RESERVATIONS_PREEMPTED: Self = Self(0x2a, 0x03);
     pub const RESERVATIONS_RELEASED: Self = Self(0x2a, 0x04);
     pub const REGISTRATIONS_PREEMPTED: Self = Self(0x2a, 0x05);
+    pub const ASYMMETRIC_ACCESS_STATE_CHANGED: Self = Self(0x2a, 0x06);
     pub const CAPACITY_CHANGED: Self = Self(0x2a, 0x09);
     pub const COMMANDS_CLEARED_BY_ANOTHER_INITIATOR: Self = Self(0x2f, 0x00);
     pub const SAVING_NOT_SUPPORTED: Self = Self(0x39, 0x00);

@@ -126,7 +126,8 @@ fn by_naa(command: &Command, naa: u64, pad: bool, at: usize) -> Option<Disk> {
     // The copy has the same effect as commands of the initiator, so that the initiator's
     // reservations count.
     let is_protected = seen.read_only || unit.options.read_only || unit.modes.write_protected();
-    Some(Disk { unit, is_protected, nexus: Arc::new(Nexus { initiator, host: command.nexus.host }), pad, at })
+    let nexus = Nexus { initiator, host: command.nexus.host, port: command.nexus.port };
+    Some(Disk { unit, is_protected, nexus: Arc::new(nexus), pad, at })
 }
 
 fn may(disk: &Disk, conflict: Conflict) -> Result<(), Wrong> {
@@ -235,7 +236,7 @@ async fn piece(
     (from, to, length): (u64, u64, u64),
     apart: bool,
 ) -> Result<(), Refusal> {
-    let allocated = source.open.allocated(from, length, RANGES).await?;
+    let allocated = source.open()?.allocated(from, length, RANGES).await?;
     if !apart || allocated.more {
         return destination.copy_from(source, from, to, length).await;
     }

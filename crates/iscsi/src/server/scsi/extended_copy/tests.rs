@@ -203,7 +203,7 @@ async fn holes_stay_holes() {
     two.second.write(0, vec![1; 64 * 512].into()).await.unwrap();
     two.copy(&list(1, 2, &both(), &[blocks(0, 0, 1, 64, 0, 0)])).await.unwrap();
     assert_eq!(two.second(0, 64 * 512).await, [0; 64 * 512]);
-    assert_eq!(two.second.open.allocated(0, 64 * 512, 9).await.unwrap().ranges, []);
+    assert_eq!(two.second.open().unwrap().allocated(0, 64 * 512, 9).await.unwrap().ranges, []);
 }
 
 #[tokio::test]
@@ -418,7 +418,7 @@ async fn a_disk_of_another_target_is_reached_by_who_has_a_session_there() {
     other.set(access(), vec![lun(&two.second)]);
     let targets = vec![two.disk.target.clone(), other];
     let (accounts, login_guard) = (Arc::new(Nobody), Arc::default());
-    let config = Arc::new(Config { targets, accounts, own_secret: None, login_guard });
+    let config = Arc::new(Config { targets, accounts, own_secret: None, login_guard, paths: None });
     config.targets.iter().for_each(|target| target.join(&config));
 
     two.disk.unit.write(0, vec![7; 512].into()).await.unwrap();

@@ -3,8 +3,6 @@
 mod names;
 mod vital;
 
-pub(super) use names::PORT;
-
 use super::{Command, Conflict, Good, Outcome, Supported};
 use crate::wire::scsi::{Inquiry, Peripheral, Sense, StandardData, padded};
 use crate::wire::{Reader, Writer};
@@ -37,7 +35,8 @@ fn inquiry(command: &Command) -> Outcome {
     if request.page != 0 {
         return Err(Sense::in_cdb(2).into());
     }
-    Ok(Good::cut(standard(peripheral(command)), room))
+    let several_ports = command.target.ports().len() > 1;
+    Ok(Good::cut(standard(peripheral(command), several_ports), room))
 }
 
 /// The peripheral qualifier and type, also for a number without a unit.
@@ -50,14 +49,14 @@ fn revision(version: &str) -> &str {
     version.get(..4).unwrap_or(version).trim_end_matches('.')
 }
 
-fn standard(peripheral: Peripheral) -> Vec<u8> {
+fn standard(peripheral: Peripheral, several_ports: bool) -> Vec<u8> {
     let data = StandardData {
         peripheral,
         version: 6,
         hierarchical: true,
         target_port_groups: 1, // implicit
         third_party_copy: true,
-        several_ports: false,
+        several_ports,
         queues: true,
         vendor: padded(VENDOR),
         product: padded(PRODUCT),

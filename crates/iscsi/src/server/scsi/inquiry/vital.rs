@@ -10,7 +10,7 @@ use crate::server::scsi::{Command, LogicalUnit, Refusal};
 use crate::wire::Writer;
 use crate::wire::scsi::Sense;
 use crate::wire::scsi::vpd::{
-    BlockLimits, Characteristics, Designators, Extended, Page, PageCode, Ports, Provisioning,
+    BlockLimits, Characteristics, Designators, Extended, Page, PageCode, Port, Ports, Provisioning,
     SHARED_MODE_PAGES,
 };
 
@@ -32,7 +32,7 @@ const PAGES: [PageCode; 10] = [
 pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, Refusal> {
     let code = PageCode(code);
     let body = match (&command.unit, code) {
-        (Some(unit), code) => body(unit, &command.target.name, code),
+        (Some(unit), code) => body(unit, command, code),
         (None, PageCode::SUPPORTED) => Some(vec![0]),
         (None, _) => None,
     };
@@ -42,17 +42,20 @@ pub(super) fn page(command: &Command, code: u8) -> Result<Vec<u8>, Refusal> {
     Ok(w.into_bytes())
 }
 
-fn body(unit: &LogicalUnit, target: &str, code: PageCode) -> Option<Vec<u8>> {
-    let mut w = Writer::new();
+fn body(unit: &LogicalUnit, command: &Command, code: PageCode) -> Option<Vec<u8>> {
+    let (mut w, target) = (Writer::new(), &command.target);
     match code {
         PageCode::SUPPORTED => PAGES.iter().for_each(|page| w.u8(page.0)),
         PageCode::SERIAL_NUMBER => w.put(unit.identity.serial().as_bytes()),
-        PageCode::IDENTIFICATION => names::all(&unit.identity, target).encode(&mut w),
-        PageCode::EXTENDED => EXTENDED.encode(&mut w),
+        PageCode::IDENTIFICATION => {
+            names::all(&unit.identity, &target.name, command.nexus.port).encode(&mut w)
+        }
+        PageCode::EXTENDED => Extended { volatile_cache: !unit.is_shared, ..EXTENDED }.encode(&mut w),
         PageCode::MODE_PAGE_POLICY => w.put(&SHARED_MODE_PAGES),
         PageCode::PORTS => {
-            let names = Designators(vec![names::port_name(target)]);
-            Ports { number: names::PORT, names }.encode(&mut w);
+            let port =
+                |number| Port { number, names: Designators(vec![names::port_name(&target.name, number)]) };
+            Ports(target.ports().iter().map(|each| port(each.number)).collect()).encode(&mut w);
         }
         PageCode::THIRD_PARTY_COPY => COPY_LIMITS.encode_page(&mut w),
         PageCode::BLOCK_LIMITS => block_limits(unit.block_size()).encode(&mut w),

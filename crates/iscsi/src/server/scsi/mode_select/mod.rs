@@ -60,7 +60,7 @@ fn mode_select(command: &Command) -> Outcome {
     while pages.remaining() > 0 {
         let at = first + pages.position();
         let page = RawPage::decode(&mut pages).map_err(|_| too_short)?;
-        settings = changed(&page, at, &settings, command.read_only)?;
+        settings = changed(unit, (&page, at), &settings, command.read_only)?;
     }
     if unit.set_settings(settings) {
         unit.tell_others(&command.nexus.initiator, Asc::MODE_PARAMETERS_CHANGED);
@@ -70,10 +70,16 @@ fn mode_select(command: &Command) -> Outcome {
 
 /// The settings after the page at this offset of the parameters. Unchangeable bits must have their
 /// current values. An initiator that may only read changes nothing, because the settings apply to
-/// all initiators.
-fn changed(page: &RawPage<'_>, at: usize, before: &Settings, read_only: bool) -> Result<Settings, Refusal> {
+/// all initiators. A unit that several servers have has no write cache.
+fn changed(
+    unit: &LogicalUnit,
+    (page, at): (&RawPage<'_>, usize),
+    before: &Settings,
+    read_only: bool,
+) -> Result<Settings, Refusal> {
     let wrong = |byte: usize| Refusal::from(Sense::in_parameters((at + byte) as u16)); // within MOST
     let sent = mode_pages::decode(page.id, page.bytes, before).map_err(|_| wrong(1))?;
+    let sent = Settings { write_cache: sent.write_cache && !unit.is_shared, ..sent };
     let settings = if read_only { *before } else { sent };
     let now = mode_pages::encode(page.id, &settings).ok_or_else(|| wrong(0))?;
     if now.len() != page.bytes.len() {

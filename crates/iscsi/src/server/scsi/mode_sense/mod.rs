@@ -62,7 +62,7 @@ fn pages(unit: &LogicalUnit, request: &ModeSense, read_only: bool) -> Result<Vec
         let encoded = match request.control {
             PageControl::Current | PageControl::Saved => mode_pages::encode(*id, &unit.settings()),
             PageControl::Default => mode_pages::encode(*id, &unit.default_settings()),
-            PageControl::Changeable => mode_pages::changeable(*id, read_only),
+            PageControl::Changeable => mode_pages::changeable(*id, read_only, unit.is_shared),
         };
         bytes.extend(encoded.unwrap_or_default());
     }

@@ -344,8 +344,10 @@ impl Persistent {
     }
 
     /// The state to store: with APTPL all of it, otherwise nothing.
-    pub(super) fn to_kept(&self) -> Kept {
-        if !self.persist {
+    ///
+    /// `always`: APTPL is not asked, because the next server needs them.
+    pub(super) fn to_kept(&self, always: bool) -> Kept {
+        if !self.persist && !always {
             return Kept::default();
         }
         let number = |who: &InitiatorPort| self.registrations.keys().position(|other| other == who);
@@ -359,7 +361,7 @@ impl Persistent {
             isid: who.isid,
             name: who.name.to_string(),
         });
-        Kept { persist: true, reservation, registrations: registrations.collect() }
+        Kept { persist: self.persist, reservation, registrations: registrations.collect() }
     }
 
     /// The state after a restart.

@@ -11,7 +11,7 @@ pub use block_limits::BlockLimits;
 pub use characteristics::Characteristics;
 pub use designator::{Association, Designator, Designators, Name};
 pub use extended::Extended;
-pub use ports::Ports;
+pub use ports::{Port, Ports};
 pub use provisioning::Provisioning;
 
 use super::Peripheral;

@@ -2,18 +2,37 @@ use wire::{Malformed, Reader, Writer};
 
 use super::Designators;
 
-/// Body of the SCSI ports page, SPC-4 7.8.14, for a target of one port.
+/// A target port in the SCSI ports page, SPC-4 7.8.14.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ports {
+pub struct Port {
     /// Its relative port identifier.
     pub number: u16,
     /// Its names.
     pub names: Designators,
 }
 
+/// Body of the SCSI ports page, SPC-4 7.8.14: the ports of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ports(pub Vec<Port>);
+
 impl Ports {
     /// Its bytes.
     pub fn encode(&self, w: &mut Writer) {
+        self.0.iter().for_each(|port| port.encode(w));
+    }
+
+    /// From its bytes, up to their end.
+    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let mut ports = Vec::new();
+        while r.remaining() > 0 {
+            ports.push(Port::decode(r)?);
+        }
+        Ok(Self(ports))
+    }
+}
+
+impl Port {
+    fn encode(&self, w: &mut Writer) {
         let mut names = Writer::new();
         self.names.encode(&mut names);
         w.zeros(2);
@@ -25,8 +44,7 @@ impl Ports {
         w.put(names.as_bytes());
     }
 
-    /// From its bytes.
-    pub fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
+    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         r.skip(2)?;
         let number = r.u16_be()?;
         r.skip(2)?;

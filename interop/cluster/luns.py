@@ -1,0 +1,173 @@
+"""LUNs on servers of a cluster: initiators at a virtual address, and at addresses of both servers, while the server that serves
+the LUN is killed, stopped and woken."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+from initiator import Initiator, Refused
+from scene import is_equal
+from spaces import Apart, Bridge, etcd_at
+
+VIRTUAL = "10.77.4.50"
+FENCED = 75
+TAKEOVER = 15.0  # seconds: the 5 to 6 s of a virtual address, and the pause of libiscsi between two attempts
+SHARE = """
+[[share]]
+name = "disks"
+path = "{folder}/disks"
+guests = true
+smb = false
+afp = false
+nfs = false
+
+[[share.lun]]
+name = "set"
+size = "1 MiB"
+address = "{virtual}"
+"""
+STANDBY = "2 04/0b"
+CHANGED = "2a/06"
+CONFLICT = "status 18"
+SUITE = ("SCSI.PrinReadKeys", "SCSI.PrinServiceactionRange", "SCSI.PrinReportCapabilities", "SCSI.ProutRegister", "SCSI.ProutReserve", "SCSI.Inquiry")
+
+
+def refused(wanted, call, *arguments):
+    try:
+        call(*arguments)
+    except Refused as error:
+        return is_equal(str(error), wanted)
+    raise AssertionError(f"is done, not {wanted}")
+
+
+def tool(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60)
+    if done.returncode:
+        raise AssertionError(f"{words[0]}: {done.stdout[-600:]}")
+    return done.stdout
+
+
+def listed(portal, lun):
+    """The name of the target of a LUN, by SendTargets; and its addresses, with their portal groups."""
+    try:
+        shown = tool("iscsi-ls", f"iscsi://{portal}:3260")
+    except AssertionError:
+        return None, []
+    found = re.findall(rf"Target:(\S+:disks\.{lun}) Portal:(\S+)", shown)
+    return found[0][0] if found else None, sorted(address for _, address in found)
+
+
+def within(limit, looks):
+    """How long it takes until this is true."""
+    begun = time.monotonic()
+    while not looks():
+        if time.monotonic() - begun > limit:
+            raise AssertionError(f"not within {limit} s")
+        time.sleep(0.1)
+    return time.monotonic() - begun
+
+
+def check(options, certificates, log):
+    bridge = Bridge(4)
+    etcd = etcd_at(bridge, certificates, log)
+    os.mkdir(os.path.join(options.folder, "disks"), 0o700)
+    gateways = [Apart(options, number, etcd, bridge, f'cluster-addresses = ["{VIRTUAL}/24@eth0"]\n') for number in (1, 2)]
+    try:
+        for gateway in gateways:
+            gateway.iscsi_port = 3260
+            with open(gateway.settings, "a") as file:
+                file.write(SHARE.format(folder=options.folder, virtual=VIRTUAL))
+            certificates.make(gateway.name)
+            gateway.start()
+        fail_over(*gateways)
+    finally:
+        etcd.kill()
+        for gateway in gateways:
+            gateway.remove()
+        bridge.remove()
+
+
+def fail_over(first, other):
+    says(other, "lun", "create", "disks/one", "16M", "disks/one: made")
+    within(5, lambda: all(listed(portal, lun)[0] for portal in (VIRTUAL, other.own) for lun in ("one", "set")))
+    target, portals = listed(VIRTUAL, "one")
+    is_equal(portals, [f"{VIRTUAL}:3260,1"])
+    for gateway in (first, other):
+        is_equal(listed(gateway.own, "one"), (target, [f"{first.own}:3260,2", f"{other.own}:3260,3"]))
+    suite(target)
+
+    ada = Initiator("ada", VIRTUAL, target)
+    beside = [Initiator(gateway.name, gateway.own, target) for gateway in (first, other)]
+    is_equal(ada.settle(), (["29/00"], None))
+    is_equal([initiator.settle()[1] for initiator in beside], [None, STANDBY])
+    is_equal([initiator.groups() for initiator in beside], [{1: 0, 2: 0, 3: 2}] * 2)
+    is_equal({initiator.page(0x83)[:12] for initiator in (ada, *beside)}, {ada.page(0x83)[:12]})  # the NAA identifier
+    is_equal([initiator.page(0x83)[44:48][-1] for initiator in (ada, *beside)], [1, 2, 3])
+    refused(STANDBY, beside[1].write, 0, b"s" * 512)
+    is_equal(ada.command([0x1A, 8, 8, 0, 255, 0], reads=255)[6] & 4, 0)  # WCE of the caching page
+
+    ada.write(0, b"acknowledged".ljust(512, b"."))
+    ada.reserve_out(6, 0, 0, 0xADA)  # REGISTER AND IGNORE EXISTING KEY
+    is_equal(beside[1].reserve_in(0), (0xADA).to_bytes(8, "big"))
+    says(other, "lun", "resize", "disks/one", "17M", f"the server {first.name} of the cluster serves disks/one now; do it there")
+
+    first.kill()
+    begun = time.monotonic()
+    ada.write(8, b"after the loss".ljust(512, b"."))
+    killed = time.monotonic() - begun
+    is_equal(ada.read(0)[:12], b"acknowledged")
+    is_equal(beside[1].settle(), ([CHANGED], None))
+    is_equal(ada.reserve_in(0), (0xADA).to_bytes(8, "big"))
+    # The initiator port that has registered. libiscsi connects again with another ISID, which is another port.
+    ada = Initiator("ada", VIRTUAL, target)
+    ada.reserve_out(1, 1, 0xADA, 0)  # RESERVE, write exclusive
+    ada.write(0, b"acknowledged, too".ljust(512, b"."))
+    refused(CONFLICT, beside[1].write, 0, b"x" * 512)
+    if killed > TAKEOVER:
+        raise AssertionError(f"the session went on after {killed:.1f} s")
+
+    first.start()
+    within(5, lambda: beside[1].groups() == {1: 0, 2: 2, 3: 0})
+    other.process.send_signal(signal.SIGSTOP)
+    begun = time.monotonic()
+    again = within(TAKEOVER, lambda: written(target, b"by the next one".ljust(512, b".")))
+    other.process.send_signal(signal.SIGCONT)
+    is_equal(other.process.wait(10), FENCED)
+    ada = Initiator("ada", VIRTUAL, target)
+    is_equal((ada.read(0)[:17], ada.read(16)[:15]), (b"acknowledged, too", b"by the next one"))
+    is_equal(ada.reserve_in(0), (0xADA).to_bytes(8, "big"))
+    bob = Initiator("bob", VIRTUAL, target)
+    refused(CONFLICT, bob.write, 0, b"x" * 512)
+    ada.reserve_out(3, 0, 0xADA, 0)  # CLEAR
+    bob.write(0, b"x" * 512)
+    print(f"a session went on after {killed:.1f} s (kill -9), a new one after {again:.1f} s (SIGSTOP)", file=sys.stderr, flush=True)
+    other.start()
+    says(first, "lun", "resize", "disks/one", "17M", "disks/one: has 17 MiB")
+    is_equal(bob.settle()[0][-1:], ["2a/09"])
+
+
+def written(target, data):
+    """Whether a new session writes it: the virtual address may be at no server yet."""
+    try:
+        ada = Initiator("ada", VIRTUAL, target, timeout=3)
+        ada.write(16, data)
+        ada.close()
+        return True
+    except Refused:
+        return False
+
+
+def says(gateway, *words):
+    *command, wanted = words
+    said = gateway.say(*command)[1]
+    if wanted not in said:
+        raise AssertionError(f"{command} says {said!r}, not {wanted!r}")
+
+
+def suite(target):
+    """Tests of libiscsi's suite, at the virtual address."""
+    for name in SUITE:
+        tool("iscsi-test-cu", "--dataloss", "-t", name, f"iscsi://{VIRTUAL}:3260/{target}/0")
