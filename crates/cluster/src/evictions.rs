@@ -160,6 +160,8 @@ mod tests {
             own: Vec::new(),
             witness: false,
             stores: stores.into(),
+            port: 0,
+            portals: Vec::new(),
         }
     }
 

@@ -153,6 +153,23 @@ pub struct Status {
     pub left: Duration,
 }
 
+impl Config {
+    /// The member that this server is, without its number and stores.
+    fn member(&self, address: String, port: u16) -> Member {
+        Member {
+            number: 0,
+            name: self.name.clone(),
+            address,
+            addresses: !self.addresses.is_empty(),
+            own: self.own.clone(),
+            witness: self.witness,
+            stores: String::new(),
+            port,
+            portals: self.portals.clone(),
+        }
+    }
+}
+
 impl Cluster {
     /// Becomes a member. `stores` evict lost servers. `lost` is called, on a thread of its own, when the server may not answer any more:
     /// it must end the process.
@@ -171,17 +188,7 @@ impl Cluster {
         let mut common = Common::new(config.etcd.clone(), &config.cluster);
         let port = common.port(&config.name).await.map_err(JoinError::from)?;
         common.etcd.disconnect(); // the next request is of another thread
-        let me = Member {
-            number: 0,
-            name: config.name.clone(),
-            address,
-            addresses: !config.addresses.is_empty(),
-            own: config.own.clone(),
-            witness: config.witness,
-            stores: String::new(),
-            port,
-            portals: config.portals.clone(),
-        };
+        let me = config.member(address, port);
         let membership =
             Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, (&*fence, stores))
                 .await?;
