@@ -4,6 +4,7 @@ mod accepting;
 mod addresses;
 mod calling;
 mod common;
+mod config;
 mod grace;
 mod luns;
 mod stream;
@@ -12,8 +13,7 @@ mod thread;
 
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::path::PathBuf;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc as blocking};
 use std::time::Duration;
@@ -27,14 +27,14 @@ use vfs::state::{Successor, Told};
 use vfs::{HostKey, Site};
 
 use crate::common::Common;
-use crate::etcd::Endpoints;
 use crate::evictions::Stores;
 use crate::fence::{self, Fence};
 use crate::membership::{JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY, Seen};
-use crate::tls::{Files, Tls};
+use crate::tls::Tls;
 use crate::{Address, Counts, Effect, Node, Port, Trees};
 use addresses::{Keeping, Looked};
 
+pub use config::Config;
 pub use grace::{Grace, LostRecords};
 pub use luns::Places;
 
@@ -44,33 +44,6 @@ const MOST_TOLD: usize = 65_536;
 const WATCH_EVERY: Duration = Duration::from_millis(20);
 /// How long etcd may take to number a file system.
 const NUMBER_WITHIN: Duration = Duration::from_secs(10);
-
-/// The settings of a server in a cluster.
-#[derive(Debug, Clone)]
-pub struct Config {
-    /// Where etcd is.
-    pub etcd: Endpoints,
-    /// The name of the cluster.
-    pub cluster: String,
-    /// The name of this server, which is in its certificate.
-    pub name: String,
-    /// Where other servers connect.
-    pub listen: SocketAddr,
-    /// The certificate of this server.
-    pub files: Files,
-    /// The virtual addresses of the cluster. None: this server takes none.
-    pub addresses: Vec<Address>,
-    /// What gives them to this host and takes them away. `None`: the server does.
-    pub address_command: Option<PathBuf>,
-    /// The own addresses of this server, at which clients reach it.
-    pub own: Vec<IpAddr>,
-    /// This server is a witness for clients of others.
-    pub witness: bool,
-    /// Where initiators of iSCSI reach this server, at addresses that are not virtual.
-    pub portals: Vec<SocketAddr>,
-    /// How long clients of a lost server may reclaim what they held. Zero: they may not.
-    pub grace: Duration,
-}
 
 /// Why a server does not run in its cluster.
 #[derive(Debug, thiserror::Error)]
@@ -151,23 +124,6 @@ pub struct Status {
     pub counts: Counts,
     /// How long it may answer without hearing from etcd.
     pub left: Duration,
-}
-
-impl Config {
-    /// The member that this server is, without its number and stores.
-    fn member(&self, address: String, port: u16) -> Member {
-        Member {
-            number: 0,
-            name: self.name.clone(),
-            address,
-            addresses: !self.addresses.is_empty(),
-            own: self.own.clone(),
-            witness: self.witness,
-            stores: String::new(),
-            port,
-            portals: self.portals.clone(),
-        }
-    }
 }
 
 impl Cluster {
