@@ -80,9 +80,14 @@ pub(super) fn check(
 ) {
     if !server.is_set("cluster") {
         check_continuous(sections, findings);
-        let is_empty = |key: &str| key == "cluster-addresses" && server.texts(key).is_empty();
+        // As `check --print` writes them.
+        let is_default = |key: &str| match key {
+            "cluster-addresses" => server.texts(key).is_empty(),
+            "cluster-witness-port" => server.port(key) == Port::Number(0),
+            _ => false,
+        };
         let all = WITH_CLUSTER.into_iter().chain(etcd::OF_ETCD).chain(OF_ADDRESSES).chain(OF_WITNESS);
-        for key in all.filter(|key| server.is_set(key) && !is_empty(key)) {
+        for key in all.filter(|key| server.is_set(key) && !is_default(key)) {
             let what = format!("`{key}` is set, and `cluster` is not");
             findings.error(server.place_of(key), what, "write `cluster`, too, or remove the line");
         }
