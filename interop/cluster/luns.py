@@ -71,7 +71,7 @@ def within(limit, looks):
 
 
 def check(options, certificates, log):
-    bridge = Bridge(4)
+    bridge = Bridge(5)
     etcd = etcd_at(bridge, certificates, log)
     os.mkdir(os.path.join(options.folder, "disks"), 0o700)
     gateways = [Apart(options, number, etcd, bridge, f'cluster-addresses = ["{VIRTUAL}/24@eth0"]\n') for number in (1, 2)]
