@@ -12,7 +12,7 @@ from initiator import Initiator, Refused
 from scene import is_equal
 from spaces import Apart, Bridge, etcd_at
 
-VIRTUAL = "10.77.4.50"
+VIRTUAL = "10.77.5.50"
 FENCED = 75
 TAKEOVER = 15.0  # seconds: the 5 to 6 s of a virtual address, and the pause of libiscsi between two attempts
 SHARE = """
