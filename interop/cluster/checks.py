@@ -20,7 +20,7 @@ import scale
 import torture
 import trust
 import witness
-from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, Trio, is_equal, nfs3, smb
+from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, Trio, is_equal, nfs3, opened_within, smb
 
 import nfs4
 import rpc
@@ -46,19 +46,6 @@ def read_by_handle(gateway, uid, handle, length):
     found.u32(), found.u32()
     connection.close()
     return found.opaque()
-
-
-def opened_within(client, name, limit):
-    """How long it takes until a file can be opened beside what a client of a lost server had of it."""
-    begun = time.monotonic()
-    while True:
-        try:
-            client.close(client.open(name, smb.BOTH))
-            return time.monotonic() - begun
-        except smb.Refused as error:
-            if time.monotonic() - begun > limit:
-                raise AssertionError(f"still {error} after {limit} s") from None
-        time.sleep(0.05)
 
 
 def granted_within(limit, call, *arguments):

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from scene import SHARES, Gateway, Trio, is_equal, nfs3, smb
+from scene import SHARES, Gateway, Trio, is_equal, nfs3, opened_within, smb
 from spaces import CEPH, ip
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "ceph"))
@@ -31,19 +31,6 @@ def is_locked(client, file):
     except smb.Refused as error:
         return is_equal(str(error), "LOCK_NOT_GRANTED")
     raise AssertionError("the lock of another client does not bind")
-
-
-def opened_within(client, name, limit):
-    """How long it takes until a file can be opened beside what a client of a lost server had of it."""
-    begun = time.monotonic()
-    while True:
-        try:
-            client.close(client.open(name, smb.BOTH))
-            return time.monotonic() - begun
-        except smb.Refused as error:
-            if time.monotonic() - begun > limit:
-                raise AssertionError(f"still {error} after {limit} s") from None
-        time.sleep(0.05)
 
 
 class Place:

@@ -250,3 +250,16 @@ class Gateway:
     def _rows(self):
         words = [*self.within, self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
         return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=30).stdout)
+
+
+def opened_within(client, name, limit):
+    """How long it takes until a file can be opened beside what a client of a lost server had of it."""
+    begun = time.monotonic()
+    while True:
+        try:
+            client.close(client.open(name, smb.BOTH))
+            return time.monotonic() - begun
+        except smb.Refused as error:
+            if time.monotonic() - begun > limit:
+                raise AssertionError(f"still {error} after {limit} s") from None
+        time.sleep(0.05)

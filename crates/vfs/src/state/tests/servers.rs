@@ -349,7 +349,7 @@ fn what_is_inherited_of_a_lost_state_yields_to_what_the_living_have() {
 }
 
 #[test]
-fn an_successor_that_was_told_too_little_has_nothing() {
+fn a_successor_that_was_told_too_little_has_nothing() {
     let servers = Servers::two(Policy::default());
     let (lost, replica) = replica(&servers, Modes::NONE);
     let successor = &servers.first;
