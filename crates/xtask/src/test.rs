@@ -39,12 +39,14 @@ pub fn run() -> Result<()> {
     steps.run("interop layouts", || interop("layouts", &[]));
     steps.run("interop coherence", || interop("coherence", &[]));
     steps.run("interop ceph", || interop("ceph", &[]));
-    steps.run("interop cluster", || interop("cluster", &[]));
     steps.run("interop bench", || interop("bench", &[]));
+    // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
+    let cluster = beside("cluster", &[]);
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
     steps.run("interop migrate", || interop("migrate", &[]));
     steps.run("interop console", || interop("console", &[]));
+    steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());
     let outcome = steps.finish();
     println!("{}", interop::last_summaries());
