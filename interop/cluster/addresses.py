@@ -9,7 +9,7 @@ import time
 
 import trust
 from scene import is_equal, smb
-from spaces import Apart, Bridge, etcd_at
+from spaces import Apart, Bridge, end, etcd_at
 
 VIRTUAL = ["10.77.1.50", "fd77:1::50", "10.77.1.51", "fd77:1::51"]
 USER = ("gateways", "of etcd")
@@ -65,10 +65,7 @@ def check(options, certificates, log):
         refused(gateways[0])
         move(options, *gateways)
     finally:
-        etcd.kill()
-        for gateway in gateways:
-            gateway.remove()
-        bridge.remove()
+        end(bridge, etcd, gateways)
 
 
 def refused(gateway):

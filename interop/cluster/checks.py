@@ -235,9 +235,16 @@ class Checks:
     def partitions_lose_nothing_and_give_no_right_twice(self):
         partitions.check(self.options, self.certificates, self.log)
 
+    def successor(self, gateway):
+        """The server that takes over its durable opens: the next one by number."""
+        numbers = {row["name"]: row["number"] for row in gateway.rows()}
+        after = lambda other: (numbers[other.name] < numbers[gateway.name], numbers[other.name])
+        return min((other for other in self.gateways if other is not gateway), key=after)
+
     def a_durable_handle_goes_on_at_another_server(self):
         """MS-SMB2 3.3.5.9.12, after the loss of the server, and then after the order to stop."""
-        there, here, number = self.other.smb(), self.first.smb(), uuid.uuid4().bytes
+        taker, number = self.successor(self.first), uuid.uuid4().bytes
+        there, here = taker.smb(), self.first.smb()
         file = here.durable("durable", smb.READ_HANDLE, number)
         here.write(file, 0, b"before")
         here.lock(file, 0, 10, True)
@@ -248,39 +255,41 @@ class Checks:
         begun = time.monotonic()
         is_equal(there.read(there.open("yields", smb.READ), 0, 100), b"through")  # a durable handle yields, without an error
         is_refused("FILE_LOCK_CONFLICT", there.read, beside, 0, 6)
-        moved = self.other.smb(here.guid)
+        moved = taker.smb(here.guid)
         file = moved.durable("durable", smb.READ_HANDLE, number, again=file)
         print(f"a durable handle went on after {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
         is_refused("OBJECT_NAME_NOT_FOUND", moved.durable, "yields", smb.READ_HANDLE, bytes(16), yields)
         is_refused("FILE_LOCK_CONFLICT", there.read, beside, 0, 6)
         moved.write(file, 0, b"after!")
         self.first.start()
-        beside = self.first.smb().open("durable", smb.BOTH)
-        is_equal(self.first.run("cluster", "drain", self.other.name), 0)
-        is_equal(self.other.process.wait(10), 0)
-        back = self.first.smb(here.guid)
+        last = self.successor(taker)
+        beside = last.smb().open("durable", smb.BOTH)
+        is_equal(last.run("cluster", "drain", taker.name), 0)
+        is_equal(taker.process.wait(10), 0)
+        back = last.smb(here.guid)
         file = back.durable("durable", smb.READ_HANDLE, number, again=file)
         is_equal(back.read(file, 0, 10), b"after!")
-        third = self.first.smb()
+        third = last.smb()
         mine = third.open("durable", smb.BOTH)
         is_refused("FILE_LOCK_CONFLICT", third.read, mine, 0, 6)
         back.unlock(file, 0, 10)
         is_equal(third.read(mine, 0, 6), b"after!")
-        self.other.start()
+        taker.start()
 
     def a_persistent_handle_goes_on_without_a_lease(self):
         """MS-SMB2 3.3.5.9.10 and 3.3.5.9.12: nothing gives way to others meanwhile."""
         here, number, last = self.first.smb(share="continuous"), uuid.uuid4().bytes, uuid.uuid4().bytes
-        there, name = self.other.smb(share="continuous"), "persistent"
+        taker = self.successor(self.first)
+        there, name = taker.smb(share="continuous"), "persistent"
         file = persistent(here, name, number, smb.SHARE_READ)
         here.write(file, 0, b"before")
         here.lock(file, 0, 10, True)
         beside = there.open(name, smb.READ)
-        intruder = Intruder(self.other.smb(share="continuous"), name)
+        intruder = Intruder(taker.smb(share="continuous"), name)
         at_once = persistent(here, "at once", last, 0)
         self.first.kill()  # the successor has the handle when the client has it
         begun = time.monotonic()
-        moved = self.other.smb(here.guid, "continuous")
+        moved = taker.smb(here.guid, "continuous")
         is_refused("OBJECT_NAME_NOT_FOUND", moved.durable, name, None, number, file)
         is_refused("FILE_NOT_AVAILABLE", there.open, name, smb.READ)
         file = moved.durable(name, None, number, file, persistent=True)
@@ -445,7 +454,7 @@ def run(options, scene, certificates, log):
     for gateway in gateways:
         certificates.make(gateway.name)
         gateway.start()
-    checks, names = Checks(options, etcd, gateways, certificates, log), [name for name in vars(Checks) if name[0] != "_" and name != "run"]
+    checks, names = Checks(options, etcd, gateways, certificates, log), [name for name in vars(Checks) if name[0] != "_" and name not in ("run", "successor")]
     checks.run(names[:1])  # other clients of the first server would have to reclaim, too
     if not options.only or "matrix" in options.only:
         for other in gateways[1:]:

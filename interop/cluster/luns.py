@@ -10,7 +10,7 @@ import time
 
 from initiator import Initiator, Refused
 from scene import is_equal
-from spaces import Apart, Bridge, etcd_at
+from spaces import Apart, Bridge, end, etcd_at
 
 VIRTUAL = "10.77.5.50"
 FENCED = 75
@@ -84,10 +84,7 @@ def check(options, certificates, log):
             gateway.start()
         fail_over(*gateways)
     finally:
-        etcd.kill()
-        for gateway in gateways:
-            gateway.remove()
-        bridge.remove()
+        end(bridge, etcd, gateways)
 
 
 def fail_over(first, other):

@@ -12,7 +12,7 @@ import time
 import nfs4
 from history import GIVE, TAKE, USE, History
 from scene import is_equal, smb
-from spaces import Apart, Bridge, etcd_at
+from spaces import Apart, Bridge, end, etcd_at
 
 FILES = 2  # for locks, and as many for opens
 FENCED = 75
@@ -273,10 +273,7 @@ def check(options, certificates, log):
         print(f"{scene.history.write(os.path.join(options.folder, 'history.json'))} events", file=sys.stderr, flush=True)
     finally:
         scene.ending = True
-        etcd.kill()
-        for gateway in gateways:
-            gateway.remove()
-        bridge.remove()
+        end(bridge, etcd, gateways)
 
 
 def cuts(options, gateways):

@@ -7,7 +7,7 @@ import threading
 import time
 
 from scene import is_equal, smb
-from spaces import Apart, Bridge, etcd_at
+from spaces import Apart, Bridge, end, etcd_at
 
 STREAM_RATE = "8mbit"  # of each server, for streams: 1 MB/s
 SMALL_RATE = "240kbit"  # of each server, for small operations: some 100 answers a second
@@ -127,7 +127,4 @@ def measure(options, certificates, log):
         if min(smalls / count for count, _, smalls, _ in rows) < 0.85 * small1:
             raise AssertionError("small operations of a server are slower than 85 % of those of one")
     finally:
-        etcd.kill()
-        for gateway in gateways:
-            gateway.remove()
-        bridge.remove()
+        end(bridge, etcd, gateways)

@@ -242,12 +242,12 @@ class Gateway:
         return done.returncode, done.stdout
 
     def status(self):
-        return {row["name"]: row["state"] for row in self._rows()}
+        return {row["name"]: row["state"] for row in self.rows()}
 
     def virtual(self):
-        return {row["name"]: row["virtual_addresses"] for row in self._rows()}
+        return {row["name"]: row["virtual_addresses"] for row in self.rows()}
 
-    def _rows(self):
+    def rows(self):
         words = [*self.within, self.options.program, "cluster", "status", "--json", "--config", self.settings, "--state", self.state]
         return json.loads(subprocess.run(words, capture_output=True, text=True, timeout=30).stdout)
 

@@ -11,7 +11,7 @@ import time
 
 import realm
 from scene import is_equal
-from spaces import Apart, Bridge, etcd_at
+from spaces import Apart, Bridge, end, etcd_at
 
 PYTHON = "/usr/bin/python3"  # Debian's, which has Samba's library
 CLIENT = os.path.join(os.path.dirname(__file__), "witness_client.py")
@@ -88,10 +88,7 @@ def check(options, certificates, log):
         drain(options, first, other, log)
     finally:
         tickets.kill()
-        etcd.kill()
-        for gateway in gateways:
-            gateway.remove()
-        bridge.remove()
+        end(bridge, etcd, gateways)
 
 
 def tell(options, first, other, protection, log, tickets=None):

@@ -181,7 +181,7 @@ impl Registrations {
             ends: None,
         };
         if is_leaving {
-            registration.move_to = table.destination(handle);
+            registration.move_to = table.destination(known.node.number);
         }
         table.insert(handle, registration);
         Ok(handle)
@@ -279,7 +279,7 @@ impl Registrations {
             let states = table.states_since(&old, address);
             let is_told_to_move =
                 table.is_leaving(address) && !old.is_leaving(address) && table.is_up(address);
-            let destination = if is_told_to_move { table.destination_beside(handle, address) } else { None };
+            let destination = if is_told_to_move { table.destination_beside(address) } else { None };
             let Some(registration) = table.registrations.get_mut(&handle) else { continue };
             registration.add(states, destination, &changed);
             if registration.has_news(now) {
@@ -369,18 +369,20 @@ impl Table {
         self.nodes.iter().any(|known| !known.is_lost && known.node.number == number)
     }
 
-    /// Where a client is to move: the addresses of a server that stays. Clients are spread by their handles.
-    fn destination(&self, handle: Handle) -> Option<Vec<IpAddr>> {
+    /// Where a client of the server with this number is to move: the addresses of its successor, which takes over the
+    /// durable opens, or of the next server that stays.
+    fn destination(&self, from: u16) -> Option<Vec<IpAddr>> {
         let stays =
             |known: &&Known| !known.is_lost && !known.node.is_leaving && !known.node.addresses.is_empty();
-        let all: Vec<&Known> = self.nodes.iter().filter(stays).collect();
-        let chosen = all.get(usize::from(handle[4]) % all.len().max(1))?;
+        let all = || self.nodes.iter().filter(stays);
+        let next = all().filter(|known| known.node.number > from).min_by_key(|known| known.node.number);
+        let chosen = next.or_else(|| all().min_by_key(|known| known.node.number))?;
         Some(chosen.node.addresses.iter().copied().take(MAX_ADDRESSES).collect())
     }
 
-    /// The same, with the addresses of the family that the client uses first.
-    fn destination_beside(&self, handle: Handle, used: IpAddr) -> Option<Vec<IpAddr>> {
-        let mut to = self.destination(handle)?;
+    /// The same for a client of this address, with the addresses of its family first.
+    fn destination_beside(&self, used: IpAddr) -> Option<Vec<IpAddr>> {
+        let mut to = self.destination(self.at(used)?.node.number)?;
         to.sort_by_key(|address| address.is_ipv4() != used.is_ipv4());
         Some(to)
     }

@@ -331,7 +331,9 @@ async fn clients_of_a_server_that_is_drained_are_told_where_to_go() {
     let handle = client.register("192.0.2.1").await;
     assert_eq!(client.notify(&handle).await, None);
     let leaving = Node { is_leaving: true, ..node("gate1", 1, "192.0.2.1") };
-    rpc.adopt(vec![leaving.clone(), node("gate2", 2, "192.0.2.2")]);
+    // gate2 takes over its durable opens: it is the next one by number.
+    let stay = [node("gate3", 3, "192.0.2.3"), node("gate2", 2, "192.0.2.2"), node("gate4", 4, "192.0.2.4")];
+    rpc.adopt([vec![leaving.clone()], stay.to_vec()].concat());
     let (kind, to) = notice(&client.later(Duration::ZERO).unwrap()).unwrap();
     assert_eq!((kind, &to[8..20]), (2, &[1, 0, 0, 0, 9, 0, 0, 0, 192, 0, 2, 2][..])); // online, IPv4
     rpc.adopt(vec![leaving, node("gate2", 2, "192.0.2.2")]);
