@@ -1,5 +1,7 @@
 //! `accounts.toml` in the state folder: the accounts made with `fourfold user`.
 
+mod error;
+
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,7 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::durable;
 use crate::identity::Ids;
 use crate::reason::reason;
-use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, Stored};
+use crate::secret::{Secret, Stored};
+
+pub use error::Error;
 
 /// The version of the format that this program writes.
 const FORMAT: u32 = 1;
@@ -40,74 +44,6 @@ pub struct Record {
     pub admin: bool,
     /// The stored secrets of its password.
     pub secrets: Vec<Secret>,
-}
-
-/// Why the accounts were not read or changed.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// An error of the file system.
-    #[error("{}: {why}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error. It is not the error's `source`: it is part of the line, and would be reported
-        /// twice.
-        why: io::Error,
-    },
-    /// The file was written by a later version.
-    #[error(
-        "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program \
-         that wrote it",
-        path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The version in the file.
-        found: u32,
-    },
-    /// The file does not have this program's format.
-    #[error("{}: the file is damaged ({reason}); restore it from a backup, or move it away and make the accounts anew", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The parser's message.
-        reason: String,
-    },
-    /// An account with this name exists.
-    #[error("there is an account {0:?} already; `fourfold user passwd` sets its password")]
-    Exists(String),
-    /// There is no account with this name.
-    #[error("there is no account {0:?}; `fourfold user list` shows them, `fourfold user add` makes one")]
-    Missing(String),
-    /// The name is not allowed.
-    #[error(
-        "{0:?} cannot be an account's name: 1 to 64 characters with none of / \\ : or spaces at its ends"
-    )]
-    BadName(String),
-    /// A password must have at least one character.
-    #[error("the password is empty; type one")]
-    EmptyPassword,
-    /// It has characters that old Macs do not have.
-    #[error(
-        "the password has characters that old Macs cannot type; choose others, or leave out --legacy-password"
-    )]
-    NotMacRoman,
-    /// It is not valid as a CHAP secret.
-    #[error(
-        "as a CHAP secret the password must have {MIN_CHAP_SECRET} to {MAX_CHAP_SECRET} bytes (Windows wants {MIN_CHAP_SECRET} to 16); choose \
-         another, or leave out --chap-secret"
-    )]
-    NotChapSecret,
-    /// They are too many, or one is no group.
-    #[error(
-        "an account can have at most {MOST_GROUPS} further groups, and {} is not a valid group id",
-        u32::MAX
-    )]
-    Groups,
-    /// The system gives no random numbers.
-    #[error("the system gives no random numbers for the password's salt")]
-    NoRandomness,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -153,8 +89,7 @@ impl AccountFile {
             }
             Err(why) => return Err(Error::Io { path, why }),
         };
-        let accounts = parse(&path, &text)?;
-        Ok(Self { path, accounts })
+        Self::parse(path, &text)
     }
 
     /// Reads, changes and writes the accounts under the lock. If `change` fails, nothing is
@@ -168,6 +103,17 @@ impl AccountFile {
         let result = change(&mut file)?;
         file.write()?;
         Ok(result)
+    }
+
+    /// These accounts, for the file at `path`.
+    pub(crate) fn of(path: PathBuf, accounts: Vec<Record>) -> Self {
+        Self { path, accounts }
+    }
+
+    /// The same, read from this text. `path` is for messages.
+    pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Self, Error> {
+        let accounts = parse(&path, text)?;
+        Ok(Self { path, accounts })
     }
 
     /// The account with a name.
@@ -308,12 +254,15 @@ impl AccountFile {
         Ok(())
     }
 
-    fn write(&self) -> Result<(), Error> {
+    /// The accounts as `accounts.toml` has them.
+    pub(crate) fn text(&self) -> Result<String, Error> {
         let account = self.accounts.iter().map(WrittenRecord::from).collect();
-        let damaged = |reason: String| Error::Damaged { path: self.path.clone(), reason };
-        let text = toml_edit::ser::to_string_pretty(&Written { format: FORMAT, account })
-            .map_err(|error| damaged(error.to_string()))?;
-        durable::replace(&self.path, text.as_bytes())
+        toml_edit::ser::to_string_pretty(&Written { format: FORMAT, account })
+            .map_err(|error| Error::Damaged { path: self.path.clone(), reason: error.to_string() })
+    }
+
+    pub(crate) fn write(&self) -> Result<(), Error> {
+        durable::replace(&self.path, self.text()?.as_bytes())
             .map_err(|why| Error::Io { path: self.path.clone(), why })
     }
 }
@@ -358,7 +307,7 @@ fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
 }
 
 /// Held while the accounts change. The system releases it when the process ends, for any reason.
-fn lock(state: &Path) -> Result<File, Error> {
+pub(crate) fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("accounts.lock");
     durable::lock(&path).map_err(|why| Error::Io { path, why })
 }

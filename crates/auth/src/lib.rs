@@ -12,6 +12,7 @@ mod file;
 pub mod hex;
 mod host_accounts;
 mod identity;
+pub mod in_common;
 pub mod kerberos;
 mod login_guard;
 mod login_limiter;

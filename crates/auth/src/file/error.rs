@@ -1,0 +1,78 @@
+//! Why accounts are not read or changed.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::{FORMAT, MOST_GROUPS};
+use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET};
+
+/// Why the accounts were not read or changed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// An error of the file system.
+    #[error("{}: {why}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The error. It is not the error's `source`: it is part of the line, and would be reported
+        /// twice.
+        why: io::Error,
+    },
+    /// The file was written by a later version.
+    #[error(
+        "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program \
+         that wrote it",
+        path.display()
+    )]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version in the file.
+        found: u32,
+    },
+    /// The file does not have this program's format.
+    #[error("{}: the file is damaged ({reason}); restore it from a backup, or move it away and make the accounts anew", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The parser's message.
+        reason: String,
+    },
+    /// An account with this name exists.
+    #[error("there is an account {0:?} already; `fourfold user passwd` sets its password")]
+    Exists(String),
+    /// There is no account with this name.
+    #[error("there is no account {0:?}; `fourfold user list` shows them, `fourfold user add` makes one")]
+    Missing(String),
+    /// The name is not allowed.
+    #[error(
+        "{0:?} cannot be an account's name: 1 to 64 characters with none of / \\ : or spaces at its ends"
+    )]
+    BadName(String),
+    /// A password must have at least one character.
+    #[error("the password is empty; type one")]
+    EmptyPassword,
+    /// It has characters that old Macs do not have.
+    #[error(
+        "the password has characters that old Macs cannot type; choose others, or leave out --legacy-password"
+    )]
+    NotMacRoman,
+    /// It is not valid as a CHAP secret.
+    #[error(
+        "as a CHAP secret the password must have {MIN_CHAP_SECRET} to {MAX_CHAP_SECRET} bytes (Windows wants {MIN_CHAP_SECRET} to 16); choose \
+         another, or leave out --chap-secret"
+    )]
+    NotChapSecret,
+    /// They are too many, or one is no group.
+    #[error(
+        "an account can have at most {MOST_GROUPS} further groups, and {} is not a valid group id",
+        u32::MAX
+    )]
+    Groups,
+    /// Those that the servers of a cluster have in common cannot be read or changed.
+    #[error("the accounts of the cluster cannot be asked for or changed: {0}")]
+    Cluster(String),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers for the password's salt")]
+    NoRandomness,
+}

@@ -1,0 +1,297 @@
+//! The accounts of the servers of a cluster: one text that they have in common. Each server keeps a copy, `accounts.toml`, which
+//! every change is made in, and the text that both had last, `accounts.toml.cluster`. So it is known what has changed where.
+//!
+//! ```text
+//! last (accounts.toml.cluster) ─┬─► changed here (accounts.toml)
+//!                               └─► changed by others (the text in common) ─► both, account by account
+//! ```
+//!
+//! If one account was changed here and by others, that of the others counts: it was there first.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::durable;
+use crate::file::{AccountFile, Error, Record, lock};
+
+/// The text that both had last, in the state folder.
+const LAST: &str = "accounts.toml.cluster";
+/// The accounts that a server had before it joined.
+const BEFORE: &str = "accounts.toml.before-cluster";
+/// How often a change is tried while other servers change the accounts.
+const TRIES: usize = 16;
+/// How many files with earlier accounts are kept.
+const MOST_BEFORE: usize = 9;
+
+/// Where the servers of a cluster have their accounts.
+pub trait InCommon {
+    /// The name of the cluster.
+    fn cluster(&self) -> &str;
+
+    /// The text and its revision; `None`: it was never written.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn read(&self) -> Result<Option<(String, u64)>, String>;
+
+    /// Replaces the text if it is still of this revision (0: it was never written). Returns whether it was.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn swap(&self, revision: u64, text: String) -> Result<bool, String>;
+}
+
+/// What was done.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Synced {
+    /// The accounts here have changed.
+    pub is_changed: bool,
+    /// Sentences about changes that do not count.
+    pub lines: Vec<String>,
+}
+
+/// The file [`LAST`].
+#[derive(Serialize, Deserialize)]
+struct Last {
+    cluster: String,
+    text: String,
+}
+
+/// Brings changes here to the others, and those of others here. The first server of a cluster gives its own accounts.
+///
+/// # Errors
+/// The accounts here or those in common cannot be read or written. Changes here stay, and the next call brings them.
+pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
+    let _lock = lock(state)?;
+    let file = state.join("accounts.toml");
+    let own = AccountFile::read(state)?;
+    let last = read_last(state, common.cluster());
+    for _ in 0..TRIES {
+        let mut synced = Synced::default();
+        let (accounts, revision, is_known) = match common.read().map_err(Error::Cluster)? {
+            None => (own.accounts.clone(), 0, false),
+            Some((text, revision)) => {
+                let others =
+                    AccountFile::parse(PathBuf::from("the accounts of the cluster"), &text)?.accounts;
+                let accounts = match &last {
+                    // A copy that was removed has changed nothing.
+                    Some(last) if file.exists() => merged(last, &own.accounts, &others, &mut synced.lines),
+                    _ => others.clone(),
+                };
+                let is_known = accounts == others;
+                (accounts, revision, is_known)
+            }
+        };
+        let next = AccountFile::of(file.clone(), accounts);
+        let text = next.text()?;
+        if !is_known && !common.swap(revision, text.clone()).map_err(Error::Cluster)? {
+            continue; // another server was faster
+        }
+        if next.accounts != own.accounts || !file.exists() {
+            if last.is_none() && own.accounts.iter().any(|account| !next.accounts.contains(account)) {
+                synced.lines.push(keep_before(state, &own)?);
+            }
+            next.write()?;
+            synced.is_changed = next.accounts != own.accounts;
+        }
+        // Last: after a crash before this, what has changed here is what others have already.
+        write_last(state, &Last { cluster: common.cluster().to_owned(), text })?;
+        return Ok(synced);
+    }
+    Err(Error::Cluster("other servers change them all the time".to_owned()))
+}
+
+/// The accounts of the others, with what has changed here only. `lines`: sentences about accounts that both have changed.
+fn merged(last: &[Record], own: &[Record], others: &[Record], lines: &mut Vec<String>) -> Vec<Record> {
+    fn find<'a>(all: &'a [Record], name: &str) -> Option<&'a Record> {
+        all.iter().find(|account| account.name == name)
+    }
+    let mut result = others.to_vec();
+    let is_new = |account: &&Record| find(last, &account.name).is_none();
+    for name in last.iter().chain(own.iter().filter(is_new)).map(|account| &account.name) {
+        let (before, here, there) = (find(last, name), find(own, name), find(others, name));
+        if here == before || here == there {
+            continue;
+        }
+        if there != before {
+            lines.push(format!(
+                "the account {name:?} was changed here and at another server: the change at the other server counts"
+            ));
+            continue;
+        }
+        match (here, result.iter().position(|account| account.name == *name)) {
+            (Some(here), Some(at)) => result[at] = here.clone(),
+            (Some(here), None) => result.push(here.clone()),
+            (None, Some(at)) => drop(result.remove(at)),
+            (None, None) => {}
+        }
+    }
+    result
+}
+
+/// What this server and the cluster of this name had last. A file that cannot be read is as none.
+fn read_last(state: &Path, cluster: &str) -> Option<Vec<Record>> {
+    let path = state.join(LAST);
+    let last: Last = toml_edit::de::from_str(&std::fs::read_to_string(&path).ok()?).ok()?;
+    let of_cluster = last.cluster == cluster;
+    of_cluster.then(|| AccountFile::parse(path, &last.text).ok()).flatten().map(|file| file.accounts)
+}
+
+fn write_last(state: &Path, last: &Last) -> Result<(), Error> {
+    let path = state.join(LAST);
+    let text = toml_edit::ser::to_string(last).unwrap_or_default(); // of texts: it does not fail
+    if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
+        return Ok(());
+    }
+    durable::replace(&path, text.as_bytes()).map_err(|why| Error::Io { path, why })
+}
+
+/// Keeps the accounts that a server had before it joined. Returns the sentence about it.
+fn keep_before(state: &Path, own: &AccountFile) -> Result<String, Error> {
+    let numbered = (2..=MOST_BEFORE).map(|number| format!("{BEFORE}-{number}"));
+    let names = std::iter::once(BEFORE.to_owned()).chain(numbered);
+    let mut paths = names.map(|name| state.join(name));
+    let path = paths.find(|path| !path.exists()).unwrap_or_else(|| state.join(BEFORE));
+    let text = own.text()?;
+    durable::replace(&path, text.as_bytes()).map_err(|why| Error::Io { path: path.clone(), why })?;
+    Ok(format!("the accounts of the cluster count; those that this server had are in {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::identity::Ids;
+
+    /// A text in common, and what other servers do between a look and a change.
+    #[derive(Default)]
+    struct Etcd {
+        text: RefCell<Option<(String, u64)>>,
+        meanwhile: RefCell<Vec<(String, u64)>>,
+    }
+
+    impl InCommon for Etcd {
+        fn cluster(&self) -> &str {
+            "home"
+        }
+
+        fn read(&self) -> Result<Option<(String, u64)>, String> {
+            Ok(self.text.borrow().clone())
+        }
+
+        fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
+            if let Some(other) = self.meanwhile.borrow_mut().pop() {
+                *self.text.borrow_mut() = Some(other);
+            }
+            let mut now = self.text.borrow_mut();
+            let is_same = now.as_ref().map_or(0, |(_, revision)| *revision) == revision;
+            if is_same {
+                *now = Some((text, revision + 1));
+            }
+            Ok(is_same)
+        }
+    }
+
+    fn add(state: &Path, name: &str) {
+        AccountFile::edit(state, |file| file.add(name, Ids::default(), "secret")).unwrap();
+    }
+
+    fn names(state: &Path) -> Vec<String> {
+        AccountFile::read(state).unwrap().accounts.into_iter().map(|account| account.name).collect()
+    }
+
+    fn folders() -> (tempfile::TempDir, tempfile::TempDir, Etcd) {
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), Etcd::default())
+    }
+
+    #[test]
+    fn the_first_server_gives_its_accounts_and_others_keep_theirs_beside() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        add(two.path(), "bob");
+        assert_eq!(sync(one.path(), &etcd).unwrap(), Synced::default());
+        let joined = sync(two.path(), &etcd).unwrap();
+        assert!(joined.is_changed && joined.lines[0].contains("accounts.toml.before-cluster"), "{joined:?}");
+        assert_eq!(names(two.path()), ["ada"]);
+        let text = std::fs::read_to_string(two.path().join(BEFORE)).unwrap();
+        assert!(text.contains("\"bob\""));
+        assert_eq!(sync(two.path(), &etcd).unwrap(), Synced::default());
+    }
+
+    #[test]
+    fn changes_of_different_accounts_at_two_servers_both_stay() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        add(one.path(), "bob");
+        for state in [&one, &two, &one] {
+            sync(state.path(), &etcd).unwrap();
+        }
+        AccountFile::edit(one.path(), |file| file.set_password("ada", "new")).unwrap();
+        AccountFile::edit(one.path(), |file| file.add("eve", Ids::default(), "x")).unwrap();
+        AccountFile::edit(two.path(), |file| file.remove("bob")).unwrap();
+        for state in [&one, &two, &one] {
+            assert!(sync(state.path(), &etcd).unwrap().lines.is_empty());
+        }
+        for state in [&one, &two] {
+            assert_eq!(names(state.path()), ["ada", "eve"]);
+            let file = AccountFile::read(state.path()).unwrap();
+            assert_eq!(file.find("ada").unwrap().secrets[0].verifies("new"), Some(true));
+        }
+    }
+
+    #[test]
+    fn of_two_changes_of_one_account_the_first_counts_and_the_other_server_says_so() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        for state in [&one, &two] {
+            sync(state.path(), &etcd).unwrap();
+        }
+        AccountFile::edit(one.path(), |file| file.set_password("ada", "first")).unwrap();
+        AccountFile::edit(two.path(), |file| file.remove("ada")).unwrap();
+        assert!(sync(one.path(), &etcd).unwrap().lines.is_empty());
+        assert_eq!(sync(two.path(), &etcd).unwrap().lines.len(), 1);
+        assert_eq!(names(two.path()), ["ada"]);
+    }
+
+    #[test]
+    fn a_change_that_another_server_overtakes_is_made_upon_that_of_the_other() {
+        let (one, two, etcd) = folders();
+        for state in [&one, &two] {
+            sync(state.path(), &etcd).unwrap();
+        }
+        add(one.path(), "ada");
+        sync(one.path(), &etcd).unwrap();
+        let (text, revision) = etcd.text.borrow().clone().unwrap();
+        *etcd.text.borrow_mut() = Some((String::from("format = 1\n"), revision - 1));
+        etcd.meanwhile.borrow_mut().push((text, revision));
+        add(two.path(), "bob");
+        sync(two.path(), &etcd).unwrap();
+        assert_eq!(names(two.path()), ["ada", "bob"]);
+    }
+
+    #[test]
+    fn a_copy_that_is_lost_removes_no_accounts_and_one_of_another_cluster_is_a_new_start() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        sync(one.path(), &etcd).unwrap();
+        std::fs::remove_file(one.path().join("accounts.toml")).unwrap();
+        assert!(sync(one.path(), &etcd).unwrap().is_changed);
+        assert_eq!(names(one.path()), ["ada"]);
+        add(two.path(), "bob");
+        let last = Last { cluster: "other".into(), text: "format = 1\n".into() };
+        write_last(two.path(), &last).unwrap();
+        assert_eq!(sync(two.path(), &etcd).unwrap().lines.len(), 1);
+        assert_eq!(names(two.path()), ["ada"]);
+    }
+
+    #[test]
+    fn accounts_of_a_later_version_are_refused_and_those_here_stay() {
+        let (one, _, etcd) = folders();
+        add(one.path(), "ada");
+        *etcd.text.borrow_mut() = Some(("format = 2\n".into(), 7));
+        assert!(matches!(sync(one.path(), &etcd), Err(Error::Newer { found: 2, .. })));
+        assert_eq!(names(one.path()), ["ada"]);
+    }
+}
