@@ -195,7 +195,7 @@ fn check_addresses(server: &Section, findings: &mut Findings) {
     }
 }
 
-fn is_name(name: &str) -> bool {
+pub(super) fn is_name(name: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
     (1..=MAX_NAME).contains(&name.len()) && name.bytes().all(fits)
 }

@@ -73,6 +73,12 @@ impl Edit {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
+    /// The file itself, links resolved.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether shares have such a property.
     ///
     /// # Errors

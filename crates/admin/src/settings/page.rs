@@ -107,6 +107,11 @@ fn entry(setting: &Setting) -> String {
         let inherits = if setting.inherits { "yes, by shares below it" } else { "no" };
         let _ = write!(entry, "\n* Inherited: {inherits}");
     }
+    if setting.table == Table::Server {
+        let whose =
+            if setting.is_of_one_server() { "each server has its own" } else { "the same at all servers" };
+        let _ = write!(entry, "\n* In a cluster: {whose}");
+    }
     let reloads = match setting.live {
         Live::Reload => "yes",
         Live::Restart => "no, from the next start",
