@@ -14,6 +14,7 @@ import uuid
 
 import addresses
 import luns
+import once
 import over_ceph
 import partitions
 import scale
@@ -229,6 +230,9 @@ class Checks:
     def a_witness_tells_clients_of_a_lost_server(self):
         witness.check(self.options, self.certificates, self.log)
 
+    def accounts_settings_and_schedules_are_once(self):
+        once.check(self.options, self.certificates, self.log)
+
     def a_lun_goes_on_at_another_server(self):
         luns.check(self.options, self.certificates, self.log)
 
@@ -382,8 +386,8 @@ def tell(options, name, check):
     print(f"{shown}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
 
 
-# Over a folder only: the certificates of etcd. Over CephFS, in each run: the rest of what a stopped server does.
-NOT_OVER_CEPH = ["etcd_and_a_server_show_each_other_certificates"]
+# Over a folder only: the certificates of etcd, and what servers have once. Over CephFS, in each run: the rest of what a stopped server does.
+NOT_OVER_CEPH = ["etcd_and_a_server_show_each_other_certificates", "accounts_settings_and_schedules_are_once"]
 
 
 def matrix(options, here, there):

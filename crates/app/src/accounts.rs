@@ -7,7 +7,8 @@ use admin::settings::{Mention, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
 
-use crate::{groups, tickets};
+use crate::running::Current;
+use crate::{groups, host_accounts, tickets};
 
 /// Reads all accounts, at the start and at each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
@@ -20,6 +21,16 @@ pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Director
         }
     }
     Ok(directory)
+}
+
+/// The state with the accounts as they are in the state folder now, and lines about it.
+pub(crate) fn anew(state: &Path, current: &Current) -> anyhow::Result<(Current, Vec<String>)> {
+    let settings = &current.settings;
+    let accounts = read(state, settings)?.with_domain(current.accounts.domain().cloned());
+    let (accounts, failed) = host_accounts::with(accounts, settings, current.accounts.host_accounts());
+    let (kerberos, logons) = (current.kerberos.clone(), current.logons.clone());
+    let current = Current { settings: settings.clone(), accounts, kerberos, logons };
+    Ok((current, failed.into_iter().collect()))
 }
 
 /// The data from which the accounts' identities are determined on this machine.

@@ -1,7 +1,13 @@
 //! This server as one of several of one tree.
 
+mod adding;
 pub(crate) mod certificates;
+mod choosing;
+pub(crate) mod in_common;
 pub(crate) mod luns;
+pub(crate) mod part;
+mod removing;
+pub(crate) mod settings;
 mod status;
 pub(crate) mod taking;
 pub(crate) mod witness;
@@ -13,10 +19,9 @@ use std::time::Duration;
 use admin::settings::{ClusterAddress, ClusterSettings};
 use admin::{ServerSettings, Settings, ShareSettings};
 use anyhow::Context;
-use cluster::membership;
 use cluster::{Address, Cluster, Config, ShareIdentity, StartError};
 
-use crate::cli::{ClusterCommand, ClusterDrain, ClusterStatus};
+use crate::cli::{ClusterCommand, ClusterDrain};
 use crate::snapshots::Live;
 use crate::volumes::Volumes;
 use crate::{exit, here, out, stores};
@@ -96,13 +101,18 @@ pub(crate) fn handle_secret(cluster: Option<&Arc<Cluster>>, own: [u8; 16]) -> an
 
 /// Executes a command.
 pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
-    let (ClusterCommand::Status(ClusterStatus { place, .. })
-    | ClusterCommand::Drain(ClusterDrain { place, .. })) = command;
-    let settings = match Settings::load(&place.arguments(here::privileged(), here::folder()?)) {
+    let arguments = command.place().arguments(here::privileged(), here::folder()?);
+    if let ClusterCommand::Add(asked) = command {
+        return adding::run(asked, &arguments); // the files that the settings name may be missing yet
+    }
+    let settings = match Settings::load(&arguments) {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
     match command {
+        ClusterCommand::Add(_) => Ok(ExitCode::SUCCESS),
+        ClusterCommand::Remove(asked) => removing::run(asked, &settings),
+        ClusterCommand::Settings(asked) => choosing::run(asked, &arguments, &settings),
         ClusterCommand::Status(asked) => status::run(asked, &settings),
         ClusterCommand::Drain(asked) => drain(asked, &settings),
     }
@@ -111,8 +121,12 @@ pub(crate) fn run(command: &ClusterCommand) -> anyhow::Result<ExitCode> {
 fn drain(asked: &ClusterDrain, settings: &Settings) -> anyhow::Result<ExitCode> {
     let cluster = of(settings)?;
     let within = Duration::from_secs(asked.within);
-    let left =
-        runtime()?.block_on(membership::drain(endpoints(&cluster.etcd)?, &cluster.name, &asked.name, within));
+    let left = runtime()?.block_on(cluster::drain::drain(
+        endpoints(&cluster.etcd)?,
+        &cluster.name,
+        &asked.name,
+        within,
+    ));
     let left = left.with_context(|| format!("{} was not drained", asked.name))?;
     let names: Vec<String> = left.into_iter().map(|member| member.name).collect();
     out::print(format!("{} has left the cluster. What it served is at {}\n", asked.name, names.join(", ")))?;

@@ -105,7 +105,7 @@ impl IscsiView {
         let Some(roles) = &self.told.roles else { return };
         let (mut places, mut table) = (roles.places(), 0);
         while !*stopping.borrow() {
-            let now = places.borrow_and_update().luns;
+            let now = places.borrow_and_update().texts.luns;
             let is_changed = std::mem::replace(&mut table, now) != now;
             let view = self.clone();
             let looked =

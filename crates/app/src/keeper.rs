@@ -1,14 +1,14 @@
 //! The schedules of snapshots. A program of its own keeps them, which the server starts before it drops its privileges:
-//! file systems let only root remove snapshots, and what talks to clients must not be able to.
+//! file systems let only root remove snapshots, and what talks to clients must not be able to. In a cluster, that of one server
+//! does (`role.rs`).
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::time::SystemTime;
 
-use admin::control::{self, AskError, Status};
+use admin::control::{self, AskError};
 use admin::{Settings, ShareSettings};
 use anyhow::Context;
 use jiff::tz::TimeZone;
@@ -16,11 +16,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use snapshots::{Dataset, EngineKind, Pools, Refusal, Report};
 
 use crate::cli::Where;
-use crate::running::{Current, View};
 use crate::{exit, here, log};
 
 mod failures;
 mod pulls;
+mod role;
 mod time_machine;
 
 pub(crate) use failures::{Failure, Kept, read as failures};
@@ -28,13 +28,18 @@ pub(crate) use time_machine::{bundles, changed};
 
 use failures::Failures;
 use pulls::Pulls;
+use role::Role;
 use time_machine::Sessions;
 pub(crate) use time_machine::is_in_bundle;
 
 /// How often the schedules are looked at.
 const EVERY: Timespec = Timespec { tv_sec: 20, tv_nsec: 0 };
-/// The same while a new replica begins, which the server must learn.
+/// The same while a new replica begins, which the server must learn, and while one is fetched that another server may have to
+/// go on with.
 const SOON: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+
+/// What the server writes to the program to end it.
+const END: u8 = b'q';
 
 /// The program that keeps the schedules. It ends when this is dropped, or when this process ends in any way.
 pub(crate) struct Keeper(Child);
@@ -46,19 +51,23 @@ impl Drop for Keeper {
     }
 }
 
-impl View for Keeper {
-    fn report(&self, _: &mut Status) {}
-
-    /// Wakes it up: the settings have changed.
-    fn reload(&self, _: &Arc<Current>) -> Vec<String> {
-        if let Some(input) = &self.0.stdin {
-            let _ = rustix::io::write(input, b"."); // one that has ended logs why
-        }
-        Vec::new()
-    }
-}
-
 impl Keeper {
+    /// Has it look at once: the settings have changed.
+    pub(crate) fn wake(&self) {
+        self.tell(b".");
+    }
+
+    /// Ends it after what it does now. Does not wait for that.
+    pub(crate) fn end(&self) {
+        self.tell(&[END]);
+    }
+
+    fn tell(&self, word: &[u8]) {
+        if let Some(input) = &self.0.stdin {
+            let _ = rustix::io::write(input, word); // one that has ended logs why
+        }
+    }
+
     /// Starts it for the settings file, if there is one: shares of the command line have no schedules.
     pub(crate) fn start(settings: &Settings) -> anyhow::Result<Option<Self>> {
         let Some(file) = &settings.file else { return Ok(None) };
@@ -88,7 +97,7 @@ pub(crate) fn mount_pools(settings: &Settings) {
 pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
     let arguments = place.arguments(here::privileged(), here::folder()?);
     let (mut is_logging, mut pulls, mut sessions) = (false, Pulls::default(), Sessions::default());
-    let (mut limits, mut failures) = (Limits::default(), Failures::default());
+    let (mut limits, mut failures, mut role) = (Limits::default(), Failures::default(), Role::default());
     loop {
         match Settings::load(&arguments) {
             Ok(settings) => {
@@ -96,21 +105,46 @@ pub(crate) fn run(place: &Where) -> anyhow::Result<ExitCode> {
                     log::start(&settings.server)?;
                     is_logging = true;
                 }
-                limits.keep(&settings.shares);
-                let changed = settings.shares.iter().filter(|share| keep(share, &mut failures)).count();
-                if changed + sessions.look(&settings, &mut failures) > 0 {
-                    show(&settings.server.state);
+                pulls.learn(&settings);
+                role.ask(&settings);
+                if role.may_begin(&settings) {
+                    limits.keep(&settings.shares);
+                    let (changed, of_sessions) =
+                        snapshots(&settings, &mut sessions, (&mut role, &mut failures));
+                    if changed + of_sessions > 0 {
+                        show(&settings.server.state);
+                    }
+                    pulls.look(&settings, place, (&mut role, &mut failures));
+                } else if !role.is_here() {
+                    pulls.stop();
+                    (limits, failures.now) = (Limits::default(), BTreeMap::default()); // another server knows
                 }
-                pulls.look(&settings, place, &mut failures);
                 failures.write(&settings);
             }
             Err(diagnostics) if !is_logging => return Ok(exit::refused(&diagnostics)),
             Err(_) => {} // the server says so, and goes on with those before
         }
-        if has_ended(&io::stdin(), if pulls.is_beginning() { &SOON } else { &EVERY })? {
+        let is_soon =
+            pulls.is_beginning() || (pulls.are_running() && role.is_for_a_time()) || role.is_unanswered();
+        if has_ended(&io::stdin(), if is_soon { &SOON } else { &EVERY })? {
             return Ok(ExitCode::SUCCESS);
         }
     }
+}
+
+/// Takes the snapshots that are due. The numbers of shares whose snapshots have changed: by their schedules, and after sessions.
+fn snapshots(
+    settings: &Settings,
+    sessions: &mut Sessions,
+    (role, failures): (&mut Role, &mut Failures),
+) -> (usize, usize) {
+    let changed =
+        settings.shares.iter().filter(|share| role.may_begin(settings) && keep(share, failures)).count();
+    let of_sessions = match role.may_begin(settings) {
+        true => sessions.look(settings, &role.backups_elsewhere, failures),
+        false => 0,
+    };
+    (changed, of_sessions)
 }
 
 /// Has the server show its clients the snapshots that there are now.
@@ -128,7 +162,11 @@ fn has_ended(input: &io::Stdin, every: &Timespec) -> io::Result<bool> {
     let mut waited = [PollFd::new(input, PollFlags::IN)];
     match poll(&mut waited, Some(every)) {
         Ok(0) | Err(rustix::io::Errno::INTR) => Ok(false),
-        Ok(_) => Ok(rustix::io::read(input, &mut [0; 64])? == 0),
+        Ok(_) => {
+            let mut words = [0; 64];
+            let length = rustix::io::read(input, &mut words)?;
+            Ok(length == 0 || words[..length].contains(&END))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -1,12 +1,14 @@
 //! The operator's interface of a running server: its status, and the reload of its settings.
 
+mod view;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use admin::control::{
-    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, LinkStatus, ListenerStatus, LunAnswer,
-    LunRequest, Progress, Report, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, ShareStatus,
+    AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
+    Progress, Report, RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, ShareStatus,
     SlowOperation, Status,
 };
 use admin::recipe::{self, Reachable};
@@ -16,11 +18,13 @@ use domain::Logons;
 use kerberos::Acceptor;
 use lock::{Mutex, RwLock, rank};
 
+use vfs::Volume;
 use vfs::backend::host::as_ourselves;
-use vfs::{FileId, Volume};
 
 use crate::availability::{self, Mounts};
 use crate::{accounts, advise, groups, host_accounts, logons, stores, tickets};
+
+pub(crate) use view::{Held, OpenFile, View, all_ended, counted};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
@@ -30,134 +34,6 @@ pub(crate) struct Current {
     pub(crate) kerberos: Option<Arc<Acceptor>>,
     /// What asks a domain controller about passwords, if it does that.
     pub(crate) logons: Option<Arc<Logons>>,
-}
-
-/// A file of a share.
-pub(crate) struct OpenFile {
-    pub(crate) volume: Arc<Volume>,
-    pub(crate) id: FileId,
-}
-
-/// How much clients hold now.
-#[derive(Debug, Default)]
-pub(crate) struct Held {
-    /// Of each protocol.
-    pub(crate) connections: Vec<(&'static str, usize)>,
-    /// Of NFS with TLS.
-    pub(crate) tls: usize,
-    pub(crate) opens: usize,
-    pub(crate) locks: usize,
-    pub(crate) leases: usize,
-    /// The caches.
-    pub(crate) caches: Vec<vfs::caches::Entry>,
-    /// Lines of the audit log that were written, and that were lost.
-    pub(crate) audit: (u64, u64),
-    /// Slow operations.
-    pub(crate) slow: u64,
-    /// The links of the namespace.
-    pub(crate) links: Vec<LinkStatus>,
-    /// The alerts that are raised, and what else their rules have seen.
-    pub(crate) seen: crate::alerts::Seen,
-}
-
-/// A protocol's part in status and reload.
-pub(crate) trait View: Send + Sync {
-    /// Adds its sessions, opens, locks and leases.
-    fn report(&self, status: &mut Status);
-
-    /// Adds how much its clients hold.
-    fn count(&self, _held: &mut Held) {}
-
-    /// Applies new settings without disconnecting clients; returns lines about it.
-    fn reload(&self, current: &Arc<Current>) -> Vec<String>;
-
-    /// Shows a message to the users of the sessions that match; returns how many clients were told. `None`: the protocol is
-    /// off, or has no messages.
-    fn say(&self, _text: &str, _to: &Disconnect) -> Option<usize> {
-        None
-    }
-
-    /// Ends the matching sessions, or closes `file` in them. Returns a line about what was done, if
-    /// anything was.
-    fn disconnect(&self, _what: &Disconnect, _file: Option<&OpenFile>) -> Option<String> {
-        None
-    }
-
-    /// Whether clients have files of this share open, or it has LUNs that are served.
-    fn is_in_use(&self, _share: &str) -> bool {
-        false
-    }
-
-    /// Where a file is, if this knows the shares' folders.
-    fn find(&self, _path: &Path) -> Option<anyhow::Result<OpenFile>> {
-        None
-    }
-
-    /// The files of a share, if this knows the shares' folders.
-    fn volume(&self, _current: &Arc<Current>, _share: &ShareSettings) -> Option<anyhow::Result<Arc<Volume>>> {
-        None
-    }
-
-    /// Executes a request about LUNs, if they belong to the protocol.
-    fn lun(
-        &self,
-        _current: &Arc<Current>,
-        _request: &LunRequest,
-        _progress: &dyn Fn(Progress) -> bool,
-    ) -> Option<anyhow::Result<LunAnswer>> {
-        None
-    }
-
-    /// Restores files of a snapshot, if this knows the shares' folders.
-    fn restore(
-        &self,
-        _current: &Arc<Current>,
-        _request: &RestoreRequest,
-        _progress: &dyn Fn(Progress) -> bool,
-    ) -> Option<anyhow::Result<RestoreReport>> {
-        None
-    }
-
-    /// Scrubs a share, if this knows the shares' folders.
-    fn scrub(
-        &self,
-        _current: &Arc<Current>,
-        _request: &ScrubRequest,
-        _progress: &dyn Fn(Progress) -> bool,
-    ) -> Option<anyhow::Result<ScrubReport>> {
-        None
-    }
-
-    /// Looks which snapshots the shares have now, if this shows them.
-    fn look_at_snapshots(&self) {}
-
-    /// The slowest operations since the last call, if this knows them.
-    fn slowest(&self) -> Vec<SlowOperation> {
-        Vec::new()
-    }
-
-    /// Shows or limits the caches, if this knows them.
-    fn caches(&self, _request: &CachesRequest) -> Option<Result<CachesAnswer, Vec<String>>> {
-        None
-    }
-}
-
-/// The line about the number of ended sessions or closed opens.
-pub(crate) fn counted(count: usize, of: &str) -> Option<String> {
-    let plural = if count == 1 { "" } else { "s" };
-    (count > 0).then(|| format!("{count} {of}{plural} ended"))
-}
-
-/// Waits until every connection of a protocol has ended, for two seconds at most.
-pub(crate) async fn all_ended(connections: &conn::Server) {
-    const LOOK_EVERY: Duration = Duration::from_millis(10);
-    const MOST_LOOKS: usize = 200;
-    for _ in 0..MOST_LOOKS {
-        if connections.peers().is_empty() {
-            return;
-        }
-        tokio::time::sleep(LOOK_EVERY).await;
-    }
 }
 
 /// The server.
@@ -380,6 +256,10 @@ impl Report for Running {
         answered.unwrap_or_else(|| Err(vec!["this server has no caches".into()]))
     }
 
+    fn schedules(&self) -> Schedules {
+        self.views.iter().find_map(|view| view.schedules()).unwrap_or_default()
+    }
+
     fn slowest(&self) -> Vec<SlowOperation> {
         self.views.iter().flat_map(|view| view.slowest()).collect()
     }
@@ -397,12 +277,27 @@ impl Running {
         self.views.iter().for_each(|view| drop(view.reload(&current)));
     }
 
+    /// Applies the accounts of the state folder; the settings stay. Returns lines about it.
+    ///
+    /// # Errors
+    /// They cannot be read.
+    pub(crate) fn accounts_again(&self) -> anyhow::Result<Vec<String>> {
+        let _one = self.reloading.lock();
+        let (current, mut lines) = accounts::anew(&self.state, &self.current())?;
+        lines.extend(self.take_over(current));
+        Ok(lines)
+    }
+
     fn read_again(&self) -> Result<Vec<String>, Vec<String>> {
+        let mut lines = Vec::new();
+        for view in &self.views {
+            lines.extend(view.before_reload(&self.arguments)?);
+        }
         let _one = self.reloading.lock();
         let settings = Settings::load(&self.arguments)
             .map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())?;
         let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
-        let mut lines: Vec<String> = settings.notes.iter().map(ToString::to_string).collect();
+        lines.extend(settings.notes.iter().map(ToString::to_string));
         lines.extend(accounts::unknown(&self.state, &settings).iter().map(ToString::to_string));
         let old = self.current();
         let waiting = old.settings.needs_restart(&settings);

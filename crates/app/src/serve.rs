@@ -22,7 +22,8 @@ use crate::bonjour::BonjourView;
 use crate::caches::CachesView;
 use crate::cli::Serve;
 use crate::console::Told;
-use crate::gateway::witness;
+use crate::gateway::part::Part;
+use crate::gateway::{self, in_common, witness};
 use crate::iscsi_view::IscsiView;
 use crate::keeper::{self, Keeper};
 use crate::links::Links;
@@ -61,8 +62,13 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     };
     log::start(&settings.server)?;
     conn::observe::follow_log();
-    settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     let state = admin::State::open(&settings.server.state)?;
+    let at_start = Arguments { may_make_folders: true, ..arguments.clone() };
+    let settings = match gateway::settings::at_start(&at_start, settings) {
+        Ok(settings) => settings,
+        Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
+    };
+    settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     keeper::mount_pools(&settings);
     accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
@@ -91,8 +97,7 @@ async fn serve_until_stopped(
     state: &admin::State,
     (index, keeper): (Index, Option<Arc<Keeper>>),
 ) -> anyhow::Result<()> {
-    let (stop, stopping) = watch::channel(false);
-    let accounts_changed = Arc::new(Notify::new());
+    let ((stop, stopping), accounts_changed) = (watch::channel(false), Arc::new(Notify::new()));
     let mut orders = Orders::new(accounts_changed.clone())?;
     let bound = Bounds::open(&settings.server)?;
     let api = api::open(&settings.server)?;
@@ -102,7 +107,7 @@ async fn serve_until_stopped(
     let said = made.into_iter().chain(who::surprising(&accounts, &settings)).collect();
     let current = tickets::current(settings, accounts)?;
 
-    let volumes = Volumes::of_server(index, state.path(), &current.settings, bound.has_witness()).await?;
+    let (volumes, current) = in_common::joined(index, state.path(), current, bound.has_witness()).await?;
     let links = Links::start(&current, state.path(), volumes.namespace().clone());
     let (ports, login_guard) = (bound.ports(), Arc::new(auth::LoginGuard::default()));
     let (machine, (loops, count)) = (Machine::here(), start_loops(&current.settings.server)?);
@@ -127,11 +132,11 @@ async fn serve_until_stopped(
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
     let alerts = Alerts::start(&current, state.path().to_owned(), looked_at, events.clone());
     let shown: [Arc<dyn View>; 4] = [nfs.clone(), smb.clone(), afp.clone(), iscsi.clone()];
-    let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone()]
+    let part = Part::start(&current, volumes.clone(), keeper);
+    let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone(), part.clone()]
         .into_iter()
         .chain(shown)
         .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone(), alerts])
-        .chain(keeper.map(|keeper| keeper as Arc<dyn View>))
         .collect();
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
@@ -139,12 +144,13 @@ async fn serve_until_stopped(
     let guarded = (login_guard.clone(), events);
     api::serve(api, &running.current().settings.server, &running, guarded, &stopping)?;
     tokio::spawn(tend((volumes.clone(), afp.clone(), iscsi.clone()), login_guard, slow));
-    tokio::spawn(availability::watch(running.clone()));
+    watch(&running, &volumes);
 
     say_ready(&running, volumes.clone(), said).await;
     heartbeat::start()?;
     notify(&[sd_notify::NotifyState::Ready]);
     orders.obey_until_stop(&running, &volumes).await;
+    part.end();
     control.abort();
     control::remove(state.path());
     tokio::join!(bonjour.stopped(), wsd.stopped());
@@ -161,6 +167,12 @@ fn start_loops(settings: &ServerSettings) -> anyhow::Result<(Arc<Loops>, usize)>
     let processors = std::thread::available_parallelism().map_or(2, usize::from);
     let count = settings.threads.unwrap_or(processors);
     Ok((Loops::start(count).context("the threads for connections cannot be started")?, count))
+}
+
+/// Follows what changes outside of this process: the folders of the shares, and what the servers of a cluster have in common.
+fn watch(running: &Arc<Running>, volumes: &Volumes) {
+    tokio::spawn(availability::watch(running.clone()));
+    in_common::follow(running.clone(), volumes, volumes.state().to_owned());
 }
 
 async fn look_at_memory(caches: Arc<CachesView>) {

@@ -5,6 +5,8 @@
 //! ```text
 //! fourfold-common/CLUSTER/identity   the secret and the identities, in JSON
 //! fourfold-common/CLUSTER/luns       the table of LUNs, as text of its owner
+//! fourfold-common/CLUSTER/accounts   the accounts, likewise
+//! fourfold-common/CLUSTER/settings   the settings that all servers have alike, likewise
 //! ```
 //!
 //! The first server that needs one of them writes what it has used so far, so its clients notice nothing.
@@ -18,11 +20,37 @@ use crate::records::Records;
 
 /// The number of the port of targets at the virtual addresses. Those of the servers follow.
 const MAIN_PORT: u16 = 1;
-/// The longest table of LUNs, in bytes: etcd takes requests of 1.5 MiB.
-const MAX_LUNS: usize = 1 << 20;
+/// The longest text, in bytes: etcd takes requests of 1.5 MiB, and base64 adds a third.
+const MAX_TEXT: usize = 1 << 20;
 
 /// How often a change is tried while other servers change the same key: each of them does that once for each share.
 const TRIES: usize = 64;
+
+/// A text that the servers have in common. The cluster does not know what is in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Text {
+    /// The table of LUNs.
+    Luns,
+    /// The accounts, with what is needed to verify their passwords.
+    Accounts,
+    /// The settings that all servers have alike.
+    Settings,
+}
+
+impl Text {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Luns => "luns",
+            Self::Accounts => "accounts",
+            Self::Settings => "settings",
+        }
+    }
+
+    /// The key that is changed with it, below the prefix of the membership.
+    pub(crate) fn marker(self, prefix: &str) -> String {
+        format!("{prefix}{}", self.name())
+    }
+}
 
 /// The identity of a share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,13 +107,16 @@ pub(crate) struct Common {
     pub(crate) etcd: Etcd,
     pub(crate) records: Records,
     prefix: String,
+    /// Before the keys that are changed with texts.
+    markers: String,
 }
 
 impl Common {
     /// A client that connects with its first request.
     pub(crate) fn new(endpoints: Endpoints, cluster: &str) -> Self {
         let (etcd, records) = (Etcd::new(endpoints), Records::of(cluster));
-        Self { etcd, records, prefix: format!("fourfold-common/{cluster}/") }
+        let markers = crate::membership::prefix(cluster);
+        Self { etcd, records, prefix: format!("fourfold-common/{cluster}/"), markers }
     }
 
     /// The secret of file handles: `own` if the cluster has none yet.
@@ -108,22 +139,32 @@ impl Common {
         self.change(|identity| identity.port(name)).await.map(Option::unwrap_or_default)
     }
 
-    /// The table of LUNs and its revision; `None`: it was never written.
-    pub(crate) async fn luns(&mut self) -> Result<Option<(String, u64)>, Error> {
-        let found = self.etcd.get(&format!("{}luns", self.prefix)).await?;
+    /// A text and its revision; `None`: it was never written.
+    pub(crate) async fn text(&mut self, text: Text) -> Result<Option<(String, u64)>, Error> {
+        let found = self.etcd.get(&format!("{}{}", self.prefix, text.name())).await?;
         Ok(found.map(|pair| (pair.value, pair.revision)))
     }
 
-    /// Replaces the table of LUNs if it is still of this revision (0: it was never written). Returns whether it was. The
-    /// other servers see `marker` change.
-    pub(crate) async fn swap_luns(&mut self, revision: u64, text: &str, marker: &str) -> Result<bool, Error> {
-        if text.len() > MAX_LUNS {
-            return Err(Error::Refused("the table of LUNs is longer than 1 MiB".to_owned()));
+    /// Replaces a text if it is still of this revision (0: it was never written). Returns whether it was. The other servers
+    /// see the marker change.
+    pub(crate) async fn swap(&mut self, text: Text, revision: u64, value: &str) -> Result<bool, Error> {
+        if value.len() > MAX_TEXT {
+            return Err(Error::Refused(format!("the {} of the cluster are longer than 1 MiB", text.name())));
         }
-        let key = format!("{}luns", self.prefix);
+        let (key, marker) = (format!("{}{}", self.prefix, text.name()), text.marker(&self.markers));
         let puts =
-            [Put { key: &key, value: text, lease: None }, Put { key: marker, value: "changed", lease: None }];
+            [Put { key: &key, value, lease: None }, Put { key: &marker, value: "changed", lease: None }];
         self.etcd.swap_with((&key, revision), &puts).await
+    }
+
+    /// Forgets what is kept of the server with this name for good. Returns whether there was something.
+    pub(crate) async fn forget(&mut self, name: &str) -> Result<bool, Error> {
+        self.change(|identity| identity.ports.remove(name).is_some()).await
+    }
+
+    /// The names of all servers that there have been, and that were not removed.
+    pub(crate) async fn names(&mut self) -> Result<Vec<String>, Error> {
+        self.change(|identity| identity.ports.keys().cloned().collect()).await
     }
 
     /// Changes the identity. If another server changes it meanwhile, `change` sees that first.

@@ -12,7 +12,9 @@
 //! protocol, what holds at each moment, and what happens on each loss.
 
 mod addresses;
+pub mod administered;
 mod common;
+pub mod drain;
 pub mod etcd;
 mod evictions;
 pub mod fence;
@@ -21,6 +23,7 @@ mod node;
 mod port;
 mod records;
 mod running;
+mod seen;
 #[cfg(test)]
 mod simulation;
 pub mod tls;
@@ -28,11 +31,12 @@ mod trees;
 pub mod wire;
 
 pub use addresses::Address;
-pub use common::ShareIdentity;
+pub use common::{ShareIdentity, Text};
 pub use evictions::{NoStores, Stores};
 pub use fence::Fence;
 pub use node::{Counts, Done, Effect, MAX_NOTE, MOST_KEPT, Node, OpenRecord, Refused, Removing, View};
 pub use port::Port;
 pub use records::{Record, Table};
 pub use running::{Cluster, Config, Grace, LostRecords, Places, StartError, Status, Topology};
+pub use seen::Revisions;
 pub use trees::Trees;

@@ -7,7 +7,9 @@
 //! fourfold/CLUSTER/trees/KEY        the number of the file system whose root has this key
 //! fourfold/CLUSTER/grace            the lost servers whose clients may have something to reclaim
 //! fourfold/CLUSTER/addresses/IP     the number of the server with a virtual address; with the lease of the server
-//! fourfold/CLUSTER/luns             changed with the table of LUNs (common.rs)
+//! fourfold/CLUSTER/luns, accounts, settings   changed with a text that the servers have in common (common.rs)
+//! fourfold/CLUSTER/schedules        the number of the server that keeps the schedules; with the lease of the server
+//! fourfold/CLUSTER/backups/NUMBER   the shares with running backups of Macs at this server; with the lease of the server
 //! fourfold/CLUSTER/drain/NUMBER     this server is to stop; with a lease of the command that ordered it
 //! fourfold/CLUSTER/left/NUMBER      this server has left in order; with a lease of its own
 //! fourfold/CLUSTER/reclaims         the same; clients may reclaim as long as it is there
@@ -23,7 +25,6 @@
 //! If the shares are in stores that can evict a client, a lost server stays in the view until that is done (`evictions.rs`). One that
 //! has left in order has written all, and is not evicted.
 
-use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ use crate::etcd::{Endpoints, Error, Etcd, Pair, Put};
 use crate::evictions::{Evictions, Stores};
 use crate::fence::{self, Fence};
 use crate::records::Records;
+pub use crate::seen::{GracePeriod, Seen};
+use crate::seen::{backups_key, parse, parse_addresses, schedules_key};
 
 /// How long a lease lasts without being renewed, in seconds.
 pub const LEASE_SECONDS: u64 = 5;
@@ -96,30 +99,6 @@ impl Members {
     pub fn view(&self) -> View {
         View { epoch: self.epoch, members: self.members.iter().map(|member| member.number).collect() }
     }
-}
-
-/// The grace period after the loss of servers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GracePeriod {
-    /// The numbers of the lost servers.
-    pub lost: Vec<u16>,
-    /// Their clients may still reclaim.
-    pub reclaims: bool,
-}
-
-/// What one answer of etcd says.
-#[derive(Debug, Clone)]
-pub struct Seen {
-    /// The members.
-    pub members: Members,
-    /// The grace period, if there is one.
-    pub grace: Option<GracePeriod>,
-    /// The virtual addresses, each with the number of its server.
-    pub addresses: Vec<(IpAddr, u16)>,
-    /// The servers that were ordered to stop.
-    pub drained: Vec<u16>,
-    /// The revision of the last change of the table of LUNs.
-    pub luns: u64,
 }
 
 /// Why a server cannot join.
@@ -209,23 +188,21 @@ impl Membership {
     /// etcd cannot be used.
     pub async fn look(&mut self) -> Result<Seen, Error> {
         let found = self.etcd.list(&self.prefix).await?;
-        let drained = parse_drained(&self.prefix, &found);
         let (members, revision, mut alive) = parse(&self.prefix, &found);
-        let (grace, addresses) = (parse_grace(&self.prefix, &found), parse_addresses(&self.prefix, &found));
-        let marker = format!("{}luns", self.prefix);
-        let luns = found.iter().find(|pair| pair.key == marker).map_or(0, |pair| pair.revision);
+        let mut seen = Seen::of(&self.prefix, &found, members.clone());
         if members.members == alive || !alive.contains(&self.me) {
-            return Ok(Seen { members, grace, addresses, luns, drained });
+            self.take_schedules(&mut seen).await?;
+            return Ok(seen);
         }
         let mut lost = gone(&members.members, &alive);
         lost.retain(|member| !has_left(&self.prefix, &found, member.number));
         alive.extend(self.evictions.pending(fence::now(), &lost).into_iter().cloned());
         alive.sort_by_key(|member| member.number);
         if members.members == alive {
-            return Ok(Seen { members, grace, addresses, luns, drained });
+            return Ok(seen);
         }
         let next = Members { epoch: members.epoch + 1, members: alive };
-        let lost = self.lost(&members, &next, grace.as_ref()).await?;
+        let lost = self.lost(&members, &next, seen.grace.as_ref()).await?;
         let (view, value) = (format!("{}view", self.prefix), json(&next));
         let mut puts = vec![Put { key: &view, value: &value, lease: None }];
         let keys = ["reclaims", "grace"].map(|key| format!("{}{key}", self.prefix));
@@ -236,13 +213,41 @@ impl Membership {
                 puts.push(Put { key, value: &lost_value, lease: Some(lease) });
             }
         }
-        match self.etcd.swap_with((&view, revision), &puts).await? {
-            true if lost.is_empty() => Ok(Seen { members: next, grace, addresses, luns, drained }),
-            true => {
-                let grace = Some(GracePeriod { lost, reclaims: true });
-                Ok(Seen { members: next, grace, addresses, luns, drained })
+        // Otherwise another member was faster: the next look shows it.
+        if self.etcd.swap_with((&view, revision), &puts).await? {
+            seen.members = next;
+            if !lost.is_empty() {
+                seen.grace = Some(GracePeriod { lost, reclaims: true });
             }
-            false => Ok(Seen { members, grace, addresses, luns, drained }), // another member was faster: the next look shows it
+        }
+        Ok(seen)
+    }
+
+    /// Keeps the schedules of the cluster from now on, if no other server does. The key has the lease of this server: another one
+    /// can take it only when this one may not answer any more.
+    async fn take_schedules(&mut self, seen: &mut Seen) -> Result<(), Error> {
+        let me = self.me.number;
+        let is_member = seen.members.members.contains(&self.me);
+        if seen.schedules.is_some() || !is_member || seen.drained.contains(&me) {
+            return Ok(());
+        }
+        let key = schedules_key(&self.prefix);
+        if self.etcd.swap(&key, 0, &me.to_string(), Some(self.lease)).await? {
+            tracing::info!("this server keeps the schedules of the cluster");
+            seen.schedules = Some(me);
+        }
+        Ok(())
+    }
+
+    /// Tells the other servers in which shares clients of this one make backups.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub(crate) async fn tell_backups(&mut self, shares: &[String]) -> Result<(), Error> {
+        let key = backups_key(&self.prefix, self.me.number);
+        match shares {
+            [] => self.etcd.remove(&key).await,
+            some => self.etcd.put(&key, &json(&some), Some(self.lease)).await,
         }
     }
 
@@ -314,82 +319,9 @@ fn has_left(prefix: &str, found: &[Pair], number: u16) -> bool {
     found.iter().any(|pair| pair.key == key)
 }
 
-fn drain_key(prefix: &str, number: u16) -> String {
-    format!("{prefix}drain/{number}")
-}
-
-/// Orders a server to stop, and waits until it has left the cluster.
-///
-/// # Errors
-/// etcd cannot be used, or [`DrainError`].
-pub async fn drain(
-    endpoints: Endpoints,
-    cluster: &str,
-    name: &str,
-    within: Duration,
-) -> Result<Vec<Member>, DrainError> {
-    let (mut etcd, prefix, until) = (Etcd::new(endpoints), prefix(cluster), Instant::now() + within);
-    let (_, _, alive) = parse(&prefix, &etcd.list(&prefix).await?);
-    let Some(member) = alive.iter().find(|member| member.name == name) else {
-        return Err(DrainError::NotThere(alive.into_iter().map(|member| member.name).collect()));
-    };
-    if alive.len() == 1 {
-        return Err(DrainError::TheOnlyOne);
-    }
-    let lease = etcd.grant(within.as_secs().max(LEASE_SECONDS)).await?;
-    let key = drain_key(&prefix, member.number);
-    etcd.swap(&key, 0, "", Some(lease)).await?; // if it is there, it was ordered before
-    loop {
-        let (members, _, alive) = parse(&prefix, &etcd.list(&prefix).await?);
-        if !members.members.contains(member) && !alive.contains(member) {
-            etcd.revoke(lease).await?;
-            return Ok(alive);
-        }
-        if Instant::now() >= until {
-            return Err(DrainError::StillThere(within.as_secs()));
-        }
-        sleep(LOOK_EVERY).await;
-    }
-}
-
-/// Why a server was not drained.
-#[derive(Debug, thiserror::Error)]
-pub enum DrainError {
-    /// etcd cannot be used.
-    #[error(transparent)]
-    Etcd(#[from] Error),
-    /// No such server runs.
-    #[error("no server of this name runs in the cluster; these do: {}", .0.join(", "))]
-    NotThere(Vec<String>),
-    /// No other server could take over.
-    #[error("it is the only server of the cluster; stop it as any other server")]
-    TheOnlyOne,
-    /// It has not ended in time.
-    #[error("it has not left the cluster after {0} s; it may still be stopping")]
-    StillThere(u64),
-}
-
-/// The key that is changed with the table of LUNs.
-pub(crate) fn luns_key(cluster: &str) -> String {
-    format!("{}luns", prefix(cluster))
-}
-
 /// The key of a virtual address.
 pub(crate) fn address_key(cluster: &str, ip: IpAddr) -> String {
     format!("{}addresses/{ip}", prefix(cluster))
-}
-
-fn parse_addresses(prefix: &str, found: &[Pair]) -> Vec<(IpAddr, u16)> {
-    let of = |pair: &Pair| {
-        let ip = pair.key.strip_prefix(prefix)?.strip_prefix("addresses/")?;
-        Some((ip.parse().ok()?, pair.value.parse().ok()?))
-    };
-    found.iter().filter_map(of).collect()
-}
-
-fn parse_drained(prefix: &str, found: &[Pair]) -> Vec<u16> {
-    let of = |pair: &Pair| pair.key.strip_prefix(prefix)?.strip_prefix("drain/")?.parse().ok();
-    found.iter().filter_map(of).collect()
 }
 
 /// A cluster, as a machine that is not a member sees it.
@@ -414,7 +346,7 @@ pub async fn overview(endpoints: Endpoints, cluster: &str) -> Result<Overview, E
     Ok(Overview { members, alive, addresses: parse_addresses(&prefix, &found) })
 }
 
-fn prefix(cluster: &str) -> String {
+pub(crate) fn prefix(cluster: &str) -> String {
     format!("fourfold/{cluster}/")
 }
 
@@ -433,24 +365,8 @@ async fn wait_for_name(etcd: &mut Etcd, prefix: &str, name: &str) -> Result<(), 
     }
 }
 
-/// The list of members, the revision of that, and the members that have a lease.
-fn parse(prefix: &str, found: &[Pair]) -> (Members, u64, Vec<Member>) {
-    let view = found.iter().find(|pair| pair.key == format!("{prefix}view"));
-    let members = view.and_then(|pair| serde_json::from_str(&pair.value).ok()).unwrap_or_default();
-    let alive = found.iter().filter(|pair| pair.key.starts_with(&format!("{prefix}members/")));
-    let alive = alive.filter_map(|pair| serde_json::from_str::<Member>(&pair.value).ok());
-    let alive: BTreeMap<u16, Member> = alive.map(|member| (member.number, member)).collect();
-    (members, view.map_or(0, |pair| pair.revision), alive.into_values().collect())
-}
-
-fn json(value: &impl Serialize) -> String {
+pub(crate) fn json(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default() // of numbers and texts: it does not fail
-}
-
-fn parse_grace(prefix: &str, found: &[Pair]) -> Option<GracePeriod> {
-    let of = |key: &str| found.iter().find(|pair| pair.key.strip_prefix(prefix) == Some(key));
-    let lost = serde_json::from_str(&of("grace")?.value).ok()?;
-    Some(GracePeriod { lost, reclaims: of("reclaims").is_some() })
 }
 
 /// The clients of lost servers have reclaimed all: the grace period ends before its time.

@@ -82,7 +82,7 @@ impl Records {
     ) -> Result<(), Error> {
         let value = Value { note: record.note.clone(), server: record.server.clone() };
         let value = serde_json::to_string(&value).map_err(|error| Error::Refused(error.to_string()))?;
-        etcd.put(&self.key(server, table, &record.name), &value).await
+        etcd.put(&self.key(server, table, &record.name), &value, None).await
     }
 
     pub(crate) async fn remove(
@@ -110,6 +110,28 @@ impl Records {
                 _ => return Ok(all),
             }
         }
+    }
+
+    /// Forgets the records of all servers but these. Returns how many there were.
+    pub(crate) async fn forget_all_but(&self, etcd: &mut Etcd, kept: &[u16]) -> Result<usize, Error> {
+        let (mut count, mut last) = (0, String::new());
+        loop {
+            let page = etcd.page(&self.prefix, &last, PAGE).await?;
+            for pair in page.iter().filter(|pair| !self.is_of(&pair.key, kept)) {
+                etcd.remove(&pair.key).await?;
+                count += 1;
+            }
+            match page.last() {
+                Some(pair) if page.len() as u64 == PAGE => last.clone_from(&pair.key),
+                _ => return Ok(count),
+            }
+        }
+    }
+
+    /// Whether a key is of one of these servers. One that is not understood is left alone, too.
+    fn is_of(&self, key: &str, servers: &[u16]) -> bool {
+        let number = key.strip_prefix(&self.prefix).and_then(|rest| rest.split('/').next()?.parse().ok());
+        number.is_none_or(|number: u16| servers.contains(&number))
     }
 
     /// Forgets all records of a server.
@@ -144,6 +166,8 @@ mod tests {
         let record = parse(&records.of_table(7, Table::Clients), &key, value).unwrap();
         assert_eq!(record, Record { name: b"Linux\xff/x".to_vec(), note: vec![1], server: "gate".into() });
         assert_eq!(parse(&records.of_table(7, Table::Hosts), &key, value), None);
+        let is_of = [vec![7], vec![70]].map(|servers| records.is_of(&key, &servers));
+        assert_eq!((is_of, records.is_of("fourfold-common/home/records/x/", &[])), ([true, false], true));
         assert!(!key.starts_with(&records.of_server(70)) && !key.starts_with(&records.of_server(71)));
     }
 }

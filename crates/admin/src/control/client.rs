@@ -10,7 +10,7 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, SlowOperation, Status, at_socket,
+    RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, Status, at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -162,6 +162,18 @@ pub fn snapshots(state: &Path) -> Result<Vec<String>, AskError> {
     done(ask(state, Request::Snapshots)?)
 }
 
+/// Whether the server keeps the schedules of its shares. It is asked with this time limit.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn schedules(state: &Path, within: Duration) -> Result<Schedules, AskError> {
+    match exchange(state, Request::Schedules, within, &mut |_| {})? {
+        Response::Schedules(schedules) => Ok(schedules),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
 /// Executes a request about caches.
 ///
 /// # Errors
@@ -198,7 +210,7 @@ pub fn ask(state: &Path, request: Request) -> Result<Response, AskError> {
 }
 
 fn ask_for(state: &Path, request: Request, progress: &mut dyn FnMut(Progress)) -> Result<Response, AskError> {
-    exchange(state, request, progress).map_err(|error| match error {
+    exchange(state, request, PATIENCE, progress).map_err(|error| match error {
         AskError::Broken(error)
             if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) =>
         {
@@ -212,10 +224,11 @@ fn ask_for(state: &Path, request: Request, progress: &mut dyn FnMut(Progress)) -
 fn exchange(
     state: &Path,
     request: Request,
+    within: Duration,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Response, AskError> {
-    let mut stream = connect(state)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = connect(state, within)?;
+    stream.set_read_timeout(Some(within))?;
     let mut line = serde_json::to_vec(&request).map_err(io::Error::from)?;
     line.push(b'\n');
     stream.write_all(&line)?;
@@ -230,8 +243,8 @@ fn exchange(
     }
 }
 
-fn connect(state: &Path) -> Result<UnixStream, AskError> {
-    at_socket(state, connect_in_time).map_err(|error| match error.kind() {
+fn connect(state: &Path, within: Duration) -> Result<UnixStream, AskError> {
+    at_socket(state, |path| connect_in_time(path, within)).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => AskError::NoServer(state.into()),
         io::ErrorKind::PermissionDenied => AskError::Forbidden(state.into()),
         _ => AskError::Broken(error),
@@ -240,9 +253,9 @@ fn connect(state: &Path) -> Result<UnixStream, AskError> {
 
 /// A hanging server does not accept connections, and a connection waits forever once too many wait:
 /// the time limit for writing applies to connecting, too, unix(7).
-fn connect_in_time(path: &Path) -> io::Result<UnixStream> {
+fn connect_in_time(path: &Path, within: Duration) -> io::Result<UnixStream> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+    set_socket_timeout(&socket, Timeout::Send, Some(within))?;
     rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?;
     Ok(UnixStream::from(socket))
 }

@@ -13,6 +13,7 @@
 //! {"ask":"scrub",…}           {"scrubbed":{…}}; see `ScrubRequest`; progress as above
 //! {"ask":"snapshots"}         {"done":[]}: clients see the snapshots that there are now
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
+//! {"ask":"schedules"}       {"schedules":{…}}: how long this server surely keeps the schedules of its shares
 //! {"ask":"slowest"}           {"slowest":[{…}]}: the slowest operations since the last such request, some seconds before at most
 //! anything else               {"refused":["…"]}
 //! ```
@@ -25,6 +26,7 @@ mod disconnect;
 mod links;
 mod lun;
 mod restore;
+mod schedules;
 mod scrub;
 mod server;
 mod status;
@@ -37,12 +39,14 @@ pub use caches::{
     ShareMounts, TrafficStatus,
 };
 pub use client::{
-    AskError, ask, caches, disconnect, lun, reload, restore, say, scrub, slowest, snapshots, status,
+    AskError, ask, caches, disconnect, lun, reload, restore, say, schedules, scrub, slowest, snapshots,
+    status,
 };
 pub use disconnect::Disconnect;
 pub use links::{LinkStatus, LinkTargetStatus};
 pub use lun::{LunAnswer, LunRequest, LunSession, LunStatus, NewLunRequest, Progress};
 pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
+pub use schedules::Schedules;
 pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};
 pub use server::{Report, listen, remove, serve};
 pub use status::{
@@ -86,6 +90,8 @@ pub enum Request {
     Scrub(ScrubRequest),
     /// Looks which snapshots the shares have: another process has taken, renamed or removed some.
     Snapshots,
+    /// Whether this server keeps the schedules of its shares.
+    Schedules,
     /// A request about caches.
     Caches(CachesRequest),
     /// The slowest operations since the last such request.
@@ -100,6 +106,8 @@ pub enum Response {
     Status(Box<Status>),
     /// The answer to [`LunRequest::List`].
     Luns(Vec<LunStatus>),
+    /// The answer to [`Request::Schedules`].
+    Schedules(Schedules),
     /// The answer to [`Request::Slowest`].
     Slowest(Vec<SlowOperation>),
     /// The answer to [`Request::Restore`].

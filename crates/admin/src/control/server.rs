@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, SOCKET, ScrubReport, ScrubRequest, SlowOperation, Status, at_socket,
+    RestoreReport, RestoreRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, Status,
+    at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -87,6 +88,11 @@ pub trait Report: Send + Sync + 'static {
     /// # Errors
     /// The lines have the reasons.
     fn look_at_snapshots(&self) -> Result<Vec<String>, Vec<String>>;
+
+    /// Whether this server keeps the schedules of its shares.
+    fn schedules(&self) -> Schedules {
+        Schedules::default()
+    }
 
     /// Shows or limits the caches.
     ///
@@ -195,8 +201,14 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
         }
     };
     let (say, responses) = mpsc::channel(PROGRESS_AHEAD);
-    let long =
-        !matches!(request, Request::Status | Request::Slowest | Request::Say { .. } | Request::Disconnect(_));
+    let long = !matches!(
+        request,
+        Request::Status
+            | Request::Schedules
+            | Request::Slowest
+            | Request::Say { .. }
+            | Request::Disconnect(_)
+    );
     let progress = long.then_some(Progress { done: 0, total: 0 });
     tokio::spawn(async move {
         let meanwhile = say.clone();
@@ -233,6 +245,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
             Err(lines) => Response::Refused(lines),
         },
         Request::Slowest => Response::Slowest(report.slowest()),
+        Request::Schedules => Response::Schedules(report.schedules()),
         Request::Snapshots => report.look_at_snapshots().map_or_else(Response::Refused, Response::Done),
         Request::Caches(request) => match report.caches(request) {
             Ok(CachesAnswer::Shown(status)) => Response::Caches(status),

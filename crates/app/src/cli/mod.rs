@@ -36,7 +36,9 @@ pub(crate) use adopt::Adopt;
 pub(crate) use advise::Advise;
 pub(crate) use bench::{Bench, BenchCommand, CacheFlag, DurabilityFlag, LinkFlag, SweepFlag};
 pub(crate) use caches::{Caches, CachesCommand, SetCaches};
-pub(crate) use cluster::{ClusterCommand, ClusterDrain, ClusterStatus};
+pub(crate) use cluster::{
+    ClusterAdd, ClusterCommand, ClusterDrain, ClusterRemove, ClusterSettingsCommand, ClusterStatus,
+};
 pub(crate) use dataset::{
     CreateShare, DestroyShare, GetProperties, InheritProperty, ListShares, RenameShare, SetProperties,
 };
@@ -169,7 +171,7 @@ Exit codes:
     /// List, test and explain links to other servers
     #[command(subcommand)]
     Namespace(Namespace),
-    /// Show the servers of a cluster
+    /// Show, add, remove and stop the servers of a cluster
     #[command(subcommand)]
     Cluster(ClusterCommand),
     /// Show what a running server is doing

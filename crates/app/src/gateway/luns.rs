@@ -7,7 +7,7 @@ use admin::luns::{Common, LunTable};
 use admin::settings::{ClusterAddress, candidates};
 use admin::{Protocol, ServerSettings};
 use anyhow::Context;
-use cluster::Cluster;
+use cluster::{Cluster, Text};
 
 use crate::volumes::Volumes;
 
@@ -16,11 +16,11 @@ struct InEtcd(Arc<Cluster>);
 
 impl Common for InEtcd {
     fn read(&self) -> Result<Option<(String, u64)>, String> {
-        self.0.luns()
+        self.0.text(Text::Luns)
     }
 
     fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
-        self.0.swap_luns(revision, text)
+        self.0.swap_text(Text::Luns, revision, text)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Failure {
 /// What failed last.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    now: BTreeMap<(Kept, String), String>,
+    pub(super) now: BTreeMap<(Kept, String), String>,
     /// What the file has.
     written: Option<Vec<Failure>>,
 }

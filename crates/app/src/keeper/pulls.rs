@@ -13,6 +13,7 @@ use jiff::tz::TimeZone;
 use snapshots::Period;
 
 use super::failures::{Failures, Kept};
+use super::role::Role;
 use crate::cli::Where;
 
 /// The longest message of a program that is kept.
@@ -42,26 +43,42 @@ impl Pulls {
         !self.new.is_empty() && self.tried.values().any(is_recent)
     }
 
-    /// Reports programs that have ended, and starts those that are due.
-    pub(super) fn look(&mut self, settings: &Settings, place: &Where, failures: &mut Failures) {
+    /// Whether a program runs.
+    pub(super) fn are_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Has the server learn which folders have become replicas, of another server of the cluster, too.
+    pub(super) fn learn(&mut self, settings: &Settings) {
+        let pulled = settings.shares.iter().filter(|share| share.replicate_from.is_some());
+        self.new
+            .extend(pulled.map(|share| share.path.clone()).filter(|folder| !snapshots::is_replica(folder)));
         if self.new.iter().any(|folder| snapshots::is_replica(folder))
             && control::reload(&settings.server.state).is_ok()
         {
             self.new.retain(|folder| !snapshots::is_replica(folder));
         }
+    }
+
+    /// Reports programs that have ended, and starts those that are due.
+    pub(super) fn look(
+        &mut self,
+        settings: &Settings,
+        place: &Where,
+        (role, failures): (&mut Role, &mut Failures),
+    ) {
         self.running.retain(|share, running| !running.has_ended(share, failures));
         for share in &settings.shares {
             let Some(from) = &share.replicate_from else { continue };
             let last = last(&share.path).max(self.tried.get(&share.name).copied());
             let period = share.replicate_schedule.unwrap_or(Period::Hourly);
             let now = SystemTime::now();
-            if self.running.contains_key(&share.name) || !period.is_due(last, now, &TimeZone::system()) {
+            let is_due =
+                !self.running.contains_key(&share.name) && period.is_due(last, now, &TimeZone::system());
+            if !is_due || !role.may_begin(settings) {
                 continue;
             }
             self.tried.insert(share.name.clone(), now);
-            if !snapshots::is_replica(&share.path) {
-                self.new.insert(share.path.clone());
-            }
             match Running::start(from, &share.path, place) {
                 Ok(running) => _ = self.running.insert(share.name.clone(), running),
                 Err(error) => {
@@ -74,13 +91,20 @@ impl Pulls {
     }
 }
 
-/// A run that was cut off is continued by the next one.
-impl Drop for Pulls {
-    fn drop(&mut self) {
+impl Pulls {
+    /// Ends the programs. A run that was cut off is continued by the next one, at any server.
+    pub(super) fn stop(&mut self) {
         for running in self.running.values_mut() {
             let _ = running.child.kill();
             let _ = running.child.wait();
         }
+        self.running.clear();
+    }
+}
+
+impl Drop for Pulls {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

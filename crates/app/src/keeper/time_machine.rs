@@ -35,7 +35,13 @@ pub(super) struct Sessions {
 
 impl Sessions {
     /// Takes the snapshots that are due. The number of shares whose snapshots have changed.
-    pub(super) fn look(&mut self, settings: &Settings, failures: &mut Failures) -> usize {
+    /// `elsewhere`: shares in which clients of other servers of the cluster make backups.
+    pub(super) fn look(
+        &mut self,
+        settings: &Settings,
+        elsewhere: &[String],
+        failures: &mut Failures,
+    ) -> usize {
         let is_kept = |share: &&ShareSettings| share.time_machine && share.time_machine_snapshots > 0;
         let shares: Vec<&ShareSettings> = settings.shares.iter().filter(is_kept).collect();
         if shares.is_empty() {
@@ -48,7 +54,7 @@ impl Sessions {
             _ => return 0,
         };
         let changed = shares.into_iter().filter(|share| {
-            let done = self.share(share, &opens);
+            let done = self.share(share, &opens, elsewhere.contains(&share.name));
             if let Err(error) = &done {
                 failures.note(Kept::Snapshots, &share.name, Some(error.to_string()));
             }
@@ -57,9 +63,18 @@ impl Sessions {
         changed.count()
     }
 
-    fn share(&mut self, share: &ShareSettings, opens: &[OpenStatus]) -> Result<Report, Refusal> {
+    fn share(
+        &mut self,
+        share: &ShareSettings,
+        opens: &[OpenStatus],
+        is_elsewhere: bool,
+    ) -> Result<Report, Refusal> {
         let bundles = bundles(&share.path);
         if bundles.is_empty() || snapshots::is_replica(&share.path) {
+            return Ok(Report::default());
+        }
+        if is_elsewhere {
+            self.seen.extend(bundles); // which of them, the other server does not tell
             return Ok(Report::default());
         }
         let dataset = Dataset::find(&share.path)?;

@@ -189,7 +189,7 @@ mod tests {
             stores: String::new(),
         };
         let addresses = addresses.iter().map(|(last, server)| (ip(*last), *server)).collect();
-        Places { me: 7, members: vec![member(7), member(9)], addresses, luns: 1 }
+        Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }
     }
 
     fn roles(virtual_addresses: &[u8], held: &[(u8, u16)]) -> (watch::Sender<Places>, Roles) {

@@ -1,11 +1,13 @@
 //! What clients hold of the shares' files: opens, locks and leases, with their owners.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
 use admin::control::{LeaseStatus, LockStatus, OpenStatus, Status};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{FileId, Site};
+
+use super::Volumes;
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
@@ -74,4 +76,22 @@ pub(crate) fn name_owners(
 /// The text for a client, until its protocol gives a better one.
 fn owner(client: ClientId) -> String {
     format!("client {}", client.0)
+}
+
+impl Volumes {
+    /// Those of these shares that have a file that a client of this server has open for writing.
+    pub(crate) fn being_written(&self, shares: Vec<String>) -> Vec<String> {
+        let views: HashMap<String, u32> = {
+            let known = self.known.lock();
+            let of = |share: &String| Some((share.clone(), known.get(share)?.volume.view()));
+            shares.iter().filter_map(of).collect()
+        };
+        let opens = self.site.state().opens(None, usize::MAX);
+        let written: HashSet<u32> =
+            opens.iter().filter(|open| open.access.intersects(Modes::WRITE)).map(|open| open.view).collect();
+        shares
+            .into_iter()
+            .filter(|share| views.get(share).is_some_and(|view| written.contains(view)))
+            .collect()
+    }
 }

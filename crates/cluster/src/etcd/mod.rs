@@ -166,12 +166,12 @@ impl Etcd {
         Ok(answer["succeeded"].as_bool().unwrap_or(false))
     }
 
-    /// Writes a key.
+    /// Writes a key, which is removed when the lease ends.
     ///
     /// # Errors
     /// etcd cannot be used. The key may have been written.
-    pub async fn put(&mut self, key: &str, value: &str) -> Result<(), Error> {
-        self.call("/v3/kv/put", &Put { key, value, lease: None }.json()).await.map(drop)
+    pub async fn put(&mut self, key: &str, value: &str, lease: Option<u64>) -> Result<(), Error> {
+        self.call("/v3/kv/put", &Put { key, value, lease }.json()).await.map(drop)
     }
 
     /// Removes a key, if it is there.

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 
 use super::Cluster;
 use crate::ShareIdentity;
-use crate::common::Common;
+use crate::common::{Common, Text};
 use crate::etcd::Error;
 
 /// How long etcd may take to answer.
@@ -50,6 +50,24 @@ impl Cluster {
         let found = wait(&self.shared.etcd, asked)?;
         self.kept.shares.lock().insert(name.to_owned(), found);
         Ok(found)
+    }
+
+    /// A text that the servers have in common, and its revision; `None`: it was never written. Waits for etcd.
+    ///
+    /// # Errors
+    /// etcd cannot be used.
+    pub fn text(&self, text: Text) -> Result<Option<(String, u64)>, String> {
+        let kept = self.kept.clone();
+        wait(&self.shared.etcd, async move { kept.common.lock().await.text(text).await })
+    }
+
+    /// Replaces a text if it is still of this revision (0: it was never written). Returns whether it was. Waits for etcd.
+    ///
+    /// # Errors
+    /// etcd cannot be used. The text may have been replaced.
+    pub fn swap_text(&self, text: Text, revision: u64, value: String) -> Result<bool, String> {
+        let kept = self.kept.clone();
+        wait(&self.shared.etcd, async move { kept.common.lock().await.swap(text, revision, &value).await })
     }
 }
 

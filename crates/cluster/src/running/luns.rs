@@ -1,4 +1,4 @@
-//! What the servers of a cluster need to have LUNs in common.
+//! Where the servers of a cluster are, and what they need to have LUNs in common.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,8 @@ use tokio::sync::watch;
 
 use super::Cluster;
 use super::common::wait;
-use crate::membership::{Member, Seen, luns_key};
+use crate::Revisions;
+use crate::membership::{Member, Seen};
 
 /// Where everything is, as etcd said last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,14 +18,22 @@ pub struct Places {
     pub members: Vec<Member>,
     /// The virtual addresses that a server has, each with its number.
     pub addresses: Vec<(IpAddr, u16)>,
-    /// The revision of the last change of the table of LUNs.
-    pub luns: u64,
+    /// The revisions of the texts that the servers have in common.
+    pub texts: Revisions,
+    /// The server that keeps the schedules. `None`: none does at the moment.
+    pub schedules: Option<u16>,
+    /// The shares in which clients of other servers make backups of Macs.
+    pub backups: Vec<String>,
 }
 
 impl Places {
     pub(super) fn of(me: u16, seen: &Seen) -> Self {
         let (members, addresses) = (seen.members.members.clone(), seen.addresses.clone());
-        Self { me, members, addresses, luns: seen.luns }
+        let backups = seen.backups.iter().filter(|(server, _)| **server != me);
+        let mut backups: Vec<String> = backups.flat_map(|(_, shares)| shares.clone()).collect();
+        backups.sort_unstable();
+        backups.dedup();
+        Self { me, members, addresses, texts: seen.texts, schedules: seen.schedules, backups }
     }
 }
 
@@ -42,27 +51,5 @@ impl Cluster {
     pub fn target_identity(&self, own: [u8; 16]) -> Result<[u8; 16], String> {
         let kept = self.kept.clone();
         wait(&self.shared.etcd, async move { kept.common.lock().await.targets(own).await })
-    }
-
-    /// The table of LUNs and its revision; `None`: it was never written. Waits for etcd.
-    ///
-    /// # Errors
-    /// etcd cannot be used.
-    pub fn luns(&self) -> Result<Option<(String, u64)>, String> {
-        let kept = self.kept.clone();
-        wait(&self.shared.etcd, async move { kept.common.lock().await.luns().await })
-    }
-
-    /// Replaces the table of LUNs if it is still of this revision (0: it was never written). Returns whether it was.
-    /// Waits for etcd.
-    ///
-    /// # Errors
-    /// etcd cannot be used. The table may have been replaced.
-    pub fn swap_luns(&self, revision: u64, text: String) -> Result<bool, String> {
-        let (kept, marker) = (self.kept.clone(), luns_key(&self.shared.config.cluster));
-        wait(
-            &self.shared.etcd,
-            async move { kept.common.lock().await.swap_luns(revision, &text, &marker).await },
-        )
     }
 }

@@ -7,6 +7,7 @@ mod common;
 mod config;
 mod grace;
 mod luns;
+mod schedules;
 mod stream;
 mod successors;
 mod thread;
@@ -33,6 +34,7 @@ use crate::membership::{JoinError, LOOK_EVERY, Member, Members, Membership, RENE
 use crate::tls::Tls;
 use crate::{Address, Counts, Effect, Node, Port, Trees};
 use addresses::{Keeping, Looked};
+use thread::{Ordered, Orders};
 
 pub use config::Config;
 pub use grace::{Grace, LostRecords};
@@ -91,7 +93,7 @@ struct Shared {
 pub struct Cluster {
     shared: Arc<Shared>,
     kept: Arc<common::Kept>,
-    numbering: mpsc::Sender<Numbering>,
+    orders: Orders,
     stop: watch::Sender<bool>,
     keeping: Keeping,
     drained: watch::Receiver<bool>,
@@ -180,7 +182,7 @@ impl Cluster {
         };
         let shared = Arc::new(shared);
         let (stop, stopping) = watch::channel(false);
-        let (numbering, numberings) = mpsc::channel(1);
+        let (orders, ordered) = thread::orders();
         watch_fence(shared.fence.clone(), stopping.clone(), lost)?;
         tokio::spawn(tell(shared.site.clone(), to_tell));
         tokio::spawn(shared.clone().drive());
@@ -190,9 +192,9 @@ impl Cluster {
         let (looks, keeping) = Keeping::start(&shared, membership.lease());
         let (moved, places) = watch::channel(Places::default());
         let membership = (membership, looks, order, moved);
-        let membership = shared.etcd.spawn(keep(shared.clone(), membership, numberings, stopping));
+        let membership = shared.etcd.spawn(keep(shared.clone(), membership, ordered, stopping));
         let membership = Mutex::new(Some(membership));
-        Ok(Self { shared, kept, numbering, stop, keeping, drained, places, membership, _thread: thread })
+        Ok(Self { shared, kept, orders, stop, keeping, drained, places, membership, _thread: thread })
     }
 
     /// What all volumes of this server share.
@@ -216,7 +218,7 @@ impl Cluster {
         let key = crate::records::hex(root.as_bytes());
         let (answer, answered) = blocking::channel();
         let wanted = Numbering { key, known, answer };
-        self.numbering.try_send(wanted).map_err(|_| "the cluster is busy or over".to_owned())?;
+        self.orders.numbering.try_send(wanted).map_err(|_| "the cluster is busy or over".to_owned())?;
         let number = answered.recv_timeout(NUMBER_WITHIN).map_err(|_| "etcd takes too long".to_owned())??;
         if known.is_some_and(|known| known != number) {
             return Err("other servers share two folders of this file system as two file systems: \
@@ -266,6 +268,12 @@ impl Cluster {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.shared.config.name
+    }
+
+    /// The name of the cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        &self.shared.config.cluster
     }
 
     /// Whether this server is a witness for clients of others.
@@ -370,7 +378,7 @@ async fn keep(
         watch::Sender<bool>,
         watch::Sender<Places>,
     ),
-    mut numberings: mpsc::Receiver<Numbering>,
+    Ordered { mut numberings, mut backups }: Ordered,
     mut stopping: watch::Receiver<bool>,
 ) {
     membership.connect_anew(); // from this thread
@@ -395,6 +403,13 @@ async fn keep(
                 shared.adopt(seen.members);
             }
             Err(error) => tracing::warn!(%error, "the members of the cluster are not known"),
+        }
+        if backups.has_changed().unwrap_or(false) {
+            let shares = backups.borrow_and_update().clone();
+            if let Err(error) = membership.tell_backups(&shares).await {
+                tracing::warn!(%error, "the other servers do not know of backups at this one");
+                backups.mark_changed();
+            }
         }
         tokio::select! {
             () = sleep(LOOK_EVERY) => {}

@@ -5,7 +5,9 @@ use std::io;
 use std::thread;
 
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Numbering;
 
 /// Ends the thread when it is dropped.
 pub(super) struct Thread {
@@ -20,4 +22,22 @@ pub(super) fn begin() -> io::Result<(Handle, Thread)> {
     let run = move || runtime.block_on(async { drop(ended.await) });
     thread::Builder::new().name("etcd".into()).spawn(run)?;
     Ok((handle, Thread { _alive: alive }))
+}
+
+/// What other threads want of etcd, besides texts.
+pub(super) struct Orders {
+    pub(super) numbering: mpsc::Sender<Numbering>,
+    /// The shares in which clients of this server make backups.
+    pub(super) backups: watch::Sender<Vec<String>>,
+}
+
+/// The other ends.
+pub(super) struct Ordered {
+    pub(super) numberings: mpsc::Receiver<Numbering>,
+    pub(super) backups: watch::Receiver<Vec<String>>,
+}
+
+pub(super) fn orders() -> (Orders, Ordered) {
+    let ((numbering, numberings), (backups, backups_here)) = (mpsc::channel(1), watch::channel(Vec::new()));
+    (Orders { numbering, backups }, Ordered { numberings, backups: backups_here })
 }

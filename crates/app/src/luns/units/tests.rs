@@ -133,7 +133,7 @@ fn places(at: Option<u16>) -> Places {
         stores: String::new(),
     };
     let addresses = at.map(|server| (VIRTUAL, server)).into_iter().collect();
-    Places { me: 7, members: vec![member(7), member(9)], addresses, luns: 1 }
+    Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }
 }
 
 const VIRTUAL: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 50));

@@ -1,0 +1,197 @@
+//! `fourfold cluster add`: a folder with what a new server of the cluster needs.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use admin::Arguments;
+use admin::settings::Edit;
+use admin::settings::in_common::{NewServer, file_of, of_new_server};
+use anyhow::{Context, ensure};
+use auth::durable;
+use jiff::{ToSpan, Zoned};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+use serde::Serialize;
+
+use crate::cli::ClusterAdd;
+use crate::out;
+
+/// How long certificates are valid, in years.
+const YEARS: i64 = 10;
+/// The name of the settings file in the folder.
+const SETTINGS: &str = "fourfold.toml";
+/// The name of the issuer's certificate there.
+const CA: &str = "cluster-ca.pem";
+
+/// What was made. Scripts read it as JSON: fields may be added, never renamed or removed.
+#[derive(Serialize)]
+struct Answer<'a> {
+    name: &'a str,
+    folder: &'a Path,
+    files: Vec<String>,
+    /// The server has a certificate.
+    signed: bool,
+    /// The issuer was made, too.
+    made_ca: bool,
+}
+
+pub(super) fn run(asked: &ClusterAdd, arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let edit = Edit::open(arguments)?;
+    let (text, _) = edit.texts();
+    let name = asked.name.as_str();
+    let (certificate, key) = (format!("{name}.pem"), format!("{name}.key"));
+    let new =
+        NewServer { name, listen: &asked.listen.to_string(), certificate: &certificate, key: &key, ca: CA };
+    let settings = of_new_server(&text, &new).map_err(anyhow::Error::msg)?;
+    let ca = file_of(&text, "cluster-ca").map(|ca| edit.folder().join(ca));
+    let ca = ca.context(
+        "the settings have no `cluster-ca`; docs/cluster.md has an example of all that a cluster needs",
+    )?;
+    let folder = arguments.folder.join(asked.out.clone().unwrap_or_else(|| PathBuf::from(name)));
+    ensure!(!folder.exists(), "{} exists already; name another folder with --out", folder.display());
+    if let (true, Some(ca_key)) = (asked.make_ca, &asked.ca_key) {
+        make_issuer(&ca, &arguments.folder.join(ca_key))?;
+    }
+    let signed =
+        asked.ca_key.as_ref().map(|ca_key| sign(name, &ca, &arguments.folder.join(ca_key))).transpose()?;
+
+    DirBuilder::new()
+        .mode(0o700)
+        .create(&folder)
+        .with_context(|| format!("{} cannot be made", folder.display()))?;
+    let mut files = vec![(SETTINGS.to_owned(), settings)];
+    if ca.exists() {
+        files.push((CA.to_owned(), read(&ca)?));
+    }
+    let is_signed = signed.is_some();
+    if let Some(Signed { certificate: own, key: its_key }) = signed {
+        files.extend([(certificate.clone(), own), (key.clone(), its_key)]);
+    }
+    for (file, text) in &files {
+        let path = folder.join(file);
+        durable::replace(&path, text.as_bytes())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    let files = files.into_iter().map(|(file, _)| file).collect();
+    let answer = Answer { name, folder: &folder, files, signed: is_signed, made_ca: asked.made_ca() };
+    if asked.json {
+        out::json(&answer)?;
+    } else {
+        out::lines(said(&answer, asked))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl ClusterAdd {
+    fn made_ca(&self) -> bool {
+        self.make_ca && self.ca_key.is_some()
+    }
+}
+
+fn said(answer: &Answer<'_>, asked: &ClusterAdd) -> Vec<String> {
+    let Answer { name, folder, files, signed, made_ca } = answer;
+    let folder = folder.display();
+    let mut lines = vec![format!("{folder} has what {name} needs: {}", files.join(", "))];
+    if let (true, Some(ca_key)) = (made_ca, &asked.ca_key) {
+        lines.push(format!(
+            "the issuer of the cluster was made; keep its key, {}, on no server",
+            ca_key.display()
+        ));
+    }
+    if !signed {
+        lines.push(format!(
+            "Next: have the issuer of `cluster-ca` sign a certificate with the DNS name {name}, and put it and its key beside the \
+             settings, as {name}.pem and {name}.key. With --ca-key this command does it."
+        ));
+    }
+    lines.extend([
+        format!("Next: copy all files of {folder} to /etc/fourfold of {name}, over an encrypted way,"),
+        "mount the shared file system there at the same path, check the settings with `fourfold check`,"
+            .to_owned(),
+        format!("start the server, and see it with `fourfold cluster status`. Then remove {folder}."),
+    ]);
+    lines
+}
+
+struct Signed {
+    certificate: String,
+    key: String,
+}
+
+fn sign(name: &str, ca: &Path, ca_key: &Path) -> anyhow::Result<Signed> {
+    let signer = KeyPair::from_pem(&read(ca_key)?)
+        .with_context(|| format!("{} is not a private key in PEM (PKCS #8)", ca_key.display()))?;
+    let issuer = Issuer::from_ca_cert_pem(&read(ca)?, signer)
+        .with_context(|| format!("{} is not a certificate in PEM", ca.display()))?;
+    let mut params = valid(CertificateParams::new(vec![name.to_owned()])?)?;
+    // An etcd with users refuses certificates with a common name at its HTTP gateway.
+    params.distinguished_name = DistinguishedName::new();
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages =
+        vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    params.use_authority_key_identifier_extension = true;
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, &issuer)?;
+    Ok(Signed { certificate: certificate.pem(), key: key.serialize_pem() })
+}
+
+/// Makes the issuer. An existing one is not replaced.
+fn make_issuer(ca: &Path, ca_key: &Path) -> anyhow::Result<()> {
+    for path in [ca, ca_key] {
+        ensure!(!path.exists(), "{} exists already; leave out --make-ca", path.display());
+    }
+    let mut params = valid(CertificateParams::new(Vec::new())?)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, "Fourfold cluster");
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    for (path, text) in [(ca_key, key.serialize_pem()), (ca, certificate.pem())] {
+        durable::replace(path, text.as_bytes())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(())
+}
+
+/// From yesterday on, as clocks differ.
+fn valid(mut params: CertificateParams) -> anyhow::Result<CertificateParams> {
+    let day = |at: &Zoned| -> anyhow::Result<_> {
+        let (month, day) = (u8::try_from(at.month())?, u8::try_from(at.day())?);
+        Ok(rcgen::date_time_ymd(i32::from(at.year()), month, day))
+    };
+    let now = Zoned::now();
+    params.not_before = day(&now.checked_sub(1.day())?)?;
+    params.not_after = day(&now.checked_add(YEARS.years())?)?;
+    Ok(params)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use cluster::tls::{Files, Tls};
+
+    use super::*;
+
+    #[test]
+    fn a_server_with_what_was_made_is_let_in_by_the_issuer() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        make_issuer(&at("ca.pem"), &at("ca.key")).unwrap();
+        assert!(make_issuer(&at("ca.pem"), &at("other.key")).is_err(), "it is not replaced");
+        let Signed { certificate, key } = sign("gate3", &at("ca.pem"), &at("ca.key")).unwrap();
+        fs::write(at("gate3.pem"), certificate).unwrap();
+        fs::write(at("gate3.key"), key).unwrap();
+        let files = Files { certificate: at("gate3.pem"), key: at("gate3.key"), ca: at("ca.pem") };
+        Tls::load(&files, "gate3").unwrap();
+        assert!(Tls::load(&files, "gate4").is_err());
+        assert!(sign("gate3", &at("ca.pem"), &at("ca.pem")).is_err(), "no key");
+    }
+}

@@ -1,0 +1,78 @@
+//! `fourfold cluster settings`: the settings that all servers have alike, shown, taken and given.
+
+use std::process::ExitCode;
+
+use admin::settings::Edit;
+use admin::settings::in_common::{common_part, differing};
+use admin::{Arguments, Settings};
+use serde::Serialize;
+
+use super::of;
+use super::settings::{Done, Failure, InCommon, Whose, sync};
+use crate::cli::ClusterSettingsCommand;
+use crate::user::tell_server;
+use crate::{exit, out};
+
+/// What `show --json` prints. Scripts read it: fields may be added, never renamed or removed.
+#[derive(Serialize)]
+struct Shown {
+    /// `None`: no server has given its settings yet.
+    text: Option<String>,
+    /// The settings in which the settings file differs.
+    differing: Vec<String>,
+}
+
+pub(super) fn run(
+    asked: &ClusterSettingsCommand,
+    arguments: &Arguments,
+    settings: &Settings,
+) -> anyhow::Result<ExitCode> {
+    let (cluster, state) = (of(settings)?, &settings.server.state);
+    let whose = match asked {
+        ClusterSettingsCommand::Show(show) => {
+            let text = cluster.read()?.map(|(text, _)| text);
+            return shown(text, arguments, show.json);
+        }
+        ClusterSettingsCommand::Take(_) => Whose::Cluster,
+        ClusterSettingsCommand::Give(_) => Whose::Here,
+    };
+    admin::State::folder(state)?;
+    let line = match sync(arguments, state, &cluster, whose) {
+        Ok(Done::Nothing) => "the settings file has the settings of the cluster already".to_owned(),
+        Ok(Done::Given) => {
+            "the cluster has the settings of the settings file; its servers take them".to_owned()
+        }
+        Ok(Done::Taken(previous)) => format!(
+            "the settings file has the settings of the cluster; as it was before, it is in {}",
+            previous.display()
+        ),
+        Err(Failure::Refused(diagnostics)) => return Ok(exit::refused(&diagnostics)),
+        Err(failure) => return Err(failure.into()),
+    };
+    tell_server(state);
+    out::line(line)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(text: Option<String>, arguments: &Arguments, json: bool) -> anyhow::Result<ExitCode> {
+    let (own, _) = Edit::open(arguments)?.texts();
+    let differing = match &text {
+        Some(text) => {
+            let own = common_part(&own).map_err(anyhow::Error::msg)?;
+            differing(&own, text).map_err(anyhow::Error::msg)?
+        }
+        None => Vec::new(),
+    };
+    if json {
+        out::json(&Shown { text, differing })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match text {
+        Some(text) => out::print(text)?,
+        None => out::line("no server has given its settings to the cluster yet")?,
+    }
+    if !differing.is_empty() {
+        out::error_line(format_args!("the settings file differs in: {}", differing.join(", ")));
+    }
+    Ok(ExitCode::SUCCESS)
+}

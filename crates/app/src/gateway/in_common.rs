@@ -1,0 +1,152 @@
+//! What the servers of a cluster have in common besides the tree: the accounts, and the settings (`settings.rs`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use admin::control::Report;
+use admin::{Arguments, Settings};
+use auth::in_common::{InCommon, Synced, sync};
+use cluster::{Cluster, Revisions, Text};
+use vfs::backend::host::as_ourselves;
+use vfs::index::Index;
+
+use super::settings::{self, Done, Failure, Whose};
+use crate::accounts;
+use crate::running::{Current, Running};
+use crate::volumes::Volumes;
+
+/// After a failure.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
+
+/// The accounts in etcd.
+struct Accounts<'a>(&'a Cluster);
+
+impl InCommon for Accounts<'_> {
+    fn cluster(&self) -> &str {
+        self.0.cluster()
+    }
+
+    fn read(&self) -> Result<Option<(String, u64)>, String> {
+        self.0.text(Text::Accounts)
+    }
+
+    fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
+        self.0.swap_text(Text::Accounts, revision, text)
+    }
+}
+
+/// Brings changes of accounts here to the other servers, and those of others here. Waits for etcd.
+pub(super) fn accounts(cluster: &Cluster, state: &Path) -> Result<Synced, auth::Error> {
+    sync(state, &Accounts(cluster))
+}
+
+/// The volumes of a server that has joined its cluster, if it has one, and the state with the accounts of the cluster.
+pub(crate) async fn joined(
+    index: Index,
+    state: &Path,
+    current: Arc<Current>,
+    has_witness: bool,
+) -> anyhow::Result<(Arc<Volumes>, Arc<Current>)> {
+    let volumes = Volumes::of_server(index, state, &current.settings, has_witness).await?;
+    let Some(cluster) = volumes.cluster.clone() else { return Ok((volumes, current)) };
+    let folder = state.to_owned();
+    let synced = match tokio::task::spawn_blocking(move || accounts(&cluster, &folder)).await? {
+        Ok(synced) => synced,
+        Err(error @ auth::Error::Cluster(_)) => {
+            tracing::warn!("{error}; those that this server knows count meanwhile");
+            return Ok((volumes, current));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    synced.lines.iter().for_each(|line| tracing::warn!("{line}"));
+    if !synced.is_changed {
+        return Ok((volumes, current));
+    }
+    let (current, lines) = accounts::anew(state, &current)?;
+    lines.iter().for_each(|line| tracing::warn!("{line}"));
+    Ok((volumes, Arc::new(current)))
+}
+
+/// Gives changes here to the other servers, before the settings and accounts are read again. Returns lines about accounts.
+pub(super) fn before_reload(
+    cluster: &Cluster,
+    arguments: &Arguments,
+    state: &Path,
+) -> Result<Vec<String>, Vec<String>> {
+    let lines = match accounts(cluster, state) {
+        Ok(synced) => synced.lines,
+        Err(error) => vec![format!("{error}; they are changed there when that is possible")],
+    };
+    // What is refused here is no settings for others. The caller says why.
+    if Settings::load(arguments).is_ok() {
+        settings::sync(arguments, state, cluster, Whose::Changed)
+            .map_err(|error| vec![format!("{:#}", anyhow::Error::from(error))])?;
+    }
+    Ok(lines)
+}
+
+/// Applies the changes of other servers as they come, as long as this server runs.
+pub(crate) fn follow(running: Arc<Running>, volumes: &Volumes, state: PathBuf) {
+    let Some(cluster) = volumes.cluster.clone() else { return };
+    tokio::spawn(async move {
+        let (mut places, mut known) = (cluster.places(), Revisions::default());
+        loop {
+            let now = places.borrow_and_update().texts;
+            let mut is_done = true;
+            if (now.accounts, now.settings) != (known.accounts, known.settings) {
+                let (running, cluster, state) = (running.clone(), cluster.clone(), state.clone());
+                let work = move || as_ourselves(|| adopt((known, now), &running, &cluster, &state));
+                is_done = matches!(tokio::task::spawn_blocking(work).await, Ok(Ok(true)));
+            }
+            if is_done {
+                known = now;
+                if places.changed().await.is_err() {
+                    return;
+                }
+            } else {
+                tokio::time::sleep(AGAIN_AFTER).await;
+            }
+        }
+    });
+}
+
+/// Has what others have changed count here. False: it is to be tried again.
+fn adopt((known, now): (Revisions, Revisions), running: &Running, cluster: &Cluster, state: &Path) -> bool {
+    let is_done = now.accounts == known.accounts || adopt_accounts(running, cluster, state);
+    is_done && (now.settings == known.settings || adopt_settings(running, cluster, state))
+}
+
+fn adopt_accounts(running: &Running, cluster: &Cluster, state: &Path) -> bool {
+    let done = accounts(cluster, state).map_err(anyhow::Error::from).and_then(|synced| {
+        synced.lines.iter().for_each(|line| tracing::warn!("{line}"));
+        if synced.is_changed {
+            tracing::info!("accounts were changed at another server");
+            running.accounts_again()?.iter().for_each(|line| tracing::warn!("{line}"));
+        }
+        Ok(())
+    });
+    done.inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
+}
+
+fn adopt_settings(running: &Running, cluster: &Cluster, state: &Path) -> bool {
+    match settings::sync(running.arguments(), state, cluster, Whose::Changed) {
+        Ok(Done::Nothing | Done::Given) => true,
+        Ok(Done::Taken(previous)) => {
+            tracing::info!(previous = %previous.display(), "the settings were changed at another server");
+            match running.reload() {
+                Ok(lines) => lines.iter().for_each(|line| tracing::warn!("{line}")),
+                Err(lines) => lines.iter().for_each(|line| tracing::error!("{line}")),
+            }
+            true
+        }
+        Err(Failure::Other(error)) => {
+            tracing::warn!("the settings of the cluster are not known: {error:#}");
+            false
+        }
+        Err(refused) => {
+            tracing::error!("the settings stay as they are: {refused}");
+            true
+        }
+    }
+}
