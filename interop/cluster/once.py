@@ -28,6 +28,14 @@ path = "{pool}"
 iscsi = false
 snapshot-schedule = "hourly:3"
 """
+BACKUPS = """
+[[share]]
+name = "backups"
+path = "{pool}"
+iscsi = false
+time-machine = true
+time-machine-snapshots = 3
+"""
 
 
 def until(limit, what, look):
@@ -156,9 +164,9 @@ class Pool:
     def remove(self):
         subprocess.run(["umount", "-l", self.place], check=True, capture_output=True)
 
-    def snapshots(self):
+    def snapshots(self, kind="hourly"):
         own = os.path.join(self.place, ".fourfold-snapshots")
-        return sorted(name for name in os.listdir(own) if name[0] != ".") if os.path.isdir(own) else []
+        return sorted(name for name in os.listdir(own) if name.startswith(kind)) if os.path.isdir(own) else []
 
     def age(self):
         """The snapshots were taken two hours earlier."""
@@ -170,13 +178,40 @@ class Pool:
             file.write(earlier)
 
 
-def schedules(first, other):
+class Backup:
+    """A client that writes to a backup of Time Machine at the server that does not keep the schedules."""
+
+    def __init__(self, first, other, pool, uid):
+        self.gateways, self.pool = (first, other), pool
+        is_keeper = lambda gateway: "this server keeps the schedules" in log(gateway)
+        until(WITHIN, "a server keeps the schedules", lambda: is_keeper(first) or is_keeper(other))
+        bands = os.path.join(pool.place, "Mac.sparsebundle", "bands")
+        os.makedirs(bands)
+        os.chown(bands, uid, uid)
+        self.client = (other if is_keeper(first) else first).smb(share="backups")
+        self.file = self.client.open("Mac.sparsebundle\\bands\\0", smb.BOTH, disposition=smb.OPEN_IF)
+        self.client.write(self.file, 0, b"x")
+        time.sleep(1.3)  # until the other server knows it
+
+    def end(self):
+        """No snapshot was taken during the session."""
+        is_equal(self.pool.snapshots("time-machine"), [])
+        self.client.close(self.file)
+        self.client.disconnect()
+
+    def look(self):
+        """There is one after it."""
+        for gateway in self.gateways:
+            gateway.process.send_signal(signal.SIGHUP)  # all look at once
+        until(WITHIN, "the snapshot after the session", lambda: len(self.pool.snapshots("time-machine")) == 1)
+
+
+def schedules(first, other, pool):
     """A schedule gives one set of snapshots, also when the server that keeps it is killed."""
-    pool = Pool(first.folder, first.options.uid)
     try:
         add(first, SCHEDULED.format(pool=pool.place))
         until(8, "the first snapshot", lambda: pool.snapshots() == ["hourly.0"])
-        taken = lambda: [gateway for gateway in (first, other) for _ in re.findall(r"snapshot taken.*kept|kept.*snapshot taken", log(gateway))]
+        taken = lambda: [gateway for gateway in (first, other) for _ in re.findall("snapshot taken .*hourly", log(gateway))]
         until(WITHIN, "the server says so", taken)
         [keeper] = taken()
         other = other if keeper is first else first
@@ -187,14 +222,13 @@ def schedules(first, other):
         keeper.start()
         for gateway in (first, other):
             gateway.process.send_signal(signal.SIGHUP)  # all look at once
-        time.sleep(1.5)
+        time.sleep(1.0)
         is_equal((pool.snapshots(), len(taken())), (["hourly.0", "hourly.1"], 2))
         return took
     finally:
         for gateway in (first, other):
             if gateway.process.poll() is None:
                 gateway.kill(signal.SIGTERM)
-        pool.remove()
 
 
 def add_and_remove(first, other):
@@ -216,20 +250,33 @@ def add_and_remove(first, other):
 
 
 def check(options, certificates, log_file):
-    etcd = Etcd(certificates, log_file, "127.0.0.2")
+    etcd, pool = Etcd(certificates, log_file, "127.0.0.2"), Pool(options.folder, options.uid)
     gateways = [Gateway(options, f"-once{number}", etcd) for number in (1, 2)]
     try:
         for gateway in gateways:
+            with open(gateway.settings, "a") as file:
+                file.write(BACKUPS.format(pool=pool.place))
             certificates.make(gateway.name)
             gateway.start()
-        for part in (accounts, settings, both_changed, add_and_remove, schedules):
-            begun = time.monotonic()
-            took = part(*gateways)
-            more = f", {took:.1f} s until it was elsewhere" if took else ""
-            print(f"once, {part.__name__}: {time.monotonic() - begun:.1f} s{more}", file=sys.stderr, flush=True)
+        backup = Backup(*gateways, pool, options.uid)
+        for part in (accounts, settings):
+            measured(part, *gateways)
+        backup.end()
+        measured(add_and_remove, *gateways)
+        backup.look()
+        measured(both_changed, *gateways)
+        measured(schedules, *gateways, pool)
     finally:
         etcd.kill()
         for gateway in gateways:
             if gateway.process and gateway.process.poll() is None:
                 gateway.process.kill()
                 gateway.process.wait()
+        pool.remove()
+
+
+def measured(part, *arguments):
+    begun = time.monotonic()
+    took = part(*arguments)
+    more = f", {took:.1f} s until it was elsewhere" if took else ""
+    print(f"once, {part.__name__}: {time.monotonic() - begun:.1f} s{more}", file=sys.stderr, flush=True)
