@@ -7,6 +7,7 @@
 mod layout;
 mod reader;
 mod sid;
+pub mod tower;
 mod writer;
 
 pub use layout::Field;

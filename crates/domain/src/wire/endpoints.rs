@@ -1,5 +1,6 @@
 //! The endpoint mapper of a domain controller: at which TCP port an interface is, C706 O and L.
 
+use wire::tower::{Named, Tower};
 use wire::{Malformed, Reader, Writer};
 
 use super::ndr::{REFERENT, align, skip_to};
@@ -16,14 +17,6 @@ pub const MAPPER: Interface = Interface {
 };
 /// The most towers that are asked for, and read.
 const MOST_TOWERS: u32 = 4;
-/// The longest tower.
-const LONGEST_TOWER: u32 = 1_024;
-
-/// Identifiers of protocols in a tower, C706 I.
-const UUID: u8 = 0x0d;
-const CONNECTIONS: u8 = 0x0b;
-const TCP: u8 = 0x07;
-const IP: u8 = 0x09;
 
 /// Asks for the port of an interface over TCP.
 #[must_use]
@@ -41,26 +34,10 @@ pub fn request(interface: &Interface) -> Vec<u8> {
     w.into_bytes()
 }
 
-/// Five floors, from the interface down to the address.
+/// The tower of calls of an interface with NDR.
 fn tower(interface: &Interface) -> Vec<u8> {
-    let mut w = Writer::new();
-    w.u16_le(5);
-    for Interface { uuid, version } in [interface, &NDR] {
-        w.u16_le(19);
-        w.u8(UUID);
-        w.put(uuid);
-        w.u16_le(*version);
-        w.u16_le(2);
-        w.u16_le(0); // the minor version
-    }
-    let lower: [(u8, &[u8]); 3] = [(CONNECTIONS, &[0; 2]), (TCP, &[0; 2]), (IP, &[0; 4])];
-    for (protocol, address) in lower {
-        w.u16_le(1);
-        w.u8(protocol);
-        w.u16_le(address.len() as u16);
-        w.put(address);
-    }
-    w.into_bytes()
+    let [interface, transfer] = [interface, &NDR].map(|of| Named { uuid: of.uuid, major: of.version, minor: 0 });
+    Tower { interface, transfer, port: 0 }.encode()
 }
 
 /// The port, from the answer.
@@ -81,29 +58,12 @@ pub fn port(stub: &[u8]) -> Result<u16, Malformed> {
     }
     for _ in 0..present {
         skip_to(&mut r, 4)?;
-        let (size, length) = (r.u32_le()?, r.u32_le()?);
-        if size != length || length > LONGEST_TOWER {
-            return Err(Malformed("an endpoint of another length than it says"));
-        }
-        if let Some(port) = port_in(r.take(length as usize)?)? {
+        let tower = Tower::decode(Tower::take(&mut r)?)?;
+        if let Some(Tower { port: port @ 1.., .. }) = tower {
             return Ok(port);
         }
     }
     Err(Malformed("no endpoint over TCP"))
-}
-
-fn port_in(tower: &[u8]) -> Result<Option<u16>, Malformed> {
-    let mut r = Reader::new(tower);
-    for _ in 0..r.u16_le()? {
-        let length = r.u16_le()?;
-        let left = r.take(length.into())?;
-        let length = r.u16_le()?;
-        let right = r.take(length.into())?;
-        if let ([TCP], [high, low]) = (left, right) {
-            return Ok(Some(u16::from_be_bytes([*high, *low])).filter(|port| *port != 0));
-        }
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
@@ -111,12 +71,10 @@ mod tests {
     use super::*;
     use crate::wire::netlogon::NETLOGON;
 
-    /// C706 L: five floors of 75 bytes together.
     #[test]
     fn the_port_is_that_of_the_floor_of_tcp() {
         let asked = tower(&NETLOGON);
         assert_eq!(asked.len(), 75);
-        assert_eq!(asked[..5], [5, 0, 19, 0, UUID]);
         let mut found = asked.clone();
         found[64..66].copy_from_slice(&49_153_u16.to_be_bytes());
         let mut w = Writer::new();

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use smb::wire::rpc::Syntax;
 use smb::wire::rpc::ndr::Encoder;
 use smb::wire::rpc::pdu::{Bind, Header, PresentationContext, Request, Trailer, kind};
+use wire::tower::Tower;
 
 use super::Seed;
 
@@ -71,7 +72,8 @@ fn over_tcp() -> [Seed; 5] {
     let mut map = Encoder::new();
     map.null();
     map.pointer();
-    let tower = tower();
+    let tower =
+        Tower { interface: Syntax::WITNESS.into(), transfer: Syntax::NDR.into(), port: 0 }.encode();
     map.count(tower.len());
     map.count(tower.len());
     map.put(&tower);
@@ -96,21 +98,9 @@ fn over_tcp() -> [Seed; 5] {
         seed("smb_rpc", "epm-map", &[5, 3], map.into_stub()),
         seed("smb_rpc", "witness-register-ex", &[6, 4], register.into_stub()),
         seed("smb_rpc", "witness-notify", &[6, 3], vec![0; 20]),
+        seed("smb_rpc", "witness-unregister-ex", &[6, 5], vec![0; 20]),
         seed("smb_rpc", "signed", &[7], signed),
     ]
-}
-
-/// Five floors, C706 appendix L.
-fn tower() -> Vec<u8> {
-    let mut tower = vec![5, 0];
-    for syntax in [Syntax::WITNESS, Syntax::NDR] {
-        tower.extend([19, 0, 0x0d]);
-        tower.extend(syntax.uuid.0);
-        tower.extend(syntax.major.to_le_bytes());
-        tower.extend([2, 0, 0, 0]);
-    }
-    tower.extend([1, 0, 0x0b, 2, 0, 0, 0, 1, 0, 0x07, 2, 0, 0, 0, 1, 0, 0x09, 4, 0, 0, 0, 0, 0]);
-    tower
 }
 
 fn seed(target: &'static str, name: &'static str, selectors: &[u8], bytes: Vec<u8>) -> Seed {

@@ -172,9 +172,12 @@ pub(in crate::server) fn responses(call: u32, context: u16, stub: &[u8], max: u1
     parts(context, stub, usize::from(max) - Response::OVERHEAD).map(fragment).collect()
 }
 
-/// The answer to a call that was not executed.
+/// The answer to a call that has no result. Such calls were not executed, except for one that was cancelled while it waited, and one
+/// whose result cannot be signed.
 pub(in crate::server) fn fault(call: u32, context: u16, reason: Fault) -> Vec<u8> {
     let mut header = Header::new(kind::FAULT, call);
-    header.flags |= flags::DID_NOT_EXECUTE;
+    if !matches!(reason, Fault::CANCELLED | Fault::SECURITY_PACKAGE) {
+        header.flags |= flags::DID_NOT_EXECUTE;
+    }
     header.message(|w| reason.encode(context, w))
 }

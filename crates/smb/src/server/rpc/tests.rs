@@ -379,6 +379,7 @@ async fn a_client_can_stop_waiting() {
         let answer = client.receive(Header::new(kind, 9).message(|_| ())).await.unwrap();
         assert_eq!(answer.len(), answers);
         assert!(answer.iter().all(|fault| fault[24..28] == 0x1c00_000du32.to_le_bytes()));
+        assert!(answer.iter().all(|fault| fault[3] == 0x03), "no PFC_DID_NOT_EXECUTE: it has begun");
     }
     assert_eq!(client.notify(&handle).await, None, "and can wait again");
 }

@@ -13,7 +13,7 @@ use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::Fault;
 use crate::wire::rpc::witness::{
     IP_NOTIFICATION, Register, Request, Version, interface_list_response, notify_response, register_response,
-    unregister_response,
+    unregister_ex_response, unregister_response,
 };
 
 /// The longest name in a registration, in bytes.
@@ -56,6 +56,10 @@ pub(super) fn call(
         Request::UnRegister { handle } => match registrations.remove(&handle, caller.user) {
             true => unregister_response(WinError::OK),
             false => unregister_response(WinError::INVALID_PARAMETER),
+        },
+        Request::UnRegisterEx { handle } => match registrations.remove(&handle, caller.user) {
+            true => unregister_ex_response(&Handle::default(), WinError::OK),
+            false => unregister_ex_response(&handle, WinError::INVALID_PARAMETER),
         },
         Request::AsyncNotify { handle } => match registrations.wait(&handle, caller.user, caller.waker) {
             Ok(keep_alive) => return Ok(Outcome::Waits(handle, keep_alive.map(|time| now + time))),

@@ -1,24 +1,13 @@
 //! The endpoint mapper, C706 appendices I, L and O, and MS-RPCE 2.2.1.2: at which TCP port an interface is.
 
-use wire::{Malformed, Reader, Writer};
+use wire::Malformed;
+use wire::tower::{Named, Tower};
 
 use super::ndr::{Decoder, Encoder, Handle};
 use super::{Syntax, Uuid};
 
-/// The longest tower that is read. One over TCP has 75 bytes.
-const MAX_TOWER: u32 = 1_024;
-/// The most floors of a tower that are read.
-const MAX_FLOORS: u16 = 16;
 /// The size of the text in an entry, `ept_max_annotation_size`.
 const ANNOTATION: usize = 64;
-
-/// Identifiers of protocols in a floor, C706 appendix I.
-mod protocol {
-    pub(super) const UUID: u8 = 0x0d;
-    pub(super) const CONNECTIONS: u8 = 0x0b;
-    pub(super) const TCP: u8 = 0x07;
-    pub(super) const IP: u8 = 0x09;
-}
 
 /// The result of a call, C706 appendix E.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +51,7 @@ impl Request {
             }
             3 => {
                 object(&mut d)?;
-                let wanted = if d.pointer()? { wanted(&tower(&mut d)?)? } else { None };
+                let wanted = if d.pointer()? { wanted(&mut d)? } else { None };
                 Self::Map { wanted, handle: d.handle()?, max: d.u32()? }
             }
             4 => Self::Free { handle: d.handle()? },
@@ -85,42 +74,20 @@ fn interface_id(d: &mut Decoder<'_>) -> Result<Syntax, Malformed> {
     Ok(Syntax { uuid: Uuid(d.array()?), major: d.u16()?, minor: d.u16()? })
 }
 
-/// `twr_t`: its size, its length and its bytes.
-fn tower(d: &mut Decoder<'_>) -> Result<Vec<u8>, Malformed> {
-    let (size, length) = (d.u32()?, d.u32()?);
-    if size != length || length > MAX_TOWER {
-        return Err(Malformed("a tower of another length than it says"));
-    }
-    (0..length).map(|_| d.u8()).collect()
+/// The interface that a tower (`twr_t`) asks for, if it is to be called with NDR over TCP.
+fn wanted(d: &mut Decoder<'_>) -> Result<Option<Syntax>, Malformed> {
+    let tower = Tower::decode(d.tower()?)?;
+    let is_ndr = |tower: &Tower| Uuid(tower.transfer.uuid) == Syntax::NDR.uuid;
+    Ok(tower.filter(is_ndr).map(|tower| {
+        let Named { uuid, major, minor } = tower.interface;
+        Syntax { uuid: Uuid(uuid), major, minor }
+    }))
 }
 
-/// The interface that a tower asks for, if it is to be called with NDR over TCP.
-fn wanted(tower: &[u8]) -> Result<Option<Syntax>, Malformed> {
-    let mut r = Reader::new(tower);
-    let count = r.u16_le()?;
-    if count > MAX_FLOORS {
-        return Err(Malformed("a tower of too many floors"));
+impl From<Syntax> for Named {
+    fn from(Syntax { uuid, major, minor }: Syntax) -> Self {
+        Self { uuid: uuid.0, major, minor }
     }
-    let mut floors = Vec::new();
-    for _ in 0..count {
-        let length = r.u16_le()?;
-        let left = r.take(length.into())?;
-        let length = r.u16_le()?;
-        floors.push((left, r.take(length.into())?));
-    }
-    let [interface, transfer, connections, tcp, ..] = &floors[..] else { return Ok(None) };
-    let is_over_tcp = connections.0 == [protocol::CONNECTIONS] && tcp.0 == [protocol::TCP];
-    let is_ndr = syntax(*transfer)?.is_some_and(|found| found.uuid == Syntax::NDR.uuid);
-    Ok(syntax(*interface)?.filter(|_| is_over_tcp && is_ndr))
-}
-
-/// A floor that names an interface or a transfer syntax.
-fn syntax((left, right): (&[u8], &[u8])) -> Result<Option<Syntax>, Malformed> {
-    let mut r = Reader::new(left);
-    if r.u8()? != protocol::UUID {
-        return Ok(None);
-    }
-    Ok(Some(Syntax { uuid: Uuid(r.array()?), major: r.u16_le()?, minor: Reader::new(right).u16_le()? }))
 }
 
 /// An interface and where it is.
@@ -134,28 +101,9 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Five floors, C706 appendix L. The address is 0.0.0.0: clients use the one that they know.
     fn tower(&self) -> Vec<u8> {
-        let mut w = Writer::new();
-        w.u16_le(5);
-        for Syntax { uuid, major, minor } in [self.interface, Syntax::NDR] {
-            w.u16_le(19);
-            w.u8(protocol::UUID);
-            w.put(&uuid.0);
-            w.u16_le(major);
-            w.u16_le(2);
-            w.u16_le(minor);
-        }
-        let port = self.port.to_be_bytes();
-        let lower: [(u8, &[u8]); 3] =
-            [(protocol::CONNECTIONS, &[0; 2]), (protocol::TCP, &port), (protocol::IP, &[0; 4])];
-        for (protocol, address) in lower {
-            w.u16_le(1);
-            w.u8(protocol);
-            w.u16_le(address.len() as u16);
-            w.put(address);
-        }
-        w.into_bytes()
+        let [interface, transfer] = [self.interface, Syntax::NDR].map(Named::from);
+        Tower { interface, transfer, port: self.port }.encode()
     }
 }
 
@@ -234,18 +182,6 @@ mod tests {
         e.into_stub()
     }
 
-    /// C706 appendix L: five floors of 75 bytes together.
-    #[test]
-    fn a_tower_over_tcp_has_five_floors() {
-        let tower = WITNESS.tower();
-        assert_eq!((tower.len(), &tower[..5]), (75, &[5, 0, 19, 0, protocol::UUID][..]));
-        assert_eq!(tower[62..66], [2, 0, 0xc0, 0x01]);
-        assert_eq!(wanted(&tower), Ok(Some(Syntax::WITNESS)));
-        for end in 0..74 {
-            assert!(wanted(&tower[..end]).is_err(), "cut at {end}");
-        }
-    }
-
     #[test]
     fn a_request_to_map_names_an_interface_over_tcp() {
         let stub = map(&WITNESS.tower());
@@ -285,7 +221,6 @@ mod tests {
         assert_eq!(Request::decode(2, &e.into_stub()), Ok(Some(one)));
     }
 
-    /// The reader is the one of the crate `domain`, written from C706 for a client: `port` there.
     #[test]
     fn an_answer_has_a_handle_counts_towers_and_a_status() {
         let answer = map_response(&[0; 20], &[WITNESS], 4, EpmStatus::OK);

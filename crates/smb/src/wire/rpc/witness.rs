@@ -27,6 +27,7 @@ pub enum Request {
     UnRegister { handle: Handle },
     AsyncNotify { handle: Handle },
     RegisterEx(Register),
+    UnRegisterEx { handle: Handle },
 }
 
 /// The arguments of `WitnessrRegister` and `WitnessrRegisterEx`, 3.1.4.2 and 3.1.4.5.
@@ -72,6 +73,7 @@ impl Request {
                 flags: d.u32()?,
                 keep_alive_secs: d.u32()?,
             }),
+            5 => Self::UnRegisterEx { handle: d.handle()? },
             _ => return Ok(None),
         }))
     }
@@ -152,6 +154,14 @@ pub fn register_response(registered: Result<Handle, WinError>) -> Vec<u8> {
 /// The answer to [`Request::UnRegister`].
 pub fn unregister_response(status: WinError) -> Vec<u8> {
     let mut e = Encoder::new();
+    e.u32(status.0);
+    e.into_stub()
+}
+
+/// The answer to [`Request::UnRegisterEx`], 3.1.4.6: the handle, which is zeros from now on if it was known.
+pub fn unregister_ex_response(handle: &Handle, status: WinError) -> Vec<u8> {
+    let mut e = Encoder::new();
+    e.handle(handle);
     e.u32(status.0);
     e.into_stub()
 }
@@ -269,7 +279,15 @@ mod tests {
         assert_eq!(found.ip_address.as_deref(), Some("192.0.2.1"));
         assert_eq!((found.client_name.as_deref(), found.share_name), (Some("CLIENT"), None));
         assert!((0..stub.len()).all(|end| Request::decode(1, &stub[..end]).is_err()));
-        assert_eq!(Request::decode(5, &[]), Ok(None));
+        assert_eq!(Request::decode(6, &[]), Ok(None));
+    }
+
+    #[test]
+    fn the_end_of_a_registration_takes_its_handle_back() {
+        assert_eq!(Request::decode(5, &[7; 20]), Ok(Some(Request::UnRegisterEx { handle: [7; 20] })));
+        let answer = unregister_ex_response(&[0; 20], WinError::OK);
+        assert_eq!(answer, [0; 24]);
+        assert_eq!(unregister_ex_response(&[7; 20], WinError::INVALID_PARAMETER)[20..], [87, 0, 0, 0]);
     }
 
     #[test]

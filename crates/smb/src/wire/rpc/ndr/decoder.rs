@@ -1,3 +1,4 @@
+use wire::tower::Tower;
 use wire::{Malformed, Reader};
 
 use super::Handle;
@@ -53,6 +54,12 @@ impl<'a> Decoder<'a> {
     pub fn handle(&mut self) -> Result<Handle, Malformed> {
         self.align(4)?;
         self.r.array()
+    }
+
+    /// The bytes of a tower, `twr_t`, C706 appendix L.
+    pub fn tower(&mut self) -> Result<&'a [u8], Malformed> {
+        self.align(4)?;
+        Tower::take(&mut self.r)
     }
 
     /// Whether a unique or full pointer points to something, C706 14.3.11.
