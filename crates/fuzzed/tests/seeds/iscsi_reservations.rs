@@ -16,7 +16,7 @@ pub fn seeds() -> Vec<Seed> {
     let length = (ids.len() as u32).to_be_bytes();
     let named = [&[0; 15][..], &[5, 0, 0, 0, 0, 0x0d, 0, 0, 0], &length, &ids].concat();
     let moved = [&[0; 7][..], &[1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0, 1], &length, &ids].concat();
-    let record = record();
+    let record = record(0);
     vec![
         seed("ports", 0, &ids),
         seed("preempt", 1, &[0x5f, 0x04, 0x05, 0, 0, 0, 0, 0, 24, 0]),
@@ -25,6 +25,7 @@ pub fn seeds() -> Vec<Seed> {
         seed("full-status", 4, &[0x5e, 0x03, 0, 0, 0, 0, 0, 0x40, 0, 0]),
         seed("reserve", 5, &[0x56, 0x10, 0, 0, 0, 0, 0, 0, 8, 0]),
         seed("kept", 6, &record),
+        seed("kept-generation", 6, &self::record(7)),
         seed("sealed", 7, &record[..record.len() - 4]),
     ]
 }
@@ -36,7 +37,7 @@ fn ids() -> Vec<u8> {
     w.into_bytes()
 }
 
-fn record() -> Vec<u8> {
+fn record(generation: u32) -> Vec<u8> {
     let registration = |key, name: &str| Registration {
         key,
         all_target_ports: key == 1,
@@ -45,6 +46,7 @@ fn record() -> Vec<u8> {
     };
     let kept = Kept {
         persist: true,
+        generation,
         reservation: Some(Held { kind: ReservationType::WRITE_EXCLUSIVE_REGISTRANTS_ONLY, holder: Some(1) }),
         registrations: vec![registration(1, "iqn.2026-11.test:ada"), registration(2, "iqn.2026-11.test:bob")],
     };

@@ -21,6 +21,8 @@ use super::Keeper;
 
 /// The longest file that is read.
 const LONGEST: u64 = 16 << 20;
+/// How often the last state is looked for while servers begin to serve the unit, one after another.
+const TRIES: usize = 4;
 
 /// The state of a unit that this server serves.
 pub struct Record {
@@ -66,12 +68,12 @@ impl Record {
         folder.sync(Stability::File)
     }
 
-    /// What stays is never read.
+    /// Removes what servers before this one have stored, or have not finished. What stays is never read.
     fn remove_older(&self) {
         let Ok(folder) = self.volume.own_folder(OwnFolder::LUNS) else { return };
-        for (number, name) in files(&self.volume, self.naa).unwrap_or_default() {
-            if number < self.number {
-                let _ = folder.remove(&Caller::root(), &name);
+        for file in files(&self.volume, self.naa).unwrap_or_default() {
+            if file.number < self.number {
+                let _ = folder.remove(&Caller::root(), &file.name);
             }
         }
     }
@@ -106,8 +108,8 @@ impl Keeper for Stored {
 /// # Errors
 /// Those of the share.
 pub fn forget(volume: &Volume, naa: u64) -> Result<()> {
-    for (_, name) in files(volume, naa)? {
-        match volume.own_folder(OwnFolder::LUNS)?.remove(&Caller::root(), &name) {
+    for file in files(volume, naa)? {
+        match volume.own_folder(OwnFolder::LUNS)?.remove(&Caller::root(), &file.name) {
             Ok(()) | Err(Error::NotFound) => {}
             Err(error) => return Err(error),
         }
@@ -119,35 +121,49 @@ pub fn forget(volume: &Volume, naa: u64) -> Result<()> {
 /// written.
 #[must_use]
 pub fn naa_of(name: &str) -> Option<u64> {
+    parse(name).map(|(naa, _, _)| naa)
+}
+
+/// The NAA identifier in the name of such a file, its number, and whether it is written completely.
+fn parse(name: &str) -> Option<(u64, u64, bool)> {
     let (naa, rest) = name.split_once('.')?;
     let (numbers, end) = rest.rsplit_once('.')?;
-    let is_number = |text: &str| text.parse::<u64>().is_ok();
-    let is_state = match end {
-        "kept" => is_number(numbers),
-        "new" => {
-            numbers.split_once('.').is_some_and(|(number, server)| is_number(number) && is_number(server))
+    let (number, is_whole) = match (end, numbers.split_once('.')) {
+        ("kept", None) => (numbers, true),
+        ("new", Some((number, server))) => {
+            server.parse::<u16>().ok()?;
+            (number, false)
         }
-        _ => false,
+        _ => return None,
     };
-    if is_state && naa.len() == 16 { u64::from_str_radix(naa, 16).ok() } else { None }
+    let naa = if naa.len() == 16 { u64::from_str_radix(naa, 16).ok()? } else { return None };
+    Some((naa, number.parse().ok()?, is_whole))
 }
 
 fn name(naa: u64, number: u64) -> String {
     format!("{naa:016x}.{number}.kept")
 }
 
-/// The files with the state of a unit, each with its number.
-fn files(volume: &Volume, naa: u64) -> Result<Vec<(u64, Vec<u8>)>> {
+/// A file with the state of a unit.
+#[derive(Debug, PartialEq, Eq)]
+struct Stage {
+    number: u64,
+    name: Vec<u8>,
+    /// It is not one that was being written.
+    is_whole: bool,
+}
+
+/// The files with the state of a unit.
+fn files(volume: &Volume, naa: u64) -> Result<Vec<Stage>> {
     let folder = match volume.own_folder(OwnFolder::LUNS) {
         Err(Error::NotFound) => return Ok(Vec::new()),
         other => other?,
     };
-    let (mut found, start) = (Vec::new(), format!("{naa:016x}."));
+    let mut found = Vec::new();
     folder.list(0, &mut |entry| {
-        let number = str::from_utf8(entry.name)
-            .ok()
-            .and_then(|name| name.strip_prefix(&start)?.strip_suffix(".kept")?.parse::<u64>().ok());
-        found.extend(number.map(|number| (number, entry.name.to_vec())));
+        let parsed = str::from_utf8(entry.name).ok().and_then(parse);
+        let own = parsed.filter(|(of, _, _)| *of == naa);
+        found.extend(own.map(|(_, number, is_whole)| Stage { number, name: entry.name.to_vec(), is_whole }));
         true
     })?;
     Ok(found)
@@ -155,7 +171,18 @@ fn files(volume: &Volume, naa: u64) -> Result<Vec<(u64, Vec<u8>)>> {
 
 /// The state with the highest number.
 fn last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
-    let Some((number, name)) = files(volume, naa)?.into_iter().max() else { return Ok(None) };
+    for _ in 1..TRIES {
+        match read_last(volume, naa) {
+            Err(Error::NotFound | Error::Stale) => {} // a server that begins has replaced it by the next one
+            other => return other,
+        }
+    }
+    read_last(volume, naa)
+}
+
+fn read_last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
+    let whole = files(volume, naa)?.into_iter().filter(|file| file.is_whole);
+    let Some(Stage { number, name, .. }) = whole.max_by_key(|file| file.number) else { return Ok(None) };
     let (root, folder) = (Caller::root(), volume.own_folder(OwnFolder::LUNS)?);
     let found = folder.lookup(&root, &name)?;
     if found.attributes.size > LONGEST {
@@ -170,6 +197,7 @@ fn last(volume: &Volume, naa: u64) -> Result<Option<(u64, Vec<u8>)>> {
 #[cfg(test)]
 mod tests {
     use vfs::VolumeOptions;
+    use vfs::backend::faulty::{Call, Faulty};
     use vfs::backend::memory::Memory;
 
     use super::*;
@@ -195,7 +223,8 @@ mod tests {
         assert_eq!(stored(&volume), Some(b"two".to_vec()));
         let second = Record::begin(&volume, NAA, 2).unwrap();
         assert_eq!(second.load(NAA).unwrap(), Some(b"two".to_vec()));
-        assert_eq!(files(&volume, NAA).unwrap(), [(2, b"3000000000000001.2.kept".to_vec())]);
+        let name = b"3000000000000001.2.kept".to_vec();
+        assert_eq!(files(&volume, NAA).unwrap(), [Stage { number: 2, name, is_whole: true }]);
         forget(&volume, NAA).unwrap();
         assert_eq!(stored(&volume), None);
     }
@@ -213,6 +242,38 @@ mod tests {
     }
 
     #[test]
+    fn a_state_that_the_next_server_replaces_while_it_is_read_is_not_lost() {
+        let faulty = Arc::new(Faulty::new(Memory::ticking()));
+        let volume = Arc::new(Volume::new(faulty.clone(), VolumeOptions::default()));
+        Record::begin(&volume, NAA, 1).unwrap().keep(NAA, b"one").unwrap();
+        for gone in [Error::NotFound, Error::Stale] {
+            faulty.plan().fail(3, Some(Call::Lookup), gone); // after those of the folder
+            assert_eq!(stored(&volume), Some(b"one".to_vec()), "{gone:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_server_has_not_finished_does_not_stay() {
+        let volume = volume();
+        let unfinished = |server: u16, number: u64| {
+            let folder = volume.make_own_folder(OwnFolder::LUNS).unwrap();
+            let name = format!("{NAA:016x}.{number}.{server}.new");
+            folder.create(&Caller::root(), name.as_bytes(), NewKind::File, 0o600).unwrap();
+        };
+        Record::begin(&volume, NAA, 1).unwrap().keep(NAA, b"one").unwrap();
+        unfinished(1, 1);
+        unfinished(3, 2); // another server begins at the same time
+        let second = Record::begin(&volume, NAA, 2).unwrap();
+        assert_eq!(second.load(NAA).unwrap(), Some(b"one".to_vec()));
+        let numbers = |volume| files(volume, NAA).unwrap().iter().map(|file| file.number).collect::<Vec<_>>();
+        let mut there = numbers(&volume);
+        there.sort_unstable();
+        assert_eq!(there, [2, 2]);
+        forget(&volume, NAA).unwrap();
+        assert!(numbers(&volume).is_empty());
+    }
+
+    #[test]
     fn two_servers_cannot_begin_with_one_number() {
         let volume = volume();
         Record::begin(&volume, NAA, 1).unwrap();
@@ -227,6 +288,7 @@ mod tests {
     fn its_files_are_known_by_their_names() {
         assert_eq!(naa_of("3000000000000001.7.kept"), Some(NAA));
         assert_eq!(naa_of("3000000000000001.7.2.new"), Some(NAA));
+        assert_eq!(naa_of("3000000000000001.7.70000.new"), None, "not the number of a server");
         for other in ["disk.img", "3000000000000001.kept", "3000000000000001.7.new", "1.7.kept", ".3.kept"] {
             assert_eq!(naa_of(other), None, "{other}");
         }

@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! 0   4  "F4PR"
-//! 4   2  version: 1
+//! 4   2  version: 1, or 2 with PRGENERATION
 //! 6   1  whether they are to be kept (APTPL): 1 or 0
 //! 7   1  type of the reservation, SPC-4 6.15.3.4; 0: there is none
 //! 8   4  which of the registrations holds it; FFFFFFFFh: none or all
 //! 12  4  how many registrations follow
+//!     4  PRGENERATION, in version 2 only: not 0
 //!        each:  8  key
 //!               1  for all target ports (ALL_TG_PT): 1 or 0
 //!               6  the initiator's number of its session
@@ -28,6 +29,7 @@ pub const REGISTRATIONS_MOST: usize = 1024;
 
 const MAGIC: &[u8; 4] = b"F4PR";
 const VERSION: u16 = 1;
+const WITH_GENERATION: u16 = 2;
 const NOBODY: u32 = u32::MAX;
 
 /// All registrations and the reservation of one logical unit.
@@ -35,6 +37,8 @@ const NOBODY: u32 = u32::MAX;
 pub struct Kept {
     /// APTPL of the last registration.
     pub persist: bool,
+    /// PRGENERATION, if the next server of a cluster is to continue it; else 0.
+    pub generation: u32,
     /// The reservation.
     pub reservation: Option<Held>,
     /// The registered initiator ports.
@@ -71,7 +75,8 @@ impl Kept {
             return Err(Malformed("the checksum is another"));
         }
         let mut r = Reader::new(body);
-        if r.array()? != *MAGIC || r.u16_be()? != VERSION {
+        let (magic, version) = (r.array()?, r.u16_be()?);
+        if magic != *MAGIC || !matches!(version, VERSION | WITH_GENERATION) {
             return Err(Malformed("another format or version"));
         }
         let persist = flag(r.u8()?)?;
@@ -80,20 +85,27 @@ impl Kept {
         if count as usize > REGISTRATIONS_MOST {
             return Err(Malformed("too many registrations"));
         }
+        let generation = if version == WITH_GENERATION { r.u32_be()? } else { 0 };
+        if version == WITH_GENERATION && generation == 0 {
+            return Err(Malformed("version 2 without a generation"));
+        }
         let registrations =
             (0..count).map(|_| Registration::decode(&mut r)).collect::<Result<Vec<_>, _>>()?;
         r.finish()?;
-        Ok(Self { persist, reservation: held(kind, holder, count)?, registrations })
+        Ok(Self { persist, generation, reservation: held(kind, holder, count)?, registrations })
     }
 
     /// Encodes the bytes to store.
     pub fn encode(&self, w: &mut Writer) {
         w.put(MAGIC);
-        w.u16_be(VERSION);
+        w.u16_be(if self.generation == 0 { VERSION } else { WITH_GENERATION });
         w.u8(u8::from(self.persist));
         w.u8(self.reservation.map_or(0, |held| held.kind.0));
         w.u32_be(self.reservation.and_then(|held| held.holder).unwrap_or(NOBODY));
         w.u32_be(self.registrations.len() as u32); // REGISTRATIONS_MOST at most
+        if self.generation != 0 {
+            w.u32_be(self.generation);
+        }
         self.registrations.iter().for_each(|registration| registration.encode(w));
         w.put(&crc32c(w.as_bytes()));
     }
@@ -144,6 +156,7 @@ mod tests {
         let name = "iqn.2026-11.test:ada".to_owned();
         Kept {
             persist: true,
+            generation: 0,
             reservation: Some(Held { kind: ReservationType(5), holder: Some(0) }),
             registrations: vec![Registration {
                 key: 7,
@@ -177,6 +190,18 @@ mod tests {
         assert_eq!(bytes(&kept()).len(), expected.len() + 4);
         assert_eq!(Kept::decode(&bytes(&kept())), Ok(kept()));
         assert_eq!(Kept::decode(&bytes(&Kept::default())), Ok(Kept::default()));
+    }
+
+    #[test]
+    fn a_generation_makes_it_version_2() {
+        let with = Kept { generation: 0x0102_0304, ..kept() };
+        let (before, after) = (bytes(&kept()), bytes(&with));
+        assert_eq!((after[5], &after[16..20]), (2, &[1, 2, 3, 4][..]));
+        assert_eq!(after[20..after.len() - 4], before[16..before.len() - 4]);
+        assert_eq!(Kept::decode(&after), Ok(with));
+        let mut none = after;
+        none[16..20].fill(0);
+        assert!(Kept::decode(&sealed(none)).is_err());
     }
 
     #[test]

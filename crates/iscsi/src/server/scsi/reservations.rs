@@ -220,8 +220,8 @@ fn lost(identity: &Identity, why: &str) -> Persistent {
         lun = identity.name,
         why,
         "persistent reservations are lost: commands are refused until an initiator replaces them (PERSISTENT RESERVE \
-         OUT, REPLACE LOST RESERVATION), or somebody removes the LUN's .kept file in the state folder while the \
-         server is stopped"
+         OUT, REPLACE LOST RESERVATION), or an administrator removes the LUN's .kept file in the state folder \
+         (in a cluster, in .fourfold-luns of the share) while no server runs"
     );
     Persistent::lost()
 }

@@ -83,8 +83,10 @@ async fn reservations_bind_at_the_next_server_also_without_aptpl() {
     let keys = bytes(&first, &READ_KEYS).await;
     assert_eq!(keys[4..], [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 7]);
     let other = disk(&kept, false).await;
-    assert_eq!(bytes(&other, &READ_KEYS).await[4..], keys[4..]);
+    assert_eq!(keys[..4], [0, 0, 0, 1], "PRGENERATION, SPC-4 6.15.2");
+    assert_eq!(bytes(&other, &READ_KEYS).await, keys);
     let next = disk(&kept, true).await;
+    assert_eq!(bytes(&next, &READ_KEYS).await, keys);
     let refused = next.send(&bob, &WRITE, &[1; 512]).await.unwrap_err();
     assert_eq!(refused, Refusal::Status(Status::RESERVATION_CONFLICT));
     next.send(&ada, &WRITE, &[1; 512]).await.unwrap();

@@ -13,7 +13,7 @@ use crate::wire::scsi::{Asc, ReservationType, Sense};
 pub(in crate::server::scsi) struct Persistent {
     registrations: BTreeMap<InitiatorPort, Registration>,
     reservation: Option<Reservation>,
-    /// PRGENERATION: counts the changes of registrations since the start of the server.
+    /// PRGENERATION: counts the changes of registrations since the start of the server; in a cluster for good.
     pub(in crate::server::scsi) generation: u32,
     /// APTPL of the last registration.
     pub(in crate::server::scsi) persist: bool,
@@ -361,7 +361,8 @@ impl Persistent {
             isid: who.isid,
             name: who.name.to_string(),
         });
-        Kept { persist: self.persist, reservation, registrations: registrations.collect() }
+        let generation = if always { self.generation } else { 0 }; // SPC-4 6.15.2: a start sets it to zero, a takeover does not
+        Kept { persist: self.persist, generation, reservation, registrations: registrations.collect() }
     }
 
     /// The state after a restart.
@@ -376,7 +377,8 @@ impl Persistent {
             Reservation { kind: held.kind, holder: holder.map(|(who, _)| who.clone()) }
         });
         let registrations = ports.into_iter().collect();
-        Self { registrations, reservation, generation: 0, persist: kept.persist, lost: false }
+        let (generation, persist) = (kept.generation, kept.persist);
+        Self { registrations, reservation, generation, persist, lost: false }
     }
 }
 
