@@ -151,18 +151,7 @@ mod tests {
     }
 
     fn member(number: u16, stores: &str) -> Member {
-        let (name, address) = (format!("gate{number}"), "192.0.2.1:7420".into());
-        Member {
-            number,
-            name,
-            address,
-            addresses: false,
-            own: Vec::new(),
-            witness: false,
-            stores: stores.into(),
-            port: 0,
-            portals: Vec::new(),
-        }
+        Member { number, name: format!("gate{number}"), stores: stores.into(), ..Member::default() }
     }
 
     fn until_none(evictions: &mut Evictions, lost: &[&Member]) {

@@ -22,8 +22,8 @@
 //! keys have leases of their own. `reclaims` ends earlier, by more than the time in which a server that does not hear from
 //! etcd ends itself. So no server lets a client reclaim when another one grants the same to others.
 //!
-//! If the shares are in stores that can evict a client, a lost server stays in the view until that is done (`evictions.rs`). One that
-//! has left in order has written all, and is not evicted.
+//! If the shares are in stores that can evict a client, a lost server stays in the view until that is done (`evictions.rs`), and the
+//! view does not change: a server that joins waits for that, too. One that has left in order has written all, and is not evicted.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -56,7 +56,7 @@ const LEFT_SECONDS: u64 = 60;
 const WAIT_FOR_NAME: Duration = Duration::from_secs(3 * LEASE_SECONDS);
 
 /// A server, as others know it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
     /// Its number, which no server has had before.
     pub number: u16,
@@ -188,7 +188,7 @@ impl Membership {
     /// etcd cannot be used.
     pub async fn look(&mut self) -> Result<Seen, Error> {
         let found = self.etcd.list(&self.prefix).await?;
-        let (members, revision, mut alive) = parse(&self.prefix, &found);
+        let (members, revision, alive) = parse(&self.prefix, &found);
         let mut seen = Seen::of(&self.prefix, &found, members.clone());
         if members.members == alive || !alive.contains(&self.me) {
             self.take_schedules(&mut seen).await?;
@@ -196,12 +196,8 @@ impl Membership {
         }
         let mut lost = gone(&members.members, &alive);
         lost.retain(|member| !has_left(&self.prefix, &found, member.number));
-        alive.extend(self.evictions.pending(fence::now(), &lost).into_iter().cloned());
-        alive.sort_by_key(|member| member.number);
-        if members.members == alive {
-            return Ok(seen);
-        }
-        let next = Members { epoch: members.epoch + 1, members: alive };
+        let pending = self.evictions.pending(fence::now(), &lost);
+        let Some(next) = next_view(&members, alive, &pending) else { return Ok(seen) };
         let lost = self.lost(&members, &next, seen.grace.as_ref()).await?;
         let (view, value) = (format!("{}view", self.prefix), json(&next));
         let mut puts = vec![Put { key: &view, value: &value, lease: None }];
@@ -305,6 +301,12 @@ impl Membership {
     }
 }
 
+/// The view that follows when these servers have a lease. `None`: it stays as it is, as long as a lost server may still write to a store
+/// (`pending`). A new epoch with that server in it would wait for its report, and no state could move.
+fn next_view(before: &Members, alive: Vec<Member>, pending: &[&Member]) -> Option<Members> {
+    pending.is_empty().then(|| Members { epoch: before.epoch + 1, members: alive })
+}
+
 /// The members that are not among these any more.
 fn gone<'a>(before: &'a [Member], now: &[Member]) -> Vec<&'a Member> {
     before.iter().filter(|member| now.iter().all(|other| other.number != member.number)).collect()
@@ -375,4 +377,19 @@ pub(crate) async fn end_grace(etcd: &mut Etcd, cluster: &str) -> Result<(), Erro
         etcd.remove(&format!("{}{key}", prefix(cluster))).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_a_lost_server_may_write_no_other_joins_or_leaves() {
+        let member = |number| Member { number, stores: format!("store {number}"), ..Member::default() };
+        let before = Members { epoch: 7, members: vec![member(1), member(2), member(3)] };
+        let lost = member(1);
+        let alive = vec![member(3), member(4)]; // 2 has left, and 4 joins
+        assert_eq!(next_view(&before, alive.clone(), &[&lost]), None);
+        assert_eq!(next_view(&before, alive.clone(), &[]), Some(Members { epoch: 8, members: alive }));
+    }
 }

@@ -82,12 +82,7 @@ mod tests {
             number,
             name: format!("gate{number}"),
             address: format!("10.0.0.{number}:7420"),
-            addresses: true,
-            own: Vec::new(),
-            witness: false,
-            stores: String::new(),
-            port: number + 1,
-            portals: Vec::new(),
+            ..Member::default()
         };
         let ip = |text: &str| text.parse::<IpAddr>().unwrap();
         let overview = Overview {

@@ -178,12 +178,9 @@ mod tests {
             number,
             name: format!("gate{number}"),
             address: format!("10.0.0.{number}:7420"),
-            addresses: true,
             own: vec![ip(&format!("10.0.0.{number}"))],
             witness: number == 1,
-            stores: String::new(),
-            port: 0,
-            portals: Vec::new(),
+            ..Member::default()
         };
         let topology = Topology {
             members: vec![member(1), member(2)],

@@ -180,13 +180,9 @@ mod tests {
         let member = |number: u16| Member {
             number,
             name: format!("gate{number}"),
-            address: String::new(),
-            addresses: true,
             port: number - 5,
             portals: vec![SocketAddr::new(ip(number as u8), 3260)],
-            own: Vec::new(),
-            witness: false,
-            stores: String::new(),
+            ..Member::default()
         };
         let addresses = addresses.iter().map(|(last, server)| (ip(*last), *server)).collect();
         Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }

@@ -70,6 +70,15 @@ struct Served {
     client: Option<ClientId>,
 }
 
+/// The LUNs that this server is to serve, and cannot serve yet.
+#[derive(Default)]
+struct Waiting {
+    /// A file could not be opened in time: it is not tried with others now.
+    is_slow: bool,
+    /// Why, by the full names of the LUNs.
+    why: Vec<(String, String)>,
+}
+
 /// What this server does for a LUN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
@@ -165,11 +174,11 @@ impl Units {
             let address = |lun: &Lun| Some((lun.target.clone(), lun.address?));
             roles.set_addresses(resolved.luns.iter().filter_map(address).collect());
         }
-        let (mut units, mut is_slow) = (HashMap::new(), false);
+        let (mut units, mut waiting) = (HashMap::new(), Waiting::default());
         let mut problems: HashMap<String, String> = resolved.problems.iter().cloned().collect();
         let mut lines: Vec<String> = resolved.problems.iter().map(|(_, line)| line.clone()).collect();
         for lun in &resolved.luns {
-            match self.serve(lun, (settings, volumes), &mut is_slow).await {
+            match self.serve(lun, (settings, volumes), &mut waiting).await {
                 Ok(served) => {
                     units.insert(lun.record.naa, served);
                 }
@@ -180,6 +189,7 @@ impl Units {
                 }
             }
         }
+        problems.extend(waiting.why);
         if let Err(error) = self.note_made(&resolved.luns, &units) {
             lines.push(error.to_string());
         }
@@ -238,13 +248,12 @@ impl Units {
         }
     }
 
-    /// The existing unit, or a new one for the LUN's file. `is_slow`: a file could not be opened in time, and it is not tried
-    /// with another one now.
+    /// The existing unit, or a new one for the LUN's file.
     async fn serve(
         &self,
         lun: &Lun,
         (settings, volumes): (&Settings, &Volumes),
-        is_slow: &mut bool,
+        waiting: &mut Waiting,
     ) -> anyhow::Result<Served> {
         let share = settings.shares.iter().find(|share| share.name == lun.record.share);
         let share = share.context("its share is gone")?;
@@ -260,26 +269,42 @@ impl Units {
         if part == Part::Alone {
             return self.open(lun, (share, &volume), part).await;
         }
-        if part == Part::Active && !*is_slow {
-            match tokio::time::timeout(OPEN_WITHIN, self.open(lun, (share, &volume), part)).await {
-                Ok(Ok(served)) => {
-                    tracing::info!(lun = lun.record.full_name(), "this server serves the LUN from now on");
+        if part == Part::Active {
+            let name = lun.record.full_name();
+            let why = match self.open_in_time(lun, (share, &volume), waiting).await {
+                Ok(served) => {
+                    tracing::info!(lun = name, "this server serves the LUN from now on");
                     return Ok(served);
                 }
-                Ok(Err(error)) => {
-                    let name = lun.record.full_name();
-                    tracing::debug!(lun = name, "this server cannot serve the LUN yet: {error:#}");
-                }
-                Err(_) => *is_slow = true,
+                Err(why) => format!("this server is to serve it, and cannot yet: {why:#}"),
+            };
+            if self.problem(&name).as_ref() != Some(&why) {
+                tracing::info!(lun = name, "{why}");
             }
-        }
-        if part == Part::Active {
+            waiting.why.push((name, why));
             self.pending.store(true, Ordering::Release);
         }
         match known.filter(|known| known.unit.is_standby()) {
             Some(known) => Ok(known),
             None => standby(lun, &volume),
         }
+    }
+
+    /// A new unit with the LUN's file open, unless that takes too long.
+    async fn open_in_time(
+        &self,
+        lun: &Lun,
+        (share, volume): (&ShareSettings, &Arc<Volume>),
+        waiting: &mut Waiting,
+    ) -> anyhow::Result<Served> {
+        if waiting.is_slow {
+            bail!("the file of another LUN could not be opened in time");
+        }
+        let opened = tokio::time::timeout(OPEN_WITHIN, self.open(lun, (share, volume), Part::Active)).await;
+        opened.unwrap_or_else(|_| {
+            waiting.is_slow = true;
+            bail!("its file could not be opened in {} s", OPEN_WITHIN.as_secs())
+        })
     }
 
     /// A unit that stays: its size follows the settings, or that of the file that another server has made longer.

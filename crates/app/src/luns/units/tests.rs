@@ -124,13 +124,8 @@ fn places(at: Option<u16>) -> Places {
     let member = |number: u16| Member {
         number,
         name: format!("gate{number}"),
-        address: String::new(),
-        addresses: true,
         port: number,
-        portals: Vec::new(),
-        own: Vec::new(),
-        witness: false,
-        stores: String::new(),
+        ..Member::default()
     };
     let addresses = at.map(|server| (VIRTUAL, server)).into_iter().collect();
     Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }
@@ -174,9 +169,12 @@ async fn in_a_cluster_the_server_with_the_address_serves_a_lun() {
     scene.apply(&longer).await;
     assert!(Arc::ptr_eq(&standby, &scene.only().unit) && scene.units.is_pending());
     assert_eq!(roles.way(&target, VIRTUAL), Way::Soon);
+    let why = scene.units.problem("A/one").unwrap();
+    assert!(why.contains("cannot yet: a client has its file open"), "{why}");
     drop(first);
     scene.apply(&longer).await;
     let second = scene.only().unit;
     assert!(!second.is_standby() && second.size() == 2 << 20 && !scene.units.is_pending());
+    assert_eq!(scene.units.problem("A/one"), None);
     assert!(!kept.exists(), "the next number counts");
 }
