@@ -7,12 +7,15 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
 use vfs::mac::{DosAttributes, FileBits, Metadata};
 use vfs::state::{ClientId, Modes, Party};
-use vfs::{Actor, Beside, Caller, Error, Kind, OpenOptions, Result, SetAttributes, Volume, VolumeOptions};
+use vfs::{
+    Actor, Attributes, Beside, Caller, Error, Kind, OpenOptions, Result, SetAttributes, Volume, VolumeOptions,
+};
 
 /// A volume with a file "notes", the actor, and the file.
 struct Scene {
@@ -211,7 +214,10 @@ fn a_mode_locks_nothing_where_the_volume_says_so() {
 #[test]
 fn a_locked_file_has_no_right_to_write_for_clients_that_know_modes() {
     for scene in scenes() {
-        let shown = || scene.volume.mode_with_locks(&scene.file().object, 0o664);
+        let shown = || {
+            let now = scene.file().attributes;
+            scene.volume.mode_with_locks(&scene.file().object, &Attributes { mode: 0o664, ..now })
+        };
         let listed = || {
             let page = scene.volume.list(&scene.actor.caller, &scene.root(), 0).unwrap();
             let entry = page.named().next().unwrap();
@@ -222,6 +228,40 @@ fn a_locked_file_has_no_right_to_write_for_clients_that_know_modes() {
         assert_eq!((shown(), listed()), (0o444, 0o444));
         scene.describe(|metadata| metadata.set_dos(DosAttributes::ARCHIVE));
         assert_eq!((shown(), listed()), (0o664, 0o644));
+    }
+}
+
+/// Two servers of one folder, each with a memory of its own. The second one shows what the first one has done.
+#[test]
+fn the_bits_of_a_shared_file_are_asked_for_again_when_it_has_changed() {
+    let faulty = Arc::new(Faulty::new(Memory::ticking()));
+    let server = || {
+        let options = VolumeOptions { shared: true, ..VolumeOptions::default() };
+        Arc::new(Volume::new(faulty.clone(), options))
+    };
+    let (first, second) = (server(), server());
+    let actor = Actor::new(Caller::root(), Party::client(ClientId(7)));
+    let root = first.root().unwrap();
+    first.create(&actor, &root, b"notes", NewKind::File, 0o644).unwrap();
+    let asked = || [Call::ListXattrs, Call::Xattr].map(|call| faulty.plan().calls(Some(call))).iter().sum::<u64>();
+    // The mode that the second one shows, and what that costs.
+    let shown = || {
+        let found = second.lookup(&actor.caller, &second.root().unwrap().object, b"notes").unwrap();
+        let before = asked();
+        let mode = second.mode_with_locks(&found.object, &found.attributes) & 0o777;
+        (mode, asked() - before)
+    };
+    second.inhibits(&second.root().unwrap().object).unwrap(); // what is asked once of the folder
+    assert_eq!((shown(), shown()), ((0o644, 1), (0o644, 0)), "a plain file costs one call, once");
+    for (dos, mode) in [(DosAttributes::READONLY, 0o444), (DosAttributes::ARCHIVE, 0o644)] {
+        let file = first.lookup(&actor.caller, &root.object, b"notes").unwrap();
+        let place = Some(Beside { folder: &root.object, name: b"notes" });
+        first.change_metadata(&actor, &file, place, |metadata| metadata.set_dos(dos)).unwrap();
+        let (now, costs) = shown();
+        assert!(now == mode && costs > 0, "{now:o} {costs}");
+        assert_eq!(shown(), (mode, 0));
+        let found = second.lookup(&actor.caller, &root.object, b"notes").unwrap();
+        assert_eq!(second.is_locked(&found.object), Ok(mode == 0o444), "a change asks each time");
     }
 }
 

@@ -5,7 +5,8 @@
 //! A site that has never had such a file checks no file: one atomic load. The first time such a
 //! file is made or seen, this is noted on the share's folder. From then on the server checks each
 //! file when it is to be changed, and again after [`Volume::tend`]. An open file is not checked
-//! again, as this was decided when it was opened.
+//! again, as this was decided when it was opened. Where other servers change the folder, too, each
+//! file is checked each time; what is shown of it is asked again when its time of change is another.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -18,7 +19,7 @@ use crate::described::by_mode::WRITE_BITS;
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
 use crate::volume::Node;
-use crate::{Actor, Caller, Error, Kind, Result, Volume, streams};
+use crate::{Actor, Attributes, Caller, Error, Kind, Result, Time, Volume, streams};
 
 /// On a share's folder: there may be such files.
 const NOTE: &[u8] = b"user.fourfold.inhibits";
@@ -26,12 +27,15 @@ const SHARDS: usize = 16;
 /// Files remembered, per shard.
 const REMEMBERED: usize = 1_024;
 
+/// The bits of some files. Where other servers change them, too, as of the file's time of change.
+type Shard = HashMap<FileKey, (FileBits, Option<Time>)>;
+
 /// What the site knows of such files.
 #[derive(Default)]
 pub(crate) struct Inhibited {
     any: AtomicBool,
     to_note: AtomicBool,
-    known: [Mutex<HashMap<FileKey, FileBits>, rank::InhibitedFiles>; SHARDS],
+    known: [Mutex<Shard, rank::InhibitedFiles>; SHARDS],
     /// Raised whenever something is forgotten, so that what was read before is not remembered after.
     epoch: AtomicU64,
 }
@@ -88,7 +92,7 @@ impl Inhibited {
         }
     }
 
-    fn shard(&self, file: &FileKey) -> &Mutex<HashMap<FileKey, FileBits>, rank::InhibitedFiles> {
+    fn shard(&self, file: &FileKey) -> &Mutex<Shard, rank::InhibitedFiles> {
         let bytes = file.1.as_bytes().iter();
         &self.known[bytes.fold(0_usize, |sum, &byte| sum.wrapping_mul(31).wrapping_add(byte.into())) % SHARDS]
     }
@@ -115,15 +119,26 @@ impl Volume {
         Ok(of.kind() == Kind::File && self.inhibits(of)?.contains(FileBits::WRITE_INHIBIT))
     }
 
-    /// The mode that is shown to clients that know modes only: a locked file has no right to write.
-    pub fn mode_with_locks(&self, of: &Node, mode: u32) -> u32 {
+    /// The mode that is shown to clients that know modes only: a locked file has no right to write. `now` are fresh attributes
+    /// of the file.
+    pub fn mode_with_locks(&self, of: &Node, now: &Attributes) -> u32 {
+        let is_locked = of.kind() == Kind::File
+            && self
+                .inhibits_as_of(of, Some(now.changed))
+                .is_ok_and(|bits| bits.contains(FileBits::WRITE_INHIBIT));
         // A file that cannot be read is no reason to show no attributes.
-        if self.is_locked(of).unwrap_or(false) { mode & !WRITE_BITS } else { mode }
+        if is_locked { now.mode & !WRITE_BITS } else { now.mode }
     }
 
     /// The operations that are forbidden on a file or folder: the bits of [`FileBits::LOCKED`] and
     /// [`FileBits::READ_ONLY`] that apply.
     pub fn inhibits(&self, of: &Node) -> Result<FileBits> {
+        self.inhibits_as_of(of, None)
+    }
+
+    /// The same. Where other servers change them, too, they are asked for, unless they are known of the file as it was changed
+    /// last at this time.
+    fn inhibits_as_of(&self, of: &Node, changed: Option<Time>) -> Result<FileBits> {
         if !matches!(of.kind(), Kind::File | Kind::Folder) {
             return Ok(FileBits::default());
         }
@@ -131,59 +146,67 @@ impl Volume {
         if !self.site.inhibited.any.load(Ordering::Acquire) {
             return Ok(FileBits::default());
         }
-        if self.options.shared {
-            return self.ask_inhibits(of); // another server may have changed them just now
-        }
+        let as_of = if self.options.shared { changed } else { None };
+        let may_be_known = as_of.is_some() || !self.options.shared;
         let key = file_key(&**of);
-        if let Some(known) = self.site.inhibited.shard(&key).lock().get(&key) {
-            return Ok(*known);
+        if may_be_known
+            && let Some((bits, known_as_of)) = self.site.inhibited.shard(&key).lock().get(&key)
+            && *known_as_of == as_of
+        {
+            return Ok(*bits);
         }
         let epoch = self.site.inhibited.epoch.load(Ordering::Acquire);
-        let bits = self.ask_inhibits(of)?;
+        let (bits, is_own) = self.ask_inhibits(of)?;
+        if !may_be_known || (as_of.is_some() && !is_own) {
+            return Ok(bits);
+        }
         let mut shard = self.site.inhibited.shard(&key).lock();
         if shard.len() >= REMEMBERED {
             shard.clear();
         }
         if self.site.inhibited.epoch.load(Ordering::Acquire) == epoch {
-            shard.insert(key, bits);
+            shard.insert(key, (bits, as_of));
         }
         Ok(bits)
     }
 
-    /// What describes a file to Macs, `._name`, changes with the file's contents.
-    fn ask_inhibits(&self, of: &Node) -> Result<FileBits> {
-        let own = inhibits(&self.described_by_all(of)?, of.kind());
+    /// The bits, and whether all that says so is in the file's own attributes. What describes a file to Macs, `._name`, changes
+    /// with the file's contents. A file without attributes costs one call.
+    fn ask_inhibits(&self, of: &Node) -> Result<(FileBits, bool)> {
+        let names = streams::names(&**of)?;
+        let (described, is_own) = self.described_by_all(of, &names)?;
+        let own = inhibits(&described, of.kind());
         let Some(streams) = self.streams.as_ref().filter(|_| of.kind() == Kind::File) else {
-            return Ok(own);
+            return Ok((own, is_own));
         };
-        let owner = match streams.owner_of(&**of)? {
+        let owner = match streams.owner_among(&**of, &names)? {
             Some(key) => self.backend.by_key(&key),
-            None => return Ok(own),
+            None => return Ok((own, is_own)),
         };
         match owner {
             Ok(owner) => {
                 let described = streams::load_alone(&*owner.object)?.0;
                 let mut inhibits = own;
                 inhibits.set(FileBits::WRITE_INHIBIT, described.is_readonly());
-                Ok(inhibits)
+                Ok((inhibits, false))
             }
-            Err(Error::Stale) => Ok(own),
+            Err(Error::Stale) => Ok((own, false)),
             Err(other) => Err(other),
         }
     }
 
-    /// The metadata of a file as far as they say what is forbidden: those in its attributes, and in Netatalk's header file if it is
-    /// known where the file is.
-    fn described_by_all(&self, of: &Node) -> Result<Metadata> {
+    /// The metadata of a file as far as they say what is forbidden: those in its attributes, which have these names, and in
+    /// Netatalk's header file if it is known where the file is. And whether only the attributes were read.
+    fn described_by_all(&self, of: &Node, names: &[Vec<u8>]) -> Result<(Metadata, bool)> {
         if let Some(streams) = self.streams.as_ref().filter(|streams| streams.may_have_headers()) {
             let found = Found { object: of.clone(), attributes: of.attributes()? };
             if let Some((folder, name)) = self.place_hint(&found) {
-                return Ok(streams
-                    .load(&streams::File { folder: &*folder.object, name: &name, object: &**of })?
-                    .0);
+                let file = streams::File { folder: &*folder.object, name: &name, object: &**of };
+                return Ok((streams.load_among(&file, names, streams.may_have_sidecar(&file))?.0, false));
             }
+            return Ok((streams::load_from(&|name| of.xattr(name), names)?.0, false));
         }
-        Ok(streams::load_alone(&**of)?.0)
+        Ok((streams::load_from(&|name| of.xattr(name), names)?.0, true))
     }
 
     /// Fails where an entry of a folder may not be removed.

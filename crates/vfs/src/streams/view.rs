@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::sidecar::{self, Beside, Sidecar};
-use super::{File, SIDECAR, Streams, elsewhere, found, store};
+use super::{File, OWNER, SIDECAR, Streams, elsewhere, found, store};
 use crate::backend::{Found, Object, Stability, Wait, XattrMode};
 use crate::mac::{FinderInfo, Metadata, attr, layout, sidecar as mac_sidecar};
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, Time};
@@ -95,9 +95,9 @@ impl Streams {
         Ok(there.filter(|there| there.object.key() == owner.key()).map(|_| (folder, name)))
     }
 
-    /// The file that this object names as the one it is the sidecar of.
-    pub(crate) fn owner_of(&self, object: &dyn Object) -> Result<Option<HostKey>> {
-        sidecar::owner(object)
+    /// The file that this object, whose attributes have these names, names as the one it is the sidecar of.
+    pub(crate) fn owner_among(&self, object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<HostKey>> {
+        if names.iter().any(|name| name == OWNER) { sidecar::owner(object) } else { Ok(None) }
     }
 
     /// The file that this object is the sidecar of, and where it is, as far as a client's look-up

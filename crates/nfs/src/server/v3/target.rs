@@ -142,7 +142,7 @@ impl Target {
     /// The attributes of a file of the same export, as clients see them: the mode of a locked
     /// file has no right to write.
     pub(in crate::server) fn shown(&self, file: &Node, attributes: &Attributes) -> Fattr3 {
-        let mode = self.export.volume.mode_with_locks(file, attributes.mode);
+        let mode = self.export.volume.mode_with_locks(file, attributes);
         self.fattr(&Attributes { mode, ..*attributes })
     }
 
