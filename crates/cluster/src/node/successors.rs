@@ -88,6 +88,8 @@ pub(super) struct Successors {
     reported: Vec<Inheritance>,
     /// Lost servers with something in states that are here.
     lost: Vec<u16>,
+    /// Inherited opens whose new numbers are not in the states yet: this server's own successor is told of them then.
+    early: Vec<ToKeep>,
 }
 
 /// The server that inherits from this one, if there is one.
@@ -109,8 +111,12 @@ impl Node {
 
     /// The successor is told of an open as it is now; or that it is not to be inherited any more.
     pub(super) fn keep(&mut self, wanted: ToKeep) {
-        let ToKeep { file: here, open, lease, client, note, persistent } = wanted;
-        let replica = self.state.replica(here, open, lease, persistent);
+        let replica = self.state.replica(wanted.file, wanted.open, wanted.lease, wanted.persistent);
+        if replica.is_none() && self.state.is_awaited(wanted.file, wanted.open) {
+            self.successors.early.retain(|early| early.open != wanted.open);
+            return self.successors.early.push(wanted);
+        }
+        let ToKeep { file: here, open, client, note, .. } = wanted;
         let replica = replica.filter(|of| of.ranges.len() <= MAX_ITEMS && note.len() <= MAX_NOTE);
         let (Some(replica), Some(file)) = (replica, self.port.trees.out(here)) else {
             return self.keep_no_longer(open);
@@ -127,6 +133,7 @@ impl Node {
     }
 
     pub(super) fn keep_no_longer(&mut self, open: OpenId) {
+        self.successors.early.retain(|early| early.open != open);
         if self.successors.own.remove(&open).is_some() {
             self.tell_successor(Message::Drop(open));
         }
@@ -249,6 +256,7 @@ impl Node {
                 self.state.rehome(&Inheritance { file: here, ..one });
             }
         }
+        std::mem::take(&mut self.successors.early).into_iter().for_each(|wanted| self.keep(wanted));
         let lost = std::mem::take(&mut self.successors.lost);
         lost.iter().for_each(|server| self.state.forget(*server));
         self.hear_port();

@@ -30,6 +30,11 @@ impl Service {
         self.view.epoch
     }
 
+    /// How many members there are.
+    pub(super) fn members(&self) -> usize {
+        self.view.members.len()
+    }
+
     pub(super) fn heal(&mut self) {
         self.parted.clear();
     }

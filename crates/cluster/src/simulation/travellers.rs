@@ -1,5 +1,6 @@
 //! Clients whose opens outlive their server: each has a file open for itself alone, and locked, and looks for that at the
-//! other servers when its own is lost.
+//! other servers when its own is lost. Half of them ask whether the successor has the open (persistent handles of SMB): if it has,
+//! and only one server is lost after that, the open must be there.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -47,6 +48,10 @@ pub(super) struct Travels {
     /// Those whose file another one got meanwhile.
     overtaken: Vec<usize>,
     pub(super) returns: usize,
+    /// How many of them were promised to come back.
+    pub(super) kept: usize,
+    /// All servers have been members at once. Those that join change who is whose successor.
+    pub(super) are_all_there: bool,
 }
 
 #[derive(Debug)]
@@ -55,6 +60,8 @@ enum Doing {
     Opening,
     /// It waits until the successor knows of its open.
     Telling(oneshot::Receiver<Infallible>),
+    /// It waits for the answer whether the successor has its open.
+    Asking(oneshot::Receiver<bool>),
     Open,
     /// Its server is lost.
     Away(Duration),
@@ -70,17 +77,42 @@ pub(super) struct Traveller {
     guard: Option<OpenGuard>,
     until: Duration,
     is_stopping: bool,
+    /// It was told that the successor has its open, when so many servers were lost.
+    promised: Option<usize>,
+}
+
+/// How many servers are lost.
+fn lost(now: Duration, servers: &[Server]) -> usize {
+    servers.iter().filter(|server| server.is_dead || now >= server.fence).count()
+}
+
+/// Has the successor of a server told of an open.
+pub(super) fn keep(server: &Server, traveller: usize, file: FileId, guard: &OpenGuard, persistent: bool) {
+    let (open, lease, note) = (guard.id(), None, Arc::from(&b"note"[..]));
+    let client = [u8::try_from(traveller).expect("few"); 16];
+    server.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note, persistent }));
+}
+
+/// An inherited open is closed, whose traveller does not come for it.
+pub(super) fn close_inherited(server: &mut Server, traveller: u8) {
+    if let Some(inherited) = server.inherited.remove(&traveller) {
+        server.port.want(Wanted::Drop(inherited.guard.id()));
+    }
 }
 
 impl Traveller {
     pub(super) fn new(at: usize, servers: usize) -> Self {
         let (server, file) = (at % servers, FileId::new(0, FILES.start));
         let (doing, until) = (Doing::Nothing, Duration::ZERO);
-        Self { at, server, file, doing, guard: None, until, is_stopping: false }
+        Self { at, server, file, doing, guard: None, until, is_stopping: false, promised: None }
     }
 
-    pub(super) fn stop(&mut self) {
+    /// All faults are over.
+    pub(super) fn stop(&mut self, now: Duration) {
         self.is_stopping = true;
+        if let Doing::Away(until) = &mut self.doing {
+            *until = now + AWAY_AT_MOST;
+        }
     }
 
     pub(super) fn is_done(&self, servers: &[Server]) -> bool {
@@ -118,16 +150,27 @@ impl Traveller {
                 }
                 _ => Doing::Telling(told),
             },
+            Doing::Asking(mut asked) => match asked.try_recv() {
+                Err(oneshot::error::TryRecvError::Empty) => Doing::Asking(asked),
+                answer => {
+                    self.promised = (answer == Ok(true)).then(|| lost(now, servers));
+                    self.until = now + Duration::from_millis(100 + random.below(9_000));
+                    Doing::Open
+                }
+            },
             Doing::Open if now < self.until && !self.is_stopping => Doing::Open,
             Doing::Open => {
                 let guard = self.guard.take().expect("it is open");
                 server.port.want(Wanted::Drop(guard.id()));
                 travels.holders.remove(&self.file);
+                self.promised = None;
                 drop(guard);
                 Doing::Nothing
             }
             Doing::Away(until) if now < until => self.look(now, until, servers, travels),
+            Doing::Away(_) if self.promised.is_some() && !self.is_stopping => Doing::Away(now + AWAY_AT_MOST),
             Doing::Away(_) => {
+                self.is_given_up(now, servers);
                 travels.forget(self.at);
                 self.move_on(servers);
                 Doing::Nothing
@@ -155,11 +198,12 @@ impl Traveller {
                     travels.overtaken.push(holder);
                 }
                 state.lock(self.file, &Stream::Data, wanted(&guard)).expect("it is the only one");
+                let persistent = travels.are_all_there && self.at.is_multiple_of(2);
+                keep(server, self.at, self.file, &guard, persistent);
+                if persistent {
+                    return self.ask(server, guard);
+                }
                 let (told, arrived) = oneshot::channel();
-                let (open, lease, note) = (guard.id(), None, Arc::from(&b"note"[..]));
-                let client = [u8::try_from(self.at).expect("few"); 16];
-                let (file, persistent) = (self.file, false);
-                server.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note, persistent }));
                 server.port.want(Wanted::Arrived(told));
                 self.guard = Some(guard);
                 Doing::Telling(arrived)
@@ -167,6 +211,14 @@ impl Traveller {
             Err(vfs::Error::LeaseRecall(_)) => Doing::Opening,
             Err(_) => Doing::Nothing,
         }
+    }
+
+    /// It asks whether the successor has its open.
+    fn ask(&mut self, server: &Server, guard: OpenGuard) -> Doing {
+        let (answer, asked) = oneshot::channel();
+        server.port.want(Wanted::Kept(guard.id(), answer));
+        (self.guard, self.promised) = (Some(guard), None);
+        Doing::Asking(asked)
     }
 
     /// It looks for its open at the other servers.
@@ -187,12 +239,18 @@ impl Traveller {
                     let had = server.state.test(self.file, &Stream::Data, &foreign());
                     assert!(matches!(had, Ok(Some(_))), "its lock is lost: {self:?} {had:?}");
                     travels.returns += 1;
+                    travels.kept += usize::from(self.promised.is_some());
                     travels.holders.insert(self.file, (self.at, false));
-                    (self.server, self.guard, self.until) = (at, Some(inherited.guard), now);
+                    self.server = at;
+                    if self.promised.is_some() {
+                        return self.ask(server, inherited.guard);
+                    }
+                    (self.guard, self.until) = (Some(inherited.guard), now);
                     return Doing::Open;
                 }
                 Ok(false) => {
-                    server.inherited.remove(&name);
+                    close_inherited(server, name);
+                    self.is_given_up(now, servers);
                     travels.forget(self.at);
                     self.server = at;
                     return Doing::Nothing;
@@ -203,12 +261,17 @@ impl Traveller {
         Doing::Away(until)
     }
 
+    /// Its open is not at any server. That may be so if more than its own server was lost since it was promised.
+    fn is_given_up(&mut self, now: Duration, servers: &[Server]) {
+        let Some(before) = self.promised.take() else { return };
+        let since = lost(now, servers) - before;
+        assert!(since > 1, "what the successor had is lost: {self:?}");
+    }
+
     /// It uses a server that is there.
     fn move_on(&mut self, servers: &mut [Server]) {
         let name = u8::try_from(self.at).expect("few");
-        for server in servers.iter_mut() {
-            server.inherited.remove(&name);
-        }
+        servers.iter_mut().for_each(|server| close_inherited(server, name));
         self.server = servers.iter().position(|server| !server.is_dead).unwrap_or(self.server);
     }
 }

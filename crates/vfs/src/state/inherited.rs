@@ -19,7 +19,7 @@ use super::{
     BreakNotice, Caching, ClientId, Concern, Lease, LeaseId, Lock, LockKind, OpenGuard, OpenId, OpenRequest,
     Party, State,
 };
-use crate::{FileId, Result};
+use crate::{Error, FileId, Result};
 
 /// An open as the successor of its server needs it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -198,6 +198,7 @@ impl State {
         }
         let notices = match asked.take_claim(one) {
             Some(notices) => Notices::Here(notices),
+            None if super::home(one.open.1.0) == self.table.server() => return, // it was closed before; the lost server's goes
             None => Notices::There(super::home(one.open.1.0), joined.coordinator().clone()),
         };
         let table = &self.table;
@@ -208,10 +209,31 @@ impl State {
         });
     }
 
-    /// Whether an open of this file is in its state. `LeaseRecall` if the state is not here.
+    /// Whether an open of this file is in its state. `LeaseRecall` if the state is not here, or if it may have the open by the number
+    /// that a lost server gave it: until all servers have said what they have.
     pub fn has_open(&self, file: FileId, open: OpenId) -> Result<bool> {
-        let found = self.table.look(file, |entry| entry.opens.get(open).is_some())?;
-        Ok(found.unwrap_or(false))
+        let is_awaited = self.is_awaited(file, open); // before the look: the number changes only once
+        let found = self.table.look(file, |entry| entry.opens.get(open).is_some())?.unwrap_or(false);
+        if found || !is_awaited { Ok(found) } else { Err(Error::LeaseRecall(file)) }
+    }
+
+    /// An inherited open is closed. If the state has it by its old number still, it does not get the new one.
+    pub(super) fn disclaim(&self, file: FileId, open: OpenId) {
+        let Some(joined) = &self.table.joined else { return };
+        let mut asked = joined.asked.lock();
+        if let Some(claims) = asked.inherited.get_mut(&file) {
+            claims.retain(|claim| claim.one.open.1 != open);
+            if claims.is_empty() {
+                asked.inherited.remove(&file);
+            }
+        }
+    }
+
+    /// Whether an open was inherited, and the state of its file has not been here with its new number.
+    pub fn is_awaited(&self, file: FileId, open: OpenId) -> bool {
+        let Some(joined) = &self.table.joined else { return false };
+        let asked = joined.asked.lock();
+        asked.inherited.get(&file).into_iter().flatten().any(|claim| claim.one.open.1 == open)
     }
 
     /// What the holder of a lease may cache, as far as this server knows; nothing if a part of it is being recalled. The
@@ -219,8 +241,12 @@ impl State {
     pub fn undisturbed(&self, file: FileId, lease: LeaseId) -> Caching {
         let Some(joined) = &self.table.joined else { return Caching::NONE };
         let asked = joined.asked.lock();
+        // Until the number of an inherited one has changed, the state has it by the one before.
+        let claims = asked.inherited.get(&file).into_iter().flatten();
+        let before = claims.filter_map(|claim| claim.one.lease).find(|(_, new)| *new == lease).map(|(old, _)| old);
         let see = |entry: &Entry| {
-            let lease = entry.leases.iter().find(|of| of.id == lease && !of.is_breaking());
+            let is_it = |of: &&LeaseEntry| of.id == lease || Some(of.id) == before;
+            let lease = entry.leases.iter().find(|of| is_it(of) && !of.is_breaking());
             lease.map(|lease| lease.held).unwrap_or_default()
         };
         match self.table.has(file) {

@@ -268,6 +268,7 @@ impl OpenGuard {
             return Ok(());
         }
         let (file, id, client) = (self.file, self.id, self.party.client);
+        self.state.disclaim(file, id);
         let last = self.state.table.when_here(self.file, move |table, entry| {
             let open = entry.opens.remove(id);
             // An inherited open may not be in the state.

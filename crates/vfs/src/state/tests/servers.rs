@@ -303,8 +303,11 @@ fn an_open_of_a_lost_server_is_the_successors_in_a_state_that_the_successor_has(
     servers.bring(&servers.first);
     let successor = &servers.first;
     let (inherited, one) = successor.inherit(FILE, replica, A, &notices()).unwrap();
-    assert_eq!(successor.has_open(FILE, inherited.guard.id()), Ok(false), "the numbers change later");
+    let is_awaited = successor.is_awaited(FILE, inherited.guard.id());
+    assert!(is_awaited, "the numbers change when all servers have said what they have");
+    assert_eq!(successor.has_open(FILE, inherited.guard.id()), Err(Error::LeaseRecall(FILE)));
     successor.rehome(&one);
+    assert!(!successor.is_awaited(FILE, inherited.guard.id()));
     successor.forget(1);
     assert_eq!(successor.has_open(FILE, inherited.guard.id()), Ok(true));
     assert!(
@@ -393,4 +396,37 @@ fn an_open_whose_lease_is_recalled_is_inherited_with_what_is_left_if_it_is_persi
     lease.remind();
     assert!(told.try_recv().is_err(), "it is answered");
     drop(recall);
+}
+
+#[test]
+fn an_inherited_open_that_is_closed_before_its_number_changes_does_not_stay() {
+    let servers = Servers::two(Policy::default());
+    let (lost, replica) = replica(&servers, Modes::WRITE);
+    servers.bring(&servers.first);
+    let successor = &servers.first;
+    let (inherited, one) = successor.inherit(FILE, replica, A, &notices()).unwrap();
+    drop(inherited); // its protocol could not restore it
+    successor.rehome(&one);
+    successor.forget(1);
+    assert!(successor.quiet(FILE), "no guard is left that could close it");
+    std::mem::forget(lost);
+}
+
+#[test]
+fn a_lease_is_known_to_be_undisturbed_before_its_number_changes() {
+    let servers = Servers::two(Policy::default());
+    let (first, second) = (&servers.first, &servers.second);
+    let party = Party { client: A, key: Some([1; 16]) };
+    let request = OpenRequest::new(party, Modes::WRITE, Modes::NONE);
+    let guard = servers.run(|| first.open(FILE, Stream::Data, request)).unwrap();
+    let want = LeaseRequest { party, want: Caching::ALL, style: Style::Bits, notices: notices() };
+    let lease = first.lease(FILE, &Stream::Data, &want).unwrap();
+    let replica = first.replica(FILE, guard.id(), Some(lease.id()), false).unwrap();
+    servers.bring(second);
+    let (inherited, one) = second.inherit(FILE, replica, B, &notices()).unwrap();
+    let new = inherited.lease.as_ref().unwrap().id();
+    assert_eq!(second.undisturbed(FILE, new), Caching::ALL);
+    second.rehome(&one);
+    assert_eq!(second.undisturbed(FILE, new), Caching::ALL);
+    std::mem::forget((guard, lease));
 }
