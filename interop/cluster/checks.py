@@ -17,6 +17,7 @@ import luns
 import once
 import over_ceph
 import partitions
+import persistent as handles
 import scale
 import torture
 import trust
@@ -73,17 +74,6 @@ def reclaimed_within(limit, client, handle):
             if str(error) not in ("NO_GRACE", "DELAY") or time.monotonic() - begun > limit:
                 raise
         time.sleep(0.1)
-
-
-def persistent(client, name, number, share):
-    """A persistent open, without a lease. A server that does not know yet that another one is there gives none."""
-    for _ in range(100):
-        file = client.durable(name, None, number, share=share, persistent=True)
-        if file.is_persistent:
-            return file
-        client.close(file)
-        time.sleep(0.05)
-    raise AssertionError("the open is not persistent")
 
 
 class Intruder(threading.Thread):
@@ -285,12 +275,12 @@ class Checks:
         here, number, last = self.first.smb(share="continuous"), uuid.uuid4().bytes, uuid.uuid4().bytes
         taker = self.successor(self.first)
         there, name = taker.smb(share="continuous"), "persistent"
-        file = persistent(here, name, number, smb.SHARE_READ)
+        file = handles.opened(here, name, number, share=smb.SHARE_READ)
         here.write(file, 0, b"before")
         here.lock(file, 0, 10, True)
         beside = there.open(name, smb.READ)
         intruder = Intruder(taker.smb(share="continuous"), name)
-        at_once = persistent(here, "at once", last, 0)
+        at_once = handles.opened(here, "at once", last, share=0)
         self.first.kill()  # the successor has the handle when the client has it
         begun = time.monotonic()
         moved = taker.smb(here.guid, "continuous")
@@ -316,7 +306,7 @@ class Checks:
     def a_persistent_handle_survives_its_connection(self):
         """MS-SMB2 3.3.7.1 and 3.3.5.9: at the same server. A conflicting open at another server is refused, too."""
         here, number = self.first.smb(share="continuous"), uuid.uuid4().bytes
-        file = persistent(here, "waits", number, 0)
+        file = handles.opened(here, "waits", number, share=0)
         here.write(file, 0, b"before")
         here.disconnect()
         time.sleep(0.2)  # until the server has seen it
@@ -328,6 +318,12 @@ class Checks:
         is_equal(back.read(file, 0, 10), b"before")
         back.close(file)
         there.close(there.open("waits", smb.READ))
+
+    def a_create_of_a_persistent_handle_waits_for_the_successor(self):
+        handles.a_create_waits_for_the_successor(self.first, self.successor(self.first), len(self.gateways) > 2)
+
+    def a_repeated_create_gets_its_open_at_the_successor(self):
+        handles.a_repeated_create_gets_its_open_at_the_successor(self.first, self.successor(self.first))
 
     def smbtorture_has_persistent_handles(self):
         """The tests of crates/xtask/src/interop/smb/suites.rs that want a share that is continuously available."""

@@ -1,5 +1,6 @@
 """SMB by Python's smbprotocol, with the breaks of leases and oplocks, which that library does not have (MS-SMB2 2.2.23, 2.2.24)."""
 
+import contextlib
 import logging
 import queue
 import struct
@@ -7,6 +8,7 @@ import threading
 import uuid
 from collections import OrderedDict
 
+import smbprotocol.connection
 from smbprotocol.change_notify import FileSystemWatcher
 from smbprotocol.connection import Capabilities, Connection, Request, SMB2Echo
 from smbprotocol.create_contexts import (CreateContextName, DurableHandleFlags, SMB2CreateContextRequest,
@@ -15,7 +17,7 @@ from smbprotocol.create_contexts import (CreateContextName, DurableHandleFlags, 
 from smbprotocol.exceptions import SMBResponseException
 from smbprotocol.file_info import (FileDispositionInformation, FileEndOfFileInformation, FileInformationClass,
                                    FileRenameInformation)
-from smbprotocol.header import Commands, NtStatus, SMB2HeaderRequest
+from smbprotocol.header import Commands, NtStatus, Smb2Flags, SMB2HeaderRequest
 from smbprotocol.open import Open, SMB2LockElement, SMB2LockRequest, SMB2SetInfoRequest
 from smbprotocol.session import Session
 from smbprotocol.structure import BytesField, Structure
@@ -68,6 +70,24 @@ class Breaks(Request):
         super().__setattr__(name, value)
 
 
+class Repeated(SMB2HeaderRequest):
+    """The head of a request that is sent again because its answer was lost (2.2.1.2)."""
+
+    def __init__(self):
+        super().__init__()
+        self["flags"].set_flag(Smb2Flags.SMB2_FLAGS_REPLAY_OPERATIONS)
+
+
+@contextlib.contextmanager
+def repeating():
+    """All that is sent meanwhile is sent again."""
+    smbprotocol.connection.SMB2HeaderRequest = Repeated
+    try:
+        yield
+    finally:
+        smbprotocol.connection.SMB2HeaderRequest = SMB2HeaderRequest
+
+
 def lease_text(bits):
     return "".join(letter for letter, bit in zip("RHW", (1, 2, 4)) if bits & bit) or "nothing"
 
@@ -114,7 +134,7 @@ class Client:
         file.lease = answers[0]["lease_state"].get_value() if lease is not None else None
         return file
 
-    def durable(self, name, lease, number, again=None, share=SHARE_ALL, persistent=False):
+    def durable(self, name, lease, number, again=None, share=SHARE_ALL, persistent=False, disposition=OPEN_IF):
         """A durable open of version 2 with a lease, or None; `again`: the open to which the client reconnects. `number` is that of the
         CREATE, and the lease's key. With `persistent`, the open says whether it is."""
         file, contexts, level = Open(self.tree, name), [], OPLOCKS["none"]
@@ -135,7 +155,7 @@ class Client:
             asked["flags"].set_flag(DurableHandleFlags.SMB2_DHANDLE_FLAG_PERSISTENT)
         asked["create_guid"] = number
         context["buffer_data"] = asked  # as it is now
-        answers = self._do(lambda: file.create(2, BOTH, 0x80, share, OPEN_IF, 0x40, [*contexts, context], level))
+        answers = self._do(lambda: file.create(2, BOTH, 0x80, share, disposition, 0x40, [*contexts, context], level))
         flags = [answer["flags"] for answer in answers or [] if isinstance(answer, SMB2CreateDurableHandleResponseV2)]
         file.is_persistent = any(flag.has_flag(DurableHandleFlags.SMB2_DHANDLE_FLAG_PERSISTENT) for flag in flags)
         return file

@@ -243,7 +243,8 @@ fn the_bits_of_a_shared_file_are_asked_for_again_when_it_has_changed() {
     let actor = Actor::new(Caller::root(), Party::client(ClientId(7)));
     let root = first.root().unwrap();
     first.create(&actor, &root, b"notes", NewKind::File, 0o644).unwrap();
-    let asked = || [Call::ListXattrs, Call::Xattr].map(|call| faulty.plan().calls(Some(call))).iter().sum::<u64>();
+    let asked =
+        || [Call::ListXattrs, Call::Xattr].map(|call| faulty.plan().calls(Some(call))).iter().sum::<u64>();
     // The mode that the second one shows, and what that costs.
     let shown = || {
         let found = second.lookup(&actor.caller, &second.root().unwrap().object, b"notes").unwrap();

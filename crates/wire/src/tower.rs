@@ -153,6 +153,8 @@ mod tests {
             Tower::take(&mut Reader::new(&all)).map(<[u8]>::len)
         };
         assert_eq!(taken(75, 75, 80), Ok(75));
-        assert!(taken(75, 74, 80).is_err() && taken(2_000, 2_000, 2_000).is_err() && taken(75, 75, 74).is_err());
+        assert!(
+            taken(75, 74, 80).is_err() && taken(2_000, 2_000, 2_000).is_err() && taken(75, 75, 74).is_err()
+        );
     }
 }

@@ -166,7 +166,13 @@ impl World {
                             let traveller = of.guard.client().0 as u8;
                             travellers::close_inherited(own, traveller);
                             // Its own successor is told, too.
-                            travellers::keep(own, traveller.into(), of.guard.file(), &of.guard, traveller % 2 == 0);
+                            travellers::keep(
+                                own,
+                                traveller.into(),
+                                of.guard.file(),
+                                &of.guard,
+                                traveller.is_multiple_of(2),
+                            );
                             own.inherited.insert(traveller, of);
                         }
                     }

@@ -36,7 +36,8 @@ pub fn request(interface: &Interface) -> Vec<u8> {
 
 /// The tower of calls of an interface with NDR.
 fn tower(interface: &Interface) -> Vec<u8> {
-    let [interface, transfer] = [interface, &NDR].map(|of| Named { uuid: of.uuid, major: of.version, minor: 0 });
+    let [interface, transfer] =
+        [interface, &NDR].map(|of| Named { uuid: of.uuid, major: of.version, minor: 0 });
     Tower { interface, transfer, port: 0 }.encode()
 }
 

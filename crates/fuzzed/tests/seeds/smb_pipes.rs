@@ -64,7 +64,7 @@ pub fn seeds() -> Vec<Seed> {
 }
 
 /// What clients of a cluster send: the mapper is asked for the witness, and the witness to register a client.
-fn over_tcp() -> [Seed; 5] {
+fn over_tcp() -> [Seed; 6] {
     let mut lookup = Encoder::new();
     [0, 0, 0, 1].iter().for_each(|number| lookup.u32(*number));
     lookup.handle(&[0; 20]);
@@ -72,8 +72,7 @@ fn over_tcp() -> [Seed; 5] {
     let mut map = Encoder::new();
     map.null();
     map.pointer();
-    let tower =
-        Tower { interface: Syntax::WITNESS.into(), transfer: Syntax::NDR.into(), port: 0 }.encode();
+    let tower = Tower { interface: Syntax::WITNESS.into(), transfer: Syntax::NDR.into(), port: 0 }.encode();
     map.count(tower.len());
     map.count(tower.len());
     map.put(&tower);

@@ -243,7 +243,8 @@ impl State {
         let asked = joined.asked.lock();
         // Until the number of an inherited one has changed, the state has it by the one before.
         let claims = asked.inherited.get(&file).into_iter().flatten();
-        let before = claims.filter_map(|claim| claim.one.lease).find(|(_, new)| *new == lease).map(|(old, _)| old);
+        let before =
+            claims.filter_map(|claim| claim.one.lease).find(|(_, new)| *new == lease).map(|(old, _)| old);
         let see = |entry: &Entry| {
             let is_it = |of: &&LeaseEntry| of.id == lease || Some(of.id) == before;
             let lease = entry.leases.iter().find(|of| is_it(of) && !of.is_breaking());

@@ -121,12 +121,8 @@ async fn one_that_cannot_be_served_does_not_stop_the_others() {
 
 /// Places of two servers, 7 and 9, of which this one is 7; the virtual address is at one of them.
 fn places(at: Option<u16>) -> Places {
-    let member = |number: u16| Member {
-        number,
-        name: format!("gate{number}"),
-        port: number,
-        ..Member::default()
-    };
+    let member =
+        |number: u16| Member { number, name: format!("gate{number}"), port: number, ..Member::default() };
     let addresses = at.map(|server| (VIRTUAL, server)).into_iter().collect();
     Places { me: 7, members: vec![member(7), member(9)], addresses, ..Places::default() }
 }

@@ -179,6 +179,20 @@ impl Open {
         self.durable.get().is_some_and(Durable::is_persistent)
     }
 
+    /// Whether each change of its data must be on the disk before it is answered. What was answered to the client of a persistent
+    /// open stays whatever happens to the server: the client does not send it again.
+    pub(in crate::server) fn writes_through(&self) -> bool {
+        self.is_persistent() || self.file().is_ok_and(File::writes_through)
+    }
+
+    /// Has a change that was not a write of data on the disk, if it must be before it is answered.
+    pub(in crate::server) async fn settle(&self) -> Result<(), Status> {
+        if self.writes_through() {
+            self.file()?.open.sync().await?;
+        }
+        Ok(())
+    }
+
     /// Fails unless it has one of these rights.
     pub(in crate::server) fn require(&self, any_of: AccessMask) -> Result<(), Status> {
         if self.granted.0 & any_of.0 != 0 { Ok(()) } else { Err(Status::ACCESS_DENIED) }
@@ -356,8 +370,8 @@ impl File {
         self.mode.store(mode.0, Ordering::Relaxed);
     }
 
-    /// Whether every write must be on the disk before it is answered.
-    pub(in crate::server) fn writes_through(&self) -> bool {
+    /// Whether its client wants every write on the disk before it is answered.
+    fn writes_through(&self) -> bool {
         self.mode().contains(ModeFlags::WRITE_THROUGH)
     }
 

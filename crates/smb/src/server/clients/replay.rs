@@ -71,7 +71,8 @@ impl Creations {
         self.table.lock().contains_key(guid)
     }
 
-    /// An open of a lost server, whose client may repeat the CREATE. Refused if the client has done so, and has another open.
+    /// An open of a lost server, whose client may repeat the CREATE. Refused if the client has done so, and has another open. If
+    /// the repeated CREATE waits for the file, it finds this open ([`Numbered::done`]).
     pub(in crate::server) fn restore(
         client: &Arc<Client>,
         guid: [u8; 16],
@@ -79,10 +80,13 @@ impl Creations {
         action: Action,
     ) -> Result<(), Status> {
         let mut table = client.creations.table.lock();
-        if table.contains_key(&guid) || table.len() >= MOST {
-            return Err(Status::DUPLICATE_OBJECTID);
-        }
-        table.insert(guid, Creation::Done(Arc::downgrade(open)));
+        match table.get(&guid) {
+            Some(Creation::Done(other)) if other.strong_count() > 0 => {
+                return Err(Status::DUPLICATE_OBJECTID);
+            }
+            None if table.len() >= MOST => return Err(Status::DUPLICATE_OBJECTID),
+            _ => table.insert(guid, Creation::Done(Arc::downgrade(open))),
+        };
         drop(table);
         let _ = open.number.set(Number { client: Arc::downgrade(client), guid, action }); // a new open has none
         Ok(())
@@ -124,11 +128,16 @@ impl<'a> Begun<'a> {
 }
 
 impl Numbered<'_> {
-    /// Records that the CREATE made this open.
-    pub(in crate::server) fn done(self, open: &Arc<Open>, action: Action) {
+    /// Records that the CREATE made this open. Returns the one that it has made at a lost server, if this server has inherited that
+    /// meanwhile: its client never heard of it, so it is to be closed.
+    pub(in crate::server) fn done(self, open: &Arc<Open>, action: Action) -> Option<Arc<Open>> {
         let number = Number { client: Arc::downgrade(self.client), guid: self.guid, action };
         let _ = open.number.set(number); // a new open has none
-        self.client.creations.table.lock().insert(self.guid, Creation::Done(Arc::downgrade(open)));
+        let done = Creation::Done(Arc::downgrade(open));
+        match self.client.creations.table.lock().insert(self.guid, done) {
+            Some(Creation::Done(other)) => other.upgrade(),
+            Some(Creation::UnderWay) | None => None,
+        }
     }
 }
 

@@ -109,16 +109,16 @@ async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
         Code::PIPE_TRANSCEIVE => pipe::transceive(asked, &open),
         Code::PIPE_PEEK => pipe::peek(asked, &open),
         Code::SRV_REQUEST_RESUME_KEY => copy::resume_key(asked, &open),
-        Code::SRV_COPYCHUNK | Code::SRV_COPYCHUNK_WRITE => copy::chunks(asked, &open).await,
+        Code::SRV_COPYCHUNK | Code::SRV_COPYCHUNK_WRITE => settled(&open, copy::chunks(asked, &open)).await,
         Code::DUPLICATE_EXTENTS_TO_FILE | Code::DUPLICATE_EXTENTS_TO_FILE_EX => {
-            copy::duplicate(asked, &open).await
+            settled(&open, copy::duplicate(asked, &open)).await
         }
         Code::LMR_REQUEST_RESILIENCY => connection::resiliency(asked, &open),
         Code::SRV_ENUMERATE_SNAPSHOTS => snapshots(asked, &open),
         Code::SET_SPARSE => ranges::set_sparse(asked, &open),
-        Code::SET_ZERO_DATA => ranges::zero(asked, &open).await,
+        Code::SET_ZERO_DATA => settled(&open, ranges::zero(asked, &open)).await,
         Code::QUERY_ALLOCATED_RANGES => ranges::allocated(asked, &open).await,
-        Code::FILE_LEVEL_TRIM => ranges::trim(asked, &open).await,
+        Code::FILE_LEVEL_TRIM => settled(&open, ranges::trim(asked, &open)).await,
         Code::GET_COMPRESSION => object::compression(asked, &open),
         Code::SET_COMPRESSION => object::set_compression(asked, &open),
         Code::CREATE_OR_GET_OBJECT_ID | Code::GET_OBJECT_ID => object::id(asked, &open),
@@ -134,6 +134,16 @@ async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
         }
         _ => Err(Status::INVALID_DEVICE_REQUEST.into()),
     }
+}
+
+/// Changes the data of an open. The change is on the disk if the open writes through.
+async fn settled(
+    open: &Open,
+    change: impl Future<Output = Result<Output, Failure>>,
+) -> Result<Output, Failure> {
+    let output = change.await?;
+    open.settle().await?;
+    Ok(output)
 }
 
 /// SRV_ENUMERATE_SNAPSHOTS, MS-SMB2 3.3.5.15.1.

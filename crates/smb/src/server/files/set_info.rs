@@ -53,9 +53,11 @@ async fn set_file(
         FileClass::BASIC => basic::set(open, file, whole(data, info::Basic::decode)?).await?,
         FileClass::END_OF_FILE => {
             size::set_end(open, file, whole(data, info::EndOfFile::decode)?.end_of_file).await?;
+            open.settle().await?;
         }
         FileClass::ALLOCATION => {
             size::set_allocation(open, file, whole(data, info::Allocation::decode)?.allocation_size).await?;
+            open.settle().await?;
         }
         FileClass::DISPOSITION => {
             let removes = whole(data, info::Disposition::decode)?.delete_pending;

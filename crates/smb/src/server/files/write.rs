@@ -28,9 +28,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
             if request.offset.checked_add(length.into()).is_none_or(|end| end > MAX_END) {
                 return Err(Status::INVALID_PARAMETER.into());
             }
-            // What a persistent open has written stays whatever happens to the server: its client does not write it again.
-            let through =
-                file.writes_through() || open.is_persistent() || request.flags.contains(Flags::WRITE_THROUGH);
+            let through = open.writes_through() || request.flags.contains(Flags::WRITE_THROUGH);
             let stability = if through { Stability::File } else { Stability::Unstable };
             file.write(request.offset, data, stability).await?;
         }

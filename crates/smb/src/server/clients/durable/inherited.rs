@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use lock::{Mutex, rank};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use vfs::backend::Found;
 use vfs::state::{BreakNotice, Caching, ClientId, Inherited, Lease, OpenId, Replicas, Successor, home};
 use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
@@ -40,10 +40,9 @@ const LOST_WITHIN: Duration = Duration::from_secs(8);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// How long the successor may take before a client is told to wait.
 const SOON: Duration = Duration::from_millis(50);
-/// How long the state of a file may take to come.
-const STATE_WITHIN: Duration = Duration::from_secs(5);
-/// How often it is asked for again, if it leaves at once.
-const TRIES: usize = 8;
+/// How long it may take until it is known whether an inherited open is in the state of its file: that the state comes, and that all
+/// servers say what they have.
+const VERIFIED_WITHIN: Duration = Duration::from_secs(40);
 
 /// The service as one of several servers of one tree.
 pub(in crate::server) struct Shared {
@@ -271,10 +270,12 @@ impl Service {
             None if note.is_persistent => {}
             None => return Err(Status::OBJECT_NAME_NOT_FOUND),
         }
-        if let Some((guid, action)) = note.create_guid.zip(note.action).filter(|_| note.is_persistent) {
-            Creations::restore(&client, guid, &open, Action(action))?;
-        }
         self.durables.hold(&open, user, timeout, Unverified { volume: volume.clone(), file, open: id });
+        // It is held before a repeated CREATE finds it, which may close it.
+        if let Some((guid, action)) = note.create_guid.zip(note.action).filter(|_| note.is_persistent) {
+            Creations::restore(&client, guid, &open, Action(action))
+                .inspect_err(|_| _ = self.durables.forget(&open))?;
+        }
         // A recall that began before has found no open to close.
         let may_stay = |id| volume.site().state().undisturbed(file, id).contains(Caching::HANDLE);
         if !note.is_persistent && !lease_id.is_some_and(may_stay) {
@@ -363,12 +364,14 @@ pub(in crate::server) async fn wait_for_create(context: &Context, guid: [u8; 16]
 pub(in crate::server) async fn verify(context: &Context, persistent: u64) -> Result<(), Status> {
     let durables = &context.service().durables;
     let Some(Unverified { volume, file, open }) = durables.unverified(persistent) else { return Ok(()) };
+    let until = Instant::now() + VERIFIED_WITHIN;
     let verify = async {
         let state = volume.site().state();
-        for _ in 0..TRIES {
-            let _late = timeout(STATE_WITHIN, state.bring(file)).await;
-            if let Ok(is_there) = state.has_open(file, open) {
-                return durables.is_verified(persistent, is_there);
+        while Instant::now() < until {
+            let _late = timeout_at(until, state.bring(file)).await;
+            match state.has_open(file, open) {
+                Ok(is_there) => return durables.is_verified(persistent, is_there),
+                Err(_) => tokio::time::sleep(LOOK_EVERY).await, // it has left at once, or not all servers have said what they have
             }
         }
     };

@@ -17,8 +17,11 @@ use crate::server::context::Context;
 use crate::wire::Status;
 use crate::wire::values::FileKey;
 
-/// The most opens that wait for their clients to reconnect.
+/// The most opens that wait for their clients to reconnect, besides persistent ones.
 const MOST: usize = 16_384;
+/// The most persistent ones: as many as a server may have told its successor, and as many of a lost server. Their clients rely on it
+/// that they are kept.
+const MOST_PERSISTENT: usize = 131_072;
 
 /// Opens that have lost their session.
 #[derive(Default)]
@@ -33,6 +36,8 @@ struct Table {
     lost: HashMap<u64, Lost>,
     /// How many persistent opens of each file there are.
     persistent: HashMap<FileId, usize>,
+    /// How many that are.
+    persistent_opens: usize,
 }
 
 pub(super) struct Lost {
@@ -62,13 +67,21 @@ impl Lost {
     }
 }
 
+/// Whether there is room for another open in a table with so many, of which so many are persistent.
+fn has_room(all: usize, persistent: usize, is_persistent: bool) -> bool {
+    if is_persistent { persistent < MOST_PERSISTENT } else { all - persistent < MOST }
+}
+
 impl Table {
     /// Adds an open. Returns one that is to be dropped while the table is unlocked.
     fn insert(&mut self, lost: Lost) -> Option<Lost> {
-        if self.lost.len() >= MOST {
+        if !has_room(self.lost.len(), self.persistent_opens, lost.persistent.is_some()) {
             return Some(lost);
         }
-        lost.persistent.into_iter().for_each(|file| *self.persistent.entry(file).or_default() += 1);
+        if let Some(file) = lost.persistent {
+            *self.persistent.entry(file).or_default() += 1;
+            self.persistent_opens += 1;
+        }
         let before = self.lost.insert(lost.open.key.persistent, lost);
         before.iter().for_each(|before| self.uncount(before));
         before
@@ -87,6 +100,7 @@ impl Table {
 
     fn uncount(&mut self, lost: &Lost) {
         let Some(file) = lost.persistent else { return };
+        self.persistent_opens -= 1;
         if let Some(count) = self.persistent.get_mut(&file) {
             *count -= 1;
             if *count == 0 {
@@ -243,5 +257,18 @@ impl Durables {
     #[cfg(test)]
     pub(in crate::server) fn len(&self) -> usize {
         self.table.lock().lost.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn persistent_opens_have_room_of_their_own() {
+        assert!(has_room(MOST - 1, 0, false) && !has_room(MOST, 0, false));
+        assert!(has_room(MOST, 0, true), "however many others there are");
+        assert!(has_room(MOST_PERSISTENT, MOST_PERSISTENT, false));
+        assert!(!has_room(MOST_PERSISTENT, MOST_PERSISTENT, true));
     }
 }

@@ -6,7 +6,7 @@ use vfs::Kind;
 use vfs::backend::Found;
 
 use crate::server::clients::app_instance::Instance;
-use crate::server::clients::durable::{self, Durable, Wish, persistent};
+use crate::server::clients::durable::{self, Durable, Wish, inherited, persistent};
 use crate::server::clients::leases::{self, Cached};
 use crate::server::clients::open::{File, Open};
 use crate::server::clients::replay::Numbered;
@@ -31,8 +31,9 @@ pub(super) async fn finish(
 ) -> Outcome {
     let open = register(context, opened.open)?;
     let cached = leases::grant(context, wanted, &open).await?;
-    if let Some(numbered) = numbered {
-        numbered.done(&open, opened.action); // the successor is told of the action
+    // Before the successor is told of the open: it is told of the action, too.
+    if let Some(other) = numbered.and_then(|numbered| numbered.done(&open, opened.action)) {
+        context.service().durables.forget(&other);
     }
     if let Err(status) = durable::grant(context, wish, &open).await {
         context.session()?.opens.remove(open.key); // the client has cancelled it
@@ -68,6 +69,9 @@ pub(super) async fn again(
     let cached = Cached { oplock: request.oplock_level, lease };
     persistent::decide(context, &open).await?;
     let open = persistent::again(context, request, asked_lease, open).await?;
+    if open.is_persistent() {
+        inherited::arrived(context).await;
+    }
     let could_be = matches!(request.oplock_level, OplockLevel::BATCH | OplockLevel::LEASE);
     let also = open.durable.get().filter(|of| could_be || of.is_persistent()).and_then(Durable::answer);
     let facts = Facts::of(open.file()?).await?;
@@ -76,6 +80,9 @@ pub(super) async fn again(
 
 /// The answer to a client that reconnects to an open, MS-SMB2 3.3.5.9.7 and 3.3.5.9.12.
 pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
+    if open.is_persistent() {
+        inherited::arrived(context).await; // the next server must have it, too
+    }
     let cached = open.held.get().map_or(Cached::NONE, |held| held.cached());
     let facts = Facts::of(open.file()?).await?;
     respond(context, open, &[], (Action::OPENED, facts), cached, None)

@@ -3,20 +3,28 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::oneshot;
+use vfs::backend::faulty::{Call, Faulty};
+use vfs::backend::memory::Memory;
 use vfs::state::{LeaseId, OpenGuard, OpenId, Replicas};
+use wire::Writer;
 
 use crate::client::{Answer, Offer};
-use crate::server::testing::{ADA, BOB, User, open_request, service_with, share};
-use crate::server::{Service, ShareOptions};
+use crate::server::clients::replay::{Begun, Creations};
+use crate::server::testing::{ADA, BOB, User, open_request, service_with, share, share_of};
+use crate::server::{Service, Share, ShareOptions};
 use crate::wire::create::{self, Action, Request, Response, ShareAccess};
 use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::create_context::values::{DurableFlags, Lease, LeaseFlags, LeaseV2};
+use crate::wire::fscc::FileClass;
+use crate::wire::fscc::file_info::EndOfFile;
+use crate::wire::fsctl::Code;
+use crate::wire::fsctl::ranges::ZeroData;
 use crate::wire::header::{Command, Flags};
 use crate::wire::oplock_break::{Lease as Acknowledged, Notification, Request as Break};
 use crate::wire::tree_connect::{self, ShareCapabilities};
-use crate::wire::values::{Capabilities, FileKey, LeaseKey, LeaseState, OplockLevel};
-use crate::wire::{Dialect, Status, cancel};
+use crate::wire::values::{Capabilities, FileKey, InfoType, LeaseKey, LeaseState, OplockLevel};
+use crate::wire::{Dialect, Status, cancel, ioctl, set_info};
 
 /// The number of this server.
 const SERVER: u16 = 1;
@@ -83,9 +91,13 @@ impl Next {
 
 /// A server of a cluster with the shares "continuous" and "share".
 fn service() -> (Arc<Service>, Arc<Next>) {
+    service_of(|options| share("continuous", options))
+}
+
+fn service_of(continuous: impl Fn(ShareOptions) -> Arc<Share>) -> (Arc<Service>, Arc<Next>) {
     let service = service_with(|config| {
         let options = ShareOptions { continuous: true, ..ShareOptions::default() };
-        config.shares.push(share("continuous", options));
+        config.shares.push(continuous(options));
     });
     let next = Arc::new(Next {
         is_there: AtomicBool::new(true),
@@ -310,6 +322,80 @@ async fn a_repeated_create_gives_a_persistent_open_back() {
     assert_eq!(answers(&again), granted(60_000));
     assert_eq!(service.durables.len(), 0);
     assert_eq!(ada.write(again.file, 0, b"abc").await, Status::SUCCESS);
+}
+
+// A server inherits an open while its client repeats the CREATE that has made it.
+#[tokio::test]
+async fn a_repeated_create_that_waits_finds_the_open_that_is_inherited_meanwhile() {
+    let (service, _next) = service();
+    let mut ada = user(&service).await;
+    let files = [open(&mut ada, alone(1)).await.unwrap(), ada.open("other", |_| ()).await.unwrap()];
+    let client = service.client_of(GUID);
+    let session = client.sessions()[0].clone();
+    let [inherited, made] = files.map(|file| session.opens.find(file.file).unwrap());
+    let begin = |number: u8| match Begun::new(&client, [number; 16], true) {
+        Ok(Begun::New(numbered)) => numbered,
+        Ok(Begun::Again(_)) => panic!("it has an open"),
+        Err(status) => panic!("{status:?}"),
+    };
+    // It collides with the inherited open: the client gets that.
+    let waits = begin(7);
+    Creations::restore(&client, [7; 16], &inherited, Action::CREATED).unwrap();
+    drop(waits);
+    let again = Begun::new(&client, [7; 16], true);
+    assert!(matches!(again, Ok(Begun::Again(open)) if Arc::ptr_eq(&open, &inherited)));
+    let other = Creations::restore(&client, [7; 16], &made, Action::CREATED);
+    assert_eq!(other, Err(Status::DUPLICATE_OBJECTID), "the client has one");
+    // It does not collide: the client gets the new open, and the inherited one is closed.
+    let waits = begin(8);
+    Creations::restore(&client, [8; 16], &inherited, Action::CREATED).unwrap();
+    let closed = waits.done(&made, Action::OPENED);
+    assert!(closed.is_some_and(|open| Arc::ptr_eq(&open, &inherited)));
+    let again = Begun::new(&client, [8; 16], true);
+    assert!(matches!(again, Ok(Begun::Again(open)) if Arc::ptr_eq(&open, &made)));
+}
+
+// As with FILE_WRITE_THROUGH, MS-FSA 2.1.5.4: of what was answered nothing is lost with the server.
+#[tokio::test]
+async fn what_changes_the_data_of_a_persistent_open_is_on_the_disk_when_it_is_answered() {
+    let faulty = Arc::new(Faulty::new(Memory::ticking()));
+    let backend = faulty.clone();
+    let (service, _next) = service_of(move |options| share_of("continuous", backend.clone(), options));
+    let mut ada = user(&service).await;
+    let plain = ada.open("plain", |_| ()).await.unwrap().file;
+    let kept = open(&mut ada, alone(1)).await.unwrap().file;
+    let zero = ZeroData { file_offset: 0, beyond_final_zero: 100 };
+    for (file, flushes) in [(plain, 0), (kept, 1)] {
+        let flushed = || faulty.plan().calls(Some(Call::Sync));
+        let before = flushed();
+        let end = encoded(|w| EndOfFile { end_of_file: 4096 }.encode(w));
+        let request = set_info::Request {
+            info_type: InfoType::FILE,
+            information_class: FileClass::END_OF_FILE.0,
+            additional_information: 0,
+            file,
+            data: &end,
+        };
+        let set = ada.call(Command::SET_INFO, |w| request.encode(w)).await;
+        assert_eq!((set.status(), flushed() - before), (Status::SUCCESS, flushes));
+        let request = ioctl::Request {
+            control_code: Code::SET_ZERO_DATA,
+            file,
+            input: 0..0,
+            max_input_response: 0,
+            max_output_response: 0,
+            flags: ioctl::Request::IS_FSCTL,
+        };
+        let input = encoded(|w| zero.encode(w));
+        let zeroed = ada.call(Command::IOCTL, |w| request.encode(&input, w)).await;
+        assert_eq!((zeroed.status(), flushed() - before), (Status::SUCCESS, 2 * flushes));
+    }
+}
+
+fn encoded(encode: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut w = Writer::new();
+    encode(&mut w);
+    w.into_bytes()
 }
 
 // MS-SMB2 3.3.4.7: a lease of a persistent open is recalled when its client is back.
