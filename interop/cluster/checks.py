@@ -13,6 +13,7 @@ import traceback
 import uuid
 
 import addresses
+import ids
 import luns
 import once
 import over_ceph
@@ -346,6 +347,9 @@ class Checks:
         is_equal(there.read(there.open("drained", smb.BOTH), 0, 100), b"acknowledged")
         is_equal(self.other.run("cluster", "drain", self.first.name), 1)  # it is not a member any more
         self.first.start()
+
+    def files_have_the_same_ids_at_all_servers(self):
+        ids.check(self.options, self.first, self.other)
 
     def etcd_and_a_server_show_each_other_certificates(self):
         trust.check(self.first, self.certificates)

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, SessionStatus, Status};
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
-use afp::catalogue::Catalogue;
+use afp::catalogue::{Catalogue, SharedIds};
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
 use anyhow::Context;
 use auth::{AccountFile, Accounts, Identity, LoginGuard};
@@ -21,7 +21,7 @@ use crate::afp_homes::AfpHomes;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
-use crate::{accounts, here, logons, tickets};
+use crate::{accounts, gateway, here, logons, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -66,6 +66,10 @@ impl AfpView {
         let listen = current.settings.server.listen.clone();
         let told = Told { volumes, state, server_id, listen, port, accounts_changed, login_guard };
         let service = Service::new(told.config(current)?);
+        match &told.volumes.ids {
+            Some(ids) => _ = tokio::spawn(gateway::ids::read_on(ids.clone())),
+            None => SharedIds::leave(told.volumes.index()).context("the index in the state folder failed")?,
+        }
         if let Some(cluster) = told.volumes.cluster.clone() {
             service.share_with(cluster.server(), move |server| cluster.is_alive(server));
         }
@@ -127,6 +131,10 @@ impl Told {
         let shares =
             settings.shares.iter().filter(|share| share.protocols.contains(&Protocol::Afp) && !share.homes);
         let shares = shares.map(|share| self.share(share, settings)).collect::<anyhow::Result<Vec<_>>>()?;
+        if let Some(ids) = &self.volumes.ids {
+            ids.set_shares(shares.iter().map(|share| (share.name.clone(), share.volume.clone())).collect())
+                .context("the ids of files that the servers of the cluster have are not known")?;
+        }
         let guests = shares.iter().any(|share| share.options.policy.guests);
         let change = server.afp_change_password.then(|| self.password_keeper(settings));
         let principals = tickets::principals(current, "afpserver");
@@ -140,7 +148,10 @@ impl Told {
         }
         Ok(Config {
             homes: Homes::of(&self.volumes, current, Protocol::Afp).map(AfpHomes::of).collect(),
-            signature: server.afp_signature.unwrap_or(self.server_id),
+            signature: match server.afp_signature {
+                Some(signature) => signature,
+                None => gateway::signature(self.volumes.cluster.as_ref(), self.server_id)?,
+            },
             name: here::server_name(server),
             guest: guests.then(Identity::anonymous),
             kerberos: tickets::kerberos(current).filter(|_| !principals.is_empty()),
@@ -181,7 +192,8 @@ pub(crate) fn share_of(
 ) -> anyhow::Result<Arc<Share>> {
     let root = volume.root().context("the folder cannot be looked at")?.object.key();
     let catalogue = Catalogue::open(volumes.index(), volumes.identity(share)?, root)
-        .context("the index in the state folder failed")?;
+        .context("the index in the state folder failed")?
+        .shared(volumes.ids.clone());
     catalogue
         .take_earlier_ids(|key| volume.lasting_key(key).ok())
         .context("the index in the state folder failed")?;

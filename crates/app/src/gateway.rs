@@ -3,6 +3,7 @@
 mod adding;
 pub(crate) mod certificates;
 mod choosing;
+pub(crate) mod ids;
 pub(crate) mod in_common;
 pub(crate) mod luns;
 pub(crate) mod part;
@@ -97,6 +98,12 @@ pub(crate) fn identity(volumes: &Volumes, share: &ShareSettings) -> anyhow::Resu
 pub(crate) fn handle_secret(cluster: Option<&Arc<Cluster>>, own: [u8; 16]) -> anyhow::Result<[u8; 16]> {
     let found = cluster.map_or(Ok(own), |cluster| cluster.handle_secret(own));
     found.map_err(anyhow::Error::msg).context("the secret of file handles in the cluster is not known")
+}
+
+/// By which Macs know the server: that of the cluster, or else `own`.
+pub(crate) fn signature(cluster: Option<&Arc<Cluster>>, own: [u8; 16]) -> anyhow::Result<[u8; 16]> {
+    let found = cluster.map_or(Ok(own), |cluster| cluster.signature(own));
+    found.map_err(anyhow::Error::msg).context("the signature of the servers of the cluster is not known")
 }
 
 /// Executes a command.

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use admin::control::{Progress, RestoreReport, RestoreRequest, ScrubReport, ScrubRequest, Status};
 use admin::{DenyModes, MacLayout, Settings, ShareSettings, SnapshotFolder};
+use afp::catalogue::SharedIds;
 use anyhow::Context;
 use cluster::Cluster;
 use lock::{Mutex, rank};
@@ -46,6 +47,8 @@ pub(crate) struct Volumes {
     site: Arc<Site>,
     /// The other servers of the tree.
     pub(crate) cluster: Option<Arc<Cluster>>,
+    /// The ids of files that they have, too.
+    pub(crate) ids: Option<Arc<SharedIds>>,
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
@@ -185,8 +188,8 @@ impl Volumes {
         let files = KeptFiles::new(privileges::files_to_keep_open());
         let site = cluster.as_ref().map(|cluster| cluster.site().clone()).unwrap_or_default();
         let (quotas, known) = (Arc::new(Quotas::new(state)), Mutex::default());
-        let (restoring, scrubbing) = (AtomicBool::new(false), AtomicBool::new(false));
         let (state, namespace) = (state.into(), Arc::default());
+        let ids = cluster.as_ref().map(|cluster| gateway::ids::shared(&index, cluster));
         Arc::new(Self {
             state,
             index,
@@ -194,11 +197,12 @@ impl Volumes {
             files,
             site,
             cluster,
+            ids,
             quotas,
             namespace,
             known,
-            restoring,
-            scrubbing,
+            restoring: AtomicBool::new(false),
+            scrubbing: AtomicBool::new(false),
         })
     }
 

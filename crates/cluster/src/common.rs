@@ -4,6 +4,7 @@
 //!
 //! ```text
 //! fourfold-common/CLUSTER/identity   the secret and the identities, in JSON
+//! fourfold-common/CLUSTER/numbers    what clients know servers by, and which ids of files are given, in JSON
 //! fourfold-common/CLUSTER/luns       the table of LUNs, as text of its owner
 //! fourfold-common/CLUSTER/accounts   the accounts, likewise
 //! fourfold-common/CLUSTER/settings   the settings that all servers have alike, likewise
@@ -12,16 +13,28 @@
 //! The first server that needs one of them writes what it has used so far, so its clients notice nothing.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::etcd::{Endpoints, Error, Etcd, Put};
 use crate::records::Records;
 
+/// The keys.
+const IDENTITY: &str = "identity";
+const NUMBERS: &str = "numbers";
+
 /// The number of the port of targets at the virtual addresses. Those of the servers follow.
 const MAIN_PORT: u16 = 1;
 /// The longest text, in bytes: etcd takes requests of 1.5 MiB, and base64 adds a third.
 const MAX_TEXT: usize = 1 << 20;
+
+/// How many ids of files a server gets at a time. A server that ends does not give the rest back: a restart costs a block of
+/// the million that there are.
+const ID_BLOCK: u64 = 4096;
+/// One past the last id of a file.
+const END_OF_IDS: u64 = 1 << 32;
 
 /// How often a change is tried while other servers change the same key: each of them does that once for each share.
 const TRIES: usize = 64;
@@ -74,6 +87,41 @@ struct Identity {
     ports: BTreeMap<String, u16>,
 }
 
+/// The value of the key for what came later: a server of an earlier version that changes the identity writes only what it
+/// knows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Numbers {
+    /// By which clients know that servers are one.
+    #[serde(default)]
+    signature: Option<[u8; 16]>,
+    /// The ids of files.
+    #[serde(default)]
+    ids: Option<Ids>,
+}
+
+/// The ids of files that servers may give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Ids {
+    /// All servers with this have the same ids. Another cluster of the same folder, or this one after a loss of etcd, has
+    /// another one.
+    lineage: [u8; 16],
+    /// The first id that no server has.
+    next: u64,
+    /// The first id of the last block of each server, by the names of the servers: for people.
+    blocks: BTreeMap<String, u64>,
+}
+
+impl Ids {
+    /// The next block, which this server has for good. `None`: all ids are given.
+    fn block(&mut self, server: &str) -> Option<Range<u64>> {
+        let end = self.next.checked_add(ID_BLOCK).filter(|end| *end <= END_OF_IDS)?;
+        let block = self.next..end;
+        self.blocks.insert(server.to_owned(), block.start);
+        self.next = end;
+        Some(block)
+    }
+}
+
 impl Identity {
     /// The number of the port of targets of the server with this name, which it keeps. `None`: all numbers are taken.
     fn port(&mut self, name: &str) -> Option<u16> {
@@ -121,22 +169,47 @@ impl Common {
 
     /// The secret of file handles: `own` if the cluster has none yet.
     pub(crate) async fn secret(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
-        self.change(|identity| *identity.secret.get_or_insert(own)).await
+        self.change(IDENTITY, |identity: &mut Identity| *identity.secret.get_or_insert(own)).await
     }
 
     /// The identity of a share: `own` if the cluster has none yet, perhaps with another tag.
     pub(crate) async fn share(&mut self, name: &str, own: ShareIdentity) -> Result<ShareIdentity, Error> {
-        self.change(|identity| identity.share(name, own)).await
+        self.change(IDENTITY, |identity: &mut Identity| identity.share(name, own)).await
     }
 
     /// The identity of which the names of targets are made: `own` if the cluster has none yet.
     pub(crate) async fn targets(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
-        self.change(|identity| *identity.targets.get_or_insert(own)).await
+        self.change(IDENTITY, |identity: &mut Identity| *identity.targets.get_or_insert(own)).await
+    }
+
+    /// By which clients know that servers are one: `own` if the cluster has nothing yet.
+    pub(crate) async fn signature(&mut self, own: [u8; 16]) -> Result<[u8; 16], Error> {
+        self.change(NUMBERS, |numbers: &mut Numbers| *numbers.signature.get_or_insert(own)).await
+    }
+
+    /// The lineage of the ids of files, if the cluster has one.
+    pub(crate) async fn lineage(&mut self) -> Result<Option<[u8; 16]>, Error> {
+        self.change(NUMBERS, |numbers: &mut Numbers| numbers.ids.as_ref().map(|ids| ids.lineage)).await
+    }
+
+    /// The lineage of the ids of files: `own` if the cluster has none yet. Then ids are given from the first block at `next` or
+    /// behind it.
+    pub(crate) async fn begin_ids(&mut self, own: [u8; 16], next: u64) -> Result<[u8; 16], Error> {
+        let next = next.next_multiple_of(ID_BLOCK);
+        let begin = || Ids { lineage: own, next, blocks: BTreeMap::new() };
+        self.change(NUMBERS, |numbers: &mut Numbers| numbers.ids.get_or_insert_with(begin).lineage).await
+    }
+
+    /// The next block of ids of files, for this server alone. `None`: all ids are given.
+    pub(crate) async fn id_block(&mut self, server: &str) -> Result<Option<Range<u64>>, Error> {
+        let block = |numbers: &mut Numbers| numbers.ids.as_mut().and_then(|ids| ids.block(server));
+        self.change(NUMBERS, block).await
     }
 
     /// The number of the port of targets of the server with this name. 0: all numbers are taken.
     pub(crate) async fn port(&mut self, name: &str) -> Result<u16, Error> {
-        self.change(|identity| identity.port(name)).await.map(Option::unwrap_or_default)
+        let port = self.change(IDENTITY, |identity: &mut Identity| identity.port(name)).await;
+        port.map(Option::unwrap_or_default)
     }
 
     /// A text and its revision; `None`: it was never written.
@@ -159,21 +232,24 @@ impl Common {
 
     /// Forgets what is kept of the server with this name for good. Returns whether there was something.
     pub(crate) async fn forget(&mut self, name: &str) -> Result<bool, Error> {
-        self.change(|identity| identity.ports.remove(name).is_some()).await
+        self.change(IDENTITY, |identity: &mut Identity| identity.ports.remove(name).is_some()).await
     }
 
     /// The names of all servers that there have been, and that were not removed.
     pub(crate) async fn names(&mut self) -> Result<Vec<String>, Error> {
-        self.change(|identity| identity.ports.keys().cloned().collect()).await
+        self.change(IDENTITY, |identity: &mut Identity| identity.ports.keys().cloned().collect()).await
     }
 
-    /// Changes the identity. If another server changes it meanwhile, `change` sees that first.
-    async fn change<T>(&mut self, change: impl Fn(&mut Identity) -> T) -> Result<T, Error> {
-        let key = format!("{}identity", self.prefix);
+    /// Changes the value of a key. If another server changes it meanwhile, `change` sees that first.
+    async fn change<V, T>(&mut self, key: &str, change: impl Fn(&mut V) -> T) -> Result<T, Error>
+    where
+        V: Clone + Default + PartialEq + Serialize + DeserializeOwned,
+    {
+        let key = format!("{}{key}", self.prefix);
         for _ in 0..TRIES {
             let found = self.etcd.get(&key).await?;
-            let known: Identity = match &found {
-                None => Identity::default(),
+            let known: V = match &found {
+                None => V::default(),
                 Some(pair) => serde_json::from_str(&pair.value)
                     .map_err(|error| Error::Refused(format!("{key} cannot be read: {error}")))?,
             };
@@ -205,6 +281,17 @@ mod tests {
         // As a version without ports has written it.
         let before = r#"{"secret":null,"shares":{}}"#;
         assert_eq!(serde_json::from_str::<Identity>(before).unwrap(), Identity::default());
+    }
+
+    #[test]
+    fn no_two_servers_have_one_id() {
+        let mut ids = Ids { lineage: [1; 16], next: 4096, blocks: BTreeMap::new() };
+        let blocks = ["gate1", "gate2", "gate1"].map(|name| ids.block(name).unwrap());
+        assert_eq!(blocks, [4096..8192, 8192..12_288, 12_288..16_384]);
+        assert_eq!(ids.blocks, BTreeMap::from([("gate1".to_owned(), 12_288), ("gate2".to_owned(), 8192)]));
+        ids.next = END_OF_IDS - ID_BLOCK;
+        assert_eq!(ids.block("gate2"), Some(END_OF_IDS - ID_BLOCK..END_OF_IDS));
+        assert_eq!((ids.block("gate2"), ids.next), (None, END_OF_IDS));
     }
 
     #[test]

@@ -50,7 +50,6 @@ ranks! {
     ReadingSide Known,
     /// The connections of a protocol.
     Peers Known,
-    // AFP.
     /// The state of a connection: fresh, logged in, over.
     AfpStage Known,
     /// A login that is not finished.
@@ -87,7 +86,10 @@ ranks! {
     AfpMessage Known,
     /// The settings of AFP.
     AfpConfig Known,
-    // SMB.
+    /// Held while ids are given that the servers of a cluster share: one thread at a time waits for the others.
+    CatalogSharing Known,
+    /// What is known of the ids that the servers of a cluster share.
+    CatalogShared Known,
     /// The logins of a connection that are not finished.
     SmbSetups Known,
     /// Held during one login, which ends earlier sessions and binds channels.
@@ -156,7 +158,6 @@ ranks! {
     SmbWindow Known,
     /// The preauthentication hash of a connection or login.
     SmbPreauth Known,
-    // NFS.
     /// Held during a change of the monitored hosts: one change runs at a time.
     NsmChanging Known,
     /// The hosts that are notified of a restart.
@@ -221,7 +222,6 @@ ranks! {
     NfsNames Known,
     /// The mounts of each client.
     Mounts Known,
-    // iSCSI.
     /// Held while a connection joins a session: one connection joins at a time.
     IscsiBeginning Known,
     /// A login that is not finished.

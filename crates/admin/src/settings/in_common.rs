@@ -11,15 +11,8 @@ use super::scope::OF_ONE_SERVER;
 /// The longest list of differences that is told.
 const MOST_TOLD: usize = 20;
 /// Settings of one server that do not fit another machine.
-const OF_ONE_MACHINE: [&str; 7] = [
-    "listen",
-    "admin-listen",
-    "afp-signature",
-    "bonjour-name",
-    "threads",
-    "cluster-etcd-certificate",
-    "cluster-etcd-key",
-];
+const OF_ONE_MACHINE: [&str; 6] =
+    ["listen", "admin-listen", "bonjour-name", "threads", "cluster-etcd-certificate", "cluster-etcd-key"];
 /// The tables of which there can be several.
 const LISTS: [&str; 4] = ["share", "user", "link", "site"];
 

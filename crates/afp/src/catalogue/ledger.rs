@@ -6,6 +6,7 @@ use vfs::index::{Batch, IndexError, Store, Tenant};
 use super::desktop::DESKTOP;
 use super::places::{KeptPlace, PLACES, Places, Rows};
 use super::shards::{Known, Shard, Shards};
+use super::shared::{Seen, SeenRows};
 use super::{CatalogId, Limits};
 
 /// [`ALL`] → the first catalogue id that is not reserved yet; 2^32 when none is left.
@@ -28,6 +29,8 @@ pub(super) struct Ledger {
     ids: Shards<LastingKey, CatalogId, rank::CatalogIds>,
     keys: Shards<CatalogId, LastingKey, rank::CatalogKeys>,
     places: Places,
+    /// How far the logs of other servers were read.
+    pub(super) seen: Seen,
     numbers: Mutex<Numbers, rank::CatalogNumbers>,
 }
 
@@ -42,11 +45,12 @@ pub(super) enum Attempt<T> {
 impl Ledger {
     /// The ledger, with its first numbers reserved on the disk. Makes the tables of the catalogue.
     pub(super) fn open(store: &Store, limits: Limits) -> Result<Self, IndexError> {
-        let block = u64::from(limits.block);
+        let (block, mut seen) = (u64::from(limits.block), Seen::default());
         let found = store.write(|transaction| {
             transaction.open_table(IDS)?;
             transaction.open_table(PLACES)?;
             transaction.open_table(DESKTOP)?;
+            seen = Seen::open(transaction)?;
             let keys = transaction.open_table(KEYS)?;
             let last = keys.range((ALL, 0)..=(ALL, u32::MAX))?.next_back().transpose()?;
             let last = last.map_or(0, |(key, _)| key.value().1);
@@ -76,6 +80,7 @@ impl Ledger {
                 ids: Shards::new(limits.cached),
                 keys: Shards::new(limits.cached),
                 places: Places::default(),
+                seen,
                 numbers: Mutex::new(Numbers { next, reserved: END.min(next + block), block }),
             }),
         }
@@ -93,6 +98,63 @@ impl Ledger {
         let id = CatalogId(number);
         let waiting = row.change(*key, Some(id)) + self.keys.lock(&id).change(id, Some(*key));
         Ok(Attempt::Done(id, waiting))
+    }
+
+    /// The file's id, if it has one.
+    pub(super) fn known(&self, store: &Store, key: &LastingKey) -> Result<Option<CatalogId>, IndexError> {
+        self.find(store, &mut self.ids.lock(key), key)
+    }
+
+    /// Files have these ids, which this server or another one has given on first sight. If two servers have given one to the
+    /// same file, the lower one counts, and both lead to the file. No batch is written meanwhile. Returns how many rows more wait to be written than before.
+    pub(super) fn learn(
+        &self,
+        store: &Store,
+        given: impl Iterator<Item = (CatalogId, LastingKey)>,
+    ) -> Result<usize, IndexError> {
+        store.read(|transaction| {
+            let (table, mut waiting) = (transaction.open_table(IDS)?, 0);
+            for (id, key) in given {
+                let mut row = self.ids.lock(&key);
+                let before = match row.look(&key) {
+                    Known::Here(id) => Some(id),
+                    Known::Gone => None,
+                    Known::AskDatabase => {
+                        table.get((ALL, &key.to_bytes()[..]))?.map(|id| CatalogId(id.value()))
+                    }
+                };
+                if before.is_none_or(|before| id < before) {
+                    waiting += row.change(key, Some(id));
+                }
+                if before != Some(id) {
+                    waiting += self.keys.lock(&id).change(id, Some(key));
+                }
+            }
+            Ok(waiting)
+        })
+    }
+
+    /// A file has this id from now on, which another one had. Returns how many rows more wait to be written than before.
+    pub(super) fn give(&self, key: &LastingKey, id: CatalogId) -> usize {
+        let waiting = self.ids.lock(key).change(*key, Some(id));
+        waiting + self.keys.lock(&id).change(id, Some(*key))
+    }
+
+    /// This number was given by another server: this one never gives it.
+    pub(super) fn pass(&self, id: CatalogId) {
+        self.numbers.lock().pass(id);
+    }
+
+    /// One past the last number that may have been given.
+    pub(super) fn next(&self) -> u64 {
+        self.numbers.lock().next
+    }
+
+    /// Forgets what memory has of rows that were taken out of the database.
+    pub(super) fn clear(&self) {
+        self.ids.clear();
+        self.keys.clear();
+        self.seen.clear();
     }
 
     /// The file's id, when memory holds it.
@@ -150,13 +212,7 @@ impl Ledger {
         (one, other): (&LastingKey, &LastingKey),
         ids: (CatalogId, CatalogId),
     ) -> usize {
-        let rows = [(one, ids.1), (other, ids.0)];
-        rows.into_iter()
-            .map(|(key, id)| {
-                let waiting = self.ids.lock(key).change(*key, Some(id));
-                waiting + self.keys.lock(&id).change(id, Some(*key))
-            })
-            .sum()
+        self.give(one, ids.1) + self.give(other, ids.0)
     }
 
     /// Whether it is time to reserve more numbers.
@@ -203,8 +259,10 @@ impl Tenant for Ledger {
         let ids = self.ids.waiting();
         let keys = self.keys.waiting();
         let (places, reserve) = (self.places.rows(), self.numbers.lock().more());
-        let is_empty = ids.is_empty() && keys.is_empty() && places.is_empty() && reserve.is_none();
-        (!is_empty).then(|| Box::new(Changed { ledger: self, ids, keys, places, reserve }) as Box<dyn Batch>)
+        let seen = self.seen.rows();
+        let is_empty = ids.is_empty() && keys.is_empty() && places.is_empty() && seen.is_empty();
+        let changed = Changed { ledger: self, ids, keys, places, seen, reserve };
+        (!is_empty || reserve.is_some()).then(|| Box::new(changed) as Box<dyn Batch>)
     }
 
     /// Gives the numbers back that were reserved and never given.
@@ -222,6 +280,7 @@ struct Changed<'a> {
     ids: Vec<(LastingKey, Option<CatalogId>)>,
     keys: Vec<(CatalogId, Option<LastingKey>)>,
     places: Rows,
+    seen: SeenRows,
     reserve: Option<u64>,
 }
 
@@ -244,15 +303,20 @@ impl Batch for Changed<'_> {
                 None => keys.remove((ALL, id.0))?,
             };
         }
+        Seen::write(&self.seen, transaction)?;
         Places::write(&self.places, transaction)
     }
 
     fn written(&self) -> usize {
-        let Ledger { ids, keys, places, numbers, .. } = self.ledger;
+        let Ledger { ids, keys, places, seen, numbers } = self.ledger;
         if let Some(reserved) = self.reserve {
-            numbers.lock().reserved = reserved;
+            let mut numbers = numbers.lock();
+            numbers.reserved = numbers.reserved.max(reserved);
         }
-        ids.written(&self.ids) + keys.written(&self.keys) + places.written(&self.places)
+        ids.written(&self.ids)
+            + keys.written(&self.keys)
+            + places.written(&self.places)
+            + seen.written(&self.seen)
     }
 }
 
@@ -267,7 +331,7 @@ impl Numbers {
     /// The next number, or `None` when more must be reserved first.
     fn take(&mut self) -> Result<Option<u32>, IndexError> {
         let number = u32::try_from(self.next).map_err(|_| IndexError::Exhausted)?;
-        if self.next == self.reserved {
+        if self.next >= self.reserved {
             return Ok(None);
         }
         self.next += 1;
@@ -275,11 +339,15 @@ impl Numbers {
     }
 
     fn is_low(&self) -> bool {
-        self.reserved < END && self.reserved - self.next <= self.block / 2
+        self.reserved < END && self.reserved.saturating_sub(self.next) <= self.block / 2
+    }
+
+    fn pass(&mut self, given: CatalogId) {
+        self.next = self.next.max(u64::from(given.0) + 1);
     }
 
     /// Up to where to reserve, when it is time to.
     fn more(&self) -> Option<u64> {
-        self.is_low().then(|| END.min(self.reserved + self.block))
+        self.is_low().then(|| END.min(self.reserved.max(self.next) + self.block))
     }
 }

@@ -15,6 +15,8 @@
 //!                           │ no
 //!                           └─► next of the block ──► id, and two rows wait ─► the index's writer ─► one commit
 //! ```
+//!
+//! In a cluster all servers have the same ids: [`shared`].
 
 pub mod check;
 pub mod desktop;
@@ -22,6 +24,7 @@ mod earlier;
 mod ledger;
 mod places;
 mod shards;
+pub mod shared;
 #[cfg(test)]
 mod tests;
 
@@ -36,6 +39,7 @@ use ledger::{ALL, Attempt, Ledger};
 
 pub use desktop::Desktop;
 pub use places::KeptPlace;
+pub use shared::SharedIds;
 
 /// The limits of a catalogue.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +85,7 @@ pub struct Catalogue {
     ledger: Arc<Ledger>,
     volume: VolumeTag,
     root: HostKey,
+    shared: Option<Arc<SharedIds>>,
 }
 
 impl Catalogue {
@@ -97,7 +102,25 @@ impl Catalogue {
         limits: Limits,
     ) -> Result<Self, IndexError> {
         let ledger = index.tenant(VolumeTag(ALL), |store| Ledger::open(store, limits))?;
-        Ok(Self { index: index.clone(), ledger, volume: volume.tag, root })
+        Ok(Self { index: index.clone(), ledger, volume: volume.tag, root, shared: None })
+    }
+
+    /// The same in a cluster, whose servers have the same ids.
+    #[must_use]
+    pub fn shared(self, shared: Option<Arc<SharedIds>>) -> Self {
+        Self { shared, ..self }
+    }
+
+    /// How many files it is best to ask for at a time, before their ids are asked for one by one: see
+    /// [`learn`](Self::learn).
+    pub fn at_a_time(&self) -> usize {
+        if self.shared.is_some() { shared::AT_A_TIME } else { 1 }
+    }
+
+    /// Gives ids to those of these files that have none, all at once. Only in a cluster does this save time: the others are
+    /// told of them once.
+    pub fn learn(&self, keys: &[LastingKey]) -> Result<(), IndexError> {
+        self.shared.as_ref().map_or(Ok(()), |shared| shared.give(keys))
     }
 
     /// The volume's root folder, whose id in this volume is [`CatalogId::ROOT`].
@@ -111,6 +134,9 @@ impl Catalogue {
     pub fn catalog_id(&self, key: &LastingKey) -> Result<CatalogId, IndexError> {
         if let Some(id) = self.ledger.remembered(key) {
             return Ok(id);
+        }
+        if let Some(shared) = &self.shared {
+            return shared.id(key);
         }
         loop {
             self.index.make_room()?;
@@ -131,7 +157,16 @@ impl Catalogue {
     /// The file that has the id, in whichever volume; `None` when no file has it. The file may be gone without
     /// [`forget`](Self::forget) having been called: the host knows.
     pub fn resolve(&self, id: CatalogId) -> Result<Option<LastingKey>, IndexError> {
-        if id < CatalogId::FIRST { Ok(None) } else { self.ledger.key(self.index.store(), id) }
+        if id < CatalogId::FIRST {
+            return Ok(None);
+        }
+        match (self.ledger.key(self.index.store(), id)?, &self.shared) {
+            (None, Some(shared)) => {
+                shared.catch_up()?; // another server may have given it
+                self.ledger.key(self.index.store(), id)
+            }
+            (known, _) => Ok(known),
+        }
     }
 
     /// The file is deleted: its id no longer resolves, and is never given again.
@@ -152,6 +187,9 @@ impl Catalogue {
     pub fn exchange(&self, one: &LastingKey, other: &LastingKey) -> Result<(), IndexError> {
         if one == other {
             return Ok(());
+        }
+        if let Some(shared) = &self.shared {
+            return shared.exchange(one, other);
         }
         let ids = (self.catalog_id(one)?, self.catalog_id(other)?);
         self.index.between_batches(|| self.index.added(self.ledger.exchange((one, other), ids)));

@@ -58,6 +58,15 @@ impl<K: Copy + Eq + Hash, V: Copy + Eq, R: Rank> Shards<K, V, R> {
         rows.iter().filter(|(key, value)| self.lock(key).written(key, *value)).count()
     }
 
+    /// Forgets all rows. None of them may wait.
+    pub(super) fn clear(&self) {
+        for shard in &self.shards {
+            let mut shard = shard.lock();
+            let limit = shard.recent.generation * 2;
+            shard.recent = Recent::new(limit);
+        }
+    }
+
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().recent.len()).sum()

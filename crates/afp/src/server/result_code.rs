@@ -41,6 +41,7 @@ impl From<IndexError> for ResultCode {
             IndexError::InUse { .. }
             | IndexError::Newer { .. }
             | IndexError::Damaged { .. }
+            | IndexError::Shared(_)
             | IndexError::Disk { .. } => Self::MISC_ERROR,
         }
     }

@@ -6,6 +6,7 @@ mod calling;
 mod common;
 mod config;
 mod grace;
+mod ids;
 mod luns;
 mod schedules;
 mod stream;

@@ -22,6 +22,9 @@ impl OwnFolder {
     pub const SNAPSHOTS: Self = Self { name: b".fourfold-snapshots", missing: "snapshots" };
     /// What scrubs have taken away, and what may be the only copy of something.
     pub const LOST: Self = Self { name: b".fourfold-lost", missing: "repairs by `fourfold scrub`" };
+    /// The ids of files that several servers of the tree share.
+    pub const IDS: Self =
+        Self { name: b".fourfold-ids", missing: "ids of files that are the same at all servers" };
     /// The store of `streams`.
     const STORE: Self =
         Self { name: STORE, missing: "access control lists, and streams too large for the file system" };
@@ -49,7 +52,7 @@ pub fn is_own_name(name: &[u8]) -> bool {
     if name.get(..UNFINISHED.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(UNFINISHED)) {
         return true;
     }
-    [STORE, OwnFolder::LUNS.name, OwnFolder::SNAPSHOTS.name, OwnFolder::LOST.name, STATE]
+    [STORE, OwnFolder::LUNS.name, OwnFolder::SNAPSHOTS.name, OwnFolder::LOST.name, OwnFolder::IDS.name, STATE]
         .iter()
         .any(|own| folds_alike(name, own, Folding::default()))
 }
@@ -137,7 +140,9 @@ impl Volume {
     pub fn misplaced(&self) -> Result<Vec<Misplaced>> {
         let root = self.root()?.object;
         let mut misplaced = Vec::new();
-        for OwnFolder { name, missing } in [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST] {
+        for OwnFolder { name, missing } in
+            [OwnFolder::STORE, OwnFolder::LUNS, OwnFolder::LOST, OwnFolder::IDS]
+        {
             match root.lookup(server(), name) {
                 Ok(found) => {
                     let why = trust(self.backend.as_ref(), &found).err();

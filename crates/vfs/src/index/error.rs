@@ -44,6 +44,9 @@ pub enum IndexError {
     /// A name or value is longer than its named limit.
     #[error("name or value too long")]
     TooLong,
+    /// What several servers have in common cannot be read or changed.
+    #[error("what the servers of the cluster have in common: {0}")]
+    Shared(String),
     /// The disk under the state folder failed, or is full.
     #[error("{path}: {why}")]
     Disk {

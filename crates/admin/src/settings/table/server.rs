@@ -176,7 +176,7 @@ pub(super) const SERVER: &[Setting] = &[
         "It counts for every protocol. Accounts of `--user` cannot be changed.",
     ),
     new(Server, "afp-signature", Kind::Identity, "\"00112233445566778899AABBCCDDEEFF\"")
-        .without_default("the server's own, made once and kept in the state folder")
+        .without_default("the server's own, made once and kept in the state folder; in a cluster that of its first server")
         .says(
             "The 16 bytes by which Macs tell AFP servers apart, and their aliases find this one again.",
             "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",

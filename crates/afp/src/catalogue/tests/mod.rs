@@ -3,6 +3,7 @@ mod crash;
 mod damage;
 mod desktop;
 mod earlier;
+mod shared;
 
 use std::collections::HashSet;
 use std::path::Path;

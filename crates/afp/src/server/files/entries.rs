@@ -124,18 +124,31 @@ impl Folder<'_> {
         Ok(access_rights(tree, caller, &found).unwrap_or(0))
     }
 
+    /// Gives numbers to those of these entries that have none, if they are requested.
+    pub(in crate::server) fn number(&self, entries: &[(u64, Facts<'_>)]) -> Result<(), ResultCode> {
+        if entries.len() < 2 {
+            return Ok(());
+        }
+        let tree = self.volume.tree();
+        let needed = entries.iter().filter(|(_, facts)| self.wants_number(facts));
+        let keys: Vec<_> = needed.filter_map(|(_, facts)| tree.lasting_key(&facts.key).ok()).collect();
+        Ok(self.volume.share.catalogue.learn(&keys)?)
+    }
+
+    fn wants_number(&self, facts: &Facts<'_>) -> bool {
+        match facts.attributes.kind {
+            Kind::Folder => self.wanted.dir.intersects(NUMBERED_DIR),
+            _ => self.wanted.file.intersects(NUMBERED_FILE),
+        }
+    }
+
     /// The facts with the number, if it is requested. An entry without a number gets one.
     pub(in crate::server) fn numbered<'e>(&self, facts: Facts<'e>) -> Result<Facts<'e>, ResultCode> {
-        let is_folder = facts.attributes.kind == Kind::Folder;
-        let needed = match is_folder {
-            true => self.wanted.dir.intersects(NUMBERED_DIR),
-            false => self.wanted.file.intersects(NUMBERED_FILE),
-        };
-        if !needed {
+        if !self.wants_number(&facts) {
             return Ok(facts);
         }
         let id = self.volume.id_of(&facts.key)?;
-        if is_folder {
+        if facts.attributes.kind == Kind::Folder {
             self.volume.tree().saw(facts.attributes.id, &self.found.object, facts.name);
         }
         Ok(Facts { id, ..facts })

@@ -11,7 +11,7 @@ use vfs::{Caller, FileId, Page};
 use wire::Writer;
 
 use super::entries::{Folder, Needs};
-use super::params::Wanted;
+use super::params::{Facts, Wanted};
 use crate::server::config::Version;
 use crate::server::limits::{MAX_LISTINGS, QUANTUM};
 use crate::server::request::{Outcome, Reply, Request};
@@ -172,7 +172,7 @@ struct Listing<'a> {
 
 /// The result for an entry.
 enum Taken {
-    /// It was added to the reply, or skipped.
+    /// It was added to the reply.
     Yes,
     /// The reply has no room for it.
     Full,
@@ -188,15 +188,32 @@ impl<'a> Listing<'a> {
 
     /// Adds entries after a cookie, as many as fit. Returns the cookie at which to continue.
     fn take(&mut self, caller: &Caller, mut cookie: u64) -> Result<u64, ResultCode> {
+        let at_a_time = self.folder.volume.share.catalogue.at_a_time();
         loop {
             let page = self.folder.volume.tree().list(caller, self.folder.found, cookie)?;
-            for entry in page.named() {
-                if self.count == self.most {
+            let mut named = page.named().peekable();
+            while named.peek().is_some() {
+                let most = at_a_time.min(usize::from(self.most - self.count));
+                if most == 0 {
                     return Ok(cookie);
                 }
-                match self.entry(&page, entry)? {
-                    Taken::Yes => cookie = entry.cookie,
-                    Taken::Full => return Ok(cookie),
+                let mut some: Vec<(u64, Facts<'_>)> = Vec::with_capacity(most);
+                while some.len() < most
+                    && let Some(entry) = named.next()
+                {
+                    match self.facts(&page, entry)? {
+                        Some(facts) => some.push((entry.cookie, facts)),
+                        // Entries that are skipped behind a wanted one are skipped again if that has no room.
+                        None if some.is_empty() => cookie = entry.cookie,
+                        None => {}
+                    }
+                }
+                self.folder.number(&some)?;
+                for (at, facts) in some {
+                    match self.add(facts)? {
+                        Taken::Yes => cookie = at,
+                        Taken::Full => return Ok(cookie),
+                    }
                 }
             }
             match page.entries().last() {
@@ -207,20 +224,21 @@ impl<'a> Listing<'a> {
         }
     }
 
-    fn entry(&mut self, page: &Page, entry: &vfs::Entry) -> Result<Taken, ResultCode> {
+    /// What is told of an entry, but its number. `None`: it is skipped.
+    fn facts<'e>(&mut self, page: &Page, entry: &'e vfs::Entry) -> Result<Option<Facts<'e>>, ResultCode> {
         if !self.folder.shows(entry) {
-            return Ok(Taken::Yes);
+            return Ok(None);
         }
-        let Some(is_folder) = self.folder.is_folder(page, entry) else { return Ok(Taken::Yes) };
+        let Some(is_folder) = self.folder.is_folder(page, entry) else { return Ok(None) };
         let is_wanted = if is_folder { self.of.folders } else { self.of.files };
         if self.skip > 0 && (is_wanted || self.skips_all) {
             self.skip -= 1;
-            return Ok(Taken::Yes);
+            return Ok(None);
         }
-        if !is_wanted {
-            return Ok(Taken::Yes);
-        }
-        let Some(facts) = self.folder.facts(page, entry, Needs::default())? else { return Ok(Taken::Yes) };
+        if is_wanted { self.folder.facts(page, entry, Needs::default()) } else { Ok(None) }
+    }
+
+    fn add(&mut self, facts: Facts<'_>) -> Result<Taken, ResultCode> {
         let facts = self.folder.numbered(facts)?;
         let before = self.w.len();
         let fits = self.folder.put(self.form.framing(), &facts, &mut self.w) && self.w.len() <= self.max;
