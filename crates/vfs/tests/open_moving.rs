@@ -8,9 +8,29 @@ use std::sync::{Arc, Mutex};
 
 use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream};
-use vfs::{Actor, Error, OpenOptions, Volume};
+use vfs::{Actor, Error, Kind, OpenOptions, Volume};
 
 use scene::{RW, at, client, read, scenes, stream, write};
+
+/// Ceph's library once waited for ever for the end of such a move, and checked the rights to search a file first.
+#[tokio::test]
+async fn a_missing_file_does_not_move_and_nothing_is_below_a_file() {
+    for scene in scenes() {
+        let file = scene.file("file");
+        let rename = |to: &Found| {
+            let (from, to) = ((&scene.root, &b"none"[..]), (to, &b"new"[..]));
+            scene.volume.rename(&client(1), from, to, RenameMode::Replace).err()
+        };
+        assert_eq!(rename(&scene.root), Some(Error::NotFound));
+        assert_eq!(scene.find("new").err(), Some(Error::NotFound));
+        let make = |kind| scene.volume.create(&client(1), &file, b"new", kind, 0o644).err();
+        assert_eq!(
+            (make(NewKind::File), make(NewKind::Folder)),
+            (Some(Error::NotFolder), Some(Error::NotFolder))
+        );
+        assert_eq!(scene.volume.remove(&client(1), &file, b"new", Kind::File).err(), Some(Error::NotFolder));
+    }
+}
 
 #[tokio::test]
 async fn an_open_file_moves_by_where_it_is_and_others_keep_it() {

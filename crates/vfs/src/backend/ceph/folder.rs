@@ -10,7 +10,13 @@ use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
 use crate::{Caller, Error, Kind, Result};
 
 impl CephObject {
+    /// The library would check the rights to search it first, which a file seldom gives.
+    fn to_be_folder(&self) -> Result<()> {
+        if self.kind() == Kind::Folder { Ok(()) } else { Err(Error::NotFolder) }
+    }
+
     pub(super) fn find(&self, caller: &Caller, name: &[u8]) -> Result<(Inode, Stat)> {
+        self.to_be_folder()?;
         if refuse_snapshots(name).is_err() {
             return Err(Error::NotFound);
         }
@@ -42,6 +48,7 @@ impl CephObject {
 
     pub(super) fn make(&self, caller: &Caller, name: &[u8], new: NewKind<'_>, mode: u32) -> Result<Found> {
         self.shared.to_change()?;
+        self.to_be_folder()?;
         refuse_snapshots(name)?;
         let who = self.shared.who(caller);
         let new = match new {
@@ -72,6 +79,7 @@ impl CephObject {
 
     pub(super) fn link_to(&self, caller: &Caller, target: &Self, name: &[u8]) -> Result<()> {
         self.shared.to_change()?;
+        self.to_be_folder()?;
         refuse_snapshots(name)?;
         let who = self.shared.who(caller);
         self.inode.link(&who, &target.inode, name).map_err(failed("ceph_ll_link"))
@@ -79,6 +87,7 @@ impl CephObject {
 
     pub(super) fn unlink(&self, caller: &Caller, name: &[u8], found: Option<&dyn Object>) -> Result<()> {
         self.shared.to_change()?;
+        self.to_be_folder()?;
         refuse_snapshots(name)?;
         self.inode.unlink(&self.shared.who(caller), name).map_err(failed("ceph_ll_unlink"))?;
         if let Some(found) = found.and_then(|found| found.as_any().downcast_ref::<Self>()) {
@@ -96,6 +105,7 @@ impl CephObject {
 
     pub(super) fn rmdir(&self, caller: &Caller, name: &[u8]) -> Result<()> {
         self.shared.to_change()?;
+        self.to_be_folder()?;
         refuse_snapshots(name)?;
         self.inode.remove_folder(&self.shared.who(caller), name).map_err(failed("ceph_ll_rmdir"))
     }
@@ -111,9 +121,14 @@ impl CephObject {
         mode: RenameMode,
     ) -> Result<()> {
         self.shared.to_change()?;
+        self.to_be_folder()?;
+        to.to_be_folder()?;
         refuse_snapshots(name)?;
         refuse_snapshots(new_name)?;
         let who = self.shared.who(caller);
+        // Ceph's library (16.2.15) marks the new name before it finds that the old one is missing, and leaves the mark: each
+        // later look-up of the new name waits for the end of the rename, for ever.
+        self.inode.lookup(&self.shared.mount.server(), name).map_err(failed("ceph_ll_lookup"))?;
         let replaced = match to.inode.lookup(&self.shared.mount.server(), new_name) {
             Ok((_, stat)) => Some(stat),
             Err(rustix::io::Errno::NOENT) => None,
@@ -134,6 +149,7 @@ impl CephObject {
     }
 
     pub(super) fn list_from(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
+        self.to_be_folder()?;
         let mut folder = self.inode.list().map_err(failed("ceph_ll_opendir"))?;
         if cookie > 0 {
             folder.seek(cookie);
