@@ -164,7 +164,7 @@ impl Volume {
                 volume.publish_here(&change);
             }
         }
-        self.site.state.tell(|| Told { folder: folder.key(), change });
+        self.site.state.tell(|| Told { folder: folder.key(), change, is_going: false });
     }
 
     /// Tells the subscribers of this volume.

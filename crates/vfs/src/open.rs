@@ -145,7 +145,7 @@ impl Volume {
             // A share's own folder has no place. Its metadata is kept with itself.
             place.map(drop).or((stream == Stream::Info).then_some(())).ok_or(Error::Invalid)?;
         }
-        let place = place.map(|place| self.site.places.add(id, place));
+        let place = place.map(|place| self.site.places.add(id, place, &self.backend));
         let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
         let link = place.as_ref().map(|place| place.link());
         let request = OpenRequest { party: actor.party, access, deny, concern, empties, link };

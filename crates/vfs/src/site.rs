@@ -18,6 +18,7 @@ use crate::changing::changed::Changed;
 use crate::changing::coherence::Recalls;
 use crate::changing::inhibited::Inhibited;
 use crate::changing::safe_save::Vacated;
+use crate::events::Happened;
 use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::Places;
@@ -71,8 +72,23 @@ impl Site {
         Self { state, ..Self::default() }
     }
 
+    /// Follows a move of a file that clients of this server have open, through another server. It does not wait for a disk.
+    /// It is called before the state of the file comes from there: what clients do by such an open finds the file then.
+    pub fn follow(&self, told: &Told) {
+        if let (Happened::Renamed { old_folder, old_name }, Some(file)) =
+            (&told.change.what, told.change.file)
+        {
+            let now = (told.change.folder, told.folder, &told.change.name);
+            self.places.moved_elsewhere(file, (*old_folder, old_name), now);
+        }
+    }
+
     /// Tells the subscribers of this server of a change that was made through another server.
     pub fn hear(&self, told: &Told) {
+        if told.is_going {
+            let going = told.change.file.into_iter();
+            return going.for_each(|folder| self.watched().iter().for_each(|v| v.events.going(folder)));
+        }
         for volume in self.watched() {
             if volume.backend.by_key(&told.folder).is_ok() {
                 volume.publish_here(&told.change);

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
@@ -13,12 +13,16 @@ use tokio::time::{sleep, timeout};
 
 use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
 use vfs::backend::host::{Host, HostOptions};
+use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::events::{Event, Filter, Happened, Scope};
 use vfs::mac::{FileBits, Metadata};
-use vfs::state::{Back, Caching, ClientId, Coordinator, Party, Told};
-use vfs::{Beside, Error, FileId, Site, Volume, VolumeOptions};
+use vfs::state::{
+    Back, Caching, ClientId, Coordinator, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused,
+    Stream, Told,
+};
+use vfs::{Beside, Error, FileId, OpenOptions, Site, Volume, VolumeOptions};
 
-use crate::scene::{Scene, assert_bound, client, read, write};
+use crate::scene::{Scene, assert_bound, at, client, read, write};
 
 mod scene;
 
@@ -87,8 +91,10 @@ impl Coordinator for Port {
     }
 
     fn tell(&self, told: Told) {
-        let other = self.service.site(1 - self.server);
-        other.into_iter().for_each(|site| site.hear(&told));
+        if let Some(site) = self.service.site(1 - self.server) {
+            site.follow(&told);
+            site.hear(&told);
+        }
     }
 }
 
@@ -120,8 +126,7 @@ async fn settled<T>(scene: &Scene, run: impl FnMut() -> vfs::Result<T>) -> vfs::
 }
 
 async fn make(scene: &Scene, name: &str) {
-    let new = vfs::backend::NewKind::File;
-    let create = || scene.volume.create(&client(1), &scene.root, name.as_bytes(), new, 0o644);
+    let create = || scene.volume.create(&client(1), &scene.root, name.as_bytes(), NewKind::File, 0o644);
     settled(scene, create).await.unwrap();
 }
 
@@ -173,6 +178,83 @@ async fn a_file_is_removed_with_the_last_open_of_both_servers() {
     }
 }
 
+/// The opens of one server follow the moves that clients of the other one make.
+#[tokio::test]
+async fn an_open_knows_its_place_after_a_move_through_the_other_server() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let folder =
+        settled(&first, || first.volume.create(&client(1), &first.root, b"folder", NewKind::Folder, 0o755));
+    let folder = folder.await.unwrap().found;
+    let below = second.find("folder").unwrap();
+    let moves = async |from: (&Found, &str), to: (&Found, &str)| {
+        let (from, to) = ((from.0, from.1.as_bytes()), (to.0, to.1.as_bytes()));
+        let rename = || second.volume.rename(&client(2), from, to, RenameMode::Keep);
+        settled(&second, rename).await.unwrap();
+    };
+    let open = first.open(1, "file").await.unwrap();
+    moves((&second.root, "file"), (&second.root, "second")).await;
+    open.rename_to(&first.root, b"third", RenameMode::Keep).await.unwrap();
+    assert!(!first.volume.open_below(&folder.object));
+    moves((&second.root, "third"), (&below, "fourth")).await;
+    assert!(first.volume.open_below(&folder.object));
+    moves((&below, "fourth"), (&second.root, "fifth")).await;
+    assert!(!first.volume.open_below(&folder.object));
+    assert_eq!(&*open.place().unwrap().1, b"fifth");
+    moves((&second.root, "fifth"), (&second.root, "last")).await;
+    open.remove_on_close(true).await.unwrap();
+    open.close().await.unwrap();
+    assert_eq!(second.names(), ["folder"]);
+}
+
+/// It cannot be asked from the other server, which has the state of the file.
+#[tokio::test]
+async fn a_client_that_is_not_connected_gives_way_to_those_of_the_other_server() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let options = OpenOptions { deny: Modes::WRITE, ..at(&first.root, "file") };
+    let open = first.volume.open(&client(1), &first.find("file").unwrap(), options).await.unwrap();
+    assert_eq!(second.open(2, "file").await.err(), Some(Error::ShareConflict));
+    let open = Mutex::new(Some(open));
+    let give_way = Arc::new(move || drop(open.lock().unwrap().take()));
+    let _absence = first.volume.state().leave(ClientId(1), give_way);
+    let opened = async {
+        while second.open(2, "file").await.is_err() {
+            sleep(TRAVEL).await;
+        }
+    };
+    timeout(Duration::from_secs(10), opened).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_ranges_of_an_owner_are_released_when_the_state_comes() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let file = first.find("file").unwrap().object.id();
+    let lock = |client: u64| Lock {
+        owner: LockOwner::named(ClientId(client), b"owner"),
+        range: Range::ALL,
+        kind: LockKind::Exclusive,
+        flavour: Flavour::Advisory,
+    };
+    let take = async |scene: &Scene, client: u64| {
+        let take = || match scene.volume.state().lock(file, &Stream::Data, lock(client)) {
+            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            other => Ok(other.is_ok()),
+        };
+        settled(scene, take).await.unwrap()
+    };
+    assert!(take(&first, 1).await);
+    assert!(!take(&second, 2).await);
+    first.volume.state().release_owner(file, &Stream::Data, &lock(1).owner);
+    let taken = async {
+        while !take(&second, 2).await {
+            sleep(TRAVEL).await;
+        }
+    };
+    timeout(Duration::from_secs(10), taken).await.unwrap();
+}
+
 #[tokio::test]
 async fn changes_are_told_to_the_subscribers_of_both_servers() {
     let [first, second] = servers();
@@ -184,6 +266,25 @@ async fn changes_are_told_to_the_subscribers_of_both_servers() {
         assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &Happened::Created));
         assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
     }
+}
+
+/// MS-SMB2 3.3.4.4: the folder is to be removed, and is not yet, as those that watch it have it open.
+#[tokio::test]
+async fn watchers_of_a_folder_hear_from_both_servers_that_it_is_going() {
+    let [first, second] = servers();
+    let make = || first.volume.create(&client(1), &first.root, b"folder", NewKind::Folder, 0o755);
+    let folder = settled(&first, make).await.unwrap().found.object.id();
+    let watch = |scene: &Scene| scene.volume.subscribe(Scope::Folder(folder), Filter::ALL, 16).unwrap();
+    let watching = [watch(&first), watch(&second)];
+    let open = second.open(2, "folder").await.unwrap();
+    let kept = first.open(1, "folder").await.unwrap();
+    open.remove_on_close(true).await.unwrap();
+    open.close().await.unwrap();
+    for mut told in watching {
+        assert_eq!(told.try_next(), Some(Event::Going));
+    }
+    kept.close().await.unwrap();
+    assert_eq!(first.find("folder").err(), Some(Error::NotFound));
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! The states of files at this server: come, asked for, handed over.
 
 use vfs::FileId;
+use vfs::events::Happened;
 use vfs::state::{Back, FileState, Told};
 
 use super::successors::Waiter;
@@ -43,6 +44,11 @@ impl Node {
             self.removing.entry(file).or_default().push((server, number));
         }
         let number = self.send(server, Message::Back(file, back));
+        self.note_said(file, server, number);
+    }
+
+    /// The last message about a file to a server.
+    fn note_said(&mut self, file: FileId, server: u16, number: u64) {
         if number == 0 {
             return; // to itself, or to a server that is lost
         }
@@ -53,12 +59,17 @@ impl Node {
 
     fn tell(&mut self, told: &Told) {
         let others: Vec<u16> = self.view.members.iter().copied().filter(|to| *to != self.me).collect();
+        // The state of a file that was moved follows the news: its opens at other servers know where it is then.
+        let is_move = matches!(told.change.what, Happened::Renamed { .. });
+        let moved = told.change.file.filter(|_| is_move);
         for to in others {
             let link = self.links.entry(to).or_default();
-            match link.waiting() < MOST_WAITING {
-                true => _ = self.send(to, Message::Told(told.clone())),
-                false => link.has_lost = true,
+            if link.waiting() >= MOST_WAITING {
+                link.has_lost = true;
+                continue;
             }
+            let number = self.send(to, Message::Told(told.clone()));
+            moved.into_iter().for_each(|file| self.note_said(file, to, number));
         }
     }
 

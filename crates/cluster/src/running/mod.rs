@@ -346,6 +346,7 @@ impl Shared {
                 });
             }
             Effect::Told(told) => {
+                self.site.follow(&told);
                 if self.told.try_send(told).is_err() {
                     self.hear_of_loss();
                 }

@@ -86,6 +86,7 @@ impl Field for Told {
         (*file, *by).put(w);
         of.put(w);
         what.put(w);
+        self.is_going.put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -93,6 +94,7 @@ impl Field for Told {
         let (folder, name) = Field::get(r)?;
         let (file, by) = Field::get(r)?;
         let (of, what) = Field::get(r)?;
-        Ok(Self { folder: key, change: Change { folder, name, file, of, what, by } })
+        let is_going = Field::get(r)?;
+        Ok(Self { folder: key, change: Change { folder, name, file, of, what, by }, is_going })
     }
 }

@@ -153,5 +153,6 @@ fn told(what: Happened) -> Told {
         what,
         by: Some(party().client),
     };
-    Told { folder: HostKey::new(b"a handle").unwrap_or_else(|| unreachable!()), change }
+    let folder = HostKey::new(b"a handle").unwrap_or_else(|| unreachable!());
+    Told { folder, change, is_going: false }
 }

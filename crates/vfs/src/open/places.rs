@@ -1,4 +1,8 @@
 //! The places of open files.
+//!
+//! A move by a client of this server changes the place while the old and the new name are claimed. A move by a client of
+//! another server is told ([`Places::moved_elsewhere`]) before the state of the file comes from there. It is noted then,
+//! and the folder is looked up when the place is asked for, because the thread that is told must not wait for a disk.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -8,13 +12,68 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use lock::{Mutex, rank};
 
 use super::Beside;
+use crate::backend::Backend;
 use crate::changing::busy::{Busy, Changing};
 use crate::state::Link;
 use crate::volume::Node;
-use crate::{Caller, Error, FileId};
+use crate::{Caller, Error, FileId, HostKey};
 
 /// The folder and name of an open file, as of now.
-type At = Mutex<(Node, Arc<[u8]>), rank::OpenPlace>;
+struct At {
+    place: Mutex<Known, rank::OpenPlace>,
+    backend: Arc<dyn Backend>,
+}
+
+/// What is known of a place.
+struct Known {
+    folder: Node,
+    name: Arc<[u8]>,
+    /// Where a client of another server has moved the file to since.
+    told: Option<Told>,
+}
+
+#[derive(Clone, PartialEq, Eq)]
+struct Told {
+    folder: FileId,
+    key: HostKey,
+    name: Arc<[u8]>,
+}
+
+impl Known {
+    fn new(folder: Node, name: &[u8]) -> Self {
+        Self { folder, name: name.into(), told: None }
+    }
+
+    fn is(&self, folder: FileId, name: &[u8]) -> bool {
+        match &self.told {
+            Some(told) => (told.folder, &*told.name) == (folder, name),
+            None => (self.folder.id(), &*self.name) == (folder, name),
+        }
+    }
+}
+
+impl At {
+    fn now(&self) -> (Node, Arc<[u8]>) {
+        loop {
+            let told = {
+                let known = self.place.lock();
+                match &known.told {
+                    None => return (known.folder.clone(), known.name.clone()),
+                    Some(told) => told.clone(),
+                }
+            };
+            let folder = self.backend.by_key(&told.key);
+            let mut known = self.place.lock();
+            if known.told.as_ref() == Some(&told) {
+                known.told = None;
+                // A folder that is gone has taken nothing along: the file has been moved on, and that is told, too.
+                if let Ok(folder) = folder {
+                    (known.folder, known.name) = (folder.object, told.name);
+                }
+            }
+        }
+    }
+}
 
 /// Where an open file is. The volume knows it until this is dropped.
 pub(super) struct Place {
@@ -32,12 +91,12 @@ impl Place {
     }
 
     pub(super) fn now(&self) -> (Node, Arc<[u8]>) {
-        self.at.lock().clone()
+        self.at.now()
     }
 
     /// A local process has moved the file here.
     pub(super) fn moved_to(&self, folder: Node, name: &[u8]) {
-        *self.at.lock() = (folder, name.into());
+        *self.at.place.lock() = Known::new(folder, name);
     }
 
     /// The place, and the file itself, which may have other names: no other thread changes the streams of the file, or what
@@ -49,10 +108,9 @@ impl Place {
 
 fn claim<'a>(at: &At, file: FileId, busy: &'a Busy) -> (Changing<'a>, Node, Arc<[u8]>) {
     loop {
-        let (folder, name) = at.lock().clone();
+        let (folder, name) = at.now();
         let changing = busy.change(&[(folder.id(), &name), (file, b"")]);
-        let now = at.lock();
-        if now.0.id() == folder.id() && now.1 == name {
+        if at.place.lock().is(folder.id(), &name) {
             return (changing, folder, name);
         }
     }
@@ -90,13 +148,13 @@ struct Name {
 
 impl Name {
     fn is(&self, folder: FileId, name: &[u8]) -> bool {
-        let at = self.at.lock();
-        (at.0.id(), &*at.1) == (folder, name)
+        self.at.place.lock().is(folder, name)
     }
 }
 
 impl Places {
-    pub(super) fn add(&self, file: FileId, beside: Beside<'_>) -> Arc<Place> {
+    /// An open of a file of this backend, by this name.
+    pub(super) fn add(&self, file: FileId, beside: Beside<'_>, backend: &Arc<dyn Backend>) -> Arc<Place> {
         let folder = beside.folder.id();
         let mut files = self.0.files.lock();
         let Files { places, next } = &mut *files;
@@ -107,8 +165,8 @@ impl Places {
                 (*link, name.at.clone())
             }
             None => {
-                let (link, at) =
-                    (Link(*next), Arc::new(Mutex::new((beside.folder.clone(), beside.name.into()))));
+                let place = Mutex::new(Known::new(beside.folder.clone(), beside.name));
+                let (link, at) = (Link(*next), Arc::new(At { place, backend: backend.clone() }));
                 *next += 1;
                 names.insert(link, Name { at: at.clone(), opens: 1 });
                 (link, at)
@@ -163,7 +221,7 @@ impl Places {
 
     fn first(&self, file: FileId) -> Option<(Node, Arc<[u8]>)> {
         let at = self.0.files.lock().places.get(&file)?.values().next()?.at.clone();
-        Some(at.lock().clone())
+        Some(at.now())
     }
 
     /// A file was moved. Called while its old and its new place are still claimed. An open by another of the file's
@@ -174,17 +232,40 @@ impl Places {
         }
         let files = self.0.files.lock();
         for known in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
-            let mut at = known.at.lock();
-            if (at.0.id(), &*at.1) == from {
-                *at = (folder.clone(), name.into());
+            let mut at = known.at.place.lock();
+            if at.is(from.0, from.1) {
+                *at = Known::new(folder.clone(), name);
+            }
+        }
+    }
+
+    /// A client of another server has moved a file. Only notes it.
+    pub(crate) fn moved_elsewhere(
+        &self,
+        file: FileId,
+        from: (FileId, &[u8]),
+        to: (FileId, HostKey, &Arc<[u8]>),
+    ) {
+        if self.0.count.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        let files = self.0.files.lock();
+        for known in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
+            let mut at = known.at.place.lock();
+            if at.is(from.0, from.1) {
+                at.told = Some(Told { folder: to.0, key: to.1, name: to.2.clone() });
             }
         }
     }
 
     /// The open files, and the folders that they are in.
     pub(super) fn all(&self) -> Vec<(FileId, Node)> {
-        let files = self.0.files.lock();
-        let places = files.places.iter().flat_map(|(file, places)| places.values().map(|name| (*file, name)));
-        places.map(|(file, name)| (file, name.at.lock().0.clone())).collect()
+        let all: Vec<(FileId, Arc<At>)> = {
+            let files = self.0.files.lock();
+            let places =
+                files.places.iter().flat_map(|(file, names)| names.values().map(|name| (*file, name)));
+            places.map(|(file, name)| (file, name.at.clone())).collect()
+        };
+        all.into_iter().map(|(file, at)| (file, at.now().0)).collect()
     }
 }

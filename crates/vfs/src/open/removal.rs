@@ -10,13 +10,13 @@ use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
 use crate::backend::{Found, same_file};
-use crate::events::Happened;
+use crate::events::{Change, Happened};
 use crate::finding::entry_name::EntryName;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
-use crate::state::{Cause, Last, RECALL_DEADLINE, Stream};
+use crate::state::{Cause, Last, RECALL_DEADLINE, Stream, Told};
 use crate::streams::File;
 use crate::volume::Node;
 use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
@@ -91,7 +91,22 @@ impl Open {
         self.guard.remove_when_unused(last);
         if self.is_data && self.node.kind() == Kind::Folder {
             self.volume.site.watched().iter().for_each(|volume| volume.events.going(self.node.id()));
+            self.tell_going();
         }
+    }
+
+    /// Tells those that watch the folder through other servers.
+    fn tell_going(&self) {
+        let Some((folder, name)) = self.place() else { return };
+        let change = Change {
+            folder: folder.id(),
+            name,
+            file: Some(self.node.id()),
+            of: Kind::Folder,
+            what: Happened::Removed,
+            by: Some(self.actor.party.client),
+        };
+        self.state().tell(|| Told { folder: folder.key(), change, is_going: true });
     }
 
     /// Whether the open was made with what a removal or a move needs.

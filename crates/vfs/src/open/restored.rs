@@ -50,7 +50,7 @@ impl Volume {
             granted: true,
             remove_on_close: restored.remove_on_close,
             changed: AtomicBool::new(false),
-            place: Some(self.site.places.add(file.object.id(), restored.place)),
+            place: Some(self.site.places.add(file.object.id(), restored.place, &self.backend)),
             fork: Mutex::default(),
         };
         if restored.is_going {

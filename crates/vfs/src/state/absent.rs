@@ -1,6 +1,7 @@
 //! Clients that are not connected and may come back. Their opens, locks and leases go on to bind
 //! other clients, but no client has to wait for them. When one of them collides with an open, lock,
-//! read, write or removal of another client, its holder gives up all that it has.
+//! read, write or removal of another client, its holder gives up all that it has. They cannot be asked from another server:
+//! what they have in states there is brought here, and they give way before such a state leaves again.
 //!
 //! ```text
 //! connected ─ leave ─► absent ─┬─ Absence dropped ─► connected again, with everything
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use lock::{Mutex, rank};
 
-use super::table::Entry;
+use super::table::{Entry, Table};
 use super::{ClientId, State};
 use crate::{Error, FileId, Result};
 
@@ -37,6 +38,10 @@ impl State {
         let mut clients = absent.clients.lock();
         clients.insert(client, give_way);
         absent.count.store(clients.len(), Ordering::Release);
+        drop(clients);
+        for file in self.table.parts_of(client) {
+            let _ = self.table.ask(file); // which says that it is elsewhere
+        }
         Absence { state: self.clone(), client }
     }
 
@@ -79,6 +84,16 @@ impl State {
         };
         called.iter().for_each(|give_way| give_way());
         !called.is_empty()
+    }
+}
+
+impl Table {
+    /// The files whose states are at other servers with something of this client.
+    fn parts_of(&self, client: ClientId) -> Vec<FileId> {
+        let Some(joined) = &self.joined else { return Vec::new() };
+        let asked = joined.asked.lock();
+        let parts = asked.kept.iter().filter(|(_, kept)| kept.entry.holders().contains(&client));
+        parts.map(|(file, _)| *file).collect()
     }
 }
 

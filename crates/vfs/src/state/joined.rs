@@ -68,6 +68,8 @@ pub struct Told {
     pub folder: HostKey,
     /// The change.
     pub change: Change,
+    /// It is not made yet: the folder is removed with its last close. Those that watch it are told so.
+    pub is_going: bool,
 }
 
 /// A change of an entry that is made when the entry has come. Returns what is to be removed then.

@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::ledger::{Ledger, Resource};
 use super::range::{Flavour, Lock, LockOwner, Range};
 use super::ranges::Plan;
@@ -65,6 +67,19 @@ impl State {
         self.table.with_existing(file, unlock)?.unwrap_or(Ok(false))
     }
 
+    /// Releases all ranges of this owner in a stream: now, or when the state of the file comes from another server.
+    pub fn release_owner(&self, file: FileId, stream: &Stream, owner: &LockOwner) {
+        if self.quiet(file) {
+            return;
+        }
+        let (stream, owner) = (stream.clone(), owner.clone());
+        self.table.when_here(file, move |table, entry| {
+            // It frees ranges, and cuts none in two: no limit is in its way.
+            let _ = entry.unlock(&table.ledger, &stream, &owner, Range::ALL, Flavour::Advisory);
+            Vec::new()
+        });
+    }
+
     /// The lock that would refuse this one, if there is one.
     pub fn test(&self, file: FileId, stream: &Stream, wanted: &Lock) -> crate::Result<Option<Lock>> {
         let find = |entry: &Entry| entry.ranges_of(stream)?.blocker(wanted).cloned();
@@ -99,10 +114,11 @@ impl State {
             let waiting = entry.queue.iter().map(|queued| &queued.wanted.owner);
             held.chain(waiting).any(|owner| owner.client == client)
         };
-        let elsewhere = self.table.left();
-        for file in self.table.files_where(concerned).into_iter().chain(elsewhere) {
-            self.release_in(file, &[client]);
-        }
+        // States may come and leave meanwhile.
+        let before = self.table.left();
+        let here = self.table.files_where(concerned);
+        let files: BTreeSet<FileId> = before.into_iter().chain(here).chain(self.table.left()).collect();
+        files.into_iter().for_each(|file| self.release_in(file, &[client]));
     }
 
     /// Releases all ranges of these clients in one file, and cancels their requests for more.

@@ -2,11 +2,11 @@ use std::fmt;
 
 use super::leases::Caching;
 use super::ledger::Resource;
-use super::opens::Modes;
+use super::opens::{Modes, Open};
 use super::range::Lock;
 use super::table::Entry;
 use super::{ClientId, OpenId, State, Stream};
-use crate::FileId;
+use crate::{FileId, Result};
 
 /// An open, for display.
 #[derive(Debug, Clone)]
@@ -70,6 +70,18 @@ pub struct Totals {
     pub leases: usize,
 }
 
+fn info(file: FileId, entry: &Entry, open: &Open) -> OpenInfo {
+    OpenInfo {
+        file,
+        view: entry.view,
+        stream: open.stream.clone(),
+        open: open.id,
+        client: open.party.client,
+        access: open.access,
+        deny: open.deny,
+    }
+}
+
 impl State {
     /// How much is held.
     pub fn totals(&self) -> Totals {
@@ -87,26 +99,27 @@ impl State {
         _ = self.table.with_existing(file, |entry| entry.view = view);
     }
 
-    /// Up to `most` opens, of one file or of all, in no order.
+    /// Up to `most` opens, of one file or of all, in no order. Only those in states that are here: to ask for others would
+    /// bring the state of each file that is listed.
     pub fn opens(&self, of: Option<FileId>, most: usize) -> Vec<OpenInfo> {
         let mut found = Vec::new();
         let mut add = |file: FileId, entry: &Entry| {
-            found.extend(entry.opens.iter().take(most - found.len()).map(|open| OpenInfo {
-                file,
-                view: entry.view,
-                stream: open.stream.clone(),
-                open: open.id,
-                client: open.party.client,
-                access: open.access,
-                deny: open.deny,
-            }));
+            found.extend(entry.opens.iter().take(most - found.len()).map(|open| info(file, entry, open)));
             found.len() < most
         };
         match of {
-            Some(file) => _ = self.table.look(file, |entry| add(file, entry)).ok(),
+            Some(file) if self.table.has(file) => _ = self.table.look(file, |entry| add(file, entry)).ok(),
+            Some(_) => {}
             None => self.table.look_at_all(add),
         }
         found
+    }
+
+    /// The opens of a file, of the clients of all servers. `LeaseRecall` if another server has its state.
+    pub fn opens_of(&self, file: FileId) -> Result<Vec<OpenInfo>> {
+        let all =
+            self.table.look(file, |entry| entry.opens.iter().map(|open| info(file, entry, open)).collect());
+        Ok(all?.unwrap_or_default())
     }
 
     /// Up to `most` leases that allow some caching, in no order.
