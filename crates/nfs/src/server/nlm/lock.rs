@@ -1,9 +1,11 @@
 //! TEST, LOCK, CANCEL and UNLOCK.
 
+use vfs::Error;
 use vfs::state::{Cause, Flavour, Lock, LockKind, Refused};
 
 use super::asked::{Asked, Subject, svid_and_owner};
 use super::{Call, Stat, blocked, encoded};
+use crate::server::recalling::LIMIT;
 use crate::wire::nlm::{
     CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
 };
@@ -77,9 +79,15 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
     let stat = if request.block {
         blocked::wait(call, &asked, request, how.back)
     } else {
-        match subject.state().lock(subject.file(), &subject.stream, asked.lock.clone()) {
-            Ok(()) => Stat::GRANTED,
-            Err(refused) => refused.into(),
+        // The state of the file may have gone to another server again.
+        let lock = || match subject.state().lock(subject.file(), &subject.stream, asked.lock.clone()) {
+            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            other => Ok(other),
+        };
+        match subject.export.volume.once_recalled(LIMIT, lock).await {
+            Ok(Ok(())) => Stat::GRANTED,
+            Ok(Err(refused)) => refused.into(),
+            Err(_) => Stat::DENIED_GRACE_PERIOD,
         }
     };
     subject.settle(call);
@@ -123,8 +131,9 @@ pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat
         Err(stat) => return stat,
     };
     let Lock { owner, range, .. } = lock;
-    subject.state().bring(subject.file()).await;
-    let unlocked = subject.state().unlock(subject.file(), &subject.stream, &owner, range, Flavour::Advisory);
+    let (state, file) = (subject.state(), subject.file());
+    let unlock = || state.unlock(file, &subject.stream, &owner, range, Flavour::Advisory);
+    let unlocked = subject.export.volume.settled(unlock).await;
     subject.settle(call);
     if unlocked.is_ok() { Stat::GRANTED } else { Stat::DENIED_NOLOCKS }
 }

@@ -227,14 +227,10 @@ pub(super) fn holds_ranges(locks: &LockState) -> bool {
     open.export.volume.state().has_ranges(open.file, &stream, &locks.in_tree).unwrap_or(true)
 }
 
-/// Releases all ranges that an owner has locked by an open.
+/// Releases all ranges that an owner has locked by an open. If another server has the state of the file: when it comes.
 pub(super) fn unlock_all(locks: &LockState) {
     let (open, state) = (&locks.open, locks.open.export.volume.state());
-    let stream = stream_of(open.named.view);
-    let unlocked = state.unlock(open.file, &stream, &locks.in_tree, Range::ALL, Flavour::Advisory);
-    if let Err(error) = unlocked {
-        tracing::warn!(%error, file = ?open.file, "the locks of a closed file are not released");
-    }
+    state.release_owner(open.file, &stream_of(open.named.view), &locks.in_tree);
 }
 
 /// An owner as the tree knows it: the client's number, then the client's own name of the owner.
