@@ -149,6 +149,9 @@ async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> R
         return Ok(());
     }
     let actor = request.actor();
-    volume.once_recalled(|| tree.recall(&actor, id, Cause::Remove)).await?;
-    if tree.state().is_in_use(id, request.session.client)? { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
+    let is_in_use = || {
+        tree.recall(&actor, id, Cause::Remove)?;
+        tree.state().is_in_use(id, request.session.client)
+    };
+    if volume.once_recalled(is_in_use).await? { Err(ResultCode::FILE_BUSY) } else { Ok(()) }
 }

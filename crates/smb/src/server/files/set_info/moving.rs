@@ -194,7 +194,7 @@ fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) ->
 async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<(), Status> {
     let volume = context.tree()?.volume()?;
     let node = named.node();
-    let opens = opens_of(volume, node.id()).await;
+    let opens = opens_of(volume, node.id()).await?;
     if opens.iter().any(|open| open.stream != Stream::Data) {
         return Err(Status::ACCESS_DENIED); // not even for a Mac: smbtorture's "read open rsrc after rename"
     }
@@ -207,16 +207,15 @@ async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<()
             return Err(Status::ACCESS_DENIED);
         }
     }
-    let open = opens_of(volume, to.object.id()).await;
+    let open = opens_of(volume, to.object.id()).await?;
     let held =
         open.iter().any(|open| open.access.intersects(Modes::DELETE) || open.deny.intersects(Modes::WRITE));
     if held { Err(Status::SHARING_VIOLATION) } else { Ok(()) }
 }
 
 /// The opens of a file, of the clients of all servers.
-async fn opens_of(volume: &Volume, file: FileId) -> Vec<OpenInfo> {
-    volume.state().bring(file).await;
-    volume.state().opens(Some(file), usize::MAX)
+async fn opens_of(volume: &Volume, file: FileId) -> Result<Vec<OpenInfo>, Status> {
+    Ok(volume.settled(|| volume.state().opens_of(file)).await?)
 }
 
 /// Whether the target may be replaced. Its other opens keep the file without a name, unless they
@@ -250,7 +249,7 @@ async fn may_replace(
         return Ok(());
     }
     volume.recall_handles(&context.actor()?, &there.object).await;
-    let opens = opens_of(volume, there.object.id()).await;
+    let opens = opens_of(volume, there.object.id()).await?;
     let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::REMOVE));
     if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }
 }
