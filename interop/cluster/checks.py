@@ -15,6 +15,7 @@ import uuid
 import addresses
 import ids
 import luns
+import model
 import once
 import over_ceph
 import partitions
@@ -463,16 +464,16 @@ def run(options, scene, certificates, log):
     if not options.only or "matrix" in options.only:
         for other in gateways[1:]:
             matrix(options, gateways[0], other)
+    if options.seeds:  # before servers are lost: for a grace period, clients of NFS would get nothing new
+        tell(options, model.NAME, lambda: model.check(options, gateways))
     if place:
         checks.run([name for name in names[1:] if name not in NOT_OVER_CEPH])
         stored = over_ceph.Checks(place, etcd, gateways)
         for name in over_ceph.names():
             tell(options, name, getattr(stored, name))
-        if options.seeds:
-            tell(options, over_ceph.MODEL, lambda: over_ceph.model(options, gateways))
-        return
-    checks.run(names[1:])
-    if any(is_wanted(options, name) for name in over_ceph.names() + [over_ceph.MODEL] * bool(options.seeds)):
+    else:
+        checks.run(names[1:])
+    if not place and any(is_wanted(options, name) for name in over_ceph.names()):
         over_ceph.check(options, certificates, log, lambda name, call: tell(options, name, call))
 
 

@@ -22,7 +22,6 @@ MDS_DOWN, MDS_UP = 1.0, 40.0
 LEADER = 7.0
 LATE = 4 << 20
 HOST = f"{CEPH}.253"
-MODEL = "random_operations_are_answered_as_the_model_says_over_cephfs"
 
 
 def is_locked(client, file):
@@ -212,8 +211,6 @@ def check(options, certificates, log, tell):
         checks = Checks(place, etcd, gateways)
         for name in names():
             tell(name, getattr(checks, name))
-        if options.seeds:
-            tell(MODEL, lambda: model(options, gateways))
     finally:
         for gateway in gateways:
             if gateway.process and gateway.process.poll() is None:
@@ -221,17 +218,3 @@ def check(options, certificates, log, tell):
                 gateway.process.wait()
         etcd.kill()
         place.end()
-
-
-def model(options, gateways):
-    """The random model of crates/fuzzed/tests/one_tree, whose clients are at two servers."""
-    servers = ",".join(f"127.0.0.1:{gateway.smb_port}:{gateway.afp_port}:{gateway.nfs_port}" for gateway in gateways)
-    env = {**os.environ, "FOURFOLD_MODEL_SERVERS": servers, "FOURFOLD_MODEL_USER": f"{options.user}:{options.password}:{options.uid}",
-           "FOURFOLD_MODEL_SHARE": "model", "FOURFOLD_MODEL_SEEDS": str(options.seeds)}
-    env.setdefault("FOURFOLD_MODEL_OPERATIONS", "300")
-    words = [options.model, "--nocapture", "--exact", "every_server_answers_as_the_model_says"]
-    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=120 + 60 * options.seeds)
-    said = [line for line in done.stdout.splitlines() if "operations applied" in line]
-    print("the model:", *said, file=sys.stderr, flush=True)
-    if done.returncode or not said:
-        raise AssertionError(f"{done.stdout[-3000:]}{done.stderr[-1000:]}")

@@ -15,6 +15,8 @@
 //! | `FOURFOLD_MODEL_FOLDER` | run on a folder of the host, made below this one, instead of in memory |
 //! | `FOURFOLD_MODEL_SERVERS` | run on servers of one tree that run already, `HOST:SMB:AFP:NFS,...` with their ports |
 //! | `FOURFOLD_MODEL_SHARE`, `FOURFOLD_MODEL_USER` | the empty share there, and `NAME:PASSWORD:UID` |
+//! | `FOURFOLD_MODEL_LACKS` | `exchange`: its file system cannot exchange two names |
+//! | `FOURFOLD_MODEL_TRACE` | print each operation and its outcome |
 
 mod afp;
 mod beside;

@@ -1,6 +1,7 @@
 //! A client of NFSv3 with NLM. It opens nothing: a slot is the handle of a file, and an owner of locks.
 
 use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
 use nfs::wire::v3::types::{DirOpArgs, Fattr3, FileType, NfsTime, Sattr3, SetTime, Status, Verifier};
 use nfs::wire::v3::write::StableHow;
@@ -26,6 +27,9 @@ pub struct Nfs3 {
 
 type Done<T> = Result<T, i64>;
 
+/// The lock manager has to wait.
+const WAITS: i64 = nlm::Stat::DENIED_GRACE_PERIOD.0 as i64 | NLM;
+
 impl Nfs3 {
     pub async fn new(link: Link, machine: usize) -> Self {
         let mut rpc = Rpc::new(link);
@@ -38,11 +42,10 @@ impl Nfs3 {
         Self { rpc, root, name: ["one", "two"][machine % 2], slots: HashMap::new() }
     }
 
-    /// The host is gone: the lock manager is told that it has restarted.
-    pub async fn lose(&mut self) {
+    /// The lock manager is told that the host has restarted.
+    pub async fn restart(&mut self) {
         let request = nlm::FreeAllRequest { name: Opaque::new(self.name.as_bytes()), state: 0 };
         self.rpc.call((nlm::PROGRAM, nlm::VERSION, nlm::Procedure::FREE_ALL.0), &request).await;
-        self.slots.clear();
     }
 
     async fn call<T>(
@@ -95,7 +98,20 @@ impl Nfs3 {
         self.call(2, &request, |_| ()).await
     }
 
-    async fn lock(&mut self, slot: Slot, At(offset, len): At, exclusive: Option<bool>) -> Done<()> {
+    /// A server that has to wait for another one says so (DENIED_GRACE_PERIOD), and is asked again.
+    async fn lock(&mut self, slot: Slot, at: At, exclusive: Option<bool>) -> Done<()> {
+        let until = Instant::now() + world::WAITS;
+        loop {
+            match self.lock_once(slot, at, exclusive).await {
+                Err(status) if status == WAITS && Instant::now() < until => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn lock_once(&mut self, slot: Slot, At(offset, len): At, exclusive: Option<bool>) -> Done<()> {
         let handle = self.slots[&slot].clone();
         let (cookie, owner) = (Opaque::new(b"cookie"), (slot as u32).to_be_bytes());
         let lock = nlm::Lock {

@@ -38,6 +38,11 @@ impl Who {
         }
     }
 
+    /// The machine of the client: 0 or 1. If there are several servers, each machine uses another one.
+    pub fn machine(self) -> usize {
+        usize::from(matches!(self, SmbB | AfpB | Nfs3B | Nfs4B))
+    }
+
     pub fn protocol(self) -> Protocol {
         match self {
             SmbA | SmbB => Protocol::Smb,

@@ -12,7 +12,7 @@ use vfs::backend::Backend;
 use crate::model::Model;
 use crate::op::{Answered, Class, Data, Expected, Op, Protocol, Slot, Stat, Who};
 use crate::table;
-use crate::world::{WAITS, World};
+use crate::world::{self, WAITS, World};
 
 /// What kind of disagreement it is: shrinking keeps it.
 pub type Signature = (std::mem::Discriminant<Op>, Option<(Who, Option<i64>)>, Option<Vec<Class>>);
@@ -67,7 +67,9 @@ pub fn run(disk: Arc<dyn Backend>, operations: &[Op]) -> Result<usize, Box<Disag
 
 /// Likewise, in a world without files.
 pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagreement>> {
-    let mut model = Model::default();
+    let mut model =
+        Model { apart: world.is_apart(), lacks_exchange: world::lacks("exchange"), ..Model::default() };
+    let is_traced = std::env::var_os("FOURFOLD_MODEL_TRACE").is_some();
     let mut done = 0;
     for (at, op) in operations.iter().enumerate() {
         let owners: BTreeMap<Slot, Who> = model.opens.iter().map(|(slot, held)| (*slot, held.who)).collect();
@@ -86,6 +88,9 @@ pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagre
         while is_elsewhere && answered.as_ref().is_some_and(is_told_to_wait) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
             answered = apply();
+        }
+        if is_traced {
+            println!("{at} {op:?}: {answered:?}");
         }
         if !answered.as_ref().is_some_and(|answered| agrees(who, &expected, answered)) {
             let answered = answered.map(|answered| (who, answered));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use ::smb::wire::security::Ace;
 use afp::catalogue::Catalogue;
@@ -24,8 +24,10 @@ use crate::smb::Smb;
 
 /// How long a client asks again after it was told to wait.
 pub const WAITS: Duration = Duration::from_secs(5);
-/// How long a server takes to see that a connection was lost.
-const SEES_LOSS: Duration = Duration::from_millis(100);
+/// How long a server takes to see that a connection was lost, and to bring the states of files from the other server.
+const SEES_LOSS: Duration = Duration::from_millis(500);
+/// How long it may take until all that clients had open is closed.
+const CLEARS: Duration = Duration::from_secs(10);
 /// The machines of the clients of each protocol.
 pub const MACHINES: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))];
@@ -62,6 +64,11 @@ pub fn user() -> &'static User {
 pub fn share() -> &'static str {
     static SHARE: OnceLock<String> = OnceLock::new();
     SHARE.get_or_init(|| std::env::var("FOURFOLD_MODEL_SHARE").unwrap_or_else(|_| "share".into()))
+}
+
+/// Whether the servers that run lack this.
+pub fn lacks(what: &str) -> bool {
+    std::env::var("FOURFOLD_MODEL_LACKS").is_ok_and(|text| text.split(',').any(|lacking| lacking == what))
 }
 
 /// A server that runs: its ports at one address.
@@ -253,14 +260,40 @@ impl World {
         matches!(self.ground, Ground::There(_))
     }
 
+    /// Whether the clients of the two machines use different servers.
+    pub fn is_apart(&self) -> bool {
+        matches!(&self.ground, Ground::There(all) if all.len() > 1)
+    }
+
     /// Removes all that a run has left in the share, for the next one.
+    ///
+    /// # Panics
+    /// It is not empty after a time: something is still held that no client has open.
     pub fn clear(&mut self) {
         Who::ALL.into_iter().for_each(|who| self.lose(who));
+        let until = Instant::now() + CLEARS;
+        loop {
+            let refused = self.remove_all();
+            let left = self.apply(&Op::List(Who::Nfs4B, ""), |_| Who::Nfs4B);
+            if left == Ok(Data::Names(BTreeSet::new())) {
+                return;
+            }
+            assert!(Instant::now() < until, "the share has {left:?}: {refused:?}");
+            std::thread::sleep(SEES_LOSS);
+        }
+    }
+
+    /// The operations that were refused, of files and folders that are there.
+    fn remove_all(&mut self) -> Vec<(Op, i64)> {
         let unlocked = Locked::default();
         // Files before the folders that they are in.
         let mut places = PLACES;
         places.sort_by_key(|at| !at.contains('/'));
+        let mut refused = Vec::new();
         for at in places {
+            if self.apply(&Op::Stat(Who::Nfs4B, at), |_| Who::Nfs4B).is_err() {
+                continue;
+            }
             let ops = [
                 Op::SetLocked(Who::AfpA, at, unlocked),
                 Op::SetReadOnly(Who::SmbA, at, false),
@@ -268,12 +301,12 @@ impl World {
                 Op::RemoveFolder(Who::SmbA, at),
             ];
             for op in ops {
-                let _ = self.apply(&op, |_| Who::SmbA); // there is no such file, or it is a folder
+                let done = self.apply(&op, |_| Who::SmbA);
+                refused.extend(done.err().map(|status| (op, status))); // or it is a folder, or a file
             }
         }
-        let _ = self.apply(&Op::Remove(Who::Nfs3A, LINK), |_| Who::Nfs3A);
-        let left = self.apply(&Op::List(Who::Nfs4B, ""), |_| Who::Nfs4B);
-        assert_eq!(left, Ok(Data::Names(BTreeSet::new())), "the share is not empty");
+        let _ = self.apply(&Op::Remove(Who::Nfs3A, LINK), |_| Who::Nfs3A); // there may be none
+        refused
     }
 
     /// Does an operation that this client can do. `of` is the client of a slot.
@@ -343,8 +376,11 @@ impl World {
             Who::SmbB => self.smb[1] = runtime.block_on(Smb::new(ground.smb(1), 1)),
             Who::AfpA => self.afp[0] = Afp::new(ground.afp(0), runtime.handle()),
             Who::AfpB => self.afp[1] = Afp::new(ground.afp(1), runtime.handle()),
-            Who::Nfs3A => runtime.block_on(self.nfs3[0].lose()),
-            Who::Nfs3B => runtime.block_on(self.nfs3[1].lose()),
+            Who::Nfs3A | Who::Nfs3B => {
+                let machine = who.machine();
+                self.nfs3[machine] = runtime.block_on(Nfs3::new(ground.nfs(machine), machine));
+                runtime.block_on(self.nfs3[machine].restart());
+            }
             Who::Nfs4A => self.nfs4[0] = runtime.block_on(Nfs4::new(ground.nfs(0), 0, life())),
             Who::Nfs4B => self.nfs4[1] = runtime.block_on(Nfs4::new(ground.nfs(1), 1, life())),
         }

@@ -24,8 +24,9 @@ const SEED: Duration = Duration::from_secs(60);
 const UID: u32 = 61201;
 const USER: &str = "ada";
 const PASSWORD: &str = "secret";
-/// The random model of `fourfold-fuzz`.
+/// The random model of `fourfold-fuzz`, and the check that runs it.
 const MODEL: &str = "one_tree";
+const RANDOM: &str = "random operations are answered as the model says";
 const PROGRAMS: &[&str] =
     &["etcd", "openssl", "cc", "nft", "iscsi-test-cu", "ceph-mon", "ceph-osd", "ceph-mds", "ceph-fuse"];
 
@@ -35,7 +36,7 @@ pub fn run(args: &Args) -> Result<()> {
     {
         println!("no Python packages: {error:#}");
     }
-    if !isolate::is_isolated() && args.seeds > 0 {
+    if !isolate::is_isolated() && seeds(args) > 0 {
         compiled::compile("fourfold-fuzz", &[MODEL])?;
     }
     let smbtorture = if args.torture { debian::SMB_CLIENTS } else { &[] };
@@ -79,8 +80,8 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     .map(|path| path.display().to_string());
     let [uid, gateways, partitions] =
         [UID.to_string(), args.gateways.to_string(), args.partitions.to_string()];
-    let model = if args.seeds > 0 { compiled::program(MODEL)? } else { String::new() };
-    let seeds = args.seeds.to_string();
+    let model = if seeds(args) > 0 { compiled::program(MODEL)? } else { String::new() };
+    let seeds = seeds(args).to_string();
     let mut words = vec!["-B", &script, "--folder", &folder_text, "--uid", &uid, "--nfs3", &nfs3];
     words.extend(["--user", USER, "--password", PASSWORD, "--program", &program, "--gateways", &gateways]);
     words.extend(["--partitions", &partitions, "--seeds", &seeds, "--model", &model]);
@@ -123,12 +124,18 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     Ok(())
 }
 
+/// How many seeds of random operations run.
+fn seeds(args: &Args) -> u16 {
+    let is_wanted = args.only.is_empty() || args.only.iter().any(|part| RANDOM.contains(part.as_str()));
+    if is_wanted && !args.torture && !args.scale { args.seeds } else { 0 }
+}
+
 /// Each partition lasts so long, and half a minute is enough for what follows it.
 fn limit(args: &Args) -> Duration {
     let count = u32::from(args.gateways);
     let partitions = count * (count - 1) / 2 + 2 * count;
     let by_hand = if args.ceph || args.torture { BY_HAND } else { Duration::ZERO };
-    let seeds = SEED * u32::from(args.seeds);
+    let seeds = SEED * u32::from(seeds(args));
     match args.partitions {
         0 => LIMIT + by_hand + seeds,
         seconds => LIMIT + by_hand + seeds + partitions * Duration::from_secs(u64::from(seconds) + 30),

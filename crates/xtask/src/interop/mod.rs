@@ -118,7 +118,7 @@ pub struct Args {
     #[arg(long)]
     torture: bool,
     /// How many seeds of random operations run over two servers (cluster)
-    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1000))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(..=1000))]
     seeds: u16,
     /// For how many seconds each pair of servers, and each server and etcd, cannot reach each other (cluster); without it one pair of
     /// each kind, for 5 s

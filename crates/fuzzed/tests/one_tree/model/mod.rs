@@ -81,6 +81,10 @@ pub struct Model {
     pub ranges: Vec<Range>,
     /// Whether the symbolic link is there.
     pub link: bool,
+    /// The clients of the two machines use different servers of one tree.
+    pub apart: bool,
+    /// The file system cannot exchange two names.
+    pub lacks_exchange: bool,
 }
 
 /// The end of an operation that is not done.
@@ -313,6 +317,9 @@ impl Model {
         let locked = |node: NodeId| self.nodes[node].is_inhibited() || self.nodes[node].locked.rename;
         if locked(a) || locked(b) {
             return Err(Class::Inhibited.into());
+        }
+        if self.lacks_exchange {
+            return Err(Class::Unsupported.into());
         }
         // The host exchanges the names, which handles do not notice. All but the contents stays with the names.
         (self.nodes[a].forks, self.nodes[b].forks) = {

@@ -159,9 +159,13 @@ impl Model {
         if of.kind == Kind::File && (of.locked.rename || (of.is_read_only() && !smb)) {
             reasons.push(Class::Inhibited);
         }
-        // MS-FSA 2.1.5.15.11: a file with other streams open, and a folder with open files below.
-        let below = self.below(from);
-        if smb && (self.has_stream_open(node) || below.iter().any(|(_, node)| self.is_open(*node))) {
+        // MS-FSA 2.1.5.15.11: a file with other streams open, and a folder with open files below, as far as the client's
+        // server knows of them ("What is not built" in docs/cluster.md).
+        let is_known = |open: &Held| !self.apart || open.who.machine() == who.machine();
+        let is_below = |(_, node): &(Place, NodeId)| {
+            self.opens.values().any(|open| open.node == *node && open.is_open() && is_known(open))
+        };
+        if smb && (self.has_stream_open(node) || self.below(from).iter().any(is_below)) {
             reasons.push(Class::NoAccess);
         }
         reasons
