@@ -12,7 +12,7 @@ from scene import Gateway
 
 SUITES = ["smb2.lock", "smb2.oplock", "smb2.lease", "smb2.sharemode", "smb2.notify", "smb2.dir", "smb2.rename", "smb2.create",
           "smb2.delete-on-close-perms", "smb2.read", "smb2.rw", "smb2.getinfo", "smb2.setinfo", "smb2.streams"]
-LIMIT = 240
+LIMIT = 300
 PORT = 445
 
 

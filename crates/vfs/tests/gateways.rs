@@ -178,6 +178,21 @@ async fn a_file_is_removed_with_the_last_open_of_both_servers() {
     }
 }
 
+/// The removal is made by the server whose client has asked for it.
+#[tokio::test]
+async fn the_last_close_through_the_other_server_is_answered_after_the_removal() {
+    let [first, second] = servers();
+    make(&first, "file").await;
+    let theirs = second.open(2, "file").await.unwrap();
+    let open = first.open(1, "file").await.unwrap();
+    open.remove_on_close(true).await.unwrap();
+    open.close().await.unwrap();
+    let file = theirs.node().id();
+    drop(theirs);
+    second.volume.closed_everywhere(file).await;
+    assert_eq!(second.find("file").err(), Some(Error::NotFound));
+}
+
 /// The opens of one server follow the moves that clients of the other one make.
 #[tokio::test]
 async fn an_open_knows_its_place_after_a_move_through_the_other_server() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::backend::Found;
 use crate::events::{self, Happened};
@@ -85,12 +85,17 @@ impl Volume {
         self.once_recalled(self.site.state.longest_recall() + Duration::from_secs(1), run).await
     }
 
-    /// Waits until a close is in force for the clients of all servers: the client that is told of it may tell another one. The
-    /// state of the file comes at once, or its server is lost, and is taken from it before this gives up.
+    /// Waits until a close is in force for the clients of all servers, and what was to be removed with it is removed: the client
+    /// that is told of it may tell another one. The state of the file comes at once, or its server is lost, and is taken from it
+    /// before this gives up.
     pub async fn closed_everywhere(&self, file: FileId) {
-        if self.state().is_coming(file) {
-            let _ = tokio::time::timeout(RECALL_DEADLINE, self.state().arrived(file)).await;
+        if !self.state().is_joined() {
+            return;
         }
+        if self.state().is_coming(file) {
+            let _ = timeout(RECALL_DEADLINE, self.state().arrived(file)).await;
+        }
+        let _ = timeout(RECALL_DEADLINE, self.state().removed_elsewhere(file)).await;
     }
 
     pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
