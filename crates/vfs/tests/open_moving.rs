@@ -29,6 +29,15 @@ async fn a_missing_file_does_not_move_and_nothing_is_below_a_file() {
             (Some(Error::NotFolder), Some(Error::NotFolder))
         );
         assert_eq!(scene.volume.remove(&client(1), &file, b"new", Kind::File).err(), Some(Error::NotFolder));
+        // rename(2): EISDIR and ENOTDIR, whether or not the folder is empty.
+        let folder = scene.folder("folder");
+        scene.volume.create(&client(1), &folder, b"below", NewKind::File, 0o644).unwrap();
+        let over = |from: &str, to: &str| {
+            let (from, to) = ((&scene.root, from.as_bytes()), (&scene.root, to.as_bytes()));
+            scene.volume.rename(&client(1), from, to, RenameMode::Replace).err()
+        };
+        assert_eq!(over("file", "folder"), Some(Error::IsFolder));
+        assert_eq!(over("folder", "file"), Some(Error::NotFolder));
     }
 }
 

@@ -128,7 +128,8 @@ impl CephObject {
         let who = self.shared.who(caller);
         // Ceph's library (16.2.15) marks the new name before it finds that the old one is missing, and leaves the mark: each
         // later look-up of the new name waits for the end of the rename, for ever.
-        self.inode.lookup(&self.shared.mount.server(), name).map_err(failed("ceph_ll_lookup"))?;
+        let moving =
+            self.inode.lookup(&self.shared.mount.server(), name).map_err(failed("ceph_ll_lookup"))?.1;
         let replaced = match to.inode.lookup(&self.shared.mount.server(), new_name) {
             Ok((_, stat)) => Some(stat),
             Err(rustix::io::Errno::NOENT) => None,
@@ -138,6 +139,13 @@ impl CephObject {
             RenameMode::Exchange => return Err(Error::NotSupported),
             RenameMode::Keep if replaced.is_some() => return Err(Error::Exists),
             RenameMode::Keep | RenameMode::Replace => {}
+        }
+        let is_folder = |stat: &Stat| stat.mode & libc::S_IFMT == libc::S_IFDIR;
+        // The cluster looks first whether a folder that is to be replaced is empty.
+        match replaced.as_ref().map(|there| (is_folder(&moving), is_folder(there))) {
+            Some((false, true)) => return Err(Error::IsFolder),
+            Some((true, false)) => return Err(Error::NotFolder),
+            _ => {}
         }
         self.inode.rename(&who, name, &to.inode, new_name).map_err(failed("ceph_ll_rename"))?;
         if let Some(stat) = replaced
