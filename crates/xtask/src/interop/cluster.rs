@@ -15,7 +15,7 @@ use super::smb::suites::CONTINUOUS;
 use super::{Args, compiled, conclude, prepare};
 use crate::{debian, isolate, loader, process, samba, server};
 
-const LIMIT: Duration = Duration::from_secs(300);
+const LIMIT: Duration = Duration::from_secs(600);
 /// More for what runs by hand: all checks over CephFS, or smbtorture.
 const BY_HAND: Duration = Duration::from_secs(1_800);
 /// The most for one seed of random operations.
