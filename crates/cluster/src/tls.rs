@@ -78,6 +78,18 @@ fn unfit(files: &Files, error: Error) -> io::Error {
     pem::bad(&files.certificate, format!("it cannot be used with {}: {error}", files.key.display()))
 }
 
+/// Whether one of the certificates in a file has this public key, a SubjectPublicKeyInfo (RFC 5280 4.1.2.7) in DER.
+///
+/// # Errors
+/// The file cannot be read, or has no certificates.
+pub fn is_of_issuer(ca: &std::path::Path, public_key: &[u8]) -> io::Result<bool> {
+    let has = |certificate: &CertificateDer<'_>| {
+        X509Certificate::from_der(certificate)
+            .is_ok_and(|(_, of)| of.tbs_certificate.subject_pki.raw == public_key)
+    };
+    Ok(pem::certificates(ca)?.iter().any(has))
+}
+
 /// Whether a certificate is for this name of a server.
 pub(crate) fn is_of(certificate: &CertificateDer<'_>, name: &str) -> bool {
     let Ok((_, parsed)) = X509Certificate::from_der(certificate) else { return false };

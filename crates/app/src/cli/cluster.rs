@@ -47,15 +47,16 @@ Exit codes:
     #[command(
         after_help = "It writes a folder with the files that belong to /etc/fourfold of the new server: its settings, which are those of this
 server with another name and address, and with --ca-key its key and its certificate. Nothing is sent anywhere, and etcd is not
-asked. The key of the issuer lets its owner add servers: keep it on no server.
+asked. The key of the issuer lets its owner add servers: keep it on no server. With the name of this server, its key and its
+certificate are made where its settings have them.
 
 Examples:
+  fourfold cluster add gate1 --ca-key /root/cluster-ca.key --make-ca       the first server: this one
   fourfold cluster add gate3 --listen 10.0.0.13:7420 --ca-key /root/cluster-ca.key
-  fourfold cluster add gate1 --listen 10.0.0.11:7420 --ca-key /root/cluster-ca.key --make-ca
   fourfold cluster add gate3 --listen 10.0.0.13:7420       without a certificate: make one elsewhere
 
 Exit codes:
-  0  the folder was made
+  0  the files were made
   1  it was not
   2  the settings were refused"
     )]
@@ -170,7 +171,7 @@ pub(crate) struct ClusterAdd {
     pub(crate) name: String,
     /// The address and port of the new server for the others
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Option<SocketAddr>,
     /// The key of the issuer of the cluster's certificates (`cluster-ca` has the issuer's own), PEM
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_key: Option<PathBuf>,

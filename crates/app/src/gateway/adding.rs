@@ -1,4 +1,4 @@
-//! `fourfold cluster add`: a folder with what a new server of the cluster needs.
+//! `fourfold cluster add`: a folder with what a new server of the cluster needs, or the certificate of this one.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -10,10 +10,11 @@ use admin::settings::Edit;
 use admin::settings::in_common::{NewServer, file_of, of_new_server};
 use anyhow::{Context, ensure};
 use auth::durable;
+use cluster::tls;
 use jiff::{ToSpan, Zoned};
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose,
+    KeyPair, KeyUsagePurpose, PublicKeyData,
 };
 use serde::Serialize;
 
@@ -43,14 +44,15 @@ pub(super) fn run(asked: &ClusterAdd, arguments: &Arguments) -> anyhow::Result<E
     let edit = Edit::open(arguments)?;
     let (text, _) = edit.texts();
     let name = asked.name.as_str();
+    if file_of(&text, "cluster-server").as_deref() == Some(name) {
+        return this_server(asked, (&text, edit.folder()), &arguments.folder);
+    }
+    let listen =
+        asked.listen.context("--listen is missing: the address and port of the new server for the others")?;
     let (certificate, key) = (format!("{name}.pem"), format!("{name}.key"));
-    let new =
-        NewServer { name, listen: &asked.listen.to_string(), certificate: &certificate, key: &key, ca: CA };
+    let new = NewServer { name, listen: &listen.to_string(), certificate: &certificate, key: &key, ca: CA };
     let settings = of_new_server(&text, &new).map_err(anyhow::Error::msg)?;
-    let ca = file_of(&text, "cluster-ca").map(|ca| edit.folder().join(ca));
-    let ca = ca.context(
-        "the settings have no `cluster-ca`; docs/cluster.md has an example of all that a cluster needs",
-    )?;
+    let ca = file(&text, edit.folder(), "cluster-ca")?;
     let folder = arguments.folder.join(asked.out.clone().unwrap_or_else(|| PathBuf::from(name)));
     ensure!(!folder.exists(), "{} exists already; name another folder with --out", folder.display());
     if let (true, Some(ca_key)) = (asked.make_ca, &asked.ca_key) {
@@ -86,6 +88,68 @@ pub(super) fn run(asked: &ClusterAdd, arguments: &Arguments) -> anyhow::Result<E
     Ok(ExitCode::SUCCESS)
 }
 
+/// A file that the settings in `folder` name.
+fn file(text: &str, folder: &Path, key: &str) -> anyhow::Result<PathBuf> {
+    let named = file_of(text, key).map(|file| folder.join(file));
+    named.with_context(|| {
+        format!("the settings have no `{key}`; docs/cluster.md has an example of all that a cluster needs")
+    })
+}
+
+/// The key and the certificate of the server with these settings, where they have them.
+fn this_server(
+    asked: &ClusterAdd,
+    (text, folder): (&str, &Path),
+    current: &Path,
+) -> anyhow::Result<ExitCode> {
+    let name = asked.name.as_str();
+    let ca_key = asked.ca_key.as_ref().map(|ca_key| current.join(ca_key));
+    let ca_key = ca_key.with_context(|| {
+        format!("{name} is the name of the server with these settings: with --ca-key its certificate is made")
+    })?;
+    let made = certify(name, (text, folder), (&ca_key, asked.make_ca))?;
+    let files = made.iter().map(|path| path.display().to_string()).collect();
+    let answer = Answer { name, folder, files, signed: true, made_ca: asked.made_ca() };
+    if asked.json {
+        out::json(&answer)?;
+    } else {
+        let mut lines = vec![format!("{name} has its certificate and its key: {}", answer.files.join(", "))];
+        lines.extend(answer.made_ca.then(|| said_of_issuer(&ca_key)));
+        lines.push(
+            "Next: check the settings with `fourfold check`, start the server, and add others with this command."
+                .to_owned(),
+        );
+        out::lines(lines)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Makes them. Existing ones are not replaced.
+fn certify(
+    name: &str,
+    (text, folder): (&str, &Path),
+    (ca_key, makes_ca): (&Path, bool),
+) -> anyhow::Result<[PathBuf; 2]> {
+    let file = |key| file(text, folder, key);
+    let (ca, certificate, key) = (file("cluster-ca")?, file("cluster-certificate")?, file("cluster-key")?);
+    for path in [&certificate, &key] {
+        ensure!(!path.exists(), "{} exists already: {name} is in the cluster", path.display());
+    }
+    if makes_ca {
+        make_issuer(&ca, ca_key)?;
+    }
+    let signed = sign(name, &ca, ca_key)?;
+    for (path, text) in [(&key, &signed.key), (&certificate, &signed.certificate)] {
+        durable::replace(path, text.as_bytes())
+            .with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok([certificate, key])
+}
+
+fn said_of_issuer(ca_key: &Path) -> String {
+    format!("the issuer of the cluster was made; keep its key, {}, on no server", ca_key.display())
+}
+
 impl ClusterAdd {
     fn made_ca(&self) -> bool {
         self.make_ca && self.ca_key.is_some()
@@ -97,10 +161,7 @@ fn said(answer: &Answer<'_>, asked: &ClusterAdd) -> Vec<String> {
     let folder = folder.display();
     let mut lines = vec![format!("{folder} has what {name} needs: {}", files.join(", "))];
     if let (true, Some(ca_key)) = (made_ca, &asked.ca_key) {
-        lines.push(format!(
-            "the issuer of the cluster was made; keep its key, {}, on no server",
-            ca_key.display()
-        ));
+        lines.push(said_of_issuer(ca_key));
     }
     if !signed {
         lines.push(format!(
@@ -125,6 +186,12 @@ struct Signed {
 fn sign(name: &str, ca: &Path, ca_key: &Path) -> anyhow::Result<Signed> {
     let signer = KeyPair::from_pem(&read(ca_key)?)
         .with_context(|| format!("{} is not a private key in PEM (PKCS #8)", ca_key.display()))?;
+    ensure!(
+        tls::is_of_issuer(ca, &signer.subject_public_key_info())?,
+        "{} is not the key of {}",
+        ca_key.display(),
+        ca.display()
+    );
     let issuer = Issuer::from_ca_cert_pem(&read(ca)?, signer)
         .with_context(|| format!("{} is not a certificate in PEM", ca.display()))?;
     let mut params = valid(CertificateParams::new(vec![name.to_owned()])?)?;
@@ -193,5 +260,20 @@ mod tests {
         Tls::load(&files, "gate3").unwrap();
         assert!(Tls::load(&files, "gate4").is_err());
         assert!(sign("gate3", &at("ca.pem"), &at("ca.pem")).is_err(), "no key");
+        let error = sign("gate3", &at("ca.pem"), &at("gate3.key")).map(drop).unwrap_err();
+        assert!(error.to_string().contains("gate3.key is not the key of"), "{error}");
+    }
+
+    #[test]
+    fn the_first_server_gets_its_certificate_where_its_settings_have_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ca_key, place) = (folder.path().join("ca.key"), folder.path());
+        let text = "[server]\ncluster-ca = \"ca.pem\"\ncluster-certificate = \"own.pem\"\ncluster-key = \"own.key\"\n";
+        let [certificate, key] = certify("gate1", (text, place), (&ca_key, true)).unwrap();
+        let files = Files { certificate, key, ca: place.join("ca.pem") };
+        Tls::load(&files, "gate1").unwrap();
+        let error = certify("gate1", (text, place), (&ca_key, false)).unwrap_err();
+        assert!(error.to_string().contains("exists already"), "{error}");
+        assert!(certify("gate1", ("[server]", place), (&ca_key, false)).is_err());
     }
 }

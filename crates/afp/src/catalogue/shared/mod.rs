@@ -174,10 +174,12 @@ impl SharedIds {
         }
     }
 
-    /// These are the shares, by their names. The first time, this takes over what the other servers have told. Waits for them.
+    /// These are the shares, by their names. The first time, this server tells what it gave alone, or forgets it. What the others
+    /// have told is read by [`catch_up`](Self::catch_up), or when a client needs an id that is not known: with millions of
+    /// files that takes minutes. Waits for the cluster.
     ///
     /// # Errors
-    /// The index or a share fails, or the others cannot be asked.
+    /// The index or a share fails, or the cluster cannot be asked.
     pub fn set_shares(&self, mut shares: Vec<(String, Arc<Volume>)>) -> Result<(), IndexError> {
         shares.sort_by(|a, b| a.0.cmp(&b.0));
         let mut work = self.work.lock();
@@ -202,18 +204,19 @@ impl SharedIds {
                  each other of them"
             );
         }
-        drop(work);
-        self.catch_up()
+        Ok(())
     }
 
-    /// Reads what the other servers have told since the last time.
+    /// Reads what the other servers have told since the last time. Nothing, before this server has its shares.
     ///
     /// # Errors
     /// The index or a share fails.
     pub fn catch_up(&self) -> Result<(), IndexError> {
-        if self.read_on(&mut self.work.lock(), false)? {
+        let mut work = self.work.lock();
+        if work.lineage.is_none() || self.read_on(&mut work, false)? {
             return Ok(());
         }
+        drop(work);
         let _sharing = self.sharing.lock();
         let _held = self.hold()?;
         self.read_on(&mut self.work.lock(), true).map(drop)

@@ -93,6 +93,7 @@ impl Scene {
         let servers = Arc::new(Gateway { number, common: self.common.clone() });
         let shared = SharedIds::new(&index, servers, self.runtime.handle().clone());
         shared.set_shares(shares).unwrap();
+        shared.catch_up().unwrap();
         Server { ids: catalogue(&index).shared(Some(shared.clone())), shared, _index: index }
     }
 
