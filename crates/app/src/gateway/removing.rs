@@ -38,7 +38,8 @@ pub(super) fn run(asked: &ClusterRemove, settings: &Settings) -> anyhow::Result<
     }
     lines.extend([
         format!("Next: disable the service on {name}, so that it does not join again,"),
-        "and remove its key there. Its certificate stays valid: anyone with its key can join by another name of the certificate.".to_owned(),
+        "and remove its key there: its certificate stays valid, and a server with both can join again."
+            .to_owned(),
         "If it had an entry in DNS or in `cluster-addresses` of its own, remove that, too.".to_owned(),
     ]);
     out::lines(lines)?;
