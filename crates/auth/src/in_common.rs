@@ -19,6 +19,9 @@ use crate::file::{AccountFile, Error, Record, lock};
 const LAST: &str = "accounts.toml.cluster";
 /// The accounts that a server had before it joined.
 const BEFORE: &str = "accounts.toml.before-cluster";
+/// The accounts before others have removed some. If etcd has lost its data, the first server that starts may have been away
+/// for long.
+const PREVIOUS: &str = "accounts.toml.previous";
 /// How often a change is tried while other servers change the accounts.
 const TRIES: usize = 16;
 /// How many files with earlier accounts are kept.
@@ -70,6 +73,11 @@ pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
     for _ in 0..TRIES {
         let mut synced = Synced::default();
         let (accounts, revision, is_known) = match common.read().map_err(Error::Cluster)? {
+            // A new server, beside an etcd that has lost its data, would have all others remove their accounts.
+            None if own.accounts.is_empty() => {
+                let none = Last { cluster: common.cluster().to_owned(), text: own.text()? };
+                return last.map_or_else(|| write_last(state, &none), |_| Ok(())).map(|()| synced);
+            }
             None => (own.accounts.clone(), 0, false),
             Some((text, revision)) => {
                 let others =
@@ -91,6 +99,9 @@ pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
         if next.accounts != own.accounts || !file.exists() {
             if last.is_none() && own.accounts.iter().any(|account| !next.accounts.contains(account)) {
                 synced.lines.push(keep_before(state, &own)?);
+            } else if own.accounts.iter().any(|account| next.find(&account.name).is_none()) {
+                let path = state.join(PREVIOUS);
+                durable::replace(&path, own.text()?.as_bytes()).map_err(|why| Error::Io { path, why })?;
             }
             next.write()?;
             synced.is_changed = next.accounts != own.accounts;
@@ -221,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn a_server_without_accounts_takes_none_from_others() {
+        let (one, two, etcd) = folders();
+        add(one.path(), "ada");
+        sync(one.path(), &etcd).unwrap();
+        *etcd.text.borrow_mut() = None; // etcd has lost its data, and a new server is the first one
+        for state in [&two, &one, &two] {
+            sync(state.path(), &etcd).unwrap();
+        }
+        assert_eq!((names(one.path()), names(two.path())), (vec!["ada".to_owned()], vec!["ada".to_owned()]));
+    }
+
+    #[test]
     fn changes_of_different_accounts_at_two_servers_both_stay() {
         let (one, two, etcd) = folders();
         add(one.path(), "ada");
@@ -234,6 +257,7 @@ mod tests {
         for state in [&one, &two, &one] {
             assert!(sync(state.path(), &etcd).unwrap().lines.is_empty());
         }
+        assert!(std::fs::read_to_string(one.path().join(PREVIOUS)).unwrap().contains("\"bob\""));
         for state in [&one, &two] {
             assert_eq!(names(state.path()), ["ada", "eve"]);
             let file = AccountFile::read(state.path()).unwrap();
