@@ -227,16 +227,7 @@ impl Places {
     /// A file was moved. Called while its old and its new place are still claimed. An open by another of the file's
     /// names keeps that name.
     pub(crate) fn moved(&self, file: FileId, from: (FileId, &[u8]), folder: &Node, name: &[u8]) {
-        if self.0.count.load(Ordering::Acquire) == 0 {
-            return;
-        }
-        let files = self.0.files.lock();
-        for known in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
-            let mut at = known.at.place.lock();
-            if at.is(from.0, from.1) {
-                *at = Known::new(folder.clone(), name);
-            }
-        }
+        self.each_at(file, from, |known| *known = Known::new(folder.clone(), name));
     }
 
     /// A client of another server has moved a file. Only notes it.
@@ -244,16 +235,23 @@ impl Places {
         &self,
         file: FileId,
         from: (FileId, &[u8]),
-        to: (FileId, HostKey, &Arc<[u8]>),
+        (folder, key, name): (FileId, HostKey, &Arc<[u8]>),
     ) {
+        self.each_at(file, from, |known| {
+            known.told = Some(Told { folder, key, name: name.clone() });
+        });
+    }
+
+    /// The opens of a file by this name.
+    fn each_at(&self, file: FileId, (folder, name): (FileId, &[u8]), change: impl Fn(&mut Known)) {
         if self.0.count.load(Ordering::Acquire) == 0 {
             return;
         }
         let files = self.0.files.lock();
-        for known in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
-            let mut at = known.at.place.lock();
-            if at.is(from.0, from.1) {
-                at.told = Some(Told { folder: to.0, key: to.1, name: to.2.clone() });
+        for of in files.places.get(&file).into_iter().flat_map(BTreeMap::values) {
+            let mut known = of.at.place.lock();
+            if known.is(folder, name) {
+                change(&mut known);
             }
         }
     }
