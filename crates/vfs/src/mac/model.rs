@@ -167,9 +167,7 @@ impl Metadata {
             entries.push((EntryId::COMMENT, &self.comment));
         }
         entries.extend(self.kept.entries.iter().map(|entry| (entry.id, &entry.bytes[..])));
-        for (source, bytes) in &self.kept.unreadable {
-            entries.push((reading::unreadable_id(*source), bytes));
-        }
+        entries.extend(reading::unreadable_entries(&self.kept.unreadable));
         entries.truncate(apple_double::MAX_ENTRIES);
         (!entries.is_empty()).then(|| apple_double::pack(Container::Double, [0; 16], &entries))
     }

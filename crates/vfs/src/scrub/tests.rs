@@ -246,6 +246,17 @@ const DAMAGES: &[Damage] = &[
         &[("b", "metadata-damaged")],
     ),
     (
+        "damaged DOS attributes that are kept already, because a repair was killed",
+        |s| {
+            let damaged = b"\0\0\x63\0\x63\0\0\0nonsense";
+            let parts = crate::mac::Parts { dosattrib: Some(damaged), ..Default::default() };
+            let kept = crate::mac::Metadata::from_parts(&parts).0.to_kept().unwrap();
+            s.set("b", crate::mac::layout::KEPT, &kept);
+            s.set("b", crate::mac::layout::DOSATTRIB, damaged);
+        },
+        &[("b", "metadata-damaged")],
+    ),
+    (
         "damaged Mac metadata of a folder",
         |s| s.set("sub", crate::mac::layout::NETATALK_METADATA, b"\0\x05\x16\x07\0\x02\0\0"),
         &[("sub", "metadata-damaged")],

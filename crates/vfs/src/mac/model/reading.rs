@@ -49,9 +49,18 @@ impl Reading {
         let Some(bytes) = bytes else { return };
         let result = read(self, bytes);
         if result.is_err() && !bytes.is_empty() {
-            self.metadata.kept.unreadable.push((source, bytes.to_vec()));
+            self.keep_unreadable(source, bytes);
         }
         self.note(source, result);
+    }
+
+    /// A crash between the write of what is kept and the write of what replaces it leaves a value in both places.
+    fn keep_unreadable(&mut self, source: Source, bytes: &[u8]) {
+        let kept = &mut self.metadata.kept.unreadable;
+        let same = kept.iter().filter(|(of, _)| *of == source);
+        if same.clone().all(|(_, known)| known != bytes) && same.clone().nth(MOST_OF_ONE - 1).is_none() {
+            kept.push((source, bytes.to_vec()));
+        }
     }
 
     fn note(&mut self, source: Source, result: Result<(), Malformed>) {
@@ -110,8 +119,8 @@ impl Reading {
         }
         for entry in &file.entries {
             let bytes = file.bytes(entry.id).unwrap_or_default();
-            match UNREADABLE.iter().find(|(_, id)| *id == entry.id) {
-                Some((source, _)) => self.metadata.kept.unreadable.push((*source, bytes.to_vec())),
+            match unreadable_source(entry.id) {
+                Some(source) => self.keep_unreadable(source, bytes),
                 // The whole of a comment that was cut, while it is still the one that was cut.
                 None if entry.id == EntryId::COMMENT => {
                     if bytes.starts_with(&self.metadata.comment) {
@@ -125,15 +134,30 @@ impl Reading {
     }
 }
 
-/// Private entry ids under which values are stored that could not be read.
+/// Private entry ids under which values are stored that could not be read. An AppleDouble file has each id once: the
+/// second value of a source has the first one's id plus [`NEXT_ID`], and so on.
 const UNREADABLE: [(Source, EntryId); 4] = [
     (Source::Netatalk, EntryId(0x8046_4601)),
     (Source::InfoStream, EntryId(0x8046_4602)),
     (Source::DosAttrib, EntryId(0x8046_4603)),
     (Source::Kept, EntryId(0x8046_4604)),
 ];
+const NEXT_ID: u32 = 0x10;
+/// Different values of one source that are kept. The oldest ones are dropped.
+const MOST_OF_ONE: usize = 4;
 
-pub(super) fn unreadable_id(source: Source) -> EntryId {
-    let found = UNREADABLE.iter().find(|(known, _)| *known == source);
-    found.expect("only values are kept, never files").1
+/// The entries under which these values are stored.
+pub(super) fn unreadable_entries(values: &[(Source, Vec<u8>)]) -> impl Iterator<Item = (EntryId, &[u8])> {
+    UNREADABLE.iter().flat_map(move |(source, id)| {
+        let of_source = values.iter().filter(move |(of, _)| of == source);
+        (id.0..).step_by(NEXT_ID as usize).map(EntryId).zip(of_source.map(|(_, bytes)| &bytes[..]))
+    })
+}
+
+fn unreadable_source(id: EntryId) -> Option<Source> {
+    let is_of = |first: EntryId| {
+        let beyond = id.0.wrapping_sub(first.0);
+        beyond.is_multiple_of(NEXT_ID) && beyond / NEXT_ID < MOST_OF_ONE as u32
+    };
+    UNREADABLE.iter().find(|(_, first)| is_of(*first)).map(|(source, _)| *source)
 }

@@ -125,6 +125,27 @@ fn what_cannot_be_read_is_kept_and_named_and_the_rest_is_used() {
 }
 
 #[test]
+fn values_of_one_source_that_cannot_be_read_are_kept_beside_each_other() {
+    let mut kept = None;
+    for number in 0..6 {
+        let bytes = format!("damaged {number}");
+        // A crash leaves the value where it was, although it is kept already.
+        for _ in 0..2 {
+            let parts =
+                Parts { dosattrib: Some(bytes.as_bytes()), kept: kept.as_deref(), ..Parts::default() };
+            let (metadata, problems) = Metadata::from_parts(&parts);
+            assert!(matches!(problems[..], [Problem::Unreadable(Source::DosAttrib, _)]), "{problems:?}");
+            kept = metadata.to_kept();
+        }
+    }
+    let (metadata, problems) = Metadata::from_parts(&Parts { kept: kept.as_deref(), ..Parts::default() });
+    assert_eq!(problems, []);
+    let newest = [5, 4, 3, 2].map(|number| (Source::DosAttrib, format!("damaged {number}").into_bytes()));
+    let found: Vec<_> = metadata.unreadable().map(|(source, bytes)| (source, bytes.to_vec())).collect();
+    assert_eq!(found, newest);
+}
+
+#[test]
 fn a_comment_too_long_for_netatalk_is_whole_again_with_what_was_kept() {
     let model = Metadata { comment: vec![b'c'; 300], ..Metadata::default() };
     let (netatalk, kept) = (model.to_netatalk(), model.to_kept().unwrap());
