@@ -15,11 +15,11 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use auth::{durable, hex};
+use auth::{FileError, StateFile, hex};
 use serde::{Deserialize, Serialize};
 
-/// The version of `identity.toml` that this program writes.
-const FORMAT: u32 = 1;
+const IDENTITY: StateFile =
+    StateFile { format: 1, if_damaged: ", or remove it: clients must then mount again" };
 
 /// An open state folder. While it exists, no other server can open the same folder.
 #[derive(Debug)]
@@ -53,29 +53,9 @@ pub enum StateError {
         /// The other server's process id.
         pid: Option<u32>,
     },
-    /// A later version wrote it.
-    #[error(
-        "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program \
-         that wrote it",
-        path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The version in the file.
-        found: u32,
-    },
-    /// It does not have this program's format.
-    #[error(
-        "{}: the file is damaged ({reason}); restore it from a backup, or remove it: clients must then mount again",
-        path.display()
-    )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The problem.
-        reason: String,
-    },
+    /// The identity was written by a later version, or is damaged.
+    #[error(transparent)]
+    File(#[from] FileError),
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -98,11 +78,6 @@ struct Written {
     handle_secret: String,
     /// Seconds since 1970.
     created: u64,
-}
-
-#[derive(Deserialize)]
-struct Format {
-    format: u32,
 }
 
 impl State {
@@ -190,16 +165,9 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
     }
 }
 
-/// The version is read first: the rest of a later version is unknown.
 fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
-    let damaged = |reason: &str| StateError::Damaged { path: path.into(), reason: reason.into() };
-    let format: Format =
-        toml_edit::de::from_str(text).map_err(|error| damaged(&auth::reason(text, &error)))?;
-    if format.format > FORMAT {
-        return Err(StateError::Newer { path: path.into(), found: format.format });
-    }
-    let written: Written =
-        toml_edit::de::from_str(text).map_err(|error| damaged(&auth::reason(text, &error)))?;
+    let damaged = |reason: &str| IDENTITY.damaged(path, reason.into());
+    let written: Written = IDENTITY.parse(path, text)?;
     let server_id = hex::decode(&written.server_id).ok_or_else(|| damaged("server-id is not 16 bytes"))?;
     let secret =
         hex::decode(&written.handle_secret).ok_or_else(|| damaged("handle-secret is not 32 bytes"))?;
@@ -212,13 +180,12 @@ fn create(path: &Path) -> Result<Identity, StateError> {
     getrandom::fill(&mut identity.server_id).map_err(|e| io(io::Error::other(e.to_string())))?;
     getrandom::fill(&mut identity.handle_secret).map_err(|e| io(io::Error::other(e.to_string())))?;
     let written = Written {
-        format: FORMAT,
+        format: IDENTITY.format,
         server_id: hex::encode(&identity.server_id),
         handle_secret: hex::encode(&identity.handle_secret),
         created: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs()),
     };
-    let text = toml_edit::ser::to_string_pretty(&written).map_err(|e| io(io::Error::other(e)))?;
-    durable::replace(path, text.as_bytes()).map_err(io)?;
+    IDENTITY.write(path, &written)?;
     Ok(identity)
 }
 

@@ -11,6 +11,7 @@ mod removing;
 pub(crate) mod settings;
 mod status;
 pub(crate) mod taking;
+mod texts;
 pub(crate) mod witness;
 
 use std::process::ExitCode;

@@ -3,20 +3,18 @@
 mod error;
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use crate::durable;
 use crate::identity::Ids;
-use crate::reason::reason;
 use crate::secret::{Secret, Stored};
+use crate::state_file::{FileError, StateFile};
 
 pub use error::Error;
 
-/// The version of the format that this program writes.
-const FORMAT: u32 = 1;
+const FILE: StateFile = StateFile { format: 1, if_damaged: ", or move it away and make the accounts anew" };
 
 /// Groups that an account can have in addition to those of its Unix user.
 pub const MOST_GROUPS: usize = 64;
@@ -44,11 +42,6 @@ pub struct Record {
     pub admin: bool,
     /// The stored secrets of its password.
     pub secrets: Vec<Secret>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Format {
-    format: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -82,14 +75,8 @@ impl AccountFile {
     /// It exists but cannot be read or parsed.
     pub fn read(state: &Path) -> Result<Self, Error> {
         let path = state.join("accounts.toml");
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self { path, accounts: Vec::new() });
-            }
-            Err(why) => return Err(Error::Io { path, why }),
-        };
-        Self::parse(path, &text)
+        let written = FILE.read::<Written>(&path)?;
+        Ok(Self { path, accounts: written.map(Written::accounts).unwrap_or_default() })
     }
 
     /// Reads, changes and writes the accounts under the lock. If `change` fails, nothing is
@@ -112,7 +99,7 @@ impl AccountFile {
 
     /// The same, read from this text. `path` is for messages.
     pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Self, Error> {
-        let accounts = parse(&path, text)?;
+        let accounts = FILE.parse::<Written>(&path, text)?.accounts();
         Ok(Self { path, accounts })
     }
 
@@ -256,14 +243,21 @@ impl AccountFile {
 
     /// The accounts as `accounts.toml` has them.
     pub(crate) fn text(&self) -> Result<String, Error> {
-        let account = self.accounts.iter().map(WrittenRecord::from).collect();
-        toml_edit::ser::to_string_pretty(&Written { format: FORMAT, account })
-            .map_err(|error| Error::Damaged { path: self.path.clone(), reason: error.to_string() })
+        Ok(FILE.text(&self.path, &self.written())?)
     }
 
     pub(crate) fn write(&self) -> Result<(), Error> {
-        durable::replace(&self.path, self.text()?.as_bytes())
-            .map_err(|why| Error::Io { path: self.path.clone(), why })
+        Ok(FILE.write(&self.path, &self.written())?)
+    }
+
+    fn written(&self) -> Written {
+        Written { format: FILE.format, account: self.accounts.iter().map(WrittenRecord::from).collect() }
+    }
+}
+
+impl Written {
+    fn accounts(self) -> Vec<Record> {
+        self.account.into_iter().map(Record::from).collect()
     }
 }
 
@@ -287,18 +281,6 @@ impl From<WrittenRecord> for Record {
     }
 }
 
-/// The version is read first: the rest of a later version is unknown.
-fn parse(path: &Path, text: &str) -> Result<Vec<Record>, Error> {
-    let damaged =
-        |error: toml_edit::de::Error| Error::Damaged { path: path.into(), reason: reason(text, &error) };
-    let Format { format } = toml_edit::de::from_str(text).map_err(damaged)?;
-    if format > FORMAT {
-        return Err(Error::Newer { path: path.into(), found: format });
-    }
-    let written: Written = toml_edit::de::from_str(text).map_err(damaged)?;
-    Ok(written.account.into_iter().map(Record::from).collect())
-}
-
 fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
     if password.is_empty() {
         return Err(Error::EmptyPassword);
@@ -309,7 +291,7 @@ fn secrets(name: &str, password: &str) -> Result<Vec<Secret>, Error> {
 /// Held while the accounts change. The system releases it when the process ends, for any reason.
 pub(crate) fn lock(state: &Path) -> Result<File, Error> {
     let path = state.join("accounts.lock");
-    durable::lock(&path).map_err(|why| Error::Io { path, why })
+    Ok(durable::lock(&path).map_err(FileError::io(&path))?)
 }
 
 #[cfg(test)]

@@ -10,10 +10,10 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-
+use crate::common_text::{CommonText, Last, TRIES};
 use crate::durable;
 use crate::file::{AccountFile, Error, Record, lock};
+use crate::state_file::FileError;
 
 /// The text that both had last, in the state folder.
 const LAST: &str = "accounts.toml.cluster";
@@ -22,28 +22,8 @@ const BEFORE: &str = "accounts.toml.before-cluster";
 /// The accounts before others have removed some. If etcd has lost its data, the first server that starts may have been away
 /// for long.
 const PREVIOUS: &str = "accounts.toml.previous";
-/// How often a change is tried while other servers change the accounts.
-const TRIES: usize = 16;
 /// How many files with earlier accounts are kept.
 const MOST_BEFORE: usize = 9;
-
-/// Where the servers of a cluster have their accounts.
-pub trait InCommon {
-    /// The name of the cluster.
-    fn cluster(&self) -> &str;
-
-    /// The text and its revision; `None`: it was never written.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn read(&self) -> Result<Option<(String, u64)>, String>;
-
-    /// Replaces the text if it is still of this revision (0: it was never written). Returns whether it was.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    fn swap(&self, revision: u64, text: String) -> Result<bool, String>;
-}
 
 /// What was done.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -54,18 +34,11 @@ pub struct Synced {
     pub lines: Vec<String>,
 }
 
-/// The file [`LAST`].
-#[derive(Serialize, Deserialize)]
-struct Last {
-    cluster: String,
-    text: String,
-}
-
 /// Brings changes here to the others, and those of others here. The first server of a cluster gives its own accounts.
 ///
 /// # Errors
 /// The accounts here or those in common cannot be read or written. Changes here stay, and the next call brings them.
-pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
+pub fn sync(state: &Path, common: &dyn CommonText) -> Result<Synced, Error> {
     let _lock = lock(state)?;
     let file = state.join("accounts.toml");
     let own = AccountFile::read(state)?;
@@ -75,8 +48,10 @@ pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
         let (accounts, revision, is_known) = match common.read().map_err(Error::Cluster)? {
             // A new server, beside an etcd that has lost its data, would have all others remove their accounts.
             None if own.accounts.is_empty() => {
-                let none = Last { cluster: common.cluster().to_owned(), text: own.text()? };
-                return last.map_or_else(|| write_last(state, &none), |_| Ok(())).map(|()| synced);
+                if last.is_none() {
+                    write_last(state, common.cluster(), own.text()?)?;
+                }
+                return Ok(synced);
             }
             None => (own.accounts.clone(), 0, false),
             Some((text, revision)) => {
@@ -93,7 +68,7 @@ pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
         };
         let next = AccountFile::of(file.clone(), accounts);
         let text = next.text()?;
-        if !is_known && !common.swap(revision, text.clone()).map_err(Error::Cluster)? {
+        if !is_known && !common.swap(revision, &text).map_err(Error::Cluster)? {
             continue; // another server was faster
         }
         if next.accounts != own.accounts || !file.exists() {
@@ -101,13 +76,13 @@ pub fn sync(state: &Path, common: &dyn InCommon) -> Result<Synced, Error> {
                 synced.lines.push(keep_before(state, &own)?);
             } else if own.accounts.iter().any(|account| next.find(&account.name).is_none()) {
                 let path = state.join(PREVIOUS);
-                durable::replace(&path, own.text()?.as_bytes()).map_err(|why| Error::Io { path, why })?;
+                durable::replace(&path, own.text()?.as_bytes()).map_err(FileError::io(&path))?;
             }
             next.write()?;
             synced.is_changed = next.accounts != own.accounts;
         }
         // Last: after a crash before this, what has changed here is what others have already.
-        write_last(state, &Last { cluster: common.cluster().to_owned(), text })?;
+        write_last(state, common.cluster(), text)?;
         return Ok(synced);
     }
     Err(Error::Cluster("other servers change them all the time".to_owned()))
@@ -141,21 +116,16 @@ fn merged(last: &[Record], own: &[Record], others: &[Record], lines: &mut Vec<St
     result
 }
 
-/// What this server and the cluster of this name had last. A file that cannot be read is as none.
+/// What this server and its cluster had last. Accounts that cannot be read are as none.
 fn read_last(state: &Path, cluster: &str) -> Option<Vec<Record>> {
     let path = state.join(LAST);
-    let last: Last = toml_edit::de::from_str(&std::fs::read_to_string(&path).ok()?).ok()?;
-    let of_cluster = last.cluster == cluster;
-    of_cluster.then(|| AccountFile::parse(path, &last.text).ok()).flatten().map(|file| file.accounts)
+    let last = Last::read(&path, cluster)?;
+    AccountFile::parse(path, last.there()).ok().map(|file| file.accounts)
 }
 
-fn write_last(state: &Path, last: &Last) -> Result<(), Error> {
+fn write_last(state: &Path, cluster: &str, text: String) -> Result<(), Error> {
     let path = state.join(LAST);
-    let text = toml_edit::ser::to_string(last).unwrap_or_default(); // of texts: it does not fail
-    if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
-        return Ok(());
-    }
-    durable::replace(&path, text.as_bytes()).map_err(|why| Error::Io { path, why })
+    Ok(Last::new(cluster, text.clone(), text).write(&path).map_err(FileError::io(&path))?)
 }
 
 /// Keeps the accounts that a server had before it joined. Returns the sentence about it.
@@ -165,13 +135,13 @@ fn keep_before(state: &Path, own: &AccountFile) -> Result<String, Error> {
     let mut paths = names.map(|name| state.join(name));
     let path = paths.find(|path| !path.exists()).unwrap_or_else(|| state.join(BEFORE));
     let text = own.text()?;
-    durable::replace(&path, text.as_bytes()).map_err(|why| Error::Io { path: path.clone(), why })?;
+    durable::replace(&path, text.as_bytes()).map_err(FileError::io(&path))?;
     Ok(format!("the accounts of the cluster count; those that this server had are in {}", path.display()))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::sync::Mutex;
 
     use super::*;
     use crate::identity::Ids;
@@ -179,27 +149,27 @@ mod tests {
     /// A text in common, and what other servers do between a look and a change.
     #[derive(Default)]
     struct Etcd {
-        text: RefCell<Option<(String, u64)>>,
-        meanwhile: RefCell<Vec<(String, u64)>>,
+        text: Mutex<Option<(String, u64)>>,
+        meanwhile: Mutex<Vec<(String, u64)>>,
     }
 
-    impl InCommon for Etcd {
-        fn cluster(&self) -> &str {
+    impl CommonText for Etcd {
+        fn cluster(&self) -> &'static str {
             "home"
         }
 
         fn read(&self) -> Result<Option<(String, u64)>, String> {
-            Ok(self.text.borrow().clone())
+            Ok(self.text.lock().unwrap().clone())
         }
 
-        fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
-            if let Some(other) = self.meanwhile.borrow_mut().pop() {
-                *self.text.borrow_mut() = Some(other);
+        fn swap(&self, revision: u64, text: &str) -> Result<bool, String> {
+            if let Some(other) = self.meanwhile.lock().unwrap().pop() {
+                *self.text.lock().unwrap() = Some(other);
             }
-            let mut now = self.text.borrow_mut();
+            let mut now = self.text.lock().unwrap();
             let is_same = now.as_ref().map_or(0, |(_, revision)| *revision) == revision;
             if is_same {
-                *now = Some((text, revision + 1));
+                *now = Some((text.to_owned(), revision + 1));
             }
             Ok(is_same)
         }
@@ -236,7 +206,7 @@ mod tests {
         let (one, two, etcd) = folders();
         add(one.path(), "ada");
         sync(one.path(), &etcd).unwrap();
-        *etcd.text.borrow_mut() = None; // etcd has lost its data, and a new server is the first one
+        *etcd.text.lock().unwrap() = None; // etcd has lost its data, and a new server is the first one
         for state in [&two, &one, &two] {
             sync(state.path(), &etcd).unwrap();
         }
@@ -287,9 +257,9 @@ mod tests {
         }
         add(one.path(), "ada");
         sync(one.path(), &etcd).unwrap();
-        let (text, revision) = etcd.text.borrow().clone().unwrap();
-        *etcd.text.borrow_mut() = Some((String::from("format = 1\n"), revision - 1));
-        etcd.meanwhile.borrow_mut().push((text, revision));
+        let (text, revision) = etcd.text.lock().unwrap().clone().unwrap();
+        *etcd.text.lock().unwrap() = Some((String::from("format = 1\n"), revision - 1));
+        etcd.meanwhile.lock().unwrap().push((text, revision));
         add(two.path(), "bob");
         sync(two.path(), &etcd).unwrap();
         assert_eq!(names(two.path()), ["ada", "bob"]);
@@ -304,8 +274,7 @@ mod tests {
         assert!(sync(one.path(), &etcd).unwrap().is_changed);
         assert_eq!(names(one.path()), ["ada"]);
         add(two.path(), "bob");
-        let last = Last { cluster: "other".into(), text: "format = 1\n".into() };
-        write_last(two.path(), &last).unwrap();
+        write_last(two.path(), "other", "format = 1\n".into()).unwrap();
         assert_eq!(sync(two.path(), &etcd).unwrap().lines.len(), 1);
         assert_eq!(names(two.path()), ["ada"]);
     }
@@ -314,8 +283,8 @@ mod tests {
     fn accounts_of_a_later_version_are_refused_and_those_here_stay() {
         let (one, _, etcd) = folders();
         add(one.path(), "ada");
-        *etcd.text.borrow_mut() = Some(("format = 2\n".into(), 7));
-        assert!(matches!(sync(one.path(), &etcd), Err(Error::Newer { found: 2, .. })));
+        *etcd.text.lock().unwrap() = Some(("format = 2\n".into(), 7));
+        assert!(matches!(sync(one.path(), &etcd), Err(Error::File(FileError::Newer { found: 2, .. }))));
         assert_eq!(names(one.path()), ["ada"]);
     }
 }

@@ -4,6 +4,7 @@
 //! [`AccountFile`] stores them in the state folder. [`Directory`] gives them to a running server
 //! through the trait [`Accounts`], with users of the host and of a domain.
 
+pub mod common_text;
 mod directory;
 mod domain;
 mod domain_logon;
@@ -24,6 +25,7 @@ pub mod samba;
 mod secret;
 mod share_policy;
 pub mod srp;
+mod state_file;
 mod unix;
 
 pub use directory::{Account, Accounts, Directory, Refusal, may_go_on};
@@ -42,4 +44,5 @@ pub use name::is_account_name;
 pub use reason::reason;
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
 pub use share_policy::{Grant, HostRule, SharePolicy, Visitor};
+pub use state_file::{FileError, StateFile};
 pub use unix::{UnixAccounts, UnixGroup, UnixUser};

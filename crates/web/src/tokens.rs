@@ -2,15 +2,13 @@
 //!
 //! The file has the SHA-256 of each token, never the token: it has 256 random bits, so that a slow hash adds nothing.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use auth::{durable, hex};
+use auth::{FileError, StateFile, durable, hex};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The version of the format that this program writes.
-const FORMAT: u32 = 1;
+const TOKENS: StateFile = StateFile { format: 1, if_damaged: ", or remove it and make the tokens anew" };
 const FILE: &str = "tokens.toml";
 /// The beginning of each token, by which people and secret scanners recognize it.
 const PREFIX: &str = "fourfold_";
@@ -77,22 +75,9 @@ impl Token {
 /// Why tokens were not read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
-    /// An error of the file system.
-    #[error("{}: {why}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The error; it is part of the line.
-        why: io::Error,
-    },
-    /// A later version wrote it, or it is damaged.
-    #[error("{}: this program cannot read it ({reason}); restore it, or remove it and make the tokens anew", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The parser's message.
-        reason: String,
-    },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A token with this name exists.
     #[error(
         "there is a token {0:?} already; `fourfold token remove` removes it, and another name makes another one"
@@ -126,19 +111,7 @@ struct Written {
 /// # Errors
 /// The file cannot be read or parsed. A missing file stands for no tokens.
 pub fn read(state: &Path) -> Result<Vec<Token>, TokenError> {
-    let path = state.join(FILE);
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(why) => return Err(TokenError::Io { path, why }),
-    };
-    let damaged = |reason: String| TokenError::Damaged { path: path.clone(), reason };
-    let written: Written =
-        toml_edit::de::from_str(&text).map_err(|error| damaged(error.message().to_owned()))?;
-    if written.format != FORMAT {
-        return Err(damaged(format!("format {}, not {FORMAT}", written.format)));
-    }
-    Ok(written.token)
+    Ok(TOKENS.read::<Written>(&state.join(FILE))?.map(|written| written.token).unwrap_or_default())
 }
 
 /// Makes a token and returns its secret, which is shown once.
@@ -188,13 +161,10 @@ fn edit(
     change: impl FnOnce(&mut Vec<Token>) -> Result<(), TokenError>,
 ) -> Result<(), TokenError> {
     let path = state.join(FILE);
-    let failed = |why| TokenError::Io { path: path.clone(), why };
-    let _lock = durable::lock(&state.join("tokens.lock")).map_err(failed)?;
+    let _lock = durable::lock(&state.join("tokens.lock")).map_err(FileError::io(&path))?;
     let mut token = read(state)?;
     change(&mut token)?;
-    let text = toml_edit::ser::to_string_pretty(&Written { format: FORMAT, token })
-        .map_err(|error| failed(io::Error::other(error)))?;
-    durable::replace(&path, text.as_bytes()).map_err(failed)
+    Ok(TOKENS.write(&path, &Written { format: TOKENS.format, token })?)
 }
 
 /// The token with this secret. The comparison of hashes tells nothing about the secret by the time it takes.
@@ -245,7 +215,7 @@ mod tests {
         assert!(matches!(remove(state.path(), "two"), Err(TokenError::Missing(_))));
         std::fs::write(state.path().join(FILE), "format = 7\n").unwrap();
         let newer = read(state.path()).unwrap_err().to_string();
-        assert!(newer.contains("format 7, not 1"), "{newer}");
+        assert!(newer.contains("has format 7"), "{newer}");
         assert!(create(state.path(), "two", &[]).is_err(), "a file that is not understood stays");
     }
 

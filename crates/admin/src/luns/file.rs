@@ -1,10 +1,9 @@
 //! `luns.toml` in the state folder.
 
 use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use auth::durable;
+use auth::{FileError, StateFile, durable};
 use serde::{Deserialize, Serialize};
 
 use super::names::target_suffix;
@@ -12,8 +11,10 @@ use super::record::{LunOptions, LunRecord};
 use crate::recipe::quote;
 use crate::settings::{MOST_NUMBER, is_lun_name};
 
-/// The version of the format that this program writes.
-const FORMAT: u32 = 1;
+const FILE: StateFile = StateFile {
+    format: 1,
+    if_damaged: ": it says which disk is which, and initiators would take a LUN that is made anew for another disk",
+};
 /// NAA of the locally assigned kind, SPC-4 7.8.6.6.5.
 const LOCALLY_ASSIGNED: u64 = 3 << 60;
 
@@ -28,39 +29,9 @@ pub struct LunFile {
 /// Why the LUNs were not read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum LunError {
-    /// An error of the file system.
-    #[error("{}: {why}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error. It is not the error's `source`: it is part of the line, and would be reported
-        /// twice.
-        why: io::Error,
-    },
-    /// The file was written by a later version.
-    #[error(
-        "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program that \
-         wrote it",
-        path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The version in the file.
-        found: u32,
-    },
-    /// The file does not have this program's format.
-    #[error(
-        "{}: the file is damaged ({reason}); restore it from a backup: it says which disk is which, and initiators would \
-         take a LUN that is made anew for another disk",
-        path.display()
-    )]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The parser's message.
-        reason: String,
-    },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The table of the cluster cannot be read or written.
     #[error("the table of LUNs of the cluster: {0}")]
     Cluster(String),
@@ -95,11 +66,6 @@ pub enum LunError {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers for the LUN's identity")]
     NoRandomness,
-}
-
-#[derive(Serialize, Deserialize)]
-struct Format {
-    format: u32,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -166,14 +132,8 @@ impl LunFile {
     /// It exists but cannot be read or parsed.
     pub fn read(state: &Path) -> Result<Self, LunError> {
         let path = state.join("luns.toml");
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self { path, luns: Vec::new() });
-            }
-            Err(why) => return Err(LunError::Io { path, why }),
-        };
-        Self::parse(path, &text)
+        let luns = FILE.read(&path)?.map_or(Ok(Vec::new()), |written| luns(&path, written))?;
+        Ok(Self { path, luns })
     }
 
     /// Reads, changes and writes the LUNs under the lock. If `change` fails, or changes nothing,
@@ -324,20 +284,21 @@ impl LunFile {
 
     /// The LUNs as `luns.toml` has them.
     pub(super) fn text(&self) -> Result<String, LunError> {
-        let written = Written { format: FORMAT, lun: self.luns.iter().map(WrittenLun::from).collect() };
-        toml_edit::ser::to_string_pretty(&written)
-            .map_err(|error| LunError::Damaged { path: self.path.clone(), reason: error.to_string() })
+        Ok(FILE.text(&self.path, &self.written())?)
     }
 
     /// The same, read from this text. `path` is for messages, and where it is written to.
     pub(super) fn parse(path: PathBuf, text: &str) -> Result<Self, LunError> {
-        let luns = parse(&path, text)?;
+        let luns = luns(&path, FILE.parse(&path, text)?)?;
         Ok(Self { path, luns })
     }
 
     pub(super) fn write(&self) -> Result<(), LunError> {
-        durable::replace(&self.path, self.text()?.as_bytes())
-            .map_err(|why| LunError::Io { path: self.path.clone(), why })
+        Ok(FILE.write(&self.path, &self.written())?)
+    }
+
+    fn written(&self) -> Written {
+        Written { format: FILE.format, lun: self.luns.iter().map(WrittenLun::from).collect() }
     }
 }
 
@@ -404,15 +365,9 @@ impl WrittenLun {
     }
 }
 
-/// The version is read first: the rest of a later version is unknown.
-fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
-    let damaged = |reason: String| LunError::Damaged { path: path.into(), reason };
-    let said = |error: toml_edit::de::Error| damaged(auth::reason(text, &error));
-    let Format { format } = toml_edit::de::from_str(text).map_err(said)?;
-    if format > FORMAT {
-        return Err(LunError::Newer { path: path.into(), found: format });
-    }
-    let written: Written = toml_edit::de::from_str(text).map_err(said)?;
+/// The LUNs of a file. No two of them may be one disk.
+fn luns(path: &Path, written: Written) -> Result<Vec<LunRecord>, LunError> {
+    let damaged = |reason: String| FILE.damaged(path, reason);
     let luns: Vec<LunRecord> =
         written.lun.into_iter().map(WrittenLun::read).collect::<Result<_, _>>().map_err(damaged)?;
     for (at, lun) in luns.iter().enumerate() {
@@ -422,7 +377,9 @@ fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
                 || (other.target_suffix == lun.target_suffix && other.number == lun.number)
         };
         if luns[..at].iter().any(same) {
-            return Err(damaged(format!("{} is there twice, or is taken for another", lun.full_name())));
+            return Err(
+                damaged(format!("{} is there twice, or is taken for another", lun.full_name())).into()
+            );
         }
     }
     Ok(luns)
@@ -431,7 +388,7 @@ fn parse(path: &Path, text: &str) -> Result<Vec<LunRecord>, LunError> {
 /// Held while the LUNs change. The system releases it when the process ends, for any reason.
 pub(super) fn lock(state: &Path) -> Result<File, LunError> {
     let path = state.join("luns.lock");
-    durable::lock(&path).map_err(|why| LunError::Io { path, why })
+    Ok(durable::lock(&path).map_err(FileError::io(&path))?)
 }
 
 #[cfg(test)]

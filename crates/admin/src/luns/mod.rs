@@ -22,7 +22,7 @@ pub use file::{LunError, LunFile, NewLun};
 pub use names::split;
 pub use record::{LunOptions, LunRecord};
 pub use resolve::{Lun, Resolved, own_prefix, prefix, resolve, resolve_as_noted};
-pub use table::{Common, LunTable};
+pub use table::LunTable;
 
 /// The sizes of LUNs are multiples of this many bytes, whatever their block size is.
 pub const LUN_BLOCK: u64 = 4096;

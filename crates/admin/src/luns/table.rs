@@ -4,34 +4,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use auth::durable;
+use auth::common_text::{CommonText, TRIES};
+use auth::{FileError, durable};
 
 use super::file::{LunError, LunFile, lock};
 use super::record::LunRecord;
-
-/// How often a change is tried while other servers change the table: each does when it starts.
-const TRIES: usize = 16;
-
-/// Where the servers of a cluster have their table.
-pub trait Common: Send + Sync {
-    /// The text of the table and its revision; `None`: it was never written.
-    ///
-    /// # Errors
-    /// It cannot be read.
-    fn read(&self) -> Result<Option<(String, u64)>, String>;
-
-    /// Replaces the table if it is still of this revision (0: it was never written). Returns whether it was.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    fn swap(&self, revision: u64, text: String) -> Result<bool, String>;
-}
 
 /// The table of a server.
 #[derive(Clone)]
 pub struct LunTable {
     state: PathBuf,
-    common: Option<Arc<dyn Common>>,
+    common: Option<Arc<dyn CommonText>>,
 }
 
 impl LunTable {
@@ -43,7 +26,7 @@ impl LunTable {
 
     /// The table that servers have in common. The first server gives its own.
     #[must_use]
-    pub fn in_common(state: &Path, common: Arc<dyn Common>) -> Self {
+    pub fn in_common(state: &Path, common: Arc<dyn CommonText>) -> Self {
         Self { state: state.into(), common: Some(common) }
     }
 
@@ -84,7 +67,7 @@ impl LunTable {
         let before = file.luns.clone();
         let result = change(&mut file)?;
         if file.luns != before || (revision == 0 && !file.luns.is_empty()) {
-            let is_swapped = common.swap(revision, file.text()?).map_err(LunError::Cluster)?;
+            let is_swapped = common.swap(revision, &file.text()?).map_err(LunError::Cluster)?;
             if !is_swapped {
                 return Err(LunError::Busy.into());
             }
@@ -102,8 +85,7 @@ impl LunTable {
         let is_known = |lun: &LunRecord| file.luns.iter().any(|other| other.naa == lun.naa);
         let apart = self.state.join("luns.toml.before-cluster");
         if !before.luns.iter().all(is_known) && !apart.exists() {
-            durable::replace(&apart, before.text()?.as_bytes())
-                .map_err(|why| LunError::Io { path: apart.clone(), why })?;
+            durable::replace(&apart, before.text()?.as_bytes()).map_err(FileError::io(&apart))?;
         }
         file.write()
     }
@@ -125,7 +107,7 @@ impl LunTable {
         self.edit(change)
     }
 
-    fn read_common(&self, common: &dyn Common) -> Result<(LunFile, u64), LunError> {
+    fn read_common(&self, common: &dyn CommonText) -> Result<(LunFile, u64), LunError> {
         match common.read().map_err(LunError::Cluster)? {
             Some((text, revision)) => Ok((LunFile::parse(self.state.join("luns.toml"), &text)?, revision)),
             None => Ok((LunFile::read(&self.state)?, 0)),

@@ -5,10 +5,13 @@ use std::process::ExitCode;
 use admin::settings::Edit;
 use admin::settings::in_common::{common_part, differing};
 use admin::{Arguments, Settings};
+use auth::common_text::CommonText;
+use cluster::Text;
 use serde::Serialize;
 
 use super::of;
-use super::settings::{Done, Failure, InCommon, Whose, sync};
+use super::settings::{Done, Failure, Whose, sync};
+use super::texts::OfSettings;
 use crate::cli::ClusterSettingsCommand;
 use crate::user::tell_server;
 use crate::{exit, out};
@@ -28,16 +31,17 @@ pub(super) fn run(
     settings: &Settings,
 ) -> anyhow::Result<ExitCode> {
     let (cluster, state) = (of(settings)?, &settings.server.state);
+    let common = OfSettings(&cluster, Text::Settings);
     let whose = match asked {
         ClusterSettingsCommand::Show(show) => {
-            let text = cluster.read()?.map(|(text, _)| text);
+            let text = common.read().map_err(anyhow::Error::msg)?.map(|(text, _)| text);
             return shown(text, arguments, show.json);
         }
         ClusterSettingsCommand::Take(_) => Whose::Cluster,
         ClusterSettingsCommand::Give(_) => Whose::Here,
     };
     admin::State::folder(state)?;
-    let line = match sync(arguments, state, &cluster, whose) {
+    let line = match sync(arguments, state, &common, whose) {
         Ok(Done::Nothing) => "the settings file has the settings of the cluster already".to_owned(),
         Ok(Done::Given) => {
             "the cluster has the settings of the settings file; its servers take them".to_owned()

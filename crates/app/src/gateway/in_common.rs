@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use admin::control::Report;
 use admin::{Arguments, Settings};
-use auth::in_common::{InCommon, Synced, sync};
+use auth::in_common::{Synced, sync};
 use cluster::{Cluster, Revisions, Text};
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
 
 use super::settings::{self, Done, Failure, Whose};
+use super::texts::OfMember;
 use crate::accounts;
 use crate::running::{Current, Running};
 use crate::volumes::Volumes;
@@ -19,26 +20,9 @@ use crate::volumes::Volumes;
 /// After a failure.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
-/// The accounts in etcd.
-struct Accounts<'a>(&'a Cluster);
-
-impl InCommon for Accounts<'_> {
-    fn cluster(&self) -> &str {
-        self.0.cluster()
-    }
-
-    fn read(&self) -> Result<Option<(String, u64)>, String> {
-        self.0.text(Text::Accounts)
-    }
-
-    fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
-        self.0.swap_text(Text::Accounts, revision, text)
-    }
-}
-
 /// Brings changes of accounts here to the other servers, and those of others here. Waits for etcd.
-pub(super) fn accounts(cluster: &Cluster, state: &Path) -> Result<Synced, auth::Error> {
-    sync(state, &Accounts(cluster))
+pub(super) fn accounts(cluster: &Arc<Cluster>, state: &Path) -> Result<Synced, auth::Error> {
+    sync(state, &OfMember(cluster.clone(), Text::Accounts))
 }
 
 /// The volumes of a server that has joined its cluster, if it has one, and the state with the accounts of the cluster.
@@ -70,7 +54,7 @@ pub(crate) async fn joined(
 
 /// Gives changes here to the other servers, before the settings and accounts are read again. Returns lines about accounts.
 pub(super) fn before_reload(
-    cluster: &Cluster,
+    cluster: &Arc<Cluster>,
     arguments: &Arguments,
     state: &Path,
 ) -> Result<Vec<String>, Vec<String>> {
@@ -80,7 +64,8 @@ pub(super) fn before_reload(
     };
     // What is refused here is no settings for others. The caller says why.
     if Settings::load(arguments).is_ok() {
-        settings::sync(arguments, state, cluster, Whose::Changed)
+        let common = OfMember(cluster.clone(), Text::Settings);
+        settings::sync(arguments, state, &common, Whose::Changed)
             .map_err(|error| vec![format!("{:#}", anyhow::Error::from(error))])?;
     }
     Ok(lines)
@@ -112,12 +97,17 @@ pub(crate) fn follow(running: Arc<Running>, volumes: &Volumes, state: PathBuf) {
 }
 
 /// Has what others have changed count here. False: it is to be tried again.
-fn adopt((known, now): (Revisions, Revisions), running: &Running, cluster: &Cluster, state: &Path) -> bool {
+fn adopt(
+    (known, now): (Revisions, Revisions),
+    running: &Running,
+    cluster: &Arc<Cluster>,
+    state: &Path,
+) -> bool {
     let is_done = now.accounts == known.accounts || adopt_accounts(running, cluster, state);
     is_done && (now.settings == known.settings || adopt_settings(running, cluster, state))
 }
 
-fn adopt_accounts(running: &Running, cluster: &Cluster, state: &Path) -> bool {
+fn adopt_accounts(running: &Running, cluster: &Arc<Cluster>, state: &Path) -> bool {
     let done = accounts(cluster, state).map_err(anyhow::Error::from).and_then(|synced| {
         synced.lines.iter().for_each(|line| tracing::warn!("{line}"));
         if synced.is_changed {
@@ -129,8 +119,9 @@ fn adopt_accounts(running: &Running, cluster: &Cluster, state: &Path) -> bool {
     done.inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
 }
 
-fn adopt_settings(running: &Running, cluster: &Cluster, state: &Path) -> bool {
-    match settings::sync(running.arguments(), state, cluster, Whose::Changed) {
+fn adopt_settings(running: &Running, cluster: &Arc<Cluster>, state: &Path) -> bool {
+    let common = OfMember(cluster.clone(), Text::Settings);
+    match settings::sync(running.arguments(), state, &common, Whose::Changed) {
         Ok(Done::Nothing | Done::Given) => true,
         Ok(Done::Taken(previous)) => {
             tracing::info!(previous = %previous.display(), "the settings were changed at another server");

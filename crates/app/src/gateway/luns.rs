@@ -3,31 +3,21 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use admin::luns::{Common, LunTable};
+use admin::luns::LunTable;
 use admin::settings::{ClusterAddress, candidates};
 use admin::{Protocol, ServerSettings};
 use anyhow::Context;
 use cluster::{Cluster, Text};
 
+use super::texts::OfMember;
 use crate::volumes::Volumes;
-
-/// The table of LUNs in etcd.
-struct InEtcd(Arc<Cluster>);
-
-impl Common for InEtcd {
-    fn read(&self) -> Result<Option<(String, u64)>, String> {
-        self.0.text(Text::Luns)
-    }
-
-    fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
-        self.0.swap_text(Text::Luns, revision, text)
-    }
-}
 
 /// The table of LUNs: that of the cluster, or that of the state folder.
 pub(crate) fn table(volumes: &Volumes) -> LunTable {
     match &volumes.cluster {
-        Some(cluster) => LunTable::in_common(volumes.state(), Arc::new(InEtcd(cluster.clone()))),
+        Some(cluster) => {
+            LunTable::in_common(volumes.state(), Arc::new(OfMember(cluster.clone(), Text::Luns)))
+        }
         None => LunTable::alone(volumes.state()),
     }
 }

@@ -4,66 +4,18 @@
 use std::path::{Path, PathBuf};
 
 use admin::settings::in_common::{Before, Todo, common_part, joined, todo};
-use admin::settings::{ClusterSettings, Edit, EditError, Place, Severity};
+use admin::settings::{Edit, EditError, Place, Severity};
 use admin::{Arguments, Diagnostic, Settings};
+use auth::common_text::{CommonText, Last, TRIES};
 use auth::durable;
-use cluster::{Cluster, Text, administered};
-use serde::{Deserialize, Serialize};
+use cluster::Text;
 
-use super::certificates::endpoints;
-use super::runtime;
+use super::texts::OfSettings;
 
 /// What both had last, in the state folder.
 const LAST: &str = "settings.cluster";
 /// What the settings file was before it took those of the cluster, beside it.
 const PREVIOUS: &str = "previous";
-/// How often a change is tried while other servers change the settings.
-const TRIES: usize = 16;
-
-/// Where the servers have their settings.
-pub(crate) trait InCommon {
-    /// The name of the cluster.
-    fn cluster(&self) -> &str;
-
-    /// The text and its revision; `None`: it was never written.
-    fn read(&self) -> anyhow::Result<Option<(String, u64)>>;
-
-    /// Replaces the text if it is still of this revision (0: it was never written). Returns whether it was.
-    fn swap(&self, revision: u64, text: &str) -> anyhow::Result<bool>;
-}
-
-impl InCommon for Cluster {
-    fn cluster(&self) -> &str {
-        Self::cluster(self)
-    }
-
-    fn read(&self) -> anyhow::Result<Option<(String, u64)>> {
-        self.text(Text::Settings).map_err(anyhow::Error::msg)
-    }
-
-    fn swap(&self, revision: u64, text: &str) -> anyhow::Result<bool> {
-        self.swap_text(Text::Settings, revision, text.to_owned()).map_err(anyhow::Error::msg)
-    }
-}
-
-/// etcd, asked by a process that is not a member.
-impl InCommon for ClusterSettings {
-    fn cluster(&self) -> &str {
-        &self.name
-    }
-
-    fn read(&self) -> anyhow::Result<Option<(String, u64)>> {
-        let asked = administered::text(endpoints(&self.etcd)?, &self.name, Text::Settings);
-        Ok(runtime()?.block_on(asked)?)
-    }
-
-    fn swap(&self, revision: u64, text: &str) -> anyhow::Result<bool> {
-        let asked =
-            administered::swap_text(endpoints(&self.etcd)?, &self.name, (Text::Settings, revision), text);
-        Ok(runtime()?.block_on(asked)?)
-    }
-}
-
 /// Whose settings count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Whose {
@@ -104,42 +56,37 @@ pub(crate) enum Failure {
     Other(#[from] anyhow::Error),
 }
 
-/// The file [`LAST`].
-#[derive(Debug, Serialize, Deserialize)]
-struct Last {
-    cluster: String,
-    here: String,
-    there: String,
-}
-
 /// Makes the settings file and the settings of the cluster the same. The settings of the file were accepted before.
 pub(crate) fn sync(
     arguments: &Arguments,
     state: &Path,
-    common: &dyn InCommon,
+    common: &dyn CommonText,
     whose: Whose,
 ) -> Result<Done, Failure> {
     let _lock = durable::lock(&state.join("settings.lock")).map_err(anyhow::Error::from)?;
-    let last = read_last(state, common.cluster());
+    let (file, cluster) = (state.join(LAST), common.cluster());
+    let last = Last::read(&file, cluster);
+    let remember = |there: String, here: String| {
+        Last::new(cluster, there, here).write(&file).map_err(anyhow::Error::from)
+    };
     for _ in 0..TRIES {
         let edit = Edit::open(arguments).map_err(failure)?;
         let (text, _) = edit.texts();
         let here = common_part(&text).map_err(anyhow::Error::msg)?;
-        let found = common.read()?;
+        let found = common.read().map_err(anyhow::Error::msg)?;
         let (there, revision) = found.map_or((None, 0), |(text, revision)| (Some(text), revision));
-        let before = last.as_ref().map(|last| Before { here: &last.here, there: &last.there });
+        let before = last.as_ref().map(|last| Before { here: last.here(), there: last.there() });
         let todo = match whose {
             Whose::Changed => todo(&here, there.as_deref(), before).map_err(anyhow::Error::msg)?,
             Whose::Here => Todo::Give,
             Whose::Cluster => Todo::Take,
         };
-        let cluster = common.cluster().to_owned();
         match (todo, there) {
             (Todo::Choose(keys), _) => return Err(Failure::Choose(keys)),
             (Todo::Nothing, _) => return Ok(Done::Nothing),
             (Todo::Give, _) => {
-                if common.swap(revision, &here)? {
-                    write_last(state, &Last { cluster, there: here.clone(), here })?;
+                if common.swap(revision, &here).map_err(anyhow::Error::msg)? {
+                    remember(here.clone(), here)?;
                     return Ok(Done::Given);
                 }
             }
@@ -152,7 +99,7 @@ pub(crate) fn sync(
             (Todo::Take, Some(there)) => {
                 let taken = take(edit, arguments, &there)?;
                 let here = common_part(&taken.text).map_err(anyhow::Error::msg)?;
-                write_last(state, &Last { cluster, here, there })?;
+                remember(there, here)?;
                 return Ok(taken.previous.map_or(Done::Nothing, Done::Taken));
             }
         }
@@ -190,24 +137,14 @@ fn failure(error: EditError) -> Failure {
     }
 }
 
-/// What the settings file and the cluster of this name had last. A file that cannot be read is as none.
-fn read_last(state: &Path, cluster: &str) -> Option<Last> {
-    let text = std::fs::read(state.join(LAST)).ok()?;
-    serde_json::from_slice::<Last>(&text).ok().filter(|last| last.cluster == cluster)
-}
-
-fn write_last(state: &Path, last: &Last) -> anyhow::Result<()> {
-    let text = serde_json::to_vec(last)?;
-    Ok(durable::replace(&state.join(LAST), &text)?)
-}
-
 /// The settings of a server that starts, after its file and the settings of the cluster were made the same.
 ///
 /// # Errors
 /// Both have changed, or those of the cluster are refused here.
 pub(crate) fn at_start(arguments: &Arguments, settings: Settings) -> Result<Settings, Vec<Diagnostic>> {
     let Some(cluster) = &settings.server.cluster else { return Ok(settings) };
-    match sync(arguments, &settings.server.state, cluster, Whose::Changed) {
+    let common = OfSettings(cluster, Text::Settings);
+    match sync(arguments, &settings.server.state, &common, Whose::Changed) {
         Ok(Done::Nothing) => Ok(settings),
         Ok(Done::Given) => {
             tracing::info!("the other servers of the cluster get the settings of this one");

@@ -1,43 +1,15 @@
 //! Why accounts are not read or changed.
 
-use std::io;
-use std::path::PathBuf;
-
-use super::{FORMAT, MOST_GROUPS};
+use super::MOST_GROUPS;
+use crate::FileError;
 use crate::secret::{MAX_CHAP_SECRET, MIN_CHAP_SECRET};
 
 /// Why the accounts were not read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// An error of the file system.
-    #[error("{}: {why}", path.display())]
-    Io {
-        /// The file or folder.
-        path: PathBuf,
-        /// The error. It is not the error's `source`: it is part of the line, and would be reported
-        /// twice.
-        why: io::Error,
-    },
-    /// The file was written by a later version.
-    #[error(
-        "{}: the file has format {found}, and this program knows formats up to {FORMAT}; use the newer program \
-         that wrote it",
-        path.display()
-    )]
-    Newer {
-        /// The file.
-        path: PathBuf,
-        /// The version in the file.
-        found: u32,
-    },
-    /// The file does not have this program's format.
-    #[error("{}: the file is damaged ({reason}); restore it from a backup, or move it away and make the accounts anew", path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// The parser's message.
-        reason: String,
-    },
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// An account with this name exists.
     #[error("there is an account {0:?} already; `fourfold user passwd` sets its password")]
     Exists(String),

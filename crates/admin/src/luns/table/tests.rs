@@ -7,19 +7,23 @@ use super::*;
 #[derive(Default)]
 struct InMemory(Mutex<(Option<(String, u64)>, usize)>);
 
-impl Common for InMemory {
+impl CommonText for InMemory {
+    fn cluster(&self) -> &'static str {
+        "home"
+    }
+
     fn read(&self) -> Result<Option<(String, u64)>, String> {
         Ok(self.0.lock().unwrap().0.clone())
     }
 
-    fn swap(&self, revision: u64, text: String) -> Result<bool, String> {
+    fn swap(&self, revision: u64, text: &str) -> Result<bool, String> {
         let (table, collisions) = &mut *self.0.lock().unwrap();
         let is_same = table.as_ref().map_or(0, |(_, revision)| *revision) == revision;
         if !is_same || *collisions > 0 {
             *collisions = collisions.saturating_sub(1);
             return Ok(false);
         }
-        *table = Some((text, revision + 1));
+        *table = Some((text.to_owned(), revision + 1));
         Ok(true)
     }
 }

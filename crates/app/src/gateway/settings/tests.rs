@@ -1,22 +1,22 @@
-use std::cell::RefCell;
+use std::sync::Mutex;
 
 use super::*;
 
 /// etcd, with nothing but the settings.
 #[derive(Default)]
-struct Etcd(RefCell<Option<(String, u64)>>);
+struct Etcd(Mutex<Option<(String, u64)>>);
 
-impl InCommon for Etcd {
-    fn cluster(&self) -> &str {
+impl CommonText for Etcd {
+    fn cluster(&self) -> &'static str {
         "home"
     }
 
-    fn read(&self) -> anyhow::Result<Option<(String, u64)>> {
-        Ok(self.0.borrow().clone())
+    fn read(&self) -> Result<Option<(String, u64)>, String> {
+        Ok(self.0.lock().unwrap().clone())
     }
 
-    fn swap(&self, revision: u64, text: &str) -> anyhow::Result<bool> {
-        let mut now = self.0.borrow_mut();
+    fn swap(&self, revision: u64, text: &str) -> Result<bool, String> {
+        let mut now = self.0.lock().unwrap();
         let is_same = now.as_ref().map_or(0, |(_, revision)| *revision) == revision;
         if is_same {
             *now = Some((text.to_owned(), revision + 1));
@@ -109,7 +109,7 @@ fn a_server_that_joins_with_other_settings_chooses_too() {
 fn settings_that_are_refused_here_are_not_taken() {
     let (etcd, one) = (Etcd::default(), Server::new("one", SIGNED));
     one.sync(&etcd, Whose::Changed).unwrap();
-    *etcd.0.borrow_mut() = Some(("[server]\nsmb-signing = \"never\"\n".to_owned(), 9));
+    *etcd.0.lock().unwrap() = Some(("[server]\nsmb-signing = \"never\"\n".to_owned(), 9));
     let before = one.text();
     assert!(matches!(one.sync(&etcd, Whose::Changed), Err(Failure::Refused(_))));
     assert_eq!(one.text(), before);
