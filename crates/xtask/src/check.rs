@@ -55,33 +55,46 @@ impl Steps {
 
 pub fn run() -> Result<()> {
     let mut steps = Steps::default();
-    add_steps(&mut steps, SHORT_STRESS);
+    add_lints(&mut steps);
+    steps.run("tests", || run_tests(SHORT_STRESS));
+    steps.run("docs", docs);
     steps.finish()
 }
 
 /// How many seconds the test `stress` runs in `check`, and in `test`.
 const SHORT_STRESS: &str = "20";
-pub const LONG_STRESS: &str = "60";
+pub const LONG_STRESS: &str = "45";
 
 /// The tests that run at the same time, for each processor. Many tests mostly wait: for a timeout
 /// of the server, or for a disk that is made to stall.
 const TESTS_PER_PROCESSOR: usize = 2;
 
-/// The steps that `check` and `test` have in common.
-pub fn add_steps(steps: &mut Steps, stress_seconds: &str) {
+/// The first steps, which `check` and `test` have in common.
+pub fn add_lints(steps: &mut Steps) {
     steps.run("fmt", || process::run("cargo", &["fmt", "--all", "--check"]));
     steps.run("tidy", tidy::run);
     steps.run("clippy", || {
         process::run("cargo", &["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
     });
-    steps.run("tests", || {
-        let processors = std::thread::available_parallelism()?.get();
-        let threads = (processors * TESTS_PER_PROCESSOR).to_string();
-        let env = [("RUST_TEST_THREADS", threads.as_str()), ("FOURFOLD_STRESS_SECONDS", stress_seconds)];
-        process::run_with("cargo", &["test", "--workspace", "--quiet", "--no-fail-fast"], &env)
-    });
-    steps.run("docs", || {
-        let args = ["doc", "--workspace", "--no-deps", "--quiet"];
-        process::run_with("cargo", &args, &[("RUSTDOCFLAGS", "-D warnings")])
-    });
+}
+
+const TEST: [&str; 3] = ["test", "--workspace", "--quiet"];
+
+/// Compiles the tests of all crates.
+pub fn compile_tests() -> Result<()> {
+    process::run("cargo", &[&TEST[..], &["--no-run"]].concat())
+}
+
+/// Runs the tests of all crates, the test `stress` for so many seconds.
+pub fn run_tests(stress_seconds: &str) -> Result<()> {
+    let processors = std::thread::available_parallelism()?.get();
+    let threads = (processors * TESTS_PER_PROCESSOR).to_string();
+    let env = [("RUST_TEST_THREADS", threads.as_str()), ("FOURFOLD_STRESS_SECONDS", stress_seconds)];
+    process::run_with("cargo", &[&TEST[..], &["--no-fail-fast"]].concat(), &env)
+}
+
+/// Builds the documentation of all crates.
+pub fn docs() -> Result<()> {
+    let args = ["doc", "--workspace", "--no-deps", "--quiet"];
+    process::run_with("cargo", &args, &[("RUSTDOCFLAGS", "-D warnings")])
 }

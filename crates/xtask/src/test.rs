@@ -10,7 +10,7 @@ use crate::check::{self, Steps};
 use crate::process::Running;
 use crate::{debian, interop, process};
 
-/// How long clients that run beside others may take after these.
+/// How long programs that run beside others may take after these.
 const LIMIT: Duration = Duration::from_secs(900);
 
 pub fn run() -> Result<()> {
@@ -27,8 +27,13 @@ pub fn run() -> Result<()> {
         .extend(debian::ensure(&[debian::SMB_PEER, debian::NFS_PEER, debian::ISCSI_PEER].concat(), false)?);
     let mut steps = Steps::default();
     steps.run("clients", || clients(&missing));
-    check::add_steps(&mut steps, check::LONG_STRESS);
-    steps.run("program", interop::build);
+    check::add_lints(&mut steps);
+    steps.run("tests, compiled", check::compile_tests);
+    // Most tests wait most of the time.
+    let program = Beside::start("program", "nice", &[&["-n", "19", "cargo"], interop::BUILD].concat());
+    steps.run("tests", || check::run_tests(check::LONG_STRESS));
+    steps.run("docs", check::docs);
+    steps.run("program, the rest of it", || program?.finish());
     interop::forget_summaries();
     // smbtorture mostly waits, in a network of its own.
     let smb = beside("smb", &["--ci"]);
@@ -36,12 +41,12 @@ pub fn run() -> Result<()> {
     steps.run("interop afp", || interop("afp", &["--ci"]));
     steps.run("interop iscsi", || interop("iscsi", &["--ci"]));
     steps.run("interop linux", || interop("linux", &["--ci"]));
-    steps.run("interop layouts", || interop("layouts", &[]));
-    steps.run("interop coherence", || interop("coherence", &[]));
-    steps.run("interop ceph", || interop("ceph", &[]));
     steps.run("interop bench", || interop("bench", &[]));
     // Servers of a cluster mostly wait for the end of leases. What runs beside them measures nothing.
     let cluster = beside("cluster", &[]);
+    steps.run("interop layouts", || interop("layouts", &[]));
+    steps.run("interop coherence", || interop("coherence", &[]));
+    steps.run("interop ceph", || interop("ceph", &[]));
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
     steps.run("interop migrate", || interop("migrate", &[]));
@@ -60,22 +65,28 @@ fn interop(protocol: &str, more: &[&str]) -> Result<()> {
     process::run(&xtask.to_string_lossy(), &args)
 }
 
-/// Clients that run beside the following steps.
+/// The same as [`interop()`] without waiting.
+fn beside(protocol: &str, more: &[&str]) -> Result<Beside> {
+    let xtask = std::env::current_exe()?;
+    let args = [&["interop", protocol, "--no-build"], more].concat();
+    Beside::start(&format!("interop-{protocol}"), &xtask.to_string_lossy(), &args)
+}
+
+/// A program that runs beside the following steps.
 struct Beside {
     running: Running,
     log: PathBuf,
 }
 
-/// The same as [`interop()`] without waiting. The output goes to a file.
-fn beside(protocol: &str, more: &[&str]) -> Result<Beside> {
-    let log = process::root().join(format!("target/interop-{protocol}.log"));
-    let (file, xtask) = (File::create(&log)?, std::env::current_exe()?);
-    let args = [&["interop", protocol, "--no-build"], more].concat();
-    let running = Running::start(xtask, &args, file.try_clone()?.into(), file.into())?;
-    Ok(Beside { running, log })
-}
-
 impl Beside {
+    /// The output goes to a file of this name.
+    fn start(name: &str, program: &str, args: &[&str]) -> Result<Self> {
+        let log = process::root().join(format!("target/{name}.log"));
+        let file = File::create(&log)?;
+        let running = Running::start(program, args, file.try_clone()?.into(), file.into())?;
+        Ok(Self { running, log })
+    }
+
     /// Waits for the end, and prints the output.
     fn finish(self) -> Result<()> {
         let ended = self.running.finish(LIMIT);

@@ -173,9 +173,12 @@ fn install_and_build(args: &Args, packages: &[Package], with_qemu: bool) -> Resu
     Ok(())
 }
 
+/// What cargo is asked for to compile the program that clients are tested with.
+pub const BUILD: &[&str] = &["build", "--profile", "interop", "--quiet", "--package", "fourfold"];
+
 /// Compiles the program that clients are tested with.
 pub fn build() -> Result<()> {
-    process::run("cargo", &["build", "--profile", "interop", "--quiet", "--package", "fourfold"])
+    process::run("cargo", BUILD)
 }
 
 fn run_nfs(args: &Args) -> Result<()> {
