@@ -13,6 +13,7 @@ import traceback
 import uuid
 
 import addresses
+import described
 import ids
 import luns
 import model
@@ -351,6 +352,9 @@ class Checks:
 
     def files_have_the_same_ids_at_all_servers(self):
         ids.check(self.options, self.first, self.other)
+
+    def changes_of_what_describes_a_file_are_not_lost(self):
+        described.check(self.options, self.first, self.other, os.path.join(self.options.local, "share"))
 
     def etcd_and_a_server_show_each_other_certificates(self):
         trust.check(self.first, self.certificates)

@@ -16,6 +16,8 @@ use crate::trees::Trees;
 #[derive(Debug)]
 pub(crate) enum Wanted {
     Ask(FileId),
+    Free(FileId),
+    Hold(FileId),
     Back(u16, FileId, Back),
     Tell(Told),
     Keep(ToKeep),
@@ -71,6 +73,18 @@ impl Coordinator for Port {
                 ?file,
                 "the file is on a file system that the cluster does not know; it cannot be used"
             ),
+        }
+    }
+
+    fn free(&self, file: FileId) {
+        if let Some(file) = self.trees.out(file) {
+            self.want(Wanted::Free(file));
+        }
+    }
+
+    fn hold(&self, file: FileId) {
+        if let Some(file) = self.trees.out(file) {
+            self.want(Wanted::Hold(file));
         }
     }
 

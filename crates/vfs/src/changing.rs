@@ -1,5 +1,6 @@
 //! A change, from its first question to the last notice, and what stands against it.
 
+mod among_servers;
 pub(super) mod busy;
 pub(super) mod changed;
 pub(super) mod coherence;

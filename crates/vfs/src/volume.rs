@@ -5,6 +5,7 @@
 //! So each request asks the host for them once.
 
 mod data;
+mod removing;
 mod renaming;
 
 pub use self::data::ReadData;
@@ -28,7 +29,6 @@ use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
-use crate::mac::layout::sidecar_name;
 use crate::noted::Act;
 use crate::permission::by_mode;
 use crate::site::Site;
@@ -384,8 +384,10 @@ impl Volume {
         self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
+        let pins = self.pin_new_name(&folder.object, &name)?;
         let operation = self.change_entries(actor, &[(folder.object.id(), &name, What::Created)]);
         let found = self.create_for(&actor.caller, folder, &name, kind, permissions)?;
+        drop(pins);
         self.keep_for_new(actor, &found, Beside { folder: &folder.object, name: &name });
         operation.commit_entry(&folder.object, &name, &found, Happened::Created);
         Ok(found)
@@ -401,38 +403,11 @@ impl Volume {
         let mut operation = self.change_file(actor, &target.object, Cause::Attributes)?;
         operation.announce(&[(folder.object.id(), &name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
+        let _pins = self.pin_new_name(&folder.object, &name)?;
         self.link_pair(by, target, folder, &name)?;
         self.listings.forget_details(); // of its other names, of which no watch tells
         operation.commit_entry(&folder.object, &name, target, Happened::Created);
         Ok(Change { before, after: folder.object.attributes()? })
-    }
-
-    /// Removes an entry that is not a folder (`kind` File), or an empty folder (`kind` Folder).
-    pub fn remove(&self, actor: &Actor, folder: &Found, name: &[u8], kind: Kind) -> Result<Change> {
-        self.note_entry(Act::Remove, &folder.object, name, None);
-        let before = self.may_change(folder)?;
-        let stored = self.entry_name(&actor.caller, folder, name)?;
-        self.may_take_away(actor, folder, &stored)?;
-        let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
-        let going = self.concerned(actor, folder, &stored, (Cause::Remove, denied_by))?;
-        self.may_lose_fork(actor, folder, &stored)?;
-        let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
-        let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
-        let operation = self.change_entries(actor, &places);
-        let by = self.removing(&actor.caller, folder, &stored)?;
-        let changing = self.site.busy.change(&[(id, &*stored)]);
-        self.remove_pair(by, &folder.object, &stored, (kind, going.as_ref()))?;
-        drop(changing);
-        match going {
-            Some(going) => operation.commit_entry(&folder.object, &stored, &going, Happened::Removed),
-            None => operation.commit(),
-        }
-        Ok(Change { before, after: folder.object.attributes()? })
-    }
-
-    /// Whether an NFS client uses this name for a file that it removes while it has it open.
-    pub(crate) fn is_silly(&self, actor: &Actor, name: &[u8]) -> bool {
-        self.options.denials == Denials::SillyRename && actor.open.is_none() && name.starts_with(b".nfs")
     }
 
     /// Whether a file that its mode locks is shown as read-only.

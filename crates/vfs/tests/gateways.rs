@@ -3,127 +3,24 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 
 use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
-use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::events::{Event, Filter, Happened, Scope};
 use vfs::mac::{FileBits, Metadata};
 use vfs::state::{
-    Back, Caching, ClientId, Coordinator, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused,
-    Stream, Told,
+    Caching, ClientId, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused, Stream,
 };
-use vfs::{Beside, Error, FileId, OpenOptions, Site, Volume, VolumeOptions};
+use vfs::{Beside, Error, OpenOptions};
 
+use crate::scene::servers::{TRAVEL, servers, settled};
 use crate::scene::{Scene, assert_bound, at, client, read, write};
 
 mod scene;
-
-/// The time that a message between servers takes, and the time that a state stays.
-const TRAVEL: Duration = Duration::from_millis(1);
-
-/// A coordination service in this process. It knows the server that has the state of each file.
-#[derive(Default)]
-struct Service {
-    sites: OnceLock<[Weak<Site>; 2]>,
-    owners: tokio::sync::Mutex<HashMap<FileId, usize>>,
-    /// What servers have said and others have not heard yet.
-    unheard: AtomicUsize,
-}
-
-struct Port {
-    service: Arc<Service>,
-    server: usize,
-    said: mpsc::UnboundedSender<(u16, FileId, Back)>,
-}
-
-impl Service {
-    fn site(&self, server: usize) -> Option<Arc<Site>> {
-        self.sites.get()?[server].upgrade()
-    }
-
-    /// Carries what a server says of the states that it has to the servers of the clients.
-    async fn carry(self: Arc<Self>, mut said: mpsc::UnboundedReceiver<(u16, FileId, Back)>) {
-        while let Some((server, file, back)) = said.recv().await {
-            sleep(TRAVEL).await;
-            let (to, from) = (usize::from(server), usize::from(1 - server));
-            let Some(site) = self.site(to) else { return };
-            let number = if let Back::Remove(number) = back { number } else { 0 };
-            if let Some(last) = site.state().hear_back(file, back) {
-                last().unwrap();
-                let Some(from) = self.site(from) else { return };
-                from.state().removed(file, number);
-            }
-            self.unheard.fetch_sub(1, Ordering::SeqCst);
-        }
-    }
-
-    async fn hand_over(&self, file: FileId, to: usize) {
-        let mut owners = self.owners.lock().await;
-        sleep(TRAVEL).await;
-        let from = owners.insert(file, to).and_then(|owner| self.site(owner));
-        let state = from.and_then(|from| from.state().give_up(file)).unwrap_or_default();
-        while self.unheard.load(Ordering::SeqCst) > 0 {
-            sleep(TRAVEL).await;
-        }
-        let Some(site) = self.site(to) else { return };
-        site.state().take_over(file, state);
-        sleep(TRAVEL).await;
-    }
-}
-
-impl Coordinator for Port {
-    fn ask(&self, file: FileId) {
-        let (service, to) = (self.service.clone(), self.server);
-        tokio::spawn(async move { service.hand_over(file, to).await });
-    }
-
-    fn back(&self, server: u16, file: FileId, back: Back) {
-        self.service.unheard.fetch_add(1, Ordering::SeqCst);
-        let _ = self.said.send((server, file, back));
-    }
-
-    fn tell(&self, told: Told) {
-        if let Some(site) = self.service.site(1 - self.server) {
-            site.follow(&told);
-            site.hear(&told);
-        }
-    }
-}
-
-/// Two servers of one folder, of which each is told the other one's changes.
-fn servers() -> [Scene; 2] {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let service = Arc::new(Service::default());
-    let site = |server: usize| {
-        let (said, hears) = mpsc::unbounded_channel();
-        tokio::spawn(service.clone().carry(hears));
-        let port = Port { service: service.clone(), server, said };
-        Arc::new(Site::joined(u16::try_from(server).unwrap(), Arc::new(port)))
-    };
-    let sites = [site(0), site(1)];
-    service.sites.set(sites.each_ref().map(Arc::downgrade)).unwrap();
-    let scene = |site: &Arc<Site>| {
-        let host = Host::open(dir.path(), &HostOptions::default()).unwrap();
-        let options = VolumeOptions { shared: true, ..VolumeOptions::default() };
-        let volume = Arc::new(Volume::in_site(Arc::new(host), options, site.clone()));
-        Scene { root: volume.root().unwrap(), volume, dir: None }
-    };
-    let [first, second] = sites.each_ref().map(scene);
-    [Scene { dir: Some(dir), ..first }, second]
-}
-
-/// Runs a change as a protocol does that waits for leases.
-async fn settled<T>(scene: &Scene, run: impl FnMut() -> vfs::Result<T>) -> vfs::Result<T> {
-    scene.volume.once_recalled(Duration::from_secs(10), run).await
-}
 
 async fn make(scene: &Scene, name: &str) {
     let create = || scene.volume.create(&client(1), &scene.root, name.as_bytes(), NewKind::File, 0o644);

@@ -33,7 +33,10 @@ impl Node {
         }
         lost.iter().for_each(|server| self.forget(*server));
         self.directory = Directory::new(epoch, &self.view.members);
-        self.recalls.clear();
+        // A state that is pinned now leaves by the next order, if there is one.
+        let ordered = std::mem::take(&mut self.recalls);
+        self.pinned.clear();
+        ordered.into_keys().for_each(|file| self.stays(file));
         self.gathering.clear();
         self.take_back();
         self.inherit(&before, &lost);

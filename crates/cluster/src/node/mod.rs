@@ -37,6 +37,10 @@ pub(crate) use successors::{ToKeep, successor_of};
 
 /// How long a state stays where it has come: operations that asked for it are repeated within this time.
 pub(crate) const HOLD: Duration = Duration::from_millis(4);
+/// How much longer it stays for an operation that waits for another state, too.
+const LONGER: Duration = Duration::from_millis(16);
+/// How long a state is kept in this way, however many operations there are.
+const MOST_HOLD: Duration = Duration::from_millis(500);
 /// How many files may have an empty state at a server. Beyond that, some are given up.
 const MOST_UNUSED: usize = 262_144;
 /// How often this is looked at.
@@ -109,6 +113,8 @@ pub enum Refused {
 struct Held {
     turn: u64,
     /// When it has come.
+    came: Duration,
+    /// From when on [`HOLD`] counts.
     since: Duration,
 }
 
@@ -148,6 +154,8 @@ pub struct Node {
     /// Orders to hand a state over, which wait: for the state, or until it may leave. There is more than one if the
     /// state comes back before the next one is obeyed.
     recalls: BTreeMap<FileId, VecDeque<(u16, u64)>>,
+    /// States that are to leave as soon as changes of this server that need them are made.
+    pinned: BTreeSet<FileId>,
     leaving: BTreeMap<FileId, Leaving>,
     /// States that may not have arrived: the receiver, the turn, the number of the message.
     sent: BTreeMap<FileId, (u16, u64, u64)>,
@@ -196,6 +204,7 @@ impl Node {
             asked: BTreeSet::new(),
             held: BTreeMap::new(),
             recalls: BTreeMap::new(),
+            pinned: BTreeSet::new(),
             leaving: BTreeMap::new(),
             sent: BTreeMap::new(),
             incoming: BTreeMap::new(),
@@ -304,7 +313,7 @@ impl Node {
             return None; // a report is awaited
         }
         let due = |(file, _): (&FileId, _)| self.held.get(file).map(|held| held.since + HOLD);
-        self.recalls.iter().filter(|(file, _)| !self.removing.contains_key(file)).filter_map(due).min()
+        self.recalls.iter().filter(|(file, _)| !self.must_stay(file)).filter_map(due).min()
     }
 
     /// A removal is made.

@@ -2,10 +2,12 @@
 
 use vfs::FileId;
 use vfs::events::Happened;
-use vfs::state::{Back, FileState, Told};
+use vfs::state::{Back, FileState, Pinned, Told};
 
 use super::successors::Waiter;
-use super::{Effect, Gathering, HOLD, Held, Leaving, MOST_UNUSED, MOST_WAITING, Node, Removing};
+use super::{
+    Effect, Gathering, HOLD, Held, LONGER, Leaving, MOST_HOLD, MOST_UNUSED, MOST_WAITING, Node, Removing,
+};
 use crate::port::Wanted;
 use crate::wire::{Message, Portion, chunks};
 
@@ -15,6 +17,8 @@ impl Node {
         for wanted in self.port.take() {
             match wanted {
                 Wanted::Ask(file) => self.ask(file),
+                Wanted::Free(file) => self.freed(file),
+                Wanted::Hold(file) => self.hold(file),
                 Wanted::Back(server, file, back) => self.say(server, file, back),
                 Wanted::Tell(told) => self.tell(&told),
                 Wanted::Keep(wanted) => self.keep(wanted),
@@ -37,6 +41,34 @@ impl Node {
         if self.asked.insert(file) {
             self.send(self.home(file), Message::Ask(file));
         }
+    }
+
+    /// An operation needs this state and another one, which is asked for.
+    fn hold(&mut self, file: FileId) {
+        let (now, limit) = (self.now, self.now.saturating_sub(MOST_HOLD));
+        if let Some(held) = self.held.get_mut(&file).filter(|held| held.came > limit) {
+            held.since = now + LONGER;
+        }
+    }
+
+    /// The changes are made that needed a state here.
+    fn freed(&mut self, file: FileId) {
+        self.pinned.remove(&file);
+        if !self.recalls.contains_key(&file) {
+            self.stays(file);
+        }
+    }
+
+    /// The order to hand a state over is not in force any more.
+    pub(super) fn stays(&mut self, file: FileId) {
+        if let Some(here) = self.port.trees.back(file) {
+            self.state.stays(here);
+        }
+    }
+
+    /// Whether a state may not leave, however long it has been here.
+    pub(super) fn must_stay(&self, file: &FileId) -> bool {
+        self.removing.contains_key(file) || self.pinned.contains(file)
     }
 
     fn say(&mut self, server: u16, file: FileId, back: Back) {
@@ -106,7 +138,7 @@ impl Node {
 
     fn come(&mut self, file: FileId, turn: u64, state: FileState) {
         self.asked.remove(&file);
-        self.held.insert(file, Held { turn, since: self.now });
+        self.held.insert(file, Held { turn, came: self.now, since: self.now });
         if let Some(here) = self.port.trees.back(file) {
             self.state.take_over(here, state);
         }
@@ -137,14 +169,19 @@ impl Node {
             return false;
         }
         let is_due = |(file, _): &(&FileId, _)| {
-            self.held.get(file).is_some_and(|held| held.since + HOLD <= self.now)
-                && !self.removing.contains_key(file)
+            self.held.get(file).is_some_and(|held| held.since + HOLD <= self.now) && !self.must_stay(file)
         };
         let due: Vec<FileId> = self.recalls.iter().filter(is_due).map(|(file, _)| *file).collect();
         for file in &due {
+            let state = match self.port.trees.back(*file).map_or(Ok(None), |here| self.state.give_up(here)) {
+                Ok(state) => state,
+                Err(Pinned) => {
+                    self.pinned.insert(*file);
+                    continue;
+                }
+            };
             let Some((to, turn)) = self.next_recall(*file) else { continue };
             self.held.remove(file);
-            let state = self.port.trees.back(*file).and_then(|here| self.state.give_up(here));
             // What giving it up has said comes before it.
             self.hear_port();
             self.leaving.insert(*file, Leaving { to, turn, state: state.unwrap_or_default() });

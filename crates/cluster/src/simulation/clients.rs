@@ -16,7 +16,7 @@ use super::{Call, History};
 use super::{Random, Server};
 
 /// Few files, so that clients meet.
-const FILES: u64 = 4;
+pub(super) const FILES: u64 = 4;
 
 /// What is so, as clients were told.
 #[derive(Debug, Default)]

@@ -4,8 +4,10 @@
 //! What is checked: no two clients hold one exclusive lock or open a file against a denial, while
 //! their servers may answer; what was acknowledged is kept until it is given back; an open that the
 //! successor of a lost server was known to have is there; one server could have given the same
-//! answers (`history`); and in the end every client gets an answer.
+//! answers (`history`); no two servers make a change at once that needs the state of the same file;
+//! and in the end every client gets an answer, and every change is made.
 
+mod changers;
 mod clients;
 mod network;
 mod scale;
@@ -17,6 +19,7 @@ use std::hash::Hasher as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use changers::{Changer, Changes};
 use clients::Client;
 use network::Network;
 use service::Service;
@@ -102,6 +105,8 @@ struct World {
     service: Service,
     clients: Vec<Client>,
     facts: clients::Facts,
+    changers: Vec<Changer>,
+    changes: Changes,
     travellers: Vec<Traveller>,
     travels: Travels,
 }
@@ -118,6 +123,10 @@ impl World {
             service: Service::default(),
             clients,
             facts: clients::Facts::default(),
+            changers: (0..usize::from(servers) * 2)
+                .map(|at| Changer::new(at, usize::from(servers)))
+                .collect(),
+            changes: Changes::default(),
             travellers: (0..4).map(|at| Traveller::new(at, usize::from(servers))).collect(),
             travels: Travels::default(),
         }
@@ -137,6 +146,9 @@ impl World {
         }
         for client in &mut self.clients {
             client.step(self.now, &mut self.servers, &mut self.facts, &mut self.random);
+        }
+        for changer in &mut self.changers {
+            changer.step(self.now, &self.servers, &mut self.changes, &mut self.random);
         }
         self.travels.are_all_there |= self.service.members() == self.servers.len();
         for traveller in &mut self.travellers {
@@ -217,6 +229,7 @@ impl World {
         self.service.heal();
         self.servers.iter_mut().for_each(|server| server.paused_until = Duration::ZERO);
         self.clients.iter_mut().for_each(Client::stop);
+        self.changers.iter_mut().for_each(Changer::stop);
         self.travellers.iter_mut().for_each(|traveller| traveller.stop(self.now));
     }
 }
@@ -240,13 +253,16 @@ fn run(seed: u64) -> Outcome {
     world.heal();
     let is_done = |world: &World| {
         let clients = world.clients.iter().all(|client| client.is_done(&world.servers));
-        clients && world.travellers.iter().all(|traveller| traveller.is_done(&world.servers))
+        let changers = world.changers.iter().all(|changer| changer.is_done(&world.servers));
+        clients && changers && world.travellers.iter().all(|traveller| traveller.is_done(&world.servers))
     };
     while world.now < healed && !is_done(&world) {
         world.step(false);
     }
     let away = world.travellers.iter().find(|traveller| !traveller.is_done(&world.servers));
     assert!(away.is_none(), "seed {seed}: no end: {away:?}");
+    let waiting = world.changers.iter().filter(|changer| !changer.is_done(&world.servers)).count();
+    assert_eq!(waiting, 0, "seed {seed}: changes that wait for ever");
     let stuck: Vec<&Client> = world.clients.iter().filter(|client| !client.is_done(&world.servers)).collect();
     let counts: Vec<_> =
         world.servers.iter().map(|server| (server.number, server.is_dead, server.node.counts())).collect();
@@ -255,6 +271,8 @@ fn run(seed: u64) -> Outcome {
     let is_over = world.servers.iter().all(|server| server.is_dead);
     let done = world.facts.acknowledged;
     assert!(done > 5 || is_over, "seed {seed}: hardly anything was done: {:?}", world.facts);
+    let made = world.changes.made;
+    assert!(made > 50 || is_over, "seed {seed}: {made} changes were made");
     // Servers that were lost at the end have clients that wait for an answer.
     world.clients.iter_mut().for_each(|client| client.lose(&mut world.facts));
     let history = std::mem::take(&mut world.facts.history);

@@ -64,6 +64,7 @@ fn memory() -> usize {
 fn run(clients: usize) {
     let mut world = World::new(1, SERVERS);
     world.clients.clear();
+    world.changers.clear();
     world.travellers.clear();
     while !world
         .servers

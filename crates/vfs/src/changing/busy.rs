@@ -5,6 +5,7 @@ use lock::{Condvar, Mutex, rank};
 use crate::FileId;
 use crate::mac::layout;
 use crate::names::one_form;
+use crate::state::Pins;
 
 /// A folder and a name in it, in the form that all its forms share.
 type Place = (FileId, Box<[u8]>);
@@ -22,11 +23,18 @@ pub(crate) struct Busy {
 pub(crate) struct Changing<'a> {
     busy: &'a Busy,
     places: Vec<Place>,
+    /// What keeps other servers from the same changes.
+    _pins: Pins,
 }
 
 impl Busy {
     /// Waits until none of these places is being changed, then claims all of them at once.
     pub(crate) fn change(&self, wanted: &[(FileId, &[u8])]) -> Changing<'_> {
+        self.change_pinned(wanted, Pins::default())
+    }
+
+    /// The same among several servers: `pins` are kept as long.
+    pub(crate) fn change_pinned(&self, wanted: &[(FileId, &[u8])], pins: Pins) -> Changing<'_> {
         let pair = |name: &[u8]| one_form(layout::sidecar_owner(name).unwrap_or(name)).as_ref().into();
         let wanted: Vec<Place> = wanted.iter().map(|&(folder, name)| (folder, pair(name))).collect();
         let mut places = self.places.lock();
@@ -34,7 +42,7 @@ impl Busy {
             self.done.wait(&mut places);
         }
         places.extend(wanted.iter().cloned());
-        Changing { busy: self, places: wanted }
+        Changing { busy: self, places: wanted, _pins: pins }
     }
 }
 

@@ -53,10 +53,10 @@ impl Volume {
         self.site.recalls.has(file) || self.site.state.is_coming(file)
     }
 
-    /// Waits until no lease of this file is being recalled, and its state is here.
+    /// Waits until no lease of this file is being recalled, its state is here, and no other server is removing it.
     pub async fn recalled(&self, file: FileId) {
         let _timed = noted::timed(Spent::Leases);
-        self.site.state.arrived(file).await;
+        self.site.state.may_be_pinned(file).await;
         self.site.recalls.ended(file).await;
     }
 

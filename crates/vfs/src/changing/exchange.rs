@@ -10,7 +10,7 @@ use crate::acl::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::described::xattrs::replace_xattrs;
-use crate::state::{Cause, Stream};
+use crate::state::{Cause, Pins, Stream};
 use crate::streams::Described;
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume, Xattr};
 
@@ -53,6 +53,8 @@ impl Volume {
     }
 
     fn exchange_now(&self, actor: &Actor, one: At<'_>, other: At<'_>) -> Result<()> {
+        let files = [self.there(one)?.object.id(), self.there(other)?.object.id()];
+        let _pins = self.site.state.pin(&files)?;
         let (first, second) = (self.stays(one)?, self.stays(other)?);
         let (from, to) = ((one.folder, one.name), (other.folder, other.name));
         self.rename(actor, from, to, RenameMode::Exchange)?;
@@ -85,7 +87,7 @@ impl Volume {
 
     fn put_back(&self, at: At<'_>, stays: &Stays) -> Result<()> {
         let found = self.there(at)?;
-        let _changing = self.claim(&found, Some(at.beside()));
+        let _changing = self.claim_pinned(&found, Some(at.beside()), Pins::default());
         if let (Some(streams), Some(described)) = (&self.streams, &stays.described) {
             streams.describe_as(&file_at(&found, at.beside()), described)?;
         }

@@ -31,6 +31,8 @@ use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result,
 const REMEMBERED: Duration = Duration::from_secs(15);
 /// How many such names are remembered.
 const MOST_NAMES: usize = 256;
+/// How often the states of the two files are waited for.
+const MOST_STATES: usize = 8;
 /// A file that is older is not one that a program has written to put it in place of another one.
 /// In seconds.
 const YOUNG: i64 = 3600;
@@ -116,9 +118,21 @@ impl Volume {
     /// A client has made a file: gives it what it is to keep of the file that had the name a short time ago. What cannot be
     /// kept is logged.
     pub(crate) fn keep_for_new(&self, actor: &Actor, new: &Found, place: Beside<'_>) {
-        if self.keeps(actor) {
-            // A lease that another client has on the new file already is no reason to wait.
-            _ = self.keep_of_vacated(actor, (new, place), place.name);
+        if !self.keeps(actor) {
+            return;
+        }
+        let Some(left) = self.site.vacated.take(place.folder.id(), place.name) else { return };
+        for _ in 0..MOST_STATES {
+            match self.keep_of_left(actor, (new, place), &left) {
+                // A lease that another client has on the new file already is no reason to wait. Its state is, and that of the
+                // old file.
+                Err(Error::LeaseRecall(file)) if self.site.state.is_elsewhere(file) => {
+                    if self.site.pin_and_wait(&[file]).is_err() {
+                        return;
+                    }
+                }
+                _ => return,
+            }
         }
     }
 
@@ -153,7 +167,13 @@ impl Volume {
     }
 
     fn keep_of_vacated(&self, actor: &Actor, new: At<'_>, name: &[u8]) -> Result<bool> {
-        let Some(left) = self.site.vacated.take(new.1.folder.id(), name) else { return Ok(false) };
+        match self.site.vacated.take(new.1.folder.id(), name) {
+            Some(left) => self.keep_of_left(actor, new, &left),
+            None => Ok(false),
+        }
+    }
+
+    fn keep_of_left(&self, actor: &Actor, new: At<'_>, left: &Left) -> Result<bool> {
         let (folder, name) = &left.now;
         match folder.lookup(&Caller::root(), name) {
             Ok(old) if old.object.key() == left.file => {
@@ -185,7 +205,9 @@ impl Volume {
         }
         let Some(streams) = &self.streams else { return Ok(false) };
         let places = [new, old].map(|(found, at)| [(at.folder.id(), at.name), (found.object.id(), &b""[..])]);
-        let _changing = self.site.busy.change(&places.concat());
+        let names = [new, old].map(|(_, at)| (at.folder, at.name));
+        let pins = self.pin_names(&names, &[new, old].map(|(found, _)| found.object.id()))?;
+        let _changing = self.site.busy.change_pinned(&places.concat(), pins);
         let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
         self.describe(actor, new.0, Some(new.1), aspects, || {
             streams.give_of_mac(&file_at(new.0, new.1), &kept, &file_at(old.0, old.1))

@@ -112,9 +112,10 @@ impl Volume {
     ) -> Result<T> {
         let (volume, caller, node) = (self.clone(), caller.clone(), of.object.clone());
         let (folder, name) = (place.folder.clone(), place.name.to_vec());
+        let pins = self.pin_streams(&of.object).await?;
         let act = move || {
             let streams = volume.streams.as_ref().ok_or(Error::NotSupported)?;
-            let _changing = volume.site.busy.change(&[(folder.id(), &name), (node.id(), b"")]);
+            let _changing = volume.site.busy.change_pinned(&[(folder.id(), &name), (node.id(), b"")], pins);
             let there = folder.lookup(&Caller::root(), &name).map_err(|_| Error::Stale)?;
             if there.object.key() != node.key() {
                 return Err(Error::Stale);

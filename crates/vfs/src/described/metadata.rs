@@ -10,7 +10,7 @@ use crate::events::Aspects;
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
 use crate::mac::{Metadata, tags};
-use crate::state::{Cause, Stream};
+use crate::state::{Cause, Pins, Stream};
 use crate::streams::{self, File};
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, SetAttributes, Time, Volume};
 
@@ -80,7 +80,7 @@ impl Volume {
         change: impl FnOnce(&mut Metadata),
     ) -> Result<()> {
         let by = self.may_describe(actor, of, Rights::WRITE_ATTRIBUTES)?;
-        let _changing = self.claim(of, place);
+        let _changing = self.claim(of, place)?;
         let before = self.stored_metadata(of, place)?.unwrap_or_default();
         let (after, unlocks) = self.asked(of, &before, change)?;
         if unlocks {
@@ -199,13 +199,21 @@ impl Volume {
         if may { Ok(by) } else { Err(Error::AccessDenied) }
     }
 
-    /// Keeps other threads from changing the file's streams and metadata, by its place and by
-    /// itself.
-    pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Changing<'_> {
+    /// Keeps other threads and other servers from changing the file's streams and metadata, by its place and by
+    /// itself. `LeaseRecall` if another server has the state of the file, `Stale` if another server has moved it away and
+    /// something of it would be stored beside it.
+    pub(crate) fn claim(&self, of: &Found, place: Option<Beside<'_>>) -> Result<Changing<'_>> {
+        let pins = self.site.state.pin(&[of.object.id()])?;
+        self.is_still_at(of, place)?;
+        Ok(self.claim_pinned(of, place, pins))
+    }
+
+    /// The same with the state of the file here, or with what keeps it here.
+    pub(crate) fn claim_pinned(&self, of: &Found, place: Option<Beside<'_>>, pins: Pins) -> Changing<'_> {
         let itself = (of.object.id(), &b""[..]);
         match place {
-            Some(place) => self.site.busy.change(&[(place.folder.id(), place.name), itself]),
-            None => self.site.busy.change(&[itself]),
+            Some(place) => self.site.busy.change_pinned(&[(place.folder.id(), place.name), itself], pins),
+            None => self.site.busy.change_pinned(&[itself], pins),
         }
     }
 

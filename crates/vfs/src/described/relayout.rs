@@ -47,7 +47,7 @@ impl Volume {
         save: &mut dyn FnMut(&Raw) -> Result<()>,
     ) -> Result<Relayout> {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
-        let _changing = self.claim(of, Some(place));
+        let _changing = self.claim(of, Some(place))?;
         let (file, style) = (file_at(of, place), options.style);
         let untouched = if streams.has_sidecar(&file)? { Some(streams.raw(&file, true)?) } else { None };
         let outside = streams.outside(&file, style)?;
@@ -102,7 +102,7 @@ impl Volume {
         after: Option<u128>,
     ) -> Result<bool> {
         let Some(streams) = &self.streams else { return Err(Error::NotSupported) };
-        let _changing = self.claim(of, Some(place));
+        let _changing = self.claim(of, Some(place))?;
         let file = file_at(of, place);
         let now = |keeps_fork| streams.raw(&file, keeps_fork).map(|raw| raw.sum());
         if after.is_some_and(|after| now(true).is_ok_and(|now| now != after)) {

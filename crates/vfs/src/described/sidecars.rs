@@ -50,17 +50,19 @@ impl Volume {
     /// After a client has put its writes to a file on the disk: if that is a sidecar, what it says is taken into the
     /// model now, where other servers and protocols read it. Its own bytes are safe, so a failure is no failure of the
     /// write: the model takes them in when it is next looked at.
-    pub(crate) fn absorb_written(&self, node: &Node) {
-        let Some(streams) = &self.streams else { return };
-        let absorbed = streams.sidecar_place(node.as_ref()).and_then(|place| {
-            let Some(place) = place else { return Ok(()) };
-            let _changing =
-                self.site.busy.change(&[(place.folder.id(), &place.name), (place.owner.id(), b"")]);
-            streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
-        });
-        if let Err(error) = absorbed {
+    pub(crate) async fn absorb_written(&self, node: &Node) {
+        if let Err(error) = self.try_to_absorb(node).await {
             tracing::warn!(target: "metadata", %error, file = ?node.id(), "a sidecar could not be taken into its file's metadata yet");
         }
+    }
+
+    async fn try_to_absorb(&self, node: &Node) -> Result<()> {
+        let Some(streams) = &self.streams else { return Ok(()) };
+        let Some(place) = streams.sidecar_place(node.as_ref())? else { return Ok(()) };
+        let pins = self.pin_streams(&place.owner).await?;
+        let places = [(place.folder.id(), &*place.name), (place.owner.id(), b"")];
+        let _changing = self.site.busy.change_pinned(&places, pins);
+        streams.absorb(&File { folder: &*place.folder, name: &place.name, object: &*place.owner })
     }
 
     pub(crate) fn create_pair(

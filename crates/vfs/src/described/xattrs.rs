@@ -52,7 +52,7 @@ impl Volume {
         plan: impl FnOnce(Vec<Xattr>) -> Result<Vec<XattrChange>>,
     ) -> Result<()> {
         self.may_describe(actor, of, Rights::WRITE_NAMED)?;
-        let _changing = self.claim(of, place);
+        let _changing = self.claim(of, place)?;
         let changes = plan(read(&*of.object)?)?;
         changes.iter().try_for_each(|(name, _)| Xattr::check_name(name))?;
         if changes.is_empty() {

@@ -180,7 +180,10 @@ impl Volume {
         if moved.attributes.kind != Kind::File || self.refuses_changes(&moved.object) {
             return;
         }
-        let _changing = self.site.busy.change(&[(folder.object.id(), name), (moved.object.id(), b"")]);
+        // Another server that has the file may be moving it: it brings the sidecar along.
+        let Ok(pins) = self.site.state.pin(&[moved.object.id()]) else { return };
+        let places = [(folder.object.id(), name), (moved.object.id(), &b""[..])];
+        let _changing = self.site.busy.change_pinned(&places, pins);
         let file = File { folder: &*folder.object, name, object: &*moved.object };
         let old = from.and_then(|from| Some((self.watched(from.folder)?, from)));
         let brought = streams.mend(&file).and_then(|_| match &old {

@@ -89,7 +89,7 @@ impl Open {
             self.volume.site.traffic.written(length);
         }
         if self.is_data && written.is_ok() && stability == Stability::File {
-            self.volume.absorb_written(&self.node);
+            self.volume.absorb_written(&self.node).await;
         }
         writing.end(written)
     }
@@ -147,7 +147,7 @@ impl Open {
         }
         let node = self.node.clone();
         self.volume.site.pool.run(self.node.id(), move || node.sync(Stability::File)).await?;
-        self.volume.absorb_written(&self.node);
+        self.volume.absorb_written(&self.node).await;
         Ok(())
     }
 

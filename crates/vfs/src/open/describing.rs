@@ -6,7 +6,10 @@ use crate::acl::AclChange;
 use crate::backend::Found;
 use crate::mac::Metadata;
 use crate::state::{Cause, Stream};
-use crate::{Actor, Beside, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
+use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
+
+/// How often a change begins again because the file was moved meanwhile.
+const MOST_TRIES: usize = 8;
 
 impl Open {
     /// The file with its attributes as of now.
@@ -41,11 +44,15 @@ impl Open {
         &self,
         change: impl Fn(&Actor, &Found, Option<Beside<'_>>) -> Result<()>,
     ) -> Result<()> {
-        let doer = self.doer();
-        let change = || {
+        let (doer, mut tried) = (self.doer(), 0);
+        let change = || loop {
+            tried += 1;
             let place = self.place();
             let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
-            change(&doer, &self.found()?, place)
+            match change(&doer, &self.found()?, place) {
+                Err(Error::Stale) if tried < MOST_TRIES => {} // another server has moved it meanwhile
+                other => return other,
+            }
         };
         self.volume.settled(change).await
     }

@@ -159,6 +159,8 @@ impl Volume {
     }
 
     fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
+        // If the state of the file is elsewhere, it stays there until this is done, and the other server waits.
+        let pins = self.site.state.pin_if_here(node.id());
         let (changing, folder, name) = place.claim(&self.site.busy);
         let Some(going) = self.still_there(&actor.caller, &folder, &name, node)? else { return Ok(()) };
         let (id, sidecar) = (folder.id(), sidecar_name(&name));
@@ -173,13 +175,14 @@ impl Volume {
         };
         let kind = (going.attributes.kind, Some(&going));
         self.remove_pair(by, &folder, &EntryName::exact(&name)?, kind)?;
-        drop(changing);
+        drop((changing, pins));
         operation.commit_entry(&folder, &name, &going, Happened::Removed);
         Ok(())
     }
 
     fn remove_stream_at(&self, node: &Node, place: &Arc<Place>, stream: &Stream) -> Result<()> {
         let streams = self.streams.as_ref().ok_or(Error::NotSupported)?;
+        let _pins = self.site.state.pin_if_here(node.id());
         let (_changing, folder, name) = place.claim(&self.site.busy);
         if self.still_there(&Caller::root(), &folder, &name, node)?.is_none() {
             return Ok(());

@@ -264,7 +264,8 @@ impl Restore<'_> {
         }
         let (to, place) = (self.to, there.beside());
         if differs {
-            let _changing = to.claim(&there.found, Some(place));
+            let pins = to.site.pin_and_wait(&[there.found.object.id()])?;
+            let _changing = to.claim_pinned(&there.found, Some(place), pins);
             self.describe(source, &there, false)?;
         }
         Self::set_times(&source.found, &*there.found.object)?;

@@ -63,7 +63,7 @@ impl Scrub<'_> {
 
     /// Writes what could be read. Damaged values are kept by the model.
     fn write_metadata(&self, folder: &Node, name: &[u8]) -> Result<Outcome> {
-        let _claimed = self.claim(folder, name);
+        let _claimed = self.claim(folder, name)?;
         let object = folder.lookup(server(), name)?.object;
         let (metadata, _) = streams::load_alone(&*object)?;
         streams::store_alone(server(), &*object, &metadata)?;
@@ -83,7 +83,7 @@ impl Scrub<'_> {
             Err(_) => long::Problem::Malformed,
         };
         self.settle(path, Flaw::LongName(problem), || {
-            let _claimed = self.claim(folder, name);
+            let _claimed = self.claim(folder, name)?;
             let object = folder.lookup(server(), name)?.object;
             object.remove_xattr(server(), long::ATTRIBUTE).map(|()| Outcome::Mended)
         });
@@ -116,7 +116,7 @@ impl Scrub<'_> {
     /// A mark names the place of the file's sidecar.
     fn mark(&self, folder: &Node, name: &[u8], path: &[u8], object: &dyn Object) -> Result<()> {
         let unmark = || {
-            let _claimed = self.claim(folder, name);
+            let _claimed = self.claim(folder, name)?;
             pair::unmark(&*folder.lookup(server(), name)?.object).map(|()| Outcome::Mended)
         };
         let marked = match object.xattr(MOVING) {
@@ -151,7 +151,7 @@ impl Scrub<'_> {
         };
         if left {
             self.settle(path, Flaw::SidecarBehind, || {
-                let _claimed = self.claim(folder, name);
+                let _claimed = self.claim(folder, name)?;
                 let object = folder.lookup(server(), name)?.object;
                 let mended = self.streams.mend(&File { folder: &**folder, name, object: &*object })?;
                 if mended { Ok(Outcome::Mended) } else { Err(Error::NotFound) }

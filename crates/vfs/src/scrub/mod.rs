@@ -181,9 +181,10 @@ impl<'a> Scrub<'a> {
         attributes.changed.secs.saturating_add(SETTLED_AFTER_SECS) <= self.options.now.secs
     }
 
-    /// No other thread changes this file and its sidecar while the result is there.
-    fn claim(&self, folder: &Node, name: &[u8]) -> Changing<'_> {
-        self.volume.site.busy.change(&[(folder.id(), name)])
+    /// No other thread, and no other server, changes this file and its sidecar while the result is there.
+    fn claim(&self, folder: &Node, name: &[u8]) -> Result<Changing<'_>> {
+        let pins = self.volume.pin_name_and_wait(folder, name)?;
+        Ok(self.volume.site.busy.change_pinned(&[(folder.id(), name)], pins))
     }
 
     /// Moves an entry to the folder for what is lost.

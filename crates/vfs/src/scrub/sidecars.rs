@@ -63,7 +63,7 @@ impl Scrub<'_> {
             let is_empty = read.attributes.size == 0;
             if is_owned && !is_empty {
                 self.settle(path, Flaw::SidecarUnreadable, || {
-                    let _claimed = self.claim(folder, name);
+                    let _claimed = self.claim(folder, name)?;
                     let kept = self.keep(&**folder, name, path)?;
                     pair::unmark(&*file.object).map(|()| kept)
                 });
@@ -83,7 +83,7 @@ impl Scrub<'_> {
     /// Writes a sidecar with what could be read of the damaged one, which stays among what is lost.
     fn write_anew(&self, folder: &Node, name: &[u8], path: &[u8], kind: Kind) -> Result<Outcome> {
         let Some(of) = sidecar_owner(name) else { return Err(Error::Invalid) };
-        let _claimed = self.claim(folder, name);
+        let _claimed = self.claim(folder, name)?;
         let found = folder.lookup(server(), of)?;
         if found.attributes.kind != kind {
             return Err(Error::Stale);
@@ -111,7 +111,7 @@ impl Scrub<'_> {
             return Ok(());
         }
         self.settle(path, Flaw::SidecarAlone, || {
-            let _claimed = self.claim(folder, name);
+            let _claimed = self.claim(folder, name)?;
             let there = folder.lookup(server(), name)?;
             match self.whose(folder, name, &there)? {
                 Some(Whose::Nobody) => self.keep(&**folder, name, path),
@@ -130,7 +130,7 @@ impl Scrub<'_> {
         (there, owner, file): (&Found, &HostKey, Option<&Found>),
     ) -> Result<()> {
         let lose = |scrub: &Self| {
-            let _claimed = scrub.claim(folder, name);
+            let _claimed = scrub.claim(folder, name)?;
             let there = folder.lookup(server(), name)?;
             match scrub.whose(folder, name, &there)? {
                 Some(Whose::Other(now, _)) if now == *owner => scrub.keep(&**folder, name, path),
@@ -146,7 +146,7 @@ impl Scrub<'_> {
                 self.settle(path, Flaw::SidecarForged, || lose(self));
             }
             Living::Alive(alive, at) => self.settle(path, Flaw::SidecarAway, || {
-                let _claimed = self.claim(folder, name);
+                let _claimed = self.claim(folder, name)?;
                 if sidecar::owner(&*folder.lookup(server(), name)?.object)? != Some(*owner) {
                     return Ok(Outcome::Left(Why::Recent));
                 }
@@ -272,7 +272,7 @@ impl Scrub<'_> {
     /// Gives a sidecar, and what the store has by the same key, to the file beside it.
     fn adopt(&self, folder: &Node, name: &[u8], owner: &HostKey) -> Result<Outcome> {
         let Some(of) = sidecar_owner(name) else { return Err(Error::Invalid) };
-        let _claimed = self.claim(folder, name);
+        let _claimed = self.claim(folder, name)?;
         let (there, file) = (folder.lookup(server(), name)?, folder.lookup(server(), of)?);
         let is_copy = match self.find(owner)? {
             Living::Alive(alive, _) => self.is_copy(folder, name, &there, (Some(&file), &alive))?,

@@ -158,7 +158,9 @@ impl Scrub<'_> {
         };
         if self.streams.has_attribute(&*stored.alive.object, &stream)? {
             self.settle(path, Flaw::StreamTwice, || {
-                let _claimed = self.volume.site.busy.change(&[(stored.alive.object.id(), b"")]);
+                let file = stored.alive.object.id();
+                let pins = self.volume.site.pin_and_wait(&[file])?;
+                let _claimed = self.volume.site.busy.change_pinned(&[(file, b"")], pins);
                 if !self.streams.has_attribute(&*stored.alive.object, &stream)? {
                     return Ok(Outcome::Left(Why::Recent));
                 }

@@ -30,6 +30,7 @@ use tokio::sync::oneshot;
 use super::carried::{Back, FileState, Kept};
 use super::inherited::Claim;
 use super::ledger::Resource;
+use super::pins::Pinned;
 use super::removals::Last;
 use super::table::{Entry, Table};
 use super::{ClientId, Limits, Policy, State};
@@ -50,6 +51,14 @@ pub trait Coordinator: Send + Sync + 'static {
     /// ([`State::hear_back`]). What is said of one file arrives in this order, and before the state
     /// of the file comes to any other server. Called with locks held: it only notes this.
     fn back(&self, server: u16, file: FileId, back: Back);
+
+    /// A state that could not be given up because it was pinned can be given up now. Called with locks held: it only notes
+    /// this.
+    fn free(&self, file: FileId);
+
+    /// An operation needs this state, which is here, and one that is not: this one stays somewhat longer, so that all are here
+    /// at once. Only one of two servers that want each other's states asks for this. Called with locks held.
+    fn hold(&self, file: FileId);
 
     /// Whether this server may not answer any more, because others may have taken its states.
     fn is_fenced(&self) -> bool {
@@ -101,6 +110,18 @@ struct Awaited {
     then: Vec<Deferred>,
     /// Closed when the state has come.
     come: Vec<oneshot::Sender<Infallible>>,
+}
+
+impl Asked {
+    /// The state of a file comes back after it has left.
+    pub(super) fn expect(&mut self, file: FileId) {
+        self.files.entry(file).or_default();
+    }
+
+    /// The state of a file is not waited for any more. Returns the changes that waited for it.
+    pub(super) fn forget(&mut self, file: FileId) -> Vec<Deferred> {
+        self.files.remove(&file).unwrap_or_default().then
+    }
 }
 
 impl Joined {
@@ -234,17 +255,25 @@ impl State {
 
     /// Gives up the state of a file, for another server. `None` if it is not here. Clients that are
     /// not connected give way: they could not be asked from there.
-    pub fn give_up(&self, file: FileId) -> Option<FileState> {
-        let joined = self.table.joined.as_ref()?;
+    ///
+    /// # Errors
+    /// A change is being made that needs the state. [`Coordinator::free`] is called when it is made, after which this is
+    /// called again, or [`State::stays`].
+    pub fn give_up(&self, file: FileId) -> Result<Option<FileState>, Pinned> {
+        let Some(joined) = &self.table.joined else { return Ok(None) };
         self.make_way(file, ClientId::unused());
         let mut asked = joined.asked.lock();
-        let entry = self.table.take(file)?;
+        let Some(entry) = self.table.take(file)? else { return Ok(None) };
         self.table.count(&entry, false);
         let (state, kept) = self.table.divide(entry);
         if !kept.is_empty() {
             asked.kept.insert(file, kept);
         }
-        Some(state)
+        // Changes that came while it was pinned wait for its return.
+        if asked.files.contains_key(&file) {
+            joined.coordinator.ask(file);
+        }
+        Ok(Some(state))
     }
 
     /// Waits until the state of a file is here, if it was asked for.

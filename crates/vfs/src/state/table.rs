@@ -8,6 +8,7 @@ use super::held_opens::Opens;
 use super::joined::{Deferred, Joined};
 use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
+use super::pins::{Pinned, Pinning};
 use super::ranges::Ranges;
 use super::removals::{Last, Removal};
 use super::waiters::Queued;
@@ -54,6 +55,8 @@ pub(super) struct Entry {
     pub(super) openers: usize,
     /// The same at other servers.
     pub(super) far_openers: Vec<(u16, u32)>,
+    /// Changes of this server that need the state here.
+    pub(super) pinning: Pinning,
     /// The number of a volume through which the file is used, for display.
     pub(super) view: u32,
 }
@@ -163,20 +166,23 @@ impl Table {
         last
     }
 
-    /// Takes the entry of a file out.
-    pub(super) fn take(&self, file: FileId) -> Option<Entry> {
+    /// Takes the entry of a file out, to give it away. `None` if it is not here.
+    pub(super) fn take(&self, file: FileId) -> std::result::Result<Option<Entry>, Pinned> {
         let shard = self.shard(file);
         let mut files = shard.files.lock();
+        if files.get_mut(&file).is_some_and(|entry| !entry.pinning.may_leave()) {
+            return Err(Pinned);
+        }
         let entry = files.remove(&file);
         shard.count.store(files.len(), Ordering::Release);
-        entry
+        Ok(entry)
     }
 
     /// Takes the entry of a file out if nothing is in it.
     pub(super) fn take_empty(&self, file: FileId) -> bool {
         let shard = self.shard(file);
         let mut files = shard.files.lock();
-        let is_empty = files.get(&file).is_some_and(Entry::is_empty);
+        let is_empty = files.get(&file).is_some_and(|entry| entry.is_empty() && entry.pinning.is_free());
         if is_empty {
             files.remove(&file);
             shard.count.store(files.len(), Ordering::Release);
@@ -236,6 +242,11 @@ impl Table {
             None => {}
         }
         Err(self.ask(file))
+    }
+
+    /// Changes the entry of a file that is here. Nothing is asked for.
+    pub(super) fn with_present<R>(&self, file: FileId, act: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        self.shard(file).files.lock().get_mut(&file).map(act)
     }
 
     /// Changes every entry, one shard at a time.

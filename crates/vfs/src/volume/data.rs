@@ -110,7 +110,7 @@ impl Volume {
             self.site.pool.run(to.object.id(), write).await?;
         }
         if stability == Stability::File {
-            self.absorb_written(node);
+            self.absorb_written(node).await;
         }
         operation.commit();
         self.site.traffic.written(length);
@@ -122,7 +122,7 @@ impl Volume {
         let (node, before) = (&of.object, of.attributes);
         let syncing = node.clone();
         self.site.pool.run(node.id(), move || syncing.sync(Stability::File)).await?;
-        self.absorb_written(node);
+        self.absorb_written(node).await;
         Ok(Change { before, after: node.attributes()? })
     }
 

@@ -59,6 +59,9 @@ impl Volume {
         let replaced_by = if mode == RenameMode::Exchange { denied_by } else { Modes::REMOVE };
         let replaced = self.concerned(actor, to.0, &target.there, (Cause::Remove, replaced_by))?;
         self.may_move_fork(actor, (from.0, &name), (to.0, &target.there))?;
+        let known = [(&moving, from.0), (&replaced, to.0)];
+        let known = known.map(|(found, folder)| found.as_ref().unwrap_or(folder).object.id());
+        let _pins = self.pin_names(&[(&from.0.object, &name), (&to.0.object, &target.there)], &known)?;
         let keeps = self.keep_mac_metadata(actor, (from.0, &name), (to.0, &target.there), mode)?;
         let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
         let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;

@@ -8,6 +8,8 @@
     reason = "tests, each of which uses some of it"
 )]
 
+pub mod servers;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;

@@ -1,9 +1,14 @@
 use std::collections::{HashMap, HashSet};
+use std::thread;
+use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::backend::Call;
 use crate::{Error, FileId, Result};
+
+/// Of so many calls one is slow ([`Plan::slow`]).
+const SLOW_ONE_IN: u64 = 3;
 
 /// The planned failures, and the calls that were made.
 #[derive(Default)]
@@ -22,6 +27,7 @@ struct State {
     stalled_data: HashSet<FileId>,
     waiting: usize,
     forgets_keys: bool,
+    pause: Duration,
 }
 
 struct Fault {
@@ -80,6 +86,11 @@ impl Plan {
         self.released.notify_all();
     }
 
+    /// Makes every third call take this much longer, so that calls of several threads come in many orders.
+    pub fn slow(&self, pause: Duration) {
+        self.state.lock().pause = pause;
+    }
+
     /// Finds no file by its key, as a host that opens no handles for the server and has forgotten where it saw the files.
     pub fn forget_keys(&self, forgets: bool) {
         self.state.lock().forgets_keys = forgets;
@@ -110,6 +121,12 @@ impl Plan {
             state.waiting += 1;
             self.released.wait(&mut state);
             state.waiting -= 1;
+        }
+        let pause = state.pause;
+        let is_slow = !pause.is_zero() && state.total.is_multiple_of(SLOW_ONE_IN);
+        drop(state);
+        if is_slow {
+            thread::sleep(pause);
         }
         failed.map_or(Ok(()), Err)
     }

@@ -6,6 +6,7 @@ mod leases;
 mod limits;
 mod matrix;
 mod opens;
+mod pins;
 mod ranges;
 mod ranges_model;
 mod removals;

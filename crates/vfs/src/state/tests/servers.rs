@@ -20,6 +20,9 @@ pub(super) struct Servers {
 #[derive(Default)]
 struct Service {
     asked: Mutex<Vec<(usize, FileId)>>,
+    /// What may leave now, and what is to stay somewhat longer.
+    free: Mutex<Vec<FileId>>,
+    hold: Mutex<Vec<FileId>>,
     /// What is said to each server of states at the other one.
     said: Mutex<Vec<(u16, FileId, Back)>>,
 }
@@ -29,6 +32,14 @@ struct Port(Arc<Service>, usize);
 impl Coordinator for Port {
     fn ask(&self, file: FileId) {
         self.0.asked.lock().unwrap().push((self.1, file));
+    }
+
+    fn free(&self, file: FileId) {
+        self.0.free.lock().unwrap().push(file);
+    }
+
+    fn hold(&self, file: FileId) {
+        self.0.hold.lock().unwrap().push(file);
     }
 
     fn back(&self, server: u16, file: FileId, back: Back) {
@@ -53,6 +64,18 @@ impl Servers {
         Self { first: server(0), second: server(1), service: Some(service) }
     }
 
+    /// What was said of states that may leave, and of those that are to stay somewhat longer, since the last time.
+    pub(super) fn freed_and_held(&self) -> [Vec<FileId>; 2] {
+        let Some(service) = &self.service else { return [Vec::new(), Vec::new()] };
+        [&service.free, &service.hold].map(|said| std::mem::take(&mut *said.lock().unwrap()))
+    }
+
+    /// The states that were asked for and have not moved.
+    pub(super) fn asked(&self) -> Vec<FileId> {
+        let Some(service) = &self.service else { return Vec::new() };
+        service.asked.lock().unwrap().iter().map(|(_, file)| *file).collect()
+    }
+
     /// Moves every state that was asked for. Returns how many moved.
     pub(super) fn settle(&self) -> usize {
         let Some(service) = &self.service else { return 0 };
@@ -65,7 +88,7 @@ impl Servers {
             }
             for (number, file) in asked {
                 let servers = [&self.first, &self.second];
-                let state = servers[1 - number].give_up(file);
+                let state = servers[1 - number].give_up(file).expect("nothing is pinned");
                 self.say(service);
                 // As it comes in a message.
                 let mut come = FileState::default();
@@ -274,8 +297,8 @@ fn the_state_of_an_unused_file_is_the_default() {
     let servers = Servers::two(Policy::default());
     servers.first.take_over(FILE, FileState::default());
     assert!(servers.first.quiet(FILE));
-    assert!(servers.first.give_up(FILE).is_some());
-    assert!(servers.first.give_up(FILE).is_none());
+    assert!(servers.first.give_up(FILE).unwrap().is_some());
+    assert!(servers.first.give_up(FILE).unwrap().is_none());
 }
 
 /// An open of a client of the second server, with a lock and a lease, as its successor is told of it.
