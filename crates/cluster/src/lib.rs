@@ -34,9 +34,14 @@ pub use addresses::Address;
 pub use common::{ShareIdentity, Text};
 pub use evictions::{NoStores, Stores};
 pub use fence::Fence;
-pub use node::{Counts, Done, Effect, MAX_NOTE, MOST_KEPT, Node, OpenRecord, Refused, Removing, View};
+pub use node::{
+    Counts, Done, Effect, MAX_CALL, MAX_NOTE, MOST_CALLS, MOST_KEPT, Node, OpenRecord, Refused, Removing,
+    View,
+};
 pub use port::Port;
 pub use records::{Record, Table};
-pub use running::{Cluster, Config, Grace, LostRecords, Places, StartError, Status, Topology};
+pub use running::{
+    Answering, Answers, CallError, Cluster, Config, Grace, LostRecords, Places, StartError, Status, Topology,
+};
 pub use seen::Revisions;
 pub use trees::Trees;

@@ -1,7 +1,7 @@
 //! What servers of one tree send each other.
 
-use cluster::MAX_NOTE;
 use cluster::wire::{Frame, MAX_ITEMS, Message};
+use cluster::{MAX_CALL, MAX_NOTE};
 
 /// A frame: what is understood is written as it was, and nothing in it is longer than its limit.
 pub fn frame(data: &[u8]) {
@@ -16,6 +16,7 @@ pub fn frame(data: &[u8]) {
         Message::Keep(record) => {
             assert!(record.replica.ranges.len() <= MAX_ITEMS && record.note.len() <= MAX_NOTE);
         }
+        Message::Call(_, bytes) | Message::Answer(_, Some(bytes)) => assert!(bytes.len() <= MAX_CALL),
         _ => {}
     }
 }

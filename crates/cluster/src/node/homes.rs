@@ -55,6 +55,7 @@ impl Node {
         self.links.remove(&lost);
         self.incoming.retain(|(from, _), _| *from != lost);
         self.forget_said_to(&[lost]);
+        self.forget_calls(lost);
         self.effects.push(Effect::Lost);
     }
 

@@ -33,6 +33,13 @@ impl Link {
         (self.sent, now)
     }
 
+    /// Another message is to go instead of one that was not acknowledged.
+    pub(super) fn replace(&mut self, number: u64, epoch: u64, message: Message) {
+        let at = self.unacknowledged.iter_mut().find(|(other, _)| *other == number);
+        at.into_iter()
+            .for_each(|(_, frame)| *frame = Frame::Data { number, epoch, message: message.clone() }.encode());
+    }
+
     /// Everything up to this number has arrived, and the receiver was in the same epoch.
     pub(super) fn acknowledge_in_epoch(&mut self, received: u64) {
         self.reported = self.reported.max(received);
@@ -60,6 +67,11 @@ impl Link {
         self.acknowledge(received);
         self.is_connected = true;
         self.unacknowledged.iter().map(|(_, frame)| frame.clone()).collect()
+    }
+
+    /// Whether there is a connection over which messages go.
+    pub(super) fn is_connected(&self) -> bool {
+        self.is_connected
     }
 
     pub(super) fn disconnect(&mut self) {

@@ -13,6 +13,7 @@
 //!     └──────────────────────────────────────────────────── leaving (until all that was said of the file has arrived)
 //! ```
 
+mod calls;
 mod directory;
 mod homes;
 mod link;
@@ -28,10 +29,12 @@ use vfs::state::{FileState, Inherited, Last, State, Told};
 
 use crate::port::Port;
 use crate::wire::{Message, Portion};
+use calls::Calls;
 use directory::{Directory, Report};
 use link::Link;
 use successors::Successors;
 
+pub use calls::{MAX_CALL, MOST_CALLS};
 pub use successors::{MAX_NOTE, MOST_KEPT, OpenRecord};
 pub(crate) use successors::{ToKeep, successor_of};
 
@@ -69,6 +72,8 @@ pub enum Effect {
     Lost,
     /// This server is lost. This one has inherited these of its opens, each with what it has noted.
     Inherit(u16, Vec<(Inherited, Arc<[u8]>)>),
+    /// A request of another server, with its number, is to be answered by [`Node::answer_call`].
+    Call(u16, u64, Vec<u8>),
     /// The server is not a member any more.
     Removed,
 }
@@ -147,6 +152,7 @@ pub struct Node {
     now: Duration,
     links: BTreeMap<u16, Link>,
     successors: Successors,
+    calls: Calls,
     directory: Directory,
     /// The files whose state was asked for.
     asked: BTreeSet<FileId>,
@@ -200,6 +206,7 @@ impl Node {
             now: Duration::ZERO,
             links: BTreeMap::new(),
             successors: Successors::default(),
+            calls: Calls::default(),
             directory: Directory::default(),
             asked: BTreeSet::new(),
             held: BTreeMap::new(),
@@ -247,6 +254,7 @@ impl Node {
 
     /// There is a connection to this server, which has received this. Returns the frames to send first.
     pub fn connected(&mut self, to: u16, received: u64) -> Vec<Vec<u8>> {
+        self.refuse_lost_calls(to, received);
         let frames = self.links.entry(to).or_default().connect(received);
         self.settle();
         frames
@@ -360,6 +368,8 @@ impl Node {
             Message::Keep(record) => self.told_to_keep(from, *record),
             Message::Drop(open) => self.told_to_drop(from, open),
             Message::DropAll => self.told_to_drop_all(from),
+            Message::Call(number, request) => self.called(from, number, request),
+            Message::Answer(number, answer) => self.answered(from, number, answer),
         }
     }
 
@@ -391,6 +401,7 @@ fn is_of_epoch(message: &Message) -> bool {
         Message::Hand { portion, .. } => *portion != Portion::Whole,
         Message::Back(..) | Message::Removed(..) | Message::Told(_) | Message::Lost => false,
         Message::Keep(_) | Message::Drop(_) | Message::DropAll => false,
+        Message::Call(..) | Message::Answer(..) => false,
         Message::Ask(_)
         | Message::Grant(..)
         | Message::Recall(..)

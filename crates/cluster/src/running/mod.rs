@@ -8,6 +8,7 @@ mod config;
 mod grace;
 mod ids;
 mod luns;
+mod requests;
 mod schedules;
 mod stream;
 mod successors;
@@ -40,6 +41,7 @@ use thread::{Ordered, Orders};
 pub use config::Config;
 pub use grace::{Grace, LostRecords};
 pub use luns::Places;
+pub use requests::{Answering, Answers, CallError};
 
 /// How many changes may wait to be told to this server's subscribers.
 const MOST_TOLD: usize = 65_536;
@@ -81,6 +83,8 @@ struct Shared {
     grace: Grace,
     /// What takes over opens of lost servers.
     taker: OnceLock<Arc<dyn Successor>>,
+    /// What answers requests of other servers.
+    answers: OnceLock<Arc<dyn Answers>>,
     /// The stores of the shares have all that clients have written.
     is_flushed: AtomicBool,
     members: watch::Sender<Members>,
@@ -162,7 +166,7 @@ impl Cluster {
         let members = watch::Sender::new(Members::default());
         let topology = watch::Sender::new(Topology::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
-        let (taker, is_flushed) = (OnceLock::new(), AtomicBool::new(false));
+        let (taker, answers, is_flushed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         let shared = Shared {
             node,
             port,
@@ -174,6 +178,7 @@ impl Cluster {
             fence,
             grace,
             taker,
+            answers,
             is_flushed,
             members,
             topology,
@@ -353,6 +358,7 @@ impl Shared {
             }
             Effect::Lost => self.hear_of_loss(),
             Effect::Inherit(lost, inherited) => self.inherit(lost, inherited),
+            Effect::Call(from, number, request) => self.answer(from, number, request),
             Effect::Removed => self.fence.close(),
         }
     }

@@ -188,7 +188,7 @@ impl World {
                             own.inherited.insert(traveller, of);
                         }
                     }
-                    Effect::Told(_) | Effect::Lost => {}
+                    Effect::Told(_) | Effect::Lost | Effect::Call(..) => {}
                 }
             }
         }

@@ -3,7 +3,7 @@ use wire::{Malformed, Reader, Writer};
 use super::{Field, Message, get_bytes, put_bytes};
 
 /// The first bytes of a connection, with the version of this protocol.
-pub const MAGIC: [u8; 8] = *b"FFGATE\x00\x02";
+pub const MAGIC: [u8; 8] = *b"FFGATE\x00\x03";
 /// The longest name of a cluster.
 pub const MAX_CLUSTER_NAME: usize = 64;
 

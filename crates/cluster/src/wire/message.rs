@@ -3,7 +3,7 @@ use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Told};
 use wire::{Malformed, Reader, Writer};
 
 use super::{Field, MAX_ITEMS, get_bytes, get_list, put_bytes, put_list};
-use crate::node::{MAX_NOTE, OpenRecord};
+use crate::node::{MAX_CALL, MAX_NOTE, OpenRecord};
 
 /// The most files in one message.
 pub const MAX_FILES: usize = 4_096;
@@ -71,6 +71,10 @@ pub enum Message {
     Drop(OpenId),
     /// To a server that is not the successor of the sender any more.
     DropAll,
+    /// A request that is not about the state of a file, with its number.
+    Call(u64, Vec<u8>),
+    /// The answer to the request with this number. `None`: it is refused, and nothing was done.
+    Answer(u64, Option<Vec<u8>>),
 }
 
 /// The part of a state that a message carries.
@@ -183,6 +187,14 @@ impl Field for Message {
             }
             Self::Drop(open) => (15u8, *open).put(w),
             Self::DropAll => 16u8.put(w),
+            Self::Call(number, request) => {
+                (17u8, *number).put(w);
+                put_long(w, request);
+            }
+            Self::Answer(number, answer) => {
+                (18u8, (*number, answer.is_some())).put(w);
+                answer.iter().for_each(|answer| put_long(w, answer));
+            }
         }
     }
 
@@ -235,7 +247,26 @@ impl Field for Message {
             14 => Self::Keep(Box::new(Field::get(r)?)),
             15 => Self::Drop(Field::get(r)?),
             16 => Self::DropAll,
+            17 => Self::Call(Field::get(r)?, get_long(r)?),
+            18 => {
+                let (number, is_some) = Field::get(r)?;
+                Self::Answer(number, if is_some { Some(get_long(r)?) } else { None })
+            }
             _ => return Err(Malformed("an unknown message")),
         })
     }
+}
+
+/// Up to [`MAX_CALL`] bytes behind their number.
+fn put_long(w: &mut Writer, bytes: &[u8]) {
+    w.u32_be(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    w.put(bytes);
+}
+
+fn get_long(r: &mut Reader<'_>) -> Result<Vec<u8>, Malformed> {
+    let length = r.u32_be()? as usize;
+    if length > MAX_CALL {
+        return Err(Malformed("longer than its limit"));
+    }
+    Ok(r.take(length)?.to_vec())
 }

@@ -62,6 +62,9 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("keep", data(Message::Keep(Box::new(record())))),
         ("drop", data(Message::Drop(OpenId(1 << 48 | 4)))),
         ("drop_all", data(Message::DropAll)),
+        ("call", data(Message::Call(1, b"a request".to_vec()))),
+        ("answer", data(Message::Answer(1, Some(b"an answer".to_vec())))),
+        ("refused", data(Message::Answer(1, None))),
     ];
     let seed = |(name, frame): (&'static str, Frame)| {
         let bytes = frame.encode().split_off(4);
