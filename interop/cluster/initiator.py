@@ -117,6 +117,17 @@ class Initiator:
         """PERSISTENT RESERVE IN: what comes after the generation and the length."""
         return self._again([0x5E, action, 0, 0, 0, 0, 0, 0, 255, 0], reads=255)[8:]
 
+    def registrants(self):
+        """READ FULL STATUS of PERSISTENT RESERVE IN, SPC-4 table 211: of each registered I_T nexus the initiator, the number of the
+        target port, the key, and whether it holds the reservation."""
+        found, all_of_them = self._again([0x5E, 3, 0, 0, 0, 0, 0, 0x10, 0, 0], reads=4096)[8:], []
+        while found:
+            end = 24 + int.from_bytes(found[20:24], "big")
+            name = found[28:end].split(b",")[0].decode().split(":")[-1]
+            all_of_them.append((name, int.from_bytes(found[18:20], "big"), int.from_bytes(found[:8], "big"), bool(found[12] & 1)))
+            found = found[end:]
+        return sorted(all_of_them)
+
     def groups(self):
         """REPORT TARGET PORT GROUPS: the state of each group."""
         found = self._again([0xA3, 0x0A, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0], reads=255)[4:]

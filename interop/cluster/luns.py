@@ -1,5 +1,5 @@
-"""LUNs on servers of a cluster: initiators at a virtual address, and at addresses of both servers, while the server that serves
-the LUN is killed, stopped and woken."""
+"""LUNs on servers of a cluster, in a folder or, with `--ceph`, in CephFS: initiators at a virtual address, and at addresses of both
+servers, while the server that serves the LUN is killed, stopped and woken."""
 
 import os
 import re
@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 
 from initiator import Initiator, Refused
 from scene import is_equal
@@ -18,7 +19,7 @@ TAKEOVER = 15.0  # seconds: the 5 to 6 s of a virtual address, and the pause of 
 SHARE = """
 [[share]]
 name = "disks"
-path = "{folder}/disks"
+{place}
 guests = true
 smb = false
 afp = false
@@ -30,7 +31,9 @@ size = "1 MiB"
 address = "{virtual}"
 """
 STANDBY = "2 04/0b"
+MOVING = "2 04/0a"
 CHANGED = "2a/06"
+PREEMPTED = "2a/05"
 CONFLICT = "status 18"
 SUITE = ("SCSI.PrinReadKeys", "SCSI.PrinServiceactionRange", "SCSI.PrinReportCapabilities", "SCSI.ProutRegister", "SCSI.ProutReserve", "SCSI.Inquiry")
 
@@ -70,19 +73,33 @@ def within(limit, looks):
     return time.monotonic() - begun
 
 
+def place_of_disks(options):
+    """The settings of the share with the LUNs, whose folder is made."""
+    os.mkdir(os.path.join(options.local, "disks"), 0o700)
+    conf = getattr(options, "conf", None)
+    return 'store = "cephfs:fs1"\npath = "/disks"' if conf else f'path = "{options.folder}/disks"'
+
+
 def check(options, certificates, log):
+    with servers(options, certificates, log) as gateways:
+        fail_over(*gateways)
+
+
+@contextmanager
+def servers(options, certificates, log):
+    """Two servers with the share of the LUNs, which are running."""
     bridge = Bridge(5)
     etcd = etcd_at(bridge, certificates, log)
-    os.mkdir(os.path.join(options.folder, "disks"), 0o700)
+    place = place_of_disks(options)
     gateways = [Apart(options, number, etcd, bridge, f'cluster-addresses = ["{VIRTUAL}/24@eth0"]\n') for number in (1, 2)]
     try:
         for gateway in gateways:
             gateway.iscsi_port = 3260
             with open(gateway.settings, "a") as file:
-                file.write(SHARE.format(folder=options.folder, virtual=VIRTUAL))
+                file.write(SHARE.format(place=place, virtual=VIRTUAL))
             certificates.make(gateway.name)
             gateway.start()
-        fail_over(*gateways)
+        yield gateways
     finally:
         end(bridge, etcd, gateways)
 
@@ -109,14 +126,17 @@ def fail_over(first, other):
     ada.write(0, b"acknowledged".ljust(512, b"."))
     ada.reserve_out(6, 0, 0, 0xADA)  # REGISTER AND IGNORE EXISTING KEY
     is_equal(beside[1].reserve_in(0), (0xADA).to_bytes(8, "big"))
+    paths = registered_over_all_paths(ada, first, other, target)
     says(other, "lun", "resize", "disks/one", "17M", f"the server {first.name} of the cluster serves disks/one now; do it there")
 
     first.kill()
     begun = time.monotonic()
+    registers_while_the_server_is_lost(paths[1])
+    is_equal(beside[1].settle(), ([CHANGED], None))
+    reserved_at_the_next_server(paths[1], beside[1])
     ada.write(8, b"after the loss".ljust(512, b"."))
     killed = time.monotonic() - begun
     is_equal(ada.read(0)[:12], b"acknowledged")
-    is_equal(beside[1].settle(), ([CHANGED], None))
     is_equal(ada.reserve_in(0), (0xADA).to_bytes(8, "big"))
     # The initiator port that has registered. libiscsi connects again with another ISID, which is another port.
     ada = Initiator("ada", VIRTUAL, target)
@@ -144,6 +164,51 @@ def fail_over(first, other):
     other.start()
     says(first, "lun", "resize", "disks/one", "17M", "disks/one: has 17 MiB")
     is_equal(bob.settle()[0][-1:], ["2a/09"])
+
+
+def registered_over_all_paths(ada, first, other, target):
+    """As dm-multipath and MPIO do it: one initiator port registers at each target port, one of which is in standby."""
+    active, standby = paths = [Initiator("carol", gateway.own, target) for gateway in (first, other)]
+    active.settle()
+    standby.reserve_out(0, 0, 0, 0xCA)  # REGISTER
+    is_equal(active.registrants(), [("ada", 1, 0xADA, False), ("carol", 3, 0xCA, False)])
+    refused(CONFLICT, standby.reserve_out, 0, 0, 0xBAD, 0xCB)
+    refused(CONFLICT, active.reserve_out, 1, 5, 0xCA, 0)  # that path is not registered
+    active.reserve_out(0, 0, 0, 0xCA)
+    standby.reserve_out(1, 5, 0xCA, 0)  # RESERVE, write exclusive, registrants only
+    active.write(24, b"of a registrant".ljust(512, b"."))
+    # Those that are preempted are told, wherever their sessions are.
+    dave = Initiator("dave", other.own, target)
+    dave.settle()
+    dave.reserve_out(0, 0, 0, 0xDA)
+    ada.reserve_out(4, 5, 0xADA, 0xDA)  # PREEMPT
+    within(5, lambda: PREEMPTED in dave.settle()[0])
+    for path in paths:
+        is_equal(path.registrants(), [("ada", 1, 0xADA, False), ("carol", 2, 0xCA, False), ("carol", 3, 0xCA, True)])
+    dave.close()
+    return paths
+
+
+def registers_while_the_server_is_lost(path):
+    """The command waits for the next server, which is this one."""
+    begun = time.monotonic()
+    while True:
+        try:
+            path.reserve_out(6, 0, 0, 0xCA)
+            break
+        except Refused as error:
+            if str(error) not in (MOVING, STANDBY) or time.monotonic() - begun > TAKEOVER:
+                raise
+    print(f"PERSISTENT RESERVE OUT was answered {time.monotonic() - begun:.1f} s after kill -9", file=sys.stderr, flush=True)
+
+
+def reserved_at_the_next_server(path, stranger):
+    is_equal(path.registrants(), [("ada", 1, 0xADA, False), ("carol", 2, 0xCA, False), ("carol", 3, 0xCA, True)])
+    path.write(24, b"after the loss".ljust(512, b"."))
+    refused(CONFLICT, stranger.write, 24, b"x" * 512)
+    path.reserve_out(4, 5, 0xCA, 0xCA)  # PREEMPT: its registration at the lost server goes
+    path.reserve_out(0, 0, 0xCA, 0)  # and this one, with the reservation
+    is_equal(path.registrants(), [("ada", 1, 0xADA, False)])
 
 
 def written(target, data):

@@ -79,7 +79,17 @@ impl IscsiView {
         let view = Self { service, connections, watchdog, units, work, at, told, current: now };
         let lines = view.take_over(current).await?;
         lines.iter().for_each(|line| tracing::error!("{line}"));
-        Ok(Arc::new(view))
+        let view = Arc::new(view);
+        if let Some(relay) = view.told.roles.as_ref().and_then(|roles| roles.relay()) {
+            let weak = Arc::downgrade(&view);
+            relay.begin(move |naa| {
+                let view = weak.upgrade()?;
+                let (unit, target) = view.units.unit_of_target(naa)?;
+                let ports = view.told.roles.as_ref()?.ports(&target);
+                Some((unit, ports.iter().map(|port| port.number).collect()))
+            });
+        }
+        Ok(view)
     }
 
     /// Answers on these listeners until the server stops.

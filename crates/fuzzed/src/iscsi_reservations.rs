@@ -1,7 +1,8 @@
-//! Reservations: commands and parameter lists of crates/iscsi/src/wire/scsi, and the record that is kept of them. The first byte
-//! of an input says what the others are.
+//! Reservations: commands and parameter lists of crates/iscsi/src/wire/scsi, the record that is kept of them, and what servers of
+//! a cluster relay. The first byte of an input says what the others are.
 
 use iscsi::wire::digest::crc32c;
+use iscsi::wire::relayed::{ATTENTIONS_MOST, Answer, Attentions, Command, PARAMETERS_MOST};
 use iscsi::wire::reservations::{Kept, REGISTRATIONS_MOST};
 use iscsi::wire::scsi::persistent_reserve_out::{Move, Parameters};
 use iscsi::wire::scsi::{Reserve, TransportId, persistent_reserve_in, persistent_reserve_out};
@@ -20,6 +21,7 @@ pub fn messages(input: &[u8]) {
         5 => _ = (Reserve::decode_6(&mut r), Reserve::decode_10(&mut Reader::new(bytes))),
         6 => kept(bytes),
         7 => sealed(bytes),
+        8 => relayed(bytes),
         _ => {}
     }
 }
@@ -55,6 +57,21 @@ fn kept(bytes: &[u8]) {
     let mut w = Writer::new();
     kept.encode(&mut w);
     assert_eq!(w.as_bytes(), bytes);
+}
+
+/// What servers relay is written as it was read.
+fn relayed(bytes: &[u8]) {
+    if let Ok(command) = Command::decode(bytes) {
+        assert!(command.parameters.len() <= PARAMETERS_MOST);
+        assert_eq!(command.encode(), bytes);
+    }
+    if let Ok(answer) = Answer::decode(bytes) {
+        assert_eq!(answer.encode(), bytes);
+    }
+    if let Ok(attentions) = Attentions::decode(bytes) {
+        assert!(attentions.0.len() <= ATTENTIONS_MOST);
+        assert_eq!(attentions.encode(), bytes);
+    }
 }
 
 /// The same with a checksum that is always right.

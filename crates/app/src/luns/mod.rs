@@ -13,6 +13,7 @@ mod file;
 mod kept;
 mod list;
 mod make;
+mod relay;
 mod roles;
 mod units;
 

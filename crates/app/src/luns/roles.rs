@@ -7,8 +7,10 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use cluster::{Cluster, Places};
-use iscsi::server::{Access, MAIN_PORT, Paths, Port, Way};
+use iscsi::server::{Access, MAIN_PORT, Paths, Port, Relaying, Way};
 use tokio::sync::watch;
+
+use super::relay::Relay;
 
 /// What this server knows of the cluster.
 pub(crate) struct Roles {
@@ -18,6 +20,7 @@ pub(crate) struct Roles {
     /// The TCP port of iSCSI.
     port: u16,
     targets: watch::Sender<Targets>,
+    relay: Option<Relay>,
 }
 
 /// The targets of this server.
@@ -31,14 +34,20 @@ struct Targets {
 
 impl Roles {
     /// The roles of a member of this cluster, which listens on this port.
-    pub(crate) fn new(cluster: &Cluster, port: u16) -> Arc<Self> {
+    pub(crate) fn new(cluster: &Arc<Cluster>, port: u16) -> Arc<Self> {
         let addresses = cluster.addresses().iter().map(|address| address.ip).collect();
-        Arc::new(Self::of(cluster.places(), addresses, port))
+        let relay = Some(Relay::new(cluster.clone()));
+        Arc::new(Self { relay, ..Self::of(cluster.places(), addresses, port) })
+    }
+
+    /// How commands come to the servers that serve their units.
+    pub(crate) fn relay(&self) -> Option<&Relay> {
+        self.relay.as_ref()
     }
 
     pub(super) fn of(places: watch::Receiver<Places>, mut addresses: Vec<IpAddr>, port: u16) -> Self {
         addresses.sort_unstable();
-        Self { places, addresses, port, targets: watch::Sender::default() }
+        Self { places, addresses, port, targets: watch::Sender::default(), relay: None }
     }
 
     /// The number of this server, which no other server has or had.
@@ -150,6 +159,14 @@ impl Paths for Roles {
             Some(_) if !self.targets.borrow().active.contains(target) => Way::Soon,
             _ => Way::Here,
         }
+    }
+
+    fn relay<'a>(&'a self, target: &'a str, naa: u64, command: Vec<u8>) -> Relaying<'a> {
+        Box::pin(async move { self.relay.as_ref()?.command(self, target, naa, &command).await })
+    }
+
+    fn tell(&self, naa: u64, attentions: Vec<u8>) {
+        self.relay.iter().for_each(|relay| relay.tell(naa, &attentions));
     }
 }
 

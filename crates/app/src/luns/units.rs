@@ -102,6 +102,11 @@ impl Units {
         self.known.lock().units.get(&naa).map(|served| served.unit.clone())
     }
 
+    /// The unit with an NAA identifier, and the name of its target.
+    pub(crate) fn unit_of_target(&self, naa: u64) -> Option<(Arc<LogicalUnit>, String)> {
+        self.known.lock().units.get(&naa).map(|served| (served.unit.clone(), served.target.clone()))
+    }
+
     /// The other server of the cluster that serves the LUN with an NAA identifier. `None` if it is this one or, for the
     /// moment, no server.
     pub(super) fn active_at(&self, naa: u64) -> Option<String> {

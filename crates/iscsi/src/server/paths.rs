@@ -5,7 +5,9 @@
 //! all of its addresses. In a cluster, the virtual addresses are the port [`MAIN_PORT`], which moves
 //! between the servers, and each server has a port of its own at its other addresses.
 
+use std::future::Future;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 
 /// The number of the port of a server that is alone, and of the one at the virtual addresses of a
 /// cluster.
@@ -40,6 +42,9 @@ pub enum Way {
     Elsewhere(SocketAddr),
 }
 
+/// The answer of another server, once it is there.
+pub type Relaying<'a> = Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + 'a>>;
+
 /// What a server knows of the ports of its targets at other servers.
 pub trait Paths: Send + Sync {
     /// The number of the port at this address of the server.
@@ -54,4 +59,12 @@ pub trait Paths: Send + Sync {
 
     /// Where an initiator that has connected to this local address finds the units of a target.
     fn way(&self, target: &str, local: IpAddr) -> Way;
+
+    /// Has the server that serves the unit with this NAA identifier execute a command
+    /// ([`LogicalUnit::relayed`](super::LogicalUnit::relayed)), and returns its answer. `None`: there is no answer in time, and
+    /// the command may have been executed.
+    fn relay<'a>(&'a self, target: &'a str, naa: u64, command: Vec<u8>) -> Relaying<'a>;
+
+    /// Has all other servers raise unit attentions ([`LogicalUnit::attend`](super::LogicalUnit::attend)). Does not wait.
+    fn tell(&self, naa: u64, attentions: Vec<u8>);
 }

@@ -224,6 +224,10 @@ impl Holder for Session {
         &self.nexus.initiator
     }
 
+    fn port(&self) -> u16 {
+        self.nexus.port
+    }
+
     fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) -> Ending {
         let seen = self.seen.read().1.clone();
         let number =

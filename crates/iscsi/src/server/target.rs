@@ -9,7 +9,7 @@ use lock::{RwLock, rank};
 use vfs::names::is_like;
 
 use super::config::Config;
-use super::paths::{Access, MAIN_PORT, Port};
+use super::paths::{Access, MAIN_PORT, Paths, Port};
 use super::scsi::LogicalUnit;
 
 /// A logical unit's place in a target.
@@ -103,10 +103,14 @@ impl Target {
         seen.map(as_seen).collect()
     }
 
+    /// What the server knows of its ports at other servers. `None`: the server is alone.
+    pub(crate) fn paths(&self) -> Option<Arc<dyn Paths>> {
+        self.config.read().upgrade()?.paths.clone()
+    }
+
     /// Its ports, by ascending numbers.
     pub(crate) fn ports(&self) -> Vec<Port> {
-        let config = self.config.read().upgrade();
-        match config.as_ref().and_then(|config| config.paths.as_ref()) {
+        match self.paths() {
             Some(paths) => paths.ports(&self.name),
             None => vec![Port { number: MAIN_PORT, access: Access::Active }],
         }

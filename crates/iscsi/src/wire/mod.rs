@@ -4,6 +4,7 @@ pub mod digest;
 pub mod keys;
 mod layout;
 pub mod pdu;
+pub mod relayed;
 pub mod reservations;
 pub mod scsi;
 

@@ -2,14 +2,15 @@
 //!
 //! ```text
 //! 0   4  "F4PR"
-//! 4   2  version: 1, or 2 with PRGENERATION
+//! 4   2  version: 1; 2 with PRGENERATION; 3 with PRGENERATION and target ports
 //! 6   1  whether they are to be kept (APTPL): 1 or 0
 //! 7   1  type of the reservation, SPC-4 6.15.3.4; 0: there is none
 //! 8   4  which of the registrations holds it; FFFFFFFFh: none or all
 //! 12  4  how many registrations follow
-//!     4  PRGENERATION, in version 2 only: not 0
+//!     4  PRGENERATION, in version 2 (not 0) and 3
 //!        each:  8  key
 //!               1  for all target ports (ALL_TG_PT): 1 or 0
+//!               2  the number of the target port, in version 3 only: not 0, and not 1 in all
 //!               6  the initiator's number of its session
 //!               1  bytes of the initiator's name
 //!               n  its name, in lower case
@@ -30,6 +31,9 @@ pub const REGISTRATIONS_MOST: usize = 1024;
 const MAGIC: &[u8; 4] = b"F4PR";
 const VERSION: u16 = 1;
 const WITH_GENERATION: u16 = 2;
+const WITH_PORTS: u16 = 3;
+/// The target port of registrations in versions 1 and 2.
+const FIRST_PORT: u16 = 1;
 const NOBODY: u32 = u32::MAX;
 
 /// All registrations and the reservation of one logical unit.
@@ -41,7 +45,7 @@ pub struct Kept {
     pub generation: u32,
     /// The reservation.
     pub reservation: Option<Held>,
-    /// The registered initiator ports.
+    /// The registered I_T nexuses.
     pub registrations: Vec<Registration>,
 }
 
@@ -54,13 +58,15 @@ pub struct Held {
     pub holder: Option<u32>,
 }
 
-/// A registered initiator port.
+/// A registered I_T nexus.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Registration {
     /// Its key.
     pub key: u64,
-    /// It is registered at all ports of the target.
+    /// It was registered at all ports of the target.
     pub all_target_ports: bool,
+    /// RELATIVE TARGET PORT IDENTIFIER.
+    pub port: u16,
     /// The initiator's number of its session.
     pub isid: [u8; 6],
     /// The initiator's name.
@@ -76,7 +82,7 @@ impl Kept {
         }
         let mut r = Reader::new(body);
         let (magic, version) = (r.array()?, r.u16_be()?);
-        if magic != *MAGIC || !matches!(version, VERSION | WITH_GENERATION) {
+        if magic != *MAGIC || !matches!(version, VERSION | WITH_GENERATION | WITH_PORTS) {
             return Err(Malformed("another format or version"));
         }
         let persist = flag(r.u8()?)?;
@@ -85,43 +91,68 @@ impl Kept {
         if count as usize > REGISTRATIONS_MOST {
             return Err(Malformed("too many registrations"));
         }
-        let generation = if version == WITH_GENERATION { r.u32_be()? } else { 0 };
+        let generation = if version == VERSION { 0 } else { r.u32_be()? };
         if version == WITH_GENERATION && generation == 0 {
             return Err(Malformed("version 2 without a generation"));
         }
         let registrations =
-            (0..count).map(|_| Registration::decode(&mut r)).collect::<Result<Vec<_>, _>>()?;
+            (0..count).map(|_| Registration::decode(version, &mut r)).collect::<Result<Vec<_>, _>>()?;
         r.finish()?;
+        if version == WITH_PORTS && !registrations.iter().any(Registration::is_elsewhere) {
+            return Err(Malformed("version 3 with the first port only"));
+        }
         Ok(Self { persist, generation, reservation: held(kind, holder, count)?, registrations })
     }
 
     /// Encodes the bytes to store.
     pub fn encode(&self, w: &mut Writer) {
         w.put(MAGIC);
-        w.u16_be(if self.generation == 0 { VERSION } else { WITH_GENERATION });
+        let version = self.version();
+        w.u16_be(version);
         w.u8(u8::from(self.persist));
         w.u8(self.reservation.map_or(0, |held| held.kind.0));
         w.u32_be(self.reservation.and_then(|held| held.holder).unwrap_or(NOBODY));
         w.u32_be(self.registrations.len() as u32); // REGISTRATIONS_MOST at most
-        if self.generation != 0 {
+        if version != VERSION {
             w.u32_be(self.generation);
         }
-        self.registrations.iter().for_each(|registration| registration.encode(w));
+        self.registrations.iter().for_each(|registration| registration.encode(version, w));
         w.put(&crc32c(w.as_bytes()));
+    }
+
+    /// The lowest version that can have it.
+    fn version(&self) -> u16 {
+        match self.generation {
+            _ if self.registrations.iter().any(Registration::is_elsewhere) => WITH_PORTS,
+            0 => VERSION,
+            _ => WITH_GENERATION,
+        }
     }
 }
 
 impl Registration {
-    fn decode(r: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let (key, all_target_ports, isid) = (r.u64_be()?, flag(r.u8()?)?, r.array()?);
+    fn decode(version: u16, r: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (key, all_target_ports) = (r.u64_be()?, flag(r.u8()?)?);
+        let port = if version == WITH_PORTS { r.u16_be()? } else { FIRST_PORT };
+        if port == 0 {
+            return Err(Malformed("no target port"));
+        }
+        let isid = r.array()?;
         let length = usize::from(r.u8()?);
         let name = str::from_utf8(r.take(length)?).map_err(|_| Malformed("a name that is not UTF-8"))?;
-        Ok(Self { key, all_target_ports, isid, name: name.to_owned() })
+        Ok(Self { key, all_target_ports, port, isid, name: name.to_owned() })
     }
 
-    fn encode(&self, w: &mut Writer) {
+    fn is_elsewhere(&self) -> bool {
+        self.port != FIRST_PORT
+    }
+
+    fn encode(&self, version: u16, w: &mut Writer) {
         w.u64_be(self.key);
         w.u8(u8::from(self.all_target_ports));
+        if version == WITH_PORTS {
+            w.u16_be(self.port);
+        }
         w.put(&self.isid);
         w.u8(self.name.len() as u8); // iSCSI names have 223 bytes at most
         w.put(self.name.as_bytes());
@@ -161,6 +192,7 @@ mod tests {
             registrations: vec![Registration {
                 key: 7,
                 all_target_ports: false,
+                port: 1,
                 isid: [1, 2, 3, 4, 5, 6],
                 name,
             }],
@@ -202,6 +234,24 @@ mod tests {
         let mut none = after;
         none[16..20].fill(0);
         assert!(Kept::decode(&sealed(none)).is_err());
+    }
+
+    #[test]
+    fn another_port_than_the_first_makes_it_version_3() {
+        let mut with = kept();
+        with.registrations.push(Registration { port: 0x0203, ..with.registrations[0].clone() });
+        let before = bytes(&kept());
+        let after = bytes(&with);
+        assert_eq!((after[5], &after[16..20]), (3, &[0; 4][..]), "PRGENERATION is there, too");
+        assert_eq!(after[20..31], [0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 1]);
+        assert_eq!(after[31..58], before[25..before.len() - 4]);
+        assert_eq!(after[66..69], [0, 2, 3]);
+        assert_eq!(Kept::decode(&after), Ok(with));
+        for port in [0, 1] {
+            let mut other = after.clone();
+            other[67..69].copy_from_slice(&[0, port]);
+            assert!(Kept::decode(&sealed(other)).is_err(), "port {port}");
+        }
     }
 
     #[test]

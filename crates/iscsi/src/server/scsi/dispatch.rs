@@ -75,12 +75,12 @@ fn is_for_anything(opcode: Option<u8>) -> bool {
     matches!(opcode, Some(0x12 | 0xa0 | 0x03))
 }
 
-/// What a unit in the standby state answers: what identifies and describes it, and PERSISTENT
-/// RESERVE IN. SPC-4 5.16.2.4 also wants MODE SELECT, LOG SENSE, SEND DIAGNOSTIC and PERSISTENT
-/// RESERVE OUT, whose effects are at the server that serves the unit.
+/// What a unit in the standby state answers: what identifies and describes it, PERSISTENT RESERVE IN,
+/// and PERSISTENT RESERVE OUT (`relayed.rs`). SPC-4 5.16.2.4 also wants MODE SELECT, LOG SENSE and SEND
+/// DIAGNOSTIC, whose effects are at the server that serves the unit.
 fn is_for_standby(supported: &Supported) -> bool {
     let is_capacity = supported.opcode == 0x9e && supported.action == Some(0x10);
-    is_capacity || matches!(supported.opcode, 0x03 | 0x12 | 0x1a | 0x25 | 0x5a | 0x5e | 0xa0 | 0xa3)
+    is_capacity || matches!(supported.opcode, 0x03 | 0x12 | 0x1a | 0x25 | 0x5a | 0x5e | 0x5f | 0xa0 | 0xa3)
 }
 
 #[cfg(test)]

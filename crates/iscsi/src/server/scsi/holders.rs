@@ -17,6 +17,8 @@ pub(crate) type Ending = Pin<Box<dyn Future<Output = ()> + Send>>;
 pub(crate) trait Holder: Send + Sync {
     /// The session's initiator.
     fn initiator(&self) -> &InitiatorPort;
+    /// The number of the target's port.
+    fn port(&self) -> u16;
     /// Aborts its commands for this unit, except the one with the tag `except`. They get no
     /// response, and their work has ended when the future is ready.
     fn abort_tasks(&self, unit: &LogicalUnit, except: Option<u32>) -> Ending;

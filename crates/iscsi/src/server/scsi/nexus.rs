@@ -21,3 +21,19 @@ pub(crate) struct Nexus {
     /// The number of the target's port.
     pub(crate) port: u16,
 }
+
+impl Nexus {
+    /// What registrations know of it.
+    pub(crate) fn id(&self) -> ItNexus {
+        ItNexus { initiator: self.initiator.clone(), port: self.port }
+    }
+}
+
+/// An I_T nexus, also without a session. Registrations belong to it (SPC-4 5.13.1).
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ItNexus {
+    /// The initiator.
+    pub(crate) initiator: InitiatorPort,
+    /// RELATIVE TARGET PORT IDENTIFIER.
+    pub(crate) port: u16,
+}

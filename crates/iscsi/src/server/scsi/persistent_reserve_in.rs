@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::reservations::Persistent;
-use super::{Command, Conflict, Good, InitiatorPort, Outcome, Refusal, Supported};
+use super::{Command, Conflict, Good, InitiatorPort, ItNexus, Outcome, Refusal, Supported};
 use crate::wire::scsi::persistent_reserve_in::{self as wire, Registrant, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 use crate::wire::{Reader, Writer};
@@ -31,14 +31,15 @@ const fn supported(action: u16, usage: &'static [u8]) -> Supported {
 
 async fn persistent_reserve_in(command: &Command) -> Outcome {
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
-    let (unit, port) = (command.unit()?, command.nexus.port);
+    let (unit, ports) = (command.unit()?, command.target.ports());
+    let ports: Vec<u16> = ports.iter().map(|port| port.number).collect();
     let state = if unit.is_standby() { stored(command).await? } else { unit.reservations.persistent() };
     let mut w = Writer::new();
     match request.action {
         0 => wire::encode_keys(state.generation, state.registrations().map(|(_, one)| one.key), &mut w),
         1 => wire::encode_reservation(state.generation, state.reservation(), &mut w),
         2 => wire::encode_capabilities(state.persist, &mut w),
-        _ => wire::encode_full_status(state.generation, registrants(&state, port), &mut w), // the table has no other
+        _ => wire::encode_full_status(state.generation, registrants(&state, &ports), &mut w), // the table has no other
     }
     Ok(Good::cut(w.into_bytes(), usize::from(request.allocation_length)))
 }
@@ -50,14 +51,25 @@ async fn stored(command: &Command) -> Result<Arc<Persistent>, Refusal> {
     read.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))?
 }
 
-/// A registration counts at all ports of the target. It is shown at the port that was asked.
-fn registrants(state: &Persistent, port: u16) -> impl Iterator<Item = Registrant> {
-    state.registrations().map(move |(who, registration)| Registrant {
-        key: registration.key,
-        all_target_ports: registration.all_target_ports,
-        holds: state.held_by(who),
-        target_port: port,
-        initiator: transport_id(who),
+/// A descriptor for each I_T nexus, or one for all `ports` of the target (ALL_TG_PT) where an initiator port is registered at
+/// all of them alike.
+fn registrants(state: &Persistent, ports: &[u16]) -> impl Iterator<Item = Registrant> {
+    state.registrations().filter_map(|(who, registration)| {
+        let at = |port: u16| ItNexus { initiator: who.initiator.clone(), port };
+        let holds = state.held_by(who);
+        let is_alike = |port: &u16| {
+            let other = state.registration(&at(*port));
+            other.is_some_and(|other| other.all_target_ports && other.key == registration.key)
+                && state.held_by(&at(*port)) == holds
+        };
+        let is_of_all = ports.contains(&who.port) && ports.iter().all(is_alike);
+        (!is_of_all || ports.first() == Some(&who.port)).then(|| Registrant {
+            key: registration.key,
+            all_target_ports: is_of_all,
+            holds,
+            target_port: who.port,
+            initiator: transport_id(&who.initiator),
+        })
     })
 }
 

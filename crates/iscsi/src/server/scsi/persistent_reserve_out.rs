@@ -1,15 +1,18 @@
 //! PERSISTENT RESERVE OUT, SPC-4 6.16.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::reservations::{Effects, Move, Persistent, Preempt, Register};
-use super::{Command, Conflict, Ending, Good, InitiatorPort, Needs, Outcome, Refusal, Supported};
+use super::{
+    Command, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit, Needs, Outcome, Refusal, Supported,
+    relayed,
+};
 use crate::wire::Reader;
+use crate::wire::relayed::PARAMETERS_MOST;
 use crate::wire::scsi::persistent_reserve_out::{Action, BASIC, Move as MoveParameters, Parameters, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
 
-/// The longest parameter list: it has a TransportID for each of some hundred initiator ports.
-const PARAMETERS_MOST: usize = 64 << 10;
 /// How long the server waits for the end of aborted commands if a disk does not answer.
 const ENDING_WITHIN: Duration = Duration::from_secs(10);
 /// The shortest parameter list of REGISTER AND MOVE: it has the shortest TransportID.
@@ -74,18 +77,34 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
     Ok(Needs::Parameters(length))
 }
 
-/// Runs on a thread that may wait for the disk. An abort does not stop it.
 async fn persistent_reserve_out(command: &Command) -> Outcome {
-    let (unit, nexus) = (command.unit()?.clone(), command.nexus.clone());
+    let (unit, nexus) = (command.unit()?, command.nexus.id());
+    if unit.is_standby() {
+        return relayed::relay(command).await;
+    }
     let request = Request::decode(&mut Reader::new(&command.cdb))?;
     let ports: Vec<u16> = command.target.ports().iter().map(|port| port.number).collect();
-    let (change, mine) = (Change::of(request, &command.data, &ports)?, command.tag);
-    let done = tokio::task::spawn_blocking(move || {
-        unit.change_reservations(mine, |state| change.make(state, &nexus.initiator))
-    });
-    let ending = done.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))??;
-    until_over(ending).await;
+    let wanted = Change::of(request, &command.data, &ports)?;
+    let told = change(unit, nexus, wanted, Some(command.tag)).await?;
+    relayed::tell(&command.target, unit, told);
     Ok(Good::nothing())
+}
+
+/// Makes a change on a thread that may wait for the disk. An abort of the command does not stop it. `mine`: the tag of the
+/// command, if its session is here. Returns the unit attentions that it causes.
+pub(super) async fn change(
+    unit: &Arc<LogicalUnit>,
+    nexus: ItNexus,
+    wanted: Change,
+    mine: Option<u32>,
+) -> Result<Vec<(ItNexus, Asc)>, Refusal> {
+    let unit = unit.clone();
+    let done = tokio::task::spawn_blocking(move || {
+        unit.change_reservations(mine, |state| wanted.make(state, &nexus))
+    });
+    let changed = done.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))??;
+    until_over(changed.ending).await;
+    Ok(changed.told)
 }
 
 /// Waits for the end of the aborted commands: after a preemption, the initiator relies on it that
@@ -102,14 +121,15 @@ async fn until_over(ending: Vec<Ending>) {
 }
 
 /// The requested change, checked as far as is possible without the state of reservations.
-enum Change {
+pub(super) enum Change {
     Register(Register),
     Move(Move),
     Basic { request: Request, key: u64, action_key: u64, persist: bool },
 }
 
 impl Change {
-    fn of(request: Request, list: &[u8], ports: &[u16]) -> Result<Self, Refusal> {
+    /// `ports`: the numbers of the target's ports.
+    pub(super) fn of(request: Request, list: &[u8], ports: &[u16]) -> Result<Self, Refusal> {
         if request.action == Action::REGISTER_AND_MOVE {
             return Ok(Self::Move(moved(list, ports)?));
         }
@@ -122,7 +142,9 @@ impl Change {
         }
         let Parameters { key, action_key, persist, .. } = parameters;
         match request.action {
-            Action::REGISTER | Action::REGISTER_AND_IGNORE_EXISTING_KEY => registered(request, &parameters),
+            Action::REGISTER | Action::REGISTER_AND_IGNORE_EXISTING_KEY => {
+                registered(request, &parameters, ports)
+            }
             Action::REPLACE_LOST_RESERVATION if key != 0 => Err(Sense::in_parameters(0).into()),
             Action::REPLACE_LOST_RESERVATION if action_key == 0 => Err(Sense::in_parameters(8).into()),
             Action::REPLACE_LOST_RESERVATION if parameters.all_target_ports => {
@@ -132,7 +154,7 @@ impl Change {
         }
     }
 
-    fn make(self, state: &mut Persistent, me: &InitiatorPort) -> Result<Effects, Refusal> {
+    fn make(self, state: &mut Persistent, me: &ItNexus) -> Result<Effects, Refusal> {
         let (request, key, action_key, persist) = match self {
             Self::Register(register) => return state.register(me, register),
             Self::Move(moved) => return state.register_and_move(me, moved),
@@ -152,12 +174,12 @@ impl Change {
     }
 }
 
-fn registered(request: Request, parameters: &Parameters<'_>) -> Result<Change, Refusal> {
+fn registered(request: Request, parameters: &Parameters<'_>, ports: &[u16]) -> Result<Change, Refusal> {
     let others = parameters.names_initiators.then(|| named(parameters)).transpose()?;
     Ok(Change::Register(Register {
         key: (request.action == Action::REGISTER).then_some(parameters.key),
         action_key: parameters.action_key,
-        all_target_ports: parameters.all_target_ports,
+        all_target_ports: parameters.all_target_ports.then(|| ports.to_vec()),
         persist: parameters.persist,
         others,
     }))
@@ -177,7 +199,8 @@ fn moved(list: &[u8], ports: &[u16]) -> Result<Move, Refusal> {
     r.finish().map_err(|_| length_error())?;
     let initiator = parameters.initiator().ok().filter(|_| ports.contains(&parameters.target_port));
     let MoveParameters { key, action_key, unregister, persist, .. } = parameters;
-    Ok(Move { key, action_key, unregister, persist, to: initiator.as_ref().and_then(port) })
+    let at = |initiator| ItNexus { initiator, port: parameters.target_port };
+    Ok(Move { key, action_key, unregister, persist, to: initiator.as_ref().and_then(port).map(at) })
 }
 
 /// One port. A name without the number of a session stands for all ports of an initiator, and may

@@ -1,7 +1,7 @@
 //! The reservations of a logical unit: RESERVE of SPC-2, persistent reservations of SPC-4, and
 //! their effect on commands.
 //!
-//! Registrations and persistent reservations belong to initiator ports. They survive sessions,
+//! Registrations and persistent reservations belong to I_T nexuses: an initiator port at a target port. They survive sessions,
 //! resets and, with APTPL, a restart of the server. In a cluster they always survive the loss of a
 //! server. A reservation by RESERVE belongs to a session.
 //!
@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lock::{Mutex, RwLock, rank};
 
 pub(super) use self::persistent::{Effects, Move, Persistent, Preempt, Register};
-use super::{Conflict, Ending, Identity, InitiatorPort, Keeper, LogicalUnit, Nexus, Refusal};
+use super::{Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus, Refusal};
 use crate::wire::Writer;
 use crate::wire::reservations::Kept;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
@@ -75,34 +75,33 @@ impl Reservations {
         }
         let refused = match conflict {
             Conflict::WritesUnless { byte, mask, value } => {
-                cdb.get(byte).is_none_or(|byte| byte & mask != value)
-                    && now.refuses(&nexus.initiator, Conflict::Writes)
+                cdb.get(byte).is_none_or(|byte| byte & mask != value) && now.refuses(nexus, Conflict::Writes)
             }
-            other => now.refuses(&nexus.initiator, other),
+            other => now.refuses(nexus, other),
         };
         if refused { Err(CONFLICT) } else { Ok(()) }
     }
 
     /// RESERVE. If an initiator is registered, SPC-4 5.13.3 decides.
-    pub(super) fn reserve(&self, initiator: &InitiatorPort) -> Result<(), Refusal> {
+    pub(super) fn reserve(&self, nexus: &Nexus) -> Result<(), Refusal> {
         let mut now = self.now.write();
         if now.persistent.is_anybody_registered() {
-            return now.persistent.goes_with_reserve(initiator);
+            return now.persistent.goes_with_reserve(&nexus.id());
         }
-        if now.reserved.as_ref().is_some_and(|holder| holder != initiator) {
+        if now.reserved.as_ref().is_some_and(|holder| *holder != nexus.initiator) {
             return Err(CONFLICT);
         }
-        now.reserved = Some(initiator.clone());
+        now.reserved = Some(nexus.initiator.clone());
         self.now_in_force(&now);
         Ok(())
     }
 
     /// RELEASE. It is no error if the sender has no reservation, SPC-2 7.21.
-    pub(super) fn release(&self, initiator: &InitiatorPort) -> Result<(), Refusal> {
+    pub(super) fn release(&self, nexus: &Nexus) -> Result<(), Refusal> {
         if self.now.read().persistent.is_anybody_registered() {
-            return self.now.read().persistent.goes_with_reserve(initiator);
+            return self.now.read().persistent.goes_with_reserve(&nexus.id());
         }
-        self.nexus_lost(initiator);
+        self.nexus_lost(&nexus.initiator);
         Ok(())
     }
 
@@ -134,29 +133,36 @@ impl Reservations {
 }
 
 impl Now {
-    fn refuses(&self, initiator: &InitiatorPort, conflict: Conflict) -> bool {
-        let by_another = self.reserved.as_ref().is_some_and(|holder| holder != initiator);
+    fn refuses(&self, nexus: &Nexus, conflict: Conflict) -> bool {
+        let by_another = self.reserved.as_ref().is_some_and(|holder| *holder != nexus.initiator);
         match conflict {
             Conflict::Never => false,
             Conflict::Persistent => self.reserved.is_some(),
             Conflict::Reserve => by_another,
-            Conflict::Reads => by_another || self.persistent.refuses_reading(initiator),
+            Conflict::Reads => by_another || self.persistent.refuses_reading(&nexus.id()),
             Conflict::Writes | Conflict::WritesUnless { .. } => {
-                by_another || self.persistent.refuses_writing(initiator)
+                by_another || self.persistent.refuses_writing(&nexus.id())
             }
         }
     }
 }
 
+/// What a change of persistent reservations has caused.
+pub(super) struct Changed {
+    /// The ends of the commands that it has aborted.
+    pub(super) ending: Vec<Ending>,
+    /// The unit attentions, also for I_T nexuses whose sessions are at other servers.
+    pub(super) told: Vec<(ItNexus, Asc)>,
+}
+
 impl LogicalUnit {
     /// Changes persistent reservations, completely or not at all. It first waits until the data to
-    /// be stored are on the disk. Returns the ends of the commands that it has aborted, without the
-    /// one with the tag `mine`.
+    /// be stored are on the disk. Aborts commands, without the one with the tag `mine`.
     pub(super) fn change_reservations(
         &self,
-        mine: u32,
+        mine: Option<u32>,
         change: impl FnOnce(&mut Persistent) -> Result<Effects, Refusal>,
-    ) -> Result<Vec<Ending>, Refusal> {
+    ) -> Result<Changed, Refusal> {
         let one_at_a_time = self.reservations.changing.lock();
         let before = self.reservations.persistent();
         let mut after = Persistent::clone(&before);
@@ -174,7 +180,8 @@ impl LogicalUnit {
             self.reservations.now_in_force(&now);
         }
         drop(one_at_a_time);
-        Ok(self.tell(&effects, mine))
+        let ending = self.tell(&effects, mine);
+        Ok(Changed { ending, told: effects.told })
     }
 
     /// The stored persistent reservations, of a unit that another server serves. Waits for the disk.
@@ -195,23 +202,31 @@ impl LogicalUnit {
 
     /// Raises unit attentions for the other sessions, and aborts the commands of preempted
     /// initiators.
-    fn tell(&self, effects: &Effects, mine: u32) -> Vec<Ending> {
+    fn tell(&self, effects: &Effects, mine: Option<u32>) -> Vec<Ending> {
         let mut ending = Vec::new();
         if effects.is_nothing() {
             return ending;
         }
+        self.raise(&effects.told);
         for holder in self.holders.all() {
-            let initiator = holder.initiator();
-            let told = effects.told.iter().filter(|(who, _)| who == initiator);
-            told.for_each(|(_, what)| self.attentions.raise(initiator, *what));
-            if effects.aborted_of_sender.as_ref() == Some(initiator) {
-                ending.push(holder.abort_tasks(self, Some(mine)));
-            } else if effects.aborted.contains(initiator) {
+            let nexus = ItNexus { initiator: holder.initiator().clone(), port: holder.port() };
+            if effects.aborted_of_sender.as_ref() == Some(&nexus) {
+                ending.push(holder.abort_tasks(self, mine));
+            } else if effects.aborted.contains(&nexus) {
                 ending.push(holder.abort_tasks(self, None));
-                self.attentions.raise(initiator, Asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
+                self.attentions.raise(&nexus.initiator, Asc::COMMANDS_CLEARED_BY_ANOTHER_INITIATOR);
             }
         }
         ending
+    }
+
+    /// Raises unit attentions for I_T nexuses that have a session here.
+    pub(super) fn raise(&self, told: &[(ItNexus, Asc)]) {
+        for holder in self.holders.all() {
+            let is_its = |who: &ItNexus| who.initiator == *holder.initiator() && who.port == holder.port();
+            let its = told.iter().filter(|(who, _)| is_its(who));
+            its.for_each(|(_, what)| self.attentions.raise(holder.initiator(), *what));
+        }
     }
 }
 

@@ -39,11 +39,11 @@ fn needs(command: &Command) -> Result<Needs, Refusal> {
 
 async fn reserve(command: &Command) -> Outcome {
     command.may_reserve()?;
-    command.unit()?.reservations.reserve(&command.nexus.initiator)?;
+    command.unit()?.reservations.reserve(&command.nexus)?;
     Ok(Good::nothing())
 }
 
 async fn release(command: &Command) -> Outcome {
-    command.unit()?.reservations.release(&command.nexus.initiator)?;
+    command.unit()?.reservations.release(&command.nexus)?;
     Ok(Good::nothing())
 }

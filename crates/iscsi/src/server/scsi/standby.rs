@@ -35,7 +35,7 @@ async fn in_standby_blocks_are_not_accessible() {
     let disk = disk(&Arc::default(), false).await;
     let ada = disk.nexus(ADA);
     let refused = Refusal::Check(Sense::new(Key::NOT_READY, Asc(0x04, 0x0b)));
-    let commands: [&[u8]; 12] = [
+    let commands: [&[u8]; 11] = [
         &[0; 6],                                                   // TEST UNIT READY
         &[0x28, 0, 0, 0, 0, 0, 0, 0, 1, 0],                        // READ
         &WRITE,                                                    // WRITE
@@ -44,7 +44,6 @@ async fn in_standby_blocks_are_not_accessible() {
         &[0x42, 0, 0, 0, 0, 0, 0, 0, 0, 0],                        // UNMAP
         &[0x9e, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 0, 0], // GET LBA STATUS
         &[0x16, 0, 0, 0, 0, 0],                                    // RESERVE
-        &[0x5f, 0, 0, 0, 0, 0, 0, 0, 24, 0],                       // PERSISTENT RESERVE OUT
         &[0x15, 0x10, 0, 0, 0, 0],                                 // MODE SELECT
         &[0x1b, 0, 0, 0, 1, 0],                                    // START STOP UNIT
         &[0x1d, 4, 0, 0, 0, 0],                                    // SEND DIAGNOSTIC

@@ -120,6 +120,10 @@ mod tests {
             &self.0
         }
 
+        fn port(&self) -> u16 {
+            1
+        }
+
         fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) -> Ending {
             Box::pin(std::future::ready(()))
         }

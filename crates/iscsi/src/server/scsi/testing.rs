@@ -102,7 +102,7 @@ impl Disk {
 
     /// A session of this initiator, which receives the events of unit 0 until it is dropped.
     pub(crate) fn session(&self, nexus: &Nexus) -> Arc<dyn Holder> {
-        let session: Arc<dyn Holder> = Arc::new(Session(nexus.initiator.clone()));
+        let session: Arc<dyn Holder> = Arc::new(Session(nexus.initiator.clone(), nexus.port));
         self.unit.holders.arrive(Arc::downgrade(&session));
         session
     }
@@ -159,11 +159,15 @@ impl Disk {
 }
 
 /// A session without commands.
-struct Session(InitiatorPort);
+struct Session(InitiatorPort, u16);
 
 impl Holder for Session {
     fn initiator(&self) -> &InitiatorPort {
         &self.0
+    }
+
+    fn port(&self) -> u16 {
+        self.1
     }
 
     fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) -> Ending {

@@ -10,7 +10,7 @@ use vfs::backend::memory::Memory;
 use crate::server::scsi::testing::Disk;
 use crate::server::target::Lun;
 use crate::server::testing::{Ended, Initiator, Server, Way as Data};
-use crate::server::{Access, Paths, Port, Way};
+use crate::server::{Access, Paths, Port, Relaying, Way};
 use crate::wire::pdu::Opcode;
 use crate::wire::scsi::{Asc, Status};
 
@@ -52,6 +52,12 @@ impl Paths for Cluster {
     fn way(&self, _: &str, _: IpAddr) -> Way {
         *self.way.lock()
     }
+
+    fn relay<'a>(&'a self, _: &'a str, _: u64, _: Vec<u8>) -> Relaying<'a> {
+        Box::pin(std::future::ready(None))
+    }
+
+    fn tell(&self, _: u64, _: Vec<u8>) {}
 }
 
 async fn read(ada: &mut Initiator, cdb: &[u8]) -> Vec<u8> {

@@ -48,6 +48,7 @@ impl Asc {
     pub const NONE: Self = Self(0x00, 0x00);
     pub const OPERATION_IN_PROGRESS: Self = Self(0x00, 0x16);
     pub const NOT_READY_INITIALIZING_COMMAND_REQUIRED: Self = Self(0x04, 0x02);
+    pub const ASYMMETRIC_ACCESS_STATE_TRANSITION: Self = Self(0x04, 0x0a);
     pub const PORT_IN_STANDBY_STATE: Self = Self(0x04, 0x0b);
     pub const UNREACHABLE_COPY_TARGET: Self = Self(0x08, 0x04);
     pub const WRITE_ERROR: Self = Self(0x0c, 0x00);

@@ -390,6 +390,10 @@ impl Holder for Elsewhere {
         &self.0
     }
 
+    fn port(&self) -> u16 {
+        1
+    }
+
     fn abort_tasks(&self, _: &LogicalUnit, _: Option<u32>) -> Ending {
         Box::pin(std::future::ready(()))
     }

@@ -1,17 +1,17 @@
 //! Persistent reservations, SPC-4 5.13: registrations, the reservation, and the effect of each
 //! service action. No clock and no disk: each change returns the notifications that it causes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::CONFLICT;
-use crate::server::scsi::{InitiatorPort, Refusal};
+use crate::server::scsi::{InitiatorPort, ItNexus, Refusal};
 use crate::wire::reservations::{self as kept, Kept, REGISTRATIONS_MOST};
 use crate::wire::scsi::{Asc, ReservationType, Sense};
 
 /// The persistent reservations of one logical unit.
 #[derive(Debug, Clone, Default)]
 pub(in crate::server::scsi) struct Persistent {
-    registrations: BTreeMap<InitiatorPort, Registration>,
+    registrations: BTreeMap<ItNexus, Registration>,
     reservation: Option<Reservation>,
     /// PRGENERATION: counts the changes of registrations since the start of the server; in a cluster for good.
     pub(in crate::server::scsi) generation: u32,
@@ -21,29 +21,30 @@ pub(in crate::server::scsi) struct Persistent {
     pub(super) lost: bool,
 }
 
-/// The registration of an initiator port.
+/// The registration of an I_T nexus.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::server::scsi) struct Registration {
     pub(in crate::server::scsi) key: u64,
+    /// It was registered at all target ports.
     pub(in crate::server::scsi) all_target_ports: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Reservation {
     kind: ReservationType,
-    /// The holder. `None`: all registered ports hold it.
-    holder: Option<InitiatorPort>,
+    /// The holder. `None`: all registered I_T nexuses hold it.
+    holder: Option<ItNexus>,
 }
 
 /// The effects of a change on others.
 #[derive(Debug, Default)]
 pub(in crate::server::scsi) struct Effects {
     /// The unit attentions to raise.
-    pub(super) told: Vec<(InitiatorPort, Asc)>,
-    /// The ports whose commands are aborted.
-    pub(super) aborted: Vec<InitiatorPort>,
+    pub(super) told: Vec<(ItNexus, Asc)>,
+    /// The I_T nexuses whose commands are aborted.
+    pub(super) aborted: Vec<ItNexus>,
     /// The sender, if its own commands are aborted, too, except for this one.
-    pub(super) aborted_of_sender: Option<InitiatorPort>,
+    pub(super) aborted_of_sender: Option<ItNexus>,
 }
 
 impl Effects {
@@ -57,9 +58,10 @@ pub(in crate::server::scsi) struct Register {
     /// The sender's current key, unless it is ignored.
     pub(in crate::server::scsi) key: Option<u64>,
     pub(in crate::server::scsi) action_key: u64,
-    pub(in crate::server::scsi) all_target_ports: bool,
+    /// ALL_TG_PT: all ports of the target, as the server knows them now. `None`: only that of the sender.
+    pub(in crate::server::scsi) all_target_ports: Option<Vec<u16>>,
     pub(in crate::server::scsi) persist: bool,
-    /// SPEC_I_PT: other ports to register.
+    /// SPEC_I_PT: other initiator ports to register.
     pub(in crate::server::scsi) others: Option<Vec<InitiatorPort>>,
 }
 
@@ -78,7 +80,7 @@ pub(in crate::server::scsi) struct Move {
     pub(in crate::server::scsi) unregister: bool,
     pub(in crate::server::scsi) persist: bool,
     /// The new holder. `None`: an impossible port.
-    pub(in crate::server::scsi) to: Option<InitiatorPort>,
+    pub(in crate::server::scsi) to: Option<ItNexus>,
 }
 
 impl Persistent {
@@ -98,7 +100,7 @@ impl Persistent {
     /// All registrations.
     pub(in crate::server::scsi) fn registrations(
         &self,
-    ) -> impl ExactSizeIterator<Item = (&InitiatorPort, &Registration)> {
+    ) -> impl ExactSizeIterator<Item = (&ItNexus, &Registration)> {
         self.registrations.iter()
     }
 
@@ -108,8 +110,13 @@ impl Persistent {
         Some((self.key_of_holder().unwrap_or(0), reservation.kind))
     }
 
-    /// The reservation that this initiator port holds, SPC-4 5.13.10.
-    pub(in crate::server::scsi) fn held_by(&self, who: &InitiatorPort) -> Option<ReservationType> {
+    /// The registration of an I_T nexus.
+    pub(in crate::server::scsi) fn registration(&self, who: &ItNexus) -> Option<&Registration> {
+        self.registrations.get(who)
+    }
+
+    /// The reservation that this I_T nexus holds, SPC-4 5.13.10.
+    pub(in crate::server::scsi) fn held_by(&self, who: &ItNexus) -> Option<ReservationType> {
         let reservation = self.reservation.as_ref()?;
         let holds = match &reservation.holder {
             Some(holder) => holder == who,
@@ -118,60 +125,70 @@ impl Persistent {
         holds.then_some(reservation.kind)
     }
 
-    pub(super) fn refuses_writing(&self, who: &InitiatorPort) -> bool {
+    pub(super) fn refuses_writing(&self, who: &ItNexus) -> bool {
         self.reservation.as_ref().is_some_and(|reservation| {
             let shared = reservation.kind.is_registrants_only() && self.registrations.contains_key(who);
             !shared && self.held_by(who).is_none()
         })
     }
 
-    pub(super) fn refuses_reading(&self, who: &InitiatorPort) -> bool {
+    pub(super) fn refuses_reading(&self, who: &ItNexus) -> bool {
         let excludes = |reservation: &Reservation| reservation.kind.excludes_reading();
         self.reservation.as_ref().is_some_and(excludes) && self.refuses_writing(who)
     }
 
     /// RESERVE and RELEASE while an initiator is registered: they do nothing for initiators that
     /// can write, SPC-4 5.13.3, and conflict for all others, SPC-2 5.5.1.
-    pub(super) fn goes_with_reserve(&self, who: &InitiatorPort) -> Result<(), Refusal> {
+    pub(super) fn goes_with_reserve(&self, who: &ItNexus) -> Result<(), Refusal> {
         if self.is_reserved() && !self.refuses_writing(who) { Ok(()) } else { Err(CONFLICT) }
     }
 
     /// REGISTER, SPC-4 5.13.7.
     pub(in crate::server::scsi) fn register(
         &mut self,
-        me: &InitiatorPort,
+        me: &ItNexus,
         request: Register,
     ) -> Result<Effects, Refusal> {
-        let mine = self.registrations.get(me).map(|registration| registration.key);
-        if request.key.is_some_and(|key| key != mine.unwrap_or(0)) {
+        // ALL_TG_PT: as if the request had come through each port, SPC-4 6.16.3.
+        let at = |initiator: &InitiatorPort| -> BTreeSet<ItNexus> {
+            let all = request.all_target_ports.iter().flatten().copied();
+            all.chain([me.port]).map(|port| ItNexus { initiator: initiator.clone(), port }).collect()
+        };
+        let mine = at(&me.initiator);
+        let has_key =
+            |who, key| self.registrations.get(who).map_or(0, |registration| registration.key) == key;
+        if request.key.is_some_and(|key| !mine.iter().all(|who| has_key(who, key))) {
             return Err(CONFLICT);
         }
-        if mine.is_none() && request.action_key == 0 {
+        let is_registered = mine.iter().any(|who| self.registrations.contains_key(who));
+        if !is_registered && request.action_key == 0 {
             return Ok(Effects::default());
         }
-        if mine.is_some() && request.others.is_some() {
+        if is_registered && request.others.is_some() {
             return Err(Sense::in_parameters(20).into());
         }
-        let others = request.others.unwrap_or_default();
+        let others: Vec<ItNexus> = request.others.iter().flatten().flat_map(at).collect();
         if others.iter().any(|other| self.registrations.contains_key(other)) {
             return Err(Sense::in_parameters(28).into());
         }
         self.persist = request.persist;
         self.generation = self.generation.wrapping_add(1);
         if request.action_key == 0 {
-            return Ok(self.unregister(me));
+            let mut effects = Effects::default();
+            mine.iter().for_each(|who| effects.told.extend(self.unregister(who).told));
+            effects.told.retain(|(who, _)| self.registrations.contains_key(who));
+            return Ok(effects);
         }
-        let (key, all_target_ports) = (request.action_key, request.all_target_ports);
-        for who in others.into_iter().chain([me.clone()]) {
-            self.add(who, Registration { key, all_target_ports })?;
-        }
+        let registration =
+            Registration { key: request.action_key, all_target_ports: request.all_target_ports.is_some() };
+        others.into_iter().chain(mine).try_for_each(|who| self.add(who, registration))?;
         Ok(Effects::default())
     }
 
     /// RESERVE, SPC-4 5.13.9.
     pub(in crate::server::scsi) fn reserve(
         &mut self,
-        me: &InitiatorPort,
+        me: &ItNexus,
         key: u64,
         kind: ReservationType,
     ) -> Result<Effects, Refusal> {
@@ -186,7 +203,7 @@ impl Persistent {
     /// RELEASE, SPC-4 5.13.11.2.2.
     pub(in crate::server::scsi) fn release(
         &mut self,
-        me: &InitiatorPort,
+        me: &ItNexus,
         key: u64,
         kind: ReservationType,
     ) -> Result<Effects, Refusal> {
@@ -201,11 +218,7 @@ impl Persistent {
     }
 
     /// CLEAR, SPC-4 5.13.11.2.7.
-    pub(in crate::server::scsi) fn clear(
-        &mut self,
-        me: &InitiatorPort,
-        key: u64,
-    ) -> Result<Effects, Refusal> {
+    pub(in crate::server::scsi) fn clear(&mut self, me: &ItNexus, key: u64) -> Result<Effects, Refusal> {
         self.authenticate(me, key)?;
         let effects = self.told_to_others(me, Asc::RESERVATIONS_PREEMPTED);
         self.generation = self.generation.wrapping_add(1);
@@ -217,7 +230,7 @@ impl Persistent {
     /// PREEMPT, SPC-4 5.13.11.2.4 to 5.13.11.2.6.
     pub(in crate::server::scsi) fn preempt(
         &mut self,
-        me: &InitiatorPort,
+        me: &ItNexus,
         request: &Preempt,
     ) -> Result<Effects, Refusal> {
         self.authenticate(me, request.key)?;
@@ -257,7 +270,7 @@ impl Persistent {
     /// REGISTER AND MOVE, SPC-4 5.13.8.
     pub(in crate::server::scsi) fn register_and_move(
         &mut self,
-        me: &InitiatorPort,
+        me: &ItNexus,
         request: Move,
     ) -> Result<Effects, Refusal> {
         self.authenticate(me, request.key)?;
@@ -284,7 +297,7 @@ impl Persistent {
     /// REPLACE LOST RESERVATION, SPC-4 5.13.11.3.
     pub(in crate::server::scsi) fn replace_lost(
         &mut self,
-        me: &InitiatorPort,
+        me: &ItNexus,
         key: u64,
         kind: ReservationType,
         persist: bool,
@@ -299,12 +312,12 @@ impl Persistent {
     }
 
     /// A port that is not registered with this key is refused.
-    fn authenticate(&self, me: &InitiatorPort, key: u64) -> Result<(), Refusal> {
+    fn authenticate(&self, me: &ItNexus, key: u64) -> Result<(), Refusal> {
         let registered = self.registrations.get(me).is_some_and(|registration| registration.key == key);
         if registered { Ok(()) } else { Err(CONFLICT) }
     }
 
-    fn add(&mut self, who: InitiatorPort, registration: Registration) -> Result<(), Refusal> {
+    fn add(&mut self, who: ItNexus, registration: Registration) -> Result<(), Refusal> {
         self.registrations.insert(who, registration);
         if self.registrations.len() > REGISTRATIONS_MOST {
             return Err(Sense::illegal(Asc::INSUFFICIENT_REGISTRATION_RESOURCES).into());
@@ -313,7 +326,7 @@ impl Persistent {
     }
 
     /// Removes a registration, SPC-4 5.13.11.2.3.
-    fn unregister(&mut self, me: &InitiatorPort) -> Effects {
+    fn unregister(&mut self, me: &ItNexus) -> Effects {
         let held = self.held_by(me);
         self.registrations.remove(me);
         match held {
@@ -327,8 +340,8 @@ impl Persistent {
         }
     }
 
-    /// Removes registrations, and returns their ports.
-    fn remove(&mut self, which: impl Fn(&InitiatorPort, u64) -> bool) -> Vec<InitiatorPort> {
+    /// Removes registrations, and returns their I_T nexuses.
+    fn remove(&mut self, which: impl Fn(&ItNexus, u64) -> bool) -> Vec<ItNexus> {
         let removed = self.registrations.extract_if(.., |who, registration| which(who, registration.key));
         removed.map(|(who, _)| who).collect()
     }
@@ -338,7 +351,7 @@ impl Persistent {
         self.registrations.get(holder).map(|registration| registration.key)
     }
 
-    fn told_to_others(&self, me: &InitiatorPort, what: Asc) -> Effects {
+    fn told_to_others(&self, me: &ItNexus, what: Asc) -> Effects {
         let others = self.registrations.keys().filter(|who| *who != me);
         Effects { told: others.map(|who| (who.clone(), what)).collect(), ..Effects::default() }
     }
@@ -350,7 +363,7 @@ impl Persistent {
         if !self.persist && !always {
             return Kept::default();
         }
-        let number = |who: &InitiatorPort| self.registrations.keys().position(|other| other == who);
+        let number = |who: &ItNexus| self.registrations.keys().position(|other| other == who);
         let reservation = self.reservation.as_ref().map(|Reservation { kind, holder }| {
             let holder = holder.as_ref().and_then(number).map(|number| number as u32); // REGISTRATIONS_MOST at most
             kept::Held { kind: *kind, holder }
@@ -358,8 +371,9 @@ impl Persistent {
         let registrations = self.registrations.iter().map(|(who, registration)| kept::Registration {
             key: registration.key,
             all_target_ports: registration.all_target_ports,
-            isid: who.isid,
-            name: who.name.to_string(),
+            port: who.port,
+            isid: who.initiator.isid,
+            name: who.initiator.name.to_string(),
         });
         let generation = if always { self.generation } else { 0 }; // SPC-4 6.15.2: a start sets it to zero, a takeover does not
         Kept { persist: self.persist, generation, reservation, registrations: registrations.collect() }
@@ -368,7 +382,8 @@ impl Persistent {
     /// The state after a restart.
     pub(super) fn from_kept(kept: Kept) -> Self {
         let ports = kept.registrations.into_iter().map(|one| {
-            let who = InitiatorPort { name: one.name.into(), isid: one.isid };
+            let initiator = InitiatorPort { name: one.name.into(), isid: one.isid };
+            let who = ItNexus { initiator, port: one.port };
             (who, Registration { key: one.key, all_target_ports: one.all_target_ports })
         });
         let ports: Vec<_> = ports.collect();
@@ -383,7 +398,7 @@ impl Persistent {
 }
 
 impl Reservation {
-    fn by(holder: &InitiatorPort, kind: ReservationType) -> Self {
+    fn by(holder: &ItNexus, kind: ReservationType) -> Self {
         Self { kind, holder: (!kind.is_all_registrants()).then(|| holder.clone()) }
     }
 }

@@ -41,6 +41,10 @@ impl Holder for Host {
         &self.nexus.initiator
     }
 
+    fn port(&self) -> u16 {
+        self.nexus.port
+    }
+
     fn abort_tasks(&self, _: &LogicalUnit, except: Option<u32>) -> Ending {
         *self.aborted.lock() += 1;
         *self.spared.lock() = except.is_some();
