@@ -17,6 +17,7 @@ import described
 import ids
 import luns
 import model
+import multipath
 import once
 import over_ceph
 import partitions
@@ -417,6 +418,7 @@ def main():
     parser.add_argument("--uid", type=int, required=True)
     parser.add_argument("--gateways", type=int, default=2)
     parser.add_argument("--scale", action="store_true")
+    parser.add_argument("--multipath", action="store_true", help="only servers for a virtual machine, which obey the standard input")
     parser.add_argument("--partitions", type=int, default=0)
     parser.add_argument("--grace", type=int, default=60)
     parser.add_argument("--ceph", action="store_true")
@@ -440,6 +442,8 @@ def main():
             os.chown(os.path.join(options.folder, share), options.uid, options.uid)
     etcd, gateways = None, []
     try:
+        if options.multipath:
+            return multipath.serve(options, certificates, log)
         etcd = Trio(certificates, log) if options.ceph else Etcd(certificates, log)
         if options.scale:
             return scale.measure(options, certificates, log)

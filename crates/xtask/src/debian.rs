@@ -190,6 +190,26 @@ pub const LINUX_FILES_GUEST: &[&str] = &[
     "mount",
 ];
 
+/// The packages on the disk of a virtual machine that reaches LUNs over several paths. They are not installed here.
+pub const MULTIPATH_GUEST: &[&str] = &[
+    "bash",
+    "coreutils",
+    "e2fsprogs",
+    "findutils",
+    "gawk",
+    "grep",
+    "iproute2",
+    "kmod",
+    "mount",
+    "multipath-tools",
+    "open-iscsi",
+    "procps",
+    "sed",
+    "sg3-utils",
+    "udev",
+    "util-linux",
+];
+
 /// For the load program, in addition to libsmb2.
 pub const SMB_LOAD: &[Package] = &[
     Package { name: "smbclient", shows: "/usr/bin/smbclient" },

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
@@ -24,6 +24,25 @@ impl Running {
     /// process die without dropping it (interrupted, killed). `setpriv` replaces itself by the
     /// program, so the process id is the program's.
     pub fn start(program: impl AsRef<OsStr>, args: &[&str], out: Stdio, err: Stdio) -> Result<Self> {
+        Self::spawn(program, args, (Stdio::null(), out, err))
+    }
+
+    /// The same, with its standard input and output.
+    pub fn talking(
+        program: impl AsRef<OsStr>,
+        args: &[&str],
+        err: Stdio,
+    ) -> Result<(Self, ChildStdin, ChildStdout)> {
+        let mut running = Self::spawn(program, args, (Stdio::piped(), Stdio::piped(), err))?;
+        let (input, output) = (running.child.stdin.take(), running.child.stdout.take());
+        Ok((running, input.context("no input")?, output.context("no output")?))
+    }
+
+    fn spawn(
+        program: impl AsRef<OsStr>,
+        args: &[&str],
+        (input, out, err): (Stdio, Stdio, Stdio),
+    ) -> Result<Self> {
         let name = program.as_ref().to_string_lossy().into_owned();
         let mut command = match find("setpriv") {
             Some(setpriv) => {
@@ -33,7 +52,7 @@ impl Running {
             }
             None => Command::new(program.as_ref()),
         };
-        let child = command.args(args).stdin(Stdio::null()).stdout(out).stderr(err).spawn();
+        let child = command.args(args).stdin(input).stdout(out).stderr(err).spawn();
         Ok(Self { child: child.with_context(|| format!("cannot start {name}"))?, name, gently: true })
     }
 
@@ -53,7 +72,7 @@ impl Running {
         line.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0)
     }
 
-    pub fn stdout(&mut self) -> Option<std::process::ChildStdout> {
+    pub fn stdout(&mut self) -> Option<ChildStdout> {
         self.child.stdout.take()
     }
 

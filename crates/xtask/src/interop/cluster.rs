@@ -1,6 +1,7 @@
 //! Several servers of one tree, with etcd (`interop/cluster/`): the matrix of `coherence` with its two clients at different
 //! servers, and what happens when servers and etcd are killed, stopped and cut from each other.
 
+mod multipath;
 mod recorded;
 
 use std::fs;
@@ -40,9 +41,14 @@ pub fn run(args: &Args) -> Result<()> {
         compiled::compile("fourfold-fuzz", &[MODEL])?;
     }
     let smbtorture = if args.torture { debian::SMB_CLIENTS } else { &[] };
+    if args.multipath && !isolate::is_isolated() {
+        multipath::fetch()?;
+    }
+    let guest = if args.multipath { debian::LINUX_GUEST } else { &[] };
     prepare(
         args,
-        &[debian::CLUSTER, debian::CEPH, debian::NFS_CLIENTS, debian::ISCSI_TOOLS, smbtorture].concat(),
+        &[debian::CLUSTER, debian::CEPH, debian::NFS_CLIENTS, debian::ISCSI_TOOLS, smbtorture, guest]
+            .concat(),
         false,
     )?;
     let mut outcomes = Outcomes::default();
@@ -50,6 +56,8 @@ pub fn run(args: &Args) -> Result<()> {
         outcomes.skip("cluster", "it needs root, to act as other users");
     } else if !python::is_installed() {
         outcomes.skip("cluster", "its Python packages are not installed");
+    } else if args.multipath {
+        multipath::run(&mut outcomes)?;
     } else {
         outcomes.run("cluster", PROGRAMS, || Ok(()));
         if outcomes.0.iter().all(|(_, outcome)| *outcome == Outcome::Pass) {
@@ -64,8 +72,9 @@ pub fn run(args: &Args) -> Result<()> {
     let expected = Expected::read(&process::root().join("interop/cluster").join(list))?.else_pass();
     let is_of_another =
         |name: &str| (args.gateways + 1..=4).any(|number| name.contains(&format!("beside gate{number}")));
+    let is_single = args.scale || args.multipath;
     let is_meant =
-        |name: &str| outcomes.has(name) || (args.only.is_empty() && !args.scale && !is_of_another(name));
+        |name: &str| outcomes.has(name) || (args.only.is_empty() && !is_single && !is_of_another(name));
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }
 
@@ -127,7 +136,7 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
 /// How many seeds of random operations run.
 fn seeds(args: &Args) -> u16 {
     let is_wanted = args.only.is_empty() || args.only.iter().any(|part| RANDOM.contains(part.as_str()));
-    if is_wanted && !args.torture && !args.scale { args.seeds } else { 0 }
+    if is_wanted && !args.torture && !args.scale && !args.multipath { args.seeds } else { 0 }
 }
 
 /// Each partition lasts so long, and half a minute is enough for what follows it.

@@ -114,6 +114,9 @@ pub struct Args {
     /// The matrix and all checks over CephFS instead of a folder of the host, with three members of etcd (cluster)
     #[arg(long)]
     ceph: bool,
+    /// Only Linux's own initiator with dm-multipath in a virtual machine, while the server of its LUN is killed (cluster)
+    #[arg(long)]
+    multipath: bool,
     /// Only smbtorture, with its connections at two servers in turns (cluster)
     #[arg(long)]
     torture: bool,

@@ -10,29 +10,21 @@ use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-fn folder() -> PathBuf {
-    process::root().join("target/linux-guest-disk")
+/// The image of the disk with this name, which [`fetch`] makes.
+pub fn image(name: &str) -> PathBuf {
+    process::root().join("target").join(name).join("disk.img")
 }
 
-/// The disk's image, which [`fetch`] makes.
-pub fn image() -> PathBuf {
-    folder().join("disk.img")
-}
-
-/// The list of packages in the image.
-fn list() -> PathBuf {
-    folder().join("packages")
-}
-
-/// Fetches the packages and all their dependencies, and makes the disk, unless it exists.
-pub fn fetch(packages: &[&str]) -> Result<()> {
-    if fs::read_to_string(list()).is_ok_and(|made_of| made_of == packages.join(" ")) {
+/// Fetches the packages and all their dependencies, and makes the disk with this name, unless it exists.
+pub fn fetch(name: &str, packages: &[&str]) -> Result<()> {
+    let list = process::root().join("target").join(name).join("packages");
+    if fs::read_to_string(&list).is_ok_and(|made_of| made_of == packages.join(" ")) {
         return Ok(());
     }
-    let folder = process::fresh_folder("linux-guest-disk")?;
+    let folder = process::fresh_folder(name)?;
     download(packages, &folder)?;
     unpack(&folder)?;
-    fs::write(list(), packages.join(" ")).context("cannot write the list of packages")
+    fs::write(list, packages.join(" ")).context("cannot write the list of packages")
 }
 
 /// With an empty list of installed packages, apt fetches everything.

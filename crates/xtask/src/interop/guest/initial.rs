@@ -12,48 +12,72 @@ use super::Guest;
 use super::archive::Archive;
 use crate::process;
 
-/// The package that always depends on the newest kernel for virtual machines.
-const KERNEL: &str = "linux-image-cloud-amd64";
 const LIMIT: Duration = Duration::from_secs(120);
 const INIT: &str = "interop/guest/init.sh";
 const WORDS: &str = "interop/guest/words.sh";
 
-/// The folder of the unpacked kernel package.
-fn folder() -> PathBuf {
-    process::root().join("target/linux-guest")
+/// Which of Debian's kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kernel {
+    /// The one for virtual machines.
+    Cloud,
+    /// The one with all modules: only that has the handlers of SCSI devices (`CONFIG_SCSI_DH`).
+    Full,
+}
+
+impl Kernel {
+    /// The package that always depends on the newest one.
+    fn package(self) -> &'static str {
+        match self {
+            Self::Cloud => "linux-image-cloud-amd64",
+            Self::Full => "linux-image-amd64",
+        }
+    }
+
+    /// The name of the folder of the unpacked package, below `target`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Cloud => "linux-guest",
+            Self::Full => "linux-guest-full",
+        }
+    }
+
+    fn folder(self) -> PathBuf {
+        process::root().join("target").join(self.name())
+    }
 }
 
 /// Fetches the kernel, unless it exists. That needs the outside network.
-pub fn fetch_kernel() -> Result<()> {
-    if cfg!(not(target_arch = "x86_64")) || kernel().is_ok() {
+pub fn fetch_kernel(which: Kernel) -> Result<()> {
+    if cfg!(not(target_arch = "x86_64")) || kernel(which).is_ok() {
         return Ok(());
     }
-    let depends = said("apt-cache", &["depends", KERNEL])?;
+    let depends = said("apt-cache", &["depends", which.package()])?;
     let package = depends.lines().find_map(|line| line.trim().strip_prefix("Depends: linux-image-"));
     let package = format!("linux-image-{}", package.context("the package has no kernel")?);
-    let folder = process::fresh_folder("linux-guest")?;
+    let folder = process::fresh_folder(which.name())?;
     let script = "cd \"$0\" && apt-get download -q \"$1\" && dpkg-deb -x *.deb new && mv new/* . && rm *.deb";
     said("sh", &["-c", script, &folder.to_string_lossy(), &package]).map(drop)
 }
 
 /// The kernel, and the folder of its modules.
-pub fn kernel() -> Result<(PathBuf, PathBuf)> {
+pub fn kernel(which: Kernel) -> Result<(PathBuf, PathBuf)> {
     let only = |folder: PathBuf, name: &str| {
         let mut entries = fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path());
         entries.find(|path| path.to_string_lossy().contains(name))
     };
-    let image = only(folder().join("boot"), "/vmlinuz-").context("no kernel was fetched")?;
-    let modules = only(folder().join("lib/modules"), "-").context("the kernel has no modules")?;
+    let image = only(which.folder().join("boot"), "/vmlinuz-").context("no kernel was fetched")?;
+    let modules = only(which.folder().join("lib/modules"), "-").context("the kernel has no modules")?;
     Ok((image, modules))
 }
 
 /// The kernel and the archive of the first file system, which is written into `work`.
 pub fn make(guest: &Guest<'_>, work: &Path) -> Result<(PathBuf, PathBuf)> {
-    let (image, modules) = kernel()?;
+    let (image, modules) = kernel(guest.kernel)?;
     let mut archive = Archive::default();
     let busybox = process::find("busybox").context("busybox is not installed")?;
     archive.file("bin/busybox", 0o755, &fs::read(busybox)?);
-    add_modules(&mut archive, &modules, guest.modules)?;
+    add_modules(&mut archive, &modules, guest)?;
     for program in guest.programs {
         let path = process::find(program).with_context(|| format!("{program} is not installed"))?;
         add_program(&mut archive, &path)?;
@@ -71,12 +95,12 @@ pub fn make(guest: &Guest<'_>, work: &Path) -> Result<(PathBuf, PathBuf)> {
 }
 
 /// Adds the modules and those that they depend on. Modules that are not listed are built in.
-fn add_modules(archive: &mut Archive, modules: &Path, names: &[&str]) -> Result<()> {
+fn add_modules(archive: &mut Archive, modules: &Path, guest: &Guest<'_>) -> Result<()> {
     let version = modules.file_name().context("no version")?.to_string_lossy().into_owned();
-    said("depmod", &["-b", &folder().to_string_lossy(), &version])?;
+    said("depmod", &["-b", &guest.kernel.folder().to_string_lossy(), &version])?;
     let listed = fs::read_to_string(modules.join("modules.dep"))?;
     let mut wanted = BTreeSet::new();
-    for name in names {
+    for name in guest.modules {
         let line = listed
             .lines()
             .find(|line| line.split(':').next().is_some_and(|path| path.contains(&format!("/{name}.ko"))));
@@ -92,7 +116,7 @@ fn add_modules(archive: &mut Archive, modules: &Path, names: &[&str]) -> Result<
             archive.file(&format!("{here}/{name}"), 0o644, &contents);
         }
     }
-    archive.file("modules", 0o644, format!("{}\n", names.join("\n")).as_bytes());
+    archive.file("modules", 0o644, format!("{}\n", guest.modules.join("\n")).as_bytes());
     Ok(())
 }
 

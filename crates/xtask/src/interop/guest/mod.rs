@@ -18,11 +18,12 @@ use anyhow::{Context, Result, bail, ensure};
 use crate::process::{self, Running};
 pub use disk::fetch as fetch_disk;
 pub use disk::image as disk_image;
-pub use initial::fetch_kernel;
+pub use initial::{Kernel, fetch_kernel};
 
 /// The parts of a machine.
 #[derive(Debug)]
 pub struct Guest<'a> {
+    pub kernel: Kernel,
     /// Modules of the kernel. Names that are no module are built in.
     pub modules: &'a [&'a str],
     /// Programs of this machine.
@@ -50,7 +51,7 @@ impl Guest<'_> {
         if let Some(disk) = &self.disk {
             ensure!(disk.exists(), "the programs of the virtual machine were not fetched");
         }
-        initial::kernel().map(drop)
+        initial::kernel(self.kernel).map(drop)
     }
 
     /// Starts the machine and answers its requests until it reports its end. Adds the results of

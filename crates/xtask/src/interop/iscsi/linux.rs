@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::place::{PREFIX, Place, SECRET, TARGET_SECRET, TARGET_USER, USER, text};
-use crate::interop::guest::Guest;
+use crate::interop::guest::{Guest, Kernel};
 use crate::interop::outcome::{Outcome, Outcomes};
 use crate::process::{self, Running};
 use crate::server;
@@ -42,6 +42,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
     let script = fs::read_to_string(process::root().join(SCRIPT))?;
     let port = process::free_port()?;
     let guest = Guest {
+        kernel: Kernel::Cloud,
         modules: MODULES,
         programs: PROGRAMS,
         disk: None,

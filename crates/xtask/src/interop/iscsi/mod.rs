@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<()> {
 /// Fetches the programs for the virtual machine.
 fn fetch_linux() -> Result<()> {
     debian::ensure(debian::LINUX_GUEST, false)?;
-    guest::fetch_kernel()
+    guest::fetch_kernel(guest::Kernel::Cloud)
 }
 
 /// The meaning of the filters: libiscsi's suites and tests, runs of them, and other clients.

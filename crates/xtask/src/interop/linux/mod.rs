@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use super::expected::Expected;
-use super::guest::{self, Guest};
+use super::guest::{self, Guest, Kernel};
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, install_and_build};
 use crate::{debian, isolate, loader, process};
@@ -23,6 +23,8 @@ const CHECKS: &str = "interop/linux";
 /// times as long.
 const LIMIT: Duration = Duration::from_secs(540);
 const CLIENT: &str = "linux";
+/// The disk of the machine.
+const DISK: &str = "linux-guest-disk";
 const MODULES: &[&str] = &[
     "virtio_pci",
     "virtio_net",
@@ -97,8 +99,8 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 fn fetch() -> Result<()> {
-    guest::fetch_kernel()?;
-    guest::fetch_disk(debian::LINUX_FILES_GUEST)
+    guest::fetch_kernel(Kernel::Cloud)?;
+    guest::fetch_disk(DISK, debian::LINUX_FILES_GUEST)
 }
 
 /// Runs the machine's checks. If the machine cannot be started, all checks are skipped.
@@ -107,9 +109,10 @@ fn checks(args: &Args, outcomes: &mut Outcomes) -> Result<()> {
     let folder = process::root().join("target").join(place::FOLDER);
     let network = network(args.capture.then_some(&*folder));
     let guest = Guest {
+        kernel: Kernel::Cloud,
         modules: MODULES,
         programs: &[],
-        disk: Some(guest::disk_image()),
+        disk: Some(guest::disk_image(DISK)),
         settings: format!(
             "USER={USER}\nPASSWORD={PASSWORD}\nONLY='{}'\nPEER={}\n",
             args.only.join("|"),
