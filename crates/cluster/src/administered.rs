@@ -1,12 +1,13 @@
 //! What commands do with a cluster, on any machine: no server need run there.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
 use crate::common::{Common, Text};
 use crate::drain::{DrainError, drain};
-use crate::etcd::{Endpoints, Error, Etcd};
+use crate::etcd::{Endpoints, Error, Etcd, Pair};
 use crate::membership::{LEASE_SECONDS, LOOK_EVERY, prefix};
 use crate::seen::{Seen, parse};
 
@@ -82,11 +83,10 @@ pub async fn remove(
         drain(endpoints.clone(), cluster, name, within).await?;
     }
     let until = Instant::now() + TAKEN_OVER_WITHIN;
-    let found = loop {
-        let found = etcd.list(&prefix).await?;
-        let (members, _, alive) = parse(&prefix, &found);
+    loop {
+        let (members, _, alive) = parse(&prefix, &etcd.list(&prefix).await?);
         if members.members.iter().all(|member| member.name != name) {
-            break found;
+            break;
         }
         if alive.is_empty() {
             return Err(RemoveError::NoServer);
@@ -95,14 +95,25 @@ pub async fn remove(
             return Err(RemoveError::NotTakenOver);
         }
         sleep(LOOK_EVERY).await;
-    };
+    }
     let mut common = Common::new(endpoints, cluster);
     let had_port = common.forget(name).await?;
-    let (members, _, alive) = parse(&prefix, &found);
-    let mut kept: Vec<u16> = members.members.iter().chain(&alive).map(|member| member.number).collect();
-    kept.extend(Seen::of(&prefix, &found, members).grace.into_iter().flat_map(|grace| grace.lost));
-    let records = common.records.forget_all_but(&mut common.etcd, &kept).await?;
-    Ok(Removed { was_drained, had_port, records })
+    // Looked for first: a server that has one by now, and has joined meanwhile, is seen after that.
+    let recorded = common.records.counts(&mut common.etcd).await?;
+    let over = over(recorded, &prefix, &etcd.list(&prefix).await?);
+    for server in over.keys() {
+        common.records.forget(&mut common.etcd, *server).await?;
+    }
+    Ok(Removed { was_drained, had_port, records: over.values().sum() })
+}
+
+/// Those of these servers with records that no server takes over any more: they have neither a lease nor clients that may reclaim.
+fn over(mut recorded: BTreeMap<u16, usize>, prefix: &str, found: &[Pair]) -> BTreeMap<u16, usize> {
+    let (members, _, alive) = parse(prefix, found);
+    let listed: Vec<u16> = members.members.iter().chain(&alive).map(|member| member.number).collect();
+    let lost = Seen::of(prefix, found, members).grace.map(|grace| grace.lost).unwrap_or_default();
+    recorded.retain(|server, _| !listed.contains(server) && !lost.contains(server));
+    recorded
 }
 
 /// Why a server was not removed.
@@ -125,4 +136,24 @@ pub enum RemoveError {
     /// The others have not taken over.
     #[error("the others have not taken over from it yet; try again")]
     NotTakenOver,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::membership::{Member, Members, json};
+
+    #[test]
+    fn records_of_servers_that_run_or_whose_clients_may_reclaim_stay() {
+        let pair =
+            |key: &str, value: String| Pair { key: format!("fourfold/home/{key}"), value, revision: 1 };
+        let member = |number| Member { number, ..Member::default() };
+        let found = [
+            pair("view", json(&Members { epoch: 7, members: vec![member(3)] })),
+            pair("members/5", json(&member(5))), // it joins
+            pair("grace", json(&[4_u16])),
+        ];
+        let recorded = (1..=5).map(|number| (number, usize::from(number))).collect();
+        assert_eq!(over(recorded, "fourfold/home/", &found), BTreeMap::from([(1, 1), (2, 2)]));
+    }
 }

@@ -8,6 +8,8 @@
 //! NUMBER is that of the server, which has another one after each start. So a record of a server that is not a member is of
 //! a client that has lost its server.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::etcd::{Error, Etcd};
@@ -112,26 +114,23 @@ impl Records {
         }
     }
 
-    /// Forgets the records of all servers but these. Returns how many there were.
-    pub(crate) async fn forget_all_but(&self, etcd: &mut Etcd, kept: &[u16]) -> Result<usize, Error> {
-        let (mut count, mut last) = (0, String::new());
+    /// How many records there are of each server.
+    pub(crate) async fn counts(&self, etcd: &mut Etcd) -> Result<BTreeMap<u16, usize>, Error> {
+        let (mut counts, mut last) = (BTreeMap::new(), String::new());
         loop {
             let page = etcd.page(&self.prefix, &last, PAGE).await?;
-            for pair in page.iter().filter(|pair| !self.is_of(&pair.key, kept)) {
-                etcd.remove(&pair.key).await?;
-                count += 1;
-            }
+            let servers = page.iter().filter_map(|pair| self.server(&pair.key));
+            servers.for_each(|server| *counts.entry(server).or_default() += 1);
             match page.last() {
                 Some(pair) if page.len() as u64 == PAGE => last.clone_from(&pair.key),
-                _ => return Ok(count),
+                _ => return Ok(counts),
             }
         }
     }
 
-    /// Whether a key is of one of these servers. One that is not understood is left alone, too.
-    fn is_of(&self, key: &str, servers: &[u16]) -> bool {
-        let number = key.strip_prefix(&self.prefix).and_then(|rest| rest.split('/').next()?.parse().ok());
-        number.is_none_or(|number: u16| servers.contains(&number))
+    /// The server of a record with this key, if the key is understood.
+    fn server(&self, key: &str) -> Option<u16> {
+        key.strip_prefix(&self.prefix)?.split('/').next()?.parse().ok()
     }
 
     /// Forgets all records of a server.
@@ -166,8 +165,10 @@ mod tests {
         let record = parse(&records.of_table(7, Table::Clients), &key, value).unwrap();
         assert_eq!(record, Record { name: b"Linux\xff/x".to_vec(), note: vec![1], server: "gate".into() });
         assert_eq!(parse(&records.of_table(7, Table::Hosts), &key, value), None);
-        let is_of = [vec![7], vec![70]].map(|servers| records.is_of(&key, &servers));
-        assert_eq!((is_of, records.is_of("fourfold-common/home/records/x/", &[])), ([true, false], true));
+        assert_eq!(
+            (records.server(&key), records.server("fourfold-common/home/records/x/")),
+            (Some(7), None)
+        );
         assert!(!key.starts_with(&records.of_server(70)) && !key.starts_with(&records.of_server(71)));
     }
 }
