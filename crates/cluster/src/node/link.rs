@@ -10,8 +10,8 @@ use crate::wire::{Frame, Message};
 pub(super) struct Link {
     /// The number of the last message to it.
     sent: u64,
-    /// Messages that it has not acknowledged, as frames. Only changes can be left out of it: what else is in it is
-    /// bounded by what the states of files have, and by the time until a silent server is removed.
+    /// Messages that it has not acknowledged, as frames. Only changes, and what a successor is told of opens, can be left out of it:
+    /// what else is in it is bounded by what the states of files have.
     unacknowledged: VecDeque<(u64, Vec<u8>)>,
     /// Whether there is a connection over which messages can go now.
     is_connected: bool,

@@ -256,8 +256,19 @@ impl Node {
     pub fn connected(&mut self, to: u16, received: u64) -> Vec<Vec<u8>> {
         self.refuse_lost_calls(to, received);
         let frames = self.links.entry(to).or_default().connect(received);
+        self.say_what_was_left_out(to);
+        self.answer_waiting();
         self.settle();
         frames
+    }
+
+    /// Messages were left out, as too many waited: if none waits any more, the server hears of that.
+    fn say_what_was_left_out(&mut self, to: u16) {
+        let Some(link) = self.links.get_mut(&to).filter(|link| link.waiting() == 0) else { return };
+        if std::mem::take(&mut link.has_lost) {
+            self.send(to, Message::Lost);
+        }
+        self.catch_up_successor(to);
     }
 
     /// The connection to this server is lost.
@@ -273,9 +284,7 @@ impl Node {
         if epoch == self.view.epoch {
             link.acknowledge_in_epoch(received);
         }
-        if link.waiting() == 0 && std::mem::take(&mut link.has_lost) {
-            self.send(by, Message::Lost);
-        }
+        self.say_what_was_left_out(by);
         self.answer_waiting();
         self.settle();
     }

@@ -10,7 +10,7 @@
 //! Until all have reported, what clients of the lost server have binds the others. So nothing can be granted between the
 //! loss and the inheritance.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::Arc;
 
@@ -18,13 +18,16 @@ use tokio::sync::oneshot;
 use vfs::FileId;
 use vfs::state::{Inheritance, Inherited, LeaseId, OpenId, OpenReplica, Successor};
 
-use super::{Effect, Node};
+use super::{Effect, MOST_WAITING, Node};
 use crate::wire::{MAX_ITEMS, Message};
 
 /// The longest note of a protocol about an open, in bytes.
 pub const MAX_NOTE: usize = 8_192;
 /// How many opens of one server a successor keeps. Those beyond it are not inherited.
 pub const MOST_KEPT: usize = 65_536;
+/// So many messages may wait for the successor. Beyond that, it is told everything when they have arrived, as two servers may be
+/// apart for long while both are members. The simulation comes to a lower limit.
+const MOST_BEHIND: usize = if cfg!(test) { 8 } else { MOST_WAITING + 2 * MOST_KEPT };
 /// For how many epochs a successor tells the others of what it has inherited: those that miss one hear of it in the next.
 const TOLD_FOR: u64 = 2;
 
@@ -79,6 +82,8 @@ pub(super) struct Successors {
     successor: Option<u16>,
     /// The number of the last message to the successor about opens.
     last: u64,
+    /// The successor is not told now, as too many messages wait: the opens that it may know.
+    behind: Option<BTreeSet<OpenId>>,
     /// Those that wait until a successor has such a message.
     waiting: Vec<(u16, u64, Waiter)>,
     told: BTreeMap<u16, OfServer>,
@@ -140,15 +145,41 @@ impl Node {
     }
 
     fn tell_successor(&mut self, message: Message) {
-        if let Some(successor) = self.successors.successor {
+        let Some(successor) = self.successors.successor else { return };
+        let is_behind = self.links.get(&successor).is_some_and(|link| link.waiting() >= MOST_BEHIND);
+        if self.successors.behind.is_none() && !is_behind {
             self.successors.last = self.send(successor, message);
+            return;
+        }
+        if self.successors.behind.is_none() {
+            let dropped = if let Message::Drop(open) = message { Some(open) } else { None };
+            self.successors.behind = Some(self.successors.own.keys().copied().chain(dropped).collect());
         }
     }
 
-    /// `waiter` is answered when the successor has all that it was told.
+    /// No message to a server waits any more: if it is the successor, it is told what was left out.
+    pub(super) fn catch_up_successor(&mut self, to: u16) {
+        if self.successors.successor != Some(to) {
+            return;
+        }
+        let Some(known) = self.successors.behind.take() else { return };
+        let own = &self.successors.own;
+        let gone = known.into_iter().filter(|open| !own.contains_key(open)).map(Message::Drop);
+        let all = own.values().map(|record| Message::Keep(Box::new(record.clone())));
+        let messages: Vec<Message> = gone.chain(all).collect();
+        for message in messages {
+            self.successors.last = self.send(to, message);
+        }
+        let last = self.successors.last;
+        let waiting = self.successors.waiting.iter_mut().filter(|(_, number, _)| *number == u64::MAX);
+        waiting.for_each(|(_, number, _)| *number = last);
+    }
+
+    /// `waiter` is answered when the successor has all that it was told, and what was left out.
     pub(super) fn wait_for_successor(&mut self, waiter: Waiter) {
         if let Some(successor) = self.successors.successor {
-            self.successors.waiting.push((successor, self.successors.last, waiter));
+            let last = if self.successors.behind.is_some() { u64::MAX } else { self.successors.last };
+            self.successors.waiting.push((successor, last, waiter));
             self.answer_waiting();
         }
     }
@@ -230,9 +261,9 @@ impl Node {
             self.send(before, Message::DropAll);
         }
         let all: Vec<OpenRecord> = self.successors.own.values().cloned().collect();
-        self.successors.last = 0;
+        (self.successors.last, self.successors.behind) = (0, None);
         all.into_iter().for_each(|record| self.tell_successor(Message::Keep(Box::new(record))));
-        let last = self.successors.last;
+        let last = if self.successors.behind.is_some() { u64::MAX } else { self.successors.last };
         let waiting = std::mem::take(&mut self.successors.waiting).into_iter();
         self.successors.waiting = successor
             .map(|successor| waiting.map(|(_, _, waiter)| (successor, last, waiter)).collect())

@@ -7,6 +7,7 @@
 //! answers (`history`); no two servers make a change at once that needs the state of the same file;
 //! and in the end every client gets an answer, and every change is made.
 
+mod behind;
 mod changers;
 mod clients;
 mod network;

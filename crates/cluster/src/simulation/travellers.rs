@@ -36,7 +36,8 @@ impl Successor for Known {
     }
 }
 
-fn id(server: u16, traveller: usize) -> ClientId {
+/// The traveller as a client of a server.
+pub(super) fn id(server: u16, traveller: usize) -> ClientId {
     ClientId((u64::from(server) << 48) + 0x1000 + traveller as u64)
 }
 
