@@ -21,7 +21,7 @@
 //!   told of that. If it is of a file that has got another id since, the lower one counts at all servers, and both lead to the
 //!   file.
 //! * Two files that exchange their ids are two more records. They count in their order (`turn`), and are read while the range is
-//!   locked.
+//!   locked. If one of them was not written, no client was told, and the other one does not count.
 //! * A server whose index has ids of another lineage (its own, as it was alone, or those of another cluster) forgets them. The
 //!   first server of a cluster tells the others of the ids that it has given alone.
 
@@ -310,9 +310,10 @@ impl SharedIds {
             work.end = end;
             told = Some((key, end));
         }
-        let (swaps, given) = records.iter().partition(|record| record.turn > 0);
+        let (swaps, given): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.turn > 0);
         self.note(&work.systems, given, told.as_ref().map(|(log, end)| (log.as_str(), *end)))?;
-        self.note_swaps(&work.systems, swaps, &told.into_iter().collect::<Vec<_>>())
+        let turn = last_turn(&swaps);
+        self.note_swaps(&work.systems, (swaps, turn), &told.into_iter().collect::<Vec<_>>())
     }
 
     /// The log of this server in the present main share.
@@ -335,7 +336,7 @@ impl SharedIds {
     fn read_on(&self, work: &mut Work, is_held: bool) -> Result<bool, IndexError> {
         let lineage = work.lineage.ok_or_else(|| shared("the ids are not begun"))?;
         let ledger = self.ledger()?;
-        let (mut swaps, mut ends) = (Vec::new(), Vec::new());
+        let (mut swaps, mut ends, mut turn) = (Vec::new(), Vec::new(), 0);
         for place in work.places.iter_mut().filter(|place| !place.is_untrusted) {
             let is_wanted = |log: &str| !work.finished.contains(&key_of(&place.share, log));
             let logs = match logs::list(&place.volume, &lineage, is_wanted) {
@@ -348,7 +349,7 @@ impl SharedIds {
             for log in logs {
                 let key = key_of(&place.share, &log.name);
                 let is_over = !self.servers.is_alive(log.server) && log.server != self.servers.number();
-                let (mut at, mut has_swaps) = (ledger.seen.of(&key).unwrap_or(0), false);
+                let (mut at, mut of_log) = (ledger.seen.of(&key).unwrap_or(0), Vec::new());
                 while at != log.end {
                     let part = logs::read(&place.volume, &log, at).map_err(shared)?;
                     if part.end == at {
@@ -357,13 +358,15 @@ impl SharedIds {
                     at = part.end;
                     let (more, given): (Vec<_>, Vec<_>) =
                         part.records.iter().partition(|record| record.turn > 0);
-                    has_swaps |= !more.is_empty();
-                    swaps.extend(more);
+                    of_log.extend(more);
                     // What follows the first exchange is read again after a crash.
-                    self.note(&work.systems, given, (!has_swaps).then_some((&key, at)))?;
+                    self.note(&work.systems, given, of_log.is_empty().then_some((&key, at)))?;
                 }
+                let has_swaps = !of_log.is_empty();
                 if has_swaps {
                     ends.push((key.clone(), at));
+                    turn = turn.max(last_turn(&of_log));
+                    swaps.extend(whole(&of_log));
                 }
                 if is_over && (is_held || !has_swaps) {
                     work.finished.insert(key);
@@ -371,10 +374,10 @@ impl SharedIds {
             }
         }
         if !is_held {
-            return Ok(swaps.is_empty());
+            return Ok(ends.is_empty());
         }
         swaps.sort_by_key(|record| record.turn);
-        self.note_swaps(&work.systems, swaps, &ends).map(|()| true)
+        self.note_swaps(&work.systems, (swaps, turn), &ends).map(|()| true)
     }
 
     /// Puts ids that were given on first sight into the tables. `read`: a log was read to this place.
@@ -396,15 +399,17 @@ impl SharedIds {
         Ok(())
     }
 
-    /// The same for ids that were exchanged, in their order.
+    /// The same for ids that were exchanged, in their order. `turn`: the last one that was read; 0: no exchange was read.
     fn note_swaps(
         &self,
         systems: &Systems,
-        swaps: Vec<Record>,
+        (swaps, turn): (Vec<Record>, u32),
         read: &[(String, u64)],
     ) -> Result<(), IndexError> {
-        let Some(last) = swaps.last() else { return Ok(()) };
-        let (ledger, turn) = (self.ledger()?, u64::from(last.turn));
+        if turn == 0 {
+            return Ok(());
+        }
+        let (ledger, turn) = (self.ledger()?, u64::from(turn));
         self.index.make_room()?;
         let rows = self.index.between_batches(|| {
             let here = swaps.iter().filter_map(|record| Some((record.id, systems.here(&record.named)?)));
@@ -416,6 +421,16 @@ impl SharedIds {
         self.index.added(rows);
         Ok(())
     }
+}
+
+/// The exchanges of a log: those with both records.
+fn whole(of_log: &[Record]) -> impl Iterator<Item = Record> {
+    let exchanges = of_log.chunk_by(|one, other| one.turn == other.turn);
+    exchanges.filter(|exchange| exchange.len() == 2).flatten().copied()
+}
+
+fn last_turn(records: &[Record]) -> u32 {
+    records.iter().map(|record| record.turn).max().unwrap_or(0)
 }
 
 /// How the index calls a log.

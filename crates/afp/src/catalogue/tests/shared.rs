@@ -256,6 +256,28 @@ fn exchanged_ids_are_exchanged_at_all_servers_in_their_order() {
     }
 }
 
+/// A crash, or a full disk: the server has not answered.
+#[test]
+fn an_exchange_of_which_one_record_was_written_has_not_taken_place() {
+    let (scene, states) = (Scene::new(), [state(), state(), state()]);
+    let one = scene.start(1, &states[0]);
+    let before = [1, 2, 3].map(|number| id(&one.ids, number));
+    one.ids.exchange(&key(1), &key(2)).unwrap();
+    let (name, size) = scene.logs().remove(0);
+    drop(one);
+    let log = scene.folder().lookup(&Caller::root(), name.as_bytes()).unwrap();
+    log.object.prepare(&Caller::root(), &log.attributes, Access::WRITE, true).unwrap();
+    log.object.truncate(&Caller::root(), size - 64).unwrap();
+    let two = scene.start(2, &states[1]);
+    assert_eq!([1, 2, 3].map(|number| id(&two.ids, number)), before);
+    assert_eq!(resolved(&two, before[1]), Some(key(2)));
+    two.ids.exchange(&key(2), &key(3)).unwrap();
+    let three = scene.start(3, &states[2]);
+    for server in [&two, &three] {
+        assert_eq!([1, 2, 3].map(|number| id(&server.ids, number)), [before[0], before[2], before[1]]);
+    }
+}
+
 #[test]
 fn a_late_record_of_a_stopped_server_has_all_servers_agree() {
     let (scene, states) = (Scene::new(), [state(), state()]);
