@@ -192,12 +192,12 @@ impl<'a> Listing<'a> {
         loop {
             let page = self.folder.volume.tree().list(caller, self.folder.found, cookie)?;
             let mut named = page.named().peekable();
+            let mut some: Vec<(u64, Facts<'_>)> = Vec::new();
             while named.peek().is_some() {
                 let most = at_a_time.min(usize::from(self.most - self.count));
                 if most == 0 {
                     return Ok(cookie);
                 }
-                let mut some: Vec<(u64, Facts<'_>)> = Vec::with_capacity(most);
                 while some.len() < most
                     && let Some(entry) = named.next()
                 {
@@ -209,7 +209,7 @@ impl<'a> Listing<'a> {
                     }
                 }
                 self.folder.number(&some)?;
-                for (at, facts) in some {
+                for (at, facts) in some.drain(..) {
                     match self.add(facts)? {
                         Taken::Yes => cookie = at,
                         Taken::Full => return Ok(cookie),
