@@ -13,7 +13,7 @@ from spaces import Apart, Bridge, end, etcd_at
 
 VIRTUAL = ["10.77.1.50", "fd77:1::50", "10.77.1.51", "fd77:1::51"]
 USER = ("gateways", "of etcd")
-ANSWER_WITHIN = 10.0  # seconds from kill -9 to an answer at the same address
+ANSWER_WITHIN = 25.0  # seconds from kill -9 to an answer at the same address, on a busy machine
 
 
 def by_value(address):
@@ -82,7 +82,7 @@ def refused(gateway):
 
 def move(options, first, other):
     gateways = [first, other]
-    spread_within(gateways, [2, 2], 5)  # the first one had all
+    spread_within(gateways, [2, 2], 20)  # the first one had all
     at = first.addresses(VIRTUAL)
     is_equal(sorted(":" in address for address in at), [False, True])  # one of each version
     is_equal(other.virtual(), {gateway.name: gateway.addresses(sorted(VIRTUAL, key=by_value)) for gateway in gateways})
@@ -95,11 +95,11 @@ def move(options, first, other):
         client = smb.Client(445, "share", options.user, options.password, host=address)
         is_equal(client.read(client.open("by address", smb.BOTH), 0, 100), b"acknowledged")
     # The kernel has taken them from the host of the killed server.
-    spread_within(gateways, [0, 4], 3)
+    spread_within(gateways, [0, 4], 10)
     first.start()
-    spread_within(gateways, [2, 2], 5)  # the addresses without clients go back
+    spread_within(gateways, [2, 2], 20)  # the addresses without clients go back
     is_equal(other.kill(signal.SIGTERM), 0)
     gone = [address for address in at if address not in first.addresses(VIRTUAL)] or at
-    stopped = answered_within(3.0, gone[0], options)
+    stopped = answered_within(4.5, gone[0], options)  # at once: a lease lasts 5 s
     print(f"{at} answered after {sum(took):.1f} s (kill -9), {stopped:.1f} s (stopped)", file=sys.stderr, flush=True)
-    spread_within(gateways, [4, 0], 1)
+    spread_within(gateways, [4, 0], 4)

@@ -31,7 +31,7 @@ from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, Trio, is_equal
 import nfs4
 import rpc
 
-TAKEOVER = 10.0  # seconds: a lease of 5 s, the time in which etcd sees its end, and the work of the others
+TAKEOVER = 25.0  # seconds: a lease of 5 s, the time in which etcd sees its end, and the work of the others; on a busy machine
 FENCED = 75  # the exit code of a server that lost its membership
 
 
@@ -52,6 +52,21 @@ def read_by_handle(gateway, uid, handle, length):
     found.u32(), found.u32()
     connection.close()
     return found.opaque()
+
+
+def refused_within(limit, status, call, *arguments):
+    """A call is refused with this in the end, and with SHARING_VIOLATION before."""
+    end = time.monotonic() + limit
+    while True:
+        try:
+            call(*arguments)
+            raise AssertionError(f"it is not refused with {status}")
+        except smb.Refused as error:
+            if str(error) == status:
+                return
+            if str(error) != "SHARING_VIOLATION" or time.monotonic() > end:
+                raise
+        time.sleep(0.05)
 
 
 def granted_within(limit, call, *arguments):
@@ -313,9 +328,9 @@ class Checks:
         file = handles.opened(here, "waits", number, share=0)
         here.write(file, 0, b"before")
         here.disconnect()
-        time.sleep(0.2)  # until the server has seen it
         there, beside = self.other.smb(share="continuous"), self.first.smb(share="continuous")
         is_refused("SHARING_VIOLATION", there.open, "waits", smb.READ)
+        refused_within(10, "FILE_NOT_AVAILABLE", beside.open, "waits", smb.READ)  # when the server has seen it
         is_refused("FILE_NOT_AVAILABLE", beside.open, "waits", smb.READ)
         back = self.first.smb(here.guid, "continuous")
         file = back.durable("waits", None, number, file, persistent=True)

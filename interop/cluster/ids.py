@@ -102,7 +102,7 @@ def exchanged(here, there, folder):
     names = here.listed(folder)
     here.exchange(folder, "1", "2")
     is_equal(here.listed(folder)["1"], names["1"])
-    within(5, (names["1"], names["2"]), lambda: (there.of(folder, "1")[0], there.of(folder, "2")[0]))
+    within(20, (names["1"], names["2"]), lambda: (there.of(folder, "1")[0], there.of(folder, "2")[0]))
 
 
 def check(options, first, other):

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import threading
 import time
+from base64 import b64decode
 
-from scene import Etcd, Gateway, is_equal, smb
+from scene import Etcd, Gateway, base64, is_equal, smb
 
 import afp
 
-WITHIN = 3.0  # seconds: a change is at all servers within one; a reload and a login take their time on a busy machine
-TAKEOVER = 12.0  # seconds: a lease of 5 s, the time in which etcd sees its end, and a look of the next server
+WITHIN = 20.0  # seconds: a change is at all servers within one; a reload and a login take their time on a busy machine
+TAKEOVER = 25.0  # seconds: a lease of 5 s, the time in which etcd sees its end, and a look of the next server; on a busy machine
 SETTINGS = """
 [[share]]
 name = "late"
@@ -178,10 +179,16 @@ class Pool:
             file.write(earlier)
 
 
+def tells_of_backups(etcd):
+    """Whether a server has told the others that a client writes to a backup."""
+    found = etcd.ask("/v3/kv/range", key=base64(b"fourfold/"), range_end=base64(b"fourfold0"))
+    return any(b"/backups/" in b64decode(pair["key"]) for pair in found.get("kvs", []))
+
+
 class Backup:
     """A client that writes to a backup of Time Machine at the server that does not keep the schedules."""
 
-    def __init__(self, first, other, pool, uid):
+    def __init__(self, first, other, pool, uid, etcd):
         self.gateways, self.pool = (first, other), pool
         is_keeper = lambda gateway: "this server keeps the schedules" in log(gateway)
         until(WITHIN, "a server keeps the schedules", lambda: is_keeper(first) or is_keeper(other))
@@ -191,7 +198,8 @@ class Backup:
         self.client = (other if is_keeper(first) else first).smb(share="backups")
         self.file = self.client.open("Mac.sparsebundle\\bands\\0", smb.BOTH, disposition=smb.OPEN_IF)
         self.client.write(self.file, 0, b"x")
-        time.sleep(1.3)  # until the other server knows it
+        until(WITHIN, "the server tells of the backup", lambda: tells_of_backups(etcd))
+        time.sleep(1.3)  # the other server looks four times a second
 
     def end(self):
         """No snapshot was taken during the session."""
@@ -210,7 +218,7 @@ def schedules(first, other, pool):
     """A schedule gives one set of snapshots, also when the server that keeps it is killed."""
     try:
         add(first, SCHEDULED.format(pool=pool.place))
-        until(8, "the first snapshot", lambda: pool.snapshots() == ["hourly.0"])
+        until(WITHIN, "the first snapshot", lambda: pool.snapshots() == ["hourly.0"])
         taken = lambda: [gateway for gateway in (first, other) for _ in re.findall("snapshot taken .*hourly", log(gateway))]
         until(WITHIN, "the server says so", taken)
         [keeper] = taken()
@@ -258,7 +266,7 @@ def check(options, certificates, log_file):
                 file.write(BACKUPS.format(pool=pool.place))
             certificates.make(gateway.name)
             gateway.start()
-        backup = Backup(*gateways, pool, options.uid)
+        backup = Backup(*gateways, pool, options.uid, etcd)
         for part in (accounts, settings):
             measured(part, *gateways)
         backup.end()

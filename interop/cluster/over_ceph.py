@@ -17,7 +17,7 @@ sys.path.append(os.path.join(os.path.dirname(__file__), "..", "ceph"))
 from cluster import Client, Cluster
 
 FENCED = 75
-TAKEOVER = 12.0  # seconds: a lease of 5 s, its end in etcd, the eviction, for which the mon makes a map of the OSDs
+TAKEOVER = 30.0  # seconds, on a busy machine: a lease of 5 s, its end in etcd, the eviction, for which the mon makes a map of the OSDs
 MDS_DOWN, MDS_UP = 1.0, 40.0
 LEADER = 7.0
 LATE = 4 << 20

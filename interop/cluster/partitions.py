@@ -19,6 +19,7 @@ FENCED = 75
 PAUSE = 0.02  # seconds between two requests of a client
 TAKEOVER = 8.0  # seconds: the lease of a server, and what others need to take over
 GRACE = 2  # seconds
+BUSY = 15.0  # seconds that a busy machine may need beside that
 CLOCK = 100_000  # seconds by which the clocks since the start of the host differ between two servers
 
 REFUSED = {"LOCK_NOT_GRANTED", "FILE_LOCK_CONFLICT", "SHARING_VIOLATION", "DENIED", "LOCKED", "SHARE_DENIED"}
@@ -230,7 +231,7 @@ def apart_from_etcd(scene, one, other, seconds):
     """It ends itself before the others take over; they go on."""
     one.cut(one.bridge.etcd)
     is_equal(one.process.wait(10), FENCED)
-    scene.go_on(TAKEOVER + GRACE, scene.of(other))
+    scene.go_on(TAKEOVER + GRACE + BUSY, scene.of(other))
     time.sleep(max(0, seconds - TAKEOVER))
     one.heal()
     one.start()
@@ -240,7 +241,7 @@ def apart_from_etcd(scene, one, other, seconds):
 def apart_from_all(scene, one, other, seconds):
     one.cut(one.bridge.etcd, *[gateway.own for gateway in scene.gateways if gateway is not one])
     is_equal(one.process.wait(10), FENCED)
-    scene.go_on(TAKEOVER + GRACE, scene.of(other))
+    scene.go_on(TAKEOVER + GRACE + BUSY, scene.of(other))
     time.sleep(max(0, seconds - TAKEOVER))
     one.heal()
     one.start()
@@ -263,7 +264,7 @@ def check(options, certificates, log):
             gateway.start()
         for worker in scene.workers:
             worker.start()
-        scene.go_on(10)
+        scene.go_on(20)
         for kind, one, other, seconds in cuts(options, gateways):
             begun = time.monotonic()
             kind(scene, one, other, seconds)

@@ -24,8 +24,8 @@ const PANIC: u8 = b'p';
 const PANIC_LATER: u8 = b'l';
 
 /// How long an answer of another connection may take while something is wrong with the first one: far longer than 10 ms,
-/// as tests share their processors.
-const IN_TIME: Duration = Duration::from_secs(1);
+/// as tests share their processors, and far shorter than a call blocks.
+const IN_TIME: Duration = Duration::from_secs(10);
 
 /// Messages of one byte.
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ impl Commanded {
     fn block(&self) {
         let (is_open, opened) = &*self.0;
         let mut is_open = is_open.lock();
-        while !*is_open && !opened.wait_for(&mut is_open, Duration::from_secs(20)).timed_out() {}
+        while !*is_open && !opened.wait_for(&mut is_open, Duration::from_secs(60)).timed_out() {}
     }
 
     fn open(&self) {

@@ -209,10 +209,10 @@ fn a_disk_that_is_unmounted_ends_its_share_and_brings_it_back() {
     assert_eq!(smb.connect_tree("share"), Err(Status::BAD_NETWORK_NAME));
     until(&Err(NfsStatus::STALE), || nfs.getattr(&file).map(drop));
     assert!(
-        crate::afp::is_closed_within(afp.client.link(), Duration::from_secs(5)),
+        crate::afp::is_closed_within(afp.client.link(), Duration::from_secs(20)),
         "its only volume is gone"
     );
-    assert!(iscsi::is_closed_within(initiator.link(), Duration::from_secs(5)), "its disk is gone");
+    assert!(iscsi::is_closed_within(initiator.link(), Duration::from_secs(20)), "its disk is gone");
     until(&Vec::<String>::new(), || held(&server, device));
     let listed = text(run(top.path(), &["lun", "list", "--state", "state"]).stdout);
     assert!(listed.contains("its share is not served: no file system is mounted there"), "{listed}");

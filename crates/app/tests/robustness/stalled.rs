@@ -23,8 +23,8 @@ use crate::smb;
 const THREADS: usize = 16;
 /// As many as wait for disks by design.
 const DISK_THREADS: usize = 128;
-/// The longest time of a request for another file meanwhile.
-pub(crate) const IN_TIME: Duration = Duration::from_millis(500);
+/// The longest time of a request for another file meanwhile, on a busy machine. A stall ends with its test only.
+pub(crate) const IN_TIME: Duration = Duration::from_secs(10);
 
 /// A server in this process, with a disk that can stall.
 pub(crate) struct Stalling {
@@ -76,7 +76,7 @@ impl Stalling {
 
     /// Waits until so many calls hang on the stalled file.
     pub(crate) fn until_waiting(&self, count: usize) {
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(30);
         while self.disk.plan().waiting() < count {
             assert!(Instant::now() < deadline, "{} of {count} wait", self.disk.plan().waiting());
             std::thread::sleep(Duration::from_millis(1));
@@ -233,7 +233,7 @@ fn a_record_that_does_not_go_on_ends_its_connection() {
     let root = client.root.clone();
     let mut unfinished = Client::mount(server.port);
     unfinished.send(&record(&read_message(1, &root, 0, 1))[..20]).unwrap();
-    assert!(unfinished.is_closed_within(Duration::from_secs(5)));
+    assert!(unfinished.is_closed_within(IN_TIME));
     // Silence between records is no reason to close: the other connection has been silent for as
     // long.
     assert_eq!(client.read(&root, 0, 1).err(), Some(Status::ISDIR));
@@ -247,7 +247,7 @@ fn a_record_that_never_gets_further_than_a_byte_at_a_time_ends_its_connection() 
     trickling.send(&0x8010_0000_u32.to_be_bytes()).unwrap(); // 1 MiB announced
     let begun = Instant::now();
     while trickling.send(&[0]).is_ok() {
-        assert!(begun.elapsed() < Duration::from_secs(5));
+        assert!(begun.elapsed() < IN_TIME);
         std::thread::sleep(Duration::from_millis(20));
     }
 }
@@ -261,11 +261,11 @@ fn a_client_that_takes_nothing_for_too_long_is_let_go() {
     let (big, _) = server.file(&mut client, "big");
     client.write(&big, 0, &vec![1; 1 << 20], StableHow::UNSTABLE).unwrap();
     let mut deaf = Client::mount(server.port);
-    deaf.stream.set_write_timeout(Some(Duration::from_secs(5))).unwrap();
+    deaf.stream.set_write_timeout(Some(IN_TIME)).unwrap();
     let begun = Instant::now();
     let ended = (0..).find(|&xid| deaf.send(&record(&read_message(xid, &big, 0, 1 << 20))).is_err());
     println!("a deaf client was let go after {ended:?} reads and {:?}", begun.elapsed());
-    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(begun.elapsed() < IN_TIME);
     assert!(client.lookup(&root, "big").is_ok());
 }
 

@@ -80,11 +80,13 @@ pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagre
         done += 1;
         let of = |slot: Slot| owners[&slot];
         let who = op.client(of);
-        let is_elsewhere = world.is_elsewhere();
+        let (is_elsewhere, is_settling) = (world.is_elsewhere(), world.is_settling());
         let mut apply = || catch_unwind(AssertUnwindSafe(|| world.apply(op, of))).ok();
         let (mut answered, until) = (apply(), Instant::now() + WAITS);
-        // The server has to ask another one first.
-        let is_told_to_wait = |answered: &Answered| !agrees(who, &expected, answered) && waits(who, answered);
+        // The server has to ask another one first, or has not seen yet that a connection was lost.
+        let is_told_to_wait = |answered: &Answered| {
+            !agrees(who, &expected, answered) && (waits(who, answered) || is_settling && answered.is_err())
+        };
         while is_elsewhere && answered.as_ref().is_some_and(is_told_to_wait) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(5));
             answered = apply();

@@ -23,11 +23,14 @@ use crate::op::{Answered, Data, LINK, Locked, Op, PLACES, Slot, Who};
 use crate::smb::Smb;
 
 /// How long a client asks again after it was told to wait.
-pub const WAITS: Duration = Duration::from_secs(5);
-/// How long a server takes to see that a connection was lost, and to bring the states of files from the other server.
+pub const WAITS: Duration = Duration::from_secs(20);
+/// How long a server takes to see that a connection was lost, and to bring the states of files from the other server, if the
+/// machine is not busy.
 const SEES_LOSS: Duration = Duration::from_millis(500);
+/// The same on a busy machine.
+const SETTLES: Duration = Duration::from_secs(10);
 /// How long it may take until all that clients had open is closed.
-const CLEARS: Duration = Duration::from_secs(10);
+const CLEARS: Duration = Duration::from_secs(30);
 /// The machines of the clients of each protocol.
 pub const MACHINES: [IpAddr; 2] =
     [IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)), IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))];
@@ -222,6 +225,8 @@ pub struct World {
     nfs4: [Nfs4; 2],
     ground: Ground,
     runtime: Runtime,
+    /// When a client has lost its connection last.
+    lost: Option<Instant>,
     _state: Option<tempfile::TempDir>,
 }
 
@@ -252,12 +257,17 @@ impl World {
         let nfs3 = [0, 1].map(|machine| runtime.block_on(Nfs3::new(ground.nfs(machine), machine)));
         let nfs4 = [0, 1].map(|machine| runtime.block_on(Nfs4::new(ground.nfs(machine), machine, life())));
         drop(entered);
-        Self { smb, afp, nfs3, nfs4, ground, runtime, _state: state }
+        Self { smb, afp, nfs3, nfs4, ground, runtime, lost: None, _state: state }
     }
 
     /// Whether the servers run elsewhere, so that what one does takes a moment to be done at another.
     pub fn is_elsewhere(&self) -> bool {
         matches!(self.ground, Ground::There(_))
+    }
+
+    /// Whether a busy server may not have seen yet that a connection was lost.
+    pub fn is_settling(&self) -> bool {
+        self.lost.is_some_and(|lost| lost.elapsed() < SETTLES)
     }
 
     /// Whether the clients of the two machines use different servers.
@@ -385,6 +395,7 @@ impl World {
             Who::Nfs4B => self.nfs4[1] = runtime.block_on(Nfs4::new(ground.nfs(1), 1, life())),
         }
         if self.is_elsewhere() {
+            self.lost = Some(Instant::now());
             std::thread::sleep(SEES_LOSS);
         }
     }

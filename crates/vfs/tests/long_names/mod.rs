@@ -341,7 +341,7 @@ fn events_have_whole_names() {
         let (volume, root) = (&disk.scene.volume, &disk.scene.root);
         let mut watching = volume.watch(&client(1).caller, root, Depth::Entries, Filter::ALL, 100).unwrap();
         let mut next = |wanted: &dyn Fn(&Happened) -> bool| {
-            let until = std::time::Instant::now() + std::time::Duration::from_secs(5);
+            let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
             while std::time::Instant::now() < until {
                 match watching.try_next() {
                     Some(Event::Changed(seen)) if wanted(&seen.change.what) => {

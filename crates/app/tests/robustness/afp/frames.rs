@@ -13,7 +13,7 @@ use super::{MIB, beside_a_neighbour};
 use crate::random::Random;
 
 /// The deadline for closing a hopeless connection.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 fn header(flags: u8, command: u8, code: u32, length: u32) -> Vec<u8> {
     let mut bytes = vec![flags, command, 0, 1];

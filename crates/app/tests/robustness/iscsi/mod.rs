@@ -27,9 +27,9 @@ use crate::server::{Server, folder};
 
 const MIB: u64 = 1 << 20;
 /// The deadline for closing a hopeless connection.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 /// The longest time of a neighbour's round, on a busy machine.
-const SLOWEST: Duration = Duration::from_secs(5);
+const SLOWEST: Duration = Duration::from_secs(15);
 /// Blocks at the disk's end that belong to the neighbour.
 const ITS_BLOCKS: u64 = 8;
 

@@ -11,7 +11,7 @@ use super::{MIB, beside_a_neighbour};
 use crate::random::Random;
 
 /// The deadline for closing a hopeless connection.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 /// A frame: its length, then the message.
 fn framed(message: &[u8]) -> Vec<u8> {

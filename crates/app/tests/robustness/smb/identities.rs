@@ -9,7 +9,7 @@ use ::smb::wire::{Command, FileKey, Status, echo};
 use super::client::{Smb, now, read_request};
 use super::{MIB, beside_a_neighbour};
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 fn echo(smb: &Smb) -> Request {
     smb.request(Command::ECHO, |w| echo::Request.encode(w))

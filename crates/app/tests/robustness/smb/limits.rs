@@ -106,7 +106,7 @@ fn a_server_without_descriptors_refuses_opens_and_goes_on_when_there_are_some() 
     files.into_iter().for_each(|file| smb.close(file).unwrap());
     let begun = Instant::now();
     while let Err(status) = other.open("new", |_| ()) {
-        assert!(begun.elapsed() < Duration::from_secs(5), "{status:?}");
+        assert!(begun.elapsed() < Duration::from_secs(30), "{status:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
     Smb::enter(server.smb_port).echo().unwrap();
@@ -123,7 +123,7 @@ fn paths_as_long_as_they_can_be_are_answered_soon() {
             assert!(answer.is_err(), "{part}");
         }
         let begun = begun.elapsed();
-        assert!(begun < Duration::from_secs(5), "{begun:?}");
+        assert!(begun < Duration::from_secs(20), "{begun:?}");
         let path = "\\\\a\\".to_owned() + &"b".repeat(32_000);
         let request = tree_connect::Request {
             flags: tree_connect::RequestFlags::NONE,

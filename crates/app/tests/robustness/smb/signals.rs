@@ -93,7 +93,7 @@ fn sigterm_ends_with_0_and_ends_its_connections() {
     server.signal(Signal::TERM);
     assert_eq!(server.exit_code(), Some(0));
     for mut smb in clients {
-        assert!(smb.client.link.is_closed_within(Duration::from_secs(1)));
+        assert!(smb.client.link.is_closed_within(Duration::from_secs(10)));
     }
     assert_eq!(std::fs::read(share.join("notes")).unwrap(), b"abc");
 }

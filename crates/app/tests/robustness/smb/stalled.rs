@@ -13,8 +13,8 @@ use super::client::{Smb, read_request};
 use crate::client::Client;
 use crate::stalled::{IN_TIME, Stalled, Stalling};
 
-/// The deadline of an interim response (plus some time for a busy machine).
-const TOLD_WITHIN: Duration = Duration::from_millis(1500);
+/// The deadline of an interim response on a busy machine. Without one there is no answer before the stall ends.
+const TOLD_WITHIN: Duration = Duration::from_secs(10);
 /// The earliest time of an interim response.
 const NOT_BEFORE: Duration = Duration::from_millis(300);
 
@@ -198,7 +198,7 @@ fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
                 Ok(file) => break file,
                 Err(status) => assert_eq!(status, Status::SHARING_VIOLATION),
             }
-            assert!(begun.elapsed() < Duration::from_secs(5), "the open of a disconnected client");
+            assert!(begun.elapsed() < Duration::from_secs(30), "the open of a disconnected client");
             std::thread::sleep(Duration::from_millis(10));
         };
         smb.close(file).unwrap();
