@@ -292,13 +292,19 @@ impl SharedIds {
         Ok(unknown)
     }
 
-    /// The next id of the block, or of a new one.
+    /// The next id of the block, or of a new one. If etcd was restored from a backup, it gives blocks again: ids that a file has are
+    /// passed over, which are all known here, as the logs were read to their ends.
     fn next(&self, work: &mut Work) -> Result<CatalogId, IndexError> {
-        if work.block.is_empty() {
-            work.block = self.servers.block().map_err(shared)?.ok_or(IndexError::Exhausted)?;
+        loop {
+            if work.block.is_empty() {
+                work.block = self.servers.block().map_err(shared)?.ok_or(IndexError::Exhausted)?;
+            }
+            let next = work.block.next().ok_or(IndexError::Exhausted)?;
+            let id = u32::try_from(next).map(CatalogId).map_err(|_| IndexError::Exhausted)?;
+            if self.ledger()?.key(self.index.store(), id)?.is_none() {
+                return Ok(id);
+            }
         }
-        let next = work.block.next().ok_or(IndexError::Exhausted)?;
-        u32::try_from(next).map(CatalogId).map_err(|_| IndexError::Exhausted)
     }
 
     /// Tells the other servers, and puts it into the tables.

@@ -236,6 +236,20 @@ fn ids_stay_when_etcd_has_lost_its_data() {
 }
 
 #[test]
+fn no_id_is_given_twice_when_etcd_was_restored_from_a_backup() {
+    let (scene, states) = (Scene::new(), [state(), state()]);
+    let (one, two) = (scene.start(1, &states[0]), scene.start(2, &states[1]));
+    let backup = *scene.common.ids.lock().unwrap();
+    let mut all: Vec<u32> = (0..20).map(|number| id(&one.ids, number)).collect();
+    all.extend((20..40).map(|number| id(&two.ids, number)));
+    drop((one, two));
+    *scene.common.ids.lock().unwrap() = backup;
+    let (one, two) = (scene.start(3, &states[0]), scene.start(4, &states[1]));
+    all.extend((40..60).flat_map(|number| [id(&one.ids, number), id(&two.ids, number + 20)]));
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), 80);
+}
+
+#[test]
 fn exchanged_ids_are_exchanged_at_all_servers_in_their_order() {
     let (scene, states) = (Scene::new(), [state(), state()]);
     let (one, two) = (scene.start(1, &states[0]), scene.start(2, &states[1]));
