@@ -103,6 +103,6 @@ mod tests {
         let start = Instant::now();
         let slow = run_within(Duration::from_secs(1), "sleep", &["30"]);
         assert!(matches!(slow, Err(Refusal::Timeout { seconds: 1, .. })), "{slow:?}");
-        assert!(start.elapsed() < Duration::from_secs(10));
+        assert!(start.elapsed() < Duration::from_secs(25));
     }
 }

@@ -46,7 +46,7 @@ fn portmapper(place: &Path) -> Result<Option<Running>> {
     let program = process::find("rpcbind").context("rpcbind is missing, and Ganesha needs it")?;
     let log = process::log_file(&place.join("rpcbind.log"))?;
     let mut running = Running::start(program, &["-f", "-w"], Stdio::null(), log)?;
-    process::wait_for_port(&mut running, 111, Duration::from_secs(5))?;
+    process::wait_for_port(&mut running, 111, Duration::from_secs(30))?;
     Ok(Some(running))
 }
 

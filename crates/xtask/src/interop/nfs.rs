@@ -398,7 +398,7 @@ fn qemu(outcomes: &mut Outcomes, place: &Place) {
 fn rpcbind() -> Result<Running> {
     let program = process::find("rpcbind").context("rpcbind is not installed")?;
     let mut running = Running::start(program, &["-f", "-w"], Stdio::null(), Stdio::null())?;
-    process::wait_for_port(&mut running, 111, Duration::from_secs(5))?;
+    process::wait_for_port(&mut running, 111, Duration::from_secs(30))?;
     Ok(running)
 }
 

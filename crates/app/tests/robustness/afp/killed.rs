@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use ::afp::client::{Error, ROOT};
+use rustix::process::Signal;
 
 use super::Afp;
 use crate::killed::{BLOCKS, block, start_of};
@@ -85,7 +86,10 @@ fn twenty_kills_lose_nothing_that_was_flushed() {
     let kept = first.make("kept", b"abc");
     first.client.flush(kept).unwrap();
     let number = first.client.file_number(first.volume, ROOT, "kept").unwrap();
-    std::thread::sleep(Duration::from_secs(2)); // numbers are stored with a delay
+    drop(first);
+    server.signal(Signal::TERM); // numbers are stored with a delay, and at the end
+    assert_eq!(server.exit_code(), Some(0));
+    server = Server::start_with_afp_on(top.path(), &share, port);
     for kill in 0..KILLS {
         let done = Arc::new(AtomicU32::new(0));
         let writers: Vec<JoinHandle<_>> = (0..WRITERS)

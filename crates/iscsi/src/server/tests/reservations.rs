@@ -104,7 +104,7 @@ async fn preempt_and_abort_is_not_over_before_what_is_being_written_is_written()
     bob.send_command(&header, &list).await;
     assert!(bob.hears_nothing().await);
     faulty.plan().release(file);
-    let ended = tokio::time::timeout(Duration::from_secs(5), bob.end_of(header.task_tag)).await.unwrap();
+    let ended = tokio::time::timeout(Duration::from_secs(20), bob.end_of(header.task_tag)).await.unwrap();
     assert_eq!(ended.status, Status::GOOD);
     assert!(ada.hears_nothing().await);
 }

@@ -110,6 +110,6 @@ fn many_opens_of_one_file_come_and_go_without_holding_up_others() {
     }
     dropping.join().unwrap();
     // Quadratic work took minutes in a debug build.
-    assert!(start.elapsed() < Duration::from_secs(15) && slowest < Duration::from_secs(2), "{slowest:?}");
+    assert!(start.elapsed() < Duration::from_secs(60) && slowest < Duration::from_secs(10), "{slowest:?}");
     assert_quiet(&state);
 }

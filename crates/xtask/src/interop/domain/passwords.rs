@@ -12,10 +12,10 @@ use super::{BASE, Place, SETTINGS};
 use crate::interop::outcome::Outcomes;
 use crate::{process, server};
 
-/// How long a first login waits at most for a controller that is away, docs/domain.md.
-const FIRST: Duration = Duration::from_secs(12);
-/// How long a later one waits, and a login of an account of the server.
-const LATER: Duration = Duration::from_secs(3);
+/// How long a first login waits at most for a controller that is away, docs/domain.md; on a busy machine.
+const FIRST: Duration = Duration::from_secs(20);
+/// How long a later one takes on a busy machine, and a login of an account of the server. They wait for nothing.
+const LATER: Duration = Duration::from_secs(8);
 /// In which time the log takes another login of a place.
 const LINE: Duration = Duration::from_millis(3_500);
 /// How often a login is made again whose line the log may have left out.
