@@ -283,19 +283,33 @@ impl Running {
     /// They cannot be read.
     pub(crate) fn accounts_again(&self) -> anyhow::Result<Vec<String>> {
         let _one = self.reloading.lock();
+        self.take_accounts()
+    }
+
+    /// The same, while no reload runs.
+    fn take_accounts(&self) -> anyhow::Result<Vec<String>> {
         let (current, mut lines) = accounts::anew(&self.state, &self.current())?;
         lines.extend(self.take_over(current));
         Ok(lines)
     }
 
-    fn read_again(&self) -> Result<Vec<String>, Vec<String>> {
-        let mut lines = Vec::new();
-        for view in &self.views {
-            lines.extend(view.before_reload(&self.arguments)?);
+    /// Applies the accounts, although the settings stay as they were for these reasons: an account that was removed may not log in
+    /// until the settings are corrected. Returns lines about both.
+    fn accounts_only(&self, mut why: Vec<String>) -> Vec<String> {
+        match self.take_accounts() {
+            Ok(lines) => why.extend(lines),
+            Err(error) => why.push(format!("the accounts stay as they were: {error:#}")),
         }
+        why
+    }
+
+    fn read_again(&self) -> Result<Vec<String>, Vec<String>> {
+        let before = self.views.iter().map(|view| view.before_reload(&self.arguments));
+        let before: Result<Vec<_>, _> = before.collect();
         let _one = self.reloading.lock();
+        let mut lines = before.map_err(|why| self.accounts_only(why))?.concat();
         let settings = Settings::load(&self.arguments)
-            .map_err(|all| all.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+            .map_err(|all| self.accounts_only(all.iter().map(ToString::to_string).collect()))?;
         let accounts = accounts::read(&self.state, &settings).map_err(|error| vec![format!("{error:#}")])?;
         lines.extend(settings.notes.iter().map(ToString::to_string));
         lines.extend(accounts::unknown(&self.state, &settings).iter().map(ToString::to_string));
@@ -331,7 +345,7 @@ impl Running {
 
 #[cfg(test)]
 mod tests {
-    use auth::Accounts;
+    use auth::{AccountFile, Accounts, Ids};
 
     use super::*;
 
@@ -388,5 +402,44 @@ mod tests {
         let lines = running.reload().unwrap_err();
         assert!(lines[0].starts_with("fourfold.toml:5:1: error: the folder `~/gone`"), "{lines:?}");
         assert_eq!(running.status().shares[0].name, "One");
+    }
+
+    /// Settings in common that two servers have changed.
+    struct Differing;
+
+    impl View for Differing {
+        fn report(&self, _: &mut Status) {}
+
+        fn reload(&self, _: &Arc<Current>) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn before_reload(&self, _: &Arguments) -> Result<Vec<String>, Vec<String>> {
+            Err(vec!["choose".into()])
+        }
+    }
+
+    #[test]
+    fn a_removed_account_may_not_log_in_although_the_settings_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut running = running(folder.path());
+        let edit = |change: fn(&mut AccountFile) -> Result<(), auth::Error>| {
+            AccountFile::edit(folder.path(), change).unwrap();
+        };
+        let has = |running: &Running, name| running.current().accounts.find(name).is_some();
+        edit(|file| file.add("ada", Ids::default(), "secret"));
+        edit(|file| file.add("bob", Ids::default(), "secret"));
+        running.reload().unwrap();
+        assert!(has(&running, "ada") && has(&running, "bob"));
+        std::fs::write(folder.path().join("fourfold.toml"), "[[share]]\nname = 7\n").unwrap();
+        edit(|file| file.remove("ada"));
+        running.reload().unwrap_err();
+        assert!(!has(&running, "ada") && has(&running, "bob"));
+        assert_eq!(running.status().shares[0].name, "One");
+        std::fs::write(folder.path().join("fourfold.toml"), ONE).unwrap();
+        running.views.push(Arc::new(Differing));
+        edit(|file| file.remove("bob"));
+        assert_eq!(running.reload().unwrap_err()[0], "choose");
+        assert!(!has(&running, "bob"));
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use admin::control::Report;
 use admin::{Arguments, Settings};
+use auth::FileError;
 use auth::in_common::{Synced, sync};
 use cluster::{Cluster, Revisions, Text};
 use vfs::backend::host::as_ourselves;
@@ -75,15 +76,17 @@ pub(super) fn before_reload(
 pub(crate) fn follow(running: Arc<Running>, volumes: &Volumes, state: PathBuf) {
     let Some(cluster) = volumes.cluster.clone() else { return };
     tokio::spawn(async move {
-        let (mut places, mut known) = (cluster.places(), Revisions::default());
+        let (mut places, mut known, mut is_again) = (cluster.places(), Revisions::default(), false);
         loop {
             let now = places.borrow_and_update().texts;
             let mut is_done = true;
             if (now.accounts, now.settings) != (known.accounts, known.settings) {
                 let (running, cluster, state) = (running.clone(), cluster.clone(), state.clone());
-                let work = move || as_ourselves(|| adopt((known, now), &running, &cluster, &state));
+                let work =
+                    move || as_ourselves(|| adopt((known, now), is_again, (&running, &cluster, &state)));
                 is_done = matches!(tokio::task::spawn_blocking(work).await, Ok(Ok(true)));
             }
+            is_again = !is_done;
             if is_done {
                 known = now;
                 if places.changed().await.is_err() {
@@ -96,40 +99,61 @@ pub(crate) fn follow(running: Arc<Running>, volumes: &Volumes, state: PathBuf) {
     });
 }
 
-/// Has what others have changed count here. False: it is to be tried again.
-fn adopt(
-    (known, now): (Revisions, Revisions),
-    running: &Running,
-    cluster: &Arc<Cluster>,
-    state: &Path,
-) -> bool {
-    let is_done = now.accounts == known.accounts || adopt_accounts(running, cluster, state);
-    is_done && (now.settings == known.settings || adopt_settings(running, cluster, state))
+/// What applies changes of other servers.
+type Here<'a> = (&'a Running, &'a Arc<Cluster>, &'a Path);
+
+/// Has what others have changed count here. False: it is to be tried again (`is_again`), as what is in the files may not be
+/// applied.
+fn adopt((known, now): (Revisions, Revisions), is_again: bool, here: Here<'_>) -> bool {
+    let is_done = now.accounts == known.accounts || adopt_accounts(is_again, here);
+    is_done && (now.settings == known.settings || adopt_settings(is_again, here))
 }
 
-fn adopt_accounts(running: &Running, cluster: &Arc<Cluster>, state: &Path) -> bool {
-    let done = accounts(cluster, state).map_err(anyhow::Error::from).and_then(|synced| {
-        synced.lines.iter().for_each(|line| tracing::warn!("{line}"));
-        if synced.is_changed {
-            tracing::info!("accounts were changed at another server");
-            running.accounts_again()?.iter().for_each(|line| tracing::warn!("{line}"));
+fn adopt_accounts(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
+    let synced = match accounts(cluster, state) {
+        Ok(synced) => synced,
+        Err(auth::Error::File(error @ (FileError::Newer { .. } | FileError::Damaged { .. }))) => {
+            tracing::error!("the accounts stay as they are: {error}");
+            return true; // until they change again
         }
-        Ok(())
-    });
-    done.inspect_err(|error| tracing::warn!("{error:#}")).is_ok()
+        Err(error) => {
+            tracing::warn!("{error}");
+            return false;
+        }
+    };
+    synced.lines.iter().for_each(|line| tracing::warn!("{line}"));
+    if !synced.is_changed && !is_again {
+        return true;
+    }
+    tracing::info!("accounts were changed at another server");
+    match running.accounts_again() {
+        Ok(lines) => lines.iter().for_each(|line| tracing::warn!("{line}")),
+        Err(error) => {
+            tracing::error!("the accounts stay as they were: {error:#}");
+            return false;
+        }
+    }
+    true
 }
 
-fn adopt_settings(running: &Running, cluster: &Arc<Cluster>, state: &Path) -> bool {
+fn adopt_settings(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
     let common = OfMember(cluster.clone(), Text::Settings);
     match settings::sync(running.arguments(), state, &common, Whose::Changed) {
-        Ok(Done::Nothing | Done::Given) => true,
-        Ok(Done::Taken(previous)) => {
-            tracing::info!(previous = %previous.display(), "the settings were changed at another server");
-            match running.reload() {
-                Ok(lines) => lines.iter().for_each(|line| tracing::warn!("{line}")),
-                Err(lines) => lines.iter().for_each(|line| tracing::error!("{line}")),
+        Ok(Done::Nothing | Done::Given) if !is_again => true,
+        Ok(done) => {
+            if let Done::Taken(previous) = done {
+                tracing::info!(previous = %previous.display(), "the settings were changed at another server");
             }
-            true
+            match running.reload() {
+                Ok(lines) => {
+                    lines.iter().for_each(|line| tracing::warn!("{line}"));
+                    true
+                }
+                Err(lines) => {
+                    lines.iter().for_each(|line| tracing::error!("{line}"));
+                    is_again // etcd may not have answered the first time
+                }
+            }
         }
         Err(Failure::Other(error)) => {
             tracing::warn!("the settings of the cluster are not known: {error:#}");
