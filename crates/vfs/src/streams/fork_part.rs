@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::sidecar::{self, Beside, Sidecar, read};
 use super::{File, Streams, found};
 use crate::backend::{Found, Object};
-use crate::mac::apple_double::HEAD_LIMIT;
-use crate::mac::layout;
+use crate::mac::apple_double::{AppleDouble, EntryId, HEAD_LIMIT};
+use crate::mac::{Problem, layout};
 use crate::{Attributes, Caller, Error, Kind, Result};
 
 /// A sidecar as a file: what its beginning says of the resource fork behind it.
@@ -84,12 +84,17 @@ impl ForkPart {
         let now = self.range();
         let (size, limit) = (self.0.attributes.size.max(offset.saturating_add(length)), HEAD_LIMIT as u64);
         let mut head = self.0.head.clone();
-        if offset < limit && (now.is_empty() || offset < now.start) {
-            let Some(data) = data else { return Some(0) };
-            let (start, end) =
-                (offset as usize, (offset as usize).saturating_add(data.len()).min(HEAD_LIMIT));
-            head.resize(head.len().max(end), 0);
-            head[start..end].copy_from_slice(&data[..end - start]);
+        match data {
+            Some(data) if offset < limit => {
+                let (start, end) =
+                    (offset as usize, (offset as usize).saturating_add(data.len()).min(HEAD_LIMIT));
+                head.resize(head.len().max(end), 0);
+                head[start..end].copy_from_slice(&data[..end - start]);
+            }
+            None if offset < limit && (offset < now.start || now.is_empty() || self.is_in_table()) => {
+                return Some(0);
+            }
+            _ => {}
         }
         kept(&now, &self.with(head, size).range())
     }
@@ -99,6 +104,13 @@ impl ForkPart {
         let mut head = self.0.head.clone();
         head.truncate(usize::try_from(size).unwrap_or(usize::MAX));
         kept(&self.range(), &self.with(head, size).range())
+    }
+
+    /// Whether the fork is said to begin in the table that says so: then a write of the fork may move it.
+    fn is_in_table(&self) -> bool {
+        let in_header = Problem::EntryInHeader(EntryId::RESOURCE_FORK.0);
+        AppleDouble::parse(&self.0.head, self.0.attributes.size)
+            .is_ok_and(|table| table.problems.contains(&in_header))
     }
 
     fn with(&self, head: Vec<u8>, size: u64) -> Self {
@@ -124,6 +136,7 @@ mod tests {
     use super::*;
     use crate::backend::Backend;
     use crate::backend::memory::Memory;
+    use crate::mac::apple_double::{ENTRY_LEN, HEADER_LEN};
     use crate::mac::{FinderInfo, sidecar};
 
     fn range(bytes: &[u8]) -> Range<u64> {
@@ -144,6 +157,17 @@ mod tests {
             strange.into_iter().for_each(|(at, byte)| bytes[at] = byte);
             [&bytes[..], b"0123456789"].concat()
         })
+    }
+
+    #[test]
+    fn a_fork_that_begins_in_its_table_may_be_moved_by_a_write_of_it() {
+        let head = sidecar::synthesize(&FinderInfo::NONE, &[], 10).0;
+        let at = HEADER_LEN + ENTRY_LEN + 4; // the place of the fork in its row
+        let bytes = [&head[..at], &[0; 4], &head[at + 4..], b"0123456789"].concat();
+        assert_eq!(range(&bytes), 0..10);
+        let zeros = [0; 24];
+        let write = |data| part(&bytes).kept_by_write(Written { offset: 15, length: 24, data });
+        assert_eq!((write(Some(&zeros)), write(None)), (Some(0), Some(0)));
     }
 
     proptest! {
