@@ -22,6 +22,7 @@ import once
 import over_ceph
 import partitions
 import persistent as handles
+import quotas
 import scale
 import torture
 import trust
@@ -372,6 +373,9 @@ class Checks:
     def changes_of_what_describes_a_file_are_not_lost(self):
         described.check(self.options, self.first, self.other, os.path.join(self.options.local, "share"))
 
+    def a_quota_is_counted_by_all_servers_together(self):
+        quotas.check(self.options, self.first, self.other)
+
     def etcd_and_a_server_show_each_other_certificates(self):
         trust.check(self.first, self.certificates)
 
@@ -407,8 +411,8 @@ def tell(options, name, check):
     print(f"{shown}: {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
 
 
-# Over a folder only: the certificates of etcd, and what servers have once. Over CephFS, in each run: the rest of what a stopped server does.
-NOT_OVER_CEPH = ["etcd_and_a_server_show_each_other_certificates", "accounts_settings_and_schedules_are_once"]
+# Over a folder only: quotas, which CephFS keeps itself; the certificates of etcd, and what servers have once. Over CephFS, in each run: the rest of what a stopped server does.
+NOT_OVER_CEPH = ["a_quota_is_counted_by_all_servers_together", "etcd_and_a_server_show_each_other_certificates", "accounts_settings_and_schedules_are_once"]
 
 
 def matrix(options, here, there):

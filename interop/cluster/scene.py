@@ -18,7 +18,7 @@ import nfs3
 import smb_client as smb
 
 SHARES = {"share": "", "quiet": "", "silly": 'deny-modes = "silly-rename"', "data": 'deny-modes = "data-only"',
-          "continuous": "continuous = true", "model": "nfs-whole-names = true\nsafe-save = false"}
+          "continuous": "continuous = true", "limited": 'quota = "8 MiB"', "model": "nfs-whole-names = true\nsafe-save = false"}
 SETTINGS = """
 [server]
 bonjour = "off"

@@ -5,17 +5,22 @@
 //! ZFS dataset     ─► the keeper sets `quota`; the host's own numbers of the disk are right
 //! anything else   ─► `vfs::quota` counts. The sums are in quotas.json, and are exact if the last stop was clean
 //! ```
+//!
+//! The servers of a cluster count together: see `in_cluster.rs`.
+
+mod in_cluster;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use admin::Settings;
+use cluster::{Cluster, Elsewhere};
 use lock::{Mutex, rank};
 use serde::{Deserialize, Serialize};
 use snapshots::{Dataset, EngineKind};
@@ -41,6 +46,7 @@ type Place = (u64, u64);
 pub(crate) struct Quotas {
     state: PathBuf,
     charges: Arc<Charges>,
+    cluster: OnceLock<Arc<Cluster>>,
     table: Mutex<Table, rank::ShareQuotas>,
     /// Whether a thread counts.
     is_counting: AtomicBool,
@@ -64,6 +70,8 @@ struct Kept {
     quota: Arc<Quota>,
     limit: u64,
     way: Way,
+    /// What the other servers of the cluster have told last.
+    told: Option<Elsewhere>,
     counted: Arc<Mutex<Counted, rank::QuotaCounted>>,
 }
 
@@ -141,6 +149,7 @@ impl Quotas {
         Self {
             state: state.into(),
             charges,
+            cluster: OnceLock::new(),
             table,
             is_counting: AtomicBool::new(false),
             is_asking: AtomicBool::new(false),
@@ -207,18 +216,22 @@ impl Quotas {
     /// Called regularly: counts what is due, and stores the sums.
     pub(crate) fn tend(self: &Arc<Self>) {
         self.take_over();
+        // In a cluster one server counts all files.
+        let is_counter = self.cluster.get().map(|cluster| cluster.is_counter());
         let mut table = self.table.lock();
         self.write(&mut table, false);
-        let due = table.kept.iter().find(|(_, kept)| kept.is_due());
-        let due = due.map(|(path, kept)| (path.clone(), kept.quota.clone(), kept.counted.clone()));
+        let is_here = |kept: &Kept| is_counter.is_none_or(|is_counter| is_counter && kept.quota.is_shared());
+        let due = table.kept.iter().find(|(_, kept)| kept.is_due() && is_here(kept));
+        let due =
+            due.map(|(path, kept)| (path.clone(), kept.folder(), kept.quota.clone(), kept.counted.clone()));
         drop(table);
-        let Some((path, quota, counted)) = due else { return };
+        let Some((path, at, quota, counted)) = due else { return };
         if self.is_counting.swap(true, Ordering::AcqRel) {
             return;
         }
         let quotas = self.clone();
         let count = move || {
-            let result = host::recount(&path, Some(&quotas.state), &quota);
+            let result = quotas.recount((&path, at), &quota);
             let mut counted = counted.lock();
             counted.tried = Some(Instant::now());
             let folder = path.display();
@@ -249,14 +262,26 @@ impl Quotas {
         kept.quota.used().filter(|_| kept.quota.is_exact())
     }
 
+    /// Counts all files of a folder, with the other servers of a cluster. Whether the result is exact.
+    fn recount(&self, (path, at): (&Path, FileId), quota: &Quota) -> vfs::Result<bool> {
+        let state = Some(&*self.state);
+        let counted = match self.cluster.get() {
+            None => host::recount(path, state, quota, None),
+            Some(cluster) => {
+                cluster.count_files(at, |others| host::recount(path, state, quota, Some(others)))
+            }
+        };
+        counted.map(|counted| counted.is_exact)
+    }
+
     /// Counts the files of a folder now.
     pub(crate) fn count_now(&self, folder: &Path) -> anyhow::Result<()> {
-        let quota = self.table.lock().kept.get(folder).map(|kept| kept.quota.clone());
-        let Some(quota) = quota else { anyhow::bail!("the server does not count it any more") };
+        let kept = self.table.lock().kept.get(folder).map(|kept| (kept.folder(), kept.quota.clone()));
+        let Some((at, quota)) = kept else { anyhow::bail!("the server does not count it any more") };
         if self.is_counting.swap(true, Ordering::AcqRel) {
             anyhow::bail!("the files of a share are being counted now");
         }
-        let done = host::recount(folder, Some(&self.state), &quota);
+        let done = self.recount((folder, at), &quota);
         self.is_counting.store(false, Ordering::Release);
         anyhow::ensure!(done?, "too much changed while the files were counted");
         Ok(())
@@ -282,6 +307,24 @@ impl Quotas {
 }
 
 impl Kept {
+    /// The servers of the cluster know this. Returns whether something has changed here that could not be counted.
+    fn told(&mut self, now: Elsewhere) -> bool {
+        if !self.quota.is_shared() {
+            return false; // it begins to be
+        }
+        let before = self.told.replace(now);
+        if now.is_exact && before.is_none_or(|before| before.version != now.version) {
+            self.counted.lock().done = Some(SystemTime::now());
+        }
+        let was_exact = before.is_some_and(|before| before.is_exact);
+        if was_exact && !now.is_exact {
+            self.counted.lock().tried = None; // a server was lost: the next count is due now
+        }
+        let is_spoiled = was_exact && !self.quota.is_exact();
+        self.quota.set_elsewhere(now.bytes, now.is_exact && !is_spoiled);
+        is_spoiled && now.is_exact
+    }
+
     fn sum((path, kept): (&PathBuf, &Self)) -> Option<(PathBuf, Sum)> {
         let counted = kept.counted.lock().done.and_then(|done| done.duration_since(UNIX_EPOCH).ok());
         let counted = counted.map_or(0, |since| since.as_secs());
@@ -327,6 +370,7 @@ impl Table {
                 } else {
                     Way::Asked(dataset, Instant::now())
                 },
+                told: None,
                 counted: Arc::default(),
             },
             None => self.counted(&path, place, limit),
@@ -345,6 +389,7 @@ impl Table {
             quota,
             limit,
             way: Way::Counted,
+            told: None,
             counted: Arc::new(Mutex::new(Counted { done, tried: None })),
         }
     }

@@ -171,8 +171,8 @@ impl Volumes {
         settings: &Settings,
         witness: bool,
     ) -> anyhow::Result<Arc<Self>> {
-        let cluster = gateway::join(&settings.server, witness).await?;
-        let volumes = Self::in_cluster(index, state, cluster);
+        let volumes = Self::in_cluster(index, state, gateway::join(&settings.server, witness).await?);
+        volumes.cluster.iter().for_each(|cluster| volumes.quotas.join(cluster));
         volumes.quotas.apply(settings);
         samba_acls::tell(&volumes.site, settings);
         Ok(volumes)

@@ -26,6 +26,7 @@ mod running;
 mod seen;
 #[cfg(test)]
 mod simulation;
+mod sums;
 pub mod tls;
 mod trees;
 pub mod wire;
@@ -41,7 +42,9 @@ pub use node::{
 pub use port::Port;
 pub use records::{Record, Table};
 pub use running::{
-    Answering, Answers, CallError, Cluster, Config, Grace, LostRecords, Places, StartError, Status, Topology,
+    Answering, Answers, CallError, Cluster, Config, Counting, Grace, LostRecords, Places, StartError, Status,
+    Topology,
 };
 pub use seen::Revisions;
+pub use sums::{Elsewhere, Sums};
 pub use trees::Trees;

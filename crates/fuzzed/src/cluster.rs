@@ -1,6 +1,7 @@
 //! What servers of one tree send each other.
 
-use cluster::wire::{Frame, MAX_ITEMS, Message};
+use cluster::wire::sums::{MAX_STARTS, MAX_SUMS, SumsMessage};
+use cluster::wire::{Frame, MAX_FILES, MAX_ITEMS, Message};
 use cluster::{MAX_CALL, MAX_NOTE};
 
 /// A frame: what is understood is written as it was, and nothing in it is longer than its limit.
@@ -17,6 +18,14 @@ pub fn frame(data: &[u8]) {
             assert!(record.replica.ranges.len() <= MAX_ITEMS && record.note.len() <= MAX_NOTE);
         }
         Message::Call(_, bytes) | Message::Answer(_, Some(bytes)) => assert!(bytes.len() <= MAX_CALL),
+        Message::Sums(message) => match message {
+            SumsMessage::Totals(totals) => assert!(totals.len() <= MAX_FILES),
+            SumsMessage::Changed { files, .. } => assert!(files.len() <= MAX_FILES),
+            SumsMessage::Sums(sums) => {
+                assert!(sums.len() <= MAX_SUMS && sums.iter().all(|sum| sum.starts.len() <= MAX_STARTS));
+            }
+            _ => {}
+        },
         _ => {}
     }
 }

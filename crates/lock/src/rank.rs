@@ -11,7 +11,7 @@ ranks! {
     // Several servers of one tree.
     /// What this server of a cluster has, asks for and hands over. Clients that are not connected may give way under it.
     ClusterNode Known,
-    /// The connections to the other servers of a cluster.
+    /// The connections to the other servers of a cluster, and the sums of the quotas that they count together.
     ClusterWays Known,
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,

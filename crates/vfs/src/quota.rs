@@ -11,9 +11,12 @@
 //!
 //! The space of each changed file is remembered while the file is in use (`Charge`), so that two clients that write to
 //! one file are not counted twice. A write inside a file without holes changes nothing: it costs two atomic loads.
+//!
+//! In a cluster, servers may count together (`quota/shared.rs`).
 
 mod charge;
 mod recount;
+mod shared;
 mod transfer;
 
 use std::path::{Path, PathBuf};
@@ -30,6 +33,8 @@ pub use self::charge::Charges;
 pub(crate) use self::charge::{Charge, Footprint};
 pub(crate) use self::recount::Moved;
 use self::recount::Recount;
+pub use self::recount::Recounted;
+pub use self::shared::{Changes, Others};
 pub(crate) use self::transfer::Transfer;
 
 /// The unit in which growth is counted: the block of most file systems.
@@ -40,7 +45,14 @@ pub(crate) const BLOCK: u64 = 4096;
 pub struct Quota {
     /// In bytes; `u64::MAX`: none.
     limit: AtomicU64,
-    used: AtomicI64,
+    /// No change is made that would take more than this together, whatever the limit is.
+    cap: AtomicU64,
+    /// What is used is `elsewhere` and `own` together. What clients of this server have changed since it counts:
+    own: AtomicI64,
+    /// What all files took when this server began to count, and what other servers have changed since.
+    elsewhere: AtomicI64,
+    /// Other servers change files of the folder, too.
+    is_shared: AtomicBool,
     /// What changes that are being made can take at most.
     reserved: AtomicU64,
     exact: AtomicBool,
@@ -58,7 +70,10 @@ impl Quota {
         let (used, exact) = used.unwrap_or((0, false));
         Self {
             limit: AtomicU64::new(limit),
-            used: AtomicI64::new(i64::try_from(used).unwrap_or(i64::MAX)),
+            cap: AtomicU64::new(u64::MAX),
+            own: AtomicI64::new(0),
+            elsewhere: AtomicI64::new(i64::try_from(used).unwrap_or(i64::MAX)),
+            is_shared: AtomicBool::new(false),
             reserved: AtomicU64::new(0),
             exact: AtomicBool::new(exact),
             by_host: None,
@@ -89,7 +104,7 @@ impl Quota {
     pub fn used(&self) -> Option<u64> {
         match &self.by_host {
             Some(files) => files.iter().filter_map(|file| number_in(file)).max(),
-            None => Some(u64::try_from(self.used.load(Ordering::Relaxed)).unwrap_or(0)),
+            None => Some(self.sum()),
         }
     }
 
@@ -107,12 +122,20 @@ impl Quota {
 
     fn reserve(&self, bytes: u64) -> bool {
         let reserved = self.reserved.fetch_add(bytes, Ordering::AcqRel).saturating_add(bytes);
-        let used = u64::try_from(self.used.load(Ordering::Acquire)).unwrap_or(0);
-        let fits = used.saturating_add(reserved) <= self.limit();
+        let fits = self.sum().saturating_add(reserved) <= self.limit().min(self.cap.load(Ordering::Relaxed));
         if !fits {
             self.release(bytes);
         }
         fits
+    }
+
+    fn sum(&self) -> u64 {
+        let sum = self.own.load(Ordering::Acquire) + self.elsewhere.load(Ordering::Acquire);
+        u64::try_from(sum).unwrap_or(0)
+    }
+
+    fn add(&self, bytes: i64) {
+        self.own.fetch_add(bytes, Ordering::AcqRel);
     }
 
     fn release(&self, bytes: u64) {
@@ -144,6 +167,8 @@ pub struct Meter {
     counts: AtomicBool,
     /// Whether there are any.
     limits: AtomicBool,
+    /// Whether servers count one of them together.
+    is_shared: AtomicBool,
     /// Grows with each change of `Arranged::inside`. 0: there was never anything inside.
     epoch: AtomicU64,
 }
@@ -177,9 +202,16 @@ impl Meter {
     /// Replaces the quotas, also while files are being changed.
     pub fn set(&self, quotas: Vec<Arc<Quota>>) {
         let counts = quotas.iter().any(|quota| quota.is_counted());
+        let is_shared = quotas.iter().any(|quota| quota.is_shared());
         self.limits.store(!quotas.is_empty(), Ordering::Release);
         self.arranged.write().quotas = quotas.into();
+        self.is_shared.store(is_shared, Ordering::Release);
         self.counts.store(counts, Ordering::Release);
+    }
+
+    /// Whether other servers change the files, too: what a file takes is then known only while it is being changed here.
+    fn is_shared(&self) -> bool {
+        self.is_shared.load(Ordering::Acquire)
     }
 
     /// Replaces the folders inside that have meters of their own. Files that are in use are counted by the new ones with
@@ -278,7 +310,7 @@ impl Meter {
 
     fn add(&self, bytes: i64) {
         for quota in self.quotas().iter().filter(|quota| quota.is_counted()) {
-            quota.used.fetch_add(bytes, Ordering::AcqRel);
+            quota.add(bytes);
         }
     }
 
@@ -381,7 +413,7 @@ mod tests {
         meter.add(-30);
         quota.visit(id(4), 40);
         quota.visit(id(4), 40); // its other name
-        assert!(quota.finish_recount());
+        assert!(quota.finish_recount().is_exact);
         assert_eq!(quota.used(), Some(10 + 5 + 40));
         assert!(quota.is_exact());
     }

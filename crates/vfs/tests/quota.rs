@@ -78,7 +78,7 @@ impl Scene {
     /// Counts all files anew, while nothing changes.
     fn counted(&self) -> u64 {
         let quota = Quota::counted(u64::MAX, None);
-        assert!(recount(&self.path(), None, &quota).unwrap());
+        assert!(recount(&self.path(), None, &quota, None).unwrap().is_exact);
         quota.used().unwrap()
     }
 }
@@ -306,7 +306,7 @@ fn a_recount_is_exact_although_clients_change_files_meanwhile() {
         })
         .collect();
     assert!(!exact.is_exact());
-    assert!(recount(&scene.path(), None, &exact).unwrap());
+    assert!(recount(&scene.path(), None, &exact, None).unwrap().is_exact);
     std::thread::sleep(Duration::from_millis(100));
     stop.0.store(true, Ordering::Relaxed);
     clients.into_iter().for_each(|client| client.join().unwrap());
@@ -329,7 +329,7 @@ fn a_recount_adds_up_what_the_host_says_without_snapshots_and_private_folders() 
     std::fs::hard_link(dir.path().join("a"), dir.path().join("deep/a")).unwrap();
     std::os::unix::fs::symlink("/", dir.path().join("link")).unwrap();
     let quota = Quota::counted(u64::MAX, None);
-    assert!(recount(dir.path(), Some(&dir.path().join("state")), &quota).unwrap());
+    assert!(recount(dir.path(), Some(&dir.path().join("state")), &quota, None).unwrap().is_exact);
     let blocks = |path: &str| std::fs::metadata(dir.path().join(path)).unwrap().blocks() * 512;
     assert_eq!(quota.used(), Some(blocks("a") + blocks("deep/er/b")));
 }
@@ -394,7 +394,7 @@ impl Nested {
         self.used(expected);
         let counted = [self.dir.path().to_owned(), self.dir.path().join("inner")].map(|folder| {
             let quota = Quota::counted(u64::MAX, None);
-            assert!(recount(&folder, None, &quota).unwrap());
+            assert!(recount(&folder, None, &quota, None).unwrap().is_exact);
             quota.used().unwrap()
         });
         assert_eq!(counted, expected);

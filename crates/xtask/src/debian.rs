@@ -47,6 +47,7 @@ pub const CLUSTER: &[Package] = &[
     Package { name: "nftables", shows: "/usr/sbin/nft" },
     Package { name: "openssl", shows: "/usr/bin/openssl" },
     Package { name: "python3-samba", shows: "/usr/share/doc/python3-samba/copyright" },
+    Package { name: "smbclient", shows: "/usr/bin/smbclient" },
     Package { name: "samba-testsuite", shows: "/usr/bin/smbtorture" },
     Package { name: "krb5-kdc", shows: "/usr/sbin/krb5kdc" },
     Package { name: "krb5-admin-server", shows: "/usr/sbin/kadmin.local" },

@@ -24,8 +24,8 @@ pub(super) fn check(
     };
     let Some(before) = sum() else { return Ok(()) };
     let fresh = Quota::counted(u64::MAX, None);
-    let is_exact =
-        host::recount(&folder, Some(state), &fresh).context("the files cannot be counted for the quota")?;
+    let counted = host::recount(&folder, Some(state), &fresh, None);
+    let is_exact = counted.context("the files cannot be counted for the quota")?.is_exact;
     let counted = fresh.used().unwrap_or(before);
     if !is_exact || counted == before || sum() != Some(before) {
         return Ok(());

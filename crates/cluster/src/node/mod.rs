@@ -28,6 +28,7 @@ use vfs::FileId;
 use vfs::state::{FileState, Inherited, Last, State, Told};
 
 use crate::port::Port;
+use crate::wire::sums::SumsMessage;
 use crate::wire::{Message, Portion};
 use calls::Calls;
 use directory::{Directory, Report};
@@ -74,6 +75,8 @@ pub enum Effect {
     Inherit(u16, Vec<(Inherited, Arc<[u8]>)>),
     /// A request of another server, with its number, is to be answered by [`Node::answer_call`].
     Call(u16, u64, Vec<u8>),
+    /// This member has told something of quotas, in this epoch.
+    Sums(u16, u64, SumsMessage),
     /// The server is not a member any more.
     Removed,
 }
@@ -333,6 +336,13 @@ impl Node {
         self.recalls.iter().filter(|(file, _)| !self.must_stay(file)).filter_map(due).min()
     }
 
+    /// Another member is to be told something of quotas. Nothing is, if it does not take what it was told before.
+    pub fn tell_sums(&mut self, to: u16, message: SumsMessage) {
+        if self.links.get(&to).is_none_or(|link| link.waiting() < MOST_WAITING) {
+            self.send(to, Message::Sums(message));
+        }
+    }
+
     /// A removal is made.
     pub fn removed(&mut self, now: Duration, done: Done) {
         self.now = self.now.max(now);
@@ -379,6 +389,7 @@ impl Node {
             Message::DropAll => self.told_to_drop_all(from),
             Message::Call(number, request) => self.called(from, number, request),
             Message::Answer(number, answer) => self.answered(from, number, answer),
+            Message::Sums(message) => self.effects.push(Effect::Sums(from, self.view.epoch, message)),
         }
     }
 
@@ -418,6 +429,7 @@ fn is_of_epoch(message: &Message) -> bool {
         | Message::Released(..)
         | Message::Report { .. }
         | Message::Gather(..)
-        | Message::GivePart(..) => true,
+        | Message::GivePart(..)
+        | Message::Sums(_) => true,
     }
 }

@@ -12,6 +12,7 @@ mod requests;
 mod schedules;
 mod stream;
 mod successors;
+mod sums;
 mod thread;
 
 use std::collections::HashMap;
@@ -42,6 +43,7 @@ pub use config::Config;
 pub use grace::{Grace, LostRecords};
 pub use luns::Places;
 pub use requests::{Answering, Answers, CallError};
+pub use sums::Counting;
 
 /// How many changes may wait to be told to this server's subscribers.
 const MOST_TOLD: usize = 65_536;
@@ -81,6 +83,8 @@ struct Shared {
     etcd: tokio::runtime::Handle,
     fence: Arc<Fence>,
     grace: Grace,
+    /// The quotas that the servers count together.
+    sums: sums::Counted,
     /// What takes over opens of lost servers.
     taker: OnceLock<Arc<dyn Successor>>,
     /// What answers requests of other servers.
@@ -177,6 +181,7 @@ impl Cluster {
             etcd,
             fence,
             grace,
+            sums: sums::Counted::new(me),
             taker,
             answers,
             is_flushed,
@@ -298,6 +303,7 @@ impl Cluster {
     /// written, so they need not evict this server.
     pub async fn leave(&self, is_flushed: bool) {
         self.keeping.end().await;
+        self.end_sums();
         self.leave_to_successor().await;
         self.shared.is_flushed.store(is_flushed, Ordering::Release);
         self.stop.send_replace(true);
@@ -359,6 +365,7 @@ impl Shared {
             Effect::Lost => self.hear_of_loss(),
             Effect::Inherit(lost, inherited) => self.inherit(lost, inherited),
             Effect::Call(from, number, request) => self.answer(from, number, request),
+            Effect::Sums(from, epoch, message) => self.sums.hear(sums::Heard { epoch, from, message }),
             Effect::Removed => self.fence.close(),
         }
     }

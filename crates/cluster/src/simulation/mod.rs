@@ -189,7 +189,7 @@ impl World {
                             own.inherited.insert(traveller, of);
                         }
                     }
-                    Effect::Told(_) | Effect::Lost | Effect::Call(..) => {}
+                    Effect::Told(_) | Effect::Lost | Effect::Call(..) | Effect::Sums(..) => {}
                 }
             }
         }

@@ -2,6 +2,7 @@ use vfs::FileId;
 use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Told};
 use wire::{Malformed, Reader, Writer};
 
+use super::sums::SumsMessage;
 use super::{Field, MAX_ITEMS, get_bytes, get_list, put_bytes, put_list};
 use crate::node::{MAX_CALL, MAX_NOTE, OpenRecord};
 
@@ -75,6 +76,8 @@ pub enum Message {
     Call(u64, Vec<u8>),
     /// The answer to the request with this number. `None`: it is refused, and nothing was done.
     Answer(u64, Option<Vec<u8>>),
+    /// About quotas that the servers count together.
+    Sums(SumsMessage),
 }
 
 /// The part of a state that a message carries.
@@ -195,6 +198,10 @@ impl Field for Message {
                 (18u8, (*number, answer.is_some())).put(w);
                 answer.iter().for_each(|answer| put_long(w, answer));
             }
+            Self::Sums(message) => {
+                19u8.put(w);
+                message.put(w);
+            }
         }
     }
 
@@ -252,6 +259,7 @@ impl Field for Message {
                 let (number, is_some) = Field::get(r)?;
                 Self::Answer(number, if is_some { Some(get_long(r)?) } else { None })
             }
+            19 => Self::Sums(Field::get(r)?),
             _ => return Err(Malformed("an unknown message")),
         })
     }

@@ -14,6 +14,7 @@ mod change;
 mod frame;
 mod message;
 mod state;
+pub mod sums;
 
 use wire::{Malformed, Reader, Writer};
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use cluster::OpenRecord;
+use cluster::wire::sums::{Sum, SumsMessage};
 use cluster::wire::{Frame, Message, Portion};
 use vfs::events::{Aspects, Change, Happened};
 use vfs::state::{
@@ -66,11 +67,36 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("answer", data(Message::Answer(1, Some(b"an answer".to_vec())))),
         ("refused", data(Message::Answer(1, None))),
     ];
+    let sums = sums().map(|(name, message)| (name, data(Message::Sums(message))));
     let seed = |(name, frame): (&'static str, Frame)| {
         let bytes = frame.encode().split_off(4);
         Seed { target: "cluster_frames", name, bytes }
     };
-    frames.into_iter().map(seed).collect()
+    frames.into_iter().chain(sums).map(seed).collect()
+}
+
+fn sums() -> [(&'static str, SumsMessage); 9] {
+    let sum = Sum {
+        folder: FILE,
+        version: 3,
+        base: 1 << 40,
+        is_exact: true,
+        starts: vec![(1, -4096), (2, 8192)],
+        total: -4096,
+    };
+    let changed =
+        SumsMessage::Changed { folder: FILE, count: 5, files: vec![(7, 4096)], more: true, is_whole: true };
+    [
+        ("sums_totals", SumsMessage::Totals(vec![(FILE, -4096)])),
+        ("sums_ended", SumsMessage::Ended),
+        ("sums_all", SumsMessage::Sums(vec![sum])),
+        ("sums_spoiled", SumsMessage::Spoiled(FILE)),
+        ("sums_follow", SumsMessage::Follow(FILE, 5)),
+        ("sums_following", SumsMessage::Following(FILE, 5, 1 << 33)),
+        ("sums_ask", SumsMessage::Ask(FILE, 5)),
+        ("sums_changed", changed),
+        ("sums_finish", SumsMessage::Finish(FILE)),
+    ]
 }
 
 fn name(text: &str) -> Arc<[u8]> {

@@ -76,6 +76,8 @@ struct State {
     charged: Option<u64>,
     /// Changes being made that may take data away.
     cuts: u32,
+    /// Changes being made, of a file that other servers may change, too.
+    changes: u32,
     /// The meter of its place and the file system of that, if it was moved.
     place: Option<(u32, Arc<Meter>)>,
 }
@@ -117,14 +119,17 @@ impl Charge {
         ask: impl FnOnce() -> Result<Footprint>,
     ) -> Result<()> {
         let mut state = self.state.lock();
+        let is_shared = meter.is_shared();
         let charged = match state.charged {
-            Some(charged) => charged,
-            None => {
+            // Another server may have changed it since.
+            Some(charged) if !is_shared || state.changes > 0 => charged,
+            _ => {
                 let found = ask()?;
-                self.remember(&mut state, found);
+                self.remember(&mut state, found, is_shared);
                 found.charged()
             }
         };
+        state.changes += u32::from(is_shared);
         meter.touch(self.file, charged);
         if cuts {
             state.cuts += 1;
@@ -137,6 +142,7 @@ impl Charge {
     pub(crate) fn settle(&self, meter: &Meter, cuts: bool, ask: impl FnOnce() -> Result<Footprint>) {
         let mut state = self.state.lock();
         state.cuts -= u32::from(cuts && state.cuts > 0);
+        state.changes = state.changes.saturating_sub(1);
         let Ok(found) = ask() else {
             self.dense_to.store(0, Ordering::SeqCst);
             return;
@@ -147,12 +153,12 @@ impl Charge {
         if difference != 0 {
             meter.add(difference);
         }
-        self.remember(&mut state, found);
+        self.remember(&mut state, found, meter.is_shared());
     }
 
-    fn remember(&self, state: &mut State, found: Footprint) {
+    fn remember(&self, state: &mut State, found: Footprint, is_shared: bool) {
         state.charged = Some(found.charged());
-        let dense = if state.cuts == 0 && found.is_dense() { found.size } else { 0 };
+        let dense = if state.cuts == 0 && found.is_dense() && !is_shared { found.size } else { 0 };
         self.dense_to.store(dense, Ordering::SeqCst);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use super::Quota;
+use super::{Changes, Quota};
 use crate::FileId;
 
 /// Changed files of one recount. With more of them the result is not exact, and the next recount follows.
@@ -19,18 +19,33 @@ const MOST_GROUPS: usize = 1 << 18;
 /// Moves of folders during one recount.
 const MOST_MOVED: usize = 1024;
 
+/// The result of a recount.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Recounted {
+    /// What all files took when it began.
+    pub bytes: u64,
+    /// What clients of this server had changed by then, since it counts.
+    pub own: i64,
+    /// Nothing was missed.
+    pub is_exact: bool,
+}
+
 /// A folder to visit once more.
 pub(crate) type Moved = OwnedFd;
 
 #[derive(Debug, Default)]
 pub(super) struct Recount {
-    /// The used bytes at the start, as they were known.
-    base: i64,
+    /// What clients of this server had changed at the start.
+    own: i64,
+    /// What was used at the start, as it was known, without that.
+    elsewhere: i64,
     /// The sum of the visited files.
     sum: u64,
     /// What changed files counted with before their first change.
     changed: HashMap<u64, u64>,
     visited: HashMap<u64, Box<[u64; 64]>>,
+    /// Files that were found, and what they counted with then, until it is known what other servers have changed.
+    found: Vec<(u64, u64)>,
     moved: Vec<Moved>,
     moves: usize,
     /// A limit was reached.
@@ -38,6 +53,40 @@ pub(super) struct Recount {
 }
 
 impl Recount {
+    fn count(&mut self, inode: u64, charged: u64) {
+        if self.first_visit(inode) {
+            self.sum += self.changed.get(&inode).copied().unwrap_or(charged);
+        }
+    }
+
+    /// Files have changed here or at another server: they count with what they did before.
+    pub(super) fn note(&mut self, inode: u64, before: u64) {
+        self.is_spoiled |= self.changed.len() >= MOST_CHANGED;
+        if !self.is_spoiled {
+            self.changed.entry(inode).or_insert(before);
+        }
+    }
+
+    /// How many files wait for what other servers have changed.
+    pub(super) fn waiting(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Other servers have changed these files since the start, and no others before the last file was found.
+    pub(super) fn settle(&mut self, changes: &Changes) {
+        self.is_spoiled |= !changes.is_whole;
+        changes.files.iter().for_each(|(inode, before)| self.note(*inode, *before));
+        for (inode, charged) in std::mem::take(&mut self.found) {
+            self.count(inode, charged);
+        }
+    }
+
+    /// What has changed since this was called last.
+    pub(super) fn take_changed(&mut self) -> Changes {
+        let files = std::mem::take(&mut self.changed).into_iter().collect();
+        Changes { files, is_whole: !std::mem::take(&mut self.is_spoiled) }
+    }
+
     /// Whether it was not visited before.
     fn first_visit(&mut self, inode: u64) -> bool {
         if self.visited.len() >= MOST_GROUPS && !self.visited.contains_key(&(inode >> 12)) {
@@ -57,15 +106,18 @@ impl Quota {
     pub(crate) fn begin_recount(&self) {
         let mut recount = self.recount.lock();
         self.recounting.store(true, Ordering::SeqCst);
-        *recount = Some(Recount { base: self.used.load(Ordering::SeqCst), ..Recount::default() });
+        let (own, elsewhere) = (self.own.load(Ordering::SeqCst), self.elsewhere.load(Ordering::SeqCst));
+        *recount = Some(Recount { own, elsewhere, ..Recount::default() });
     }
 
     /// A file was found that counts with `charged` now.
     pub(crate) fn visit(&self, file: FileId, charged: u64) {
-        if let Some(recount) = &mut *self.recount.lock()
-            && recount.first_visit(file.inode)
-        {
-            recount.sum += recount.changed.get(&file.inode).copied().unwrap_or(charged);
+        if let Some(recount) = &mut *self.recount.lock() {
+            if self.is_shared() {
+                recount.found.push((file.inode, charged));
+            } else {
+                recount.count(file.inode, charged);
+            }
         }
     }
 
@@ -74,9 +126,9 @@ impl Quota {
         self.recount.lock().as_mut()?.moved.pop()
     }
 
-    /// Ends the recount. Whether the result is exact.
-    pub(crate) fn finish_recount(&self) -> bool {
-        let Some(mut recount) = self.recount.lock().take() else { return false };
+    /// Ends the recount.
+    pub(crate) fn finish_recount(&self) -> Recounted {
+        let Some(mut recount) = self.recount.lock().take() else { return Recounted::default() };
         self.recounting.store(false, Ordering::SeqCst);
         let changed = std::mem::take(&mut recount.changed);
         for (inode, before) in changed {
@@ -84,10 +136,13 @@ impl Quota {
                 recount.sum += before;
             }
         }
-        let sum = i64::try_from(recount.sum).unwrap_or(i64::MAX);
-        self.used.fetch_add(sum.saturating_sub(recount.base), Ordering::SeqCst);
-        self.exact.store(!recount.is_spoiled, Ordering::SeqCst);
-        !recount.is_spoiled
+        if !self.is_shared() {
+            // What was used at the start, with what this server has changed before, becomes what was found.
+            let sum = i64::try_from(recount.sum).unwrap_or(i64::MAX);
+            self.elsewhere.fetch_add(sum.saturating_sub(recount.elsewhere + recount.own), Ordering::SeqCst);
+            self.exact.store(!recount.is_spoiled, Ordering::SeqCst);
+        }
+        Recounted { bytes: recount.sum, own: recount.own, is_exact: !recount.is_spoiled }
     }
 
     /// Ends a recount that failed.
@@ -101,10 +156,7 @@ impl Quota {
             return;
         }
         if let Some(recount) = &mut *self.recount.lock() {
-            recount.is_spoiled |= recount.changed.len() >= MOST_CHANGED;
-            if !recount.is_spoiled {
-                recount.changed.entry(file.inode).or_insert(before);
-            }
+            recount.note(file.inode, before);
         }
     }
 

@@ -1,7 +1,6 @@
 //! A file that comes from the quotas of one folder to those of another.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{Charge, Meter, Quota};
 use crate::{Error, Result};
@@ -48,7 +47,7 @@ impl Transfer {
         for (quotas, before, difference) in [(&self.left, self.bytes, -bytes), (&self.joined, 0, bytes)] {
             for quota in quotas {
                 quota.touch(self.charge.file(), before);
-                quota.used.fetch_add(difference, Ordering::AcqRel);
+                quota.add(difference);
             }
         }
     }

@@ -10,7 +10,7 @@ use super::object::attributes_of;
 use super::private::Private;
 use super::{failure, identity, stat, stat_at};
 use crate::OwnFolder;
-use crate::quota::{Footprint, Quota};
+use crate::quota::{Footprint, Others, Quota, Recounted};
 use crate::{Error, FileId, Kind, Result};
 
 /// Changes that began before the recount have ended by then.
@@ -22,8 +22,14 @@ const LIST_BYTES: usize = 64 * 1024;
 const FILES_AT_ONCE: usize = 4096;
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Counts all files below a folder, while clients change them. `private` is not part of it. Whether the result is exact.
-pub fn recount(folder: &Path, private: Option<&Path>, quota: &Quota) -> Result<bool> {
+/// Counts all files below a folder, while clients change them. `private` is not part of it. `others`: servers whose clients change
+/// them, too.
+pub fn recount<'a>(
+    folder: &Path,
+    private: Option<&Path>,
+    quota: &'a Quota,
+    others: Option<&'a mut (dyn Others + 'a)>,
+) -> Result<Recounted> {
     if rustix::process::geteuid().is_root() {
         identity::act_as_ourselves()?;
     }
@@ -31,7 +37,7 @@ pub fn recount(folder: &Path, private: Option<&Path>, quota: &Quota) -> Result<b
     let root = rustix::fs::openat(CWD, folder, flags, Mode::empty()).map_err(failure::of("openat", CWD))?;
     let found = attributes_of(&stat(root.as_fd())?);
     let private = private.and_then(|path| Private::new(path, &root));
-    let mut walk = Walk { quota, device: found.id.device, private, files: 0 };
+    let mut walk = Walk { quota, others, device: found.id.device, private, files: 0 };
     quota.begin_recount();
     std::thread::sleep(BEFORE);
     let mut next = Some(root);
@@ -42,11 +48,16 @@ pub fn recount(folder: &Path, private: Option<&Path>, quota: &Quota) -> Result<b
         }
         next = quota.next_moved();
     }
+    if let Err(error) = quota.ask_others(walk.others.as_deref_mut(), true) {
+        quota.give_up_recount();
+        return Err(error);
+    }
     Ok(quota.finish_recount())
 }
 
 struct Walk<'a> {
     quota: &'a Quota,
+    others: Option<&'a mut (dyn Others + 'a)>,
     device: u32,
     private: Option<Private>,
     files: usize,
@@ -100,6 +111,7 @@ impl Walk<'_> {
                 },
                 _ => {}
             }
+            self.quota.ask_others(self.others.as_deref_mut(), false)?;
         }
         Ok(folders)
     }
