@@ -14,6 +14,7 @@ import uuid
 
 import addresses
 import described
+import folders
 import ids
 import luns
 import model
@@ -234,6 +235,9 @@ class Checks:
         print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
         self.first.start()
 
+    def a_folder_with_something_open_at_another_server_stays(self):
+        folders.check(self.first, self.other)
+
     def virtual_addresses_move_to_a_survivor(self):
         addresses.check(self.options, self.certificates, self.log)
 
@@ -305,7 +309,8 @@ class Checks:
         begun = time.monotonic()
         moved = taker.smb(here.guid, "continuous")
         is_refused("OBJECT_NAME_NOT_FOUND", moved.durable, name, None, number, file)
-        is_refused("FILE_NOT_AVAILABLE", there.open, name, smb.READ)
+        for other in self.gateways[1:]:
+            is_refused("FILE_NOT_AVAILABLE", other.smb(share="continuous").open, name, smb.READ)
         file = moved.durable(name, None, number, file, persistent=True)
         print(f"a persistent handle went on after {time.monotonic() - begun:.1f} s", file=sys.stderr, flush=True)
         at_once = moved.durable("at once", None, last, at_once, persistent=True)
@@ -324,15 +329,16 @@ class Checks:
         self.first.start()
 
     def a_persistent_handle_survives_its_connection(self):
-        """MS-SMB2 3.3.7.1 and 3.3.5.9: at the same server. A conflicting open at another server is refused, too."""
+        """MS-SMB2 3.3.7.1 and 3.3.5.9: at the same server. Meanwhile all servers refuse the file for the same reason."""
         here, number = self.first.smb(share="continuous"), uuid.uuid4().bytes
         file = handles.opened(here, "waits", number, share=0)
         here.write(file, 0, b"before")
-        here.disconnect()
         there, beside = self.other.smb(share="continuous"), self.first.smb(share="continuous")
-        is_refused("SHARING_VIOLATION", there.open, "waits", smb.READ)
-        refused_within(10, "FILE_NOT_AVAILABLE", beside.open, "waits", smb.READ)  # when the server has seen it
-        is_refused("FILE_NOT_AVAILABLE", beside.open, "waits", smb.READ)
+        is_refused("SHARING_VIOLATION", there.open, "waits", smb.READ)  # the state of the file is at the other server now
+        here.disconnect()
+        refused_within(10, "FILE_NOT_AVAILABLE", there.open, "waits", smb.READ)  # when the first one has seen it
+        for client in (beside, there):
+            is_refused("FILE_NOT_AVAILABLE", client.open, "waits", smb.READ)
         back = self.first.smb(here.guid, "continuous")
         file = back.durable("waits", None, number, file, persistent=True)
         is_equal(back.read(file, 0, 10), b"before")

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, oneshot};
 use vfs::FileId;
-use vfs::state::{Back, Coordinator, OpenId, Told};
+use vfs::state::{Back, Coordinator, Elsewhere, OpenId, Party, Told};
 
 use crate::fence::Fence;
-use crate::node::ToKeep;
+use crate::node::{Question, ToKeep};
 use crate::trees::Trees;
 
 /// Something that the state wants.
@@ -20,6 +20,8 @@ pub(crate) enum Wanted {
     Hold(FileId),
     Back(u16, FileId, Back),
     Tell(Told),
+    Below(Question),
+    BelowOver(u64),
     Keep(ToKeep),
     Drop(OpenId),
     Arrived(oneshot::Sender<Infallible>),
@@ -28,7 +30,7 @@ pub(crate) enum Wanted {
 
 /// Takes what the state wants, and keeps it until the [`Node`](crate::Node) is called. Files have their numbers in the
 /// cluster here. What waits is bounded: by the operations that wait for a state, by the leases and requests of a
-/// state, and by `MOST_TOLD`.
+/// state, by the folders that are being moved, and by `MOST_TOLD`.
 pub struct Port {
     wanted: Mutex<Vec<Wanted>, rank::ClusterPort>,
     called: Notify,
@@ -92,6 +94,15 @@ impl Coordinator for Port {
         if let Some(file) = self.trees.out(file) {
             self.want(Wanted::Back(server, file, back));
         }
+    }
+
+    fn hold_below(&self, folder: FileId, by: Party) -> oneshot::Receiver<Option<Elsewhere>> {
+        let (answer, answered) = oneshot::channel();
+        match self.trees.out(folder) {
+            Some(folder) => self.want(Wanted::Below(Question { folder, by, answer })),
+            None => _ = answer.send(Some(Box::new(()))), // no other server has it
+        }
+        answered
     }
 
     fn tell(&self, told: Told) {

@@ -8,6 +8,7 @@
 //!
 //! Opening and waiting for a lock are futures. Dropping such a future takes back everything it did.
 
+mod below;
 mod caching;
 mod data;
 mod describing;
@@ -24,6 +25,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::{Mutex, rank};
 
+pub(crate) use self::below::Holds;
+pub use self::below::{Hold, Still};
 pub use self::data::ReadBytes;
 pub(crate) use self::info::forget_info;
 use self::places::Place;
@@ -145,7 +148,10 @@ impl Volume {
             // A share's own folder has no place. Its metadata is kept with itself.
             place.map(drop).or((stream == Stream::Info).then_some(())).ok_or(Error::Invalid)?;
         }
-        let place = place.map(|place| self.site.places.add(id, place, &self.backend));
+        let place = match place {
+            Some(place) => Some(self.site.place(id, place, &self.backend).await?),
+            None => None,
+        };
         let concern = concern.unwrap_or(OpenRequest::new(actor.party, access, deny).concern);
         let link = place.as_ref().map(|place| place.link());
         let request = OpenRequest { party: actor.party, access, deny, concern, empties, link };

@@ -21,7 +21,7 @@ use crate::changing::safe_save::Vacated;
 use crate::events::Happened;
 use crate::homes::Homes;
 use crate::local::Recalling;
-use crate::open::Places;
+use crate::open::{Holds, Places};
 use crate::pool::Pool;
 use crate::state::{Coordinator, Limits, Policy, State, Told};
 use crate::traffic::{Counted, Traffic};
@@ -34,6 +34,7 @@ pub struct Site {
     pub(crate) recalls: Recalls,
     pub(crate) busy: Arc<Busy>,
     pub(crate) places: Places,
+    pub(crate) holds: Holds,
     pub(crate) pool: Pool,
     pub(crate) changed: Changed,
     pub(crate) acls: Known,

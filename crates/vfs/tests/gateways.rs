@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use vfs::mac::{FileBits, Metadata};
 use vfs::state::{
     Caching, ClientId, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused, Stream,
 };
-use vfs::{Beside, Error, OpenOptions};
+use vfs::{Beside, Error, Open, OpenOptions};
 
 use crate::scene::servers::{TRAVEL, servers, settled};
 use crate::scene::{Scene, assert_bound, at, client, read, write};
@@ -117,6 +118,47 @@ async fn an_open_knows_its_place_after_a_move_through_the_other_server() {
     open.remove_on_close(true).await.unwrap();
     open.close().await.unwrap();
     assert_eq!(second.names(), ["folder"]);
+}
+
+#[tokio::test]
+async fn a_folder_does_not_stay_still_while_a_client_of_the_other_server_has_something_open_in_it() {
+    let [first, second] = servers();
+    let make = async |name: &str| {
+        let create = || first.volume.create(&client(1), &first.root, name.as_bytes(), NewKind::Folder, 0o755);
+        settled(&first, create).await.unwrap().found
+    };
+    let (folder, beside) = (make("folder").await, make("beside").await);
+    let create = || first.volume.create(&client(1), &folder, b"file", NewKind::File, 0o644);
+    settled(&first, create).await.unwrap();
+    let hold = async |folder: &Found| first.volume.hold_below(&client(1), &folder.object).await.unwrap();
+    assert!(hold(&folder).await.is_some());
+    let there = second.find("folder").unwrap();
+    let found = second.volume.lookup(&client(2).caller, &there.object, b"file").unwrap();
+    let (one, other) = (client(2), client(3));
+    let mut known = second.volume.open(&one, &found, at(&there, "file")).await.unwrap();
+    assert!(hold(&folder).await.is_none() && hold(&beside).await.is_some());
+    // Its client keeps it open only in its cache, and closes it when it is asked for that.
+    let both = Caching::READ.union(Caching::HANDLE);
+    let (lease, mut told) = second.lease(&found.object, Party::client(ClientId(2)), both).await;
+    known.guard_mut().keep(lease);
+    let closes = async {
+        assert_eq!(told.recv().await.unwrap().to, Caching::READ);
+        drop(known);
+    };
+    let (held, ()) = tokio::join!(hold(&folder), closes);
+    // New opens wait for the move, at both servers, and those elsewhere do not.
+    let mut opens: [Pin<Box<dyn Future<Output = vfs::Result<Open>>>>; 2] = [
+        Box::pin(second.volume.open(&one, &found, at(&there, "file"))),
+        Box::pin(first.volume.open(&other, &found, at(&folder, "file"))),
+    ];
+    for opening in &mut opens {
+        assert!(timeout(50 * TRAVEL, opening.as_mut()).await.is_err(), "the folder is held");
+    }
+    drop(second.open(2, "beside").await.unwrap());
+    drop(held);
+    for opening in opens {
+        drop(opening.await.unwrap());
+    }
 }
 
 /// It cannot be asked from the other server, which has the state of the file.

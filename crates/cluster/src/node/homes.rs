@@ -48,6 +48,7 @@ impl Node {
             self.asked.insert(file);
             self.send(self.home(file), Message::Ask(file));
         }
+        self.ask_below_again();
         self.settle();
     }
 

@@ -13,6 +13,7 @@
 //!     └──────────────────────────────────────────────────── leaving (until all that was said of the file has arrived)
 //! ```
 
+mod below;
 mod calls;
 mod directory;
 mod homes;
@@ -30,11 +31,14 @@ use vfs::state::{FileState, Inherited, Last, State, Told};
 use crate::port::Port;
 use crate::wire::sums::SumsMessage;
 use crate::wire::{Message, Portion};
+use below::Questions;
 use calls::Calls;
 use directory::{Directory, Report};
 use link::Link;
 use successors::Successors;
 
+pub use below::Below;
+pub(crate) use below::Question;
 pub use calls::{MAX_CALL, MOST_CALLS};
 pub use successors::{MAX_NOTE, MOST_KEPT, OpenRecord};
 pub(crate) use successors::{ToKeep, successor_of};
@@ -77,6 +81,8 @@ pub enum Effect {
     Call(u16, u64, Vec<u8>),
     /// This member has told something of quotas, in this epoch.
     Sums(u16, u64, SumsMessage),
+    /// Another server asks whether anything is open here inside a folder; then [`Node::answer_below`] is to be called.
+    Below(Below),
     /// The server is not a member any more.
     Removed,
 }
@@ -156,6 +162,7 @@ pub struct Node {
     links: BTreeMap<u16, Link>,
     successors: Successors,
     calls: Calls,
+    questions: Questions,
     directory: Directory,
     /// The files whose state was asked for.
     asked: BTreeSet<FileId>,
@@ -210,6 +217,7 @@ impl Node {
             links: BTreeMap::new(),
             successors: Successors::default(),
             calls: Calls::default(),
+            questions: Questions::default(),
             directory: Directory::default(),
             asked: BTreeSet::new(),
             held: BTreeMap::new(),
@@ -390,6 +398,9 @@ impl Node {
             Message::Call(number, request) => self.called(from, number, request),
             Message::Answer(number, answer) => self.answered(from, number, answer),
             Message::Sums(message) => self.effects.push(Effect::Sums(from, self.view.epoch, message)),
+            Message::Below { number, folder, by } => self.asked_below(from, number, folder, by),
+            Message::BelowAnswer(number, is_held) => self.below_answered(from, number, is_held),
+            Message::BelowOver(number) => self.below_over_there(from, number),
         }
     }
 
@@ -422,6 +433,7 @@ fn is_of_epoch(message: &Message) -> bool {
         Message::Back(..) | Message::Removed(..) | Message::Told(_) | Message::Lost => false,
         Message::Keep(_) | Message::Drop(_) | Message::DropAll => false,
         Message::Call(..) | Message::Answer(..) => false,
+        Message::BelowAnswer(..) | Message::BelowOver(_) => false,
         Message::Ask(_)
         | Message::Grant(..)
         | Message::Recall(..)
@@ -430,6 +442,7 @@ fn is_of_epoch(message: &Message) -> bool {
         | Message::Report { .. }
         | Message::Gather(..)
         | Message::GivePart(..)
+        | Message::Below { .. }
         | Message::Sums(_) => true,
     }
 }

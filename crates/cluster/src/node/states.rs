@@ -21,6 +21,8 @@ impl Node {
                 Wanted::Hold(file) => self.hold(file),
                 Wanted::Back(server, file, back) => self.say(server, file, back),
                 Wanted::Tell(told) => self.tell(&told),
+                Wanted::Below(question) => self.ask_below(question),
+                Wanted::BelowOver(number) => self.below_over(number),
                 Wanted::Keep(wanted) => self.keep(wanted),
                 Wanted::Drop(open) => self.keep_no_longer(open),
                 Wanted::Arrived(waiter) => self.wait_for_successor(Waiter::Arrived(waiter)),

@@ -2,6 +2,7 @@
 
 mod accepting;
 mod addresses;
+mod below;
 mod calling;
 mod common;
 mod config;
@@ -24,7 +25,7 @@ use std::time::Duration;
 
 use lock::{Mutex, rank};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use vfs::state::{Successor, Told};
@@ -89,6 +90,8 @@ struct Shared {
     taker: OnceLock<Arc<dyn Successor>>,
     /// What answers requests of other servers.
     answers: OnceLock<Arc<dyn Answers>>,
+    /// Permits to look what is open inside a folder that another server moves.
+    looks_below: Arc<Semaphore>,
     /// The stores of the shares have all that clients have written.
     is_flushed: AtomicBool,
     members: watch::Sender<Members>,
@@ -171,6 +174,7 @@ impl Cluster {
         let topology = watch::Sender::new(Topology::default());
         let (ways, grace) = (Mutex::default(), Grace::default());
         let (taker, answers, is_flushed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
+        let looks_below = Arc::new(Semaphore::new(below::MOST_LOOKS));
         let shared = Shared {
             node,
             port,
@@ -184,6 +188,7 @@ impl Cluster {
             sums: sums::Counted::new(me),
             taker,
             answers,
+            looks_below,
             is_flushed,
             members,
             topology,
@@ -366,6 +371,7 @@ impl Shared {
             Effect::Inherit(lost, inherited) => self.inherit(lost, inherited),
             Effect::Call(from, number, request) => self.answer(from, number, request),
             Effect::Sums(from, epoch, message) => self.sums.hear(sums::Heard { epoch, from, message }),
+            Effect::Below(below) => self.look_below(below),
             Effect::Removed => self.fence.close(),
         }
     }

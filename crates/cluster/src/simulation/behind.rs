@@ -49,6 +49,7 @@ fn what_waits_for_a_successor_is_bounded_and_it_learns_everything_in_the_end() {
     let mut world = World::new(1, 2);
     world.clients.clear();
     world.travellers.clear();
+    world.movers.clear();
     world.changers.clear();
     let is_ready = |world: &World| {
         let is_in =

@@ -3,13 +3,15 @@
 //!
 //! What is checked: no two clients hold one exclusive lock or open a file against a denial, while
 //! their servers may answer; what was acknowledged is kept until it is given back; an open that the
-//! successor of a lost server was known to have is there; one server could have given the same
-//! answers (`history`); no two servers make a change at once that needs the state of the same file;
-//! and in the end every client gets an answer, and every change is made.
+//! successor of a lost server was known to have is there; nothing is open inside a folder while it
+//! moves; one server could have given the same answers (`history`); no two servers make a change at
+//! once that needs the state of the same file; and in the end every client gets an answer, and every
+//! change is made.
 
 mod behind;
 mod changers;
 mod clients;
+mod movers;
 mod network;
 mod scale;
 mod service;
@@ -22,6 +24,7 @@ use std::time::Duration;
 
 use changers::{Changer, Changes};
 use clients::Client;
+use movers::{Inside, Mover};
 use network::Network;
 use service::Service;
 use travellers::{Traveller, Travels};
@@ -66,6 +69,7 @@ pub(super) struct Server {
     pub(super) port: Arc<Port>,
     /// What it has inherited, by the number of the traveller.
     pub(super) inherited: BTreeMap<u8, Inherited>,
+    inside: Inside,
     /// Until when it may answer.
     pub(super) fence: Duration,
     pub(super) paused_until: Duration,
@@ -81,9 +85,9 @@ impl Server {
         let state = State::joined(Policy::default(), Limits::default(), number, port.clone());
         let mut node = Node::new(number, state.clone(), port.clone());
         node.set_successor(Arc::new(travellers::Known(number)));
-        let inherited = BTreeMap::new();
+        let (inherited, inside) = (BTreeMap::new(), Inside::default());
         let (paused_until, fence) = (Duration::ZERO, Duration::ZERO);
-        Self { number, node, state, port, inherited, fence, paused_until, is_dead: false }
+        Self { number, node, state, port, inherited, inside, fence, paused_until, is_dead: false }
     }
 
     /// Whether its program runs.
@@ -110,6 +114,9 @@ struct World {
     changes: Changes,
     travellers: Vec<Traveller>,
     travels: Travels,
+    movers: Vec<Mover>,
+    /// All servers have known each other at once.
+    is_complete: bool,
 }
 
 impl World {
@@ -130,6 +137,8 @@ impl World {
             changes: Changes::default(),
             travellers: (0..4).map(|at| Traveller::new(at, usize::from(servers))).collect(),
             travels: Travels::default(),
+            movers: (0..usize::from(servers)).map(Mover::new).collect(),
+            is_complete: false,
         }
     }
 
@@ -154,6 +163,13 @@ impl World {
         self.travels.are_all_there |= self.service.members() == self.servers.len();
         for traveller in &mut self.travellers {
             traveller.step(self.now, &mut self.servers, &mut self.travels, &mut self.random);
+        }
+        // A server that joins while a folder moves is not asked.
+        self.is_complete |= self.is_ready() && self.service.members() == self.servers.len();
+        if self.is_complete {
+            for mover in &mut self.movers {
+                mover.step(self.now, &mut self.servers, &mut self.random);
+            }
         }
         self.effects();
     }
@@ -188,6 +204,10 @@ impl World {
                             );
                             own.inherited.insert(traveller, of);
                         }
+                    }
+                    Effect::Below(below) => {
+                        let held = self.servers[at].inside.hold();
+                        self.servers[at].node.answer_below(self.now, &below, held);
                     }
                     Effect::Told(_) | Effect::Lost | Effect::Call(..) | Effect::Sums(..) => {}
                 }
@@ -225,12 +245,19 @@ impl World {
         self.service.epoch()
     }
 
+    /// Whether all servers know what the others have.
+    fn is_ready(&self) -> bool {
+        let knows = |server: &Server| server.node.counts().is_ready && server.node.epoch() == self.epoch();
+        self.servers.iter().all(knows)
+    }
+
     fn heal(&mut self) {
         self.network.heal();
         self.service.heal();
         self.servers.iter_mut().for_each(|server| server.paused_until = Duration::ZERO);
         self.clients.iter_mut().for_each(Client::stop);
         self.changers.iter_mut().for_each(Changer::stop);
+        self.movers.iter_mut().for_each(Mover::stop);
         self.travellers.iter_mut().for_each(|traveller| traveller.stop(self.now));
     }
 }
@@ -240,6 +267,9 @@ struct Outcome {
     /// How often an open came back at another server, and how often one that the successor was known to have.
     returns: usize,
     kept: usize,
+    /// How often a folder was moved, and how often that was refused.
+    moves: usize,
+    refusals: usize,
     /// Of everything that servers sent to each other.
     digest: u64,
 }
@@ -255,7 +285,9 @@ fn run(seed: u64) -> Outcome {
     let is_done = |world: &World| {
         let clients = world.clients.iter().all(|client| client.is_done(&world.servers));
         let changers = world.changers.iter().all(|changer| changer.is_done(&world.servers));
-        clients && changers && world.travellers.iter().all(|traveller| traveller.is_done(&world.servers))
+        let movers = world.movers.iter().all(|mover| mover.is_done(&world.servers));
+        let travellers = world.travellers.iter().all(|traveller| traveller.is_done(&world.servers));
+        clients && changers && movers && travellers
     };
     while world.now < healed && !is_done(&world) {
         world.step(false);
@@ -264,6 +296,8 @@ fn run(seed: u64) -> Outcome {
     assert!(away.is_none(), "seed {seed}: no end: {away:?}");
     let waiting = world.changers.iter().filter(|changer| !changer.is_done(&world.servers)).count();
     assert_eq!(waiting, 0, "seed {seed}: changes that wait for ever");
+    let asks = world.movers.iter().all(|mover| mover.is_done(&world.servers));
+    assert!(asks, "seed {seed}: a folder is not moved");
     let stuck: Vec<&Client> = world.clients.iter().filter(|client| !client.is_done(&world.servers)).collect();
     let counts: Vec<_> =
         world.servers.iter().map(|server| (server.number, server.is_dead, server.node.counts())).collect();
@@ -287,7 +321,9 @@ fn run(seed: u64) -> Outcome {
         }
     }
     let Travels { returns, kept, .. } = world.travels;
-    Outcome { returns, kept, digest: world.network.digest.finish() }
+    let moves = world.movers.iter().map(|mover| mover.moves).sum();
+    let refusals = world.movers.iter().map(|mover| mover.refusals).sum();
+    Outcome { returns, kept, moves, refusals, digest: world.network.digest.finish() }
 }
 
 /// The seeds that are run: a few, as many as `FOURFOLD_SIMULATIONS` says, or the one that `FOURFOLD_SEED` names.
@@ -301,10 +337,13 @@ fn seeds() -> std::ops::Range<u64> {
 
 #[test]
 fn no_two_clients_have_one_right_whatever_fails() {
-    let (mut returns, mut kept) = (0, 0);
+    let (mut returns, mut kept, mut moves, mut refusals) = (0, 0, 0, 0);
     for seed in seeds() {
         match std::panic::catch_unwind(|| run(seed)) {
-            Ok(outcome) => (returns, kept) = (returns + outcome.returns, kept + outcome.kept),
+            Ok(outcome) => {
+                (returns, kept) = (returns + outcome.returns, kept + outcome.kept);
+                (moves, refusals) = (moves + outcome.moves, refusals + outcome.refusals);
+            }
             Err(panic) => {
                 eprintln!("seed {seed} failed");
                 std::panic::resume_unwind(panic);
@@ -312,6 +351,8 @@ fn no_two_clients_have_one_right_whatever_fails() {
         }
     }
     println!("{returns} opens of lost servers came back at others; of {kept} that was certain");
+    println!("{moves} moves of folders, {refusals} refused");
+    assert!((moves > 0 && refusals > 0) || seeds().count() < 12, "no folder was moved");
     assert!(kept > 0 || seeds().count() < 12, "none came back");
 }
 

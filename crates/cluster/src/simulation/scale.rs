@@ -66,11 +66,8 @@ fn run(clients: usize) {
     world.clients.clear();
     world.changers.clear();
     world.travellers.clear();
-    while !world
-        .servers
-        .iter()
-        .all(|server| server.node.counts().is_ready && server.node.epoch() == world.epoch())
-    {
+    world.movers.clear();
+    while !world.is_ready() {
         world.step(false);
     }
     let files: Vec<(usize, FileId)> = (0..clients).map(|client| (client, private(client))).collect();

@@ -1,5 +1,5 @@
 use vfs::FileId;
-use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Told};
+use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Party, Told};
 use wire::{Malformed, Reader, Writer};
 
 use super::sums::SumsMessage;
@@ -78,6 +78,19 @@ pub enum Message {
     Answer(u64, Option<Vec<u8>>),
     /// About quotas that the servers count together.
     Sums(SumsMessage),
+    /// A client of the sender moves a folder: clients of the receiver are to open nothing inside it, if nothing is open there.
+    Below {
+        /// The number of the question.
+        number: u64,
+        /// The folder.
+        folder: FileId,
+        /// The party that moves it.
+        by: Party,
+    },
+    /// The answer to the question of this number: clients of the sender open nothing in the folder. `false`: something is open.
+    BelowAnswer(u64, bool),
+    /// The move that the question of this number was for is over.
+    BelowOver(u64),
 }
 
 /// The part of a state that a message carries.
@@ -114,12 +127,13 @@ impl Field for Inheritance {
     fn put(&self, w: &mut Writer) {
         (self.file, self.client).put(w);
         self.open.put(w);
-        self.lease.put(w);
+        (self.lease, self.reserved).put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (file, client) = Field::get(r)?;
-        Ok(Self { file, client, open: Field::get(r)?, lease: Field::get(r)? })
+        let (open, (lease, reserved)) = (Field::get(r)?, Field::get(r)?);
+        Ok(Self { file, client, open, lease, reserved })
     }
 }
 
@@ -202,6 +216,9 @@ impl Field for Message {
                 19u8.put(w);
                 message.put(w);
             }
+            Self::Below { number, folder, by } => (20u8, (*number, *folder), *by).put(w),
+            Self::BelowAnswer(number, is_held) => (21u8, *number, *is_held).put(w),
+            Self::BelowOver(number) => (22u8, *number).put(w),
         }
     }
 
@@ -260,6 +277,15 @@ impl Field for Message {
                 Self::Answer(number, if is_some { Some(get_long(r)?) } else { None })
             }
             19 => Self::Sums(Field::get(r)?),
+            20 => {
+                let ((number, folder), by) = Field::get(r)?;
+                Self::Below { number, folder, by }
+            }
+            21 => {
+                let (number, is_held) = Field::get(r)?;
+                Self::BelowAnswer(number, is_held)
+            }
+            22 => Self::BelowOver(Field::get(r)?),
             _ => return Err(Malformed("an unknown message")),
         })
     }

@@ -209,14 +209,14 @@ impl Field for CarriedOpen {
         self.stream.put(w);
         self.party.put(w);
         (self.access, self.deny).put(w);
-        (self.concern, self.has_ranges).put(w);
+        (self.concern, self.has_ranges, self.reserved).put(w);
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, Malformed> {
         let (id, stream, party) = Field::get(r)?;
         let (access, deny) = Field::get(r)?;
-        let (concern, has_ranges) = Field::get(r)?;
-        Ok(Self { id, stream, party, access, deny, concern, has_ranges })
+        let (concern, has_ranges, reserved) = Field::get(r)?;
+        Ok(Self { id, stream, party, access, deny, concern, has_ranges, reserved })
     }
 }
 

@@ -66,6 +66,9 @@ pub(super) fn seeds() -> Vec<Seed> {
         ("call", data(Message::Call(1, b"a request".to_vec()))),
         ("answer", data(Message::Answer(1, Some(b"an answer".to_vec())))),
         ("refused", data(Message::Answer(1, None))),
+        ("below", data(Message::Below { number: 4, folder: FILE, by: party() })),
+        ("below_answer", data(Message::BelowAnswer(4, true))),
+        ("below_over", data(Message::BelowOver(4))),
     ];
     let sums = sums().map(|(name, message)| (name, data(Message::Sums(message))));
     let seed = |(name, frame): (&'static str, Frame)| {
@@ -121,6 +124,7 @@ fn state() -> FileState {
             deny: Modes::WRITE,
             concern: Concern::Data,
             has_ranges: true,
+            reserved: true,
         }],
         ranges: vec![(Stream::Data, lock(own, Range::empty(4), LockKind::Exclusive, Flavour::Mandatory))],
         queue: vec![CarriedWait {
@@ -149,6 +153,7 @@ fn inheritance() -> Inheritance {
         open: (OpenId(1 << 48 | 4), OpenId(2 << 48 | 4)),
         lease: Some((LeaseId(1 << 48 | 6), LeaseId(2 << 48 | 6))),
         client: ClientId(2 << 48 | 3),
+        reserved: true,
     }
 }
 

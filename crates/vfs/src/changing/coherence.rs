@@ -13,9 +13,9 @@ use crate::backend::Found;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
-use crate::state::{Cause, MOST_TRIES, Modes, RECALL_DEADLINE, Range, Recall, Settled, Stream, Who};
+use crate::state::{Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, Settled, Stream, Who};
 use crate::volume::{Actor, Node};
-use crate::{Change, Error, FileId, Result, SetAttributes, Volume};
+use crate::{Change, Error, FileId, Result, SetAttributes, Site, Volume};
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.
 #[derive(Clone, Default)]
@@ -152,15 +152,7 @@ impl Volume {
     /// Recalls the leases of other clients that `cause` collides with, and waits until they are
     /// returned, or taken at the deadline.
     pub(crate) async fn recall_and_wait(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
-        let begun = Instant::now();
-        for _ in 0..MOST_TRIES {
-            let Some(recall) = self.site.state.break_for(file, stream, cause, actor.party) else { return };
-            let deadline = sleep_until(begun + recall.time());
-            // After a state from another server has come, its leases are asked for.
-            if recall.within(deadline).await == Settled::Revoked {
-                return;
-            }
-        }
+        self.site.recall_and_wait(actor.party, file, stream, cause).await;
     }
 
     /// As [`Volume::set_attributes`], of an object that this actor has just made. If its state is not here yet, nothing
@@ -245,6 +237,22 @@ impl Volume {
         };
         self.site.watched().iter().for_each(|volume| volume.follow(&change, Some(file)));
         self.publish(&**folder, || change);
+    }
+}
+
+impl Site {
+    /// Recalls the leases of others than `by` that `cause` collides with, and waits until they are returned, or taken at the
+    /// deadline.
+    pub(crate) async fn recall_and_wait(&self, by: Party, file: FileId, stream: &Stream, cause: Cause) {
+        let begun = Instant::now();
+        for _ in 0..MOST_TRIES {
+            let Some(recall) = self.state.break_for(file, stream, cause, by) else { return };
+            let deadline = sleep_until(begun + recall.time());
+            // After a state from another server has come, its leases are asked for.
+            if recall.within(deadline).await == Settled::Revoked {
+                return;
+            }
+        }
     }
 }
 

@@ -1,12 +1,9 @@
 //! Moving an open file, and giving it further names, by where it is now.
 
-use std::collections::HashMap;
-
 use super::Open;
 use crate::backend::{Found, RenameMode};
 use crate::state::{Cause, Stream};
-use crate::volume::Node;
-use crate::{Actor, Caller, Error, FileId, Kind, Result, Volume};
+use crate::{Caller, Error, Kind, Result};
 
 /// How often a move begins again because another client moved the file meanwhile.
 const MOST_TRIES: usize = 8;
@@ -53,46 +50,4 @@ impl Open {
         };
         self.volume.settled(link).await
     }
-}
-
-impl Volume {
-    /// Whether anything inside a folder, at any depth, is open, as far as opens have said where
-    /// their files are. For protocols whose clients expect that such a folder stays where it is.
-    /// First call [`Volume::recall_below`], because some files may be open only in a cache.
-    pub fn open_below(&self, folder: &Node) -> bool {
-        !self.files_below(folder, 1).is_empty()
-    }
-
-    /// Asks the clients that keep files inside a folder open only in their caches to close them,
-    /// and waits until they have. A client that is not connected closes them as well.
-    pub async fn recall_below(&self, actor: &Actor, folder: &Node) {
-        for file in self.files_below(folder, usize::MAX) {
-            self.site.state.make_way(file, actor.party.client);
-            self.recall_and_wait(actor, file, &Stream::Data, Cause::ShareConflict).await;
-        }
-    }
-
-    /// Up to `most` open files inside a folder, at any depth.
-    fn files_below(&self, folder: &Node, most: usize) -> Vec<FileId> {
-        let mut known = HashMap::from([(folder.id(), true)]);
-        let open = self.site.places.all().into_iter();
-        open.filter(|(_, at)| is_at_or_below(at, &mut known)).map(|(file, _)| file).take(most).collect()
-    }
-}
-
-/// `known` tells of folders whether they are, and learns it of the folders on the way up.
-fn is_at_or_below(at: &Node, known: &mut HashMap<FileId, bool>) -> bool {
-    let (mut way, mut at) = (Vec::new(), at.clone());
-    let is_below = loop {
-        if let Some(known) = known.get(&at.id()) {
-            break *known;
-        }
-        way.push(at.id());
-        match at.parent() {
-            Ok(above) if above.object.id() != at.id() => at = above.object,
-            _ => break false, // the share's own folder, or one that has left it
-        }
-    };
-    known.extend(way.into_iter().map(|folder| (folder, is_below)));
-    is_below
 }

@@ -58,6 +58,8 @@ pub struct CarriedOpen {
     pub concern: Concern,
     /// Whether ranges or waiting requests name it.
     pub has_ranges: bool,
+    /// Its client is not connected, and the file is kept for it ([`super::OpenGuard::reserve`]).
+    pub reserved: bool,
 }
 
 /// A request that waits for a range.
@@ -179,17 +181,8 @@ impl Table {
         let Kept { entry: mut own, mut causers } = kept;
         let server = self.server();
         let mut entry = Entry { view: own.view, ..Entry::default() };
-        for CarriedOpen { id, stream, party, access, deny, concern, has_ranges } in state.opens {
-            entry.opens.insert(opens::Open {
-                id,
-                stream,
-                party,
-                access,
-                deny,
-                concern,
-                link: None,
-                has_ranges,
-            });
+        for open in state.opens {
+            entry.opens.insert(open.into());
         }
         for (stream, lock) in state.ranges {
             entry.ranges_mut(&stream).put(lock);
@@ -306,7 +299,7 @@ impl Entry {
 }
 
 pub(super) fn carried_open(open: &opens::Open) -> CarriedOpen {
-    let opens::Open { id, stream, party, access, deny, concern, has_ranges, .. } = open;
+    let opens::Open { id, stream, party, access, deny, concern, has_ranges, reserved, .. } = open;
     CarriedOpen {
         id: *id,
         stream: stream.clone(),
@@ -315,6 +308,14 @@ pub(super) fn carried_open(open: &opens::Open) -> CarriedOpen {
         deny: *deny,
         concern: *concern,
         has_ranges: *has_ranges,
+        reserved: *reserved,
+    }
+}
+
+impl From<CarriedOpen> for opens::Open {
+    fn from(carried: CarriedOpen) -> Self {
+        let CarriedOpen { id, stream, party, access, deny, concern, has_ranges, reserved } = carried;
+        Self { id, stream, party, access, deny, concern, link: None, has_ranges, reserved }
     }
 }
 

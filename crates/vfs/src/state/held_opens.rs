@@ -19,6 +19,8 @@ pub(super) struct Opens {
     streams: HashMap<Stream, OfStream>,
     /// How many opens each name has.
     links: HashMap<Option<Link>, usize>,
+    /// How many are reserved.
+    reserved: usize,
 }
 
 /// How many opens do and deny each of [`MODES`].
@@ -93,6 +95,7 @@ impl Opens {
 
     pub(super) fn insert(&mut self, open: Open) {
         *self.links.entry(open.link).or_default() += 1;
+        self.reserved += usize::from(open.reserved);
         self.all.change(&open, |count| *count += 1);
         let of = self.streams.entry(open.stream.clone()).or_default();
         of.opens += 1;
@@ -104,6 +107,7 @@ impl Opens {
 
     pub(super) fn remove(&mut self, id: OpenId) -> Option<Open> {
         let open = self.by_id.remove(&id)?;
+        self.reserved -= usize::from(open.reserved);
         if let Slot::Occupied(mut opens) = self.links.entry(open.link) {
             *opens.get_mut() -= 1;
             if *opens.get() == 0 {
@@ -135,6 +139,16 @@ impl Opens {
             change(&mut open);
             self.insert(open);
         }
+    }
+
+    /// Whether an open keeps the file for its client.
+    pub(super) fn is_reserved(&self) -> bool {
+        self.reserved > 0
+    }
+
+    /// An open keeps the file for its client, or does not any more.
+    pub(super) fn reserve(&mut self, id: OpenId, reserved: bool) {
+        self.change(id, |open| open.reserved = reserved);
     }
 
     /// Notes that the owner of ranges or waiting requests names this open.

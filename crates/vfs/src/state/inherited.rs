@@ -43,6 +43,8 @@ pub struct Inheritance {
     pub lease: Option<(LeaseId, LeaseId)>,
     /// The client at the successor.
     pub client: ClientId,
+    /// The file is kept for that client until it comes ([`OpenGuard::reserve`]).
+    pub reserved: bool,
 }
 
 /// An inherited open. Dropping it gives it back.
@@ -128,7 +130,8 @@ impl State {
         let joined = self.table.joined.as_ref()?;
         let asked = joined.asked.lock();
         let see = |entry: &Entry| {
-            let open = carried_open(entry.opens.get(open)?);
+            // The successor keeps the file for the client.
+            let open = CarriedOpen { reserved: persistent, ..carried_open(entry.opens.get(open)?) };
             let ranges = entry.ranges_of(&open.stream).map_or_else(Vec::new, |ranges| {
                 ranges.iter().filter(|lock| lock.owner.open == Some(open.id)).cloned().collect()
             });
@@ -165,7 +168,7 @@ impl State {
             .as_ref()
             .map(|lease| (lease.id, new_lease(lease.id).unwrap_or_else(|| LeaseId(self.table.number()))));
         let open = (replica.open.id, OpenId(self.table.number()));
-        let one = Inheritance { file, open, lease, client };
+        let one = Inheritance { file, open, lease, client, reserved: replica.open.reserved };
         let party = Party { client, key: replica.open.party.key };
         let CarriedOpen { stream, access, deny, concern, .. } = replica.open.clone();
         let held = replica.lease.as_ref().map(|lease| lease.held).unwrap_or_default();
@@ -286,12 +289,10 @@ impl Asked {
                 }),
             }
         }
-        let CarriedOpen { stream, access, deny, concern, has_ranges, .. } = open;
         for lock in ranges {
-            entry.ranges_mut(&stream).put(lock.moved(one));
+            entry.ranges_mut(&open.stream).put(lock.moved(one));
         }
-        let (id, link) = (one.open.1, None);
-        entry.opens.insert(Open { id, stream, party, access, deny, concern, link, has_ranges });
+        entry.opens.insert(Open { id: one.open.1, party, ..open.into() });
         true
     }
 
@@ -378,7 +379,7 @@ impl Entry {
             ranges.release(|owner| owner.open == Some(one.open.0), |_| {});
             own.into_iter().for_each(|lock| ranges.put(lock.moved(one)));
         }
-        self.opens.insert(Open { id: one.open.1, party, ..open });
+        self.opens.insert(Open { id: one.open.1, party, reserved: one.reserved, ..open });
         let Some((old, new)) = one.lease else { return };
         if let Some(lease) = self.lease(old) {
             (lease.id, lease.party, lease.guards, lease.notices) = (new, party, 1, notices);

@@ -19,6 +19,7 @@
 //! A server that is alone has no coordinator: every state is here, and the question costs one
 //! branch.
 
+use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -33,7 +34,7 @@ use super::ledger::Resource;
 use super::pins::Pinned;
 use super::removals::Last;
 use super::table::{Entry, Table};
-use super::{ClientId, Limits, Policy, State};
+use super::{ClientId, Limits, Party, Policy, State};
 use crate::events::Change;
 use crate::{Error, FileId, HostKey};
 
@@ -65,10 +66,18 @@ pub trait Coordinator: Send + Sync + 'static {
         false
     }
 
+    /// Asks all other servers whether their clients have anything open inside a folder that `by` moves, after they have recalled
+    /// what is open only in caches. `None`: a server has. Else nothing is opened there by clients of the others until the answer
+    /// is dropped. Returns at once. If no answer is given, it is not known.
+    fn hold_below(&self, folder: FileId, by: Party) -> oneshot::Receiver<Option<Elsewhere>>;
+
     /// Tells the other servers of a change that a client of this server has made, for their
     /// subscribers ([`crate::Site::hear`]). Returns at once.
     fn tell(&self, told: Told);
 }
+
+/// What the other servers do for an operation here, until it is dropped.
+pub type Elsewhere = Box<dyn Any + Send>;
 
 /// A change, as servers tell it to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -315,6 +324,15 @@ impl State {
     #[inline]
     pub(crate) fn has_forks(&self) -> bool {
         self.table.is_joined() || self.table.forks.load(Ordering::Acquire) > 0
+    }
+
+    /// [`Coordinator::hold_below`]. `None`: this server is alone.
+    pub(crate) fn hold_elsewhere(
+        &self,
+        folder: FileId,
+        by: Party,
+    ) -> Option<oneshot::Receiver<Option<Elsewhere>>> {
+        Some(self.table.joined.as_ref()?.coordinator.hold_below(folder, by))
     }
 
     /// Whether other servers are to be told of changes.

@@ -49,7 +49,7 @@ pub use absent::{Absence, GiveWay};
 pub use carried::{Back, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, FileState, home};
 pub use inherited::{Inheritance, Inherited, OpenReplica, Replicas, Successor};
 pub use io::Who;
-pub use joined::{Coordinator, Told};
+pub use joined::{Coordinator, Elsewhere, Told};
 pub use lease::Lease;
 pub use leases::{BreakNotice, Caching, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;

@@ -98,6 +98,8 @@ pub(super) struct Open {
     pub(super) link: Option<Link>,
     /// Whether the owner of a range, or of a request that waits for one, has named it.
     pub(super) has_ranges: bool,
+    /// Its client is not connected, and the file is kept for it.
+    pub(super) reserved: bool,
 }
 
 impl Open {
@@ -144,8 +146,8 @@ impl Entry {
         table.ledger.take(party.client, Resource::Open, 1)?;
         let id = OpenId(table.number());
         table.count_fork(stream, true);
-        let (stream, has_ranges) = (stream.clone(), false);
-        self.opens.insert(Open { id, stream, party, access, deny, concern, link, has_ranges });
+        let (stream, has_ranges, reserved) = (stream.clone(), false, false);
+        self.opens.insert(Open { id, stream, party, access, deny, concern, link, has_ranges, reserved });
         Ok(id)
     }
 }
@@ -165,6 +167,12 @@ impl State {
         };
         let id = self.with_way(file, request.party.client, || self.table.with(file, open)?)?;
         Ok(self.guard(file, stream, id, &request))
+    }
+
+    /// Whether an open keeps this file for its client, which is not connected ([`OpenGuard::reserve`]), at any server.
+    /// `LeaseRecall` if another server has the state of the file.
+    pub fn is_reserved(&self, file: FileId) -> Result<bool> {
+        Ok(self.table.look(file, |entry| entry.opens.is_reserved())?.unwrap_or(false))
     }
 
     /// A request as it is registered. Names have different numbers at different servers, so where
@@ -240,6 +248,17 @@ impl OpenGuard {
     pub fn modes(&self) -> (Modes, Modes) {
         let [access, deny] = self.modes.load(Ordering::Relaxed).to_be_bytes();
         (Modes(access), Modes(deny))
+    }
+
+    /// The client is not connected, and the file is kept for it; or it is back. That changes no rule: a protocol asks for it
+    /// ([`State::is_reserved`]). If the state of the file is elsewhere, it is done when that has come.
+    pub fn reserve(&self, reserved: bool) {
+        let id = self.id;
+        let last = self.state.table.when_here(self.file, move |_, entry| {
+            entry.opens.reserve(id, reserved);
+            Vec::new()
+        });
+        debug_assert!(last.is_empty(), "nothing is closed by it");
     }
 
     /// Changes access and denials. Leaves both as they are if other opens collide with that.

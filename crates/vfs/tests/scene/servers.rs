@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
 use vfs::backend::Backend;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::host::{Host, HostOptions};
-use vfs::state::{Back, Coordinator, Pinned, Told};
+use vfs::state::{Back, Coordinator, Elsewhere, Party, Pinned, Told};
 use vfs::{FileId, Site, Volume, VolumeOptions};
 
 use super::Scene;
@@ -107,6 +107,18 @@ impl Coordinator for Port {
     fn back(&self, server: u16, file: FileId, back: Back) {
         self.service.unheard.fetch_add(1, Ordering::SeqCst);
         let _ = self.said.send((server, file, back));
+    }
+
+    fn hold_below(&self, folder: FileId, by: Party) -> oneshot::Receiver<Option<Elsewhere>> {
+        let (answer, answered) = oneshot::channel();
+        let site = self.service.site(1 - self.server);
+        tokio::spawn(async move {
+            sleep(TRAVEL).await;
+            let Some(site) = site else { return };
+            site.recall_opens(by, &site.files_open_below(folder, usize::MAX)).await;
+            let _ = answer.send(site.hold_below(folder).map(|hold| Box::new(hold) as Elsewhere));
+        });
+        answered
     }
 
     fn tell(&self, told: Told) {

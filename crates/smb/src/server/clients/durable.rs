@@ -202,6 +202,9 @@ pub(in crate::server) fn reconnect(
     open.session = Arc::downgrade(context.session()?);
     open.sequence = Sequence::beginning(context.header.channel_sequence());
     open.key.volatile = context.service().file_number();
+    if let Ok(file) = open.file() {
+        file.open.guard().reserve(false);
+    }
     let open = register(context, open)?;
     inherited::keep(context.service(), &open);
     if let Some(held) = open.held.get() {

@@ -245,8 +245,14 @@ async fn open(
         let way = links::follow(context, volume, wanted, folding)?;
         let opened = match &way.resolved.found {
             Some(found) => {
-                persistent::refuse(context, wanted, found)?;
-                existing::open(context, tree, volume, wanted, &way, found).await
+                let waited = persistent::refuse(context, volume, wanted, found).await?;
+                match &waited {
+                    Some(now) if now.attributes.links == 0 => Err(Missed::again()),
+                    _ => {
+                        existing::open(context, tree, volume, wanted, &way, waited.as_ref().unwrap_or(found))
+                            .await
+                    }
+                }
             }
             None => new::make(context, tree, volume, wanted, &way).await,
         };

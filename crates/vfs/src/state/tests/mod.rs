@@ -10,6 +10,7 @@ mod pins;
 mod ranges;
 mod ranges_model;
 mod removals;
+mod reserved;
 mod servers;
 mod threads;
 mod waiters;

@@ -46,6 +46,14 @@ impl Coordinator for Port {
         self.0.said.lock().unwrap().push((server, file, back));
     }
 
+    fn hold_below(
+        &self,
+        _folder: FileId,
+        _by: Party,
+    ) -> tokio::sync::oneshot::Receiver<Option<crate::state::Elsewhere>> {
+        tokio::sync::oneshot::channel().1 // there are no folders
+    }
+
     fn tell(&self, _told: Told) {}
 }
 
@@ -302,7 +310,10 @@ fn the_state_of_an_unused_file_is_the_default() {
 }
 
 /// An open of a client of the second server, with a lock and a lease, as its successor is told of it.
-fn replica(servers: &Servers, deny: Modes) -> (crate::state::OpenGuard, crate::state::OpenReplica) {
+pub(super) fn replica(
+    servers: &Servers,
+    deny: Modes,
+) -> (crate::state::OpenGuard, crate::state::OpenReplica) {
     let party = Party { client: ClientId(1 << 48 | 5), key: Some([5; 16]) };
     let request = OpenRequest::new(party, Modes::WRITE, deny);
     servers.bring(&servers.second);
@@ -315,7 +326,7 @@ fn replica(servers: &Servers, deny: Modes) -> (crate::state::OpenGuard, crate::s
     (guard, replica)
 }
 
-fn notices() -> tokio::sync::mpsc::UnboundedSender<crate::state::BreakNotice> {
+pub(super) fn notices() -> tokio::sync::mpsc::UnboundedSender<crate::state::BreakNotice> {
     tokio::sync::mpsc::unbounded_channel().0
 }
 

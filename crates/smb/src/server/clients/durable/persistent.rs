@@ -16,6 +16,7 @@ mod tests;
 use std::sync::Arc;
 
 use vfs::backend::Found;
+use vfs::{Error, Kind, Volume};
 
 use super::inherited;
 use super::{Return, Wish, reconnect};
@@ -48,14 +49,28 @@ pub(in crate::server) async fn decide(context: &Context, open: &Open) -> Result<
     Ok(())
 }
 
-/// Refuses to open a file of which a persistent open waits for its client. That open is one of the file's data, and so are
-/// the opens with the same name (Open.FileName).
-pub(in crate::server) fn refuse(context: &Context, wanted: &Wanted<'_>, found: &Found) -> Result<(), Status> {
-    let is_meant = context.session()?.dialect.is_v3() && !wanted.is_stream();
-    match is_meant && context.service().durables.has_persistent(found.object.id()) {
-        true => Err(Status::FILE_NOT_AVAILABLE),
-        false => Ok(()),
+/// Refuses to open a file of which a persistent open waits for its client, at any server. That open is one of the file's data,
+/// and so are the opens with the same name (Open.FileName). If that had to wait for the state of the file, returns the file as it
+/// is now.
+pub(in crate::server) async fn refuse(
+    context: &Context,
+    volume: &Volume,
+    wanted: &Wanted<'_>,
+    found: &Found,
+) -> Result<Option<Found>, Status> {
+    if !context.session()?.dialect.is_v3() || wanted.is_stream() || found.attributes.kind != Kind::File {
+        return Ok(None);
     }
+    let is_reserved = || volume.site().state().is_reserved(found.object.id());
+    let (is_reserved, now) = match is_reserved() {
+        Err(Error::LeaseRecall(_)) => {
+            let is_reserved = context.wait(volume.settled(is_reserved)).await??;
+            let object = found.object.clone();
+            (is_reserved, Some(Found { attributes: object.attributes()?, object }))
+        }
+        here => (here?, None),
+    };
+    if is_reserved { Err(Status::FILE_NOT_AVAILABLE) } else { Ok(now) }
 }
 
 /// The id of the open that a client means.

@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use lock::{Mutex, rank};
 use tokio::runtime::Handle;
-use vfs::FileId;
 
 use super::inherited::Unverified;
 use super::{Return, may_come_back};
@@ -27,24 +25,19 @@ const MOST_PERSISTENT: usize = 131_072;
 #[derive(Default)]
 pub(in crate::server) struct Durables {
     table: Mutex<Table, rank::SmbDurable>,
-    /// How many files have persistent opens in the table. If there are none, a CREATE need not look.
-    persistent: AtomicUsize,
 }
 
 #[derive(Default)]
 struct Table {
     lost: HashMap<u64, Lost>,
-    /// How many persistent opens of each file there are.
-    persistent: HashMap<FileId, usize>,
-    /// How many that are.
-    persistent_opens: usize,
+    /// How many of them are persistent.
+    persistent: usize,
 }
 
 pub(super) struct Lost {
     pub(super) open: Arc<Open>,
     user: Arc<User>,
-    /// The file, if the open is persistent.
-    persistent: Option<FileId>,
+    persistent: bool,
     /// It was inherited, and it is not known whether it is in the state of its file.
     unverified: Option<Unverified>,
     /// Closes the open when its timeout ends. Dropped with this entry.
@@ -61,9 +54,18 @@ impl Drop for Timer {
 
 impl Lost {
     fn new(open: Arc<Open>, user: Arc<User>, unverified: Option<Unverified>, timer: Timer) -> Self {
-        let file = open.file().ok().filter(|_| open.is_persistent());
-        let persistent = file.map(|file| file.open.node().id());
+        let persistent = open.is_persistent();
         Self { open, user, persistent, unverified, _timer: timer }
+    }
+}
+
+/// Others may not open the file of a persistent open until its client is back, MS-SMB2 3.3.5.9. What is inherited is reserved
+/// from the begin.
+fn reserve(open: &Open) {
+    if let Ok(file) = open.file()
+        && open.is_persistent()
+    {
+        file.open.guard().reserve(true);
     }
 }
 
@@ -75,21 +77,18 @@ fn has_room(all: usize, persistent: usize, is_persistent: bool) -> bool {
 impl Table {
     /// Adds an open. Returns one that is to be dropped while the table is unlocked.
     fn insert(&mut self, lost: Lost) -> Option<Lost> {
-        if !has_room(self.lost.len(), self.persistent_opens, lost.persistent.is_some()) {
+        if !has_room(self.lost.len(), self.persistent, lost.persistent) {
             return Some(lost);
         }
-        if let Some(file) = lost.persistent {
-            *self.persistent.entry(file).or_default() += 1;
-            self.persistent_opens += 1;
-        }
+        self.persistent += usize::from(lost.persistent);
         let before = self.lost.insert(lost.open.key.persistent, lost);
-        before.iter().for_each(|before| self.uncount(before));
+        self.persistent -= before.iter().filter(|before| before.persistent).count();
         before
     }
 
     fn remove(&mut self, persistent: u64) -> Option<Lost> {
         let lost = self.lost.remove(&persistent)?;
-        self.uncount(&lost);
+        self.persistent -= usize::from(lost.persistent);
         Some(lost)
     }
 
@@ -97,26 +96,12 @@ impl Table {
         let meant: Vec<u64> = self.lost.iter().filter(|(_, lost)| which(lost)).map(|(key, _)| *key).collect();
         meant.into_iter().filter_map(|persistent| self.remove(persistent)).collect()
     }
-
-    fn uncount(&mut self, lost: &Lost) {
-        let Some(file) = lost.persistent else { return };
-        self.persistent_opens -= 1;
-        if let Some(count) = self.persistent.get_mut(&file) {
-            *count -= 1;
-            if *count == 0 {
-                self.persistent.remove(&file);
-            }
-        }
-    }
 }
 
 impl Durables {
     /// Changes the table.
     fn change<R>(&self, change: impl FnOnce(&mut Table) -> R) -> R {
-        let mut table = self.table.lock();
-        let answer = change(&mut table);
-        self.persistent.store(table.persistent.len(), Ordering::Release);
-        answer
+        change(&mut self.table.lock())
     }
 
     /// Takes over the opens of a session that are durable.
@@ -126,6 +111,7 @@ impl Durables {
             let durable = || open.durable.get().map(|durable| durable.timeout);
             let Some(timeout) = open.resilience().or_else(durable) else { continue };
             let timer = self.timer(&runtime, open.key.persistent, timeout);
+            reserve(&open);
             let lost = Lost::new(open, session.user(), None, timer);
             // A break that began in the meantime has not found it in the table.
             let refused = self.change(|table| match may_come_back(&lost.open) {
@@ -178,11 +164,6 @@ impl Durables {
                 && lost.open.durable.get().is_some_and(|durable| durable.create_guid == Some(guid))
         };
         table.lost.values().find(is_it).map_or(back.file, |lost| lost.open.key)
-    }
-
-    /// Whether a persistent open of this file waits for its client. Others may not open it until then, MS-SMB2 3.3.5.9.
-    pub(in crate::server) fn has_persistent(&self, file: FileId) -> bool {
-        self.persistent.load(Ordering::Acquire) > 0 && self.table.lock().persistent.contains_key(&file)
     }
 
     pub(super) fn unverified(&self, persistent: u64) -> Option<Unverified> {
@@ -242,7 +223,7 @@ impl Durables {
             }
             let lost = table.remove(file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
             match Arc::try_unwrap(lost.open) {
-                Err(open) if lost.persistent.is_some() => {
+                Err(open) if lost.persistent => {
                     table.insert(Lost { open, ..lost });
                     Err(Status::FILE_NOT_AVAILABLE)
                 }

@@ -67,7 +67,7 @@ pub(super) async fn rename(
     let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
     let (caller, folder) = (context.caller()?, place.folder(context)?);
     may_add(volume, &caller, &folder, named.node().kind())?;
-    context.wait(may_move(context, named, &folder)).await??;
+    let _still = context.wait(may_move(context, named, &folder)).await??;
     let (mut mode, mut name) = (RenameMode::Keep, &place.1);
     if let Some(there) = &place.0.found {
         if there.object.key() == named.node().key() {
@@ -188,10 +188,11 @@ fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) ->
     }
 }
 
-/// Whether the file may leave its folder. Windows does not move a folder in which a file is open.
+/// Whether the file may leave its folder. Windows does not move a folder in which a file is open, at any server: until the answer
+/// is dropped, nothing is opened in it.
 /// Windows also opens the target folder for writing, which other opens of it may deny. Macs expect
 /// that the move is allowed.
-async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<(), Status> {
+async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<Option<vfs::Still>, Status> {
     let volume = context.tree()?.volume()?;
     let node = named.node();
     let opens = opens_of(volume, node.id()).await?;
@@ -199,18 +200,16 @@ async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<()
         return Err(Status::ACCESS_DENIED); // not even for a Mac: smbtorture's "read open rsrc after rename"
     }
     if context.renames_like_posix() {
-        return Ok(());
+        return Ok(None);
     }
-    if node.kind() == Kind::Folder {
-        volume.recall_below(named.actor(), node).await;
-        if volume.open_below(node) {
-            return Err(Status::ACCESS_DENIED);
-        }
-    }
+    let still = match node.kind() {
+        Kind::Folder => Some(volume.hold_below(named.actor(), node).await?.ok_or(Status::ACCESS_DENIED)?),
+        _ => None,
+    };
     let open = opens_of(volume, to.object.id()).await?;
     let held =
         open.iter().any(|open| open.access.intersects(Modes::DELETE) || open.deny.intersects(Modes::WRITE));
-    if held { Err(Status::SHARING_VIOLATION) } else { Ok(()) }
+    if held { Err(Status::SHARING_VIOLATION) } else { Ok(still) }
 }
 
 /// The opens of a file, of the clients of all servers.
