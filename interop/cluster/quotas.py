@@ -12,7 +12,7 @@ from scene import is_equal
 
 SHARE, LIMIT, MIB = "limited", 8 << 20, 1 << 20
 TOLD = 10.0  # seconds: 0.1 s, and what a busy machine needs
-COUNTED = 90.0  # until a lost server is taken over, and all files are counted: a count that a join interrupts is repeated after 60 s
+COUNTED = 45.0  # until a lost server is taken over, and all files are counted: a count that a join interrupts is repeated after 5 s
 DQUOT = "69"  # NFS3ERR_DQUOT, RFC 1813 2.6
 PIECE = 64 << 10  # the most that nfs3.c writes at a time
 

@@ -36,8 +36,11 @@ const HOST_WITHIN: Duration = Duration::from_secs(30);
 const ASK_EVERY: Duration = Duration::from_millis(200);
 /// Programs of the host change files, too: all files are counted again after this time.
 const COUNTED_FOR: Duration = Duration::from_secs(24 * 3600);
-/// After a recount that was not exact, or failed.
+/// After a recount that failed.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
+/// After one that was not exact or was interrupted, so many times as long as it took: within these limits.
+const AGAIN_TIMES: u32 = 10;
+const AGAIN_WITHIN: (Duration, Duration) = (Duration::from_secs(5), AGAIN_AFTER);
 
 /// A folder by its device and inode number.
 type Place = (u64, u64);
@@ -83,11 +86,11 @@ enum Way {
     Host,
 }
 
-/// When all files were counted last, and when that was tried last.
+/// When all files were counted last, and from when on that may be tried again.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     done: Option<SystemTime>,
-    tried: Option<Instant>,
+    again: Option<Instant>,
 }
 
 /// The sums, as they are in the state folder.
@@ -231,9 +234,17 @@ impl Quotas {
         }
         let quotas = self.clone();
         let count = move || {
+            let began = Instant::now();
             let result = quotas.recount((&path, at), &quota);
+            let pause = match &result {
+                // Busy: a server has come or gone, or does not answer.
+                Ok(_) | Err(vfs::Error::Busy) => {
+                    (began.elapsed() * AGAIN_TIMES).clamp(AGAIN_WITHIN.0, AGAIN_WITHIN.1)
+                }
+                Err(_) => AGAIN_AFTER,
+            };
             let mut counted = counted.lock();
-            counted.tried = Some(Instant::now());
+            counted.again = Some(Instant::now() + pause);
             let folder = path.display();
             match result {
                 Ok(true) => {
@@ -318,7 +329,7 @@ impl Kept {
         }
         let was_exact = before.is_some_and(|before| before.is_exact);
         if was_exact && !now.is_exact {
-            self.counted.lock().tried = None; // a server was lost: the next count is due now
+            self.counted.lock().again = None; // a server was lost: the next count is due now
         }
         let is_spoiled = was_exact && !self.quota.is_exact();
         self.quota.set_elsewhere(now.bytes, now.is_exact && !is_spoiled);
@@ -336,7 +347,7 @@ impl Kept {
     fn is_due(&self) -> bool {
         let counted = *self.counted.lock();
         let is_old = counted.done.is_none_or(|done| done.elapsed().is_ok_and(|since| since > COUNTED_FOR));
-        let is_soon = counted.tried.is_some_and(|tried| tried.elapsed() < AGAIN_AFTER);
+        let is_soon = counted.again.is_some_and(|again| Instant::now() < again);
         matches!(self.way, Way::Counted) && (is_old || !self.quota.is_exact()) && !is_soon
     }
 }
@@ -390,7 +401,7 @@ impl Table {
             limit,
             way: Way::Counted,
             told: None,
-            counted: Arc::new(Mutex::new(Counted { done, tried: None })),
+            counted: Arc::new(Mutex::new(Counted { done, again: None })),
         }
     }
 

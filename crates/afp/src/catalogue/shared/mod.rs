@@ -312,6 +312,10 @@ impl SharedIds {
         let (mut told, end) = (None, work.end);
         if let Some(own) = self.own_log(work)? {
             let key = key_of(&own.share, &own.name);
+            // Logs may have been read for long since the lock was taken.
+            if conn::is_fenced() {
+                return Err(shared("other servers may have taken over"));
+            }
             let end = own.append(records, end).map_err(shared)?;
             work.end = end;
             told = Some((key, end));
