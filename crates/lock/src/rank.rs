@@ -8,10 +8,9 @@ pub use self::place::{Rank, Row};
 use crate::holder::{Known, Unknown};
 
 ranks! {
-    // Several servers of one tree.
     /// What this server of a cluster has, asks for and hands over. Clients that are not connected may give way under it.
     ClusterNode Known,
-    /// The connections to the other servers of a cluster, and the sums of the quotas that they count together.
+    /// The connections to the other servers of a cluster.
     ClusterWays Known,
     /// Held while the console changes a setting: the changes that can be taken back.
     SettingChanges Known,
@@ -21,6 +20,8 @@ ranks! {
     Reloading Known,
     /// The volumes of the shared folders.
     SharedVolumes Known,
+    /// The sums of the quotas that the servers of a cluster count together.
+    ClusterSums Known,
     /// The quotas of the shares.
     ShareQuotas Known,
     /// When the files of a share were counted.
@@ -361,7 +362,6 @@ ranks! {
     ClusterTrees Known,
     /// What the state of files wants of other servers.
     ClusterPort Known,
-    // Change events.
     /// The changes that one subscriber is still to receive.
     EventQueue Known,
     // The index.

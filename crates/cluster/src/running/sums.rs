@@ -60,7 +60,7 @@ pub(super) struct Counted {
     hear: mpsc::Sender<Heard>,
     heard: Mutex<Option<mpsc::Receiver<Heard>>, rank::ClusterTrees>,
     counting: OnceLock<Arc<dyn Counting>>,
-    state: Mutex<State, rank::ClusterWays>,
+    state: Mutex<State, rank::ClusterSums>,
 }
 
 /// The sums, and the count that runs.
