@@ -3,6 +3,7 @@ interop/coherence with the two clients at different servers, and kills and stops
 "fail NAME: WHY"."""
 
 import argparse
+import glob
 import os
 import signal
 import subprocess
@@ -399,6 +400,14 @@ class Checks:
             tell(self.options, name, getattr(self, name))
 
 
+def no_server_panicked(folder):
+    """A request that panics loses its connection only, so other checks may not notice."""
+    for path in glob.glob(os.path.join(folder, "**", "gate*.log"), recursive=True):
+        with open(path, errors="replace") as file:
+            panics = [line for line in file if " panicked at " in line]
+            assert not panics, f"{path}: {panics[0].strip()}"
+
+
 def is_wanted(options, name):
     return not options.only or any(part in name.replace("_", " ") for part in options.only)
 
@@ -476,6 +485,8 @@ def main():
             return torture.check(options, etcd, certificates, os.path.join(options.local, "share"))
         gateways = [Gateway(options, number, etcd) for number in range(1, options.gateways + 1)]
         run(options, (place, etcd, gateways), certificates, log)
+        options.only = []  # whatever else was wanted
+        tell(options, no_server_panicked.__name__, lambda: no_server_panicked(options.folder))
     finally:
         if etcd:
             etcd.kill()
