@@ -29,7 +29,7 @@ import scale
 import torture
 import trust
 import witness
-from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, Trio, is_equal, nfs3, opened_within, smb
+from scene import COHERENCE, SHARES, Certificates, Etcd, Gateway, Trio, is_equal, nfs3, opened_within, smb, stop
 
 import nfs4
 import rpc
@@ -210,7 +210,7 @@ class Checks:
         here, there = self.first.smb(), self.other.smb()
         file = here.open("stopped", smb.BOTH, share=0, disposition=smb.OPEN_IF)
         here.write(file, 0, b"before")
-        self.first.process.send_signal(signal.SIGSTOP)
+        stop(self.first.process)
         took = opened_within(there, "stopped", TAKEOVER)
         print(f"took over after {took:.1f} s", file=sys.stderr, flush=True)
         now = there.open("stopped", smb.BOTH, share=0)

@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 
-from scene import COHERENCE, is_equal, smb
+from scene import COHERENCE, is_equal, smb, stop
 
 sys.path.insert(0, COHERENCE)
 import afp
@@ -89,7 +89,7 @@ def a_stopped_server_is_waited_for(first, other):
     here, there = first.smb(), other.smb()
     there.open(r"by-afp\deep\file", smb.BOTH)
     folder, begun = here.open("by-afp", MOVES, options=FOLDER), time.monotonic()
-    other.process.send_signal(signal.SIGSTOP)
+    stop(other.process)
     here.rename(folder, "after-a-loss", False)
     took = time.monotonic() - begun
     print(f"a folder was moved {took:.1f} s after a server was stopped", file=sys.stderr, flush=True)

@@ -10,7 +10,7 @@ import time
 from contextlib import contextmanager
 
 from initiator import Initiator, Refused
-from scene import is_equal
+from scene import is_equal, stop
 from spaces import Apart, Bridge, end, etcd_at
 
 VIRTUAL = "10.77.5.50"
@@ -148,7 +148,7 @@ def fail_over(first, other):
 
     first.start()
     within(20, lambda: beside[1].groups() == {1: 0, 2: 2, 3: 0})
-    other.process.send_signal(signal.SIGSTOP)
+    stop(other.process)
     begun = time.monotonic()
     again = within(TAKEOVER, lambda: written(target, b"by the next one".ljust(512, b".")))
     other.process.send_signal(signal.SIGCONT)

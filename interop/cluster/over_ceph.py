@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 
-from scene import SHARES, Gateway, Trio, is_equal, nfs3, opened_within, smb
+from scene import SHARES, Gateway, Trio, is_equal, nfs3, opened_within, smb, stop
 from spaces import CEPH, ip
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "ceph"))
@@ -121,7 +121,7 @@ class Checks:
         # Acknowledged, but not as stable: Ceph's library keeps it for 5 s.
         for offset in range(0, LATE, 64 << 10):
             here.write(file, offset, b"late" * (16 << 10))
-        self.first.process.send_signal(signal.SIGSTOP)
+        stop(self.first.process)
         took = opened_within(there, "late", TAKEOVER)
         print(f"took over after {took:.1f} s, with the eviction", file=sys.stderr, flush=True)
         is_equal(len(self.place.ceph.blocked() - blocked) > 0, True)

@@ -6,7 +6,7 @@ import threading
 import time
 import uuid
 
-from scene import is_equal, smb
+from scene import is_equal, smb, stop
 
 TAKEOVER = 25.0  # seconds, on a busy machine
 FENCED = 75
@@ -27,18 +27,20 @@ def a_create_waits_for_the_successor(first, other, has_more):
     """`other` is stopped. The CREATE is answered when it is lost, and the next server has the open; without one it is not persistent."""
     client, made = first.smb(share="continuous"), []
     client.close(opened(client, "waits for it", uuid.uuid4().bytes, share=0))
-    other.process.send_signal(signal.SIGSTOP)
-    begun = time.monotonic()
-    creating = threading.Thread(
-        target=lambda: made.append(client.durable("waits for it", None, uuid.uuid4().bytes, share=0, persistent=True)), daemon=True)
-    creating.start()
-    creating.join(1.5)
-    is_equal((creating.is_alive(), made), (True, []))
-    creating.join(TAKEOVER)
-    print(f"a CREATE waited {time.monotonic() - begun:.1f} s for its successor", file=sys.stderr, flush=True)
-    is_equal([file.is_persistent for file in made], [has_more])
-    client.close(made[0])
-    other.process.send_signal(signal.SIGCONT)
+    stop(other.process)
+    try:
+        begun = time.monotonic()
+        creating = threading.Thread(
+            target=lambda: made.append(client.durable("waits for it", None, uuid.uuid4().bytes, share=0, persistent=True)), daemon=True)
+        creating.start()
+        creating.join(1.5)
+        is_equal((creating.is_alive(), [file.is_persistent for file in made]), (True, []))
+        creating.join(TAKEOVER)
+        print(f"a CREATE waited {time.monotonic() - begun:.1f} s for its successor", file=sys.stderr, flush=True)
+        is_equal([file.is_persistent for file in made], [has_more])
+        client.close(made[0])
+    finally:
+        other.process.send_signal(signal.SIGCONT)
     is_equal(other.process.wait(10), FENCED)
     other.start()
 

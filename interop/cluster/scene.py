@@ -53,6 +53,24 @@ def base64(octets):
     return b64encode(octets).decode()
 
 
+def stop(process):
+    """SIGSTOP. Returns when all threads have stopped: on a busy machine, some answer for milliseconds after the signal."""
+    process.send_signal(signal.SIGSTOP)
+    until, threads = time.monotonic() + 10, f"/proc/{process.pid}/task"
+    while time.monotonic() < until:
+        states = set()
+        for thread in os.listdir(threads):
+            try:
+                with open(f"{threads}/{thread}/stat") as file:
+                    states.add(file.read().rpartition(")")[2].split()[0])
+            except OSError:  # it has ended
+                pass
+        if states == {"T"}:
+            return
+        time.sleep(0.002)
+    raise AssertionError(f"process {process.pid} does not stop")
+
+
 def is_equal(found, wanted):
     if found != wanted:
         raise AssertionError(f"is {found!r:.200}, not {wanted!r:.200}")
