@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use super::Translated;
 use super::clients;
 use super::ini::{Section, sections};
 use super::share::{Share, quoted, users_and_groups};
+use super::translated::Translated;
 
 /// Settings that need no translation.
 const IRRELEVANT: &[&str] = &[
@@ -44,7 +44,7 @@ const TRANSLATED: &[&str] = &[
 ];
 
 /// Translates the text of a settings file.
-pub(super) fn translate(text: &str) -> Translated {
+pub(super) fn translate(_file: &Path, text: &str) -> Translated {
     let mut translated = Translated::default();
     let sections = sections(text);
     let find = |name: &str| sections.iter().find(|section| section.name.eq_ignore_ascii_case(name));
@@ -145,7 +145,7 @@ mod tests {
                     [Homes]\nbasedir regex = /home\n\
                     [Time Machine]\npath = /srv/tm\nvol preset = all\ntime machine = yes\nvol size limit = 512000\nfile perm = 0660\n\
                     [Old]\npath = /srv/old\nvolume name = Archive\nread only = yes\npassword = plans\n";
-        let translated = translate(text);
+        let translated = translate(Path::new("file"), text);
         let [backup, old] = &translated.shares[..] else { panic!("{translated:?}") };
         assert_eq!(
             backup.settings,

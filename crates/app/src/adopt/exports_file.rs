@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Translated;
 use super::clients::host;
 use super::share::{Share, quoted};
+use super::translated::Translated;
 
 /// Options that need no translation: the server does it always, or clients do not depend on it.
 const IRRELEVANT: &[&str] = &[
@@ -26,7 +26,7 @@ const IRRELEVANT: &[&str] = &[
 ];
 
 /// Translates the text of an exports file.
-pub(super) fn translate(text: &str) -> Translated {
+pub(super) fn translate(_file: &Path, text: &str) -> Translated {
     let mut translated = Translated::default();
     let mut shares: Vec<Share> = Vec::new();
     for line in text.replace("\\\n", " ").lines() {
@@ -126,7 +126,7 @@ mod tests {
     fn clients_become_rules_in_their_order() {
         let text = "# the exports\n\"/srv/my films\" 192.168.1.0/24(rw,sync,no_root_squash,insecure) *.example.com(ro) \\\n *(all_squash,anonuid=99)\n\
                     /srv/data -rw,sec=krb5 10.0.0.5\n";
-        let translated = translate(text);
+        let translated = translate(Path::new("file"), text);
         let [films, data] = &translated.shares[..] else { panic!("{translated:?}") };
         let rule = |pairs: &[(&'static str, &str)]| {
             pairs.iter().map(|(a, b)| (*a, (*b).to_owned())).collect::<Vec<_>>()

@@ -9,7 +9,9 @@ mod ini;
 mod passdb;
 mod share;
 mod smb_conf;
+mod source;
 pub(crate) mod survey;
+mod translated;
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -25,24 +27,22 @@ use vfs::{Volume, VolumeOptions};
 use crate::cli::Adopt;
 use crate::{here, out};
 use share::Share;
+use source::{Accepted, SourceSetting};
 use survey::{Findings, Layout, Survey};
+use translated::Translated;
 
 /// SIDs that are named. Those beyond are counted.
 const MOST_SIDS: usize = 20;
-
-/// What the settings of another server become.
-#[derive(Debug, Default)]
-struct Translated {
-    shares: Vec<Share>,
-    /// What concerns no share, or a share that cannot be translated.
-    notes: Vec<String>,
-}
 
 /// The answer.
 #[derive(Debug, Serialize)]
 struct Report {
     folders: Vec<Survey>,
     shares: Vec<Share>,
+    /// The settings of whole servers, and of shares there that are none here.
+    source: Vec<SourceSetting>,
+    /// The shares that are not in the settings, because a limit is not kept.
+    closed: Vec<String>,
     /// The accounts of Samba, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     accounts: Option<passdb::Accounts>,
@@ -73,11 +73,21 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     if translated.shares.is_empty() {
         translated.shares = surveys.iter().map(by_survey).collect::<anyhow::Result<_>>()?;
     }
-    let server = accounts.as_ref().map(|(_, accounts)| accounts.settings()).unwrap_or_default();
-    let settings = server + &settings(&translated);
+    if let Some((_, accounts)) = &accounts {
+        translated.server.extend(accounts.setting());
+    }
+    let accepted = Accepted::of(&adopt.accept);
+    let (settings, closed) = translated.settings(&accepted)?;
+    translated
+        .unused(&accepted)
+        .iter()
+        .for_each(|word| out::error_line(format_args!("--accept {word}: no such limit is lost")));
+    closed.iter().for_each(out::error_line);
+    let code = if closed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if adopt.json {
-        let (Translated { shares, notes }, accounts) = (translated, accounts.map(|(_, accounts)| accounts));
-        out::json(&Report { folders: surveys, shares, accounts, notes, settings })?;
+        let (Translated { shares, source, notes, .. }, accounts) =
+            (translated, accounts.map(|(_, accounts)| accounts));
+        out::json(&Report { folders: surveys, shares, source, closed, accounts, notes, settings })?;
     } else if adopt.settings {
         out::print(settings)?;
     } else {
@@ -87,9 +97,10 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
         if let Some((file, accounts)) = &accounts {
             out::print(accounts.text(file))?;
         }
+        out::print(translated.text())?;
         out::print(format_args!("\nSettings (fourfold.toml):\n\n{settings}"))?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }
 
 /// Converts a folder, or takes that back.
@@ -160,7 +171,7 @@ fn tell(report: &convert::Report, dry_run: bool) -> anyhow::Result<()> {
 }
 
 /// Translates the text of a settings file.
-type Translate = fn(&str) -> Translated;
+type Translate = fn(&Path, &str) -> Translated;
 
 /// Reads the settings of other servers. Shares of one folder are one.
 fn read(adopt: &Adopt) -> anyhow::Result<Translated> {
@@ -172,14 +183,7 @@ fn read(adopt: &Adopt) -> anyhow::Result<Translated> {
     let mut all = Translated::default();
     for (file, translate) in files {
         let Some(file) = file else { continue };
-        let translated = translate(&ini::read(file)?);
-        all.notes.extend(translated.notes);
-        for share in translated.shares {
-            match all.shares.iter_mut().find(|known| known.path == share.path) {
-                Some(known) => known.join(share),
-                None => all.shares.push(share),
-            }
-        }
+        all.join(translate(file, &ini::read(file)?));
     }
     if let Some(folder) = &adopt.folder {
         let path = std::path::absolute(folder)?;
@@ -215,14 +219,6 @@ fn main_layout(survey: &Survey) -> &'static str {
     } else {
         "netatalk"
     }
-}
-
-fn settings(translated: &Translated) -> String {
-    let notes = translated.notes.iter().map(|note| format!("# {note}\n"));
-    let shares = translated.shares.iter().map(Share::toml);
-    let notes: String = notes.collect();
-    let parts = std::iter::once(notes).filter(|notes| !notes.is_empty()).chain(shares);
-    parts.collect::<Vec<_>>().join("\n")
 }
 
 /// A survey for the console: as for scripts, with the layouts in words, and the layout that most files have.

@@ -128,14 +128,11 @@ fn sid(account: &SambaAccount, domains: &[(String, String)]) -> Option<String> {
 
 impl Accounts {
     /// The setting that says who the accounts' SIDs are. A name is one of the host, so only its users are in it.
-    pub(super) fn settings(&self) -> String {
+    pub(super) fn setting(&self) -> Option<(&'static str, String)> {
         let people = self.accounts.iter().filter(|account| account.unix && account.fate != Fate::Machine);
         let sids = people.filter_map(|account| account.sid.as_ref().map(|sid| (sid, &account.name)));
         let sids: Vec<String> = sids.map(|(sid, name)| quoted(&format!("{sid}=user:{name}"))).collect();
-        match sids.is_empty() {
-            true => String::new(),
-            false => format!("[server]\nsamba-sids = [{}]\n\n", sids.join(", ")),
-        }
+        (!sids.is_empty()).then(|| ("samba-sids", format!("[{}]", sids.join(", "))))
     }
 
     /// For people.

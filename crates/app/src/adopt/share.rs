@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use super::source::{Accepted, SourceSetting};
+
 /// What the settings of another server say of a share.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Share {
@@ -13,7 +15,9 @@ pub(super) struct Share {
     pub(super) settings: Vec<(&'static str, String)>,
     /// Rules for clients, each with its settings.
     pub(super) clients: Vec<Vec<(&'static str, String)>>,
-    /// What has no place in the settings, with what to do about it.
+    /// What another server's settings say of it, and what became of that.
+    pub(super) source: Vec<SourceSetting>,
+    /// What else has no place in the settings, with what to do about it.
     pub(super) untranslated: Vec<String>,
     /// The protocols over which it was served.
     pub(super) protocols: Vec<&'static str>,
@@ -61,7 +65,23 @@ impl Share {
             }
         }
         self.clients.extend(other.clients);
+        self.source.extend(other.source);
         self.untranslated.extend(other.untranslated);
+    }
+
+    /// The limits that are not kept and not accepted, of the share or of a whole server that had it. While there is one, the share is
+    /// not served.
+    pub(super) fn lost<'a>(
+        &'a self,
+        servers: &'a [SourceSetting],
+        accepted: &'a Accepted,
+    ) -> impl Iterator<Item = &'a SourceSetting> {
+        let of_server = |one: &&SourceSetting| one.share.is_none() && self.protocols.contains(&one.protocol);
+        let all = self.source.iter().chain(servers.iter().filter(of_server));
+        all.filter(|one| {
+            let names: Vec<&str> = one.share.as_deref().into_iter().chain([&*self.name]).collect();
+            one.lost().is_some_and(|limit| !accepted.has(limit, &names))
+        })
     }
 
     /// The section, with a comment for each thing that it cannot say.

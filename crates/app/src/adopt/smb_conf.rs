@@ -4,10 +4,10 @@ use std::path::Path;
 
 use vfs::names::Characters;
 
-use super::Translated;
 use super::clients::{self, size};
 use super::ini::{Section, sections};
 use super::share::{Share, quoted, users_and_groups, words};
+use super::translated::Translated;
 
 /// Sections that are no folders.
 const NO_FOLDERS: [&str; 3] = ["printers", "print$", "ipc$"];
@@ -84,7 +84,7 @@ const TRANSLATED: &[&str] = &[
 ];
 
 /// Translates the text of a settings file.
-pub(super) fn translate(text: &str) -> Translated {
+pub(super) fn translate(_file: &Path, text: &str) -> Translated {
     let (mut translated, mut global) = (Translated::default(), Section::default());
     for section in sections(text) {
         let name = section.name.to_lowercase();
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_share_is_translated_and_what_is_left_is_named() {
-        let translated = translate(CONF);
+        let translated = translate(Path::new("file"), CONF);
         assert_eq!(translated.notes.len(), 2, "{:?}", translated.notes);
         let [films, backup] = &translated.shares[..] else { panic!("{:?}", translated.shares) };
         assert_eq!(

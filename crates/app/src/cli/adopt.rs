@@ -10,6 +10,9 @@ pub(super) const EXAMPLES: &str = "Fourfold serves such a folder as it is: nothi
 layout that it has. Without --convert this command changes nothing. It prints what it found and, as a settings file, what serves
 the same. Without DIR it looks at the folders that the other server's files name.
 
+Nothing gets wider: what limits access there is translated, or the share is left out of the settings. The report names every setting
+with its line and what became of it. --accept LIMIT serves such a share without that limit.
+
 --convert gives everything below DIR one layout. What is on the disk of a file is saved in a journal in the state folder before the
 file changes, so the state folder needs as much space as all that moves. Sums of all streams and forks are compared; if one differs, the
 file gets its former layout again. A run that was cut off is continued by the next one. --undo takes everything back, byte for byte.
@@ -18,6 +21,7 @@ A running server does this itself, beside its clients, as a job of its API or co
 Examples:
   fourfold adopt /srv/studio                          which layouts are there? is anything damaged?
   fourfold adopt --smb-conf /etc/samba/smb.conf       the settings for all shares of Samba
+  fourfold adopt --smb-conf /etc/samba/smb.conf --accept create-mask --accept Films:veto-files
   fourfold adopt --passdb /var/lib/samba/private/passdb.tdb --import-accounts
   fourfold adopt --afp-conf /etc/netatalk/afp.conf --exports /etc/exports
   fourfold adopt /srv/studio --settings > fourfold.toml
@@ -28,7 +32,8 @@ Examples:
 
 Exit codes:
   0  it was looked at; what is damaged or cannot be translated is said. With --convert and --undo: all was done
-  1  a folder or a file could not be read, or some files stay as they are; the message says which
+  1  a folder or a file could not be read, a share is not in the settings because a limit of the other server cannot be kept, or some
+     files stay as they are; the message says which
   2  the command line was refused";
 
 /// `fourfold adopt`
@@ -55,6 +60,9 @@ pub(crate) struct Adopt {
     /// Print the settings only, with comments about what they cannot say
     #[arg(long, conflicts_with = "json")]
     pub(crate) settings: bool,
+    /// Serve a share although this limit of the other server is not kept: the word of the report, for all shares, or SHARE:LIMIT
+    #[arg(long, value_name = "LIMIT")]
+    pub(crate) accept: Vec<String>,
     /// Give everything below DIR one layout
     #[arg(long, requires = "folder", conflicts_with_all = ["smb_conf", "passdb", "afp_conf", "exports", "settings"])]
     pub(crate) convert: bool,
