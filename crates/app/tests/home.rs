@@ -1,6 +1,8 @@
 //! The place of an ordinary user's state folder.
 #![allow(clippy::unwrap_used)]
 
+mod program;
+
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -39,7 +41,7 @@ impl Person {
     }
 
     fn command(&self, folder: &Path, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+        let mut command = program::for_any_user();
         command.args(words).current_dir(folder).env("HOME", &self.home).env_remove("XDG_STATE_HOME");
         if rustix::process::geteuid().is_root() {
             command.uid(UID).gid(UID);

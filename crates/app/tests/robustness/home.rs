@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use nfs::wire::v3::types::Status;
 
 use crate::client::Client;
+use crate::program::for_any_user;
 
 /// An ordinary user, if the test runs as root.
 const UID: u32 = 12_345;
@@ -23,7 +24,7 @@ impl Drop for Server {
 }
 
 fn fourfold(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_fourfold"));
+    let mut command = for_any_user();
     command.env("HOME", home).env_remove("XDG_STATE_HOME").stdin(Stdio::null());
     if rustix::process::geteuid().is_root() {
         command.uid(UID).gid(UID);

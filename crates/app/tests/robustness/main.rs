@@ -25,6 +25,8 @@ mod memory;
 mod migrated;
 mod mounted;
 mod neighbour;
+#[path = "../program/mod.rs"]
+mod program;
 mod quota;
 mod random;
 mod records;

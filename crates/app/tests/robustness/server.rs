@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::program::for_any_user;
+
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 /// How long a server may take to start or to stop.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -39,10 +41,8 @@ pub(crate) fn folder() -> (tempfile::TempDir, PathBuf) {
     (top, share)
 }
 
-/// Gives the folders to an ordinary user, with a copy of the program, which may be in a place that
-/// only root can read.
+/// Gives the folders to an ordinary user.
 pub(crate) fn give_to(uid: u32, top: &Path, share: &Path) {
-    std::fs::copy(PROGRAM, top.join("fourfold")).unwrap();
     for folder in [top, share] {
         std::os::unix::fs::chown(folder, Some(uid), Some(uid)).unwrap();
     }
@@ -139,7 +139,7 @@ impl Server {
 
     /// As [`Server::start_on`], as an ordinary user, who must own the folders.
     pub(crate) fn start_as(uid: u32, top: &Path, share: &Path, port: u16) -> Self {
-        let mut program = Command::new(top.join("fourfold"));
+        let mut program = for_any_user();
         program.uid(uid).gid(uid);
         let folder = format!("share={}", share.display());
         Self::run_program(program, top, &[&folder, "--nfs-port", &port.to_string()])

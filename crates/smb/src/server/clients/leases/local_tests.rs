@@ -1,6 +1,7 @@
 //! Programs of this machine against what SMB clients cache, MS-SMB2 3.3.4.6 and 3.3.4.7.
 
-use std::path::Path;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::process::{Command as Program, Output};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,18 +24,32 @@ use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 /// Longer than anything takes on a slow machine, and shorter than the host lets an open wait.
 const LONG: Duration = Duration::from_secs(25);
 
+/// A folder of this machine, reached by a descriptor: the threads of these tests act as the tests' user after a request,
+/// and the clone may be in a folder that only root may enter.
+struct Folder {
+    opened: std::fs::File,
+    _made: tempfile::TempDir,
+}
+
+impl Folder {
+    fn path(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.opened.as_raw_fd()).into()
+    }
+}
+
 /// A server whose share "share" is a folder of this machine.
-fn service() -> (Arc<Service>, tempfile::TempDir) {
+fn service() -> (Arc<Service>, Folder) {
     let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR").to_owned() + "/../../target").unwrap();
     std::os::unix::fs::chown(folder.path(), Some(1000), Some(1000)).ok(); // as root: the tests' user
     let host = Host::open(folder.path(), &HostOptions::default()).unwrap();
     let share = share_of("share", Arc::new(host), crate::server::ShareOptions::default());
-    (service_with(|config| config.shares[0] = share), folder)
+    let opened = std::fs::File::open(folder.path()).unwrap();
+    (service_with(|config| config.shares[0] = share), Folder { opened, _made: folder })
 }
 
-fn run(program: &str, args: &[&str], folder: &Path) -> JoinHandle<Output> {
+fn run(program: &str, args: &[&str], folder: &Folder) -> JoinHandle<Output> {
     let mut program = Program::new(program);
-    program.args(args).current_dir(folder);
+    program.args(args).current_dir(folder.path());
     tokio::task::spawn_blocking(move || program.output().unwrap())
 }
 
@@ -92,7 +107,7 @@ async fn a_program_waits_for_the_break_of_each_kind_of_oplock() {
                 ],
             };
             let args: Vec<&str> = args.iter().map(String::as_str).collect();
-            let running = run(program, &args, folder.path());
+            let running = run(program, &args, &folder);
             let broken = Oplock { level: OplockLevel::NONE, file: held.file };
             assert_eq!(told(&mut user).await, Notification::Oplock(broken), "{name}");
             if waits {
@@ -119,7 +134,7 @@ async fn a_program_waits_for_the_break_of_each_kind_of_lease() {
         std::fs::write(folder.path().join(&name), "before").unwrap();
         let held = with_lease(&mut user, &name, LeaseState(state), false).await;
         let args = ["if=/dev/zero", &format!("of={name}"), "bs=1", "count=1", "conv=notrunc"];
-        let running = run("dd", &args, folder.path());
+        let running = run("dd", &args, &folder);
         let Notification::Lease(notice) = told(&mut user).await else { panic!("no lease") };
         assert_eq!((notice.current_state, notice.new_state), (LeaseState(state), LeaseState::NONE), "{name}");
         if state != 1 {
@@ -138,7 +153,7 @@ async fn a_program_ends_the_lease_of_a_folder_and_of_a_moved_file() {
     let mut user = User::new(&service).await;
     std::fs::create_dir(folder.path().join("folder")).unwrap();
     let held = with_lease(&mut user, "folder", LeaseState(3), true).await;
-    finished(run("touch", &["folder/new"], folder.path())).await;
+    finished(run("touch", &["folder/new"], &folder)).await;
     let Notification::Lease(notice) = told(&mut user).await else { panic!("no lease") };
     assert_eq!((notice.current_state, notice.new_state), (LeaseState(3), LeaseState::NONE));
     acknowledge(&mut user, Request::Lease(Acknowledged { key: notice.key, state: LeaseState::NONE })).await;
@@ -146,7 +161,7 @@ async fn a_program_ends_the_lease_of_a_folder_and_of_a_moved_file() {
 
     std::fs::write(folder.path().join("file"), "data").unwrap();
     let held = with_lease(&mut user, "file", LeaseState(7), false).await;
-    finished(run("mv", &["file", "moved"], folder.path())).await;
+    finished(run("mv", &["file", "moved"], &folder)).await;
     let Notification::Lease(notice) = told(&mut user).await else { panic!("no lease") };
     assert_eq!((notice.current_state, notice.new_state), (LeaseState(7), LeaseState(1)));
     acknowledge(&mut user, Request::Lease(Acknowledged { key: notice.key, state: LeaseState(1) })).await;
