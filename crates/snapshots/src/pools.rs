@@ -13,6 +13,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use auth::durable;
 use rustix::fs::{CWD, FallocateFlags, RenameFlags, renameat_with};
@@ -26,6 +28,9 @@ use crate::{Refusal, steps, table_file};
 const FORMAT: u32 = 1;
 /// mkfs.btrfs needs 109 MiB.
 const SMALLEST: u64 = 128 << 20;
+/// A pool that is in use for half a second is refused.
+const UNMOUNT_TRIES: usize = 6;
+const UNMOUNT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The pools that a state folder remembers.
 #[derive(Debug)]
@@ -156,7 +161,7 @@ impl Pools {
             return Err(Refusal::Other(why));
         };
         if pool.is_mounted {
-            run("umount", &[&pool.folder]).map_err(|why| {
+            unmount(&pool.folder).map_err(|why| {
                 Refusal::Other(format!(
                     "the pool {} is in use ({why}); remove its shares from the settings, stop what uses {}, \
                      and try again",
@@ -249,6 +254,18 @@ fn mount(pool: &Pool) -> Result<(), Refusal> {
     fs::create_dir_all(&pool.folder).map_err(Refusal::io("make", &pool.folder))?;
     let words = ["-o".as_ref(), "loop".as_ref(), pool.image.as_os_str(), pool.folder.as_os_str()];
     run("mount", &words).map(drop)
+}
+
+/// Unmounts a folder. A child of any program between fork and exec holds the files that its parent has just closed, so
+/// the first refusals may be over in a moment.
+fn unmount(folder: &Path) -> Result<(), Refusal> {
+    for _ in 1..UNMOUNT_TRIES {
+        match run("umount", &[folder]) {
+            Err(Refusal::Command { .. }) => thread::sleep(UNMOUNT_PAUSE),
+            ended => return ended.map(drop),
+        }
+    }
+    run("umount", &[folder]).map(drop)
 }
 
 fn fresh(image: &Path) -> PathBuf {

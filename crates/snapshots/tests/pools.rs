@@ -87,6 +87,24 @@ fn a_pool_holds_datasets_and_is_mounted_again() {
     assert!(pools.destroy(&image).unwrap_err().to_string().contains("is no pool"));
 }
 
+/// A program between fork and exec holds the files of its parent for a moment.
+#[test]
+fn a_pool_that_is_busy_for_a_moment_is_destroyed() {
+    let Some(place) = Place::new() else { return };
+    if let Err(why @ Refusal::Command { .. }) = place.create() {
+        println!("skipped: no loop device: {why}");
+        return;
+    }
+    let open = fs::File::open(place.path("pool")).unwrap();
+    let holder = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        drop(open);
+    });
+    place.pools().destroy(&place.path("image")).unwrap();
+    holder.join().unwrap();
+    assert!(!place.path("image").exists());
+}
+
 /// A snapshot needs room for its metadata only. Where there is none, the answer names the next step, and that step helps.
 #[test]
 fn a_full_pool_says_so_and_is_whole_when_there_is_room_again() {
