@@ -133,6 +133,10 @@ acls() {
 	cat /tmp/acl-$1
 	grep -q '^A::OWNER@:rw' /tmp/acl-$1
 	is "$(as_number 2000 cat "$dir/file")" kept
+	# What was read is written back: nothing changes.
+	as_user nfs4_setfacl -S /tmp/acl-$1 "$dir/file"
+	is "$(stat -c %a "$dir/file")" 644
+	is "$(as_user nfs4_getfacl "$dir/file")" "$(cat /tmp/acl-$1)"
 	as_user nfs4_setfacl -a D::2000:r "$dir/file"
 	is "$(as_user nfs4_getfacl "$dir/file" | grep 2000)" D::2000:r
 	refused as_number 2000 cat "$dir/file"
@@ -237,6 +241,44 @@ ranges() {
 		[ "$(sent nfs42 $operation)" -gt 0 ]
 	done
 	cd /
+}
+
+# removed NAME: files are removed over SMB of which the client of NFS at NAME has delegations. The next files, which get their numbers, are
+# made at once: nobody waits until the delegation of a file that is gone is taken from its holder, which is after 35 s.
+removed() {
+	dir=removed-$1
+	as_user mkdir "/mnt/smb/$dir"
+	before=$(sent $1 DELEGRETURN)
+	for number in $(seq 20); do
+		as_user bash -c "echo $number >/mnt/smb/$dir/file-$number"
+		is "$(as_user cat /mnt/$1/$dir/file-$number)" $number
+		as_user rm "/mnt/smb/$dir/file-$number"
+		began=$(uptime_s)
+		as_user bash -c "echo next >/mnt/$1/$dir/next-$number; echo next >/mnt/nfs/$dir/other-$number"
+		[ $(($(uptime_s) - began)) -lt 15 ]
+	done
+	echo "DELEGRETURN: $before $(sent $1 DELEGRETURN)"
+	[ "$(sent $1 DELEGRETURN)" -gt "$before" ]
+}
+
+# replaced NAME BY: files take the place of another one a hundred times through the mount BY, while a client of NFS opens it again and again
+# and gets delegations. Each time it then reads the newest one.
+replaced() {
+	dir=replaced-$1-$2
+	as_user mkdir "/mnt/$2/$dir"
+	as_user bash -c "echo 0 >/mnt/$2/$dir/file"
+	rm -f /tmp/stop
+	as_user bash -c "until [ -e /tmp/stop ]; do read -r line </mnt/$1/$dir/file || true; done" &
+	reader=$!
+	as_user bash -ec "
+		for number in \$(seq 100); do
+			echo \$number >/mnt/$2/$dir/new
+			mv /mnt/$2/$dir/new /mnt/$2/$dir/file
+			read -r line </mnt/$1/$dir/file
+			[ \$line = \$number ] || { echo it is \$line, not \$number; exit 1; }
+		done"
+	touch /tmp/stop
+	wait $reader
 }
 
 counts_on() { [ "$(wc -l <"$1")" -gt "$2" ]; }
@@ -364,6 +406,11 @@ if [ "$PEER" = 0 ]; then
 		check "$other and nfs41, a lock holds, and who waits gets it" locked $other nfs41
 	done
 	check "nfs42, holes and copies" ranges
+	for mount in nfs41 nfs42; do
+		check "$mount, a file is removed over SMB under its delegation" removed $mount
+		check "nfs and $mount, a file is replaced beside opens" replaced $mount nfs
+		check "smb and $mount, a file is replaced beside opens" replaced $mount smb
+	done
 	for mount in nfs4 nfs42; do check "$mount, ACLs" acls $mount; done
 	for mount in nfs4 nfs41; do
 		check "$mount, tar" day with_tar /mnt/$mount/day-$mount $mount

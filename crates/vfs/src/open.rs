@@ -177,6 +177,9 @@ impl Volume {
             Stream::Info if !create => open.find_info()?,
             _ => {}
         }
+        if remove_on_close {
+            open.recall(Cause::Remove).await;
+        }
         open.remove_on_close = remove_on_close;
         Ok(open)
     }

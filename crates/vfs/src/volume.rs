@@ -128,12 +128,25 @@ pub struct Actor {
     pub renames_open: bool,
     /// It is a client that knows nothing of Mac metadata. What it saves by replacing a file keeps those of the file.
     pub is_blind_to_forks: bool,
+    /// The open that it acts through has decided what it may do with the data: mode and ACL do not count any more.
+    pub by_open: bool,
+    /// It is a client whose protocol has no operation to run a program: it reads what its user may run, RFC 1813 4.4.
+    pub reads_to_run: bool,
 }
 
 impl Actor {
     /// An actor without an open.
     pub fn new(caller: Caller, party: Party) -> Self {
-        Self { caller, party, open: None, parent_key: None, renames_open: false, is_blind_to_forks: false }
+        Self {
+            caller,
+            party,
+            open: None,
+            parent_key: None,
+            renames_open: false,
+            is_blind_to_forks: false,
+            by_open: false,
+            reads_to_run: false,
+        }
     }
 
     /// The party that keeps its lease on a folder's listing when this actor changes an entry of it.

@@ -20,6 +20,16 @@ pub(crate) fn server() -> &'static Caller {
 /// Bits of a mode that make a program run as another user or group.
 const RUNS_AS: u32 = 0o6000;
 
+/// The server itself, for a caller that may do this in the share.
+fn as_server(caller: &Caller, of: &Found, need: Rights) -> Result<&'static Caller> {
+    match of.object.admits(caller) {
+        Some(Grant::ReadWrite) => Ok(server()),
+        Some(Grant::ReadOnly) if need.intersects(Rights::CHANGING) => Err(Error::ReadOnly),
+        Some(Grant::ReadOnly) => Ok(server()),
+        None => Err(Error::AccessDenied),
+    }
+}
+
 impl Volume {
     /// The stored ACL that applies to a file.
     pub(crate) fn stored_acl(&self, of: &Found) -> Result<Option<Arc<Acl>>> {
@@ -47,14 +57,19 @@ impl Volume {
         match self.stored_acl(of)? {
             None => Ok(caller),
             Some(acl) if grants(&acl, caller, of, need) && acl.within_mode => Ok(caller),
-            Some(acl) if grants(&acl, caller, of, need) => match of.object.admits(caller) {
-                Some(Grant::ReadWrite) => Ok(server()),
-                Some(Grant::ReadOnly) if need.intersects(Rights::CHANGING) => Err(Error::ReadOnly),
-                Some(Grant::ReadOnly) => Ok(server()),
-                None => Err(Error::AccessDenied),
-            },
+            Some(acl) if grants(&acl, caller, of, need) => as_server(caller, of, need),
             Some(_) => Err(Error::AccessDenied),
         }
+    }
+
+    /// The same for the data of a file, which an open may have decided about.
+    pub(crate) fn acting_on_data<'a>(
+        &self,
+        actor: &'a Actor,
+        of: &Found,
+        need: Rights,
+    ) -> Result<&'a Caller> {
+        if actor.by_open { as_server(&actor.caller, of, need) } else { self.acting(&actor.caller, of, need) }
     }
 
     /// The identity under which entries of a folder are looked up.
@@ -97,6 +112,15 @@ impl Volume {
     /// Changes attributes, each under the identity that may change it.
     pub(crate) fn change_attributes(&self, actor: &Actor, of: &Found, changes: &SetAttributes) -> Result<()> {
         let (object, caller) = (&of.object, &actor.caller);
+        let rest = SetAttributes { size: None, ..*changes };
+        if actor.by_open && rest != *changes {
+            let size = SetAttributes { size: changes.size, ..SetAttributes::default() };
+            object.set_attributes(as_server(caller, of, Rights::WRITE_DATA)?, &size)?;
+            return match rest == SetAttributes::default() {
+                true => Ok(()),
+                false => self.change_attributes(&Actor { by_open: false, ..actor.clone() }, of, &rest),
+            };
+        }
         let Some(acl) = self.stored_acl(of)? else { return object.set_attributes(caller, changes) };
         let none = SetAttributes::default();
         let size = SetAttributes { size: changes.size, ..none };

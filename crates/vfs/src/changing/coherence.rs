@@ -201,6 +201,20 @@ impl Volume {
         Ok(Some(found))
     }
 
+    /// Recalls what another server may have granted on files that are about to lose a name, before their states were here to
+    /// stay.
+    pub(crate) fn recall_once_pinned<const N: usize>(
+        &self,
+        actor: &Actor,
+        files: [(&Option<Found>, Cause); N],
+    ) -> Result<()> {
+        if !self.site.state.is_joined() {
+            return Ok(());
+        }
+        let known = files.iter().filter_map(|(found, cause)| Some((found.as_ref()?, *cause)));
+        known.map(|(found, cause)| self.recall(actor, found.object.id(), cause)).collect()
+    }
+
     /// Ends the leases of other clients on a folder's listing.
     pub(crate) fn listing_changed(&self, actor: &Actor, folder: FileId) {
         let keeper = actor.keeper_of_listings();

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::Open;
+use super::{Beside, Open};
 use crate::backend::{Against, HearsLocal};
 use crate::state::{Caching, Lease, LeaseRequest, Stream};
-use crate::{Error, Kind, Result};
+use crate::{Caller, Error, Kind, Result};
 
 impl Open {
     /// Grants the party of the request what it may cache of this stream, see [`State::lease`](crate::state::State::lease).
@@ -20,6 +20,14 @@ impl Open {
             self.guard_against_local(&mut lease, request.style.goes_whole());
         }
         Ok(lease)
+    }
+
+    /// Whether the file still is at the place by which a client has found it; without a place, whether it has any name. What a
+    /// client may cache it is told only if this is so after the lease was granted: a change of the name that has begun before
+    /// that does not recall the lease.
+    pub fn is_still_named(&self, by: Option<Beside<'_>>) -> bool {
+        let Some(by) = by else { return self.attributes().is_ok_and(|now| now.links > 0) };
+        by.folder.entry_attributes(&Caller::root(), by.name).is_ok_and(|there| there.id == self.node.id())
     }
 
     /// Until the lease is guarded the client has not heard of it, and nothing is in its cache. What a local process does

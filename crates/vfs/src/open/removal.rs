@@ -41,6 +41,8 @@ impl Open {
         }
         self.recall(Cause::Remove).await;
         self.mark_going();
+        // What was granted before the mark. After it there are no new delegations.
+        self.recall(Cause::Remove).await;
         Ok(())
     }
 
@@ -161,6 +163,7 @@ impl Volume {
     fn remove_at(&self, actor: &Actor, node: &Node, place: &Arc<Place>) -> Result<()> {
         // If the state of the file is elsewhere, it stays there until this is done, and the other server waits.
         let pins = self.site.state.pin_if_here(node.id());
+        let _names = self.site.state.change_name();
         let (changing, folder, name) = place.claim(&self.site.busy);
         let Some(going) = self.still_there(&actor.caller, &folder, &name, node)? else { return Ok(()) };
         let (id, sidecar) = (folder.id(), sidecar_name(&name));

@@ -169,6 +169,12 @@ impl Opens {
         self.meets(stream, denied, except, |counts| &counts.access, |open| open.access)
     }
 
+    /// Whether an open of another party may remove the file.
+    pub(super) fn lets_remove(&self, by_others_than: Party) -> bool {
+        let may = |open: &Open| open.party != by_others_than && open.access.intersects(Modes::DELETE);
+        self.all.does(Modes::DELETE) && self.by_id.values().any(may)
+    }
+
     fn meets(
         &self,
         stream: &Stream,
@@ -196,6 +202,10 @@ impl Opens {
 }
 
 impl Counts {
+    fn does(&self, mode: Modes) -> bool {
+        MODES.iter().zip(&self.access).any(|(of, opens)| *of == mode && *opens > 0)
+    }
+
     fn change(&mut self, open: &Open, change: impl Fn(&mut usize)) {
         for (at, mode) in MODES.iter().enumerate() {
             if open.access.intersects(*mode) {

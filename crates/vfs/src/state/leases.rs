@@ -299,7 +299,7 @@ struct Granted {
 
 impl Entry {
     /// The part of a request that can be granted beside what others hold.
-    fn grantable(&self, stream: &Stream, request: &LeaseRequest) -> Caching {
+    fn grantable(&self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Caching {
         let LeaseRequest { party, want, style, .. } = request;
         let mut others = self.leases.iter().filter(|l| l.stream == *stream && l.party != *party);
         let foreign = self.opens.foreign(stream, *party);
@@ -315,7 +315,10 @@ impl Entry {
         let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
         let stands = match style {
             Style::Bits => true,
-            Style::Whole | Style::Told => !written,
+            // It promises that names stay: nobody may be about to take one away.
+            Style::Whole | Style::Told => {
+                !written && !self.may_be_removed(stream, *party) && !table.changes_names()
+            }
             Style::Steps => !all.contains(Caching::HANDLE),
         };
         if locked || awaited || all.contains(Caching::WRITE) || !stands {
@@ -337,7 +340,7 @@ impl Entry {
     }
 
     fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<Granted> {
-        let (grant, party) = (self.grantable(stream, request), request.party);
+        let (grant, party) = (self.grantable(table, stream, request), request.party);
         let same = self.leases.iter_mut().find(|lease| lease.stream == *stream && lease.party == party);
         if let Some(lease) = same {
             let before = lease.held;

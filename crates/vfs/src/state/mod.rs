@@ -28,6 +28,7 @@ mod lease;
 mod leases;
 mod ledger;
 mod locks;
+mod names;
 mod opens;
 mod pins;
 mod range;

@@ -2,7 +2,7 @@
 
 use super::carried::Back;
 use super::table::{Entry, Table};
-use super::{Link, OpenGuard, State, Stream};
+use super::{Link, OpenGuard, Party, State, Stream};
 use crate::{Error, FileId, Result};
 
 /// Removes a file or stream that is to be removed, when no open uses it any more. Called without
@@ -42,6 +42,11 @@ impl Entry {
     /// Whether this name of the file, or this stream of it, is to be removed.
     pub(super) fn is_going(&self, stream: &Stream, link: Option<Link>) -> bool {
         self.removals.iter().any(|going| going.concerns(stream, link))
+    }
+
+    /// Whether the file is being removed, or another party has it open so that it can remove it.
+    pub(super) fn may_be_removed(&self, stream: &Stream, by_others_than: Party) -> bool {
+        self.is_going(stream, None) || self.opens.lets_remove(by_others_than)
     }
 
     /// What is to be removed and is not used any more: streams first, since they are found by a

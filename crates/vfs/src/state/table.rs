@@ -30,6 +30,8 @@ pub(super) struct Table {
     pub(super) forks: AtomicUsize,
     /// How long the holders of delegations have to give them back, in milliseconds.
     pub(super) delegations_ms: AtomicU64,
+    /// How many removals and moves are being made.
+    pub(super) name_changes: AtomicUsize,
     /// If several servers share the files: where the entries are that are not here.
     pub(super) joined: Option<Joined>,
 }
@@ -112,6 +114,7 @@ impl Table {
             next,
             forks,
             delegations_ms,
+            name_changes: AtomicUsize::new(0),
             joined: None,
         }
     }

@@ -3,12 +3,12 @@
 use bytes::Bytes;
 
 use super::{Actor, Change, Node};
-use crate::acl::Rights;
+use crate::acl::{Rights, server};
 use crate::backend::{Found, Stability, Wait};
 use crate::noted::Act;
 use crate::state::{Cause, Stream};
 use crate::streams::Written;
-use crate::{Access, Attributes, Error, Payload, Result, Volume};
+use crate::{Access, Attributes, Error, Kind, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
 const SENT: usize = 32 * 1024;
@@ -33,14 +33,27 @@ impl Volume {
         let (node, attributes) = (&of.object, of.attributes);
         self.note(Act::Read, node);
         self.may_read(actor, node.id(), offset, length)?;
-        let by = self.acting(&actor.caller, of, Rights::READ_DATA)?;
-        node.prepare(by, &attributes, Access::READ, true)?;
+        self.prepare_to_read(actor, of)?;
         let readable = self.readable_beside_fork(actor, node, (offset, length)).await?;
         let (length, end) = within(attributes.size, offset, readable);
         let payload = self.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
         self.site.traffic.read(payload.len());
         Ok(ReadData { payload, end, attributes })
+    }
+
+    fn prepare_to_read(&self, actor: &Actor, of: &Found) -> Result<()> {
+        let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
+        match self.acting_on_data(actor, of, Rights::READ_DATA).and_then(prepare) {
+            Err(Error::AccessDenied) if self.may_run(actor, of)? => prepare(server()),
+            other => other,
+        }
+    }
+
+    /// Whether the actor is a client that reads programs to run them, and its user may run this one.
+    pub fn may_run(&self, actor: &Actor, of: &Found) -> Result<bool> {
+        let is_program = actor.reads_to_run && of.attributes.kind == Kind::File;
+        Ok(is_program && self.access(&actor.caller, of, Access::EXECUTE)? == Access::EXECUTE)
     }
 
     /// The bytes of a data fork that its reader may read: a range of the file if it may be `sent` and is all in memory; a
@@ -100,7 +113,7 @@ impl Volume {
         let written = Written { offset, length: length as u64, data: Some(&data) };
         let _fork = self.may_write_fork(actor, node, written).await?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
-        let by = self.acting(caller, to, Rights::WRITE_DATA)?;
+        let by = self.acting_on_data(actor, to, Rights::WRITE_DATA)?;
         node.prepare(by, &before, Access::WRITE, true)?;
         if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;

@@ -17,11 +17,13 @@ impl Volume {
         let stored = self.entry_name(&actor.caller, folder, name)?;
         self.may_take_away(actor, folder, &stored)?;
         let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
+        let _names = self.site.state.change_name();
         let going = self.concerned(actor, folder, &stored, (Cause::Remove, denied_by))?;
         self.may_lose_fork(actor, folder, &stored)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
         let known = going.as_ref().map_or(id, |going| going.object.id());
         let pins = self.pin_names(&[(&folder.object, &stored)], &[known])?;
+        self.recall_once_pinned(actor, [(&going, Cause::Remove)])?;
         let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
         let operation = self.change_entries(actor, &places);
         let by = self.removing(&actor.caller, folder, &stored)?;

@@ -55,6 +55,7 @@ impl Volume {
         let target = self.target(&actor.caller, (from, &name), to, mode)?;
         self.may_move_away((from.0, &name), (to.0, &target.there), mode, actor)?;
         let denied_by = self.denied_by(actor, from.0, (to.0, &target.there), mode);
+        let _names = self.site.state.change_name();
         let moving = self.concerned(actor, from.0, &name, (Cause::Rename, denied_by))?;
         let replaced_by = if mode == RenameMode::Exchange { denied_by } else { Modes::REMOVE };
         let replaced = self.concerned(actor, to.0, &target.there, (Cause::Remove, replaced_by))?;
@@ -62,6 +63,7 @@ impl Volume {
         let known = [(&moving, from.0), (&replaced, to.0)];
         let known = known.map(|(found, folder)| found.as_ref().unwrap_or(folder).object.id());
         let _pins = self.pin_names(&[(&from.0.object, &name), (&to.0.object, &target.there)], &known)?;
+        self.recall_once_pinned(actor, [(&moving, Cause::Rename), (&replaced, Cause::Remove)])?;
         let keeps = self.keep_mac_metadata(actor, (from.0, &name), (to.0, &target.there), mode)?;
         let operation = self.begin_move(actor, (from.0, &name), (to.0, &target), mode);
         let by = self.moving(&actor.caller, (from.0, &name), (to.0, &target.there), mode)?;

@@ -70,7 +70,7 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
 /// answer in time.
 async fn asked(compound: &Compound<'_>, target: &Target) -> Option<Facts> {
     let (service, file) = (compound.call.service.clone(), target.found.object.id());
-    let (client, delegation) = service.nfs4.delegations.to_write(file)?;
+    let (client, delegation) = service.nfs4.delegations.to_write(file, &target.named)?;
     if client.is_absent() || target.export.volume.is_recalling(file) {
         return None;
     }

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use lock::{Mutex, rank};
 use tokio::sync::OnceCell;
 use tokio::time::Instant;
-use vfs::FileId;
 use vfs::state::{Absence, ClientId};
+use vfs::{FileId, HostKey};
 
 use super::calling::CallPath;
 use super::copying::{COPIES_OF_CLIENT, Copying};
@@ -16,7 +16,7 @@ use super::delegations::{Delegation, Use};
 use super::owners::Owner;
 use super::principal::Principal;
 use super::states::{LockState, Numbers, OpenState, State};
-use crate::server::handle::View;
+use crate::server::handle::{Named, View};
 use crate::wire::v4::types::{Status, Verifier};
 
 /// The most owners of opens, and as many of locks, that one client may have.
@@ -295,12 +295,20 @@ impl Client {
     }
 
     /// The delegation of a file that it holds.
-    pub(super) fn delegation_of(&self, file: FileId) -> Option<Arc<Delegation>> {
+    pub(super) fn delegation_of(&self, file: FileId, key: &HostKey) -> Option<Arc<Delegation>> {
+        self.owned.lock().delegation_of(file).filter(|held| held.named.key == *key)
+    }
+
+    /// The delegation of a file that is gone and had the number of this one.
+    pub(super) fn former_delegation(&self, file: FileId, key: &HostKey) -> Option<Arc<Delegation>> {
+        self.owned.lock().delegation_of(file).filter(|held| held.named.key != *key)
+    }
+
+    /// The delegation that it holds and knows by this handle.
+    pub(super) fn delegation_named(&self, named: &Named) -> Option<Arc<Delegation>> {
         let owned = self.owned.lock();
-        match owned.states.get(owned.delegations.get(&file)?) {
-            Some(State::Delegation(delegation)) => Some(delegation.clone()),
-            _ => None,
-        }
+        let mut held = owned.delegations.keys().filter_map(|file| owned.delegation_of(*file));
+        held.find(|held| held.named == *named && !held.is_revoked())
     }
 
     /// Of how many folders it is told.
@@ -333,7 +341,9 @@ impl Client {
     pub(super) fn forget_delegation(&self, delegation: &Delegation) {
         let mut owned = self.owned.lock();
         owned.states.remove(&delegation.numbers.state);
-        owned.delegations.remove(&delegation.file);
+        if owned.delegations.get(&delegation.file) == Some(&delegation.numbers.state) {
+            owned.delegations.remove(&delegation.file);
+        }
     }
 
     /// Keeps the locks of an owner by an open: `known` ones, or the first ones. BAD_STATEID if another request has closed
@@ -417,6 +427,13 @@ impl Client {
 }
 
 impl Owned {
+    fn delegation_of(&self, file: FileId) -> Option<Arc<Delegation>> {
+        match self.states.get(self.delegations.get(&file)?) {
+            Some(State::Delegation(delegation)) => Some(delegation.clone()),
+            _ => None,
+        }
+    }
+
     fn new_numbers(&mut self, client: &Client) -> Result<Numbers, Status> {
         if self.is_over {
             return Err(Status::EXPIRED);

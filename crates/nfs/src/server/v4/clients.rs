@@ -190,14 +190,21 @@ impl Clients {
             return Ok(confirmed);
         }
         let known = table.numbered(number).ok_or(Status::STALE_CLIENTID)?.client.clone();
+        if known.principal != principal {
+            return Err(Status::CLID_INUSE);
+        }
         known.renew();
         Ok(Entered { client: known, former: None })
     }
 
-    /// DESTROY_CLIENTID of a client that waits. Answers whether there is one.
-    pub(super) fn forget_waiting(&self, id: u64) -> Result<bool, Status> {
+    /// DESTROY_CLIENTID of a client that waits, by the user that has registered it. Answers whether there is one.
+    pub(super) fn forget_waiting(&self, id: u64, principal: Principal) -> Result<bool, Status> {
         let number = self.number_of(id)?;
-        Ok(self.table.lock().forget_waiting_number(number))
+        let mut table = self.table.lock();
+        match table.waiting(number) {
+            Some(waiting) if waiting.principal != principal => Err(Status::WRONG_CRED),
+            _ => Ok(table.forget_waiting_number(number)),
+        }
     }
 
     fn id_of(&self, number: u32) -> u64 {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use vfs::backend::{Found, NewKind};
-use vfs::{Node, SetAttributes, SetTime, Time};
+use vfs::state::Modes;
+use vfs::{Actor, Node, SetAttributes, SetTime, Time};
 use wire::Reader;
 
 use super::attributes::change;
@@ -157,7 +158,8 @@ pub(super) async fn empty(opening: &Opening, target: &Target, state: &OpenState)
         return named::cut(target, state, size).await;
     }
     let found = super::data::changeable(target)?.unwrap_or_else(|| target.found.clone());
-    let (volume, actor) = (&target.export.volume, state.acting(&target.actor.caller));
+    let (volume, caller) = (&target.export.volume, &target.actor.caller);
+    let actor = Actor { by_open: state.permits(caller, Modes::WRITE), ..state.acting(caller) };
     let changes = SetAttributes { size: Some(size), ..Default::default() };
     let set = || volume.set_attributes(&actor, &found, &changes);
     volume.once_recalled(crate::server::recalling::LIMIT, set).await?;

@@ -141,5 +141,6 @@ pub(super) fn actor(
     if mode == Modes::WRITE && !opened.by.modes().intersects(mode) {
         return Err(Status::OPENMODE.into());
     }
-    Ok(opened.by.acting(&target.actor.caller))
+    let caller = &target.actor.caller;
+    Ok(Actor { by_open: opened.by.permits(caller, mode), ..opened.by.acting(caller) })
 }

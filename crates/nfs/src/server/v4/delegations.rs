@@ -17,14 +17,16 @@ use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::{Instant, sleep};
 use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Party, Style};
-use vfs::{Actor, Caller, FileId};
+use vfs::{Actor, Beside, Caller, FileId};
 
 use super::Compound;
 use super::attributes::change;
 use super::backchannel::Called;
 use super::client::Client;
 use super::fail::Fail;
+use super::gone;
 use super::place::Place;
+use super::principal::{Principal, may_end};
 use super::sessions::Session;
 use super::states::{Held, Numbers, OpenState, State};
 use super::wanting::Why;
@@ -72,6 +74,8 @@ pub(super) struct Delegation {
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
+    /// Who may return it; `None`: every user of the client, which has got it without a request.
+    holder: Option<Principal>,
     /// The change attribute that the client knows.
     pub(super) change: u64,
     /// The file handle that the client knows the file by.
@@ -100,7 +104,7 @@ impl Delegation {
 
     /// A caller that acts by it, without an open.
     pub(super) fn acting(&self, caller: &Caller) -> Actor {
-        Actor { is_blind_to_forks: true, ..Actor::new(caller.clone(), self.party) }
+        Actor { is_blind_to_forks: true, reads_to_run: true, ..Actor::new(caller.clone(), self.party) }
     }
 
     /// The access that it stands for.
@@ -144,10 +148,14 @@ impl Delegation {
         FileHandle::new(&self.handle)
     }
 
+    pub(super) fn is_revoked(&self) -> bool {
+        self.is_revoked.load(Ordering::Acquire)
+    }
+
     /// Whether the tree has taken the lease. The notice of it may come later.
     fn is_lost(&self) -> bool {
         let is_taken = |lease: &Lease| lease.caching() == Caching::NONE;
-        self.is_revoked.load(Ordering::Acquire) || self.lease.lock().as_ref().is_some_and(is_taken)
+        self.is_revoked() || self.lease.lock().as_ref().is_some_and(is_taken)
     }
 
     pub(super) fn is_held(&self) -> bool {
@@ -227,17 +235,19 @@ impl Delegations {
         Some(MOST - self.table.lock().by_lease.len()).filter(|&room| room >= ROOM)
     }
 
-    /// The delegation to write of a file, and the client that has it.
-    pub(super) fn to_write(&self, file: FileId) -> Option<(Arc<Client>, Arc<Delegation>)> {
+    /// The delegation to write of a file, and the client that has it. The number may have been that of a file that is gone.
+    pub(super) fn to_write(&self, file: FileId, named: &Named) -> Option<(Arc<Client>, Arc<Delegation>)> {
         let table = self.table.lock();
         let (client, delegation) = table.by_lease.get(table.to_write.get(&file)?)?;
-        Some((client.upgrade()?, delegation.clone()))
+        let is_it = delegation.named.key == named.key;
+        Some((client.upgrade().filter(|_| is_it)?, delegation.clone()))
     }
 }
 
 /// What a delegation by this open is to be.
 pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>, Grant), Why> {
-    let wanted = Grant { named: open.named, file: open.file, party: open.party, allows };
+    let holder = Some(open.opener);
+    let wanted = Grant { named: open.named, file: open.file, party: open.party, allows, holder };
     match open.held.lock().as_ref() {
         Some(Held::Open(open)) => Ok((open.clone(), wanted)),
         Some(Held::Sidecar(_)) => Err(Why::NotOfThisType),
@@ -261,6 +271,7 @@ pub(super) struct Grant {
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
+    pub(super) holder: Option<Principal>,
 }
 
 impl Grant {
@@ -272,13 +283,14 @@ impl Grant {
         handle: Vec<u8>,
         lease: Option<Lease>,
     ) -> Delegation {
-        let &Self { named, file, party, allows } = self;
+        let &Self { named, file, party, allows, holder } = self;
         Delegation {
             numbers,
             named,
             file,
             party,
             allows,
+            holder,
             change,
             handle,
             lease: Mutex::new(lease),
@@ -288,15 +300,20 @@ impl Grant {
     }
 }
 
-/// Grants a delegation of a file or folder that is open here, if no other client uses it.
+/// Grants a delegation of a file or folder that is open here, if no other client uses it, and it is still where the client has
+/// found it.
 pub(super) fn grant(
     service: &Arc<Service>,
     client: &Arc<Client>,
-    open: &vfs::Open,
+    (open, at): (&vfs::Open, Option<Beside<'_>>),
     wanted: &Grant,
 ) -> Result<Arc<Delegation>, Why> {
-    let &Grant { named, file, party, allows } = wanted;
+    let &Grant { named, file, party, allows, .. } = wanted;
     let delegations = &service.nfs4.delegations;
+    if let Some(former) = client.former_delegation(file, &named.key) {
+        client.forget_delegation(&former);
+        release(service, &former);
+    }
     let handle = named.seal(&service.secret).as_bytes().to_vec();
     watch(service);
     // A break of the new lease finds the delegation in the table.
@@ -304,7 +321,7 @@ pub(super) fn grant(
     if table.by_lease.len() >= MOST {
         return Err(Why::NoResource);
     }
-    match client.delegation_of(file).map(|held| held.allows) {
+    match client.delegation_of(file, &named.key).map(|held| held.allows) {
         None => {}
         Some(Use::Read) if allows == Use::Write => return Err(Why::NoUpgrade),
         Some(Use::Write) if allows == Use::Read => return Err(Why::NoDowngrade),
@@ -318,7 +335,7 @@ pub(super) fn grant(
     let style = if allows == Use::ToldFolder { Style::Told } else { Style::Whole };
     let lease = open.lease(&LeaseRequest { party, want, style, notices });
     let lease = lease.map_err(|_| Why::NoResource)?;
-    if !lease.caching().contains(want) {
+    if !lease.caching().contains(want) || !open.is_still_named(at) {
         return Err(Why::Contention);
     }
     let id = lease.id();
@@ -388,8 +405,11 @@ async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegatio
     let most = service.upgrade().map_or(0, |service| MOST_CALLS + service.nfs4.lease_seconds() as usize / 2);
     for number in 0..most {
         let Some(service) = service.upgrade() else { return };
-        if !delegation.is_held() {
+        if delegation.is_revoked() || client.state(delegation.numbers.state).is_err() {
             return;
+        }
+        if delegation.is_held() && gone::is_gone(&service, delegation) {
+            release(&service, delegation);
         }
         if client.is_absent() {
             return service.end_client(client); // another client needs what it held
@@ -431,14 +451,20 @@ pub(super) fn flags(service: &Service, session: &Session) -> u32 {
 
 /// DELEGRETURN.
 pub(super) fn give_back(compound: &Compound<'_>, state: &StateId) -> Result<(), Fail> {
-    let place = compound.current()?;
+    let named = match (&compound.gone, compound.current()) {
+        (Some(gone), Err(_)) => gone.delegation.named,
+        (_, place) => match &**place? {
+            Place::File(target) => target.named,
+            _ => return Err(Status::BAD_STATEID.into()),
+        },
+    };
     let sent = compound.sent(state);
     let (client, found) = compound.state(&sent)?;
     let State::Delegation(delegation) = found else { return Err(Status::BAD_STATEID.into()) };
     delegation.check(sent.sequence)?;
-    match &**place {
-        Place::File(target) if target.named == delegation.named => {}
-        _ => return Err(Status::BAD_STATEID.into()),
+    delegation.holder.map_or(Ok(()), |holder| may_end(compound, &client, holder))?;
+    if delegation.named != named {
+        return Err(Status::BAD_STATEID.into());
     }
     client.forget_delegation(&delegation);
     release(compound.call.service, &delegation);
@@ -447,7 +473,7 @@ pub(super) fn give_back(compound: &Compound<'_>, state: &StateId) -> Result<(), 
 
 /// FREE_STATEID of a delegation: the client has understood that it is lost.
 pub(super) fn free(client: &Client, delegation: &Delegation) -> Result<(), Status> {
-    if !delegation.is_revoked.load(Ordering::Acquire) {
+    if !delegation.is_revoked() {
         return Err(Status::LOCKS_HELD);
     }
     client.forget_delegation(delegation);

@@ -9,7 +9,7 @@ use super::backchannel::BackChannel;
 use super::client::Client;
 use super::creation::Begun;
 use super::fail::Fail;
-use super::principal::Principal;
+use super::principal::{Principal, may_speak_for};
 use super::sessions::allowed;
 use crate::server::Service;
 use crate::server::rpc::Call;
@@ -137,6 +137,7 @@ pub(super) fn destroy_session(call: &Call<'_>, id: &SessionId) -> Result<(), Fai
     if !session.is_bound(call.origin) {
         return Err(Status::CONN_NOT_BOUND_TO_SESSION.into());
     }
+    may_speak_for(call, &session.client)?;
     session.client.renew();
     sessions.end(&session);
     Ok(())
@@ -145,10 +146,11 @@ pub(super) fn destroy_session(call: &Call<'_>, id: &SessionId) -> Result<(), Fai
 /// DESTROY_CLIENTID: of a client that has neither sessions nor state.
 pub(super) fn destroy_client(call: &Call<'_>, id: u64) -> Result<(), Fail> {
     let (service, clients) = (call.service, &call.service.nfs4);
-    if clients.forget_waiting(id)? {
+    if clients.forget_waiting(id, Principal::of(call))? {
         return Ok(());
     }
     let client = clients.known(id).filter(|client| client.minor > 0).ok_or(Status::STALE_CLIENTID)?;
+    may_speak_for(call, &client)?;
     if client.has_sessions() || client.has_state() {
         return Err(Status::CLIENTID_BUSY.into());
     }
@@ -159,6 +161,7 @@ pub(super) fn destroy_client(call: &Call<'_>, id: u64) -> Result<(), Fail> {
 /// BIND_CONN_TO_SESSION. A connection that may have both directions gets both.
 pub(super) fn bind(call: &Call<'_>, request: &BindConnection, w: &mut Writer) -> Result<(), Fail> {
     let session = call.service.nfs4.sessions.named(&request.session)?;
+    may_speak_for(call, &session.client)?;
     let direction = match request.direction {
         FORE => FORE,
         BACK => BACK,
@@ -175,6 +178,7 @@ pub(super) fn bind(call: &Call<'_>, request: &BindConnection, w: &mut Writer) ->
 /// BACKCHANNEL_CTL: which program the server calls, and how. It identifies itself by AUTH_NONE or AUTH_SYS only.
 pub(super) fn back_channel(compound: &Compound<'_>, request: &BackChannelControl) -> Result<(), Fail> {
     let sequenced = compound.sequenced.as_ref().ok_or(Status::OP_NOT_IN_SESSION)?;
+    may_speak_for(compound.call, sequenced.client())?;
     if !request.security.is_usable() {
         return Err(Status::INVAL.into());
     }

@@ -16,6 +16,7 @@ use super::fail::Fail;
 use super::opens::{end, in_its_time, settled};
 use super::owners::{Begun, Owner};
 use super::place::Place;
+use super::principal::may_end;
 use super::states::{LockState, OpenState, Sent, Sequence, State};
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
@@ -155,7 +156,7 @@ async fn locked(
 
 /// Whether the client has a delegation by which no other client can have locked, and reclaim, what it locks: RFC 7530 9.6.2.
 fn is_covered(client: &Client, open: &OpenState, needed: Modes) -> bool {
-    let held = client.delegation_of(open.file);
+    let held = client.delegation_of(open.file, &open.named.key);
     held.is_some_and(|held| held.modes().intersects(needed) && held.check(None).is_ok())
 }
 
@@ -184,8 +185,9 @@ pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Res
 pub(super) async fn unlock(compound: &Compound<'_>, request: &Unlock, w: &mut Writer) -> Result<(), Fail> {
     let place = compound.current()?.clone();
     let sent = compound.sent(&request.state);
-    let (_, found) = compound.state(&sent)?;
+    let (client, found) = compound.state(&sent)?;
     let State::Lock(locks) = &found else { return Err(Status::BAD_STATEID.into()) };
+    may_end(compound, &client, locks.open.opener)?;
     let turn = match locks.owner.begin(OperationNumber::LOCKU, compound.counted(request.sequence)).await? {
         Begun::New(turn) => turn,
         Begun::Repeated(repeated) => return repeated.answer(w),

@@ -9,9 +9,9 @@
 //!   names.rs ─► clients.rs ─► client.rs ─► states.rs, owners.rs     who clients are, what they hold, and their leases.rs
 //!   registering.rs (4.0), exchanging.rs, creation.rs (4.1)          how clients and their sessions come and go
 //!   sequencing.rs ─► sessions.rs                                    4.1: each request of a slot is executed once
-//!   opens.rs, creating.rs, locks.rs, reclaiming.rs                  the operations on what clients hold
+//!   opens.rs, rights.rs, creating.rs, locks.rs, reclaiming.rs       the operations on what clients hold
 //!   wanting.rs ─► delegations.rs ─► calling.rs (4.0), backchannel.rs (4.1)   what clients may cache, and how it is recalled
-//!   pushing.rs                                                      delegations that clients wait for
+//!   pushing.rs, gone.rs                                             delegations that clients wait for; those of files that are gone
 //!   asking.rs, notifying.rs                                         what holders of delegations are asked for, and told of
 //!   stateids.rs                                                     what a stateid means in each minor version
 //!   ranges.rs, copying.rs, xattrs.rs                                4.2: ranges that no data travel for, extended attributes
@@ -34,6 +34,7 @@ mod data;
 mod delegations;
 mod exchanging;
 mod fail;
+mod gone;
 mod leases;
 mod listing;
 mod locks;
@@ -52,6 +53,7 @@ mod records;
 mod referrals;
 mod registering;
 mod reserving;
+mod rights;
 mod sequencing;
 mod sessions;
 mod setting;
@@ -79,6 +81,7 @@ use crate::wire::v4::{COMPOUND, Head, Operation, OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode, padding};
 pub(super) use clients::Clients;
 use fail::Fail;
+use gone::Gone;
 use place::Place;
 pub(super) use reserving::{is_kept, minor_of, reserved};
 use sequencing::Sequenced;
@@ -108,6 +111,8 @@ struct Compound<'c> {
     /// How many operations the client has announced.
     operations: u32,
     current: Option<Arc<Place>>,
+    /// In its stead: a file that is gone, of which the client has a delegation to return.
+    gone: Option<Gone>,
     saved: Option<Arc<Place>>,
     /// The stateids that belong to the two handles, RFC 8881 16.2.3.1.2.
     state: StateId,
@@ -176,6 +181,7 @@ impl<'c> Compound<'c> {
             minor: head.minor,
             operations: head.operations,
             current: None,
+            gone: None,
             saved: None,
             state: StateId::ANONYMOUS,
             saved_state: StateId::ANONYMOUS,
@@ -320,7 +326,7 @@ impl<'c> Compound<'c> {
             Operation::PutRoot(()) | Operation::PutPublic(()) => {
                 self.current = Some(Arc::new(Place::root()));
             }
-            Operation::PutHandle(handle) => self.current = Some(Arc::new(Place::of(self.call, handle)?)),
+            Operation::PutHandle(handle) => gone::put_handle(self, handle)?,
             Operation::GetHandle(()) => self.current()?.put_handle(self.call, w)?,
             Operation::Save(()) => self.saved = Some(self.current()?.clone()),
             Operation::Restore(()) => {
@@ -389,7 +395,8 @@ impl<'c> Compound<'c> {
     }
 
     fn current(&self) -> Result<&Arc<Place>, Status> {
-        self.current.as_ref().ok_or(Status::NOFILEHANDLE)
+        let missing = if self.gone.is_some() { Status::STALE } else { Status::NOFILEHANDLE };
+        self.current.as_ref().ok_or(missing)
     }
 
     /// Whether the current handle is that of named attributes, or of one.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock::Mutex;
 use vfs::state::{Cause, Modes, OpenRequest, Party, Stream};
-use vfs::{Access, Actor, Beside, OpenOptions};
+use vfs::{Actor, Beside, OpenOptions};
 use wire::Writer;
 
 use super::Compound;
@@ -16,6 +16,8 @@ use super::fail::Fail;
 use super::named;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
+use super::principal::{Principal, may_end};
+use super::rights::{permit, runs};
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
 use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_delegation, put_no_delegation};
 use crate::server::handle::View;
@@ -122,7 +124,10 @@ async fn opened(
     service.nfs4.records.record(client).await?;
     let state = match client.open_of(owner, target.found.object.id(), target.named.view) {
         Some(known) => widened(known, target, access, deny).await?,
-        None => new_open(service, client, owner, target, &opening, access, deny).await?,
+        None => {
+            let opener = Principal::of(compound.call);
+            new_open(service, client, (owner, opener), target, &opening, (access, deny)).await?
+        }
     };
     if let Err(fail) = creating::empty(&opening, target, &state).await {
         if state.sequence.now() == 1 {
@@ -141,7 +146,10 @@ async fn opened(
     opening.set.encode(w);
     match target.named.view {
         View::Attribute(_) => put_no_delegation(request.access, Why::NotOfThisType, false, w)?,
-        _ => put_delegation(compound, client, (&state, target), request, w)?,
+        _ => {
+            let at = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
+            put_delegation(compound, client, (&state, target, at), request, w)?;
+        }
     }
     compound.current = Some(place);
     Ok(())
@@ -235,24 +243,6 @@ fn modes(bits: u32) -> Result<Modes, Status> {
     }
 }
 
-fn wanted(access: Modes) -> Access {
-    let read = if access.intersects(Modes::READ) { Access::READ } else { Access::NONE };
-    let write = if access.intersects(Modes::WRITE) { Access::WRITE } else { Access::NONE };
-    read.union(write)
-}
-
-/// Whether the caller may use a file so. The mode does not limit the user who has just made the file.
-pub(super) fn permit(target: &Target, access: Modes) -> Result<(), Fail> {
-    let want = wanted(access);
-    if want.contains(Access::WRITE) && !target.writable {
-        return Err(Status::ROFS.into());
-    }
-    match target.export.volume.access(&target.actor.caller, &target.found, want)? {
-        granted if granted.contains(want) => Ok(()),
-        _ => Err(Status::ACCESS.into()),
-    }
-}
-
 /// A second OPEN of the same owner adds to the first one, RFC 7530 9.10.
 async fn widened(
     state: Arc<OpenState>,
@@ -283,15 +273,14 @@ async fn widened(
 async fn new_open(
     service: &Arc<Service>,
     client: &Arc<Client>,
-    owner: &Arc<Owner>,
+    (owner, opener): (&Arc<Owner>, Principal),
     target: &Target,
     opening: &Opening,
-    access: Modes,
-    deny: Modes,
+    (access, deny): (Modes, Modes),
 ) -> Result<Arc<OpenState>, Fail> {
     let party = Party::client(client.party);
     let (volume, file) = (&target.export.volume, target.found.object.id());
-    let actor = Actor { is_blind_to_forks: true, ..Actor::new(target.actor.caller.clone(), party) };
+    let actor = Actor { party, open: None, ..target.actor.clone() };
     if access.intersects(Modes::WRITE) && !target.writable {
         return Err(Status::ROFS.into());
     }
@@ -311,7 +300,7 @@ async fn new_open(
             volume.once_recalled(RECALL_LIMIT, || volume.recall(&actor, file, cause)).await?;
         }
         let place = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
-        let granted = opening.is_new;
+        let granted = opening.is_new || runs(target, access)?;
         let empties = opening.size == Some(0) && !opening.is_new;
         let options = OpenOptions { deny, place, granted, empties, ..OpenOptions::data(access) };
         Held::Open(Arc::new(volume.open(&actor, &target.found, options).await?))
@@ -321,7 +310,19 @@ async fn new_open(
     let (sequence, shares) = (Sequence::first(), Shares::default());
     let id = held.guard().id();
     let held = Mutex::new(Some(held));
-    let make = |numbers| OpenState { numbers, sequence, owner, export, named, file, id, party, held, shares };
+    let make = |numbers| OpenState {
+        numbers,
+        sequence,
+        owner,
+        opener,
+        export,
+        named,
+        file,
+        id,
+        party,
+        held,
+        shares,
+    };
     let added = client.add_open(make);
     if added.is_err() {
         // The open is dropped by now.
@@ -383,6 +384,11 @@ fn the_open<'a>(place: &Place, found: &'a State, sent: &Sent) -> Result<&'a Arc<
     Ok(open)
 }
 
+/// Whether the user of a request may change or end an open.
+fn may_change(compound: &Compound<'_>, client: &Client, found: &State) -> Result<(), Status> {
+    if let State::Open(open) = found { may_end(compound, client, open.opener) } else { Ok(()) }
+}
+
 /// OPEN_DOWNGRADE.
 pub(super) async fn downgrade(
     compound: &Compound<'_>,
@@ -391,7 +397,8 @@ pub(super) async fn downgrade(
 ) -> Result<(), Fail> {
     let place = compound.current()?;
     let sent = compound.sent(&request.state);
-    let (_, found) = compound.state(&sent)?;
+    let (client, found) = compound.state(&sent)?;
+    may_change(compound, &client, &found)?;
     let owner = owner_of(&found)?;
     let wanted = (compound.without_wants(request.access), request.deny);
     in_turn(&owner, (OperationNumber::OPEN_DOWNGRADE, compound.counted(request.sequence)), w, |w| {
@@ -426,6 +433,7 @@ pub(super) async fn close(compound: &Compound<'_>, request: &Close, w: &mut Writ
     compound.current()?;
     let sent = compound.sent(&request.state);
     let (client, found) = compound.state(&sent)?;
+    may_change(compound, &client, &found)?;
     let owner = owner_of(&found)?;
     in_turn(&owner, (OperationNumber::CLOSE, compound.counted(request.sequence)), w, |w| {
         closed(compound, &client, (&found, &sent), w)

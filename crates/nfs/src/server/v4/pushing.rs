@@ -172,7 +172,7 @@ async fn fulfil(service: &Arc<Service>, due: Vec<Wish>) {
         if client.is_absent() || !is_callable || service.nfs4.delegations.is_contended(wish.file()) {
             continue;
         }
-        let granted = try_grant(service, &client, &wish.target, wish.allows).await;
+        let granted = try_grant(service, &client, &wish.target, (wish.allows, None)).await;
         if matches!(granted, Ok(Err(Why::Contention))) {
             continue;
         }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use vfs::state::{Modes, Party};
-use vfs::{Access, Actor, Open, OpenOptions};
+use vfs::{Actor, Open, OpenOptions};
 use wire::Writer;
 
 use super::Compound;
 use super::data::{actor, file};
 use super::fail::Fail;
 use super::place::Place;
+use super::rights::permit_through;
 use super::states::{By, Held};
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::Read;
@@ -41,8 +42,11 @@ async fn open(
         if !opened.by.modes().intersects(mode) {
             return Err(Status::OPENMODE.into());
         }
-        permit(target, mode)?;
+        if !opened.by.permits(&target.actor.caller, mode) {
+            permit_through(target, mode)?;
+        }
     }
+    let granted = opened.is_some();
     let actor = match opened.map(|opened| opened.by) {
         Some(By::Open(open)) => {
             return match &*open.held.lock() {
@@ -53,20 +57,9 @@ async fn open(
         Some(By::Delegation(delegation)) => delegation.acting(&target.actor.caller),
         None => Actor::new(target.actor.caller.clone(), Party::client(target.actor.party.client)),
     };
-    let opened = target.export.volume.open(&actor, &target.found, OpenOptions::data(mode)).await;
+    let options = OpenOptions { granted, ..OpenOptions::data(mode) };
+    let opened = target.export.volume.open(&actor, &target.found, options).await;
     Ok(Arc::new(opened.map_err(|error| Fail::from(error).denied_as(Status::LOCKED))?))
-}
-
-/// The user of each request needs the right, as for READ and WRITE: several users of a client may know a stateid. The owner of
-/// the file always has it.
-fn permit(target: &Target, mode: Modes) -> Result<(), Fail> {
-    let want = if mode == Modes::WRITE { Access::WRITE } else { Access::READ };
-    let caller = &target.actor.caller;
-    if caller.uid == target.found.attributes.uid {
-        return Ok(());
-    }
-    let granted = target.export.volume.access(caller, &target.found, want)?;
-    if granted.contains(want) { Ok(()) } else { Err(Status::ACCESS.into()) }
 }
 
 /// The end of a range: INVAL beyond the largest offset, FBIG beyond the largest file.

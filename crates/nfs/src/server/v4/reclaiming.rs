@@ -90,10 +90,11 @@ pub(super) fn reclaimed(
     let allows = if kind == DelegationType::WRITE { Use::Write } else { Use::Read };
     let (in_tree, wanted) = grant_by(open, allows)?;
     let service = compound.call.service;
-    if let Some(held) = client.delegation_of(open.file).filter(|held| held.allows == allows) {
+    if let Some(held) = client.delegation_of(open.file, &open.named.key).filter(|held| held.allows == allows)
+    {
         return Ok((held, !compound.is_callable(client)));
     }
-    match grant(service, client, &in_tree, &wanted) {
+    match grant(service, client, (&in_tree, None), &wanted) {
         Ok(delegation) => Ok((delegation, !compound.is_callable(client))),
         Err(_) => {
             let change = change(in_tree.attributes().map_err(|_| Why::NoResource)?.changed);

@@ -18,6 +18,7 @@ use super::client::Client;
 use super::copying::Copying;
 use super::delegations::Delegation;
 use super::owners::Owner;
+use super::principal::Principal;
 use crate::server::export::Export;
 use crate::server::handle::Named;
 use crate::wire::v4::types::{StateId, Status};
@@ -97,6 +98,7 @@ pub(super) struct OpenState {
     pub(super) numbers: Numbers,
     pub(super) sequence: Sequence,
     pub(super) owner: Arc<Owner>,
+    pub(super) opener: Principal,
     pub(super) export: Arc<Export>,
     pub(super) named: Named,
     /// The file; for a sidecar: the file that it belongs to.
@@ -127,7 +129,15 @@ impl OpenState {
 
     /// A caller that acts through this open.
     pub(super) fn acting(&self, caller: &Caller) -> Actor {
-        Actor { open: Some(self.id), ..Actor::new(caller.clone(), self.party) }
+        Actor { open: Some(self.id), reads_to_run: true, ..Actor::new(caller.clone(), self.party) }
+    }
+
+    /// Whether it has decided that this user may do this: the mode of the file does not count any more. Several users of a client
+    /// may know a stateid.
+    pub(super) fn permits(&self, caller: &Caller, mode: Modes) -> bool {
+        let is_of = |open: &vfs::Open| open.actor().caller.uid == caller.uid;
+        let permits = |open: &vfs::Open| is_of(open) && open.guard().modes().0.intersects(mode);
+        matches!(&*self.held.lock(), Some(Held::Open(open)) if permits(open))
     }
 
     pub(super) fn stateid(&self) -> StateId {
@@ -183,6 +193,11 @@ impl By {
             Self::Open(open) => open.modes().0,
             Self::Delegation(delegation) => delegation.modes(),
         }
+    }
+
+    /// Whether it has decided that this user may do this.
+    pub(super) fn permits(&self, caller: &Caller, mode: Modes) -> bool {
+        matches!(self, Self::Open(open) if open.permits(caller, mode))
     }
 
     /// A caller that acts through it.

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use vfs::state::Modes;
-use vfs::{Actor, Kind, Open, OpenOptions};
+use vfs::{Actor, Beside, Kind, Open, OpenOptions};
 use wire::Writer;
 
 use super::Compound;
@@ -13,10 +13,12 @@ use super::data::file;
 use super::delegations::{Delegation, Grant, Use, grant, grant_by};
 use super::fail::Fail;
 use super::notifying::{self, Wanted, Watch};
-use super::opens::{in_its_time, permit};
+use super::opens::in_its_time;
 use super::place::Place;
+use super::principal::Principal;
 use super::pushing;
 use super::reclaiming::{own_client, reclaimed};
+use super::rights::permit;
 use super::states::OpenState;
 use crate::server::Service;
 use crate::server::v3::Target;
@@ -91,7 +93,7 @@ pub(super) fn check_want(access: u32) -> Result<(), Status> {
 pub(super) fn put_delegation(
     compound: &Compound<'_>,
     client: &Arc<Client>,
-    (open, target): (&Arc<OpenState>, &Target),
+    (open, target, at): (&Arc<OpenState>, &Target, Option<Beside<'_>>),
     request: &opens::Open<'_>,
     w: &mut Writer,
 ) -> Result<(), Status> {
@@ -112,7 +114,7 @@ pub(super) fn put_delegation(
             return Err(Why::NoResource); // RFC 7530 16.18.5
         }
         let (in_tree, wanted) = grant_by(open, allows)?;
-        grant(service, client, &in_tree, &wanted)
+        grant(service, client, (&in_tree, at), &wanted)
     });
     match (granted, wanted) {
         (Ok(delegation), _) => delegation.granted(false).encode(w),
@@ -255,7 +257,10 @@ async fn granted(
     allows: Use,
 ) -> Result<Result<Arc<Delegation>, Why>, Fail> {
     match compound.is_callable(client) {
-        true => try_grant(compound.call.service, client, target, allows).await,
+        true => {
+            let holder = Some(Principal::of(compound.call));
+            try_grant(compound.call.service, client, target, (allows, holder)).await
+        }
         false => Ok(Err(Why::NoResource)),
     }
 }
@@ -265,7 +270,7 @@ pub(super) async fn try_grant(
     service: &Arc<Service>,
     client: &Arc<Client>,
     target: &Target,
-    allows: Use,
+    (allows, holder): (Use, Option<Principal>),
 ) -> Result<Result<Arc<Delegation>, Why>, Fail> {
     let access = if allows == Use::Write { Modes::READ.union(Modes::WRITE) } else { Modes::READ };
     permit(target, access)?;
@@ -281,6 +286,6 @@ pub(super) async fn try_grant(
         Err(vfs::Error::ShareConflict) => return Ok(Err(Why::Contention)),
         Err(error) => return Err(error.into()),
     };
-    let wanted = Grant { named: target.named, file: target.found.object.id(), party, allows };
-    Ok(grant(service, client, &open, &wanted))
+    let wanted = Grant { named: target.named, file: target.found.object.id(), party, allows, holder };
+    Ok(grant(service, client, (&open, None), &wanted))
 }

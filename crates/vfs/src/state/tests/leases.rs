@@ -428,3 +428,30 @@ async fn an_open_waits_for_cached_writes_and_nobody_can_cache_new_ones_meanwhile
     assert_eq!(lease(&state, keyed(A, 1), RWH, false).0.caching(), RH);
     opening.await.unwrap();
 }
+
+#[test]
+fn no_delegation_is_granted_while_a_name_changes() {
+    let state = State::default();
+    let _own = opened(&state, keyed(A, 1), Modes::READ);
+    let change = state.change_name();
+    assert_eq!(lease(&state, keyed(A, 1), RH, true).0.caching(), NONE);
+    assert_eq!(lease(&state, keyed(A, 1), RH, false).0.caching(), RH, "which promises nothing about names");
+    drop(change);
+    assert_eq!(lease(&state, keyed(A, 1), RH, true).0.caching(), RH);
+}
+
+#[test]
+fn no_delegation_is_granted_of_what_may_be_removed() {
+    let state = State::default();
+    let _own = opened(&state, keyed(A, 1), Modes::READ);
+    let remover = opened(&state, keyed(B, 1), Modes::DELETE);
+    assert_eq!(lease(&state, keyed(A, 1), RH, true).0.caching(), NONE);
+    remover.remove_when_unused(Box::new(|| Ok(())));
+    assert_eq!(lease(&state, keyed(A, 1), RH, true).0.caching(), NONE);
+    drop(remover);
+    assert_eq!(
+        lease(&state, keyed(A, 1), RH, true).0.caching(),
+        NONE,
+        "the removal waits for the other open"
+    );
+}

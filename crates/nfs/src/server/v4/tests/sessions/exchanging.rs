@@ -154,3 +154,25 @@ fn a_client_that_changes_its_minor_version_loses_what_it_held() {
     let newer = registered(&client, b"me", 2);
     opened(&client, newer, b"o", (3, 3), b"f");
 }
+
+/// RFC 8881 2.10.8.3 leaves it to the server without state protection: WRONG_CRED.
+#[test]
+fn a_session_is_ended_by_the_user_that_made_it() {
+    const WRONG_CRED: u32 = 10082;
+    let client = client_1();
+    let session = Session::of(&client, b"me", 1);
+    let stranger = client.clone().user(2000);
+    let destroy = [words(&[44]), session.id.clone()].concat();
+    let bind = [words(&[41]), session.id.clone(), words(&[3, 0])].concat();
+    let destroy_client = [words(&[57]), session.client_id.to_be_bytes().to_vec()].concat();
+    for operation in [&destroy, &bind, &destroy_client] {
+        assert_eq!(status(&compound_1(&stranger, std::slice::from_ref(operation))), WRONG_CRED);
+    }
+    assert_eq!(status(&compound_1(&stranger, &[create_session(session.client_id, 2, 4096)])), 10017); // CLID_INUSE
+    let (waiting, ..) = exchanged(&client, b"other", 1, 0).unwrap();
+    let forget = [words(&[57]), waiting.to_be_bytes().to_vec()].concat();
+    assert_eq!(status(&compound_1(&stranger, std::slice::from_ref(&forget))), WRONG_CRED);
+    assert_eq!(status(&compound_1(&client, &[forget])), 0);
+    assert_eq!(status(&compound_1(&client, &[destroy])), 0);
+    assert_eq!(status(&compound_1(&client, &[destroy_client])), 0);
+}

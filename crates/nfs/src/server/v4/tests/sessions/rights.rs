@@ -1,0 +1,161 @@
+//! Who may use what is open, and who may end it. The user who registers the client is root, as on Linux.
+
+use std::sync::Arc;
+
+use vfs::backend::NewKind;
+use vfs::state::{ClientId, Party};
+use vfs::{Actor, Caller, SetAttributes, Volume};
+
+use super::delegations::{callable, give_back};
+use super::ranges::Newer;
+use super::*;
+use crate::wire::v4::types::Status;
+
+const READ: u32 = 1;
+const WRITE: u32 = 2;
+const BOTH: u32 = 3;
+const ACCESS: u32 = 13;
+const WRONG_CRED: u32 = 10082;
+const ANONYMOUS: [u8; 16] = [0; 16];
+
+impl Session {
+    /// The same session, used by another user of the client.
+    fn by(&mut self, uid: u32) -> &Self {
+        self.client = self.client.clone().user(uid);
+        self
+    }
+}
+
+fn root_session() -> Session {
+    Session::of(&client_1().user(0), b"machine", 1)
+}
+
+fn root() -> Actor {
+    Actor::new(Caller::root(), Party::client(ClientId::unused()))
+}
+
+/// A file of root with this mode.
+fn make(volume: &Arc<Volume>, name: &[u8], mode: u32) {
+    volume.create(&root(), &volume.root().unwrap(), name, NewKind::File, mode).unwrap();
+}
+
+fn existing(access: u32, name: &[u8]) -> Vec<u8> {
+    open_1(b"o", (access, 0), &words(&[0]), name)
+}
+
+/// SETATTR of the mode, without an open.
+fn chmod(mode: u32) -> Vec<u8> {
+    [words(&[34]), ANONYMOUS.to_vec(), words(&[2, 0, 2, 4, mode])].concat()
+}
+
+fn on_range(operation: u32, state: &[u8]) -> Vec<u8> {
+    [words(&[operation]), state.to_vec(), words(&[0, 0, 0, 8])].concat()
+}
+
+#[test]
+fn an_open_is_ended_by_its_user_or_the_machine() {
+    let mut session = root_session();
+    let (state, handle) = session.by(1000).opened(b"o", (BOTH, 0), b"f");
+    // LOCK of bytes 0 to 7 for writing, by a new owner.
+    let lock = [words(&[12, 2, 0, 0, 0, 0, 8, 1, 0]), state.to_vec(), words(&[0])].concat();
+    let lock = [lock, 0_u64.to_be_bytes().to_vec(), opaque(b"process")].concat();
+    let (locked, reply) = session.at(&handle, &[lock]);
+    assert_eq!(locked, 0);
+    let locks = reply[8..24].to_vec();
+    let unlock = [words(&[14, 2, 0]), locks, words(&[0, 0, 0, 8])].concat();
+    let downgrade = [words(&[21]), state.to_vec(), words(&[0, BOTH, 0])].concat();
+    for operation in [&unlock, &downgrade, &close_1(&state)] {
+        assert_eq!(session.by(2000).at(&handle, std::slice::from_ref(operation)).0, WRONG_CRED);
+    }
+    assert_eq!(session.by(1000).at(&handle, &[unlock]).0, 0);
+    assert_eq!(session.by(0).at(&handle, &[close_1(&state)]).0, 0, "as Linux may, when a login is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delegation_is_returned_by_its_user() {
+    let (mut session, _) = callable(&client_1().user(0), b"machine", Status::OK).await;
+    let (kind, state, handle) = session.by(1000).delegated(READ, b"plan").await;
+    assert_eq!(kind, 1);
+    assert_eq!(session.by(2000).at(&handle, &[give_back(&state)]).0, WRONG_CRED);
+    assert_eq!(session.by(1000).at(&handle, &[give_back(&state)]).0, 0);
+}
+
+/// RFC 1813 4.4: a server cannot tell a program that is run from one that is read.
+#[test]
+fn a_program_is_read_by_who_may_run_it() {
+    let mut session = root_session();
+    let volume = session.client.service.export_named(b"docs").unwrap().volume.clone();
+    make(&volume, b"run", 0o711);
+    make(&volume, b"kept", 0o700);
+    let open =
+        |session: &Session, access, name: &[u8]| session.in_docs(&[existing(access, name), words(&[10])]);
+    let session = session.by(1000);
+    assert_eq!(open(session, READ, b"kept").0, ACCESS);
+    assert_eq!(open(session, WRITE, b"run").0, ACCESS);
+    assert_eq!(open(session, BOTH, b"run").0, ACCESS);
+    let (status, reply) = open(session, READ, b"run");
+    assert_eq!(status, 0);
+    let handle_at = reply.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
+    let (state, handle) = (&reply[8..24], &reply[handle_at..]);
+    assert_eq!(session.at(handle, &[read_1(state)]).0, 0);
+    assert_eq!(session.at(handle, &[read_1(&ANONYMOUS)]).0, 0);
+    // READ of version 3, for both.
+    let read = |handle: &[u8]| {
+        let arguments = [opaque(handle), words(&[0, 0, 4])].concat();
+        let reply = now(session.client.call_raw((PROGRAM, 3, 6), &arguments)).expect("a reply");
+        u32::from_be_bytes(reply.results[..4].try_into().unwrap())
+    };
+    assert_eq!(read(handle), 0);
+    let kept = session.in_docs(&[[words(&[15]), opaque(b"kept")].concat(), words(&[10])]).1;
+    assert_eq!(read(&kept[20..]), ACCESS);
+    // A folder is no program.
+    let root = session.in_docs(&[words(&[10])]).1[12..].to_vec();
+    assert_eq!(read(&root), 21); // NFS3ERR_ISDIR
+}
+
+#[test]
+fn what_is_open_is_used_whatever_the_mode_is_now() {
+    let mut newer = Newer::new();
+    let (state, handle) = newer.0.opened(b"o", (BOTH, 0), b"f");
+    let volume = newer.0.client.service.export_named(b"docs").unwrap().volume.clone();
+    make(&volume, b"other", 0o666);
+    let (shared, theirs) = newer.0.opened(b"o", (BOTH, 0), b"other");
+    assert_eq!(newer.at(&handle, &[chmod(0o400)]).0, 0);
+    let found = volume.lookup(&Caller::root(), &volume.root().unwrap().object, b"other").unwrap();
+    let changes = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
+    volume.set_attributes(&root(), &found, &changes).unwrap();
+    let size = |state: &[u8]| [words(&[34]), state.to_vec(), words(&[1, 0x10, 8, 0, 100])].concat();
+    let write = |state: &[u8]| [words(&[38]), state.to_vec(), words(&[0, 0, 2]), opaque(b"data")].concat();
+    for (state, handle) in [(&state, &handle), (&shared, &theirs)] {
+        for operation in [write(state), read_1(state), size(state)] {
+            assert_eq!(newer.at(handle, &[operation]).0, 0);
+        }
+        // ALLOCATE, DEALLOCATE; READ_PLUS and SEEK, with fewer arguments.
+        for (number, cut) in [(59, 0), (62, 0), (68, 4), (69, 4)] {
+            let operation = on_range(number, state);
+            assert_eq!(newer.at(handle, &[operation[..operation.len() - cut].to_vec()]).0, 0, "{number}");
+        }
+        // Another user knows the stateid.
+        newer.0.by(2000);
+        for operation in [write(state), read_1(state), size(state), on_range(59, state)] {
+            assert_eq!(newer.at(handle, &[operation]).0, ACCESS);
+        }
+        newer.0.by(1000);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delegation_serves_the_owner_whatever_the_mode_is() {
+    let client = client();
+    client.service.set_minor_versions(&[1, 2]);
+    let (session, _) = callable(&client, b"holder", Status::OK).await;
+    let (kind, state, handle) = session.delegated(BOTH, b"plan").await;
+    assert_eq!(kind, 2);
+    let mut newer = Newer(session);
+    assert_eq!(newer.at(&handle, &[chmod(0o400)]).0, 0);
+    for number in [59, 62] {
+        assert_eq!(newer.at(&handle, &[on_range(number, &state)]).0, 0, "{number}");
+    }
+    newer.0.by(2000);
+    assert_eq!(newer.at(&handle, &[on_range(59, &state)]).0, ACCESS);
+}
