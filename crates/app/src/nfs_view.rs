@@ -144,7 +144,8 @@ impl NfsView {
 
     /// Registers the services that clients find through port 111.
     async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> Found {
-        if settings.ports.portmap == Port::Off {
+        // Version 4 uses its own port alone, RFC 7530 3.1: nobody has to ask for others.
+        if settings.ports.portmap == Port::Off || !versions(settings).contains(&OF_PORTMAP) {
             return Found::default();
         }
         let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, stopping)).await;
@@ -226,6 +227,9 @@ fn tables(volumes: &Volumes) -> anyhow::Result<(Arc<dyn HostTable>, Arc<dyn Host
     let hosts = InIndex::new(volumes.index().clone()).context(failed)?;
     Ok((Arc::new(hosts), Arc::new(InIndex::of_clients(volumes.index().clone()).context(failed)?)))
 }
+
+/// The version of NFS whose clients ask portmap for its programs.
+const OF_PORTMAP: u32 = 3;
 
 /// The versions of NFS that the settings turn on.
 fn versions(server: &ServerSettings) -> RangeInclusive<u32> {

@@ -5,13 +5,14 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use conn::{InFlight, Reply};
 use tokio::net::UdpSocket;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::strangers::{Answerable, Strangers};
 use super::{Origin, Protection, Service, rpc};
 
 /// The longest datagram that UDP carries over IPv4.
@@ -28,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutdown: watch::Receiver<bool>) {
     let (socket, room) = (Arc::new(socket), Arc::new(Semaphore::new(IN_THE_MAKING)));
     let turns = Arc::new(Semaphore::new(THREADS));
-    let mut buffer = vec![0; MAX_DATAGRAM + 1];
+    let (mut buffer, mut strangers) = (vec![0; MAX_DATAGRAM + 1], Strangers::default());
     loop {
         let received = tokio::select! {
             received = socket.recv_from(&mut buffer) => received,
@@ -36,8 +37,14 @@ pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutd
         };
         match received {
             Ok((length, from)) => {
+                let (message, now) = (&buffer[..length], Instant::now());
+                let most = match strangers.judge(&service, from.ip().to_canonical(), message, now) {
+                    Answerable::Fully => MAX_DATAGRAM,
+                    Answerable::UpTo(most) => most,
+                    Answerable::Dropped => continue,
+                };
                 if let Ok(permit) = room.clone().try_acquire_owned() {
-                    serve(&service, &socket, &turns, from, &buffer[..length], permit);
+                    serve(&service, (&socket, most), &turns, from, message, permit);
                 }
             }
             Err(error) => {
@@ -52,7 +59,7 @@ pub async fn serve_datagrams(service: Arc<Service>, socket: UdpSocket, mut shutd
 /// have: only old clients use them, and not for speed.
 fn serve(
     service: &Arc<Service>,
-    socket: &Arc<UdpSocket>,
+    (socket, most): (&Arc<UdpSocket>, usize),
     turns: &Arc<Semaphore>,
     from: SocketAddr,
     message: &[u8],
@@ -72,16 +79,17 @@ fn serve(
         let _turn = turns.acquire_owned().await;
         let runtime = tokio::runtime::Handle::current();
         let answered = tokio::task::spawn_blocking(move || runtime.block_on(answer)).await;
-        send(&socket, from, xid, answered.ok().flatten()).await;
+        send(&socket, from, (xid, most), answered.ok().flatten()).await;
         drop(permit);
     });
 }
 
 /// Sends a reply, if there is one. A client that does not receive it repeats the call.
-async fn send(socket: &UdpSocket, to: SocketAddr, xid: u32, reply: Option<Reply>) {
+async fn send(socket: &UdpSocket, to: SocketAddr, (xid, most): (u32, usize), reply: Option<Reply>) {
     let Some(reply) = reply.filter(|_| !conn::is_fenced()) else { return };
     let bytes = match reply.into_bytes() {
-        Ok(bytes) if bytes.len() <= MAX_DATAGRAM => bytes,
+        Ok(bytes) if bytes.len() <= most => bytes,
+        Ok(_) if most < MAX_DATAGRAM => rpc::failure(xid), // 24 bytes: a call has more
         Ok(bytes) => {
             tracing::warn!(%to, length = bytes.len(), "a reply does not fit a datagram");
             rpc::failure(xid)

@@ -156,6 +156,12 @@ impl Export {
         }
     }
 
+    /// Whether a rule lets a host of this address in, from some port.
+    pub(crate) fn admits(&self, address: std::net::IpAddr) -> bool {
+        let fits = |rule: &&Rule| rule.clients.is_none_or(|clients| clients.contains(&address));
+        self.options.rules.iter().find(fits).is_some_and(|rule| rule.allowed)
+    }
+
     /// The rule for a client; `None` when it is refused.
     pub(crate) fn rule(&self, origin: Origin) -> Option<&Rule> {
         let address = origin.address.to_canonical();

@@ -24,6 +24,7 @@ mod recalling;
 mod replies;
 mod rpc;
 mod status;
+mod strangers;
 mod stream;
 mod takeover;
 #[cfg(test)]

@@ -60,6 +60,13 @@ pub fn xid(message: &[u8]) -> u32 {
     Reader::new(message).u32_be().unwrap_or(0)
 }
 
+/// The program that a call is for, RFC 5531 9: after the transaction id, the kind of the message and the version of RPC.
+pub fn program(message: &[u8]) -> Option<u32> {
+    let mut r = Reader::new(message);
+    r.skip(12).ok()?;
+    r.u32_be().ok()
+}
+
 enumeration! {
     /// auth_flavor, RFC 5531 8.2.
     pub struct AuthFlavor;

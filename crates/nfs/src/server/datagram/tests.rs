@@ -8,8 +8,9 @@ use vfs::{Caller, SetAttributes};
 
 use super::serve_datagrams;
 use crate::server::outgoing::{self, Endpoint, Failed, Sockets};
-use crate::server::testing::{Client, SHARE, actor, service};
-use crate::server::{MAX_DATAGRAM, Service};
+use crate::server::portmap::Places;
+use crate::server::testing::{Client, SHARE, TAG, actor, export, service, service_with};
+use crate::server::{ExportOptions, MAX_DATAGRAM, Rule, Service};
 use crate::wire::rpc::Outcome;
 use crate::wire::v3::{self, Procedure, fsinfo, read};
 use crate::wire::xdr::Opaque;
@@ -80,4 +81,22 @@ async fn no_reply_is_longer_than_a_datagram() {
     assert!(answer.results.len() < MAX_DATAGRAM);
     let read = answer.value::<Result<read::ResOkData<'_>, read::ResFail>>().unwrap();
     assert_eq!(read.data.len(), 32 * 1024);
+}
+
+/// A datagram may have been sent by somebody else, who has the server answer to a third one.
+#[tokio::test]
+async fn a_stranger_gets_no_more_than_it_has_sent() {
+    let mut closed = export(SHARE, TAG, ExportOptions::default());
+    closed.options.rules = vec![Rule { allowed: false, ..Rule::everybody() }];
+    let places = Places { programs: 2049, portmap: Some(111), udp: true, ipv4: true, ipv6: true };
+    let dump = |service: Arc<Service>| async move {
+        service.set_places(places);
+        let (address, _stop) = served(&service).await;
+        let dump = (portmap::PROGRAM, 4, portmap::RpcbProcedure::DUMP.0);
+        let null = (portmap::PROGRAM, 4, portmap::RpcbProcedure::NULL.0);
+        assert!(outgoing::call(&Sockets, &Endpoint::Udp(address), null, &()).await.is_ok());
+        outgoing::call(&Sockets, &Endpoint::Udp(address), dump, &()).await
+    };
+    assert!(dump(service()).await.is_ok(), "a host that a share admits");
+    assert!(matches!(dump(service_with(vec![closed])).await, Err(Failed::Refused(Outcome::SystemErr))));
 }
