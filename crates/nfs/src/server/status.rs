@@ -26,9 +26,10 @@ impl From<Error> for Status {
             Error::CrossVolume => Self::XDEV,
             Error::TooManyLinks => Self::MLINK,
             Error::Stale => Self::STALE,
-            // The client waits and repeats the call: the obstacle is expected to go.
-            Error::Busy => Self::JUKEBOX,
+            // A mount point, a share in a share, or a program that runs: nothing says that it will go.
+            Error::Busy => Self::ACCES,
             Error::NotSupported => Self::NOTSUPP,
+            // The client waits and repeats the call: the obstacle is expected to go.
             Error::WouldBlock => Self::JUKEBOX,
             Error::RangeLocked => Self::JUKEBOX,
             Error::ShareConflict => Self::ACCES,

@@ -51,7 +51,7 @@ impl Streams {
         };
         infos.retain(|info| is_wanted(&info.name));
         if infos.iter().map(|info| info.len).sum::<u64>() > MOST_BYTES {
-            return Err(Error::TooMany);
+            return Err(Error::FileTooLarge);
         }
         let mut streams = Vec::new();
         for info in infos {
@@ -86,7 +86,7 @@ impl Streams {
 
     fn copy_fork(&self, file: &File<'_>, len: u64, of: &File<'_>) -> Result<()> {
         if len > MOST_OF_FORK {
-            return Err(Error::TooMany);
+            return Err(Error::FileTooLarge);
         }
         let ourselves = Caller::root();
         let Some(fork) = self.fork(&ourselves, of)? else { return Ok(()) };

@@ -112,7 +112,7 @@ impl Streams {
             Some(listed) => listed.len = len,
             None => listed.push(Listed { name: name.to_vec(), len }),
         }
-        let bytes = netatalk_list::build(&listed).ok_or(Error::TooMany)?;
+        let bytes = netatalk_list::build(&listed).ok_or(Error::FileTooLarge)?;
         write(&books, file, &list, &bytes)?;
         touch(file.object)
     }
@@ -126,7 +126,7 @@ impl Streams {
         match listed.is_empty() {
             true => drop(found(books.folder.remove(&root, &list))?),
             false => {
-                let bytes = netatalk_list::build(&listed).ok_or(Error::TooMany)?;
+                let bytes = netatalk_list::build(&listed).ok_or(Error::FileTooLarge)?;
                 write(&books, file, &list, &bytes)?;
             }
         }

@@ -106,13 +106,13 @@ impl Raw {
 
 impl Streams {
     /// What is on the disk of a file. With `keeps_fork`, a sidecar's fork will not change: only what is before it is read.
-    /// `TooMany` if it is more than is saved.
+    /// `FileTooLarge` if it is more than is saved.
     pub(crate) fn raw(&self, file: &File<'_>, keeps_fork: bool) -> Result<Raw> {
         let mut raw = Raw { xattrs: xattrs(file.object)?, files: Vec::new() };
         let mut room = MOST_SAVED;
         let mut add = |place, name: &[u8], there: Found, most: u64| -> Result<()> {
             let file = RawFile::read(place, name, &there, most)?;
-            room = room.checked_sub(file.bytes.len() as u64).ok_or(Error::TooMany)?;
+            room = room.checked_sub(file.bytes.len() as u64).ok_or(Error::FileTooLarge)?;
             raw.files.push(file);
             Ok(())
         };
@@ -205,7 +205,7 @@ impl RawFile {
         let attributes = &there.attributes;
         let len = attributes.size.min(most);
         if len > MOST_SAVED {
-            return Err(Error::TooMany);
+            return Err(Error::FileTooLarge);
         }
         let mut bytes = Vec::new();
         if len > 0 {

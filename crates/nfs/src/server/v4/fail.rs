@@ -102,8 +102,10 @@ impl From<Error> for Status {
             Error::CrossVolume => Self::XDEV,
             Error::TooManyLinks => Self::MLINK,
             Error::Stale => Self::STALE,
+            // A mount point, a share in a share, or a program that runs: nothing says that it will go.
+            Error::Busy => Self::ACCESS,
             // The client waits and repeats the call: the obstacle is expected to go.
-            Error::Busy | Error::WouldBlock | Error::LeaseRecall(_) => Self::DELAY,
+            Error::WouldBlock | Error::LeaseRecall(_) => Self::DELAY,
             Error::NotSupported => Self::NOTSUPP,
             Error::RangeLocked => Self::LOCKED,
             Error::ShareConflict => Self::SHARE_DENIED,

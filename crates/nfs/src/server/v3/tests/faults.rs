@@ -18,7 +18,7 @@ const FACTS: [(Error, Status); 12] = [
     (Error::TooManyLinks, Status::MLINK),
     (Error::NotSupported, Status::NOTSUPP),
     (Error::TooMany, Status::JUKEBOX),
-    (Error::Busy, Status::JUKEBOX),
+    (Error::Busy, Status::ACCES),
 ];
 
 /// An operation that returns its status.
