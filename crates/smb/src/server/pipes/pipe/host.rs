@@ -101,7 +101,7 @@ pub struct Caller {
 pub enum Rank {
     /// A user without an account or a name may list the shares.
     Anonymous,
-    /// A guest may also look up the names of accounts.
+    /// A guest may also look up well-known names, and numbers of users and groups.
     Guest,
     /// A user with an account may also see the paths of shares, and its own sessions.
     User,

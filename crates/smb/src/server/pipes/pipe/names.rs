@@ -2,10 +2,13 @@
 //!
 //! Users are S-1-22-1-uid and groups S-1-22-2-gid, domains `Unix User` and `Unix Group`, as Samba has them; the Mac's
 //! S-1-5-88-1-uid and S-1-5-88-2-gid are understood. The rest are the well-known ones of MS-DTYP 2.4.2.4.
+//!
+//! A guest is told the well-known names only: who has an account here is nobody else's business. A SID of the host has its number as
+//! its name then.
 
 use auth::{NameKind, Named};
 
-use super::{PipeHost, Server};
+use super::{PipeHost, Rank, Server};
 use crate::wire::rpc::lsarpc::NameUse::{Alias, WellKnownGroup};
 use crate::wire::rpc::lsarpc::{Domain, NameUse};
 use crate::wire::security::Sid;
@@ -74,26 +77,34 @@ fn well_known_account((sid, domain, name, kind): &WellKnown) -> Account {
 /// The account of `sid`. A number without a name gets the number as its name, so that users can
 /// still see it.
 pub(super) fn of_sid(host: &dyn PipeHost, sid: &Sid) -> Option<Account> {
-    if let Some(named) = host.named(sid) {
+    let tells_all = tells_all(host);
+    if let Some(named) = host.named(sid).filter(|_| tells_all) {
         return Some(of_domain(named));
     }
     match Unix::of(sid) {
         Some(Unix::User(uid) | Unix::NfsUser(uid)) => {
-            let name = host.user(uid).unwrap_or_else(|| uid.to_string());
+            let name = host.user(uid).filter(|_| tells_all).unwrap_or_else(|| uid.to_string());
             Some(account(NameUse::User, name, *sid, UNIX_USER))
         }
         Some(Unix::Group(gid) | Unix::NfsGroup(gid)) => {
-            let name = host.group(gid).unwrap_or_else(|| gid.to_string());
+            let name = host.group(gid).filter(|_| tells_all).unwrap_or_else(|| gid.to_string());
             Some(account(NameUse::Group, name, *sid, UNIX_GROUP))
         }
         Some(Unix::NfsMode(_)) => None,
-        None if sid.below(&host.server().sid).is_some_and(|below| !below.is_empty()) => own(host, sid),
+        None if sid.below(&host.server().sid).is_some_and(|below| !below.is_empty()) => {
+            own(host, sid).filter(|_| tells_all)
+        }
         None => WELL_KNOWN
             .iter()
             .find(|(known, ..)| known == sid)
             .map(well_known_account)
             .or_else(|| domains(host).into_iter().find(|domain| domain.sid == *sid).map(domain_itself)),
     }
+}
+
+/// Whether the caller may know who has an account.
+fn tells_all(host: &dyn PipeHost) -> bool {
+    host.caller().rank >= Rank::User
 }
 
 /// The account of a SID in the domain of the server's own accounts, as `samr` gives them.
@@ -114,14 +125,14 @@ pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
         None => (None, name),
     };
     let in_domain = |wanted: &str| domain.is_none_or(|domain| same(domain, wanted));
-    let here = in_domain(&host.server().name);
+    let (here, tells_all) = (in_domain(&host.server().name), tells_all(host));
     let known = WELL_KNOWN.iter().find(|(_, of, known, _)| in_domain(of) && same(name, known));
     known
         .map(well_known_account)
-        .or_else(|| if here || in_domain(UNIX_USER) { user(host, name) } else { None })
-        .or_else(|| if here || in_domain(UNIX_GROUP) { group(host, name) } else { None })
+        .or_else(|| if tells_all && (here || in_domain(UNIX_USER)) { user(host, name) } else { None })
+        .or_else(|| if tells_all && (here || in_domain(UNIX_GROUP)) { group(host, name) } else { None })
         .or_else(|| if domain.is_none() { domain_named(host, name) } else { None })
-        .or_else(|| host.sid(whole).map(of_domain))
+        .or_else(|| if tells_all { host.sid(whole).map(of_domain) } else { None })
 }
 
 /// A user or group of a domain, or the domain.

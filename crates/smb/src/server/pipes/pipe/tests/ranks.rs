@@ -87,3 +87,23 @@ fn changes_are_refused_even_to_administrators() {
         assert_eq!(status(BIND_SRVSVC, Rank::Administrator, operation, &[0; 32]), 5, "{operation}");
     }
 }
+
+#[test]
+fn a_guest_learns_no_names_of_the_host() {
+    let name =
+        |rank, sid: &str| names::of_sid(&TestHost(rank), &sid.parse().unwrap()).map(|account| account.name);
+    for (sid, user, guest) in [
+        ("S-1-22-1-1000", "alice", Some("1000")),
+        ("S-1-22-2-100", "users", Some("100")),
+        ("S-1-5-21-1-2-3-3000", "alice", None),
+        ("S-1-1-0", "Everyone", Some("Everyone")),
+    ] {
+        assert_eq!(name(Rank::User, sid).as_deref(), Some(user));
+        assert_eq!(name(Rank::Guest, sid).as_deref(), guest);
+    }
+    let known = |rank, name: &str| names::of_name(&TestHost(rank), name).is_some();
+    for name in ["alice", "users", "Unix User\\alice"] {
+        assert_eq!([known(Rank::User, name), known(Rank::Guest, name)], [true, false], "{name}");
+    }
+    assert!(known(Rank::Guest, "Everyone") && known(Rank::Guest, "FOURFOLD"));
+}
