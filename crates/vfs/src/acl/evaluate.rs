@@ -41,8 +41,13 @@ pub(super) fn evaluate(entries: &[Entry], seeker: &Seeker<'_>) -> Rights {
     for entry in about_this().filter(|entry| (seeker.is)(&entry.who)) {
         match entry.kind {
             EntryKind::Allow => given = given.union(entry.rights.difference(taken)),
-            EntryKind::Deny => taken = taken.union(entry.rights.difference(given)),
+            EntryKind::Deny => taken = taken.union(withdrawn(entry.rights).difference(given)),
         }
     }
     given.difference(Rights::FROM_MODE)
+}
+
+/// The rights that an entry takes.
+fn withdrawn(rights: Rights) -> Rights {
+    if rights.contains(Rights::EXECUTE) { rights.union(Rights::RUNS_AS_READER) } else { rights }
 }

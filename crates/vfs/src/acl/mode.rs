@@ -34,9 +34,16 @@ pub fn entries_of_mode(mode: u32, is_folder: bool) -> Vec<Entry> {
 
 /// The rights that three bits of a mode give.
 pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
-    let bit = |bit, rights| if bits & bit != 0 { rights } else { Rights::NONE };
-    let write = if is_folder { Rights::BY_WRITE.union(Rights::DELETE_CHILD) } else { Rights::BY_WRITE };
-    bit(4, Rights::BY_READ).union(bit(2, write)).union(bit(1, Rights::EXECUTE))
+    let bit = |bit, rights| if bits & bit == bit { rights } else { Rights::NONE };
+    // The host removes an entry for a caller that may write to the folder and pass through it.
+    let both = if is_folder { bit(3, Rights::DELETE_CHILD) } else { Rights::NONE };
+    bit(4, Rights::BY_READ).union(bit(2, Rights::BY_WRITE)).union(bit(1, Rights::EXECUTE)).union(both)
+}
+
+/// The rights that a class does not have which lacks these bits.
+fn rights_without(bits: u32, is_folder: bool) -> Rights {
+    let needs_both = is_folder && bits & 3 != 0;
+    rights_of(bits, is_folder).union(if needs_both { Rights::DELETE_CHILD } else { Rights::NONE })
 }
 
 /// The classes of POSIX 1003.1e 23.1.5, with the mask applied. The first class that the caller
@@ -92,16 +99,17 @@ impl Classes {
     /// lacks, an entry in between takes it.
     fn entries(&self, is_folder: bool) -> Vec<Entry> {
         let rights = |bits| rights_of(bits, is_folder);
+        let without = |bits| rights_without(bits, is_folder);
         let mut list = Vec::new();
         let in_groups = self.groups.iter().fold(self.owning_group, |all, (_, bits)| all | bits);
         let after_users = self.users.iter().fold(in_groups | self.others, |all, (_, bits)| all | bits);
         let owner = rights(self.owner).union(Rights::BY_OWNING).union(Rights::BY_ANY_MODE);
         list.push(Entry::allow(Who::Owner, owner));
         // An owner without write permission still changes times and flags.
-        take(&mut list, Who::Owner, rights(after_users & !self.owner).difference(Rights::BY_OWNING));
+        take(&mut list, Who::Owner, without(after_users & !self.owner).difference(Rights::BY_OWNING));
         for &(user, bits) in &self.users {
             list.push(Entry::allow(Who::User(user), rights(bits).union(Rights::BY_ANY_MODE)));
-            take(&mut list, Who::User(user), rights((in_groups | self.others) & !bits));
+            take(&mut list, Who::User(user), without((in_groups | self.others) & !bits));
         }
         let groups = self.groups.iter().map(|&(group, bits)| (Who::Group(group), bits));
         let groups: Vec<(Who, u32)> =
@@ -110,7 +118,7 @@ impl Classes {
             list.push(Entry::allow(who.clone(), rights(*bits).union(Rights::BY_ANY_MODE)));
         }
         for (who, bits) in groups {
-            take(&mut list, who, rights(self.others & !bits));
+            take(&mut list, who, without(self.others & !bits));
         }
         list.push(Entry::allow(Who::Everyone, rights(self.others).union(Rights::BY_ANY_MODE)));
         list

@@ -43,6 +43,9 @@ bitflags::bitflags! {
         /// No right, but a mark of an entry: it stands for what the mode says beside an ACL.
         /// Clients whose ACLs come before a mode and do not replace it do not see such an entry.
         const FROM_MODE = 0x40_0000;
+        /// No right of its own: who has it may execute the file over SMB, because he may read it and the mode was all that there
+        /// was when an ACL was stored. It adds nothing to the mode. Who loses `EXECUTE` loses it, too.
+        const RUNS_AS_READER = 0x80_0000;
         /// Those that change something.
         const CHANGING = 0xd_0156;
     }

@@ -3,9 +3,9 @@
 mod darwin;
 
 use vfs::Error;
-use vfs::acl::{AclChange, Entries, Rights, Who, before_mode};
+use vfs::acl::{AclChange, Entries, Entry, Rights, Who, before_mode, written_back};
 
-use self::darwin::{given, rights_of, shown, uuid_of};
+use self::darwin::{as_sent, given, rights_of, shown, uuid_of, visible};
 use crate::server::request::{Outcome, Reply, Request};
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::{Target, is_folder};
@@ -85,14 +85,20 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     let Some(acl) = &asked.security.acl else {
         return Ok(Some(before_mode(Vec::new(), false, mode, is_folder)));
     };
-    let mut list = given(acl, &before)?;
+    let protected = acl.flags & Acl::NO_INHERIT != 0;
+    let as_sent = |entry: &Entry| as_sent(entry, &before);
+    let Some(mut list) = written_back(&before.entries.list, given(acl, &before)?, as_sent)
+        .or_else(|| (protected != before.entries.protected).then(|| visible(&before)))
+        .or_else(|| asked.bitmap.contains(Bitmap::INHERIT).then(|| visible(&before)))
+    else {
+        return Ok(None); // what the client has read
+    };
     if asked.bitmap.contains(Bitmap::INHERIT)
         && let Some(place) = target.place(volume)?
     {
         let passed = volume.tree().passed_on(&place.folder, &found.attributes)?;
         list.extend(passed.into_iter().filter(|entry| !entry.rights.contains(Rights::FROM_MODE)));
     }
-    let protected = acl.flags & Acl::NO_INHERIT != 0;
     Ok(Some(before_mode(list, protected, mode, is_folder)))
 }
 

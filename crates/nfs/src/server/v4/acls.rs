@@ -126,6 +126,25 @@ fn listed(naming: &Naming, aces: &Aces<'_>, is_dacl: bool) -> Result<Vec<Entry>,
     aces.iter().map(|ace| entry(naming, &ace, is_dacl)).collect()
 }
 
+/// The entries that a client sets on a file that has had `before`, with those that it had read as they were; `None` if it writes back
+/// what it has read. `acl` has no flags, and does not say what was inherited: those stay.
+pub(super) fn written_back(before: &Acl, mut sent: Entries, is_dacl: bool) -> Option<Entries> {
+    let was = &before.entries;
+    if !is_dacl {
+        (sent.protected, sent.auto_inherited) = (was.protected, was.auto_inherited);
+    }
+    let flags = INHERITANCE as u8 | if is_dacl { Inherit::INHERITED.0 } else { 0 };
+    let as_sent = |entry: &Entry| {
+        let (rights, inherit) = (entry.rights.intersection(Rights::ALL), Inherit(entry.inherit.0 & flags));
+        Some(Entry { rights, inherit, ..entry.clone() })
+    };
+    let list = vfs::acl::written_back(&was.list, sent.list, as_sent);
+    if list.is_none() && (sent.protected, sent.auto_inherited) == (was.protected, was.auto_inherited) {
+        return None;
+    }
+    Some(Entries { list: list.unwrap_or_else(|| was.list.clone()), ..sent })
+}
+
 /// Only entries that allow or deny are kept, RFC 7530 6.2.1.1: the others would not be enforced.
 fn entry(naming: &Naming, ace: &Ace<'_>, is_dacl: bool) -> Result<Entry, Status> {
     let kind = match ace.kind {
@@ -302,5 +321,35 @@ mod tests {
         assert_eq!((flags(false), flags(true)), (1, 0x81));
         assert_eq!(Encoded::new(&naming(), &acl, true).flags, 3);
         assert_eq!(super::flagged(&naming(), 8, &Aces::default()).err(), Some(Status(22)));
+    }
+
+    #[test]
+    fn what_is_written_back_is_what_it_was() {
+        let who =
+            [Who::Owner, Who::OwningGroup, Who::Everyone, Who::User(1000), Who::Group(100), Who::OwnerRights];
+        let mut list = Vec::new();
+        for (number, who) in who.into_iter().enumerate() {
+            let rights = Rights(0x1f_01ff >> number).intersection(Rights::ALL).union(Rights::RUNS_AS_READER);
+            list.push(Entry::allow(who.clone(), rights).inherited_by(Inherit(number as u8 % 4 | 16)));
+            list.push(Entry::deny(who, Rights::WRITE_DATA.union(Rights::FROM_MODE)));
+        }
+        let entries = Entries { list, protected: true, auto_inherited: true };
+        let acl =
+            Acl { owner: Who::User(1), group: Who::Group(1), entries, stored: true, within_mode: false };
+        for is_dacl in [false, true] {
+            let read = Encoded::new(&naming(), &acl, is_dacl);
+            let sent = || match is_dacl {
+                true => flagged(&naming(), read.flags, &read.aces()).unwrap(),
+                false => super::entries(&naming(), &read.aces()).unwrap(),
+            };
+            assert_eq!(written_back(&acl, sent(), is_dacl), None);
+            // A new entry in front of them, as `nfs4_setfacl -a` puts it.
+            let mut more = sent();
+            let new = Entry::deny(Who::User(2000), Rights::READ_DATA);
+            more.list.insert(0, new.clone());
+            let changed = written_back(&acl, more, is_dacl).unwrap();
+            assert_eq!((&changed.list[0], &changed.list[1..]), (&new, &acl.entries.list[..]));
+            assert!(changed.protected && changed.auto_inherited);
+        }
     }
 }

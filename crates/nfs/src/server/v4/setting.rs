@@ -258,7 +258,13 @@ pub(super) fn set(volume: &Volume, actor: &Actor, of: &Found, wanted: &Wanted) -
     mark(volume, actor, of, wanted.marks)?;
     let now = || Ok::<_, Status>(Found { object: of.object.clone(), attributes: of.object.attributes()? });
     match (&wanted.acl, mode) {
-        (Some(entries), _) => set_acl(volume, actor, &now()?, entries.clone()),
+        (Some(sent), _) => {
+            let now = now()?;
+            match acls::written_back(&volume.acl(&now)?, sent.clone(), wanted.set.has(DACL)) {
+                Some(entries) => set_acl(volume, actor, &now, entries),
+                None => Ok(()),
+            }
+        }
         (None, Some(mode)) if wanted.names_permissions() => replace_by_mode(volume, actor, &now()?, mode),
         _ => Ok(()),
     }

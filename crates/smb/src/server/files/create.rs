@@ -5,7 +5,7 @@
 //!                                            └─ no ──► make it (or its folder's entry was taken: look again)
 //! ```
 
-mod access;
+pub(in crate::server) mod access;
 mod besides;
 mod existing;
 mod links;

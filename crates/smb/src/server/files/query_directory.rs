@@ -10,6 +10,7 @@ use wire::Writer;
 use super::facts;
 use super::hiding::{begins_with_dot, hides};
 use super::mac;
+use super::short_names::ShortNames;
 use crate::server::clients::open::File;
 use crate::server::clients::tree::Tree;
 use crate::server::context::{Context, Outcome, Reply};
@@ -64,7 +65,9 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let asked = request.output_buffer_length as usize;
     let (reserved, room) = context.connection.peer.memory.reserve_up_to(asked);
     let mut w = Writer::onto(Vec::with_capacity(room.min(LIKELY)));
+    let is_of_one = scan.pattern.as_ref().is_some_and(|pattern| pattern.literal().is_some()) && mac.is_none();
     let mut walk = Walk {
+        short_names: is_of_one.then(|| &context.service().short_names),
         tree,
         file,
         mac,
@@ -97,6 +100,9 @@ struct Walk<'a> {
     /// Whether entries show file numbers. Macs must not see them: see [`facts::Facts::number`].
     has_numbers: bool,
     single: bool,
+    /// A request for one name is told the short one, too. In the listing of a folder it would cost more than the rest of an
+    /// entry, and few programs look at it.
+    short_names: Option<&'a ShortNames>,
     listing: Listing,
     /// The next entry did not fit.
     full: bool,
@@ -215,7 +221,9 @@ impl Walk<'_> {
         let characters = &self.tree.share.options.characters;
         let units = (!characters.is_empty()).then(|| self.tree.share.shown(entry.name()));
         let name = units.as_deref().map_or(name, EntryName::Units);
-        let entry = Entry { facts, name, short_name: &[], mac: mac.as_ref() };
+        let short_name = self.short_names.and_then(|names| names.beside(entry.name()));
+        let short_name = short_name.map_or_else(Vec::new, |short| windows_view(&short));
+        let entry = Entry { facts, name, short_name: &short_name, mac: mac.as_ref() };
         if self.listing.push(w, &entry) {
             return Ok(false);
         }

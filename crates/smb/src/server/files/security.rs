@@ -8,9 +8,11 @@
 //! | everyone, signed in, the owner's own rights | Everyone, Authenticated Users, OWNER RIGHTS |
 //! | an identity of another system | the SID's bytes, as they came |
 
-use vfs::acl::{Acl, AclChange, Entries, Entry, EntryKind, Inherit, Rights, Who};
+use vfs::Kind;
+use vfs::acl::{Acl, AclChange, Entries, Entry, EntryKind, Inherit, Rights, Who, written_back};
 use wire::{Reader, Writer};
 
+use crate::server::clients::open::File;
 use crate::wire::Status;
 use crate::wire::security::well_known::{self, Unix};
 use crate::wire::security::{
@@ -90,6 +92,42 @@ fn null_entry() -> Entry {
     Entry::allow(Who::Everyone, Rights(AccessMask::FILE_ALL.0 | AccessMask::MAXIMUM_ALLOWED.0))
 }
 
+/// The ACL that the clients of an open file are shown.
+pub(in crate::server) fn shown_of(file: &File) -> Result<Acl, Status> {
+    let found = file.open.found()?;
+    Ok(as_shown(file.open.volume().acl(&found)?, found.attributes.kind == Kind::Folder))
+}
+
+/// The ACL of a file with all that counts over SMB: where only the mode applies, some rights that no bit of it stands for
+/// are shown, too (`beyond_mode` in `create/access.rs` gives them). So a client that adds an entry, and sends the others back,
+/// takes nothing from anybody.
+pub(in crate::server) fn as_shown(mut acl: Acl, is_folder: bool) -> Acl {
+    if !acl.stored {
+        acl.entries.list.iter_mut().for_each(|entry| add_what_is_beyond(entry, is_folder));
+    }
+    acl
+}
+
+fn add_what_is_beyond(entry: &mut Entry, is_folder: bool) {
+    let mut more = Rights::NONE;
+    if !is_folder && entry.rights.contains(Rights::READ_DATA) && !entry.rights.contains(Rights::EXECUTE) {
+        more = more.union(Rights::RUNS_AS_READER);
+    }
+    if !is_folder && entry.rights.contains(Rights::WRITE_DATA) {
+        more = more.union(Rights::DELETE_CHILD);
+    }
+    if entry.kind == EntryKind::Allow && entry.who == Who::Owner {
+        more = more.union(Rights::TAKE_OWNERSHIP).union(Rights::READ_NAMED).union(Rights::WRITE_NAMED);
+    }
+    entry.rights = entry.rights.union(more);
+}
+
+/// The mask that clients see for rights.
+pub(in crate::server) fn mask_of(rights: Rights) -> AccessMask {
+    let mask = AccessMask(rights.difference(Rights::RUNS_AS_READER).0);
+    if rights.contains(Rights::RUNS_AS_READER) { mask | AccessMask::EXECUTE } else { mask }
+}
+
 /// The parts of a file's descriptor that are asked for, MS-FSA 2.1.5.13.
 pub(in crate::server) fn descriptor(acl: &Acl, parts: SecurityInformation) -> SecurityDescriptor {
     let mut descriptor = SecurityDescriptor { control: Control::SELF_RELATIVE, ..Default::default() };
@@ -116,7 +154,7 @@ pub(in crate::server) fn descriptor(acl: &Acl, parts: SecurityInformation) -> Se
 }
 
 fn ace_of(entry: &Entry, acl: &Acl) -> Ace {
-    let (sid, mask) = (sid_of(&entry.who, entry.inherit, acl), AccessMask(entry.rights.0));
+    let (sid, mask) = (sid_of(&entry.who, entry.inherit, acl), mask_of(entry.rights));
     let flags = AceFlags(entry.inherit.0);
     match entry.kind {
         EntryKind::Allow => Ace::allow(sid, mask, flags),
@@ -124,9 +162,8 @@ fn ace_of(entry: &Entry, acl: &Acl) -> Ace {
     }
 }
 
-/// The entries that a descriptor gives a file, if it has any. A NULL list lets every user do
-/// everything.
-pub(in crate::server) fn entries(descriptor: &SecurityDescriptor) -> Result<Option<Entries>, Status> {
+/// The entries that a descriptor gives a file, if it has any. A NULL list lets every user do everything.
+fn entries(descriptor: &SecurityDescriptor) -> Result<Option<Entries>, Status> {
     let control = descriptor.control;
     if !control.contains(Control::DACL_PRESENT) {
         return Ok(None);
@@ -138,6 +175,22 @@ pub(in crate::server) fn entries(descriptor: &SecurityDescriptor) -> Result<Opti
     // MS-DTYP 2.5.3.4.1 keeps what is inherited automatically only for who asks for it.
     let auto_inherited = control.contains(Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQUIRED);
     Ok(Some(Entries { list, protected: control.contains(Control::DACL_PROTECTED), auto_inherited }))
+}
+
+/// The entries that a client gives a file which has had `before`; `None` if it writes back what it has read. What was inherited
+/// automatically stays so if the client says it again: a descriptor that is read has no DACL_AUTO_INHERIT_REQUIRED.
+fn changed(descriptor: &SecurityDescriptor, mut given: Entries, before: &Acl) -> Option<Entries> {
+    let was = &before.entries;
+    given.auto_inherited |= was.auto_inherited && descriptor.control.contains(Control::DACL_AUTO_INHERITED);
+    let has_same_flags = (given.protected, given.auto_inherited) == (was.protected, was.auto_inherited);
+    let as_sent = |entry: &Entry| match *entry == null_entry() {
+        true => Some(entry.clone()),
+        false => entry_of(&ace_of(entry, before)).ok(),
+    };
+    match written_back(&was.list, given.list, as_sent) {
+        None if has_same_flags => None,
+        list => Some(Entries { list: list.unwrap_or_else(|| was.list.clone()), ..given }),
+    }
 }
 
 /// Only entries that allow or deny are accepted. Others (conditions, object types, audits) are
@@ -154,11 +207,12 @@ fn entry_of(ace: &Ace) -> Result<Entry, Status> {
     Ok(Entry { kind, inherit, rights, who: who_of(sid, inherit) })
 }
 
-/// The change that a client makes with a descriptor, MS-FSA 2.1.5.17. An owner or group that this
-/// host does not know is kept with the file, and has no effect.
+/// The change that a client makes with a descriptor, MS-FSA 2.1.5.17. An owner or group that this host does not know is kept with
+/// the file, and has no effect. `before`: what the client is shown of an existing file.
 pub(in crate::server) fn change(
     descriptor: &SecurityDescriptor,
     parts: SecurityInformation,
+    before: Option<&Acl>,
 ) -> Result<AclChange, Status> {
     let mut change = AclChange::default();
     if parts.contains(SecurityInformation::OWNER) {
@@ -177,11 +231,18 @@ pub(in crate::server) fn change(
     }
     if parts.contains(SecurityInformation::DACL) {
         // To set a list and give none is to set a NULL one.
-        change.entries =
-            entries(descriptor)?.or_else(|| Some(Entries { list: vec![null_entry()], ..Entries::default() }));
+        let all = || Entries { list: vec![null_entry()], ..Entries::default() };
+        let given = entries(descriptor)?.unwrap_or_else(all);
+        change.entries = match before {
+            Some(before) => changed(descriptor, given, before),
+            None => Some(given),
+        };
     }
     Ok(change)
 }
+
+#[cfg(test)]
+mod written_back_tests;
 
 #[cfg(test)]
 mod tests {
@@ -293,10 +354,10 @@ mod tests {
     #[test]
     fn an_owner_whom_the_host_does_not_know_is_kept() {
         let set = |text| SecurityDescriptor { owner: Some(sid(text)), ..Default::default() };
-        let owner = |text| change(&set(text), SecurityInformation::OWNER).map(|change| change.owner);
+        let owner = |text| change(&set(text), SecurityInformation::OWNER, None).map(|change| change.owner);
         assert_eq!(owner("S-1-22-1-7"), Ok(Some(Who::User(7))));
         assert_eq!(owner("S-1-5-32-544"), Ok(Some(foreign(&sid("S-1-5-32-544")))));
-        let nobody = change(&SecurityDescriptor::default(), SecurityInformation::OWNER);
+        let nobody = change(&SecurityDescriptor::default(), SecurityInformation::OWNER, None);
         assert_eq!(nobody, Err(Status::INVALID_OWNER));
     }
 }

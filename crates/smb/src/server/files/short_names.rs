@@ -1,5 +1,5 @@
 //! Names of the form 8.3, for programs that know no others. A file has one only for clients that ask for it
-//! (FileAlternateNameInformation); it is made of the long name, and remembered with it, so that the client can use it.
+//! (FileAlternateNameInformation, or a listing of this one name); it is made of the long name, and remembered with it, so that the client can use it.
 //!
 //! ```text
 //! a longer name.text  ─►  A1B2C3~D.TEX      the first letter, six digits of a hash in base 36, the beginning of the extension
@@ -35,6 +35,11 @@ impl ShortNames {
         }
         told.insert(short.clone().into(), name.into());
         short
+    }
+
+    /// The short name that a listing shows beside this one: none if this one has the form already.
+    pub(in crate::server) fn beside(&self, name: &[u8]) -> Option<Vec<u8>> {
+        (!is_short(name)).then(|| self.of(name))
     }
 
     /// The long name of a short name that a client was told.

@@ -1,6 +1,7 @@
 //! Samba's client programs: smbclient, smbget (libsmbclient), rpcclient.
 
 mod rpcclient;
+mod smbcacls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ pub fn run(outcomes: &mut Outcomes, place: &Place, port: u16, configuration: &Pa
     clients.logins(outcomes);
     clients.smbget(outcomes);
     rpcclient::run(outcomes, &clients);
+    smbcacls::run(outcomes, &clients);
     Ok(())
 }
 

@@ -53,13 +53,26 @@ pub(in crate::server) fn darwin_of(rights: Rights) -> u32 {
 /// The ACL that a Mac sees. An ACL that is not stored repeats the mode, which a Mac knows; only its
 /// entries for named users and groups are shown.
 pub(super) fn shown(acl: &Acl) -> wire_acl::Acl {
-    let is_shown = |entry: &&Entry| match acl.stored {
-        true => !entry.rights.contains(Rights::FROM_MODE),
-        false => matches!(entry.who, Who::User(_) | Who::Group(_)),
-    };
-    let entries = acl.entries.list.iter().filter(is_shown).map(ace_of).collect();
+    let entries = acl.entries.list.iter().filter(|entry| is_shown(entry, acl)).map(ace_of).collect();
     let flags = if acl.entries.protected { wire_acl::Acl::NO_INHERIT } else { 0 };
     wire_acl::Acl { flags, entries }
+}
+
+fn is_shown(entry: &Entry, acl: &Acl) -> bool {
+    match acl.stored {
+        true => !entry.rights.contains(Rights::FROM_MODE),
+        false => matches!(entry.who, Who::User(_) | Who::Group(_)),
+    }
+}
+
+/// The entries that a Mac sees.
+pub(super) fn visible(acl: &Acl) -> Vec<Entry> {
+    acl.entries.list.iter().filter(|entry| is_shown(entry, acl)).cloned().collect()
+}
+
+/// An entry in the form in which a Mac sends it back, if it sees it.
+pub(super) fn as_sent(entry: &Entry, acl: &Acl) -> Option<Entry> {
+    entry_of(&ace_of(entry), acl).ok().filter(|_| is_shown(entry, acl))
 }
 
 fn ace_of(entry: &Entry) -> Ace {
@@ -75,17 +88,18 @@ fn ace_of(entry: &Entry) -> Ace {
 /// The entries of an ACL from a Mac, for a file that had the ACL `before`. Entries of other kinds
 /// than these two (audits, alarms) are refused, because they would not be enforced.
 pub(super) fn given(acl: &wire_acl::Acl, before: &Acl) -> Result<Vec<Entry>, ResultCode> {
-    let entry_of = |ace: &Ace| {
-        let kind = match ace.flags & Ace::KIND {
-            Ace::PERMIT => EntryKind::Allow,
-            Ace::DENY => EntryKind::Deny,
-            _ => return Err(ResultCode::PARAM_ERROR),
-        };
-        let inherit = INHERIT.iter().filter(|(flag, _)| ace.flags & flag != 0);
-        let inherit = inherit.fold(Inherit::NONE, |all, (_, inherit)| all.union(*inherit));
-        Ok(Entry { kind, inherit, rights: rights_of(ace.rights), who: who_of(&ace.who, before) })
+    acl.entries.iter().map(|ace| entry_of(ace, before)).collect()
+}
+
+fn entry_of(ace: &Ace, before: &Acl) -> Result<Entry, ResultCode> {
+    let kind = match ace.flags & Ace::KIND {
+        Ace::PERMIT => EntryKind::Allow,
+        Ace::DENY => EntryKind::Deny,
+        _ => return Err(ResultCode::PARAM_ERROR),
     };
-    acl.entries.iter().map(entry_of).collect()
+    let inherit = INHERIT.iter().filter(|(flag, _)| ace.flags & flag != 0);
+    let inherit = inherit.fold(Inherit::NONE, |all, (_, inherit)| all.union(*inherit));
+    Ok(Entry { kind, inherit, rights: rights_of(ace.rights), who: who_of(&ace.who, before) })
 }
 
 /// The UUID that clients see for a user or group.
@@ -200,5 +214,22 @@ mod tests {
         // before.
         let elsewhere = given(&sent, &acl(Vec::new())).unwrap();
         assert!(matches!(&elsewhere[0].who, Who::Foreign(bytes) if stranger(bytes).is_some()));
+    }
+
+    #[test]
+    fn what_a_mac_writes_back_is_what_it_was() {
+        let marked = |rights: Rights| rights.union(Rights::RUNS_AS_READER);
+        let acl = acl(vec![
+            Entry::allow(Who::Owner, marked(Rights::READ_DATA)),
+            Entry::deny(Who::User(7), Rights::EXECUTE).inherited_by(Inherit::INHERITED),
+            Entry::allow(Who::Everyone, Rights::READ_DATA.union(Rights::FROM_MODE)),
+            Entry::allow(Who::Foreign(Arc::from([1, 1, 0, 0, 0, 0, 0, 5, 9, 0, 0, 0])), Rights::ALL),
+        ]);
+        let sent = given(&shown(&acl), &acl).unwrap();
+        let back = |sent| vfs::acl::written_back(&acl.entries.list, sent, |entry| as_sent(entry, &acl));
+        assert_eq!(back(sent.clone()), None);
+        let fewer = back(sent[1..].to_vec()).unwrap();
+        assert_eq!(fewer, [acl.entries.list[1].clone(), acl.entries.list[3].clone()]);
+        assert_eq!(back(sent[..1].to_vec()).unwrap(), acl.entries.list[..1], "with its mark");
     }
 }

@@ -5,6 +5,7 @@ use vfs::state::{Concern, Modes};
 use vfs::{Caller, Kind, Volume};
 
 use crate::server::clients::tree::Tree;
+use crate::server::files::security::mask_of;
 use crate::wire::Status;
 use crate::wire::create::ShareAccess;
 use crate::wire::security::{AccessMask, GenericMapping};
@@ -49,16 +50,24 @@ pub(in crate::server) fn maximal(
     found: &Found,
     parent: Option<&Found>,
 ) -> Result<AccessMask, Status> {
-    let rights = volume.rights(caller, found, parent)?;
-    let mut mask = AccessMask(rights.0 & AccessMask::FILE_ALL.0);
-    if !volume.has_stored_acl(found)? {
-        mask = mask | beyond_mode(caller, found, mask);
-    }
+    let mask = by_rights(volume, caller, found, parent)?;
     Ok(if tree.read_only { AccessMask(mask.0 & !CHANGES.0) } else { mask })
 }
 
+/// The same in a tree that may be changed.
+pub(in crate::server) fn by_rights(
+    volume: &Volume,
+    caller: &Caller,
+    found: &Found,
+    parent: Option<&Found>,
+) -> Result<AccessMask, Status> {
+    let mask = mask_of(volume.rights(caller, found, parent)?) & AccessMask::FILE_ALL;
+    let is_by_mode = !volume.has_stored_acl(found)?;
+    Ok(if is_by_mode { mask | beyond_mode(caller, found, mask) } else { mask })
+}
+
 /// Rights that no mode bit grants, but that Windows expects a user to have if the user may read or
-/// write the file, or owns it.
+/// write the file, or owns it. Descriptors show them: `as_shown` in `files/security.rs`.
 fn beyond_mode(caller: &Caller, found: &Found, by_mode: AccessMask) -> AccessMask {
     let mut more = AccessMask::NONE;
     if found.attributes.kind != Kind::Folder {

@@ -36,7 +36,7 @@ impl Besides {
                         SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
                     let said = is_mac.then(|| aces::take(&mut descriptor));
                     sids::take(&mut descriptor, config);
-                    asked.acl = security::change(&descriptor, parts(&descriptor))?;
+                    asked.acl = security::change(&descriptor, parts(&descriptor), None)?;
                     if let Some(Taken { mode, is_list }) = said {
                         asked.mode = mode;
                         asked.acl.entries = asked.acl.entries.filter(|_| is_list);

@@ -2,10 +2,8 @@
 //! are numbers. A Mac reads the mode there, and changes it by sending such an entry.
 
 use vfs::Attributes;
-use vfs::acl::Acl;
 
 use super::posix_mode;
-use crate::server::files::security;
 use crate::wire::security::well_known::Unix;
 use crate::wire::security::{AccessMask, Ace, AceBody, AceFlags, SecurityDescriptor};
 
@@ -48,18 +46,6 @@ fn number_of(ace: &Ace) -> Option<Unix> {
         AceBody::Plain { sid, .. } => Unix::of(sid),
         _ => None,
     }
-}
-
-/// Whether a list equals the present one. A Mac sends back the list that it read. Storing it would
-/// turn the list that follows from the mode into a stored one.
-pub(in crate::server) fn says_nothing_new(descriptor: &SecurityDescriptor, acl: &Acl) -> bool {
-    matches!(security::entries(descriptor), Ok(Some(entries)) if entries == said(acl))
-}
-
-/// The present entries in the form in which a client sends them back.
-fn said(acl: &Acl) -> vfs::acl::Entries {
-    let shown = security::descriptor(acl, crate::wire::security::SecurityInformation::DACL);
-    security::entries(&shown).ok().flatten().unwrap_or_default()
 }
 
 #[cfg(test)]

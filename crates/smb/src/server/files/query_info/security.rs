@@ -22,9 +22,8 @@ pub(super) fn answer(context: &Context, open: &Open, request: &Request<'_>) -> O
     if parts.contains(SecurityInformation::SACL) {
         return Err(Status::ACCESS_DENIED.into()); // no open has ACCESS_SYSTEM_SECURITY
     }
-    let acl = file.open.volume().acl(&file.open.found()?)?;
     let mut w = Writer::new();
-    let mut descriptor = security::descriptor(&acl, parts);
+    let mut descriptor = security::descriptor(&security::shown_of(file)?, parts);
     sids::show(&mut descriptor, &context.service().config().unix);
     if context.is_mac() {
         aces::add(&mut descriptor, &file.open.attributes()?);

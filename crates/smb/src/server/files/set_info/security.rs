@@ -32,8 +32,9 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
     let sent =
         if context.is_mac() { aces::take(&mut descriptor) } else { Taken { mode: None, is_list: true } };
     sids::take(&mut descriptor, &context.service().config());
-    let mut change = security::change(&descriptor, parts)?;
-    if !sent.is_list || (sent.mode.is_some() && is_as_told(file, &descriptor)?) {
+    let shown = security::shown_of(file)?;
+    let mut change = security::change(&descriptor, parts, Some(&shown))?;
+    if !sent.is_list {
         change.entries = None;
     }
     if change != AclChange::default() {
@@ -44,12 +45,6 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
         Some(mode) if mode != file.open.attributes()?.mode & 0o777 => set_mode(file, mode).await,
         _ => Ok(()),
     }
-}
-
-/// Whether the list is the one that the client was told. A Mac that changes the mode sends the
-/// whole list with it.
-fn is_as_told(file: &File, descriptor: &SecurityDescriptor) -> Result<bool, Status> {
-    Ok(aces::says_nothing_new(descriptor, &file.open.volume().acl(&file.open.found()?)?))
 }
 
 async fn set_mode(file: &File, mode: u32) -> Result<(), Failure> {
