@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use admin::settings::{Mention, Role, Severity};
+use admin::settings::{Mention, Place, Role, Severity};
 use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
 
@@ -61,10 +61,12 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
 pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // reported elsewhere
     let site = tickets::site(settings);
-    let typed = |name: &str| settings.users.iter().any(|user| user.name == name && user.password.is_some());
+    let typed = |name: &str| {
+        settings.users.iter().any(|user| auth::is_same_name(&user.name, name) && user.password.is_some())
+    };
     let is_of_host =
         |name: &str| settings.server.pam_service.is_some() && UnixAccounts::NameService.user(name).is_some();
-    let known = |name: &str| typed(name) || file.find(name).is_some() || is_of_host(name);
+    let known = |name: &str| typed(name) || file.find_in_any_case(name).is_some() || is_of_host(name);
     let proves = |name: &str| {
         let is_chap = |secret: &Secret| matches!(secret, Secret::Chap(_));
         typed(name) || file.find(name).is_some_and(|account| account.secrets.iter().any(is_chap))
@@ -92,7 +94,17 @@ pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
         let (severity, place) = (Severity::Note, mention.place.clone());
         Some(Diagnostic { severity, place, what, instead: instead.into() })
     };
-    settings.mentions.iter().filter_map(note).collect()
+    let shadowed = file.shadowed();
+    let shadowed = shadowed.iter().map(|(first, other)| Diagnostic {
+        severity: Severity::Note,
+        place: Place::Default,
+        what: format!(
+            "the account {:?} differs from {:?} in case only, so it cannot log in",
+            other.name, first.name
+        ),
+        instead: format!("`fourfold user remove {}`, and make one with another name", other.name),
+    });
+    shadowed.chain(settings.mentions.iter().filter_map(note)).collect()
 }
 
 #[cfg(test)]

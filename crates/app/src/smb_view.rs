@@ -116,13 +116,18 @@ fn config(
             admin::Encryption::Required => Encryption::Required,
         },
         directory_leases: settings.server.smb_directory_leases,
-        oldest: Dialect::V2_0_2,
+        oldest: dialect(&settings.server.smb_min_dialect),
         newest: Dialect::V3_1_1,
         session_lifetime: None,
         namespace: volumes.namespace().clone(),
         listens_on: settings.server.listen.clone(),
         model: here::MODEL.into(),
     })
+}
+
+/// A dialect by its name; the oldest one is that of the settings' default.
+fn dialect(name: &str) -> Dialect {
+    Dialect::ALL.into_iter().find(|dialect| dialect.name() == name).unwrap_or(Dialect::V2_0_2)
 }
 
 fn homes(homes: Homes) -> smb::server::Homes {

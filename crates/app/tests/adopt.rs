@@ -126,9 +126,41 @@ fn accounts_of_samba_are_named_and_taken_over_when_asked() {
     }
     assert_eq!(fates(&json(&import)), ["backup exists", "games exists"]);
     let text = String::from_utf8(adopt(&words).stdout).unwrap();
-    assert!(text.contains("stays as it is; disabled"), "{text}");
+    assert!(text.contains("stays as it is; disabled: it is disabled there"), "{text}");
     fs::write(place("passdb.tdb"), "TDB file").unwrap();
     assert_eq!(adopt(&words).status.code(), Some(1));
+}
+
+/// Samba's pdbedit and smbpasswd wrote the database: all accounts had the password `Pass1`, then one was disabled, one locked, one got
+/// an end (`-K`), one the empty password, and two need none (`smbpasswd -n`, `pdbedit -c '[N]'`).
+#[test]
+fn accounts_that_are_closed_in_samba_stay_closed() {
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/adopt/passdb-closed.tdb");
+    let top = tempfile::tempdir().unwrap();
+    let place = |name: &str| top.path().join(name).to_string_lossy().into_owned();
+    fs::copy(data, place("passdb.tdb")).unwrap();
+    let state = Path::new(&place("state")).to_owned();
+    fs::create_dir(&state).unwrap();
+    auth::AccountFile::edit(&state, |file| file.add("GAMES", auth::Ids::default(), "other")).unwrap();
+    let report = json(&["--passdb", &place("passdb.tdb"), "--state", &place("state"), "--import-accounts"]);
+    let accounts = report["accounts"]["accounts"].as_array().unwrap().iter();
+    let text = |one: &Value, name: &str| one[name].as_str().unwrap_or("open").to_owned();
+    let said: Vec<_> =
+        accounts.map(|one| ["name", "fate", "closed"].map(|key| text(one, key)).join(" ")).collect();
+    let expected = [
+        "backup made it is disabled there",
+        "games exists-in-other-case open",
+        "irc made open",
+        "list made it ends at a date there, and accounts here have no such date",
+        "mail made it is locked there",
+        "news no-password it has no password there",
+        "proxy no-password it has no password there",
+        "www-data no-password it has no password there",
+    ];
+    assert_eq!(said, expected);
+    let file = auth::AccountFile::read(&state).unwrap();
+    let open: Vec<&str> = file.accounts.iter().filter(|one| !one.disabled).map(|one| &*one.name).collect();
+    assert_eq!(open, ["GAMES", "irc"]);
 }
 
 /// What is printed is accepted by `fourfold check`.
@@ -154,13 +186,31 @@ fn settings_of_three_servers_become_one_file() {
     write("exports", format!("{} 192.168.1.0/24(rw,insecure)\n", place("films")));
     let files = [place("smb.conf"), place("afp.conf"), place("exports")];
     let words = ["--smb-conf", &files[0], "--afp-conf", &files[1], "--exports", &files[2]];
+    let refused = adopt(&[&words[..], &["--json"]].concat());
+    assert_eq!(refused.status.code(), Some(1), "a limit is not kept");
+    let report: Value = serde_json::from_slice(&refused.stdout).unwrap();
+    let settings = report["settings"].as_str().unwrap();
+    assert!(!settings.contains("name = \"Films\"") && settings.contains("name = \"Backup\""), "{settings}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--accept force-user"));
+    let lost = report["shares"][0]["source"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["outcome"] == "lost")
+        .unwrap();
+    assert_eq!(
+        (&lost["name"], &lost["line"], &lost["limits_access"]),
+        (&"force user".into(), &7.into(), &true.into())
+    );
+
+    let words = [&words[..], &["--accept", "films:force-user"]].concat();
     let report = json(&words);
     assert_eq!(report["folders"].as_array().unwrap().len(), 2);
     assert_eq!(report["shares"].as_array().unwrap().len(), 2, "one for a folder");
 
     let settings = adopt(&[&words[..], &["--settings"]].concat()).stdout;
     let text = String::from_utf8(settings.clone()).unwrap();
-    assert!(text.contains("# not translated: force user = x") && text.contains("afp = false"), "{text}");
+    assert!(text.contains("name = \"Films\"") && text.contains("afp = false"), "{text}");
     fs::write(place("fourfold.toml"), settings).unwrap();
     let check = Command::new(env!("CARGO_BIN_EXE_fourfold"))
         .args(["check", "--config", &place("fourfold.toml"), "--state", &place("state")])
@@ -286,4 +336,63 @@ fn a_file_that_was_changed_since_keeps_what_it_has() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("running"));
     let other = adopt(&[share.to_str().unwrap(), "--convert", "--to", "ntfs", "--state", "/nonexistent"]);
     assert_eq!(other.status.code(), Some(1));
+}
+
+/// A document of `tests/adopt/smb_conf.txt`.
+struct Document {
+    name: String,
+    shares: Vec<String>,
+    limits: Vec<String>,
+    text: String,
+}
+
+fn documents() -> Vec<Document> {
+    let all = include_str!("adopt/smb_conf.txt");
+    let of = |part: &str| {
+        let (title, text) = part.split_once('\n').unwrap();
+        let mut fields =
+            title.split('|').map(|field| field.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
+        let mut next = || fields.next().unwrap();
+        Document { name: next().join(" "), shares: next(), limits: next(), text: text.into() }
+    };
+    all.split("=== ").skip(1).map(of).collect()
+}
+
+#[test]
+fn documents_are_translated_or_closed_and_every_line_is_named() {
+    let top = tempfile::tempdir().unwrap();
+    let place = |name: &str| top.path().join(name).to_string_lossy().into_owned();
+    for document in documents() {
+        let Document { name, shares, limits, text } = document;
+        fs::write(place("smb.conf"), &text).unwrap();
+        let said = adopt(&["--smb-conf", &place("smb.conf"), "--json"]);
+        let report: Value = serde_json::from_slice(&said.stdout).unwrap();
+        let is_closed = !limits.is_empty() || !report["closed"].as_array().unwrap().is_empty();
+        assert_eq!(said.status.code(), Some(i32::from(is_closed)), "{name}: {report:#}");
+
+        let of_shares =
+            report["shares"].as_array().unwrap().iter().flat_map(|share| share["source"].as_array().unwrap());
+        let all: Vec<&Value> = report["source"].as_array().unwrap().iter().chain(of_shares).collect();
+        let mut lost: Vec<&str> = all.iter().filter_map(|one| one["limit"].as_str()).collect();
+        lost.sort_unstable();
+        lost.dedup();
+        assert_eq!(lost, limits, "{name}");
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| line.contains('=')) {
+            let is_named = |one: &&Value| one["line"].as_u64() == Some(number as u64 + 1);
+            assert!(all.iter().any(is_named), "{name}: {line}");
+        }
+
+        let settings = report["settings"].as_str().unwrap();
+        let served: Vec<&str> =
+            settings.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).collect();
+        let served: Vec<&&str> =
+            served.iter().filter(|one| !["root", "bin", "daemon"].contains(one)).collect();
+        assert!(served.iter().copied().eq(&shares), "{name}: {settings}");
+        fs::write(place("fourfold.toml"), settings).unwrap();
+        let check = Command::new(env!("CARGO_BIN_EXE_fourfold"))
+            .args(["check", "--config", &place("fourfold.toml"), "--state", &place("state")])
+            .output()
+            .unwrap();
+        assert!(check.status.success(), "{name}: {settings}\n{}", String::from_utf8_lossy(&check.stderr));
+    }
 }

@@ -190,6 +190,10 @@ impl Directory {
         for record in &file.accounts {
             directory.put(record);
         }
+        // One name is one account: of two that differ in case only, the one that was made first.
+        for (_, shadowed) in file.shadowed() {
+            directory.put(&Record { disabled: true, ..shadowed.clone() });
+        }
         directory
     }
 
@@ -200,6 +204,7 @@ impl Directory {
     /// # Errors
     /// The password cannot be hashed.
     pub fn set(&mut self, name: &str, ids: Ids, disabled: bool, password: Option<&str>) -> Result<(), Error> {
+        let name = &*self.own_name(name);
         let known = self.accounts.iter().find(|account| account.name == name);
         let secrets = match password {
             Some(password) => {
@@ -220,7 +225,22 @@ impl Directory {
 
     /// Lets an account administer the server, as the settings say.
     pub fn set_admin(&mut self, name: &str) {
-        self.admins.insert(name.to_owned());
+        let name = self.own_name(name);
+        self.admins.insert(name);
+    }
+
+    /// The account with exactly this name, otherwise the only one that differs in case only.
+    fn own(&self, name: &str) -> Option<&Account> {
+        let mut alike = self.accounts.iter().filter(|account| crate::is_same_name(&account.name, name));
+        let exactly = self.accounts.iter().find(|account| account.name == name);
+        exactly.or_else(|| alike.next().filter(|_| alike.next().is_none()))
+    }
+
+    /// The name of the account that this is one of, in any case of letters; the same for a new one.
+    fn own_name(&self, name: &str) -> String {
+        let exactly = self.accounts.iter().find(|account| account.name == name);
+        let alike = || self.accounts.iter().find(|account| crate::is_same_name(&account.name, name));
+        exactly.or_else(alike).map_or_else(|| name.to_owned(), |account| account.name.clone())
     }
 
     /// Whether an account may administer the server.
@@ -325,8 +345,7 @@ impl Accounts for Directory {
     }
 
     fn find(&self, name: &str) -> Option<Account> {
-        let own = self.accounts.iter().find(|account| account.name == name).cloned();
-        own.or_else(|| self.of_domain(name))
+        self.own(name).cloned().or_else(|| self.of_domain(name))
     }
 
     fn of_session(&self, name: &str) -> Option<Account> {
@@ -334,11 +353,7 @@ impl Accounts for Directory {
     }
 
     fn find_in_any_case(&self, name: &str) -> Option<Account> {
-        let lower = name.to_lowercase();
-        let mut alike = self.accounts.iter().filter(|account| account.name.to_lowercase() == lower);
-        let only = || alike.next().filter(|_| alike.next().is_none()).cloned();
-        let exactly = self.accounts.iter().find(|account| account.name == name).cloned();
-        exactly.or_else(only).or_else(|| self.of_domain(name))
+        self.find(name)
     }
 
     fn all_have_verifiers(&self) -> bool {
@@ -348,7 +363,7 @@ impl Accounts for Directory {
     }
 
     fn reason(&self, name: &str) -> Refusal {
-        let own = self.accounts.iter().find(|account| account.name == name);
+        let own = self.own(name);
         match (own, self.find_in_any_case(name)) {
             (Some(account), _) if account.disabled => Refusal::Disabled,
             (Some(account), _) if !account.secrets.is_empty() => Refusal::WrongPassword,
@@ -360,11 +375,13 @@ impl Accounts for Directory {
     }
 
     fn verify(&self, name: &str, password: &str) -> Result<Account, Refusal> {
-        let own = self.accounts.iter().find(|account| account.name == name);
+        let own = self.own(name);
         if let Some(host) =
             self.host_accounts.as_ref().filter(|_| own.is_none_or(|own| own.secrets.is_empty()))
         {
-            let of_host = host.log_in(name, password).ok_or(Refusal::ByHost)?;
+            // PAM tells case apart: the user of the host is the one with the account's name.
+            let of_host = own.map_or(name, |own| &own.name);
+            let of_host = host.log_in(of_host, password).ok_or(Refusal::ByHost)?;
             return match own {
                 Some(own) if own.disabled => Err(Refusal::Disabled),
                 Some(own) => Ok(own.clone()),
@@ -415,6 +432,29 @@ mod tests {
     }
 
     #[test]
+    fn of_two_names_that_differ_in_case_only_the_first_logs_in() {
+        let record = |name: &str, password: &str| Record {
+            name: name.into(),
+            ids: UNSET,
+            groups: Vec::new(),
+            disabled: false,
+            admin: false,
+            secrets: Secret::all_of(name, password).unwrap(),
+        };
+        let accounts = vec![record("ada", "one"), record("ADA", "two")];
+        let host =
+            Host { unix: UnixAccounts::parse("", ""), own: Identity::new(7, 7, &[]), default_user: None };
+        let mut directory = Directory::new(&AccountFile::of("accounts.toml".into(), accounts), host);
+        assert!(directory.verify("ada", "one").is_ok());
+        assert_eq!(directory.verify("ADA", "two").unwrap_err(), Refusal::Disabled);
+        assert!(directory.find_in_any_case("ADA").unwrap().disabled);
+        // The settings speak of the account, however they write it.
+        directory.set("Ada", UNSET, true, None).unwrap();
+        assert_eq!(directory.verify("ada", "one").unwrap_err(), Refusal::Disabled);
+        assert_eq!(directory.accounts().len(), 2);
+    }
+
+    #[test]
     fn an_account_has_its_further_groups_if_the_server_is_root() {
         for (own, expected) in [(0, &[50, 5000][..]), (7, &[50])] {
             let state = tempfile::tempdir().unwrap();
@@ -440,7 +480,8 @@ mod tests {
         let mut directory = directory();
         assert_eq!(directory.verify("ada", "one").unwrap().identity.uid, 1000);
         assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
-        assert_eq!(directory.verify("Ada", "one"), Err(Refusal::Unknown));
+        assert_eq!(directory.verify("ADA", "one").unwrap().name, "ada");
+        assert_eq!(directory.verify("Ada Lovelace", "one"), Err(Refusal::Unknown));
         directory.set("ada", UNSET, true, None).unwrap();
         assert_eq!(directory.verify("ada", "one"), Err(Refusal::Disabled));
         assert_eq!(directory.verify("ada", "two"), Err(Refusal::WrongPassword));
@@ -450,10 +491,10 @@ mod tests {
     fn a_name_in_another_case_finds_an_account_that_is_the_only_one() {
         let mut directory = directory();
         assert_eq!(directory.find_in_any_case("ADA").unwrap().name, "ada");
+        // The settings speak of the same account.
         directory.set("Ada", UNSET, false, None).unwrap();
-        assert_eq!(directory.find_in_any_case("Ada").unwrap().name, "Ada");
-        assert_eq!(directory.find_in_any_case("ada").unwrap().name, "ada");
-        assert_eq!(directory.find_in_any_case("ADA"), None);
+        assert_eq!(directory.find_in_any_case("Ada").unwrap().name, "ada");
+        assert_eq!(directory.find("aDA").unwrap().name, "ada");
         assert_eq!(directory.find_in_any_case("nobody"), None);
     }
 

@@ -109,16 +109,33 @@ impl AccountFile {
         self.accounts.iter().find(|account| account.name == name)
     }
 
+    /// The account with a name, in any case of letters.
+    #[must_use]
+    pub fn find_in_any_case(&self, name: &str) -> Option<&Record> {
+        self.find(name)
+            .or_else(|| self.accounts.iter().find(|account| crate::is_same_name(&account.name, name)))
+    }
+
+    /// The accounts whose names differ from that of an earlier one in case only, each after the earlier one. Earlier versions made such.
+    #[must_use]
+    pub fn shadowed(&self) -> Vec<(&Record, &Record)> {
+        let earlier = |at: usize, account: &Record| {
+            self.accounts.iter().take(at).find(|other| crate::is_same_name(&other.name, &account.name))
+        };
+        let all = self.accounts.iter().enumerate();
+        all.filter_map(|(at, account)| Some((earlier(at, account)?, account))).collect()
+    }
+
     /// Adds an account.
     ///
     /// # Errors
-    /// The name is used or not allowed, or the password is empty.
+    /// The name is used, in any case of letters, or not allowed, or the password is empty.
     pub fn add(&mut self, name: &str, ids: Ids, password: &str) -> Result<(), Error> {
         if !crate::is_account_name(name) {
             return Err(Error::BadName(name.into()));
         }
-        if self.find(name).is_some() {
-            return Err(Error::Exists(name.into()));
+        if let Some(known) = self.find_in_any_case(name) {
+            return Err(Error::Exists(known.name.clone()));
         }
         let secrets = secrets(name, password)?;
         let name = name.into();
@@ -129,13 +146,13 @@ impl AccountFile {
     /// Adds an account with the secrets that another server has stored.
     ///
     /// # Errors
-    /// The name is used or not allowed.
+    /// The name is used, in any case of letters, or not allowed.
     pub fn take_over(&mut self, name: &str, secrets: Vec<Secret>, disabled: bool) -> Result<(), Error> {
         if !crate::is_account_name(name) {
             return Err(Error::BadName(name.into()));
         }
-        if self.find(name).is_some() {
-            return Err(Error::Exists(name.into()));
+        if let Some(known) = self.find_in_any_case(name) {
+            return Err(Error::Exists(known.name.clone()));
         }
         let (name, ids) = (name.into(), Ids::default());
         self.accounts.push(Record { name, ids, groups: Vec::new(), disabled, admin: false, secrets });
@@ -378,6 +395,16 @@ mod tests {
         let short = file.keep_chap_secret("ada", "too short").unwrap_err().to_string();
         assert!(short.contains("12 to 255 bytes") && short.contains("--chap-secret"), "{short}");
         assert!(matches!(file.keep_chap_secret("bob", "the first secret"), Err(Error::Missing(_))));
+    }
+
+    #[test]
+    fn two_names_that_differ_in_case_only_are_not_both_made() {
+        let mut file = AccountFile { path: PathBuf::new(), accounts: Vec::new() };
+        file.add("Ädä", Ids::default(), "one").unwrap();
+        for made in [file.add("äDÄ", Ids::default(), "two"), file.take_over("ÄDÄ", Vec::new(), false)] {
+            assert!(matches!(made, Err(Error::Exists(name)) if name == "Ädä"));
+        }
+        assert!(file.shadowed().is_empty());
     }
 
     #[test]

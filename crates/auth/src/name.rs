@@ -12,9 +12,34 @@ pub fn is_account_name(name: &str) -> bool {
         && !matches!(name, "." | "..")
 }
 
+/// Whether two names are one account, as SMB compares them: in upper case, each character for itself.
+#[must_use]
+pub fn is_same_name(one: &str, other: &str) -> bool {
+    one.chars().map(upper_case).eq(other.chars().map(upper_case))
+}
+
+/// The upper case of a character. One without an upper case of one character, such as "ß", stays as it is.
+pub(crate) fn upper_case(c: char) -> char {
+    let mut upper = c.to_uppercase();
+    match (upper.next(), upper.next()) {
+        (Some(upper), None) => upper,
+        _ => c,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::is_account_name;
+    use super::{is_account_name, is_same_name};
+
+    #[test]
+    fn names_that_differ_in_case_only_are_one() {
+        for (one, other) in [("ada", "ADA"), ("Ädä", "äDÄ"), ("straße", "STRAßE"), ("ς", "Σ")] {
+            assert!(is_same_name(one, other), "{one} {other}");
+        }
+        for (one, other) in [("ada", "adam"), ("straße", "STRASSE"), ("é", "e"), ("", "a")] {
+            assert!(!is_same_name(one, other), "{one} {other}");
+        }
+    }
 
     #[test]
     fn separators_and_control_characters_are_no_part_of_a_name() {

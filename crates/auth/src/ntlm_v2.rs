@@ -25,11 +25,7 @@ pub fn response_key(nt_hash: &[u8; 16], user: &[u16], domain: &[u16]) -> [u8; 16
 fn upper_case(units: &[u16]) -> impl Iterator<Item = u16> {
     units.iter().map(|&unit| {
         let Some(c) = char::from_u32(unit.into()) else { return unit }; // half of a pair
-        let mut upper = c.to_uppercase();
-        match (upper.next(), upper.next()) {
-            (Some(upper), None) => u16::try_from(u32::from(upper)).unwrap_or(unit),
-            _ => unit,
-        }
+        u16::try_from(u32::from(crate::name::upper_case(c))).unwrap_or(unit)
     })
 }
 

@@ -79,7 +79,7 @@ impl SharePolicy {
     pub fn admits(&self, account: Option<&str>, is_member: &dyn Fn(u32) -> bool) -> bool {
         let Some(name) = account else { return self.guests };
         let admits_all = self.users.is_empty() && self.groups.is_empty();
-        let is_listed = || self.users.iter().any(|user| user.eq_ignore_ascii_case(name));
+        let is_listed = || self.users.iter().any(|user| crate::is_same_name(user, name));
         admits_all || self.guests || is_listed() || self.groups.iter().any(|group| is_member(*group))
     }
 }

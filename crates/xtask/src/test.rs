@@ -50,6 +50,7 @@ pub fn run() -> Result<()> {
     steps.run("interop package", || interop("package", &[]));
     steps.run("interop domain", || interop("domain", &[]));
     steps.run("interop migrate", || interop("migrate", &[]));
+    steps.run("interop adopt", || interop("adopt", &[]));
     steps.run("interop console", || interop("console", &[]));
     steps.run("interop cluster, the rest of it", || cluster?.finish());
     steps.run("interop smb, the rest of it", || smb?.finish());

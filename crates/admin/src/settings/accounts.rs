@@ -20,7 +20,7 @@ pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Fi
     let mut users: Vec<UserSettings> = Vec::new();
     for section in sections {
         let Some(name) = section.text("name") else { continue };
-        if users.iter().any(|user| user.name == name) {
+        if users.iter().any(|user| auth::is_same_name(&user.name, &name)) {
             let what = format!("there are two accounts {name:?}");
             findings.error(section.place_of("name"), what, "remove one, or give it another name");
         }
@@ -30,7 +30,7 @@ pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Fi
         users.push(UserSettings { name, ids, disabled, admin, password: None });
     }
     for (_, typed) in for_this_run(arguments, findings) {
-        match users.iter_mut().find(|user| user.name == typed.name) {
+        match users.iter_mut().find(|user| auth::is_same_name(&user.name, &typed.name)) {
             Some(user) => *user = UserSettings { ids: user.ids, admin: user.admin, ..typed },
             None => users.push(typed),
         }
@@ -43,7 +43,7 @@ fn for_this_run(arguments: &Arguments, findings: &mut Findings) -> Vec<(Place, U
     let mut users: Vec<(Place, UserSettings)> = Vec::new();
     let mut add = |one: Option<(Place, UserSettings)>, findings: &mut Findings| {
         let Some((place, user)) = one else { return };
-        match users.iter().find(|(_, other)| other.name == user.name) {
+        match users.iter().find(|(_, other)| auth::is_same_name(&other.name, &user.name)) {
             Some((other, _)) => {
                 let what = format!("the account {:?} has a password already, at {other}", user.name);
                 findings.error(&place, what, "name each account once");

@@ -202,6 +202,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
             Some("required") => Encryption::Required,
             _ => Encryption::Optional,
         },
+        smb_min_dialect: server.text("smb-min-dialect").unwrap_or_default(),
         smb_directory_leases: server.bool("smb-directory-leases"),
         nfs_3: server.texts("nfs-versions").iter().any(|version| version == "3"),
         nfs_4: nfs_minors(&server.texts("nfs-versions")),

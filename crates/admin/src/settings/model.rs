@@ -62,6 +62,8 @@ pub struct ServerSettings {
     pub smb_signing_required: bool,
     /// Whether SMB clients encrypt.
     pub smb_encryption: Encryption,
+    /// The oldest dialect that SMB clients may speak, as `3.0.2`.
+    pub smb_min_dialect: String,
     /// SMB clients may cache listings of folders under leases.
     pub smb_directory_leases: bool,
     /// The login methods of AFP.

@@ -69,6 +69,7 @@ const OF_ALL_SERVERS: &[&str] = &[
     "domain-ntlm",
     "smb-signing",
     "smb-encryption",
+    "smb-min-dialect",
     "smb-directory-leases",
     "afp-logins",
     "afp-change-password",

@@ -50,6 +50,78 @@ pub(super) fn allow(share: &mut Share, list: &str) {
     }
 }
 
+/// A rule for clients: its settings, with values in TOML.
+pub(super) type Rule = Vec<(&'static str, String)>;
+
+/// The rule that refuses every host.
+pub(super) fn nobody() -> Rule {
+    vec![("match", quoted("*")), ("access", quoted("none"))]
+}
+
+/// Rules that allow what both lists allow; `None`: they name hosts that cannot be compared. Of each list the first rule that matches
+/// counts, so the pairs in their order say the same.
+pub(super) fn both(one: &[Rule], other: &[Rule]) -> Option<Vec<Rule>> {
+    let mut rules = Vec::new();
+    for a in one {
+        for b in other {
+            let hosts = common(&hosts(a), &hosts(b))?;
+            if !hosts.is_empty() {
+                rules.push(narrower(hosts, a, b)?);
+            }
+        }
+    }
+    Some(if rules.is_empty() { vec![nobody()] } else { rules })
+}
+
+/// The hosts of a rule.
+fn hosts(rule: &Rule) -> Vec<String> {
+    let text = rule.iter().find(|(name, _)| *name == "match").map_or("", |(_, value)| value);
+    text.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The hosts that are in both lists.
+fn common(one: &[String], other: &[String]) -> Option<Vec<String>> {
+    let mut all = Vec::new();
+    for a in one {
+        for b in other {
+            let net = |text: &String| {
+                text.parse::<ipnet::IpNet>().ok().or_else(|| text.parse::<IpAddr>().ok().map(Into::into))
+            };
+            match (net(a), net(b)) {
+                _ if a == b || b == "*" => all.push(a.clone()),
+                _ if a == "*" => all.push(b.clone()),
+                (Some(x), Some(y)) if x.contains(&y) => all.push(b.clone()),
+                (Some(x), Some(y)) if y.contains(&x) => all.push(a.clone()),
+                (Some(_), Some(_)) => {}
+                _ => return None,
+            }
+        }
+    }
+    Some(all)
+}
+
+/// One rule for these hosts that allows what both allow; `None`: they differ in something else.
+fn narrower(hosts: Vec<String>, a: &Rule, b: &Rule) -> Option<Rule> {
+    let access = |rule: &Rule| {
+        let said = rule.iter().find(|(name, _)| *name == "access").map_or("\"rw\"", |(_, value)| value);
+        ["\"none\"", "\"ro\"", "\"rw\""].iter().position(|one| *one == said)
+    };
+    let least = access(a)?.min(access(b)?);
+    let hosts: Vec<String> = hosts.iter().map(|host| quoted(host)).collect();
+    let mut rule = vec![
+        ("match", format!("[{}]", hosts.join(", "))),
+        ("access", quoted(["none", "ro", "rw"].get(least)?)),
+    ];
+    for (name, value) in a.iter().chain(b).filter(|(name, _)| !matches!(*name, "match" | "access")) {
+        match rule.iter().find(|(known, _)| known == name) {
+            Some((_, known)) if known != value => return None,
+            Some(_) => {}
+            None => rule.push((name, value.clone())),
+        }
+    }
+    Some(rule)
+}
+
 /// A size such as `500G`, as the settings have it. Letters are powers of 1024.
 pub(super) fn size(text: &str) -> Option<String> {
     let text = text.trim();
@@ -91,6 +163,22 @@ mod tests {
         ] {
             assert_eq!(host(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn two_lists_of_rules_allow_what_both_allow() {
+        let rule =
+            |hosts: &str, access: &str| vec![("match", format!("[{hosts}]")), ("access", quoted(access))];
+        let one = [rule("\"10.0.0.7\"", "none"), rule("\"10.0.0.0/8\", \"fd00::/8\"", "rw")];
+        let other = [rule("\"10.1.0.0/16\", \"192.168.0.0/16\"", "rw"), rule("\"*\"", "ro")];
+        let expected = [
+            rule("\"10.0.0.7\"", "none"),
+            rule("\"10.1.0.0/16\"", "rw"),
+            rule("\"10.0.0.0/8\", \"fd00::/8\"", "ro"),
+        ];
+        assert_eq!(both(&one, &other).unwrap(), expected);
+        assert_eq!(both(&[rule("\"10.0.0.1\"", "rw")], &[rule("\"10.0.0.2\"", "rw")]).unwrap(), [nobody()]);
+        assert_eq!(both(&[rule("\"host\"", "rw")], &[rule("\"10.0.0.2\"", "rw")]), None);
     }
 
     #[test]

@@ -20,11 +20,6 @@ impl Section {
         let is_named = |name: &str| names.contains(&name);
         self.settings.iter().rev().find(|(name, _)| is_named(name)).map(|(_, value)| &**value)
     }
-
-    /// Whether a setting says yes.
-    pub(super) fn says(&self, names: &[&str]) -> Option<bool> {
-        self.value(names).and_then(truth)
-    }
 }
 
 /// A truth value of these files.
@@ -106,7 +101,7 @@ mod tests {
             found[0],
             Section { name: "global".into(), settings: vec![("workgroup".into(), "X".into())] }
         );
-        assert_eq!((&*found[1].name, found[1].says(&["read only"])), ("Media", Some(false)));
+        assert_eq!((&*found[1].name, found[1].value(&["read only"]).and_then(truth)), ("Media", Some(false)));
         assert_eq!(found[1].value(&["valid users"]), Some("ada, @staff"));
         assert_eq!(found[1].value(&["comment"]), Some("Films 2"));
     }

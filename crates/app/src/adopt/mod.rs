@@ -59,8 +59,9 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     let mut translated = read(adopt)?;
     let mut folders: Vec<PathBuf> = adopt.folder.iter().cloned().collect();
     if folders.is_empty() {
+        let is_one = |share: &&Share| !share.path.ends_with("%U"); // homes are many folders
         let (there, missing): (Vec<&Share>, Vec<&Share>) =
-            translated.shares.iter().partition(|share| share.path.is_dir());
+            translated.shares.iter().filter(is_one).partition(|share| share.path.is_dir());
         folders.extend(there.iter().map(|share| share.path.clone()));
         let notes = missing.iter().map(|share| format!("{} is not there", share.path.display()));
         translated.notes.extend(notes.collect::<Vec<_>>());

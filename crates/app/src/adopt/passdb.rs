@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use auth::samba::{self, SambaAccount};
+use auth::samba::{self, Closed, SambaAccount};
 use auth::{AccountFile, Secret, UnixAccounts};
 use serde::Serialize;
 
@@ -25,8 +25,10 @@ pub(super) enum Fate {
     Made,
     /// There is an account of this name, which stays as it is.
     Exists,
-    /// It has no password.
+    /// It has no password, or needs none: Samba lets nobody in with it, and no account is made.
     NoPassword,
+    /// An account has this name in another case of letters.
+    ExistsInOtherCase,
     /// It belongs to a computer or a domain.
     Machine,
     /// No account can have this name here.
@@ -40,6 +42,9 @@ impl Fate {
             Self::Made => "made, with the same password",
             Self::Exists => "there is an account of this name, which stays as it is",
             Self::NoPassword => "has no password: not taken over",
+            Self::ExistsInOtherCase => {
+                "there is an account whose name differs in case only, which stays as it is: not taken over"
+            }
             Self::Machine => "belongs to a computer: not taken over",
             Self::BadName => "no account here can have this name",
         }
@@ -53,6 +58,8 @@ pub(super) struct Known {
     /// Its SID, if the SID of its domain is known.
     pub(super) sid: Option<String>,
     pub(super) disabled: bool,
+    /// Why it may not log in, or not always. It is made disabled.
+    pub(super) closed: Option<&'static str>,
     /// Whether this host has a Unix user of this name.
     pub(super) unix: bool,
     pub(super) fate: Fate,
@@ -80,7 +87,8 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
     let known = AccountFile::read(state)?;
     let of = |account: &SambaAccount| Known {
         sid: sid(account, &domains),
-        disabled: account.disabled,
+        disabled: account.closed.is_some(),
+        closed: account.closed.map(reason),
         unix: UnixAccounts::NameService.user(&account.name).is_some(),
         fate: fate(account, &known),
         name: account.name.clone(),
@@ -91,7 +99,12 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
         AccountFile::edit(state, |records| {
             for (known, account) in all.iter_mut().zip(&accounts) {
                 if let (Fate::New, Some(hash)) = (known.fate, account.nt_hash) {
-                    records.take_over(&account.name, vec![Secret::Nt(hash)], account.disabled)?;
+                    // Two accounts of the database may differ in case only.
+                    if records.find_in_any_case(&account.name).is_some() {
+                        known.fate = Fate::ExistsInOtherCase;
+                        continue;
+                    }
+                    records.take_over(&account.name, vec![Secret::Nt(hash)], account.closed.is_some())?;
                     known.fate = Fate::Made;
                 }
             }
@@ -113,8 +126,22 @@ fn fate(account: &SambaAccount, known: &AccountFile) -> Fate {
         _ if account.is_machine => Fate::Machine,
         _ if !auth::is_account_name(&account.name) => Fate::BadName,
         _ if known.find(&account.name).is_some() => Fate::Exists,
-        _ if account.nt_hash.is_none() => Fate::NoPassword,
+        _ if known.find_in_any_case(&account.name).is_some() => Fate::ExistsInOtherCase,
+        _ if account.nt_hash.is_none() || account.closed == Some(Closed::NoPassword) => Fate::NoPassword,
         _ => Fate::New,
+    }
+}
+
+/// Why an account stays closed, for people.
+fn reason(closed: Closed) -> &'static str {
+    match closed {
+        Closed::NoPassword => "it has no password there",
+        Closed::Disabled => "it is disabled there",
+        Closed::Locked => "it is locked there",
+        Closed::Expires => "it ends at a date there, and accounts here have no such date",
+        Closed::MustChange => "its password must be changed first",
+        Closed::Workstations => "it may log in from some computers only there",
+        Closed::Hours => "it may log in at some hours only there",
     }
 }
 
@@ -140,8 +167,8 @@ impl Accounts {
         let mut text = format!("{}: {} accounts\n", file.display(), self.accounts.len());
         let rows = self.accounts.iter().map(|account| {
             let mut what = account.fate.text().to_owned();
-            if account.disabled {
-                what.push_str("; disabled");
+            if let Some(closed) = account.closed.filter(|_| account.fate != Fate::NoPassword) {
+                what.push_str(&format!("; disabled: {closed}"));
             }
             if !account.unix && !matches!(account.fate, Fate::Machine | Fate::BadName) {
                 what.push_str("; this host has no user of this name: `fourfold user modify --uid` says as which it acts");
@@ -154,6 +181,10 @@ impl Accounts {
         }
         if let Some(why) = &self.no_sids {
             text.push_str(&format!("  SIDs of these accounts are not known: {why}\n"));
+        }
+        let is_closed = |account: &Known| account.closed.is_some() && account.fate == Fate::Made;
+        if self.accounts.iter().any(is_closed) {
+            text.push_str("  disabled accounts log in after `fourfold user modify NAME --disabled off`\n");
         }
         if self.accounts.iter().any(|account| account.fate == Fate::Made) {
             text.push_str(

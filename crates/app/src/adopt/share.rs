@@ -49,24 +49,74 @@ impl Share {
         self.set(name, format!("[{}]", values.join(", ")));
     }
 
-    /// Takes what another server says of the same folder.
+    /// Takes what another server says of the same folder. One share serves both protocols, so it admits whom both servers admit, and
+    /// allows what both allow.
     pub(super) fn join(&mut self, other: Self) {
-        self.protocols.extend(other.protocols);
+        self.join_people(&other);
         for (name, value) in other.settings {
-            match self.settings.iter().find(|(known, _)| *known == name) {
-                Some((_, known)) if *known == value => {}
-                Some((_, known)) => {
-                    let note = format!(
-                        "{name} is {known} for one server and {value} for another: the first is used"
-                    );
-                    self.untranslated.push(note);
-                }
+            let known =
+                self.settings.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone());
+            match known {
+                _ if matches!(name, "guests" | "users" | "groups") => {}
+                Some(known) if known == value => {}
+                Some(_) if matches!(name, "read-only") => self.set(name, true),
+                Some(known) => self.untranslated.push(format!(
+                    "{name} is {known} for one server and {value} for another: the first is used"
+                )),
                 None => self.settings.push((name, value)),
             }
         }
-        self.clients.extend(other.clients);
+        let rules = match (self.clients.is_empty(), other.clients.is_empty()) {
+            (true, _) => Some(other.clients.clone()),
+            (_, true) => Some(self.clients.clone()),
+            _ if self.clients == other.clients => Some(self.clients.clone()),
+            _ => super::clients::both(&self.clients, &other.clients),
+        };
+        if self.clients != other.clients {
+            self.untranslated.push("the rules for clients of both servers count for all protocols".into());
+        }
+        self.clients = rules.unwrap_or_else(|| {
+            self.untranslated.push(
+                "the rules of both servers name hosts that cannot be compared: no host may enter".into(),
+            );
+            vec![super::clients::nobody()]
+        });
+        self.protocols.extend(other.protocols);
         self.source.extend(other.source);
         self.untranslated.extend(other.untranslated);
+    }
+
+    /// Guests and lists of accounts, which count for protocols with a login.
+    fn join_people(&mut self, other: &Self) {
+        let has_login = |share: &Self| share.protocols.iter().any(|protocol| *protocol != "nfs");
+        let of = |share: &Self, wanted: &str| {
+            share.settings.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value.clone())
+        };
+        const PEOPLE: [&str; 3] = ["guests", "users", "groups"];
+        if !has_login(other) {
+            return;
+        }
+        if !has_login(self) {
+            return self
+                .settings
+                .extend(other.settings.iter().filter(|(name, _)| PEOPLE.contains(name)).cloned());
+        }
+        if of(self, "guests") != of(other, "guests") {
+            self.settings.retain(|(name, _)| *name != "guests");
+            self.untranslated.push("one of both servers admits no guests: none are admitted".into());
+        }
+        let lists = |share: &Self| [of(share, "users"), of(share, "groups")];
+        let (ours, theirs) = (lists(self), lists(other));
+        if ours == theirs || theirs == [None, None] {
+            return;
+        }
+        if ours == [None, None] {
+            return self
+                .settings
+                .extend(other.settings.iter().filter(|(name, _)| PEOPLE[1..].contains(name)).cloned());
+        }
+        self.untranslated.push("both servers admit different users: no host may enter".into());
+        self.clients = vec![super::clients::nobody()];
     }
 
     /// The limits that are not kept and not accepted, of the share or of a whole server that had it. While there is one, the share is
@@ -142,4 +192,40 @@ pub(super) fn users_and_groups(list: &str) -> (Vec<String>, Vec<String>) {
         words(list).into_iter().partition(|word| word.starts_with(['@', '+', '&']));
     let plain = |word: &String| word.trim_start_matches(['@', '+', '&']).to_owned();
     (users, groups.iter().map(plain).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn share(protocol: &'static str, settings: &[(&'static str, &str)]) -> Share {
+        let settings = settings.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        Share { settings, ..Share::new("s", Path::new("/srv/s"), protocol) }
+    }
+
+    fn joined(one: Share, other: Share) -> Share {
+        let mut joined = one;
+        joined.join(other);
+        joined
+    }
+
+    fn said<'a>(share: &'a Share, wanted: &str) -> Option<&'a str> {
+        share.settings.iter().find(|(name, _)| *name == wanted).map(|(_, value)| &**value)
+    }
+
+    #[test]
+    fn a_folder_of_two_servers_admits_whom_both_admit() {
+        let smb = share("smb", &[("guests", "true"), ("users", "[\"ada\"]")]);
+        let afp = share("afp", &[("read-only", "true")]);
+        let both = joined(smb.clone(), afp.clone());
+        assert_eq!((said(&both, "guests"), said(&both, "users")), (None, Some("[\"ada\"]")));
+        assert_eq!(said(&both, "read-only"), Some("true"));
+        let other_way = joined(afp, smb.clone());
+        assert_eq!((said(&other_way, "guests"), said(&other_way, "users")), (None, Some("[\"ada\"]")));
+        let differ = joined(smb.clone(), share("afp", &[("guests", "true"), ("users", "[\"bob\"]")]));
+        assert_eq!(differ.clients, [super::super::clients::nobody()]);
+        // NFS has no logins: lists of users are about the others.
+        let nfs = joined(share("nfs", &[]), smb);
+        assert_eq!((said(&nfs, "guests"), said(&nfs, "users")), (Some("true"), Some("[\"ada\"]")));
+    }
 }

@@ -18,6 +18,8 @@ pub(super) struct Translated {
     pub(super) server: Vec<(&'static str, String)>,
     /// Accounts that may not log in.
     pub(super) disabled: Vec<String>,
+    /// Shares, each with names that must not enter and that no list of it leaves out.
+    pub(super) invalid: Vec<(String, Vec<String>)>,
     /// The settings of the whole server, and those of sections that become no share.
     pub(super) source: Vec<SourceSetting>,
     /// What concerns no share, or a share that cannot be translated.
@@ -58,13 +60,22 @@ impl Translated {
         for _ in 0..=self.shares.len() {
             let text = self.with(&closed);
             let Some((share, why)) = self.refused(&text, &closed)? else {
-                return Ok((text, closed.into_iter().flatten().collect()));
+                return Ok((text, closed.into_iter().flatten().chain(self.never_made(accepted)).collect()));
             };
             if let Some(slot) = closed.get_mut(share) {
                 *slot = Some(why);
             }
         }
         bail!("the settings are refused: this is a fault of fourfold adopt")
+    }
+
+    /// Sections of the source that could become no share.
+    fn never_made(&self, accepted: &Accepted) -> Vec<String> {
+        let is_lost = |one: &&SourceSetting| {
+            let share = one.share.as_deref();
+            share.is_some() && one.lost().is_some_and(|limit| !accepted.has(limit, share.as_slice()))
+        };
+        self.source.iter().filter(is_lost).map(SourceSetting::text).collect()
     }
 
     /// Why a share is not in the settings.

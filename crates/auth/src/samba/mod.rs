@@ -19,10 +19,29 @@ pub struct SambaAccount {
     pub rid: u32,
     /// The NT hash of its password. Keep it secret: it is equivalent to the password.
     pub nt_hash: Option<[u8; 16]>,
-    /// It may not log in.
-    pub disabled: bool,
+    /// Why nobody may log in with it, or not always: it stays closed.
+    pub closed: Option<Closed>,
     /// It belongs to a computer or another domain, not to a person.
     pub is_machine: bool,
+}
+
+/// What keeps people from logging in with an account of Samba.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closed {
+    /// It has no password, an empty one, or needs none. Samba refuses such logins.
+    NoPassword,
+    /// It is disabled.
+    Disabled,
+    /// It is locked after wrong passwords.
+    Locked,
+    /// It has a date after which it may not log in, which may be in the future.
+    Expires,
+    /// Its user must choose another password first.
+    MustChange,
+    /// Its user may log in from some computers only.
+    Workstations,
+    /// Its user may log in at some hours only.
+    Hours,
 }
 
 impl std::fmt::Debug for SambaAccount {
@@ -36,6 +55,17 @@ impl std::fmt::Debug for SambaAccount {
 
 /// What the accounts are, MS-SAMR 2.2.1.12 as Samba numbers it.
 const DISABLED: u32 = 0x0001;
+/// It needs no password.
+const NO_PASSWORD: u32 = 0x0004;
+/// Its password does not expire.
+const NO_EXPIRY: u32 = 0x0200;
+/// It was locked after wrong passwords.
+const LOCKED: u32 = 0x0400;
+/// The NT hash of the empty password, MS-NLMP 3.3.1.
+const EMPTY_PASSWORD: [u8; 16] =
+    [0x31, 0xd6, 0xcf, 0xe0, 0xd1, 0x6a, 0xe9, 0x31, 0xb7, 0x3c, 0x59, 0xd7, 0xe0, 0xc0, 0x89, 0xc0];
+/// Dates from this one on are "never": Samba writes the last one of 32 bits, or of its own times.
+const NEVER: u32 = 0x7c00_0000;
 /// Of another domain, a workstation, a server.
 const MACHINES: u32 = 0x0040 | 0x0080 | 0x0100;
 /// The versions of an account's value that have its fields in this order.
@@ -44,6 +74,8 @@ const VERSIONS: [u32; 2] = [3, 4];
 const DATES: usize = 7;
 /// Texts between the domain and the numbers.
 const OTHER_TEXTS: usize = 10;
+/// The text among them that names computers.
+const WORKSTATIONS: usize = 7;
 
 /// The accounts of `passdb.tdb`, by name, and the names of those that cannot be read.
 ///
@@ -88,22 +120,40 @@ pub fn domains(file: &[u8]) -> Result<Vec<(String, String)>, Damaged> {
 /// Dates; the name, the domain and other texts, each after its length; numbers of the user and its group; the LM hash, the NT hash and former
 /// ones, each after its length; what it is.
 fn account(value: &[u8]) -> Option<SambaAccount> {
-    let mut rest = value.get(4 * DATES..)?;
+    let (dates, mut rest) = value.split_at_checked(4 * DATES)?;
+    let date = |nth: usize| number(&mut dates.get(4 * nth..)?);
+    let (expires, set) = (date(2)?, date(4)?);
     let (name, domain) = (text(taken(&mut rest)?)?, text(taken(&mut rest)?).unwrap_or_default());
-    for _ in 0..OTHER_TEXTS {
-        taken(&mut rest)?;
+    let mut has_workstations = false;
+    for nth in 0..OTHER_TEXTS {
+        let is_said = text(taken(&mut rest)?).is_some();
+        has_workstations |= nth == WORKSTATIONS && is_said;
     }
     let (rid, _group) = (number(&mut rest)?, number(&mut rest)?);
     let (_lm, nt, _former) = (taken(&mut rest)?, taken(&mut rest)?, taken(&mut rest)?);
     let what = number(&mut rest)?;
-    Some(SambaAccount {
-        name,
-        domain,
-        rid,
-        nt_hash: nt.try_into().ok(),
-        disabled: what & DISABLED != 0,
-        is_machine: what & MACHINES != 0,
-    })
+    let nt_hash: Option<[u8; 16]> = nt.try_into().ok();
+    let closed = match () {
+        () if what & DISABLED != 0 => Some(Closed::Disabled),
+        () if what & NO_PASSWORD != 0 || nt_hash.is_none_or(|hash| hash == EMPTY_PASSWORD) => {
+            Some(Closed::NoPassword)
+        }
+        () if what & LOCKED != 0 => Some(Closed::Locked),
+        () if (1..NEVER).contains(&expires) => Some(Closed::Expires),
+        () if set == 0 && what & NO_EXPIRY == 0 => Some(Closed::MustChange),
+        () if has_workstations => Some(Closed::Workstations),
+        () if !is_always(rest) => Some(Closed::Hours),
+        () => None,
+    };
+    Some(SambaAccount { name, domain, rid, nt_hash, closed, is_machine: what & MACHINES != 0 })
+}
+
+/// Whether the hours of a week, a bit for each, are all allowed: the number of hours or units of the week, their length and bits.
+fn is_always(mut rest: &[u8]) -> bool {
+    let Some((_, after)) = rest.split_at_checked(2) else { return true };
+    rest = after;
+    let (Some(used), Some(hours)) = (number(&mut rest), taken(&mut rest)) else { return true };
+    hours.iter().take(used as usize).all(|byte| *byte == 0xff)
 }
 
 fn number(rest: &mut &[u8]) -> Option<u32> {

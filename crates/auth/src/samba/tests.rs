@@ -51,9 +51,9 @@ fn passdb() -> Vec<u8> {
 #[test]
 fn accounts_have_the_hashes_of_their_passwords() {
     let (accounts, unread) = accounts(&passdb()).unwrap();
-    let known: Vec<(&str, u32, bool)> =
-        accounts.iter().map(|account| (&*account.name, account.rid, account.disabled)).collect();
-    assert_eq!(known, [("backup", 1001, true), ("games", 1000, false)]);
+    let known: Vec<(&str, u32, Option<Closed>)> =
+        accounts.iter().map(|account| (&*account.name, account.rid, account.closed)).collect();
+    assert_eq!(known, [("backup", 1001, Some(Closed::Disabled)), ("games", 1000, None)]);
     for account in &accounts {
         assert_eq!((&*account.domain, account.is_machine), ("OLDNAS", false));
         assert_eq!(account.nt_hash, Some(crate::nt_hash(&format!("Pass{}", account.name))));

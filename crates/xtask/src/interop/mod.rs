@@ -1,6 +1,7 @@
 //! `cargo xtask interop`: other projects' clients against a freshly started server. Each named
 //! outcome is compared with the committed list `interop/<protocol>/expected.toml`.
 
+mod adopt;
 mod afp;
 mod bench;
 mod cable;
@@ -50,13 +51,14 @@ const PROTOCOLS: &[&str] = &[
     "console",
     "domain",
     "migrate",
+    "adopt",
 ];
 
 #[derive(clap::Args)]
 pub struct Args {
     /// nfs, smb, afp, iscsi or linux; layouts: folders that Samba or Netatalk has served; coherence: clients of all protocols on one file;
     /// ceph: shares in a Ceph cluster; cluster: several servers of one tree; bench: `fourfold bench` against other projects' servers; package: our packages, installed and unpacked; console: the page of the server in a browser; domain: users of an Active Directory domain;
-    /// migrate: `fourfold migrate` from other projects' servers; FOURFOLD_WRITE_DOCS=1 writes what survived to docs/migrating.md
+    /// adopt: the settings that `fourfold adopt` makes, against smbd; migrate: `fourfold migrate` from other projects' servers; FOURFOLD_WRITE_DOCS=1 writes what survived to docs/migrating.md
     protocol: String,
     /// Only these of smbtorture's suites or tests (`smb2.lock`, `smb2.lock.rw-none`, `smb2.dur*`), of spectest's sets and
     /// versions of AFP (`FPRead 3.4`), of iscsi-test-cu's suites, tests and runs (`Read10`, `Unmap.VPD`, `4k`), of the
@@ -127,7 +129,10 @@ pub struct Args {
     /// each kind, for 5 s
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=600))]
     partitions: u16,
-    /// What the soak does; a failed run names it
+    /// How many random files are served (adopt)
+    #[arg(long)]
+    files: Option<u32>,
+    /// What the soak does, or the first random file (adopt); a failed run names it
     #[arg(long)]
     seed: Option<u64>,
     /// Write pictures of the console to this folder instead of testing it (console)
@@ -152,6 +157,7 @@ pub fn run(args: &Args) -> Result<()> {
         "console" => console::run(args),
         "domain" => domain::run(args),
         "migrate" => migrate::run(args),
+        "adopt" => adopt::run(args),
         other => bail!("{other} has no interop tests; there are: {}", PROTOCOLS.join(", ")),
     }
 }

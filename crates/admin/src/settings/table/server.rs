@@ -158,6 +158,10 @@ pub(super) const SERVER: &[Setting] = &[
         "Whether SMB clients may, or must, encrypt all that they send.",
         "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
     ),
+    new(Server, "smb-min-dialect", OneOf(&["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]), "\"2.0.2\"").says(
+        "The oldest dialect of SMB that clients may speak.",
+        "A client that speaks older ones only cannot log in. 3.0 and newer can encrypt. Counts for connections made afterwards.",
+    ),
     new(Server, "smb-directory-leases", Bool, "true").says(
         "SMB 3 clients may cache listings of folders under leases.",
         "Linux clients that negotiate SMB 3.1.1 never get such leases, because they crash Linux 6.1. Turn this off for \
