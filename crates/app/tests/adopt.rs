@@ -355,7 +355,7 @@ fn documents() -> Vec<Document> {
         let mut next = || fields.next().unwrap();
         Document { name: next().join(" "), shares: next(), limits: next(), text: text.into() }
     };
-    all.split("=== ").skip(1).map(of).collect()
+    all.split("\n=== ").skip(1).map(of).collect()
 }
 
 #[test]
