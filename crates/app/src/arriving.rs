@@ -19,6 +19,8 @@ use crate::snapshots::Live;
 
 /// How long the old server may take for an answer.
 const TIMEOUT: Duration = Duration::from_secs(10);
+/// How long it may take for an answer when a share is opened.
+const PROBING: Duration = Duration::from_secs(2);
 /// The pause after a pass that could not go on, and after one in which files failed.
 const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
 /// The longest sleep at a time.
@@ -53,16 +55,33 @@ pub(crate) fn open(
         refuse_incomplete(above)?;
     }
     let target = target(from, share.from_credentials.as_deref())?;
-    let (from, source) = (target.to_string(), OldServer::new(target, TIMEOUT));
+    let (from, source) = (target.to_string(), OldServer::new(target.clone(), TIMEOUT));
     let backend: Arc<dyn Backend> = Arc::new(host.clone());
     let arriving = Arriving::over(backend, Arc::new(source), style)
         .context("what is not here yet cannot be marked: the folder needs extended attributes")?;
     let arriving = Arc::new(arriving);
     if !arriving.progress().is_done {
+        refuse_overlap(&target, &share.path)?;
+    }
+    if !arriving.progress().is_done {
         let (name, weak) = (share.name.clone(), Arc::downgrade(&arriving));
         std::thread::Builder::new().name("arriving".into()).spawn(move || bring_all(&name, &weak))?;
     }
     Ok(Some(Arrival { from, files: arriving }))
+}
+
+/// Files cannot arrive from the folder that they arrive in. An old server that does not answer now is not asked again.
+fn refuse_overlap(from: &Target, folder: &Path) -> anyhow::Result<()> {
+    let Some(path) = folder.to_str() else { return Ok(()) };
+    let here = Target { share: path.to_owned(), ..Target::parse("file:///folder")? };
+    match as_ourselves(|| migrate::is_one_folder(from, &here, PROBING)) {
+        Ok(Ok(true)) => {
+            bail!(
+                "{from} and {path} are one folder, or one is inside the other: name another source in `from`"
+            )
+        }
+        _ => Ok(()),
+    }
 }
 
 /// How far the shares are whose files arrive.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::migrate::{Mode, Plan};
 use anyhow::{Context as _, bail, ensure};
 use client::tree::{Entry, Kind, Tree, below};
-use client::{Connector, How, Protocol, Reach, Target};
+use client::{Connector, How, Protocol, Reach, Target, without_password};
 use serde::Serialize;
 
 use crate::cli::{Cat, Copy, ListFolder, Login, RemoveFiles};
@@ -93,7 +93,9 @@ pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {
 
 pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
     let Some((to, from)) = asked.urls.split_last() else { bail!("nothing to copy") };
+    let is_folder = to.ends_with('/');
     let to = destination(to, &asked.login, asked.to_password_file.as_deref())?;
+    let (to, as_name) = if is_folder { (to, None) } else { place(to, &asked.login, from.len())? };
     let mode = Mode::Copy { verify: !asked.no_verify, delete: false };
     let mut groups: Vec<(Target, Vec<String>)> = Vec::new();
     for url in from {
@@ -109,6 +111,7 @@ pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
             from: folder,
             to: to.clone(),
             only,
+            as_name: as_name.clone(),
             mode,
             streams: STREAMS,
             limits: Vec::new(),
@@ -126,11 +129,29 @@ pub(crate) fn copy(asked: &Copy) -> anyhow::Result<ExitCode> {
     Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// The folder that copies go to, and the name that a single one gets if the destination is no folder yet.
+fn place(to: Target, login: &Login, copies: usize) -> anyhow::Result<(Target, Option<String>)> {
+    let Ok((folder, name)) = parted(to.clone()) else { return Ok((to, None)) }; // a whole share
+    let connector = Connector::new(folder.clone(), Reach::direct(Duration::from_secs(login.timeout)), 1, 0);
+    let mut tree = match connector.tree() {
+        Err(error) if error.ends_session() => return Err(error).context(folder.to_string()),
+        Err(_) => return Ok((to, None)), // some may only use folders below
+        Ok(tree) => tree,
+    };
+    let is_new = match tree.entry(&tree.native(&name)) {
+        Ok(entry) => !matches!(entry.kind, Kind::Folder | Kind::Link),
+        Err(client::Error::Missing(_)) => true,
+        Err(_) => false,
+    };
+    ensure!(!is_new || copies == 1, "{to} is no folder: several files need a folder that they go to");
+    Ok(if is_new { (folder, Some(name)) } else { (to, None) })
+}
+
 pub(crate) fn remove(asked: &RemoveFiles) -> anyhow::Result<ExitCode> {
     let mut code = ExitCode::SUCCESS;
     for url in &asked.urls {
         if let Err(error) = remove_one(url, asked) {
-            out::error_line(format_args!("{url}: {error:#}"));
+            out::error_line(format_args!("{}: {error:#}", without_password(url)));
             code = ExitCode::FAILURE;
         }
     }

@@ -90,6 +90,7 @@ use clap::FromArgMatches;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    let _ = client::security::umask(); // which servers clear
     ::snapshots::after_copy(snapshots::put_keys_right);
     let matches = cli::command().try_get_matches();
     match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {

@@ -1,10 +1,11 @@
 //! `fourfold migrate`: moves in from another server.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::migrate::{Accounts, Mode, Plan, Progress, Report};
+use ::migrate::{Accounts, Loss, Mode, Plan, Progress, Report, RightsReport};
 use anyhow::Context as _;
 use client::{Protocol, Target};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -25,6 +26,7 @@ pub(crate) fn run(asked: &Migrate) -> anyhow::Result<ExitCode> {
         from: target(&asked.from, &asked.login)?,
         to: destination(&asked.to, &asked.login, asked.to_password_file.as_deref())?,
         only: Vec::new(),
+        as_name: None,
         mode: match asked.verify_only {
             true => Mode::Compare,
             false => Mode::Copy { verify: !asked.no_verify, delete: asked.delete },
@@ -104,6 +106,15 @@ pub(super) fn with_progress(plan: &Plan) -> anyhow::Result<Report> {
     Ok(report?)
 }
 
+/// What did not survive, each with its reason and examples.
+fn losses(losses: &BTreeMap<String, Loss>, line: &mut dyn FnMut(std::fmt::Arguments<'_>)) {
+    for (what, loss) in losses {
+        let examples = loss.examples.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+        let more = if loss.files > SHOWN as u64 { ", …" } else { "" };
+        line(format_args!("  {what}, of {} files ({}): {examples}{more}", loss.files, loss.why));
+    }
+}
+
 /// The report in words.
 pub(super) fn text(report: &Report, mode: Mode) -> String {
     use std::fmt::Write as _;
@@ -129,15 +140,25 @@ pub(super) fn text(report: &Report, mode: Mode) -> String {
     if report.removed > 0 {
         line(format_args!("{} removed from the destination", report.removed));
     }
-    if report.lost.is_empty() {
-        line(format_args!("nothing was lost"));
-    } else {
-        line(format_args!("did not survive:"));
+    let RightsReport { carried, mapped, replaced } = &report.rights;
+    for (how, counts) in [("as in the source", carried), ("in another form", mapped)] {
+        let counts: Vec<String> = counts.iter().map(|(what, files)| format!("{what} of {files}")).collect();
+        if !counts.is_empty() {
+            line(format_args!("rights {how}: {}", counts.join(", ")));
+        }
     }
-    for (what, loss) in &report.lost {
-        let examples = loss.examples.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-        let more = if loss.files > SHOWN as u64 { ", …" } else { "" };
-        line(format_args!("  {what}, of {} files ({}): {examples}{more}", loss.files, loss.why));
+    if !replaced.is_empty() {
+        line(format_args!(
+            "{}",
+            if mode == Mode::Compare { "rights that differ:" } else { "rights that were replaced:" }
+        ));
+        losses(replaced, &mut line);
+    }
+    if !report.lost.is_empty() {
+        line(format_args!("did not survive:"));
+        losses(&report.lost, &mut line);
+    } else if replaced.is_empty() {
+        line(format_args!("nothing was lost"));
     }
     for failure in report.failed.iter().take(FAILURES) {
         line(format_args!("  FAILED {}: {}", failure.path, failure.why));

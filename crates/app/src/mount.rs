@@ -1,10 +1,12 @@
 //! `fourfold mount`: a tree of any server as a folder of this machine.
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ::mount::{Mounted, Options};
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
+use client::{Protocol, Target};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::cli::Mount;
@@ -18,7 +20,9 @@ pub(crate) fn run(asked: &Mount) -> anyhow::Result<ExitCode> {
         read_only: asked.read_only,
         all_users: asked.all_users,
     };
-    let mut mounted = Mounted::new(target(&asked.url, &asked.login)?, &asked.folder, &options)?;
+    let target = target(&asked.url, &asked.login)?;
+    refuse_overlap(&target, &asked.folder, options.timeout)?;
+    let mut mounted = Mounted::new(target, &asked.folder, &options)?;
     let mut unmounter = mounted.unmounter();
     let signals = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let (mut interrupt, mut terminate) = {
@@ -45,4 +49,15 @@ pub(crate) fn run(asked: &Mount) -> anyhow::Result<ExitCode> {
     mounted.run().with_context(|| format!("the mount on {} failed", asked.folder.display()))?;
     signals.shutdown_background();
     Ok(ExitCode::SUCCESS)
+}
+
+/// A tree that is mounted inside of itself has no end. A folder that cannot be written to is not in a tree that this user could loop.
+fn refuse_overlap(from: &Target, folder: &Path, timeout: Duration) -> anyhow::Result<()> {
+    let path = std::path::absolute(folder)?.to_str().map(str::to_owned);
+    let Some(path) = path.filter(|_| from.protocol != Protocol::File) else { return Ok(()) };
+    let here = Target { share: path, ..Target::parse("file:///folder")? };
+    if let Ok(true) = ::migrate::is_one_folder(from, &here, timeout) {
+        bail!("{from} is the folder {} or has it in it: mount it elsewhere", folder.display());
+    }
+    Ok(())
 }

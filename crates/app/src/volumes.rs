@@ -329,9 +329,9 @@ impl Volumes {
             read_only: folder.no_changes,
             private: Some(self.state.clone()),
             cross_mounts: folder.cross_mounts,
-            snapshot_of: None,
             shared: folder.shared,
             meter: self.quotas.meter((folder.device, folder.inode)),
+            ..HostOptions::default()
         };
         let host = Host::open(&share.path, &options)?;
         share.look_again()?; // or the folder below a mount point was opened

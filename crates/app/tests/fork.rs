@@ -134,3 +134,30 @@ fn what_is_no_such_file_is_said() {
     assert_eq!(fork(top.path(), &["pack", "nothing"]).status.code(), Some(1));
     assert_eq!(fork(top.path(), &["pack", "text", "--into", "nowhere"]).status.code(), Some(1));
 }
+
+#[test]
+fn plain_files_of_a_folder_are_passed_over() {
+    let top = tempfile::tempdir().unwrap();
+    let (source, into) = (folder(top.path(), "source"), folder(top.path(), "into"));
+    fs::write(source.join("letter.as"), letter()).unwrap();
+    fs::write(source.join("notes.txt"), b"only text").unwrap();
+    let done = well(top.path(), &["unpack", "source", "--into", into.to_str().unwrap()]);
+    let plain: Vec<&Value> =
+        done["files"].as_array().unwrap().iter().filter(|one| one["to"].is_null()).collect();
+    assert!(plain.len() == 1 && plain[0]["from"].as_str().unwrap().ends_with("notes.txt"), "{done}");
+    assert_eq!(fs::read(into.join("source/Letter")).unwrap(), b"Dear Ada");
+    assert!(!into.join("source/notes.txt").exists());
+    let mut names = vec![0; 4096];
+    let length = rustix::fs::listxattr(into.join("source/Letter"), &mut names[..]).unwrap();
+    let names = String::from_utf8_lossy(&names[..length]).into_owned();
+    assert!(!names.contains("user.fourfold.moving"), "{names}");
+    // A form that is damaged is no plain file.
+    fs::write(source.join("damaged.as"), &letter()[..60]).unwrap();
+    let again = folder(top.path(), "again");
+    let damaged = fork(top.path(), &["unpack", "source", "--into", again.to_str().unwrap()]);
+    assert_eq!(damaged.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&damaged.stderr).contains("damaged.as"), "{damaged:?}");
+    let inside = folder(&source, "inside");
+    let refused = fork(top.path(), &["unpack", "source", "--into", inside.to_str().unwrap()]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("would be read again"), "{refused:?}");
+}

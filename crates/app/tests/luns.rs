@@ -297,6 +297,56 @@ fn a_running_server_offers_a_new_lun_at_once_and_keeps_what_is_in_use() {
     assert_ne!(scene.show("A/video").naa, lun.naa);
 }
 
+/// TEST UNIT READY of LUN 0, which is six zeros (SPC-4 6.47), over iSCSI (RFC 7143 11.3); returns the SCSI status. Other messages of
+/// the server, such as NOP-In and asynchronous ones, are skipped.
+fn test_unit_ready(stream: &mut TcpStream, number: u32) -> u8 {
+    let mut request = [0; 48];
+    (request[0], request[1]) = (0x01, 0x80); // a SCSI command; its last PDU
+    request[16..20].copy_from_slice(&number.to_be_bytes()); // the initiator's task tag
+    request[24..28].copy_from_slice(&number.to_be_bytes()); // CmdSN
+    stream.write_all(&request).unwrap();
+    loop {
+        let mut head = [0; 48];
+        stream.read_exact(&mut head).unwrap();
+        let length = u32::from_be_bytes([0, head[5], head[6], head[7]]) as usize;
+        stream.read_exact(&mut vec![0; length.next_multiple_of(4)]).unwrap();
+        if head[0] & 0x3f == 0x21 && head[16..20] == number.to_be_bytes() {
+            return head[3];
+        }
+    }
+}
+
+#[test]
+fn an_initiator_keeps_its_lun_through_settings_of_the_share() {
+    let scene = Scene::new("");
+    let _server = scene.serve();
+    scene.done(&["create", "A/video", "64M"]);
+    let (mut session, status) = log_in(&scene.show("A/video"));
+    assert_eq!(status, 0);
+    let mut numbers = 0..;
+    let mut is_ready = || {
+        // Unit attentions, CHECK CONDITION, are told once each: SAM-5 5.14.
+        numbers.by_ref().take(3).any(|number| test_unit_ready(&mut session, number) == 0)
+    };
+    assert!(is_ready());
+    let changes = [
+        "safe-save=false",
+        "read-only=true",
+        "read-only=false",
+        "snapshot-folder=hidden",
+        "mac-sidecars=true",
+    ];
+    for change in changes {
+        let set =
+            Command::new(PROGRAM).args(["set", change, "A"]).current_dir(scene.0.path()).output().unwrap();
+        let said = String::from_utf8_lossy(&set.stdout).into_owned() + &String::from_utf8_lossy(&set.stderr);
+        assert!(set.status.success() && !said.contains("not served"), "{change}: {said}");
+        let lun = scene.show("A/video");
+        assert!(lun.served && lun.problem.is_none() && lun.sessions.len() == 1, "{change}: {lun:?}");
+        assert!(is_ready(), "{change}");
+    }
+}
+
 #[test]
 fn what_was_made_is_there_after_a_kill() {
     let scene = Scene::new("");

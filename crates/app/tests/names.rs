@@ -161,3 +161,36 @@ fn a_long_name_is_reported_only_where_the_host_has_lost_it() {
     assert_eq!(why("damaged"), ["the attribute for its whole name cannot be read, and has no effect"]);
     assert_eq!(found.len(), 4);
 }
+
+#[test]
+fn links_follow_the_names_and_go_back() {
+    let top = tempfile::tempdir().unwrap();
+    let share = top.path().join("share").join("inner");
+    fs::create_dir_all(share.join("Sales. ")).unwrap();
+    let share = share.canonicalize().unwrap();
+    fs::write(share.join("Sales. ").join("nul.txt"), "text").unwrap();
+    fs::write(share.join("fine"), "fine").unwrap();
+    let link = |target: &Path, name: &str| std::os::unix::fs::symlink(target, share.join(name)).unwrap();
+    link(Path::new("Sales. /nul.txt"), "beside");
+    link(Path::new("../nowhere"), "dangling");
+    link(&share.join("Sales. "), "whole");
+    link(Path::new("../fine"), "Sales. /up");
+    link(Path::new("../inner/Sales. /../Sales. /nul.txt"), "round");
+    link(Path::new("whole/nul.txt"), "through");
+    let read = |name: &str| fs::read_to_string(share.join(name)).unwrap();
+    let (path, journal) = (share.to_str().unwrap(), top.path().join("journal"));
+    let fixed = json(&[path, "--fix", "--journal", journal.to_str().unwrap()]);
+    assert_eq!((&fixed["links"], fixed["links_failed"].as_array().unwrap().len()), (&4.into(), 0), "{fixed}");
+    assert_eq!(fs::read_link(share.join("beside")).unwrap(), Path::new("Sales/nul_.txt"));
+    for name in ["beside", "round", "through"] {
+        assert_eq!(read(name), "text", "{name}");
+    }
+    assert_eq!(read("Sales/up"), "fine");
+    assert!(share.join("whole").is_dir());
+    json(&["--undo", journal.to_str().unwrap()]);
+    for name in ["beside", "round", "through"] {
+        assert_eq!(read(name), "text", "{name}");
+    }
+    assert_eq!(fs::read_link(share.join("beside")).unwrap(), Path::new("Sales. /nul.txt"));
+    assert_eq!(fs::read_link(share.join("whole")).unwrap(), share.join("Sales. "));
+}

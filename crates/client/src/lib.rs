@@ -9,6 +9,7 @@
 pub mod check;
 mod error;
 pub mod metadata;
+pub mod security;
 mod session;
 mod stranger;
 mod target;
@@ -21,4 +22,4 @@ pub use session::{
 };
 pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed, keep};
 pub use stranger::{stranger, stranger_name};
-pub use target::{FORMS, Protocol, Target};
+pub use target::{FORMS, Protocol, Target, without_password};

@@ -49,6 +49,8 @@ pub enum Aspect<'a> {
     Mode,
     /// The number of its user.
     Owner,
+    /// The number of its group.
+    Group,
     /// The entries of the access control list.
     Acl,
     /// The entries that a new file has from its folder. Writing it gives them to the folder, and makes the file.

@@ -86,7 +86,7 @@ impl Target {
     /// # Errors
     /// [`Error::Address`].
     pub fn parse(text: &str) -> Result<Self> {
-        let wrong = |why: &str| Error::Address(format!("{text}: {why}. Write {FORMS}"));
+        let wrong = |why: &str| Error::Address(format!("{}: {why}. Write {FORMS}", without_password(text)));
         let url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
         let protocol = Protocol::ALL.into_iter().find(|protocol| protocol.name() == url.scheme());
         let protocol = protocol.ok_or_else(|| wrong("this protocol is not known here"))?;
@@ -146,6 +146,26 @@ impl Target {
     }
 }
 
+/// A URL as it may be shown, in errors, too: without its password. It need not be a valid one.
+#[must_use]
+pub fn without_password(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.to_owned() };
+    let authority = rest.find('/').unwrap_or(rest.len());
+    // A password with a slash that is not percent-encoded: the text before the slash is no host with a port.
+    let is_port = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_host =
+        |text: &str| text.rsplit_once(':').is_none_or(|(_, port)| is_port(port) || text.ends_with(']'));
+    let end = match rest[..authority].rfind('@') {
+        Some(at) => Some(at),
+        None if is_host(&rest[..authority]) => None,
+        None => rest.rfind('@'),
+    };
+    let Some((user, at)) = end.and_then(|at| Some((rest[..at].split_once(':')?.0, at))) else {
+        return text.to_owned();
+    };
+    format!("{scheme}://{user}{}", &rest[at..])
+}
+
 /// Options that make a measurement another one.
 const MOUNTED: [&str; 4] = ["vers", "proto", "rsize", "wsize"];
 
@@ -183,6 +203,24 @@ mod tests {
         assert_eq!((target.share.as_str(), target.path.as_str()), ("My Share", "a/b"));
         assert_eq!(target.options["x"], "1");
         assert_eq!(target.to_string(), "smb://ada@server:10445/My Share/a/b");
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        for (url, shown) in [
+            ("smb://ada:secret@nas/share/a@b", "smb://ada@nas/share/a@b"),
+            ("smb://ada:a@b@nas/share", "smb://ada@nas/share"),
+            ("smb://ada:a/b@nas/share", "smb://ada@nas/share"),
+            ("http://ada:secret@nas/share", "http://ada@nas/share"),
+            ("smb://nas:445/share/a@b", "smb://nas:445/share/a@b"),
+            ("nfs://[::1]/share/a@b", "nfs://[::1]/share/a@b"),
+            ("afp://ada@nas/share", "afp://ada@nas/share"),
+            ("/folder/a:b@c", "/folder/a:b@c"),
+        ] {
+            assert_eq!(without_password(url), shown);
+            let error = Target::parse(url).map_err(|error| error.to_string()).err().unwrap_or_default();
+            assert!(!error.contains("secret") && !error.contains("a/b@"), "{error}");
+        }
     }
 
     #[test]

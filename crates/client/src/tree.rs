@@ -1,8 +1,9 @@
 //! Trees of files as copies walk, read and write them: listings with details, data, and all that a file is besides its data.
 
-use vfs::acl::Entries;
+use vfs::acl::{Entries, Who, summary};
 
 use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::security::{PosixAcls, Security, within};
 use crate::session::FileId;
 use crate::{Error, Result};
 
@@ -91,6 +92,8 @@ pub struct Extra {
     pub mode: Option<u32>,
     /// The number of its user.
     pub owner: Option<u32>,
+    /// The number of its group.
+    pub group: Option<u32>,
     /// The target of a symbolic link.
     pub target: Option<String>,
 }
@@ -170,6 +173,26 @@ pub trait Tree: Peer {
         Ok(false)
     }
 
+    /// Who it belongs to and who may use it. `extra` is what [`Self::extra`] has said of it.
+    fn security(&mut self, path: &str, _kind: Kind, extra: &Extra) -> Result<Security> {
+        security_of(self, path, extra)
+    }
+
+    /// Gives a file or folder the POSIX ACLs of another one of this machine. `false`: the tree keeps none.
+    fn set_posix(&mut self, _path: &str, _acls: &PosixAcls) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The account of this machine that has the name by which the server knows this one. `None`: it has no such name.
+    fn account(&mut self, _who: &Who) -> Result<Option<Who>> {
+        Ok(None)
+    }
+
+    /// Sets owner, group or mode. `false`: the protocol has no way to.
+    fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
+        self.put(path, aspect, &Value::Number(number.into()))
+    }
+
     /// What is there by this name. The tree's own folder has the empty path.
     fn entry(&mut self, path: &str) -> Result<Entry>;
 
@@ -196,14 +219,28 @@ pub trait Tree: Peer {
     }
 }
 
+/// What the mode, the owner and the list of a file say.
+pub(crate) fn security_of<T: Tree + ?Sized>(tree: &mut T, path: &str, extra: &Extra) -> Result<Security> {
+    let list = tree.rights(path)?;
+    let (owner, group) = (extra.owner.map(Who::User), extra.group.map(Who::Group));
+    let mut security = Security { owner, group, mode: extra.mode, list, posix: PosixAcls::default() };
+    // Beside a list, servers show modes of several kinds: the bits of the group may be those of all users that the list names.
+    if let (Some(list), Some(mode)) = (&security.list, extra.mode) {
+        let special = mode & 0o7000;
+        let own = summary(&list.list, extra.owner.unwrap_or(u32::MAX), extra.group.unwrap_or(u32::MAX));
+        security.mode = Some(special | own & mode);
+    }
+    Ok(security)
+}
+
 /// Writes the parts of an [`Extra`] one after the other.
-pub(crate) struct Writing<'a, T: Peer + ?Sized> {
+pub(crate) struct Writing<'a, T: Tree + ?Sized> {
     pub(crate) tree: &'a mut T,
     pub(crate) path: &'a str,
     pub(crate) lost: Vec<Lost>,
 }
 
-impl<T: Peer + ?Sized> Writing<'_, T> {
+impl<T: Tree + ?Sized> Writing<'_, T> {
     fn put(&mut self, what: &str, aspect: Aspect<'_>, value: &Value) -> Result<()> {
         let lost = match self.tree.put(self.path, aspect, value) {
             Ok(true) => return Ok(()),
@@ -235,15 +272,42 @@ impl<T: Peer + ?Sized> Writing<'_, T> {
         Ok(())
     }
 
-    /// Owner, mode, flags, dates, then the flags that forbid changes. Over AFP, a change of the flags is a change of the file: the
+    /// Owner, group and mode.
+    fn rights(&mut self, kind: Kind, extra: &Extra) -> Result<()> {
+        let mode = self.owners(kind, extra)?;
+        self.put_number("mode", kind, Aspect::Mode, mode).map(drop)
+    }
+
+    /// Owner and group. Returns the mode, which is cut where the two are others: [`within`].
+    pub(crate) fn owners(&mut self, kind: Kind, extra: &Extra) -> Result<Option<u32>> {
+        let owner_is_kept = self.put_number("owner", kind, Aspect::Owner, extra.owner)?;
+        let group_is_kept = self.put_number("group", kind, Aspect::Group, extra.group)?;
+        Ok(extra.mode.filter(|_| kind != Kind::Link).map(|mode| within(mode, owner_is_kept, group_is_kept)))
+    }
+
+    /// Whether the number is there now.
+    fn put_number(
+        &mut self,
+        what: &str,
+        kind: Kind,
+        aspect: Aspect<'_>,
+        number: Option<u32>,
+    ) -> Result<bool> {
+        let Some(number) = number else { return Ok(false) };
+        let why = match self.tree.put_unix(self.path, kind, aspect, number) {
+            Ok(true) => return Ok(true),
+            Ok(false) | Err(Error::Unsupported(_)) => None,
+            Err(error) if error.ends_session() => return Err(error),
+            Err(error) => Some(error.to_string()),
+        };
+        self.lost.push(Lost { what: what.to_owned(), why });
+        Ok(false)
+    }
+
+    /// Owner, group, mode, flags, dates, then the flags that forbid changes. Over AFP, a change of the flags is a change of the file: the
     /// date follows it.
     pub(crate) fn details(&mut self, kind: Kind, extra: &Extra) -> Result<()> {
-        if let Some(owner) = extra.owner {
-            self.put("owner", Aspect::Owner, &Value::Number(owner.into()))?;
-        }
-        if let Some(mode) = extra.mode.filter(|_| kind != Kind::Link) {
-            self.put("mode", Aspect::Mode, &Value::Number(mode.into()))?;
-        }
+        self.rights(kind, extra)?;
         let (plain, locks): (Vec<_>, Vec<_>) = FLAGS
             .into_iter()
             .zip(extra.flags)

@@ -2,10 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use client::security::{umask, within};
 use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
 use lock::{Mutex, rank};
-use vfs::backend::arriving::{Coming, Source};
+use vfs::acl::Who;
+use vfs::backend::arriving::{ArrivingRights, Coming, Source};
 use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};
@@ -162,7 +164,6 @@ impl Opened {
             kind,
             length: entry.length,
             modified: entry.modified.map(|(secs, nanos)| Time { secs, nanos }),
-            mode: entry.mode,
             owner: entry.owner,
             target,
         })
@@ -180,20 +181,55 @@ impl Source for OldServer {
         })
     }
 
-    fn describe(&self, path: &str, kind: vfs::Kind, file: &File<'_>, streams: &Streams) -> Result<()> {
+    fn describe(
+        &self,
+        path: &str,
+        kind: vfs::Kind,
+        file: &File<'_>,
+        streams: &Streams,
+    ) -> Result<ArrivingRights> {
         let kind = if kind == vfs::Kind::Folder { Kind::Folder } else { Kind::File };
-        let extra = match self.with(path, |opened| opened.tree.extra(&opened.tree.native(path), kind)) {
+        let told = self.with(path, |opened| {
+            let path = opened.tree.native(path);
+            let extra = opened.tree.extra(&path, kind)?;
+            let security = opened.tree.security(&path, kind, &extra)?;
+            let mut here = |who| named_here(&mut *opened.tree, who);
+            let (user, group) = (here(security.owner)?, here(security.group)?);
+            Ok((extra, rights(security.mode, (user, group), kind)))
+        });
+        let (extra, rights) = match told {
             Err(Error::Away) => return Err(Error::Away),
-            Err(_) => return Ok(()), // it was reported; the data can be had all the same
-            Ok(extra) => extra,
+            // It was reported; the data can be had all the same.
+            Err(_) => return Ok(ArrivingRights { umask: umask(), ..ArrivingRights::default() }),
+            Ok(told) => told,
         };
         if let Err(error) = keep(streams, file, &extra) {
             tracing::warn!(path, %error, "details of a file of the old server cannot be kept");
         }
-        Ok(())
+        Ok(rights)
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
         self.with(path, |opened| opened.read(path, offset, length))
     }
+}
+
+/// The number of an owner or a group on this machine.
+fn named_here(tree: &mut dyn Tree, who: Option<Who>) -> std::result::Result<Option<u32>, ClientError> {
+    let who = match who {
+        Some(who @ Who::Foreign(_)) => tree.account(&who)?,
+        who => who,
+    };
+    Ok(match who {
+        Some(Who::User(number) | Who::Group(number)) => Some(number),
+        _ => None,
+    })
+}
+
+/// The rights of an arrived file: nobody gets more than on the old server, and no program of another machine acts as its owner.
+fn rights(mode: Option<u32>, (user, group): (Option<u32>, Option<u32>), kind: Kind) -> ArrivingRights {
+    const PROGRAM: u32 = 0o6000;
+    let mode = mode.map(|mode| within(mode, user.is_some(), group.is_some()));
+    let mode = mode.map(|mode| if kind == Kind::File { mode & !PROGRAM } else { mode });
+    ArrivingRights { mode, user, group, umask: umask() }
 }

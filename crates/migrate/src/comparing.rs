@@ -12,7 +12,7 @@ pub(crate) fn is_same_date(a: Stamp, b: Stamp) -> bool {
     (a.0 - b.0).abs() < COARSEST
 }
 
-/// The parts of `from` that `to` has otherwise, with what it has.
+/// The parts of `from` that `to` has otherwise, with what it has. Owner, group and mode are compared by [`crate::rights`].
 pub(crate) fn differences(from: &Extra, to: &Extra) -> Vec<(String, String)> {
     let mut all = Vec::new();
     let mut differs = |what: &str, how: String| all.push((what.to_owned(), how));
@@ -62,14 +62,6 @@ pub(crate) fn differences(from: &Extra, to: &Extra) -> Vec<(String, String)> {
     for ((aspect, from), to) in FLAGS.iter().zip(from.flags).zip(to.flags) {
         if let (Some(true), Some(false)) = (from, to) {
             differs(flag_name(*aspect), "it is not set".to_owned());
-        }
-    }
-    for (what, from, to) in [("mode", from.mode, to.mode), ("owner", from.owner, to.owner)] {
-        if let (Some(from), Some(to)) = (from, to)
-            && from != to
-        {
-            let shown = if what == "mode" { format!("it is {to:o}") } else { format!("it is {to}") };
-            differs(what, shown);
         }
     }
     all

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use client::tree::{Extra, Tree};
+use client::tree::{Tree, below};
 use client::{Error, FileId, How, Result, Transfer};
 use sha2::{Digest as _, Sha256};
 
@@ -14,6 +14,12 @@ use crate::worker::{Job, Sides, extras};
 const PIECE: usize = 1 << 20;
 /// Writes in flight.
 const DEPTH: usize = 4;
+/// What the name of a file ends with while its data arrive.
+pub(crate) const PARTIAL: &str = ".fourfold.partial";
+/// Bytes of a name, on all file systems and in all protocols.
+const LONGEST_NAME: usize = 255;
+/// Why something is lost.
+pub(crate) const NO_WAY: &str = "the destination's protocol has no way to";
 
 /// A copy that was made.
 pub(crate) struct Copied {
@@ -23,46 +29,67 @@ pub(crate) struct Copied {
     lost: Vec<String>,
 }
 
-/// Copies the file.
+/// Copies the file. It has another name until all data are there, so that an interrupted copy leaves no file that looks whole.
 pub(crate) fn copy(shared: &Shared<'_>, job: &Job, sides: &mut Sides) -> Result<Copied> {
     let (from, to) = (sides.from.native(&job.path), sides.to.native(&job.to));
     let extra = sides.from.extra(&from, job.entry.kind)?;
+    let wanted = rights::read(shared, sides, (&job.path, &from, job.entry.kind), &extra)?;
     let source = sides.from.open(&from, How::Read)?;
-    if job.there.is_some() {
-        sides.to.remove(&to)?;
-    }
-    let made = match sides.to.open(&to, How::Create) {
-        Ok(made) => made,
-        // A former attempt has made it.
-        Err(error) if !error.ends_session() && job.there.is_none() && sides.to.stat(&to).is_ok() => {
-            sides.to.remove(&to).map_err(|_| error)?;
-            sides.to.open(&to, How::Create)?
-        }
-        Err(error) => return Err(error),
-    };
+    let partial = sides.to.native(&partial(&job.to));
+    let made = make(sides, &partial, if wanted.is_known() { How::Private } else { How::Create })?;
     let sum = data(shared, job, sides, (source, made))?;
     if job.entry.length > 0 {
         sides.to.flush(made)?;
     }
     sides.to.close(made)?;
     sides.from.close(source)?;
-    let extra = with_accounts(shared, extra);
-    let mut all = Vec::new();
-    for lost in sides.to.set_extra(&to, job.entry.kind, &extra)? {
-        let why = lost.why.unwrap_or_else(|| "the destination's protocol has no way to".to_owned());
-        shared.tally.lose(&job.path, &lost.what, &why);
-        all.push(lost.what);
+    if job.there.is_some() {
+        sides.to.remove(&to)?; // with what belongs to it
     }
-    rights::carry(shared, sides, &job.path, (&from, &to))?;
+    sides.to.rename(&partial, &to)?;
+    let extra = wanted.dress(extra);
+    let mut known = Vec::new();
+    let lost = sides.to.set_extra(&to, job.entry.kind, &extra)?;
+    for lost in lost.iter().filter(|lost| !rights::is_right(&lost.what)) {
+        let why = lost.why.as_deref().unwrap_or(NO_WAY);
+        shared.tally.lose(&job.path, &lost.what, why);
+        known.push(lost.what.clone());
+    }
+    known.extend(rights::finish(shared, sides, (&job.path, &to, job.entry.kind), &wanted, &lost)?);
     if job.entry.links > 1 {
         shared.tally.lose(&job.path, "hard link", "each name became a file of its own");
     }
-    Ok(Copied { sum, lost: all })
+    Ok(Copied { sum, lost: known })
 }
 
-/// What a file is, with the owner that it has in the destination.
-pub(crate) fn with_accounts(shared: &Shared<'_>, extra: Extra) -> Extra {
-    Extra { owner: extra.owner.map(|uid| shared.plan.accounts.user(uid)), ..extra }
+/// Makes the file. What a former attempt has left by its name goes.
+fn make(sides: &mut Sides, partial: &str, how: How) -> Result<FileId> {
+    match sides.to.open(partial, how) {
+        Err(error) if !error.ends_session() && sides.to.stat(partial).is_ok() => {
+            sides.to.remove(partial).map_err(|_| error)?;
+            sides.to.open(partial, how)
+        }
+        made => made,
+    }
+}
+
+/// The name of a file while its data arrive.
+pub(crate) fn partial(path: &str) -> String {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
+    below(folder, &partial_name(name))
+}
+
+/// A name that is too long for a suffix is cut, and told from others by a part of its sum.
+fn partial_name(name: &str) -> String {
+    if name.len() + PARTIAL.len() <= LONGEST_NAME {
+        return format!("{name}{PARTIAL}");
+    }
+    let sum = &hex(&Sha256::digest(name.as_bytes()))[..16];
+    let mut end = LONGEST_NAME - PARTIAL.len() - sum.len();
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    format!("{}{sum}{PARTIAL}", &name[..end])
 }
 
 fn data(
@@ -166,4 +193,17 @@ pub(crate) fn sum(shared: &Shared<'_>, tree: &mut dyn Tree, path: &str) -> Resul
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partial_file_is_beside_the_file_and_its_name_fits() {
+        assert_eq!(partial("a/b"), "a/b.fourfold.partial");
+        let long = "\u{e9}".repeat(127);
+        let (one, other) = (partial(&format!("{long}a")), partial(&format!("{long}b")));
+        assert!(one.len() <= 255 && other.len() <= 255 && one != other && one.ends_with(".partial"));
+    }
 }

@@ -9,11 +9,13 @@
 //! A file is done when its date is right: the date is written last. So a copy that was interrupted goes on where it stopped, and
 //! a later pass copies what has changed since.
 
+mod accounts;
 mod arriving;
 mod comparing;
 mod copying;
 mod journal;
 mod limit;
+mod overlap;
 mod report;
 mod rights;
 mod walk;
@@ -25,10 +27,11 @@ use std::time::Duration;
 
 use client::Target;
 
+pub use accounts::Accounts;
 pub use arriving::OldServer;
 pub use limit::Limit;
-pub use report::{Failure, Loss, Progress, Report};
-pub use rights::Accounts;
+pub use overlap::is_one_folder;
+pub use report::{Failure, Loss, Progress, Report, RightsReport};
 
 /// Why a copy did not begin, or ended.
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +47,26 @@ pub enum Error {
         /// What is wrong with it.
         why: String,
     },
+    /// What is copied would be written into what it is copied from.
+    #[error(
+        "{from} and {to} are one folder, or one is inside the other: nothing was copied and nothing was removed. Name a destination \
+         that is not in the source, and does not have the source in it"
+    )]
+    Overlap {
+        /// The source.
+        from: String,
+        /// The destination.
+        to: String,
+    },
     /// The user ended it.
     #[error("stopped; the same command goes on where it stopped")]
     Stopped,
+}
+
+impl Error {
+    fn overlap(plan: &Plan) -> Self {
+        Self::Overlap { from: plan.from.to_string(), to: plan.to.to_string() }
+    }
 }
 
 /// The result of a copy.
@@ -75,6 +95,8 @@ pub struct Plan {
     pub to: Target,
     /// The entries of the source's folder that are copied; empty: all.
     pub only: Vec<String>,
+    /// The name that the only entry gets in the destination; `None`: its own.
+    pub as_name: Option<String>,
     /// What is done.
     pub mode: Mode,
     /// Files that are copied at the same time, each with its own sessions.

@@ -32,6 +32,17 @@ pub struct Loss {
     pub examples: Vec<String>,
 }
 
+/// Owners, groups, modes and lists of the copies: how many are those of the source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Default)]
+pub struct RightsReport {
+    /// The same.
+    pub carried: BTreeMap<String, u64>,
+    /// The same in another form, or of the account that is meant.
+    pub mapped: BTreeMap<String, u64>,
+    /// Others: nobody may do more than in the source, or, if the source does not say who may, than in the folder.
+    pub replaced: BTreeMap<String, Loss>,
+}
+
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Serialize, Default)]
 pub struct Report {
@@ -49,6 +60,8 @@ pub struct Report {
     pub removed: u64,
     /// What did not survive, by kind.
     pub lost: BTreeMap<String, Loss>,
+    /// Who may use the copies.
+    pub rights: RightsReport,
     /// Files that failed, the first 10,000.
     pub failed: Vec<Failure>,
     /// All files that failed.
@@ -120,15 +133,19 @@ impl Tally {
     }
 
     pub(crate) fn lose(&self, path: &str, what: &str, why: &str) {
-        let mut report = self.report();
-        let loss = report.lost.entry(what.to_owned()).or_default();
-        loss.files += 1;
-        if loss.files == 1 {
-            why.clone_into(&mut loss.why);
-        }
-        if loss.examples.len() < EXAMPLES {
-            loss.examples.push(shown(path));
-        }
+        self.report().lost.entry(what.to_owned()).or_default().add(path, why);
+    }
+
+    /// A right that a copy does not have from the source.
+    pub(crate) fn replace(&self, path: &str, what: &str, why: &str) {
+        self.report().rights.replaced.entry(what.to_owned()).or_default().add(path, why);
+    }
+
+    /// A right that a copy has from the source.
+    pub(crate) fn keep(&self, what: &str, is_mapped: bool) {
+        let rights = &mut self.report().rights;
+        let counts = if is_mapped { &mut rights.mapped } else { &mut rights.carried };
+        *counts.entry(what.to_owned()).or_default() += 1;
     }
 
     pub(crate) fn finish(&self, took: Duration) -> Report {
@@ -136,6 +153,18 @@ impl Tally {
         report.seconds = took.as_secs_f64();
         report.failed.sort_by(|a, b| a.path.cmp(&b.path));
         report
+    }
+}
+
+impl Loss {
+    fn add(&mut self, path: &str, why: &str) {
+        self.files += 1;
+        if self.files == 1 {
+            why.clone_into(&mut self.why);
+        }
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(shown(path));
+        }
     }
 }
 

@@ -10,9 +10,10 @@ use client::{Connector, Error as ClientError, Reach};
 use lock::{Mutex, MutexGuard, rank};
 
 use crate::comparing::{differences, is_same_date};
-use crate::copying::with_accounts;
+use crate::copying::NO_WAY;
 use crate::journal::Journal;
 use crate::limit::Bucket;
+use crate::overlap::{self, Probe, is_probe};
 use crate::report::Tally;
 use crate::rights;
 use crate::worker::{Job, Sides, work};
@@ -34,13 +35,20 @@ pub(crate) struct Shared<'a> {
     pub(crate) tally: Tally,
     pub(crate) bucket: Bucket,
     journal: Option<Journal>,
-    /// What the journal cannot keep ends the copy.
+    /// What the journal cannot keep ends the copy, and an overlap of source and destination.
     broken: Mutex<Option<Error>, rank::Migration>,
+    /// What the source must not show.
+    probe: Option<Probe>,
 }
 
 impl Shared<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.broken().is_some()
+    }
+
+    /// Ends the copy: what it writes would be read again.
+    fn refuse(&self) {
+        *self.broken() = Some(Error::overlap(self.plan));
     }
 
     fn broken(&self) -> MutexGuard<'_, Option<Error>, rank::Migration> {
@@ -61,7 +69,7 @@ pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progres
     let (from, to) = (plan.from.to_string(), plan.to.to_string());
     let connector =
         |target: &client::Target| Connector::new(target.clone(), Reach::direct(plan.timeout), 1, 0);
-    let shared = Shared {
+    let mut shared = Shared {
         plan,
         stop,
         from: connector(&plan.from),
@@ -70,20 +78,35 @@ pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progres
         bucket: Bucket::new(&plan.limits),
         journal: plan.journal.as_deref().map(|path| Journal::open(path, &from, &to)).transpose()?,
         broken: Mutex::new(None),
+        probe: None,
     };
     let mut sides = open(&shared)?;
-    let workers = (0..plan.streams.max(1)).map(|_| open(&shared)).collect::<Result<Vec<_>>>()?;
+    shared.probe = overlap::prove(plan, &mut sides)?;
+    let done = copy(&shared, sides, watch);
+    if let Some(probe) = &shared.probe
+        && let Ok(mut sides) = open(&shared)
+    {
+        probe.end(&mut sides);
+    }
+    done?;
+    Ok(shared.tally.finish(begun.elapsed()))
+}
+
+/// All but the probe.
+fn copy(shared: &Shared<'_>, mut sides: Sides, watch: &mut dyn FnMut(&Progress)) -> Result<()> {
+    let (plan, stop) = (shared.plan, shared.stop);
+    let workers = (0..plan.streams.max(1)).map(|_| open(shared)).collect::<Result<Vec<_>>>()?;
     let (sender, receiver) = sync_channel(QUEUE);
     let receiver: Mutex<Receiver<Job>, rank::MigrationJobs> = Mutex::new(receiver);
     let walked = std::thread::scope(|scope| {
-        let (shared, receiver) = (&shared, &receiver);
+        let receiver = &receiver;
         let threads: Vec<_> =
             workers.into_iter().map(|sides| scope.spawn(move || work(shared, receiver, sides))).collect();
         let walker = scope.spawn(move || {
-            let folders = walk(shared, &mut sides, &sender);
+            let walked = walk(shared, &mut sides, &sender);
             drop(sender);
             shared.tally.walked.store(true, Ordering::Relaxed);
-            folders.map(|folders| (sides, folders))
+            walked.map(|walked| (sides, walked))
         });
         while !walker.is_finished() || threads.iter().any(|thread| !thread.is_finished()) {
             watch(&shared.tally.progress());
@@ -98,14 +121,15 @@ pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progres
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Stopped);
     }
-    let (mut sides, folders) = match walked {
+    let (mut sides, Walked { folders, surplus }) = match walked {
         Ok(walked) => walked?,
         Err(panic) => std::panic::resume_unwind(panic),
     };
+    remove_all(shared, &mut sides, &surplus)?;
     for folder in folders.iter().rev() {
-        dress(&shared, &mut sides, folder);
+        dress(shared, &mut sides, folder);
     }
-    Ok(shared.tally.finish(begun.elapsed()))
+    Ok(())
 }
 
 fn open(shared: &Shared<'_>) -> Result<Sides> {
@@ -124,20 +148,28 @@ struct Place {
 
 impl Place {
     /// An entry of it. `there` is what the destination has by this name.
-    fn entry(&self, entry: &Entry, there: Option<&Entry>) -> Self {
-        let to = there.map_or(&entry.name, |there| &there.name);
+    fn entry(&self, entry: &Entry, there: Option<&Entry>, as_name: Option<&String>) -> Self {
+        let to = there.map_or(as_name.unwrap_or(&entry.name), |there| &there.name);
         Self { from: below(&self.from, &entry.name), to: below(&self.to, to) }
     }
 }
 
-/// Returns the folders, each before those in it.
-fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Result<Vec<Place>> {
-    let (mut folders, mut stack) = (Vec::new(), vec![(Place::default(), 0)]);
+/// What was found in both trees.
+#[derive(Debug, Default)]
+struct Walked {
+    /// The folders, each before those in it.
+    folders: Vec<Place>,
+    /// What only the destination has: paths in it.
+    surplus: Vec<(String, Kind)>,
+}
+
+fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Result<Walked> {
+    let (mut walked, mut stack) = (Walked::default(), vec![(Place::default(), 0)]);
     while let Some((folder, depth)) = stack.pop() {
         if shared.is_over() {
-            return Ok(folders);
+            return Ok(walked);
         }
-        let inner = match level(shared, sides, &folder, jobs) {
+        let inner = match level(shared, sides, &folder, (jobs, &mut walked.surplus)) {
             Ok(inner) => inner,
             Err(error) if error.ends_session() || folder.from.is_empty() => {
                 let target = format!("{} or {}", shared.plan.from, shared.plan.to);
@@ -149,7 +181,7 @@ fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Resul
             }
         };
         shared.tally.count(|report| report.folders += 1);
-        folders.push(folder);
+        walked.folders.push(folder);
         for inner in inner {
             match depth < DEEPEST {
                 true => stack.push((inner, depth + 1)),
@@ -157,7 +189,7 @@ fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Resul
             }
         }
     }
-    Ok(folders)
+    Ok(walked)
 }
 
 /// One folder: returns the folders in it.
@@ -165,10 +197,16 @@ fn level(
     shared: &Shared<'_>,
     sides: &mut Sides,
     place: &Place,
-    jobs: &SyncSender<Job>,
+    (jobs, surplus): (&SyncSender<Job>, &mut Vec<(String, Kind)>),
 ) -> std::result::Result<Vec<Place>, ClientError> {
     let folder = &place.from;
     let mut listing = sides.from.entries(&sides.from.native(folder))?;
+    let shows_probe = |probe: &Probe| listing.entries.iter().any(|entry| probe.is(&entry.name));
+    if shared.probe.as_ref().is_some_and(shows_probe) && overlap::is_refused(shared.plan, folder) {
+        shared.refuse();
+        return Ok(Vec::new());
+    }
+    listing.entries.retain(|entry| !is_probe(&entry.name));
     let is_part = folder.is_empty() && !shared.plan.only.is_empty();
     if is_part {
         listing.unreadable.clear();
@@ -179,28 +217,15 @@ fn level(
             shared.tally.fail(name, "it does not exist");
         }
     }
-    let to = sides.to.native(&place.to);
-    let there = match sides.to.entries(&to) {
-        Ok(there) => there.entries,
-        Err(ClientError::Missing(_)) if shared.plan.mode == Mode::Compare => {
-            shared.tally.fail(folder, "the folder is missing in the destination");
-            return Ok(Vec::new());
-        }
-        Err(ClientError::Missing(_)) => {
-            sides.to.make_folder(&to)?;
-            Vec::new()
-        }
-        Err(error) => return Err(error),
-    };
+    let Some(mut there) = there(shared, sides, place)? else { return Ok(Vec::new()) };
     for name in listing.unreadable {
         shared.tally.fail(&below(folder, &name), "its name is not UTF-8, so other protocols cannot carry it");
     }
-    let mut there: HashMap<String, Entry> =
-        there.into_iter().map(|entry| (name_key(&entry.name), entry)).collect();
     let mut folders = Vec::new();
+    let as_name = shared.plan.as_name.as_ref().filter(|_| is_part);
     for entry in listing.entries {
-        let other = there.remove(&name_key(&entry.name));
-        let inner = place.entry(&entry, other.as_ref());
+        let other = there.remove(&name_key(as_name.unwrap_or(&entry.name)));
+        let inner = place.entry(&entry, other.as_ref(), as_name);
         match entry.kind {
             Kind::Folder => folders.push(inner),
             Kind::File => file(shared, Job { path: inner.from, to: inner.to, entry, there: other }, jobs),
@@ -209,9 +234,44 @@ fn level(
         }
     }
     for entry in there.into_values().filter(|_| !is_part) {
-        surplus(shared, sides, &below(&place.to, &entry.name), entry.kind)?;
+        let path = below(&place.to, &entry.name);
+        match shared.plan.mode {
+            Mode::Compare => shared.tally.lose(&path, "more than the source", "the source does not have it"),
+            Mode::Copy { delete: false, .. } => {}
+            Mode::Copy { delete: true, .. } => surplus.push((path, entry.kind)),
+        }
     }
     Ok(folders)
+}
+
+/// What the destination has in a folder, by the names that can be one. A folder that it does not have is made, with the rights that it
+/// has in the source. `None`: the copy ends, or the folder cannot be compared.
+fn there(
+    shared: &Shared<'_>,
+    sides: &mut Sides,
+    place: &Place,
+) -> std::result::Result<Option<HashMap<String, Entry>>, ClientError> {
+    let to = sides.to.native(&place.to);
+    let entries = match sides.to.entries(&to) {
+        Ok(there) => there.entries,
+        Err(ClientError::Missing(_)) if shared.plan.mode == Mode::Compare => {
+            shared.tally.fail(&place.from, "the folder is missing in the destination");
+            return Ok(None);
+        }
+        Err(ClientError::Missing(_)) => {
+            sides.to.make_folder(&to)?;
+            let from = sides.from.native(&place.from);
+            rights::begin(shared, sides, (&place.from, &from, &to))?;
+            return Ok(Some(HashMap::new()));
+        }
+        Err(error) => return Err(error),
+    };
+    if shared.probe.is_some() && !place.to.is_empty() && overlap::is_source(shared.plan, sides, &place.to)? {
+        shared.refuse();
+        return Ok(None);
+    }
+    let entries = entries.into_iter().filter(|entry| !is_probe(&entry.name));
+    Ok(Some(entries.map(|entry| (name_key(&entry.name), entry)).collect()))
 }
 
 fn file(shared: &Shared<'_>, job: Job, jobs: &SyncSender<Job>) {
@@ -245,6 +305,7 @@ fn link(
     let path = &place.from;
     let (from, to) = (sides.from.native(path), sides.to.native(&place.to));
     let extra = sides.from.extra(&from, Kind::Link)?;
+    let extra = rights::read(shared, sides, (path, &from, Kind::Link), &extra)?.dress(extra);
     let Some(target) = &extra.target else {
         shared.tally.fail(path, "the target of the link cannot be read");
         return Ok(());
@@ -278,21 +339,22 @@ fn link(
     Ok(())
 }
 
-/// What only the destination has.
-fn surplus(
-    shared: &Shared<'_>,
-    sides: &mut Sides,
-    path: &str,
-    kind: Kind,
-) -> std::result::Result<(), ClientError> {
-    match shared.plan.mode {
-        Mode::Compare => shared.tally.lose(path, "more than the source", "the source does not have it"),
-        Mode::Copy { delete: false, .. } => {}
-        Mode::Copy { delete: true, .. } => match remove(sides, path, kind, 0) {
+/// Removes what only the destination has, when it is proved that nothing of it is the source.
+fn remove_all(shared: &Shared<'_>, sides: &mut Sides, surplus: &[(String, Kind)]) -> Result<()> {
+    let server = |error| Error::Server(shared.plan.to.to_string(), error);
+    for (path, _) in surplus.iter().filter(|(_, kind)| *kind == Kind::Folder) {
+        match overlap::is_source_in(shared, sides, path, DEEPEST) {
+            Ok(false) => {}
+            Ok(true) => return Err(Error::overlap(shared.plan)),
+            Err(error) => return Err(server(error)),
+        }
+    }
+    for (path, kind) in surplus {
+        match remove(sides, path, *kind, 0) {
             Ok(count) => shared.tally.count(|report| report.removed += count),
-            Err(error) if error.ends_session() => return Err(error),
+            Err(error) if error.ends_session() => return Err(server(error)),
             Err(error) => shared.tally.fail(path, format!("it cannot be removed: {error}")),
-        },
+        }
     }
     Ok(())
 }
@@ -316,25 +378,27 @@ fn remove(sides: &mut Sides, path: &str, kind: Kind, depth: usize) -> std::resul
 /// Gives a folder its details, when nothing is made in it any more, or compares them.
 fn dress(shared: &Shared<'_>, sides: &mut Sides, place: &Place) {
     let folder = &place.from;
-    // The folder itself is the share of the destination: its owner, mode and dates are that server's.
-    if folder.is_empty() {
-        return;
-    }
     let (from, to) = (sides.from.native(folder), sides.to.native(&place.to));
     let mut act = || {
-        let extra = with_accounts(shared, sides.from.extra(&from, Kind::Folder)?);
+        let extra = sides.from.extra(&from, Kind::Folder)?;
+        // The folder itself is the share of the destination: its owner, mode and dates are that server's.
+        if folder.is_empty() {
+            return rights::compare_roots(shared, sides, &extra);
+        }
         if shared.plan.mode == Mode::Compare {
             let there = sides.to.extra(&to, Kind::Folder)?;
             for (what, how) in differences(&extra, &there) {
                 shared.tally.lose(folder, &what, &how);
             }
-            return rights::compare(shared, sides, folder, (&from, &to));
+            let (from, to) = ((&*from, &extra), (&*to, &there));
+            return rights::compare(shared, sides, (folder, Kind::Folder), (from, to), &[]);
         }
-        for lost in sides.to.set_extra(&to, Kind::Folder, &extra)? {
-            let why = lost.why.unwrap_or_else(|| "the destination's protocol has no way to".to_owned());
-            shared.tally.lose(folder, &lost.what, &why);
+        let wanted = rights::read(shared, sides, (folder, &from, Kind::Folder), &extra)?;
+        let lost = sides.to.set_extra(&to, Kind::Folder, &wanted.dress(extra))?;
+        for lost in lost.iter().filter(|lost| !rights::is_right(&lost.what)) {
+            shared.tally.lose(folder, &lost.what, lost.why.as_deref().unwrap_or(NO_WAY));
         }
-        rights::carry(shared, sides, folder, (&from, &to))
+        rights::finish(shared, sides, (folder, &to, Kind::Folder), &wanted, &lost).map(drop)
     };
     if let Err(error) = act() {
         shared.tally.fail(folder, error.to_string());

@@ -68,6 +68,7 @@ fn attempt(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<
         } else if let Some(sides) = sides {
             sides.from.abandon();
             sides.to.abandon();
+            tidy(shared, job, sides);
         }
         if !error.ends_session() || attempt == ATTEMPTS || shared.is_over() {
             return Err(error);
@@ -76,6 +77,14 @@ fn attempt(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<
         pause *= 2;
     }
     Ok(())
+}
+
+/// Removes what a failed copy has made of the file.
+fn tidy(shared: &Shared<'_>, job: &Job, sides: &mut Sides) {
+    if let Mode::Copy { .. } = shared.plan.mode {
+        let partial = sides.to.native(&copying::partial(&job.to));
+        let _ = sides.to.remove(&partial); // there may be none
+    }
 }
 
 fn try_once(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<(), ClientError> {
@@ -126,11 +135,11 @@ pub(crate) fn extras(
     known: &[String],
 ) -> Result<(), ClientError> {
     let (from_path, to_path) = (sides.from.native(&job.path), sides.to.native(&job.to));
-    let from = copying::with_accounts(shared, sides.from.extra(&from_path, job.entry.kind)?);
+    let from = sides.from.extra(&from_path, job.entry.kind)?;
     let to = sides.to.extra(&to_path, job.entry.kind)?;
     let differences = comparing::differences(&from, &to);
     for (what, how) in differences.into_iter().filter(|(what, _)| !known.contains(what)) {
         shared.tally.lose(&job.path, &what, &how);
     }
-    rights::compare(shared, sides, &job.path, (&from_path, &to_path))
+    rights::compare(shared, sides, (&job.path, job.entry.kind), ((&from_path, &from), (&to_path, &to)), known)
 }

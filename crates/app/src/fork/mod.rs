@@ -4,8 +4,9 @@ mod stored;
 
 use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -46,10 +47,16 @@ pub(crate) fn run(command: &ForkCommand) -> anyhow::Result<ExitCode> {
     let mut done = Vec::new();
     for path in paths {
         let name = path.file_name().with_context(|| format!("{} has no name", path.display()))?;
+        ensure!(
+            !is_in(into, path),
+            "{} is in {}: what is made there would be read again; name another folder with --into",
+            into.display(),
+            path.display()
+        );
         each(path, &into.join(name), 0, &mut |from, to| {
             let one = match command {
                 ForkCommand::Pack(pack) => self::pack(pack, from, to),
-                ForkCommand::Unpack(_) => unpack(from, to),
+                ForkCommand::Unpack(_) => unpack(from, to, from != path),
             };
             done.extend(one);
         });
@@ -63,6 +70,10 @@ pub(crate) fn run(command: &ForkCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn tell(done: &[Done]) -> anyhow::Result<()> {
+    let plain = done.iter().filter(|one| one.to.is_none() && one.error.is_none()).count();
+    if plain > 0 {
+        out::line(format_args!("{plain} files of no such form were passed over"))?;
+    }
     for one in done {
         match (&one.error, &one.to) {
             (Some(error), _) => out::error_line(format_args!("{}: {error}", one.from.display())),
@@ -79,6 +90,14 @@ fn tell(done: &[Done]) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a folder is another one or inside of it, whatever links lead there.
+fn is_in(inner: &Path, outer: &Path) -> bool {
+    let number = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
+    let Some(outer) = number(outer).filter(|_| outer.is_dir()) else { return false };
+    let inner = inner.canonicalize().unwrap_or_else(|_| inner.to_path_buf());
+    inner.ancestors().any(|folder| number(folder) == Some(outer))
 }
 
 /// Does something with a file, or with each file below a folder and its place below `to`.
@@ -160,8 +179,17 @@ fn pack_one(
     }
 }
 
-/// Unpacks one file. `None`: it is of no portable form, and is not named by itself.
-fn unpack(from: &Path, to: &Path) -> Option<Done> {
+/// Unpacks one file. `None`: it is the sidecar of another one. In a folder, files of no portable form are passed over.
+fn unpack(from: &Path, to: &Path, is_in_folder: bool) -> Option<Done> {
+    if is_in_folder && is_plain(from) {
+        let name = from.file_name().unwrap_or_default().as_bytes();
+        let beside = from.with_file_name(OsString::from_vec(sidecar_name(name)));
+        let is_owner = fs::read(beside).is_ok_and(|header| Portable::decode(&header, 0).is_ok());
+        let is_sidecar = sidecar_owner(name).is_some();
+        if !is_owner && !is_sidecar {
+            return Some(Done { from: from.into(), to: None, form: None, lost: Vec::new(), error: None });
+        }
+    }
     let result = || {
         let length = fs::metadata(from)?.len();
         ensure!(length <= MOST_BYTES, "it has {length} bytes; at most {MOST_BYTES} are unpacked");
@@ -194,6 +222,16 @@ fn unpack(from: &Path, to: &Path) -> Option<Done> {
         return None;
     }
     done(from, result())
+}
+
+/// Whether the beginning of a file is of no portable form.
+fn is_plain(from: &Path) -> bool {
+    /// Text may come before BinHex.
+    const BEGINNING: u64 = 1 << 20;
+    let mut beginning = Vec::new();
+    let read = fs::File::open(from).and_then(|file| file.take(BEGINNING).read_to_end(&mut beginning));
+    let length = fs::metadata(from).map_or(0, |about| about.len());
+    read.is_ok() && !Portable::is_recognized(&beginning, length)
 }
 
 /// The name of an unpacked file: its own, else that of the packed one without its ending.

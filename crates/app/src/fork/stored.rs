@@ -12,6 +12,9 @@ use vfs::mac::portable::Portable;
 use vfs::streams::{File, Streams};
 use vfs::{Access, Caller, Kind, SetAttributes, SetTime};
 
+/// Where a file's sidecar was before the file was moved: docs/on-disk-format.md.
+const MOVING: &[u8] = b"user.fourfold.moving";
+
 /// A folder and what its files are beside their data.
 struct Folder {
     object: Arc<dyn Object>,
@@ -122,6 +125,11 @@ fn fill(folder: &Folder, name: &[u8], made: &Found, content: &Portable) -> anyho
     metadata.set_bits(content.bits);
     if metadata != before {
         folder.streams.store(&root, &file, &metadata)?;
+    }
+    // The file stays with its sidecar, where another server finds both.
+    match made.object.remove_xattr(&root, MOVING) {
+        Ok(()) | Err(vfs::Error::NotFound | vfs::Error::NotSupported) => {}
+        Err(error) => return Err(error.into()),
     }
     if let Some(modified) = content.dates.modified {
         let times = SetAttributes { modified: SetTime::To(modified), ..SetAttributes::default() };

@@ -264,12 +264,17 @@ impl Units {
         let share = share.context("its share is gone")?;
         let volume = volumes.open(share, settings)?;
         let known = self.known.lock().units.get(&lun.record.naa).cloned();
-        let known = known.filter(|known| Arc::ptr_eq(&known.volume, &volume));
+        let known = known.filter(|known| is_one_folder(&known.volume, &volume));
         let part = self.part(lun, known.as_ref());
-        let stays = |known: &Served| known.unit.is_standby() == (part == Part::Standby);
+        let stays = |known: &Served| {
+            known.unit.is_standby() == (part == Part::Standby) && known.may_write_as(&volume)
+        };
         if let Some(known) = known.as_ref().filter(|known| stays(known)) {
             self.go_on(lun, known).await?;
             return Ok(Served { target: lun.target.clone(), ..known.clone() });
+        }
+        if let Some(known) = &known {
+            known.unit.stop_denying().context("its file is open")?; // to the unit that follows
         }
         if part == Part::Alone {
             return self.open(lun, (share, &volume), part).await;
@@ -393,6 +398,20 @@ impl Units {
             target.set(policy(share, settings), luns.collect());
         }
     }
+}
+
+impl Served {
+    /// Whether the unit's file is open for all that initiators may do to a volume. If the share became read-only, the policy of the
+    /// target keeps initiators from writing.
+    fn may_write_as(&self, volume: &Volume) -> bool {
+        !self.volume.is_read_only() || volume.is_read_only()
+    }
+}
+
+/// Whether two volumes are of one folder, with other settings. A unit's open file is not concerned by these: it stays.
+fn is_one_folder(one: &Arc<Volume>, other: &Arc<Volume>) -> bool {
+    let key = |volume: &Volume| volume.root().map(|root| root.object.key());
+    Arc::ptr_eq(one, other) || key(one).is_ok_and(|one| key(other) == Ok(one))
 }
 
 /// The file of a LUN, which must be there.

@@ -9,7 +9,10 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use rustix::fs::{CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with};
+use rustix::fs::{
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, ResolveFlags, Uid, chownat, openat2,
+    renameat_with, statat, symlinkat, unlinkat,
+};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use vfs::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER};
@@ -24,6 +27,9 @@ struct Line {
     folder: String,
     from: String,
     to: String,
+    /// The name stays, and is that of a symbolic link: its targets before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    link: Option<[String; 2]>,
 }
 
 /// A journal that is being written.
@@ -46,13 +52,26 @@ impl Journal {
     /// Renames a file and its sidecar.
     pub(super) fn rename(&mut self, folder: &Path, from: &OsStr, to: &OsStr) -> anyhow::Result<()> {
         let folder = std::path::absolute(folder)?;
-        let line = Line { folder: hex(folder.as_os_str()), from: hex(from), to: hex(to) };
-        let line = serde_json::to_string(&line)? + "\n";
-        self.file
-            .write_all(line.as_bytes())
-            .and_then(|()| self.file.sync_data())
-            .context("the journal cannot be written")?;
+        self.note(&Line { folder: hex(folder.as_os_str()), from: hex(from), to: hex(to), link: None })?;
         rename_both(&folder, from, to)
+    }
+
+    /// Gives a symbolic link another target.
+    pub(super) fn lead(
+        &mut self,
+        folder: &Path,
+        name: &OsStr,
+        (before, now): (&Path, &Path),
+    ) -> anyhow::Result<()> {
+        let link = Some([hex(before.as_os_str()), hex(now.as_os_str())]);
+        self.note(&Line { folder: hex(folder.as_os_str()), from: hex(name), to: hex(name), link })?;
+        lead(folder, name, now)
+    }
+
+    fn note(&mut self, line: &Line) -> anyhow::Result<()> {
+        let line = serde_json::to_string(line)? + "\n";
+        let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_data());
+        written.context("the journal cannot be written")
     }
 }
 
@@ -75,12 +94,23 @@ pub(super) fn undo(path: &Path, go_on: &dyn Fn(u64, u64) -> bool) -> anyhow::Res
             "ended after {done} of {total} names; the journal is kept"
         );
         let wrong = || format!("{}, line {}: it is no line of a journal", path.display(), number + 1);
-        let Line { folder, from, to } = serde_json::from_str(line).with_context(wrong)?;
+        let Line { folder, from, to, link } = serde_json::from_str(line).with_context(wrong)?;
         let parts = (bytes(&folder), bytes(&from), bytes(&to));
         let (Some(folder), Some(from), Some(to)) = parts else { bail!("{}", wrong()) };
         let folder = PathBuf::from(folder);
         let is_name = |name: &OsStr| Path::new(name).file_name() == Some(name);
         anyhow::ensure!(is_name(&from) && is_name(&to), "{}", wrong());
+        if let Some([before, now]) = link {
+            let (Some(before), Some(now)) = (bytes(&before), bytes(&now)) else { bail!("{}", wrong()) };
+            // One that has another target by now was not changed, or was changed again.
+            if fs::read_link(folder.join(&from)).is_ok_and(|target| target.as_os_str() == now) {
+                match lead(&folder, &from, Path::new(&before)) {
+                    Ok(()) => {}
+                    Err(error) => failed.push(format!("{:?}: {error:#}", folder.join(&from))),
+                }
+            }
+            continue;
+        }
         // The last line of a run that was cut off may say what was not done.
         let was_done =
             folder.join(&to).symlink_metadata().is_ok() || folder.join(&from).symlink_metadata().is_err();
@@ -93,6 +123,24 @@ pub(super) fn undo(path: &Path, go_on: &dyn Fn(u64, u64) -> bool) -> anyhow::Res
         }
     }
     Ok((back, failed))
+}
+
+/// Puts a link with another target into the place of a link.
+fn lead(folder: &Path, name: &OsStr, target: &Path) -> anyhow::Result<()> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let at = openat2(CWD, folder, flags, Mode::empty(), ResolveFlags::NO_SYMLINKS)
+        .context("its folder has gone, or is a link now")?;
+    let about = statat(&at, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    anyhow::ensure!(FileType::from_raw_mode(about.st_mode) == FileType::Symlink, "it is no link any more");
+    let new = format!(".fourfold-link-{}", std::process::id());
+    symlinkat(target, &at, &new).context("the new link cannot be made")?;
+    let (owner, group) = (Uid::from_raw(about.st_uid), Gid::from_raw(about.st_gid));
+    let done = chownat(&at, &new, Some(owner), Some(group), AtFlags::SYMLINK_NOFOLLOW)
+        .and_then(|()| renameat_with(&at, &new, &at, name, RenameFlags::empty()));
+    done.map_err(|error| {
+        let _ = unlinkat(&at, &new, AtFlags::empty()); // it was made a moment ago
+        anyhow::anyhow!("it cannot be replaced: {error}")
+    })
 }
 
 /// Renames a file, and what other servers and Macs keep of it in other files. No file is replaced.

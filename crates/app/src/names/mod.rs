@@ -2,6 +2,7 @@
 
 mod fix;
 mod journal;
+mod links;
 
 use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
@@ -50,14 +51,22 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
     let mut survey = Survey::new(names.windows, &|_, _| true);
     survey.look(folder)?;
     let Survey { mut found, unreadable, .. } = survey;
-    if let (Some(file), true) = (&names.journal, names.fix) {
-        rename(&mut found, file, &|_| true)?;
-    }
-    let failed = !unreadable.is_empty() || found.iter().any(|one| one.error.is_some());
+    let renamed = match (&names.journal, names.fix) {
+        (Some(file), true) => rename(folder, &mut found, file, &|_| true)?,
+        _ => Renamed::default(),
+    };
+    let failed =
+        !unreadable.is_empty() || !renamed.failed.is_empty() || found.iter().any(|one| one.error.is_some());
     if names.json {
-        out::json(&serde_json::json!({ "names": found, "unreadable": unreadable, "fixed": names.fix }))?;
+        out::json(&serde_json::json!({
+            "names": found, "unreadable": unreadable, "fixed": names.fix, "links": renamed.links, "links_failed": renamed.failed,
+        }))?;
     } else {
         tell(&found, &unreadable, names.fix)?;
+        renamed.failed.iter().for_each(out::error_line);
+        if renamed.links > 0 {
+            out::line(format_args!("{} links lead to the new names", renamed.links))?;
+        }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -169,25 +178,46 @@ fn whole_name(file: &Path, name: &[u8]) -> (Option<Vec<u8>>, Option<Problem>) {
     (whole.map(<[u8]>::to_vec), long::check(name, value))
 }
 
-/// Renames all that have a fix, and writes a new journal. `go_on` is called with the number of changes; false ends it.
-/// Returns how many have new names.
+/// What has changed.
+#[derive(Debug, Default)]
+pub(crate) struct Renamed {
+    /// Files and folders that have new names.
+    pub(crate) names: u64,
+    /// Symbolic links whose targets follow them.
+    pub(crate) links: u64,
+    /// Links that do not.
+    pub(crate) failed: Vec<String>,
+}
+
+/// Renames all below a folder that have a fix, lets links follow, and writes a new journal. `go_on` is called with the number of
+/// changes; false ends it.
 pub(crate) fn rename(
+    folder: &Path,
     found: &mut [Named],
     journal: &Path,
     go_on: &dyn Fn(u64) -> bool,
-) -> anyhow::Result<u64> {
+) -> anyhow::Result<Renamed> {
+    let root = folder.canonicalize().with_context(|| format!("{} cannot be read", folder.display()))?;
     let mut journal = Journal::new(journal)?;
-    let mut renamed = 0;
+    let links = match found.iter().any(|one| one.change.is_some()) {
+        true => links::below(&root),
+        false => Vec::new(),
+    };
+    let (mut renamed, mut changed) = (0, links::Changed::new());
     for one in found {
         let Some((from, to)) = &one.change else { continue };
         if !go_on(renamed) {
             break;
         }
         one.error = journal.rename(&one.folder, from, to).err().map(|error| format!("{error:#}"));
-        renamed += u64::from(one.error.is_none());
+        if one.error.is_none() {
+            renamed += 1;
+            changed.insert((one.folder.clone(), from.clone()), to.clone());
+        }
     }
+    let (links, failed) = links::follow(&root, &links, &changed, &mut journal);
     go_on(renamed);
-    Ok(renamed)
+    Ok(Renamed { names: renamed, links, failed })
 }
 
 /// Takes the changes of a journal back. `go_on` is called with the changes so far, and with all; false ends it, and the journal

@@ -23,10 +23,12 @@ mod logins;
 mod long_names;
 mod memory;
 mod migrated;
+mod migrated_rights;
 mod mounted;
 mod neighbour;
 #[path = "../program/mod.rs"]
 mod program;
+mod overlapping;
 mod quota;
 mod random;
 mod records;

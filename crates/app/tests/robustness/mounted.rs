@@ -200,6 +200,9 @@ fn keeps_what_macs_keep(at: &Path) {
     removexattr(&copy, names[1]).unwrap();
     assert_eq!(attributes(&copy), [names[0]]);
     assert_eq!(removexattr(&copy, names[2]), Err(rustix::io::Errno::NODATA));
+    setxattr(&copy, "user.com.example.empty", b"", XattrFlags::CREATE).unwrap();
+    assert_eq!(attribute(&copy, "user.com.example.empty").as_deref(), Some(&b""[..]));
+    assert_eq!(attributes(&copy), [names[0], "user.com.example.empty"]);
     fs::remove_file(copy).unwrap();
 }
 

@@ -160,7 +160,9 @@ impl Afp {
     fn said(&self, error: AfpError, path: &str) -> Error {
         match error.code() {
             Some(ResultCode::OBJECT_NOT_FOUND | ResultCode::DIR_NOT_FOUND) => Error::Missing(path.to_owned()),
-            Some(ResultCode::ACCESS_DENIED | ResultCode::VOLUME_LOCKED) => Error::Refused(path.to_owned()),
+            Some(ResultCode::ACCESS_DENIED | ResultCode::VOLUME_LOCKED | ResultCode::OBJECT_LOCKED) => {
+                Error::Refused(path.to_owned())
+            }
             _ => said(error, self.seconds),
         }
     }
@@ -211,7 +213,7 @@ impl Session for Afp {
 
     fn open(&mut self, path: &str, how: How) -> Result<FileId> {
         let name = self.path(path);
-        if how == How::Create {
+        if how.makes() {
             let made = self.client.create_in(self.volume, ROOT, &name);
             made.map_err(|error| self.said(error, path))?;
         }
@@ -360,7 +362,7 @@ impl Afp {
     fn open_either(&mut self, path: &str, name: &str, resource: bool, how: How) -> Result<FileId> {
         let access = match how {
             How::Read => AccessMode::READ,
-            How::Create | How::Write => AccessMode::READ | AccessMode::WRITE,
+            How::Create | How::Private | How::Write => AccessMode::READ | AccessMode::WRITE,
         };
         let fork = self.client.open_fork((self.volume, ROOT, name), resource, access);
         Ok(self.files.put(fork.map_err(|error| self.said(error, path))?))

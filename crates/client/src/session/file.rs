@@ -6,7 +6,7 @@ mod tree;
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, XattrFlags};
@@ -103,6 +103,7 @@ impl Session for Local {
         let mut options = OpenOptions::new();
         match how {
             How::Create => options.read(true).write(true).create_new(true),
+            How::Private => options.read(true).write(true).create_new(true).mode(0o600),
             How::Read => options.read(true),
             How::Write => options.read(true).write(true),
         };

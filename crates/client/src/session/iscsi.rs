@@ -214,7 +214,7 @@ impl Session for Disk {
 
     fn open(&mut self, path: &str, how: How) -> Result<FileId> {
         self.check()?;
-        if how == How::Create {
+        if how.makes() {
             let part = Part { begin: self.region.begin + self.used, length: 0 };
             self.parts.insert(path.to_owned(), part);
         }

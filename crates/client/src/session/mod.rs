@@ -31,10 +31,20 @@ pub struct FileId(pub usize);
 pub enum How {
     /// A new file, for reading and writing; the name must be free.
     Create,
+    /// The same, which only its owner may use, as far as the protocol lets a client say so.
+    Private,
     /// An existing file, for reading.
     Read,
     /// An existing file, for reading and writing.
     Write,
+}
+
+impl How {
+    /// Whether the file is made.
+    #[must_use]
+    pub fn makes(self) -> bool {
+        matches!(self, Self::Create | Self::Private)
+    }
 }
 
 /// A read or a write.

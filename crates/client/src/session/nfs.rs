@@ -23,6 +23,7 @@ use rpc::{Rpc, decode, is_udp, ok, results};
 use wire::Writer;
 
 use super::{Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use crate::security::umask;
 use crate::tree::Tree;
 use crate::{Error, Result, Target};
 
@@ -286,7 +287,7 @@ impl Session for Nfs {
     fn make_folder(&mut self, path: &str) -> Result<()> {
         let (folder, name) = self.place(path)?;
         let place = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
-        let attributes = Sattr3 { mode: Some(0o755), ..Sattr3::default() };
+        let attributes = Sattr3 { mode: Some(0o755 & !umask()), ..Sattr3::default() };
         let answer = self.rpc.call(NFS, procedure::MKDIR, &mkdir::Request { place, attributes })?;
         let handle = self.made(&answer, path)?;
         self.remember(path, &handle);
@@ -304,9 +305,9 @@ impl Session for Nfs {
     fn open(&mut self, path: &str, how: How) -> Result<FileId> {
         let (folder, name) = self.place(path)?;
         let handle = match how {
-            How::Create => {
+            How::Create | How::Private => {
                 let place = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
-                let how = CreateHow::Guarded(Sattr3 { mode: Some(0o644), ..Sattr3::default() });
+                let how = CreateHow::Guarded(Sattr3 { mode: Some(mode_of_new(how)), ..Sattr3::default() });
                 let answer = self.rpc.call(NFS, procedure::CREATE, &create::Request { place, how })?;
                 self.made(&answer, path)?
             }
@@ -431,6 +432,11 @@ impl Session for Nfs {
             stat => Err(Error::Other(format!("the lock manager says {stat:?}"))),
         }
     }
+}
+
+/// The mode of a new file.
+fn mode_of_new(how: How) -> u32 {
+    if how == How::Private { 0o600 } else { 0o644 & !umask() }
 }
 
 /// The arguments of WRITE up to the length of the data, RFC 1813 3.3.7.

@@ -3,6 +3,7 @@
 mod acl;
 mod answers;
 mod metadata;
+mod names;
 mod opens;
 mod tree;
 
@@ -86,6 +87,9 @@ pub(super) struct Smb {
     largest: usize,
     files: Slots<FileKey>,
     flights: Vec<Flight>,
+    /// The server's name, as in the URL.
+    host: String,
+    names: names::Names,
 }
 
 impl Smb {
@@ -115,6 +119,8 @@ impl Smb {
             largest: (agreed.max_read_size.min(agreed.max_write_size) as usize).clamp(CREDIT, 1 << 20),
             files: Slots::default(),
             flights: Vec::new(),
+            host: target.host.clone(),
+            names: names::Names::default(),
         };
         smb.connect_tree(target, is_user)?;
         Ok(smb)
@@ -242,13 +248,16 @@ impl Session for Smb {
 
     fn open(&mut self, path: &str, how: How) -> Result<FileId> {
         let change = |request: &mut create::Request<'_>| {
-            request.disposition = if how == How::Create { Disposition::CREATE } else { Disposition::OPEN };
+            request.disposition = if how.makes() { Disposition::CREATE } else { Disposition::OPEN };
             request.options = Options::NON_DIRECTORY_FILE;
             if how == How::Read {
                 request.desired_access = AccessMask::FILE_READ.0;
             }
         };
         let key = self.create(path, change)?;
+        if how == How::Private {
+            self.restrict(path)?;
+        }
         Ok(self.files.put(key))
     }
 

@@ -27,7 +27,7 @@ pub use self::beside_mode::before_mode;
 pub(crate) use self::enforce::server;
 pub(crate) use self::known::{KEY_FILE, Known};
 pub(crate) use self::mode::by_posix_acl;
-pub use self::mode::entries_of_mode;
+pub use self::mode::{entries_of_mode, entries_of_posix, summary};
 pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;

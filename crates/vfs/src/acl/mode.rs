@@ -32,6 +32,11 @@ pub fn entries_of_mode(mode: u32, is_folder: bool) -> Vec<Entry> {
     Classes::of_mode(mode).entries(is_folder)
 }
 
+/// The entries that say the same as a POSIX ACL of the host. `None`: it is none.
+pub fn entries_of_posix(value: &[u8], is_folder: bool) -> Option<Vec<Entry>> {
+    Some(Classes::parse(value)?.entries(is_folder))
+}
+
 /// The rights that three bits of a mode give.
 pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
     let bit = |bit, rights| if bits & bit == bit { rights } else { Rights::NONE };
@@ -134,7 +139,7 @@ fn take(list: &mut Vec<Entry>, who: Who, rights: Rights) {
 /// The permission bits that come nearest to an ACL, for clients that see the mode only. They give
 /// no user more than the ACL does, as far as the members of groups are known. A right that is taken
 /// from a named user is given to no class to which that user may belong.
-pub(super) fn summary(entries: &[Entry], uid: u32, gid: u32) -> u32 {
+pub fn summary(entries: &[Entry], uid: u32, gid: u32) -> u32 {
     let class = |is: &dyn Fn(&Who) -> bool, owns| bits_of(evaluate(entries, &Seeker { is, owns }));
     let is_owner = |who: &Who| matches!(who, Who::Owner | Who::OwnerRights) || *who == Who::User(uid);
     let in_group = |who: &Who| *who == Who::OwningGroup || *who == Who::Group(gid);

@@ -209,6 +209,13 @@ impl Portable {
         }
     }
 
+    /// Whether a file of this length that begins so is of one of the forms, perhaps damaged.
+    pub fn is_recognized(beginning: &[u8], length: u64) -> bool {
+        apple_double::recognize(beginning).is_some()
+            || MacBinary::parse(beginning, length).is_ok()
+            || !matches!(BinHex::decode(beginning, 0), Err(Malformed("not BinHex")))
+    }
+
     fn from_double(bytes: &[u8]) -> Result<Self, Malformed> {
         let head = sidecar::parse(bytes, bytes.len() as u64)?;
         let fork = part(bytes, &head.resource_range);

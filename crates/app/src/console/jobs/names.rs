@@ -40,18 +40,19 @@ fn survey(handle: &JobHandle, folder: &Path, journal: Option<(&PathBuf, &String)
     let Survey { looked, mut found, unreadable, .. } = survey;
     unreadable.iter().for_each(|line| handle.say(line));
     let fixable = found.iter().filter(|one| one.fixed.is_some()).count();
-    let mut renamed = 0;
+    let mut renamed = names::Renamed::default();
     if let Some((journals, name)) = journal.filter(|_| fixable > 0) {
         handle.doing("renaming");
         make_room(&made(journals.clone())?, "journal", MOST_JOURNALS);
         let path = journals.join(format!("{name}.journal"));
         handle.say(&format!("the journal is {}", path.display()));
         let go_on = |done: u64| handle.progress(done, fixable as u64);
-        renamed = names::rename(&mut found, &path, &go_on).map_err(|error| lines(&error))?;
+        renamed = names::rename(folder, &mut found, &path, &go_on).map_err(|error| lines(&error))?;
         for one in found.iter().filter(|one| one.error.is_some()) {
             let place = one.folder.join(&one.name);
             handle.say(&format!("{}: {}", place.display(), one.error.as_deref().unwrap_or_default()));
         }
+        renamed.failed.iter().for_each(|line| handle.say(line));
     } else {
         handle.progress(looked, looked);
     }
@@ -59,10 +60,10 @@ fn survey(handle: &JobHandle, folder: &Path, journal: Option<(&PathBuf, &String)
         let within = one.folder.strip_prefix(folder).unwrap_or(&one.folder);
         json!({ "folder": within.to_string_lossy(), "name": one.name, "why": one.why, "fixed": one.fixed, "error": one.error })
     }).collect();
-    let journal = journal.filter(|_| renamed > 0).map(|(_, name)| name);
+    let journal = journal.filter(|_| renamed.names > 0).map(|(_, name)| name);
     Ok(json!({
         "looked": looked, "found": found.len(), "more": found.len() >= MOST_FOUND, "fixable": fixable,
-        "renamed": renamed, "unreadable": unreadable.len(), "journal": journal, "names": shown,
+        "renamed": renamed.names, "links": renamed.links, "unreadable": unreadable.len(), "journal": journal, "names": shown,
     }))
 }
 

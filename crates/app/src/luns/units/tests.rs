@@ -81,6 +81,37 @@ async fn what_does_not_change_stays_the_same_unit_over_a_reload() {
 }
 
 #[tokio::test]
+async fn settings_of_a_share_leave_the_unit_of_its_lun_alone() {
+    let scene = Scene::new();
+    assert_eq!(scene.apply(ONE).await, Vec::<String>::new());
+    let unit = scene.only().unit;
+    for setting in [
+        "safe-save = false",
+        "snapshot-folder = \"hidden\"",
+        "read-only = true",
+        "mac-sidecars = true",
+        "deny-modes = \"data-only\"",
+        "private-names = true",
+    ] {
+        for below in [format!("{setting}\n{ONE}"), ONE.to_owned()] {
+            assert_eq!(scene.apply(&below).await, Vec::<String>::new(), "{setting}");
+            assert!(Arc::ptr_eq(&unit, &scene.only().unit), "{setting}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lun_of_a_read_only_share_can_be_written_when_the_share_can() {
+    let scene = Scene::new();
+    let below = |more| format!("{more}[[share.lun]]\nname = \"x\"\nfile = \"x.img\"\n");
+    assert_eq!(scene.apply(&below("read-only = true\n")).await, Vec::<String>::new());
+    let before = scene.only().unit;
+    assert_eq!(scene.apply(&below("")).await, Vec::<String>::new());
+    assert!(!Arc::ptr_eq(&before, &scene.only().unit), "its file was open for reading only");
+    assert_eq!(scene.units.problem("A/x"), None);
+}
+
+#[tokio::test]
 async fn clients_can_read_but_not_spoil_an_image_that_is_served() {
     let scene = Scene::new();
     let before = std::fs::read(scene.folder.path().join("a/x.img")).unwrap();

@@ -87,6 +87,7 @@ impl Peer for Afp {
             Aspect::Backup => date(self.number(path, FileBitmap::BACKUP, DirBitmap::BACKUP)?),
             Aspect::Mode => Got::Value(Value::Number(u64::from(self.unix(path)?.1.mode & 0o7777))),
             Aspect::Owner => Got::Value(Value::Number(u64::from(self.unix(path)?.1.user))),
+            Aspect::Group => Got::Value(Value::Number(u64::from(self.unix(path)?.1.group))),
             Aspect::Target => {
                 let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
                 if !FinderInfo::from_prefix(&bytes).is_symlink() {

@@ -141,6 +141,16 @@ impl Tree for Afp {
         self.set_whole_acl(path, entries).map(|()| true)
     }
 
+    /// AFP has no call that gives a file to another owner or group.
+    fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
+        match aspect {
+            Aspect::Owner | Aspect::Group => {
+                Ok(told(self, path, aspect)? == Some(Value::Number(number.into())))
+            }
+            _ => self.put(path, aspect, &Value::Number(number.into())),
+        }
+    }
+
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {
         let mut extra = Extra {
             created: stamp(told(self, path, Aspect::Created)?),
@@ -165,6 +175,7 @@ impl Tree for Afp {
         };
         extra.mode = number(told(self, path, Aspect::Mode)?);
         extra.owner = number(told(self, path, Aspect::Owner)?);
+        extra.group = number(told(self, path, Aspect::Group)?);
         if kind == Kind::File {
             extra.fork = bytes(told(self, path, Aspect::Fork)?).unwrap_or_default();
         }

@@ -8,6 +8,8 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use rustix::fs::XattrFlags;
+use rustix::io::Errno;
 use vfs::acl::{AclChange, Entries};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Backend, Found, Object, Stability};
@@ -18,12 +20,17 @@ use vfs::{Actor, Caller, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
 use super::{Local, said};
 use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::security::{PosixAcls, Security};
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, last_name};
+use crate::tree::{
+    Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, Writing, last_name, security_of,
+};
 use crate::{Error, Result};
 
 /// The list of the host, beside the mode.
 const POSIX_ACL: &[u8] = b"system.posix_acl_access";
+/// What a folder passes on of it.
+const POSIX_DEFAULT: &[u8] = b"system.posix_acl_default";
 
 /// The folder as the server sees it.
 pub(super) struct Kept {
@@ -37,7 +44,8 @@ impl Kept {
     /// Reading changes nothing in the folder: the server itself tidies what it reads.
     fn of(folder: &Path, read_only: bool) -> Result<Self> {
         let folder = std::path::absolute(folder).map_err(|error| said(&error, &folder.to_string_lossy()))?;
-        let host = Host::open(&folder, &HostOptions { read_only, ..HostOptions::default() });
+        let host =
+            Host::open(&folder, &HostOptions { read_only, keeps_umask: true, ..HostOptions::default() });
         let host = host.map_err(|error| Error::Other(format!("{}: {error}", folder.display())))?;
         let backend: Arc<dyn Backend> = Arc::new(host);
         let root = backend.root().map_err(|error| failed(&error, "the folder"))?.object;
@@ -108,6 +116,7 @@ impl Peer for Local {
                 fs::set_permissions(at, fs::Permissions::from_mode(*mode as u32))
             }
             (Aspect::Owner, Value::Number(owner)) => std::os::unix::fs::lchown(at, Some(*owner as u32), None),
+            (Aspect::Group, Value::Number(group)) => std::os::unix::fs::lchown(at, None, Some(*group as u32)),
             _ => return Ok(false),
         }
         .map_err(|error| said(&error, path))?;
@@ -120,6 +129,7 @@ impl Peer for Local {
             Aspect::Modified => Got::Value(Value::Time(about.mtime(), about.mtime_nsec() as u32)),
             Aspect::Mode => Got::Value(Value::Number(u64::from(about.mode() & 0o7777))),
             Aspect::Owner => Got::Value(Value::Number(u64::from(about.uid()))),
+            Aspect::Group => Got::Value(Value::Number(u64::from(about.gid()))),
             Aspect::Links => Got::Value(Value::Number(about.nlink())),
             _ => Got::Impossible,
         })
@@ -211,6 +221,7 @@ impl Tree for Local {
             modified: Some((about.mtime(), about.mtime_nsec() as u32)),
             mode: Some(about.mode() & 0o7777),
             owner: Some(about.uid()),
+            group: Some(about.gid()),
             ..Extra::default()
         };
         if kind == Kind::Link {
@@ -226,12 +237,9 @@ impl Tree for Local {
     }
 
     fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
-        let mut lost = Vec::new();
-        if let Some(owner) = extra.owner
-            && let Err(error) = self.put(path, Aspect::Owner, &Value::Number(owner.into()))
-        {
-            lost.push(Lost { what: "owner".into(), why: Some(error.to_string()) });
-        }
+        let mut writing = Writing { tree: self, path, lost: Vec::new() };
+        let mode = writing.owners(kind, extra)?;
+        let mut lost = writing.lost;
         if kind == Kind::Link {
             return Ok(lost);
         }
@@ -239,15 +247,73 @@ impl Tree for Local {
         let Some((folder, name, found)) = kept.find(path)? else { return Ok(lost) };
         let file = File { folder: &*folder, name: &name, object: &*found.object };
         keep(&kept.streams, &file, extra).map_err(|error| failed(&error, path))?;
-        if let Some(mode) = extra.mode {
-            self.put(path, Aspect::Mode, &Value::Number(mode.into()))?;
+        if let Some(mode) = mode {
+            self.set_mode(path, kind, mode)?;
         }
         if let Some((secs, nanos)) = extra.modified {
             let times =
                 SetAttributes { modified: SetTime::To(Time { secs, nanos }), ..SetAttributes::default() };
             found.object.set_attributes(&Caller::root(), &times).map_err(|error| failed(&error, path))?;
         }
+        lost.shrink_to_fit();
         Ok(lost)
+    }
+
+    fn security(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Security> {
+        let mut security = security_of(self, path, extra)?;
+        let kept = self.kept(false)?;
+        if kind != Kind::Link
+            && let Some((_, _, found)) = kept.find(path)?
+            && !kept.volume.has_stored_acl(&found).map_err(|error| failed(&error, path))?
+        {
+            let value = |name: &[u8]| found.object.xattr(name).ok();
+            security.posix = PosixAcls {
+                access: value(POSIX_ACL),
+                default: value(POSIX_DEFAULT).filter(|_| kind == Kind::Folder),
+            };
+        }
+        Ok(security)
+    }
+
+    fn set_posix(&mut self, path: &str, acls: &PosixAcls) -> Result<bool> {
+        let at = self.at(path);
+        for (name, value) in [(POSIX_ACL, &acls.access), (POSIX_DEFAULT, &acls.default)] {
+            let Some(value) = value else { continue };
+            match rustix::fs::lsetxattr(&at, name, value, XattrFlags::empty()) {
+                Err(Errno::NOTSUP) => return Ok(false),
+                done => done.map_err(|error| said(&error.into(), path))?,
+            }
+        }
+        Ok(true)
+    }
+
+    /// An owner or a group that the file has already need not be set, which only root may.
+    fn put_unix(&mut self, path: &str, kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
+        let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
+        match aspect {
+            Aspect::Owner if about.uid() == number => Ok(true),
+            Aspect::Group if about.gid() == number => Ok(true),
+            Aspect::Mode => self.set_mode(path, kind, number).map(|()| true),
+            _ => self.put(path, aspect, &Value::Number(number.into())),
+        }
+    }
+}
+
+impl Local {
+    /// The mode alone says who may use the file: what the folder has passed on to it, a default ACL, would let others in. The bit by
+    /// which a folder passes on its group stays.
+    fn set_mode(&mut self, path: &str, kind: Kind, mode: u32) -> Result<()> {
+        const PASSES_ON_GROUP: u32 = 0o2000;
+        let at = self.at(path);
+        for name in [POSIX_ACL, POSIX_DEFAULT] {
+            match rustix::fs::lremovexattr(&at, name) {
+                Ok(()) | Err(Errno::NODATA | Errno::NOTSUP) => {}
+                Err(error) => return Err(said(&error.into(), path)),
+            }
+        }
+        let about = fs::symlink_metadata(&at).map_err(|error| said(&error, path))?;
+        let passed_on = if kind == Kind::Folder { about.mode() & PASSES_ON_GROUP } else { 0 };
+        self.put(path, Aspect::Mode, &Value::Number((mode | passed_on).into())).map(drop)
     }
 }
 

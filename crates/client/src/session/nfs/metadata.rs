@@ -30,8 +30,11 @@ impl Peer for Nfs {
             (Aspect::Modified, Value::Time(..)) => set.mtime = time(value),
             (Aspect::Accessed, Value::Time(..)) => set.atime = time(value),
             (Aspect::Mode, Value::Number(mode)) => set.mode = Some(*mode as u32),
-            (Aspect::ReadOnly, Value::Flag(on)) => set.mode = Some(if *on { 0o444 } else { 0o644 }),
+            (Aspect::ReadOnly, Value::Flag(on)) => {
+                set.mode = Some(read_only(self.attributes(path)?.mode & 0o7777, *on));
+            }
             (Aspect::Owner, Value::Number(uid)) if self.rpc.uid == 0 => set.uid = Some(*uid as u32),
+            (Aspect::Group, Value::Number(gid)) => set.gid = Some(*gid as u32),
             (Aspect::Target, Value::Text(target)) => {
                 let (folder, name) = self.place(path)?;
                 let place = DirOpArgs { dir: Opaque::new(&folder), name: Opaque::new(name.as_bytes()) };
@@ -101,6 +104,11 @@ impl Peer for Nfs {
     fn sweep(&mut self, path: &str) {
         let _ = self.remove(&path_beside(path));
     }
+}
+
+/// The mode of a file that becomes read-only, or can be written by its owner again.
+pub(super) fn read_only(mode: u32, on: bool) -> u32 {
+    if on { mode & !WRITE_BITS } else { mode | 0o200 }
 }
 
 fn time(value: &Value) -> SetTime {

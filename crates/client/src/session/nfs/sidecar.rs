@@ -3,9 +3,10 @@
 use vfs::mac::apple_double::HEAD_LIMIT;
 use vfs::mac::{FinderInfo, plist, sidecar};
 
+use super::metadata::WRITE_BITS;
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
 use crate::session::{FileId, How, Session, Transfer};
-use crate::tree::{Extra, FLAGS, Kind, Lost, Writing};
+use crate::tree::{Extra, FLAGS, Kind, Lost, Tree, Writing};
 use crate::{Error, Result};
 
 /// Bytes of one read or write.
@@ -91,7 +92,9 @@ pub(super) trait Sidecars: Session {
             Aspect::Fork => {
                 bytes(all.get(parsed.resource_range.start as usize..parsed.resource_range.end as usize))
             }
-            Aspect::Attribute(name) => bytes(value(name)),
+            Aspect::Attribute(name) => {
+                value(name).map_or(Got::Missing, |value| Got::Value(Value::Bytes(value.to_vec())))
+            }
             _ => match value(COMMENT).and_then(plist::read_text) {
                 Some(text) => Got::Value(Value::Text(text)),
                 None => Got::Missing,
@@ -107,7 +110,7 @@ pub(super) fn path_beside(path: &str) -> String {
 }
 
 /// Writes what a file has besides its data. `is_beside`: what Macs keep beside the data goes into one `._name`.
-pub(super) fn set_extra<T: Sidecars + Peer>(
+pub(super) fn set_extra<T: Sidecars + Tree>(
     tree: &mut T,
     path: &str,
     kind: Kind,
@@ -124,18 +127,20 @@ pub(super) fn set_extra<T: Sidecars + Peer>(
     if kind != Kind::Link {
         writing.contents(&contents)?;
     }
-    // A mode without rights to write comes with the mode.
+    // A file that is read-only is one with a mode without rights to write.
     let read_only = FLAGS.iter().position(|aspect| *aspect == Aspect::ReadOnly);
     let mut details = extra.clone();
-    if let Some(at) = read_only.filter(|_| extra.mode.is_some()) {
-        details.flags[at] = None;
+    if let (Some(at), Some(mode)) = (read_only, extra.mode)
+        && details.flags[at].take() == Some(true)
+    {
+        details.mode = Some(mode & !WRITE_BITS);
     }
     writing.details(kind, &details)?;
     Ok(writing.lost)
 }
 
 /// One `._name` has all that Macs keep beside the data, so it is written at once.
-fn write_beside<T: Sidecars + Peer>(tree: &mut T, path: &str, extra: &Extra) -> Result<Vec<Lost>> {
+fn write_beside<T: Sidecars + Peer + ?Sized>(tree: &mut T, path: &str, extra: &Extra) -> Result<Vec<Lost>> {
     let mut lost = Vec::new();
     let comment = extra.comment.as_deref().map(plist::write_text);
     let streams = extra.streams.iter().map(|(name, value)| (name.as_bytes(), &value[..]));

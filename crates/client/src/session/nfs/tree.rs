@@ -9,7 +9,7 @@ use vfs::mac::layout::sidecar_owner;
 use super::rpc::ok;
 use super::sidecar::{Sidecars as _, path_beside as beside, set_extra};
 use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
-use crate::metadata::Aspect;
+use crate::metadata::{Aspect, Peer as _, Value};
 use crate::session::{FileId, Session};
 use crate::tree::{Entry, Extra, Kind, Listing, Lost, Space, Stamp, Tree, below, last_name, text, told};
 use crate::{Error, Result};
@@ -98,6 +98,7 @@ impl Tree for Nfs {
             modified: Some(stamp(attributes.mtime)),
             mode: Some(attributes.mode & 0o7777),
             owner: Some(attributes.uid),
+            group: Some(attributes.gid),
             ..Extra::default()
         };
         if kind == Kind::Link {
@@ -113,6 +114,16 @@ impl Tree for Nfs {
 
     fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
         set_extra(self, path, kind, extra, true)
+    }
+
+    /// An owner or a group that the file has already need not be set, which only root may.
+    fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
+        let has = match aspect {
+            Aspect::Owner => self.attributes(path)?.uid == number,
+            Aspect::Group => self.attributes(path)?.gid == number,
+            _ => false,
+        };
+        if has { Ok(true) } else { self.put(path, aspect, &Value::Number(number.into())) }
     }
 }
 

@@ -28,7 +28,7 @@ use naming::Naming;
 use session::{COMPOUND, NFS, Slot};
 
 use super::rpc::{Rpc, results};
-use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, MAX_PAGES};
+use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, MAX_PAGES, mode_of_new};
 use crate::session::{
     Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
 };
@@ -283,9 +283,9 @@ impl Session for Nfs4 {
 
     fn open(&mut self, path: &str, how: How) -> Result<FileId> {
         let (folder, name) = self.place(path)?;
-        let mode = 0o644_u32.to_be_bytes();
+        let mode = mode_of_new(how).to_be_bytes();
         let (access, made) = match how {
-            How::Create => (SHARE_READ | SHARE_WRITE, OpenHow::Guarded(with_mode(&mode))),
+            How::Create | How::Private => (SHARE_READ | SHARE_WRITE, OpenHow::Guarded(with_mode(&mode))),
             How::Read => (SHARE_READ, OpenHow::Existing),
             How::Write => (SHARE_READ | SHARE_WRITE, OpenHow::Existing),
         };

@@ -7,12 +7,13 @@ use ::smb::wire::security::{
     AccessMask, Ace, AceBody, AceFlags, AceType, Acl, Control, SecurityDescriptor, SecurityInformation, Sid,
 };
 use ::smb::wire::{Command, InfoType, create, query_info, set_info};
-use vfs::acl::{Entries, Entry, EntryKind, Inherit, Rights, Who};
+use vfs::acl::{Entries, Entry, EntryKind, Inherit, Rights, Who, summary};
 use wire::{Reader, Writer};
 
 use super::metadata::existing;
 use super::{LIST_BYTES, Smb, malformed};
 use crate::Result;
+use crate::security::{Security, entries_of};
 
 /// The flags of an entry that say how it is inherited, MS-DTYP 2.4.4.1: the numbers of [`Inherit`].
 const INHERITANCE: u8 = 0x1f;
@@ -54,7 +55,53 @@ impl Smb {
             control |= Control::DACL_AUTO_INHERITED | Control::DACL_AUTO_INHERIT_REQUIRED;
         }
         let dacl = Some(Acl::new(aces.collect()));
-        self.set_descriptor(path, &SecurityDescriptor { control, dacl, ..SecurityDescriptor::default() })
+        let descriptor = SecurityDescriptor { control, dacl, ..SecurityDescriptor::default() };
+        self.set_descriptor(path, &descriptor, SecurityInformation::DACL, AccessMask::WRITE_DAC)
+    }
+
+    /// Owner, group, and the list or the mode that it says. A file whose descriptor is not shown, or that has no list, has none:
+    /// who may use it is not known.
+    pub(super) fn whole_security(&mut self, path: &str) -> Result<Security> {
+        let descriptor = match self.descriptor(path) {
+            Err(error) if error.ends_session() => return Err(error),
+            Err(_) => return Ok(Security::default()),
+            Ok(descriptor) => descriptor,
+        };
+        Ok(security(&descriptor))
+    }
+
+    /// Gives a file to a user of Unix, unless it is that user's already.
+    pub(super) fn set_owner(&mut self, path: &str, uid: u32) -> Result<()> {
+        let sid = Unix::User(uid).sid();
+        if self.descriptor(path)?.owner == Some(sid) {
+            return Ok(());
+        }
+        let descriptor = SecurityDescriptor { owner: Some(sid), ..SecurityDescriptor::default() };
+        self.set_descriptor(path, &descriptor, SecurityInformation::OWNER, AccessMask::WRITE_OWNER)
+    }
+
+    /// Gives a file to a group of Unix, unless it has that group already.
+    pub(super) fn set_group(&mut self, path: &str, gid: u32) -> Result<()> {
+        let sid = Unix::Group(gid).sid();
+        if self.descriptor(path)?.group == Some(sid) {
+            return Ok(());
+        }
+        let descriptor = SecurityDescriptor { group: Some(sid), ..SecurityDescriptor::default() };
+        self.set_descriptor(path, &descriptor, SecurityInformation::GROUP, AccessMask::WRITE_OWNER)
+    }
+
+    /// Gives a file the list that says what a mode says, and no entries that it inherits.
+    pub(super) fn set_mode(&mut self, path: &str, mode: u32, is_folder: bool) -> Result<()> {
+        let list = entries_of(mode, is_folder);
+        self.set_whole_acl(path, &Entries { list, ..Entries::default() })
+    }
+
+    /// A new file is its owner's alone. A server without lists, or one that keeps them from this user, has it as its folder says.
+    pub(super) fn restrict(&mut self, path: &str) -> Result<()> {
+        match self.set_mode(path, 0o600, false) {
+            Err(error) if error.ends_session() => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// The owner, the group and the list of a file.
@@ -101,21 +148,28 @@ impl Smb {
             dacl: Some(Acl::new(entries.iter().filter_map(ace_of).chain(old).collect())),
             ..SecurityDescriptor::default()
         };
-        self.set_descriptor(path, &descriptor)
+        self.set_descriptor(path, &descriptor, SecurityInformation::DACL, AccessMask::WRITE_DAC)
     }
 
-    fn set_descriptor(&mut self, path: &str, descriptor: &SecurityDescriptor) -> Result<()> {
+    /// Sets this part of a descriptor, for which this access is needed.
+    fn set_descriptor(
+        &mut self,
+        path: &str,
+        descriptor: &SecurityDescriptor,
+        part: SecurityInformation,
+        access: AccessMask,
+    ) -> Result<()> {
         let mut w = Writer::new();
         descriptor.encode(&mut w);
         let open = |request: &mut create::Request<'_>| {
             existing(request);
-            request.desired_access = (AccessMask::READ_CONTROL | AccessMask::WRITE_DAC).0;
+            request.desired_access = (AccessMask::READ_CONTROL | access).0;
         };
         self.with(path, open, |smb, file| {
             let request = set_info::Request {
                 info_type: InfoType::SECURITY,
                 information_class: 0,
-                additional_information: SecurityInformation::DACL.0,
+                additional_information: part.0,
                 file,
                 data: w.as_bytes(),
             };
@@ -130,6 +184,57 @@ pub(super) fn uid_of(sid: &Sid) -> Option<u32> {
         Unix::User(uid) | Unix::NfsUser(uid) => Some(uid),
         _ => None,
     }
+}
+
+fn security(descriptor: &SecurityDescriptor) -> Security {
+    let account = |sid: &Sid, is_group: bool| match who_of(sid, Inherit::NONE) {
+        Who::User(_) if is_group => None,
+        Who::Group(_) if !is_group => None, // Windows' Administrators may own files
+        who @ (Who::User(_) | Who::Group(_) | Who::Foreign(_)) => Some(who),
+        _ => None,
+    };
+    let mut security = Security {
+        owner: descriptor.owner.as_ref().and_then(|sid| account(sid, false)),
+        group: descriptor.group.as_ref().and_then(|sid| account(sid, true)),
+        ..Security::default()
+    };
+    let Some(dacl) = &descriptor.dacl else { return security };
+    let mut list: Vec<Entry> = dacl.aces.iter().filter_map(whole_entry).collect();
+    if says_mode(descriptor) {
+        list.iter_mut().zip(&dacl.aces).for_each(|(entry, ace)| {
+            let AceBody::Plain { sid, .. } = &ace.body else { return };
+            match Some(sid) {
+                sid if sid == descriptor.owner.as_ref() => entry.who = Who::Owner,
+                sid if sid == descriptor.group.as_ref() => entry.who = Who::OwningGroup,
+                _ => {}
+            }
+        });
+        security.mode = Some(summary(&list, u32::MAX, u32::MAX));
+        return security;
+    }
+    // A list of kinds of entries that are not known here, such as conditions, would say something else without them.
+    let is_whole = dacl.aces.iter().all(|ace| whole_entry(ace).is_some() || is_no_right(ace.kind));
+    if is_whole {
+        let number = |who: &Option<Who>| match who {
+            Some(Who::User(number) | Who::Group(number)) => *number,
+            _ => u32::MAX,
+        };
+        security.mode = Some(summary(&list, number(&security.owner), number(&security.group)));
+        security.list = Some(Entries {
+            list,
+            protected: descriptor.control.contains(Control::DACL_PROTECTED),
+            auto_inherited: descriptor.control.contains(Control::DACL_AUTO_INHERITED),
+        });
+    }
+    security
+}
+
+/// Whether an entry neither gives nor takes rights: one that is written to logs, or a label.
+fn is_no_right(kind: AceType) -> bool {
+    /// SYSTEM_AUDIT, SYSTEM_ALARM, their forms for objects and callbacks, SYSTEM_MANDATORY_LABEL to
+    /// SYSTEM_SCOPED_POLICY_ID: MS-DTYP 2.4.4.1.
+    const NO_RIGHTS: [u8; 11] = [2, 3, 7, 8, 0xd, 0xe, 0xf, 0x10, 0x11, 0x12, 0x13];
+    NO_RIGHTS.contains(&kind.0)
 }
 
 /// Whether a list says no more than a mode: what its owner, its group and everyone may do, as servers of Unix show it.

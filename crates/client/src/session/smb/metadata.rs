@@ -93,9 +93,9 @@ impl Peer for Smb {
                 Some(time) => Got::Value(Value::Time(time.secs, time.nanos)),
                 None => Got::Missing,
             },
-            Aspect::Fork => bytes(self.stream(path, "AFP_Resource")?),
+            Aspect::Fork => bytes(self.filled(path, "AFP_Resource")?),
             Aspect::Attribute(name) => bytes(self.stream(path, name)?),
-            Aspect::Comment => match self.stream(path, COMMENT)? {
+            Aspect::Comment => match self.filled(path, COMMENT)? {
                 Some(list) => {
                     plist::read_text(&list).map_or(Got::Missing, |text| Got::Value(Value::Text(text)))
                 }
@@ -123,7 +123,7 @@ impl Peer for Smb {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 Got::Value(Value::Text(name.into()))
             }
-            Aspect::Mode | Aspect::RenameLock | Aspect::DeleteLock => Got::Impossible,
+            Aspect::Mode | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => Got::Impossible,
         })
     }
 }
@@ -173,7 +173,7 @@ fn looked(request: &mut create::Request<'_>) {
 impl Smb {
     /// The Finder info and what is beside it.
     fn info(&mut self, path: &str) -> Result<Option<InfoStream>> {
-        let bytes = self.stream(path, "AFP_AfpInfo")?;
+        let bytes = self.filled(path, "AFP_AfpInfo")?;
         bytes.map(|bytes| InfoStream::parse(&bytes).map_err(malformed)).transpose()
     }
 
@@ -192,7 +192,12 @@ impl Smb {
         done
     }
 
-    /// A named stream; `None` if the stream is missing or empty.
+    /// A named stream that has bytes. `None`: it is missing or empty.
+    fn filled(&mut self, path: &str, name: &str) -> Result<Option<Vec<u8>>> {
+        Ok(self.stream(path, name)?.filter(|bytes| !bytes.is_empty()))
+    }
+
+    /// A named stream.
     fn stream(&mut self, path: &str, name: &str) -> Result<Option<Vec<u8>>> {
         let name = String::from_utf8_lossy(&Map::Sfm.encode(name.as_bytes())).into_owned();
         let change = |request: &mut create::Request<'_>| {
@@ -201,7 +206,6 @@ impl Smb {
         };
         let read = self.with(&format!("{path}:{name}"), change, |smb, file| smb.all(file));
         match read {
-            Ok(bytes) if bytes.is_empty() => Ok(None),
             Ok(bytes) => Ok(Some(bytes)),
             Err(Error::Missing(_)) => Ok(None),
             Err(error) => Err(error),
@@ -285,7 +289,7 @@ impl Smb {
         })
     }
 
-    fn control(&mut self, file: FileKey, code: Code, input: &[u8]) -> Result<Vec<u8>> {
+    pub(super) fn control(&mut self, file: FileKey, code: Code, input: &[u8]) -> Result<Vec<u8>> {
         let request = ioctl::Request {
             control_code: code,
             file,

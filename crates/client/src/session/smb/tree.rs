@@ -9,13 +9,14 @@ use ::smb::wire::query_directory::Flags as ListFlags;
 use ::smb::wire::security::AccessMask;
 use ::smb::wire::time::NtTime;
 use ::smb::wire::{Command, Dialect, InfoType, Status};
-use vfs::acl::Entries;
+use vfs::acl::{Entries, Who};
 use vfs::mac::{FinderFlags, FinderInfo, plist};
 use vfs::names::Map;
 use wire::Reader;
 
 use super::{CREDIT, Smb, malformed, refused};
 use crate::metadata::{Aspect, COMMENT};
+use crate::security::Security;
 use crate::session::{FileId, Session};
 use crate::tree::{
     Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told,
@@ -154,6 +155,27 @@ impl Tree for Smb {
 
     fn set_rights(&mut self, path: &str, entries: &Entries) -> Result<bool> {
         self.set_whole_acl(path, entries).map(|()| true)
+    }
+
+    fn security(&mut self, path: &str, _kind: Kind, _extra: &Extra) -> Result<Security> {
+        self.whole_security(path)
+    }
+
+    fn account(&mut self, who: &Who) -> Result<Option<Who>> {
+        match who {
+            Who::Foreign(sid) => self.account_of(sid),
+            _ => Ok(None),
+        }
+    }
+
+    /// SMB has descriptors instead: the list says what the mode says.
+    fn put_unix(&mut self, path: &str, kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
+        match aspect {
+            Aspect::Owner => self.set_owner(path, number),
+            Aspect::Group => self.set_group(path, number),
+            _ => self.set_mode(path, number, kind == Kind::Folder),
+        }
+        .map(|()| true)
     }
 
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra> {

@@ -139,6 +139,16 @@ impl LogicalUnit {
         self.open.as_ref().ok_or(vfs::Error::NotFound)
     }
 
+    /// Another unit of the same file follows, which may write to it.
+    ///
+    /// # Errors
+    /// Those of the state of open files.
+    pub fn stop_denying(&self) -> vfs::Result<()> {
+        let Some(open) = &self.open else { return Ok(()) };
+        let (access, _) = open.guard().modes();
+        open.guard().change(access, vfs::state::Modes::NONE)
+    }
+
     /// Whether another server of the cluster serves its blocks.
     pub fn is_standby(&self) -> bool {
         self.open.is_none()

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::mark::{self, Mark, Stage};
-use super::{Coming, Shared, keep_date};
+use super::{ArrivingRights, Coming, Shared, keep_date};
 use crate::acl::server;
 use crate::backend::{NewKind, Object, RenameMode};
 use crate::finding::own_folders::{UNFINISHED, is_own_name};
@@ -74,8 +74,8 @@ impl Shared {
             return Ok(());
         }
         let file = File { folder: &**folder, name: &coming.name, object: &*object };
-        self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
-        finish(&**folder, &*object, coming)?;
+        let rights = self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
+        finish(&**folder, &*object, coming, &rights)?;
         match coming.kind {
             Kind::File if coming.length > 0 => mark::write(&*object, &Mark::new(Stage::Data, &path)),
             Kind::File => mark::remove(&*object),
@@ -118,16 +118,27 @@ fn make(folder: &dyn Object, coming: &Coming, mark: &Mark) -> Result<Arc<dyn Obj
 
 fn make_link(folder: &dyn Object, coming: &Coming) -> Result<()> {
     match folder.create(server(), &coming.name, NewKind::Link(&coming.target), 0o777) {
-        Ok(made) => finish(folder, &*made.object, coming),
+        Ok(made) => {
+            let (user, group) = coming.owner.unzip();
+            finish(
+                folder,
+                &*made.object,
+                coming,
+                &ArrivingRights { user, group, ..ArrivingRights::default() },
+            )
+        }
         Err(Error::Exists) => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// Owner, mode and date. A file from a server that tells no owner gets that of its folder.
-fn finish(folder: &dyn Object, object: &dyn Object, coming: &Coming) -> Result<()> {
+/// Owner, mode and date. A file from a server that tells no owner gets that of its folder. One whose owner cannot be set is its
+/// present owner's alone: others would be in its group.
+fn finish(folder: &dyn Object, object: &dyn Object, coming: &Coming, rights: &ArrivingRights) -> Result<()> {
+    const OWNERS: u32 = 0o700;
     let above = folder.attributes()?;
-    let (uid, gid) = coming.owner.unwrap_or((above.uid, above.gid));
+    let (uid, gid) = (rights.user.unwrap_or(above.uid), rights.group.unwrap_or(above.gid));
+    let mut told = rights.mode;
     let own = object.attributes()?;
     let owner = SetAttributes {
         uid: (own.uid != uid).then_some(uid),
@@ -138,11 +149,12 @@ fn finish(folder: &dyn Object, object: &dyn Object, coming: &Coming) -> Result<(
         && let Err(error) = object.set_attributes(server(), &owner)
     {
         tracing::debug!(%error, uid, gid, "the owner of an arrived file cannot be set");
+        told = told.map(|mode| mode & OWNERS);
     }
     if coming.kind != Kind::Link {
         let granted = if coming.kind == Kind::Folder { FOLDER_MODE } else { FILE_MODE };
         let mode = SetAttributes {
-            mode: Some(coming.mode.unwrap_or(above.mode & granted)),
+            mode: Some(told.unwrap_or(above.mode & granted & !rights.umask)),
             ..SetAttributes::default()
         };
         object.set_attributes(server(), &mode)?;

@@ -62,12 +62,24 @@ pub struct Coming {
     pub length: u64,
     /// When its data were last changed.
     pub modified: Option<Time>,
-    /// The permissions of Unix, if the server tells them.
-    pub mode: Option<u32>,
-    /// User and group, if the server tells them.
+    /// User and group of a link, if the server tells them.
     pub owner: Option<(u32, u32)>,
     /// The target of a symbolic link.
     pub target: Vec<u8>,
+}
+
+/// Who owns a file there, by numbers of this machine, and who may use it. `None`: the server does not tell, or it is nobody here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ArrivingRights {
+    /// The permissions of Unix. They give nobody more than the file's access control list there, nor if the owner or the group
+    /// are others here.
+    pub mode: Option<u32>,
+    /// The owner.
+    pub user: Option<u32>,
+    /// The group.
+    pub group: Option<u32>,
+    /// Permissions that new files do not get if the server tells none.
+    pub umask: u32,
 }
 
 /// The server that files come from. Paths are those of that server, with slashes; its folder itself is the empty one.
@@ -77,8 +89,8 @@ pub struct Coming {
 pub trait Source: Send + Sync {
     /// The entries of a folder.
     fn entries(&self, folder: &str) -> Result<Vec<Coming>>;
-    /// Gives a file or folder here all that it has there besides its data, its dates and its mode.
-    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams) -> Result<()>;
+    /// Gives a file or folder here all that it has there besides its data, its dates and its rights. Returns these.
+    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams) -> Result<ArrivingRights>;
     /// Up to `length` bytes of a file; fewer only at its end.
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 }

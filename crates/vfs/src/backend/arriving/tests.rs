@@ -32,7 +32,6 @@ impl Source for Old {
             kind,
             length,
             modified: Some(DATE),
-            mode: Some(0o640),
             owner: Some((1000, 100)),
             target: b"letter".to_vec(),
         };
@@ -49,9 +48,9 @@ impl Source for Old {
         })
     }
 
-    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<()> {
+    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<ArrivingRights> {
         file.object.set_xattr(server(), b"user.path", path.as_bytes(), crate::backend::XattrMode::Set)?;
-        self.answer(())
+        self.answer(ArrivingRights { mode: Some(0o640), ..ArrivingRights::default() })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {

@@ -64,6 +64,9 @@ pub struct HostOptions {
     pub meter: Arc<Meter>,
     /// Other hosts change the files, of which this one is not notified: no folder is watched, and so no listing is kept.
     pub shared: bool,
+    /// The umask of the process counts for what is made: for tools that act as their user. A server clears it, because clients
+    /// say the modes of new files.
+    pub keeps_umask: bool,
 }
 
 impl Default for HostOptions {
@@ -76,6 +79,7 @@ impl Default for HostOptions {
             snapshot_of: None,
             meter: Arc::default(),
             shared: false,
+            keeps_umask: false,
         }
     }
 }
@@ -130,7 +134,9 @@ enum Reached {
 impl Host {
     /// Opens the folder at `path`, which is followed once, now, if it is a link.
     pub fn open(path: &Path, options: &HostOptions) -> Result<Self> {
-        rustix::process::umask(Mode::empty());
+        if !options.keeps_umask {
+            rustix::process::umask(Mode::empty());
+        }
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(failure::of_entry(
             "openat",

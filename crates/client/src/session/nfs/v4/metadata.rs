@@ -19,7 +19,7 @@ use super::{Nfs4, look_up, put};
 use crate::metadata::acl::inheriting_file;
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
 use crate::session::Session;
-use crate::session::nfs::metadata::{BEHIND_HOLE, WRITE_BITS};
+use crate::session::nfs::metadata::{BEHIND_HOLE, WRITE_BITS, read_only};
 use crate::session::nfs::rpc::malformed;
 use crate::session::nfs::sidecar::{LONGEST, PIECE, Sidecars, path_beside};
 use crate::{Error, Result};
@@ -54,12 +54,17 @@ impl Peer for Nfs4 {
             (Aspect::System, Value::Flag(on)) => (set.system = Some(*on), attribute::SYSTEM).1,
             (Aspect::Archive, Value::Flag(on)) => (set.archive = Some(*on), attribute::ARCHIVE).1,
             (Aspect::ReadOnly, Value::Flag(on)) => {
-                (set.mode = Some(if *on { 0o444 } else { 0o644 }), attribute::MODE).1
+                let Got::Value(Value::Number(mode)) = self.get(path, Aspect::Mode)? else { return Ok(false) };
+                (set.mode = Some(read_only(mode as u32, *on)), attribute::MODE).1
             }
             (Aspect::Mode, Value::Number(mode)) => (set.mode = Some(*mode as u32), attribute::MODE).1,
             (Aspect::Owner, Value::Number(uid)) if self.rpc.uid == 0 => {
                 owner = uid.to_string();
                 (set.owner = Some(Opaque::new(owner.as_bytes())), attribute::OWNER).1
+            }
+            (Aspect::Group, Value::Number(gid)) => {
+                owner = gid.to_string();
+                (set.owner_group = Some(Opaque::new(owner.as_bytes())), attribute::OWNER_GROUP).1
             }
             _ => return self.put_more(path, aspect, value),
         };
@@ -108,7 +113,7 @@ impl Peer for Nfs4 {
                 let name = path.rsplit('/').next().unwrap_or_default();
                 Ok(Got::Value(Value::Text(name.into())))
             }
-            Aspect::Ea(_) | Aspect::RenameLock | Aspect::DeleteLock => Ok(Got::Impossible),
+            Aspect::Ea(_) | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => Ok(Got::Impossible),
         }
     }
 

@@ -13,7 +13,7 @@ use super::compound::Results;
 use super::metadata::found;
 use super::naming::Naming;
 use super::{Nfs4, put};
-use crate::metadata::Aspect;
+use crate::metadata::{Aspect, Peer as _, Value};
 use crate::session::nfs::rpc::malformed;
 use crate::session::nfs::sidecar::{Sidecars as _, path_beside, set_extra};
 use crate::session::nfs::tree::drop_sidecars;
@@ -37,12 +37,13 @@ const LISTED: [u32; 9] = [
     attribute::TIME_MODIFY,
 ];
 /// What a file has besides its data, but for what has bytes of its own.
-const DETAILS: [u32; 9] = [
+const DETAILS: [u32; 10] = [
     attribute::NAMED_ATTR,
     attribute::ARCHIVE,
     attribute::HIDDEN,
     attribute::MODE,
     attribute::OWNER,
+    attribute::OWNER_GROUP,
     attribute::SYSTEM,
     attribute::TIME_BACKUP,
     attribute::TIME_CREATE,
@@ -174,6 +175,20 @@ impl Tree for Nfs4 {
         let is_beside = kind != Kind::Link && has_parts && !self.keeps_named(path)?;
         set_extra(self, path, kind, extra, is_beside)
     }
+
+    /// An owner or a group that the file has already need not be set, which only root may.
+    fn put_unix(&mut self, path: &str, _kind: Kind, aspect: Aspect<'_>, number: u32) -> Result<bool> {
+        if matches!(aspect, Aspect::Owner | Aspect::Group) {
+            let wanted = [attribute::OWNER, attribute::OWNER_GROUP];
+            let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&wanted)))?;
+            let has = described(&found(&answer, path)?.values()?, &mut self.naming);
+            let there = if aspect == Aspect::Owner { has.owner } else { has.group };
+            if there == Some(number) {
+                return Ok(true);
+            }
+        }
+        self.put(path, aspect, &Value::Number(number.into()))
+    }
 }
 
 impl Nfs4 {
@@ -236,6 +251,7 @@ fn described(values: &Values<'_>, naming: &mut Naming) -> Extra {
         backup: values.time_backup.map(stamp),
         mode: values.mode.map(|mode| mode & 0o7777),
         owner: values.owner.and_then(|name| naming.user(&name)),
+        group: values.owner_group.and_then(|name| naming.group(&name)),
         ..Extra::default()
     };
     for (flag, aspect) in extra.flags.iter_mut().zip(FLAGS) {
