@@ -375,7 +375,14 @@ pub(crate) fn compare(
     if wanted.posix != PosixAcls::default() && wanted.posix == there.posix {
         return Ok(());
     }
-    match (&wanted.list, &there.list) {
+    let is_there = |wanted: &Owner, there: &Option<Who>| match there {
+        Some(Who::User(number) | Who::Group(number)) => wanted.number == Some(*number),
+        _ => false,
+    };
+    let kept = (is_there(&wanted.owner, &there.owner), is_there(&wanted.group, &there.group));
+    let list = wanted.with_default(wanted.mode.unwrap_or_default());
+    let list = list.and_then(|list| with_former(list, &wanted, kept));
+    match (&list, &there.list) {
         (None, None) => {}
         (Some(_), None) => differs(LIST, "the destination has none"),
         (Some(wanted), Some(there)) if is_same(wanted, there) => {}
@@ -385,7 +392,7 @@ pub(crate) fn compare(
         }
         (None, Some(_)) => shared.tally.replace(path, LIST, "the source has none"),
     }
-    if let (Some(from), Some(to), None, None) = (wanted.mode, there.mode, &wanted.list, &there.list) {
+    if let (Some(from), Some(to), None, None) = (wanted.mode, there.mode, &list, &there.list) {
         let said = if wanted.is_mapped { 0o777 } else { 0o7777 };
         match (to & 0o777 & !from, (from ^ to) & said) {
             (0, 0) => {}

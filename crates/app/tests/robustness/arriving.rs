@@ -70,6 +70,10 @@ fn fill(old: &Path) {
     for name in ["letter", "film", "Projects/2001/plan"] {
         File::options().write(true).open(old.join(name)).unwrap().set_modified(date).unwrap();
     }
+    // The rights arrive, too: other users may use these.
+    for name in ["film", "letter", "obsolete", "Projects", "Projects/2001"] {
+        open_to_all(&old.join(name));
+    }
 }
 
 #[test]

@@ -208,7 +208,11 @@ impl Afp {
             other => other?,
         };
         let reply = attribute::Reply::decode(&mut Reader::new(&answer)).map_err(malformed)?;
-        Ok(reply.bytes.map_or(Got::Missing, |bytes| Got::Value(Value::Bytes(bytes.to_vec()))))
+        Ok(match reply.bytes {
+            Some(bytes) => Got::Value(Value::Bytes(bytes.to_vec())),
+            None if reply.length == 0 => Got::Value(Value::Bytes(Vec::new())),
+            None => Got::Missing,
+        })
     }
 
     fn desktop(&mut self) -> Result<u16> {

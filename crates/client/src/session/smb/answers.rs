@@ -29,8 +29,9 @@ pub(super) fn read_answer(id: u64, message: &[u8]) -> Result<Finished> {
     Ok(Finished { length, ..finished })
 }
 
-/// The answer to a READ, if it is one. The head that is kept is never longer than the data.
+/// The answer to a READ, if it is one, whose head that is kept is never longer than the data. And the name of a SID.
 pub(in crate::session) fn decode_answer(message: &[u8]) {
+    let _ = super::names::first_name(message); // any bytes are an answer or none
     if let Ok(finished) = read_answer(0, message) {
         assert!(finished.length <= message.len());
     }

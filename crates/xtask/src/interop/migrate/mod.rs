@@ -5,6 +5,7 @@ mod grid;
 mod source;
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::time::{Duration, UNIX_EPOCH};
@@ -74,6 +75,7 @@ fn checks(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
         }
         outcomes.run(&format!("{name}: source"), &[], || {
             let served = source.serve(place, &items)?;
+            close(&place.source(*source), &served.given)?;
             migrate(place, *source, &served.url, &[])?;
             migrate(place, *source, &served.url, &["--verify-only"])?;
             given.push((*source, served.given));
@@ -87,6 +89,9 @@ fn checks(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
             let done = grid.is_whole();
             grids.push(grid);
             done
+        });
+        outcomes.run(&format!("{}: nobody gets more rights", source.name()), &[], || {
+            no_wider(&place.source(*source), &place.destination(*source), items)
         });
     }
     if has_macs && grids.len() == Source::ALL.len() {
@@ -177,6 +182,25 @@ fn migrate(place: &Place, source: Source, url: &str, more: &[&str]) -> Result<()
 
 fn said(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned()).concat()
+}
+
+/// Files of a server that not all may read: one in three is its owner's alone, one in three also its group's.
+fn close(folder: &Path, items: &[Item]) -> Result<()> {
+    for (item, mode) in items.iter().zip([0o600, 0o640, 0o644].into_iter().cycle()) {
+        fs::set_permissions(folder.join(&item.name), fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// No copy has a bit of a mode that the original does not have, and those of the owner are there.
+fn no_wider(from: &Path, to: &Path, items: &[Item]) -> Result<()> {
+    for item in items {
+        let mode =
+            |folder: &Path| Ok::<u32, anyhow::Error>(fs::metadata(folder.join(&item.name))?.mode() & 0o777);
+        let (from, to) = (mode(from)?, mode(to)?);
+        ensure!(to & !from == 0 && to & 0o600 == 0o600, "{}: {to:o} instead of {from:o}", item.name);
+    }
+    Ok(())
 }
 
 /// The date of the last change, in seconds.
