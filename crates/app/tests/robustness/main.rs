@@ -26,9 +26,9 @@ mod migrated;
 mod migrated_rights;
 mod mounted;
 mod neighbour;
+mod overlapping;
 #[path = "../program/mod.rs"]
 mod program;
-mod overlapping;
 mod quota;
 mod random;
 mod records;
