@@ -211,8 +211,8 @@ impl Volume {
         if !self.site.state.is_joined() {
             return Ok(());
         }
-        let known = files.iter().filter_map(|(found, cause)| Some((found.as_ref()?, *cause)));
-        known.map(|(found, cause)| self.recall(actor, found.object.id(), cause)).collect()
+        let mut known = files.iter().filter_map(|(found, cause)| Some((found.as_ref()?, *cause)));
+        known.try_for_each(|(found, cause)| self.recall(actor, found.object.id(), cause))
     }
 
     /// Ends the leases of other clients on a folder's listing.
