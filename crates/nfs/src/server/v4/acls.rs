@@ -330,7 +330,7 @@ mod tests {
         let mut list = Vec::new();
         for (number, who) in who.into_iter().enumerate() {
             let rights = Rights(0x1f_01ff >> number).intersection(Rights::ALL).union(Rights::RUNS_AS_READER);
-            list.push(Entry::allow(who.clone(), rights).inherited_by(Inherit(number as u8 % 4 | 16)));
+            list.push(Entry::allow(who.clone(), rights).inherited_by(Inherit((number as u8 % 4) | 16)));
             list.push(Entry::deny(who, Rights::WRITE_DATA.union(Rights::FROM_MODE)));
         }
         let entries = Entries { list, protected: true, auto_inherited: true };
