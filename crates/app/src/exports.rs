@@ -12,7 +12,7 @@ pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
         let read_only = share.read_only;
         rule.matches.iter().map(move |clients| one(rule, *clients, read_only))
     });
-    let hiding = Arc::new(Hiding::of_site(&share.hide, &share.show, share.case_sensitive));
+    let hiding = Arc::new(Hiding::new(&share.hide, &share.show, share.case_sensitive));
     ExportOptions {
         rules: rules.collect(),
         device_nodes: share.device_nodes,

@@ -62,10 +62,7 @@ fn names(path: &Path) -> Vec<Vec<u8>> {
 }
 
 fn hidden(share: &ShareSettings) -> Hidden {
-    Hidden {
-        with_books: Arc::new(Hiding::new(&share.hide, &share.show, share.case_sensitive)),
-        of_site: Arc::new(Hiding::of_site(&share.hide, &share.show, share.case_sensitive)),
-    }
+    Hidden { hiding: Arc::new(Hiding::new(&share.hide, &share.show, share.case_sensitive)) }
 }
 
 /// The protocols by which clients of `outer` may pass to `inner`. What needs encryption, or a password, where the outer share

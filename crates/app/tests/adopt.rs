@@ -37,7 +37,7 @@ fn layouts_are_counted_and_what_is_damaged_or_differs_is_named() {
     fs::create_dir_all(share.join("films/.AppleDouble")).unwrap();
     fs::create_dir_all(share.join("@eaDir")).unwrap();
     for name in
-        ["plain", "samba", "both", "broken", "films/old", "a\u{f022}b", "c\u{f03a}d", "films/in:2fout"]
+        ["plain", "samba", "both", "broken", "films/old", "a\u{f022}b", "c\u{f03a}d", "films/:2ehidden"]
     {
         fs::write(share.join(name), b"data").unwrap();
     }

@@ -21,6 +21,8 @@ pub enum Error {
     AccessDenied,
     ReadOnly,
     NoSpace,
+    /// The file has no room for an extended attribute of this size beside its others, and the disk is not full.
+    NoRoomForAttribute,
     QuotaExceeded,
     FileTooLarge,
     NameTooLong,
@@ -53,6 +55,15 @@ pub enum Error {
     Away,
 }
 
+impl Error {
+    /// Whether a file system refuses an extended attribute so that its value must go elsewhere.
+    pub(crate) fn is_no_place_for_attribute(self) -> bool {
+        let refusals =
+            [Self::NoRoomForAttribute, Self::NoSpace, Self::FileTooLarge, Self::TooMany, Self::NotSupported];
+        refusals.contains(&self)
+    }
+}
+
 /// What every operation on the tree returns.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -71,6 +82,7 @@ impl fmt::Display for Error {
             Self::AccessDenied => "permission denied",
             Self::ReadOnly => "the share or its file system is read-only",
             Self::NoSpace => "the disk is full",
+            Self::NoRoomForAttribute => "the file has no room for so large an attribute",
             Self::QuotaExceeded => "the quota is used up",
             Self::FileTooLarge => "larger than the file system can hold",
             Self::NameTooLong => "the name is too long",

@@ -191,3 +191,28 @@ async fn a_volume_can_do_without() {
     moves(&scene, &blind(), "new", "plan");
     assert!(is_plain(&scene, "plan"));
 }
+
+#[tokio::test]
+async fn what_only_macs_know_of_stays_when_others_overwrite() {
+    let scene = scene();
+    let tag = Stream::Named("tag".into());
+    for (stream, stays) in [
+        (Stream::Resource, true),
+        (Stream::Info, true),
+        (Stream::Named(TAGS.into()), true),
+        (tag.clone(), false),
+    ] {
+        assert_eq!(scene.volume.keeps_overwritten(&blind(), &stream), stays, "{stream:?}");
+        assert!(!scene.volume.keeps_overwritten(&client(1), &stream), "a Mac brings its own");
+    }
+    // What does not stay goes with an event.
+    of_a_mac(&scene, "plan", b"a fork").await;
+    let mut events = scene.volume.subscribe(Scope::Volume, Filter::ALL, 64).unwrap();
+    let found = scene.find("plan").unwrap();
+    let place = Beside { folder: &scene.root.object, name: b"plan" };
+    for (stream, aspect) in [(tag, Aspects::STREAM), (Stream::Info, Aspects::ATTRIBUTES)] {
+        scene.volume.remove_stream(&blind(), &found, place, &stream).await.unwrap();
+        let Some(Event::Changed(seen)) = events.try_next() else { panic!("no event of {stream:?}") };
+        assert_eq!(seen.change.what, Happened::Modified(aspect), "{stream:?}");
+    }
+}

@@ -16,6 +16,8 @@ impl From<Error> for ResultCode {
             Error::Locked => Self::OBJECT_LOCKED,
             Error::ReadOnly => Self::VOLUME_LOCKED,
             Error::NoSpace | Error::QuotaExceeded | Error::FileTooLarge => Self::DISK_FULL,
+            // No result says so. That of a full disk would have a Mac stop a copy as a whole.
+            Error::NoRoomForAttribute => Self::MISC_ERROR,
             Error::NameTooLong | Error::InvalidName | Error::Invalid => Self::PARAM_ERROR,
             Error::CrossVolume => Self::DIFFERENT_VOLUMES,
             Error::TooManyLinks | Error::Io | Error::Away => Self::MISC_ERROR,

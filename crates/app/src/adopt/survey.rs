@@ -11,14 +11,15 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, ensure};
 use serde::Serialize;
 use vfs::acl::samba as acl;
-use vfs::mac::depot::{self, DEPOT};
+use vfs::mac::depot;
 use vfs::mac::layout::{
     APPLE_FINDER_INFO, APPLE_RESOURCE, DOSATTRIB, NETATALK_METADATA, NETATALK_RESOURCE, NETATALK2_FOLDER,
-    SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER, Stored, classify_xattr, is_info_stream,
-    is_resource_stream, sidecar_owner,
+    SYNOLOGY_ATTRIBUTES, SYNOLOGY_HEADER, Stored, classify_xattr, is_info_stream, is_resource_stream,
+    sidecar_owner,
 };
 use vfs::mac::{Metadata, Parts, Problem, netatalk_list, samba, sidecar};
 use vfs::names::{Map, cap, detect_map, plain_form};
+use vfs::streams::ServerFolders;
 
 use super::convert::GoOn;
 use crate::entries;
@@ -204,12 +205,13 @@ impl Survey {
         if kind.is_file() && self.is_sidecar(folder, &path, name) {
             return None;
         }
-        if *plain_form(name) != *name {
+        if !name.is_ascii() && *plain_form(name) != *name {
             self.add(Layout::PrivateNames);
         } else if detect_map([name]) == Some(Map::Sfu) {
             self.add(Layout::UnixNames);
         }
-        if cap::is_netatalks(name) && folder.join(OsStr::from_bytes(NETATALK2_FOLDER)).is_dir() {
+        // A slash is shown as such; other escapes are shown as they are stored.
+        if cap::is_netatalks(&plain_form(name)) && folder.join(OsStr::from_bytes(NETATALK2_FOLDER)).is_dir() {
             self.add(Layout::CapNames);
         }
         if kind.is_dir() || kind.is_file() {
@@ -221,8 +223,9 @@ impl Survey {
 
     /// Whether a folder is one of another server's own; counts what is in it.
     fn is_books(&mut self, path: &Path, name: &[u8]) -> bool {
+        let of = ServerFolders::named(name);
         match name {
-            NETATALK2_FOLDER => self.each_in(path, 0, &mut |survey, path, name| {
+            _ if of.netatalk => self.each_in(path, 0, &mut |survey, path, name| {
                 let of = name.windows(LIST.len()).position(|part| part == LIST);
                 survey.add(if of.is_some() { Layout::Netatalk2Attributes } else { Layout::Netatalk2 });
                 if name.ends_with(LIST) {
@@ -232,7 +235,7 @@ impl Survey {
                     });
                 }
             }),
-            SYNOLOGY_FOLDER => self.each_in(path, 0, &mut |survey, path, name| {
+            _ if of.synology => self.each_in(path, 0, &mut |survey, path, name| {
                 if name.ends_with(SYNOLOGY_ATTRIBUTES) || name.ends_with(SYNOLOGY_HEADER) {
                     survey.add(Layout::Synology);
                     survey.check(path, |head, total| match sidecar::parse(head, total) {
@@ -241,7 +244,7 @@ impl Survey {
                     });
                 }
             }),
-            DEPOT => self.each_in(path, 3, &mut |survey, _, name| {
+            _ if of.depot => self.each_in(path, 3, &mut |survey, _, name| {
                 if depot::stream_of(name).is_some() {
                     survey.add(Layout::SambaDepot);
                 }
@@ -378,8 +381,9 @@ impl Survey {
 
 /// Whether a folder of this name is one of a server, and not of users.
 fn is_books_name(name: &[u8]) -> bool {
-    let books: [&[u8]; 5] = [NETATALK2_FOLDER, SYNOLOGY_FOLDER, DEPOT, b".AppleDB", b".AppleDesktop"];
-    books.contains(&name) || vfs::is_own_name(name)
+    ServerFolders::named(name).any()
+        || [&b".AppleDB"[..], b".AppleDesktop"].contains(&name)
+        || vfs::is_own_name(name)
 }
 
 fn is_fork(name: &[u8]) -> bool {

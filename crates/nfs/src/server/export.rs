@@ -142,7 +142,7 @@ impl Export {
     /// As [`Export::lists`], in a folder whose share may be another one inside of this.
     pub(crate) fn lists_in(&self, inner: Option<&Hidden>, name: &[u8]) -> bool {
         match inner {
-            Some(inner) => matches!(name, b"." | b"..") || !inner.of_site.hides(name),
+            Some(inner) => matches!(name, b"." | b"..") || !inner.hiding.hides(name),
             None => self.lists(name),
         }
     }

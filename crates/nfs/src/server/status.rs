@@ -19,7 +19,8 @@ impl From<Error> for Status {
             Error::ReadOnly => Self::ROFS,
             Error::NoSpace => Self::NOSPC,
             Error::QuotaExceeded => Self::DQUOT,
-            Error::FileTooLarge => Self::FBIG,
+            // Not NOSPC: the file is at its limit, and others are not.
+            Error::NoRoomForAttribute | Error::FileTooLarge => Self::FBIG,
             Error::NameTooLong => Self::NAMETOOLONG,
             Error::InvalidName => Self::INVAL,
             Error::Invalid => Self::INVAL,

@@ -17,6 +17,7 @@ impl From<Error> for Status {
             Error::ReadOnly => Self::MEDIA_WRITE_PROTECTED,
             // As NTFS and Samba answer: Windows has a sentence for users about a full disk only.
             Error::NoSpace | Error::QuotaExceeded => Self::DISK_FULL,
+            Error::NoRoomForAttribute => Self::EA_TOO_LARGE,
             Error::FileTooLarge | Error::Invalid => Self::INVALID_PARAMETER,
             Error::NameTooLong | Error::InvalidName => Self::OBJECT_NAME_INVALID,
             Error::CrossVolume => Self::NOT_SAME_DEVICE,

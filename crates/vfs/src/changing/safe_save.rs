@@ -10,6 +10,9 @@
 //! | moves the old file away, and the new one to its name | has another name, since a short time |
 //! | moves the old file away, and makes the new one | the same |
 //!
+//! A client may also overwrite the old file in place, which removes its streams (MS-FSA 2.1.5.1.2.2): from such a client the same
+//! things stay ([`Volume::keeps_overwritten`]), and the named streams that others than Macs know of go.
+//!
 //! The new file must be a young one of the same folder, and have no Mac metadata of its own. Windows does the same with named
 //! streams (`ReplaceFile`), and with creation times of names that are used again (file tunneling).
 
@@ -23,7 +26,8 @@ use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, Happened};
 use crate::names::one_form;
-use crate::streams::OfMac;
+use crate::state::Stream;
+use crate::streams::{OfMac, is_of_mac};
 use crate::volume::Node;
 use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
 
@@ -113,6 +117,16 @@ impl Volume {
             Some(old) => self.keep_of(actor, (&new, new_at), (old, Beside { folder, name: to.1 })),
             None => self.keep_of_vacated(actor, (&new, new_at), to.1),
         }
+    }
+
+    /// Whether a stream stays when this client overwrites its file in place.
+    pub fn keeps_overwritten(&self, actor: &Actor, stream: &Stream) -> bool {
+        let is_of_mac = match stream {
+            Stream::Info | Stream::Resource => true,
+            Stream::Named(name) => is_of_mac(name.as_bytes()),
+            Stream::Data => false,
+        };
+        is_of_mac && self.keeps(actor)
     }
 
     /// A client has made a file: gives it what it is to keep of the file that had the name a short time ago. What cannot be

@@ -117,15 +117,19 @@ impl Source<'_> {
 
     /// Whether other servers keep streams of it in files of their own.
     fn has_foreign(&self) -> Result<bool> {
-        let streams = self.streams.filter(|streams| streams.looks_for_other_files());
-        let (Some(streams), Some((folder, name))) = (streams, self.place) else { return Ok(false) };
+        let (Some(streams), Some((folder, name))) = (self.streams, self.place) else { return Ok(false) };
+        if !streams.may_be_elsewhere(folder, self.details.attributes.kind) {
+            return Ok(false);
+        }
         let object = (self.open)()?;
         streams.has_foreign(&File { folder, name, object: &*object })
     }
 
     /// Whether a file of another name may say something of this one.
     fn may_be_elsewhere(&self) -> bool {
-        self.beside || self.streams.is_some_and(Streams::looks_for_other_files)
+        let kind = self.details.attributes.kind;
+        let others = self.streams.zip(self.place);
+        self.beside || others.is_some_and(|(streams, (folder, _))| streams.may_be_elsewhere(folder, kind))
     }
 
     /// The metadata and the length of the resource fork.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::metadata::file_at;
 use crate::acl::Rights;
 use crate::backend::Found;
+use crate::events::Aspects;
 use crate::open::forget_info;
 use crate::state::{Cause, Stream};
 use crate::streams::{File, StreamInfo, Streams};
@@ -97,7 +98,9 @@ impl Volume {
             }
         })
         .await?;
-        operation.commit();
+        let aspects = if *stream == Stream::Info { Aspects::ATTRIBUTES } else { Aspects::STREAM };
+        let file = (of.object.id(), of.attributes.kind);
+        operation.commit_modified((place.folder, place.name.into()), file, aspects);
         Ok(())
     }
 

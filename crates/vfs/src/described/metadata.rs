@@ -168,7 +168,10 @@ impl Volume {
         let by = self.may_describe(actor, made, Rights::NONE)?;
         self.learn_inhibits(made, metadata);
         match &self.streams {
-            Some(streams) if metadata.concerns_macs() && streams.looks_for_other_files() => {
+            Some(streams)
+                if metadata.concerns_macs()
+                    && streams.may_be_elsewhere(&**place.folder, made.attributes.kind) =>
+            {
                 streams.store(by, &file_at(made, place), metadata)?;
             }
             _ => streams::store_first(by, &*made.object, metadata)?,

@@ -66,7 +66,8 @@ pub fn folds_alike(a: &[u8], b: &[u8], folding: Folding) -> bool {
     if a == b {
         return true;
     }
-    match a.is_ascii() && b.is_ascii() {
+    // A colon may be Netatalk 2's escape of a slash.
+    match a.is_ascii() && b.is_ascii() && !a.contains(&b':') {
         true => !folding.case_sensitive && a.eq_ignore_ascii_case(b),
         false => FoldedKey::new(a, folding) == FoldedKey::new(b, folding),
     }

@@ -80,10 +80,11 @@ mod tests {
     /// vfs_fruit(8), fruit:encoding: private, and native, which maps no space or dot at the end.
     #[test]
     fn what_windows_forbids_may_be_stored_as_samba_does() {
-        assert_eq!(forms("a:b"), ["a\u{f022}b"]);
-        assert_eq!(forms("a\u{f022}b"), ["a:b"]);
+        assert_eq!(forms("a:b"), ["a\u{f022}b", "a:2fb"]);
+        assert_eq!(forms("a\u{f022}b"), ["a:b", "a:2fb"]);
+        assert_eq!(forms("a:2fb"), ["a:b", "a\u{f022}b"]);
         assert_eq!(forms("Icon\r"), ["Icon\u{f00d}"]);
-        assert_eq!(forms("a:b."), ["a\u{f022}b\u{f029}", "a:b\u{f029}"]);
+        assert_eq!(forms("a:b."), ["a\u{f022}b\u{f029}", "a:b\u{f029}", "a:2fb."]);
         assert_eq!(forms("a\u{f028}"), ["a "]);
         assert_eq!(forms("\u{e9}?"), ["e\u{301}?", "\u{e9}\u{f025}", "e\u{301}\u{f025}"]);
     }

@@ -22,11 +22,6 @@ impl Hiding {
         Self::of(books.chain(hide.iter().map(String::as_str)), show, case_sensitive)
     }
 
-    /// As [`new`](Self::new), but other servers' own folders are shown, unless `hide` matches them.
-    pub fn of_site(hide: &[String], show: &[String], case_sensitive: bool) -> Self {
-        Self::of(hide.iter().map(String::as_str), show, case_sensitive)
-    }
-
     fn of<'a>(hide: impl Iterator<Item = &'a str>, show: &[String], case_sensitive: bool) -> Self {
         let folding = Folding { case_sensitive, ..Folding::default() };
         let hide: Vec<Pattern> = hide.map(|text| Pattern::new(text, folding)).collect();
@@ -125,16 +120,8 @@ mod tests {
         assert!(!told.hides(b"keep.tmp") && !told.hides(b".AppleDouble") && told.hides(b".AppleDB"));
         assert!(!Hiding::new(&hide, &[], true).hides(b"a.TMP"));
         assert!(!Hiding::default().hides(b".AppleDouble"));
-    }
-
-    #[test]
-    fn the_site_alone_decides_where_the_folders_of_other_servers_are_shown() {
-        let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
-        let site = Hiding::of_site(&texts(&["*.tmp"]), &texts(&["keep.tmp"]), false);
-        assert!(site.hides(b"a.TMP") && site.hides(b".x.tmp") && !site.hides(b"keep.tmp"));
-        assert!(!site.hides(b".AppleDouble") && !Hiding::of_site(&[], &[], false).hides(b".AppleDouble"));
-        let dotted = Hiding::of_site(&texts(&[".*"]), &[], false);
-        assert!(dotted.hides(b".AppleDouble") && dotted.hides(b".profile") && !dotted.hides(b"a"));
+        let dotted = Hiding::new(&texts(&[".*"]), &[], false);
+        assert!(dotted.hides(b".profile") && !dotted.hides(b"a"));
     }
 
     #[test]

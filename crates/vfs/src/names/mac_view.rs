@@ -13,13 +13,17 @@ use super::{normalise, octets, plain_form};
 /// shown as its composed form would be, and comes back as that: look-up by folded key finds it when it is
 /// alone in its folder. When both are there, one is shown by [`tagged_mac_view`].
 pub fn mac_view(stored: &[u8]) -> Cow<'_, str> {
-    if let Some(plain) = std::str::from_utf8(stored).ok().filter(|text| text.is_ascii()) {
+    let plain = plain_form(stored);
+    let as_stored = matches!(plain, Cow::Borrowed(_)).then_some(stored);
+    if let Some(plain) =
+        as_stored.and_then(|stored| std::str::from_utf8(stored).ok()).filter(|text| text.is_ascii())
+    {
         return match plain.contains(':') {
             true => Cow::Owned(plain.replace(':', "/")),
             false => Cow::Borrowed(plain),
         };
     }
-    let text = octets::to_text(&plain_form(stored), |_| false).replace(':', "/");
+    let text = octets::to_text(&plain, |_| false).replace(':', "/");
     let mut view = String::with_capacity(text.len() * 3 / 2);
     normalise::decompose(&text, &mut view);
     Cow::Owned(view)

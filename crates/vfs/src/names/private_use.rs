@@ -13,6 +13,7 @@ use super::octets;
 /// * A stored surrogate (WTF-8, three bytes) is that unpaired unit again; only a low one right after an unpaired high one,
 ///   which would make a pair, is shown by its bytes.
 pub fn windows_view(stored: &[u8]) -> Vec<u16> {
+    let stored = &*without_escapes(stored);
     let mut units = Vec::with_capacity(stored.len());
     let (mut rest, end) = without_private_end(stored);
     while let Some((at, unit)) = first_surrogate(rest) {
@@ -52,8 +53,48 @@ const DOT_END: u8 = 0xA9;
 /// The name with the characters for which stored private code points of Services for Macintosh stand. Samba stores
 /// them (`fruit:encoding = private`), as did Services for Macintosh. U+F028 and U+F029 count at the end only, and not where `.`
 /// or `..` would come out.
+///
+/// Netatalk 2 stores the slash of a Mac's name as `:2f`; Netatalk 3, Samba and this server as a colon, for which it counts.
 pub fn plain_form(stored: &[u8]) -> Cow<'_, [u8]> {
-    if !has_private(stored) {
+    match without_escapes(stored) {
+        Cow::Borrowed(stored) => without_private(stored),
+        Cow::Owned(stored) => Cow::Owned(without_private(&stored).into_owned()),
+    }
+}
+
+/// Netatalk 2's escape of a slash.
+const ESCAPED_SLASH: &[u8] = b":2f";
+
+/// The name with colons for Netatalk 2's escapes of slashes. What follows a colon is no escape again, also if the colon is stored
+/// as a private code point.
+fn without_escapes(stored: &[u8]) -> Cow<'_, [u8]> {
+    let is_escape = |bytes: &[u8]| bytes.ends_with(&ESCAPED_SLASH[1..]);
+    let colon = |at: &[u8]| match at {
+        [b':', ..] => Some(1),
+        _ => (character(at) == Some(b':')).then_some(3),
+    };
+    let has_escape = |at: usize| {
+        let rest = &stored[at..];
+        colon(rest).is_some_and(|len| rest.get(len..len + 2).is_some_and(is_escape))
+    };
+    if !stored.windows(2).any(is_escape) || !(0..stored.len()).any(has_escape) {
+        return Cow::Borrowed(stored);
+    }
+    let (mut plain, mut rest) = (Vec::with_capacity(stored.len()), stored);
+    while let Some(first) = rest.first() {
+        let len = colon(rest);
+        let (kept, after) = rest.split_at(len.unwrap_or(1));
+        plain.extend_from_slice(if len.is_some() { kept } else { std::slice::from_ref(first) });
+        rest = after;
+        while len.is_some() && rest.get(..2).is_some_and(is_escape) {
+            rest = &rest[2..];
+        }
+    }
+    Cow::Owned(plain)
+}
+
+fn without_private(stored: &[u8]) -> Cow<'_, [u8]> {
+    if !has_private_points(stored) {
         return Cow::Borrowed(stored);
     }
     let (mut rest, end) = without_private_end(stored);
@@ -79,6 +120,10 @@ fn character(bytes: &[u8]) -> Option<u8> {
 
 /// Whether the [`plain_form`] of a name is another one.
 pub(super) fn has_private(name: &[u8]) -> bool {
+    has_private_points(name) || matches!(without_escapes(name), Cow::Owned(_))
+}
+
+fn has_private_points(name: &[u8]) -> bool {
     let within = || name.windows(3).any(|bytes| character(bytes).is_some());
     name.contains(&PRIVATE_0) && (within() || without_private_end(name).1.is_some())
 }
@@ -89,15 +134,18 @@ pub(super) fn has_private_forms(plain: &[u8]) -> bool {
 }
 
 /// How other servers store a name: with a private code point for each character that Windows forbids and for a space or
-/// dot at the end (Samba by default), and with one at the end only (with `fruit:encoding = native`). These may be
-/// the name itself.
-pub(super) fn private_forms(plain: &[u8]) -> [Vec<u8>; 2] {
+/// dot at the end (Samba by default), and with one at the end only (with `fruit:encoding = native`); Netatalk 2 with an
+/// escape for a colon. These may be the name itself.
+pub(super) fn private_forms(plain: &[u8]) -> [Vec<u8>; 3] {
     let (before, end) = match plain {
         [before @ .., b' '] => (before, "\u{f028}"),
         [before @ .., b'.'] => (before, "\u{f029}"),
         _ => (plain, ""),
     };
-    [Map::Sfm.encode(before), Cow::Borrowed(before)].map(|before| [&*before, end.as_bytes()].concat())
+    let [private, native] =
+        [Map::Sfm.encode(before), Cow::Borrowed(before)].map(|before| [&*before, end.as_bytes()].concat());
+    let parts: Vec<&[u8]> = plain.split(|byte| *byte == b':').collect();
+    [private, native, parts.join(ESCAPED_SLASH)]
 }
 
 /// A name as Samba stores it by default: see [`plain_form`].
@@ -247,6 +295,20 @@ pub fn detect_map<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> Option<Map> 
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn netatalks_escaped_slash_is_a_colon() {
+        // Netatalk 2's names of a Mac's file `in/out`, in which HFS's colon is a slash.
+        for stored in ["in:2fout", "in:out", "in\u{f022}out", "in\u{f022}2fout", "in:2f2fout"] {
+            assert_eq!(&*plain_form(stored.as_bytes()), b"in:out", "{stored}");
+            let shown: Vec<u16> = "in\u{f022}out".encode_utf16().collect();
+            assert_eq!(windows_view(stored.as_bytes()), shown, "{stored}");
+        }
+        for stored in ["in:2eout", "2f", "a2f", "in:2 f", "in:"] {
+            assert_eq!(&*plain_form(stored.as_bytes()), stored.as_bytes());
+        }
+        assert!(private_forms(b"in:out:b").contains(&b"in:2fout:2fb".to_vec()));
+    }
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -320,7 +382,8 @@ mod tests {
             assert_eq!(windows_view(shown.as_bytes()), units(shown));
         }
         assert_eq!(&*plain_form("\u{f020}a\u{f022}b\u{f029}".as_bytes()), b"\"a:b.");
-        assert_eq!(private_forms(b"a:b."), ["a\u{f022}b\u{f029}", "a:b\u{f029}"].map(Vec::from));
+        let forms = ["a\u{f022}b\u{f029}", "a:b\u{f029}", "a:2fb."];
+        assert_eq!(private_forms(b"a:b."), forms.map(Vec::from));
     }
 
     #[test]

@@ -132,9 +132,12 @@ impl Scrub<'_> {
         let found = stored.folder.lookup(server(), name)?;
         let is_stream = store::is_stream_file(name);
         if found.attributes.kind != Kind::File
-            || !(is_stream || [store::SIDECAR, store::UNFINISHED].contains(&name))
+            || !(is_stream || [store::SIDECAR, store::UNFINISHED, store::ARRIVING].contains(&name))
         {
             return self.stray(stored.folder, name, path);
+        }
+        if name == store::ARRIVING {
+            return Ok(()); // a file that has not arrived yet
         }
         if name == store::UNFINISHED {
             if self.is_settled(&found.attributes) {

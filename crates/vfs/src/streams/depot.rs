@@ -34,25 +34,39 @@ pub(super) struct InDepot {
 }
 
 impl Streams {
-    /// Looks for streams in the depot of the volume, which must be there.
-    #[must_use]
-    pub fn with_depot(self) -> Self {
-        Self { depot: true, ..self }
-    }
-
     /// The depot's folder for a file, if there is one and the file is the one that it was made for.
     pub(super) fn in_depot(&self, object: &dyn Object) -> Result<Option<InDepot>> {
-        if !self.depot || !matches!(object.kind(), Kind::File | Kind::Folder) {
+        if !matches!(object.kind(), Kind::File | Kind::Folder) {
             return Ok(None);
         }
-        let id = object.id();
-        let [first, second, name] = depot::place(id.device, id.inode);
-        let above = self.backend.root()?.object;
-        let Some(above) = folder_at(&*above, &[DEPOT, &first, &second])? else { return Ok(None) };
-        let Some(there) = found(above.lookup(&Caller::root(), &name))? else { return Ok(None) };
-        let is_its_own =
-            there.attributes.kind == Kind::Folder && is_made_for(object, there.attributes.created)?;
-        Ok(is_its_own.then_some(InDepot { above, name, folder: there.object }))
+        for shared in self.with_depots() {
+            let Some(shared) = found(self.backend.by_key(&shared).or(Err(Error::NotFound)))? else {
+                continue;
+            };
+            if let Some(there) = in_depot_of(&*shared.object, object)? {
+                return Ok(Some(there));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The folder with the depot in which Samba would put streams of a file: the nearest above it, if that is known.
+    fn depot_for(&self, object: &dyn Object) -> Result<Arc<dyn Object>> {
+        let depots = self.with_depots();
+        let first = depots.first().ok_or(Error::NotFound)?;
+        let root = self.backend.root()?.object;
+        if depots.len() > 1
+            && let Some(path) = self.backend.path_hint(object)
+        {
+            for length in (0..path.len()).rev() {
+                let path: Vec<&[u8]> = path[..length].iter().map(Vec::as_slice).collect();
+                let at = if path.is_empty() { Some(root.clone()) } else { folder_at(&*root, &path)? };
+                if let Some(at) = at.filter(|at| depots.contains(&at.key())) {
+                    return Ok(at);
+                }
+            }
+        }
+        Ok(self.backend.by_key(first)?.object)
     }
 
     /// The same, without the folder above it.
@@ -112,7 +126,7 @@ impl Streams {
         if let Some(folder) = self.depot_of(object)? {
             return Ok(folder);
         }
-        let depot = self.backend.root()?.object.lookup(&Caller::root(), DEPOT)?;
+        let depot = self.depot_for(object)?.lookup(&Caller::root(), DEPOT)?;
         let (id, like) = (object.id(), object.attributes()?);
         let [first, second, name] = depot::place(id.device, id.inode);
         let first = made(&depot, &first, &depot.attributes)?;
@@ -170,7 +184,7 @@ impl Streams {
 
     /// The folder of a file that is about to lose its last name.
     pub(super) fn going_from_depot(&self, folder: &dyn Object, name: &[u8]) -> Result<Option<InDepot>> {
-        if !self.depot {
+        if self.with_depots().is_empty() {
             return Ok(None);
         }
         match found(folder.lookup(&Caller::root(), name))? {
@@ -191,6 +205,16 @@ impl InDepot {
         }
         found(self.above.remove_folder(&root, &self.name)).map(drop)
     }
+}
+
+/// The folder of a file in the depot of this folder.
+fn in_depot_of(shared: &dyn Object, object: &dyn Object) -> Result<Option<InDepot>> {
+    let id = object.id();
+    let [first, second, name] = depot::place(id.device, id.inode);
+    let Some(above) = folder_at(shared, &[DEPOT, &first, &second])? else { return Ok(None) };
+    let Some(there) = found(above.lookup(&Caller::root(), &name))? else { return Ok(None) };
+    let is_its_own = there.attributes.kind == Kind::Folder && is_made_for(object, there.attributes.created)?;
+    Ok(is_its_own.then_some(InDepot { above, name, folder: there.object }))
 }
 
 /// The folder at the end of these names.

@@ -26,6 +26,11 @@ pub(crate) struct OfMac {
     fork_len: u64,
 }
 
+/// Whether only Macs know of a named stream.
+pub(crate) fn is_of_mac(name: &[u8]) -> bool {
+    name.starts_with(OF_MAC)
+}
+
 /// The metadata of a file, with the bytes of its named streams.
 pub(crate) struct Described {
     pub(crate) metadata: Metadata,
@@ -64,7 +69,7 @@ impl Streams {
 
     /// What a file with these metadata has that only Macs know of; `None` if there is nothing.
     pub(crate) fn of_mac(&self, file: &File<'_>, metadata: Metadata, created: Time) -> Result<Option<OfMac>> {
-        let streams = self.with_bytes(file, |name| name.starts_with(OF_MAC))?;
+        let streams = self.with_bytes(file, is_of_mac)?;
         let Metadata { finder_info, comment, .. } = metadata;
         let of_mac = OfMac { finder_info, comment, created, streams, fork_len: self.fork_len(file)? };
         Ok((!of_mac.is_empty()).then_some(of_mac))

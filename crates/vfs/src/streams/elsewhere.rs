@@ -1,20 +1,17 @@
 //! Resource forks and metadata in the places that other servers use.
 //!
-//! Netatalk's `.AppleDouble/` and DSM's `@eaDir/` are looked for only where the volume was told to
-//! ([`Streams::with_netatalk2`], [`Streams::with_synology`]), as they cost a look-up for each file.
+//! Netatalk's `.AppleDouble/` and DSM's `@eaDir/` are looked for in each folder (`server_folders`).
 
 use super::foreign::any_folder;
-use super::sidecar::{Sidecar, read};
+use super::sidecar::Sidecar;
 use super::style::ForkPlace;
 use super::{File, Streams, Style, found};
 use crate::backend::{Object, XattrMode};
-use crate::mac::depot::DEPOT;
 use crate::mac::layout::{
-    APPLE_RESOURCE, NETATALK_RESOURCE, NETATALK2_FOLDER, PLAIN_RESOURCE, RESOURCE_STREAM, SYNOLOGY_HEADER,
-    is_resource_stream,
+    APPLE_RESOURCE, NETATALK_RESOURCE, PLAIN_RESOURCE, RESOURCE_STREAM, is_resource_stream,
 };
 use crate::mac::{resource, samba};
-use crate::{Caller, Error, Kind, Result};
+use crate::{Caller, Result};
 
 /// A resource fork in an attribute.
 pub(super) struct InAttribute {
@@ -29,11 +26,13 @@ impl InAttribute {
     /// A new one, as Samba makes it; `None`: not in an attribute.
     pub(super) fn new(place: ForkPlace) -> Option<Self> {
         let name = match place {
-            ForkPlace::Sidecar | ForkPlace::AppleDouble => return None,
-            ForkPlace::Stream => samba::stream_attribute(RESOURCE_STREAM),
-            ForkPlace::PlainStream => PLAIN_RESOURCE.to_vec(),
+            ForkPlace::Sidecar | ForkPlace::AppleDouble | ForkPlace::Synology => return None,
+            ForkPlace::Stream | ForkPlace::Ksmbd => samba::stream_attribute(RESOURCE_STREAM),
+            ForkPlace::PlainStream | ForkPlace::ServicesForMacintosh => PLAIN_RESOURCE.to_vec(),
+            ForkPlace::MacCopy => APPLE_RESOURCE.to_vec(),
         };
-        Some(Self { name, fork: Vec::new(), appended: b"\0" })
+        let has_byte = matches!(place, ForkPlace::Stream | ForkPlace::PlainStream);
+        Some(Self { name, fork: Vec::new(), appended: if has_byte { b"\0" } else { b"" } })
     }
 
     /// Takes the fork of this attribute's value.
@@ -57,10 +56,13 @@ impl InAttribute {
 
     /// Writes the attribute. `false` if the host has no room for it.
     pub(super) fn put(&self, object: &dyn Object) -> Result<bool> {
-        let value = [&self.fork, self.appended].concat();
+        // A zero byte at the end would be taken for Samba's.
+        let ends_in_zero = samba::stream_name(&self.name).is_some() && self.fork.last() == Some(&0);
+        let appended = if ends_in_zero { b"\0" } else { self.appended };
+        let value = [&self.fork, appended].concat();
         match object.set_xattr(&Caller::root(), &self.name, &value, XattrMode::Set) {
             Ok(()) => Ok(true),
-            Err(Error::FileTooLarge | Error::NoSpace | Error::TooMany | Error::NotSupported) => Ok(false),
+            Err(error) if error.is_no_place_for_attribute() => Ok(false),
             Err(other) => Err(other),
         }
     }
@@ -98,12 +100,6 @@ pub(super) fn drop_attribute(object: &dyn Object) -> Result<()> {
 }
 
 impl Streams {
-    /// Also looks for Netatalk 2's header files.
-    #[must_use]
-    pub fn with_netatalk2(self) -> Self {
-        Self { netatalk2: true, ..self }
-    }
-
     /// New things get this layout, where neither their file nor its folder tells one.
     #[must_use]
     pub fn with_style(self, style: Style) -> Self {
@@ -116,35 +112,19 @@ impl Streams {
         Self { shared, ..self }
     }
 
-    /// Looks for files of Netatalk 2, Samba's depot and DSM if these servers have served the folder: the first two make their
-    /// folders at the root first.
+    /// Looks at the root and the first folders in it, so that what other servers have there counts from the beginning on.
     pub(crate) fn with_what_is_there(self) -> Self {
         let Ok(root) = self.backend.root() else { return self };
-        let has = |name| {
-            let there = root.object.lookup(&Caller::root(), name);
-            there.is_ok_and(|there| there.attributes.kind == Kind::Folder)
-        };
-        let synology = Self::has_synology(&*root.object).unwrap_or(false);
-        let (netatalk2, depot) = (has(NETATALK2_FOLDER), has(DEPOT));
+        let _ = any_folder(&*root.object, &|folder| self.server_folders(folder).map(|_| false));
         let is_netatalks = || any_folder(&*root.object, &|folder| self.is_netatalks(folder)).unwrap_or(false);
-        let apple_double = netatalk2 && is_netatalks();
-        Self { netatalk2, apple_double, depot, synology, ..self }
-    }
-
-    /// Whether something of a file may be in files of other servers.
-    pub(crate) fn looks_for_other_files(&self) -> bool {
-        self.looks_beside() || self.depot
+        let has_netatalks = self.server_folders(&*root.object).is_ok_and(|there| there.netatalk);
+        let apple_double = has_netatalks && is_netatalks();
+        Self { apple_double, ..self }
     }
 
     /// The header file of a file, Netatalk's or else DSM's.
     pub(super) fn header_file(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
-        if let Some(header) = self.netatalk_header(file)? {
-            return Ok(Some(header));
-        }
-        let Some((folder, name)) = self.synology_place(file, SYNOLOGY_HEADER)? else { return Ok(None) };
-        let there = found(folder.lookup(&Caller::root(), &name))?;
-        let there = there.filter(|there| there.attributes.kind == Kind::File);
-        there.map(|there| read(there, false)).transpose()
+        Ok(self.header_place(file)?.map(|(_, header)| header))
     }
 
     /// Takes the contents of a header file into the model, and removes the file. Its fork has
@@ -159,12 +139,6 @@ impl Streams {
         self.drop_header_file(file)
     }
 
-    /// Moves what DSM has of a file to where this server keeps it.
-    pub(super) fn take_over_synology(&self, file: &File<'_>) -> Result<()> {
-        let has_header = self.netatalk_header(file)?.is_none() && self.header_file(file)?.is_some();
-        if has_header { self.take_over(file) } else { self.take_in_synology(file) }
-    }
-
     /// Removes the header files of a file, which have nothing in them any more.
     pub(super) fn drop_header_file(&self, file: &File<'_>) -> Result<()> {
         let root = Caller::root();
@@ -173,8 +147,8 @@ impl Streams {
         {
             found(books.folder.remove(&root, &books.name))?;
         }
-        match self.synology_place(file, SYNOLOGY_HEADER)? {
-            Some((folder, name)) => found(folder.remove(&root, &name)).map(drop),
+        match self.synology(file)? {
+            Some(books) => found(books.folder.remove(&root, &books.header())).map(drop),
             None => Ok(()),
         }
     }

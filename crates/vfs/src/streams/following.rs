@@ -16,11 +16,10 @@
 
 use std::sync::Arc;
 
-use super::header::{Books, find_or_make_store, put_name, unfinished};
-use super::listed::{beginning, list_of, plain_file, value_file};
+use super::header::{Books, Keeper, put_name, unfinished};
+use super::listed::{beginning, plain_file, value_file};
 use super::{File, MOVING_BOOKS, OWNER, Streams, found, pair};
 use crate::backend::{Finds, Object, RenameMode, XattrMode};
-use crate::mac::layout::NETATALK2_FOLDER;
 use crate::mac::netatalk_list;
 use crate::{Caller, Error, HostKey, Kind, Result};
 
@@ -41,15 +40,14 @@ type At<'a> = (&'a dyn Object, &'a [u8]);
 impl Streams {
     /// The file there and Netatalk's files of it, if there are any. Those of a folder are in it.
     pub(super) fn going(&self, (folder, name): At<'_>) -> Result<Option<Going>> {
-        if !self.netatalk2 {
-            return Ok(None);
-        }
         let Some(there) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
         let file = File { folder, name, object: &*there.object };
-        if there.attributes.kind != Kind::File || !self.has_books_of_any_kind(&file)? {
-            return Ok(None);
-        }
-        let Some(books) = self.books(&file)? else { return Ok(None) };
+        let books = match there.attributes.kind {
+            Kind::File if self.has_books_of_any_kind(&file)? => self.books(&file)?,
+            Kind::File | Kind::Folder if self.has_synologys(&file)? => self.synology(&file)?,
+            _ => None,
+        };
+        let Some(books) = books else { return Ok(None) };
         let names = Self::names_of_books(&file, &books)?;
         Ok((!names.is_empty()).then(|| Going::new(there.object, books, names)))
     }
@@ -107,11 +105,15 @@ impl Streams {
 
     /// Moves Netatalk's files to their file.
     fn bring_books(&self, going: &Going, to: At<'_>) -> Result<()> {
-        let (store, key) = (find_or_make_store(to.0)?, going.object.key());
-        let books = Books { folder: store, name: to.1.to_vec() };
+        let (keeper, key) = (going.books.keeper, going.object.key());
+        let store = self.find_or_make_folder_of(keeper, to.0)?;
+        let books = Books { keeper, folder: store, name: to.1.to_vec() };
         self.displace_books(&books, &key)?;
         rename_all(&going.books.folder, &going.names, (&books.folder, to.1))?;
-        if let Some(header) = books.own(to.1, &key)? {
+        // DSM's headers have no names.
+        if keeper == Keeper::Netatalk
+            && let Some(header) = books.own(to.1, &key)?
+        {
             put_name(header, to.1)?;
         }
         release(&books.folder, going.telling(to.1))?;
@@ -125,7 +127,7 @@ impl Streams {
             return Ok(());
         };
         let mut names = books.names()?;
-        names.push((books.name.clone(), Vec::new()));
+        names.push((books.header(), books.keeper.ends()[1].to_vec()));
         let is_gone = self.backend.by_key(&other).err() == Some(Error::Stale)
             && self.backend.finds(&other) == Finds::Always;
         if is_gone {
@@ -143,12 +145,18 @@ impl Streams {
 
     /// Moves Netatalk's files to their file, if a crash left them behind. Returns whether it did.
     pub(super) fn mend_books(&self, file: &File<'_>) -> Result<bool> {
-        if !self.netatalk2 || file.object.kind() != Kind::File {
+        if !self.looks_for_other_files() || !matches!(file.object.kind(), Kind::File | Kind::Folder) {
             return Ok(false);
         }
         let Some(mark) = found(file.object.xattr(MOVING_BOOKS))? else { return Ok(false) };
         let left = match unpack(&mark) {
-            Some((folder, name)) => self.left_behind(&folder.beside(&file.key()), name, file)?,
+            Some((folder, name)) => {
+                let folder = folder.beside(&file.key());
+                match self.left_behind(Keeper::Netatalk, &folder, name.clone(), file)? {
+                    Some(left) => Some(left),
+                    None => self.left_behind(Keeper::Synology, &folder, name, file)?,
+                }
+            }
             None => None,
         };
         match left {
@@ -158,30 +166,37 @@ impl Streams {
     }
 
     /// Netatalk's files of a file at this place, or where they wait, if they name it.
-    fn left_behind(&self, folder: &HostKey, name: Vec<u8>, file: &File<'_>) -> Result<Option<Going>> {
+    fn left_behind(
+        &self,
+        keeper: Keeper,
+        folder: &HostKey,
+        name: Vec<u8>,
+        file: &File<'_>,
+    ) -> Result<Option<Going>> {
         let (root, key) = (Caller::root(), file.key());
         let folder = match self.backend.by_key(folder) {
             Err(Error::Stale) => return Ok(None),
             other => other?.object,
         };
-        let Some(store) = found(folder.lookup(&root, NETATALK2_FOLDER))? else { return Ok(None) };
-        let places = [name.clone(), waiting(&key)].map(|name| Books { folder: store.object.clone(), name });
+        let Some(store) = found(folder.lookup(&root, keeper.folder_name()))? else { return Ok(None) };
+        let places =
+            [name.clone(), waiting(&key)].map(|name| Books { keeper, folder: store.object.clone(), name });
         let (mut values, mut telling) = (Vec::new(), Vec::new());
         for books in &places {
-            for end in [netatalk_list::SUFFIX, b""] {
+            for end in keeper.ends() {
                 let name = [&books.name[..], end].concat();
                 if books.is_claimed(&name, &key)? {
                     telling.push((name, end.to_vec()));
                 }
             }
-            if !books.is_claimed(&list_of(books), &key)? {
+            if keeper != Keeper::Netatalk || !books.is_claimed(&books.list(), &key)? {
                 continue;
             }
             // Values go first: some may wait already while the list does not. If it waits, all do.
             let places = if books.name == name { &places[..] } else { &places[1..] };
             for listed in Self::listed_at(file, books)? {
                 for books in places {
-                    let place = value_file(&*store.object, &list_of(books), &listed.name)?;
+                    let place = value_file(&*store.object, &books.list(), &listed.name)?;
                     values.extend(place.map(|(_, name)| (name[books.name.len()..].to_vec(), name)));
                 }
             }
@@ -191,12 +206,15 @@ impl Streams {
         }
         let names = values.into_iter().map(|(rest, name)| (name, rest)).chain(telling).collect();
         let object = self.backend.by_key(&key)?.object;
-        Ok(Some(Going { object, books: Books { folder: store.object, name }, names }))
+        Ok(Some(Going { object, books: Books { keeper, folder: store.object, name }, names }))
     }
 
     /// Moves Netatalk's files to the file that a program on the host has moved from there.
     pub(super) fn bring_books_unowned(&self, from: At<'_>, file: &File<'_>) -> Result<()> {
-        if !self.netatalk2 || file.object.kind() != Kind::File || self.has_books_of_any_kind(file)? {
+        if !self.server_folders(from.0)?.netatalk
+            || file.object.kind() != Kind::File
+            || self.has_books_of_any_kind(file)?
+        {
             return Ok(());
         }
         let there = File { folder: from.0, name: from.1, object: file.object };
@@ -217,6 +235,14 @@ impl Going {
         let at = books.name.len();
         let names = names.into_iter().map(|name| (name.clone(), name[at..].to_vec())).collect();
         Self { object, books, names }
+    }
+
+    pub(super) fn is_netatalks(&self) -> bool {
+        self.books.keeper == Keeper::Netatalk
+    }
+
+    pub(super) fn object(&self) -> &dyn Object {
+        &*self.object
     }
 
     /// Whether both are of one file, which gets the name that it has.
@@ -253,7 +279,7 @@ impl Going {
 
     /// The names of list and header beside this name of the file. Values are found by the list.
     fn telling(&self, name: &[u8]) -> Vec<Vec<u8>> {
-        vec![[name, netatalk_list::SUFFIX].concat(), name.to_vec()]
+        self.books.keeper.ends().map(|end| [name, end].concat()).to_vec()
     }
 
     /// Removes them: their file is gone.
@@ -264,9 +290,9 @@ impl Going {
 
     /// Moves them out of the way, in their folder.
     fn wait_as(self, waiting: Vec<u8>) -> Result<Self> {
-        let Self { object, books: Books { folder, .. }, names } = self;
-        let names = rename_all(&folder, &names, (&folder, &waiting))?;
-        Ok(Self { object, books: Books { folder, name: waiting }, names })
+        let Self { object, books, names } = self;
+        let names = rename_all(&books.folder, &names, (&books.folder, &waiting))?;
+        Ok(Self { object, books: Books { name: waiting, ..books }, names })
     }
 }
 
@@ -288,7 +314,7 @@ fn rename_all(
 impl Books {
     /// The file that list or header names.
     fn claimed_by(&self) -> Result<Option<HostKey>> {
-        for name in [list_of(self), self.name.clone()] {
+        for name in [self.list(), self.header()] {
             if let Some(there) = found(self.folder.lookup(&Caller::root(), &name))?
                 && let Some(owner) = super::sidecar::owner(&*there.object)?
             {
@@ -300,8 +326,11 @@ impl Books {
 
     /// Values and list, whosever they are: their names, and how these go on behind the name of the file.
     fn names(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
-        let (list, mut names) = (list_of(self), Vec::<Vec<u8>>::new());
+        let (list, mut names) = (self.list(), Vec::<Vec<u8>>::new());
         let Some(there) = plain_file(&*self.folder, &list)? else { return Ok(Vec::new()) };
+        if self.keeper == Keeper::Synology {
+            return Ok(vec![(list.clone(), list[self.name.len()..].to_vec())]);
+        }
         let listed = netatalk_list::parse(&beginning(&there, netatalk_list::MAX_LEN)?).unwrap_or_default();
         for listed in listed {
             names.extend(value_file(&*self.folder, &list, &listed.name)?.map(|(_, name)| name));

@@ -1,45 +1,25 @@
-//! Named streams in files of other servers beside a file: Netatalk's with `ea = ad` in `.AppleDouble`, which are written there, too,
-//! and those of DSM of Synology in `@eaDir`. When one of the latter changes, all of the file move to where this server keeps streams.
+//! Named streams in files of other servers beside a file: Netatalk's with `ea = ad` in `.AppleDouble`, and those of DSM of Synology in
+//! `@eaDir`, one file for all. They are written where they are.
 
-use std::sync::Arc;
-
-use super::listed::plain_file;
+use super::header::{Books, touch};
 use super::places::Home;
 use super::sidecar::{self, Sidecar};
-use super::{File, Streams, found};
+use super::{File, Streams, found, listed};
 use crate::backend::Object;
 use crate::mac::attr::MAX_VALUES;
-use crate::mac::layout::{SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, stored_xattr};
-use crate::{Caller, Kind, Result};
+use crate::mac::layout::{SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER, stored_xattr};
+use crate::mac::{FinderInfo, sidecar as mac_sidecar};
+use crate::{Caller, Error, Kind, Result};
 
+/// Entries of `@eaDir` that are looked at.
+const LISTED: usize = 256;
 /// Folders at a share's root in which Synology's is looked for.
 const LOOKED_AT: usize = 64;
 
-/// A folder, and a name in it.
-type Place = (Arc<dyn Object>, Vec<u8>);
 /// A stream: its name and its value.
 type Stream = (Vec<u8>, Vec<u8>);
 
 impl Streams {
-    /// Also looks for files of DSM.
-    #[must_use]
-    pub fn with_synology(self) -> Self {
-        Self { synology: true, ..self }
-    }
-
-    /// Whether other servers may keep something of files in files beside them.
-    pub(super) fn looks_beside(&self) -> bool {
-        self.netatalk2 || self.synology
-    }
-
-    /// Whether a folder or one of those in it has a folder of DSM.
-    pub(super) fn has_synology(root: &dyn Object) -> Result<bool> {
-        any_folder(root, &|folder| {
-            let there = found(folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))?;
-            Ok(there.is_some_and(|there| there.attributes.kind == Kind::Folder))
-        })
-    }
-
     /// Whether a file has streams in files of other servers.
     pub(crate) fn has_foreign(&self, file: &File<'_>) -> Result<bool> {
         Ok(!self.depot_streams(file.object)?.is_empty() || !self.foreign(file)?.is_empty())
@@ -48,25 +28,72 @@ impl Streams {
     /// The streams of a file that are in files beside it.
     pub(super) fn foreign(&self, file: &File<'_>) -> Result<Vec<Stream>> {
         let mut streams = self.listed(file)?;
-        let mut room = MAX_VALUES;
-        if let Some(there) = self.synology_attributes(file)? {
-            for attr in there.parsed().iter().flat_map(|head| &head.xattrs) {
-                let is_known = streams.iter().any(|(known, _)| known == attr.name);
-                let value = there.value(attr)?;
-                if !is_known && stored_xattr(attr.name).is_some() && value.len() <= room {
-                    room -= value.len();
-                    streams.push((attr.name.to_vec(), value));
-                }
+        for (name, value) in self.in_synology(file)? {
+            if streams.iter().all(|(known, _)| *known != name) {
+                streams.push((name, value));
             }
         }
         Ok(streams)
+    }
+
+    /// Those in DSM's file.
+    pub(super) fn in_synology(&self, file: &File<'_>) -> Result<Vec<Stream>> {
+        let Some((_, there)) = self.synology_attributes(file)? else { return Ok(Vec::new()) };
+        let (mut streams, mut room): (Vec<Stream>, usize) = (Vec::new(), MAX_VALUES);
+        for attr in there.parsed().iter().flat_map(|head| &head.xattrs) {
+            let value = there.value(attr)?;
+            if stored_xattr(attr.name).is_some() && value.len() <= room {
+                room -= value.len();
+                streams.push((attr.name.to_vec(), value));
+            }
+        }
+        Ok(streams)
+    }
+
+    /// Whether a stream can be in DSM's file of a file: it is one, or there is none.
+    pub(super) fn may_be_in_synology(&self, file: &File<'_>) -> Result<bool> {
+        let Some(books) = self.synology(file)? else { return Ok(false) };
+        Ok(books.own(&books.list(), &file.key())?.is_none() || self.synology_attributes(file)?.is_some())
+    }
+
+    /// Writes a stream into DSM's file, or removes it there. The file appears whole, with all that it had.
+    pub(super) fn put_synology(&self, file: &File<'_>, name: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let Some(books) = self.synology(file)? else { return Err(Error::NotSupported) };
+        let (mut all, mut info): (Vec<Stream>, FinderInfo) = (Vec::new(), FinderInfo::NONE);
+        match self.synology_attributes(file)? {
+            Some((_, there)) => {
+                let head = there.parsed().ok_or(Error::Io)?;
+                info = head.finder_info;
+                for attr in &head.xattrs {
+                    all.push((attr.name.to_vec(), there.value(attr)?));
+                }
+            }
+            None if books.own(&books.list(), &file.key())?.is_some() => return Err(Error::NotSupported),
+            None => {}
+        }
+        match (value, all.iter_mut().find(|(known, _)| known == name)) {
+            (Some(value), Some((_, there))) => *there = value.to_vec(),
+            (Some(value), None) => all.push((name.to_vec(), value.to_vec())),
+            (None, _) => all.retain(|(known, _)| known != name),
+        }
+        if all.is_empty() && info.is_none() {
+            found(books.folder.remove(&Caller::root(), &books.list()))?;
+            return touch(file.object);
+        }
+        let attrs: Vec<(&[u8], &[u8])> = all.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        let (bytes, problems) = mac_sidecar::synthesize(&info, &attrs, 0);
+        if !problems.is_empty() {
+            return Err(Error::TooMany); // something would be left out
+        }
+        listed::write(&books, file, &books.list(), &bytes)?;
+        touch(file.object)
     }
 
     /// Moves these streams to attributes or the store, unless the file has streams of these names there already, and removes
     /// the files.
     pub(super) fn take_in(&self, file: &File<'_>) -> Result<()> {
         for (name, value) in self.listed(file)? {
-            self.move_listed(file, &name, &value)?;
+            self.move_out(file, &name, &value)?;
             self.drop_listed(file, &name)?;
         }
         self.take_in_synology(file)
@@ -74,47 +101,56 @@ impl Streams {
 
     /// The same for those of DSM alone.
     pub(super) fn take_in_synology(&self, file: &File<'_>) -> Result<()> {
-        if self.synology_attributes(file)?.is_none() {
-            return Ok(());
+        let Some((books, _)) = self.synology_attributes(file)? else { return Ok(()) };
+        for (name, value) in self.in_synology(file)? {
+            self.move_out(file, &name, &value)?;
         }
-        for (name, value) in self.foreign(file)? {
-            self.absorb_stream(file, &name, &value, false)?;
-        }
-        if let Some((folder, name)) = self.synology_place(file, SYNOLOGY_ATTRIBUTES)? {
-            found(folder.remove(&Caller::root(), &name))?;
-        }
-        Ok(())
+        found(books.folder.remove(&Caller::root(), &books.list())).map(drop)
     }
 
-    fn move_listed(&self, file: &File<'_>, name: &[u8], value: &[u8]) -> Result<()> {
+    fn move_out(&self, file: &File<'_>, name: &[u8], value: &[u8]) -> Result<()> {
         let Some(stored) = stored_xattr(name) else { return Ok(()) };
-        if !matches!(self.home(file, name)?, None | Some(Home::Listed(..))) {
+        if !matches!(self.home(file, name)?, None | Some(Home::Listed(..) | Home::Synology(..))) {
             return Ok(());
         }
         let new = match self.new_home(file, name, stored.clone())? {
-            Home::Listed(..) => Home::Xattr(stored, Vec::new()),
+            Home::Listed(..) | Home::Synology(..) => Home::Xattr(stored, Vec::new()),
             other => other,
         };
         if self.put(file, &new, value)? { Ok(()) } else { self.spill(file, name, value, |_| Ok(())) }
     }
 
-    /// A file of DSM for a file: the folder, and the name there.
-    pub(super) fn synology_place(&self, file: &File<'_>, end: &[u8]) -> Result<Option<Place>> {
-        if !self.synology {
-            return Ok(None);
+    /// DSM's file with the attributes of a file, and where it is. A file with other names could be one that the owner of this
+    /// folder may not read.
+    fn synology_attributes(&self, file: &File<'_>) -> Result<Option<(Books, Sidecar)>> {
+        let Some(books) = self.synology(file)? else { return Ok(None) };
+        let mut there = books.own(&books.list(), &file.key())?;
+        if there.is_none() && self.mend_books(file)? {
+            there = books.own(&books.list(), &file.key())?;
         }
-        let store = found(file.folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))?;
-        let store = store.filter(|store| store.attributes.kind == Kind::Folder);
-        Ok(store.map(|store| (store.object, [file.name, end].concat())))
+        let there = there.map(|there| sidecar::read(there, false)).transpose()?;
+        Ok(there.filter(|there| there.parsed().is_some()).map(|there| (books, there)))
     }
 
-    /// DSM's file with the attributes of a file.
-    pub(super) fn synology_attributes(&self, file: &File<'_>) -> Result<Option<Sidecar>> {
-        let Some((folder, name)) = self.synology_place(file, SYNOLOGY_ATTRIBUTES)? else { return Ok(None) };
-        match plain_file(&*folder, &name)? {
-            Some(there) => Ok(Some(sidecar::read(there, false)?).filter(|there| there.parsed().is_some())),
-            None => Ok(None),
+    /// Whether DSM has header or attributes of files of a folder. Its folder alone does not tell: it has thumbnails there, too.
+    pub(super) fn is_synologys(&self, folder: &dyn Object) -> Result<bool> {
+        if !self.server_folders(folder)?.synology {
+            return Ok(false);
         }
+        let Some(there) = found(folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))? else { return Ok(false) };
+        let (mut is_it, mut looked) = (false, 0);
+        there.object.list(0, &mut |entry| {
+            looked += 1;
+            is_it |= [SYNOLOGY_ATTRIBUTES, SYNOLOGY_HEADER].iter().any(|end| entry.name.ends_with(end));
+            !is_it && looked < LISTED
+        })?;
+        Ok(is_it)
+    }
+
+    /// Whether DSM has something of a file.
+    pub(super) fn has_synologys(&self, file: &File<'_>) -> Result<bool> {
+        let Some(books) = self.synology(file)? else { return Ok(false) };
+        Ok(!Self::names_of_books(file, &books)?.is_empty())
     }
 }
 

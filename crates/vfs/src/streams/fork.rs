@@ -51,9 +51,10 @@ impl Streams {
     /// The length of a named stream, and when the attribute's file or the store's has changed.
     pub(crate) fn stream_state(&self, file: &File<'_>, name: &[u8]) -> Result<(u64, Time)> {
         match self.open_stream(&Caller::root(), file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
-                Ok((value.len() as u64, file.object.attributes()?.changed))
-            }
+            Home::Xattr(_, value)
+            | Home::Samba(_, value)
+            | Home::Listed(_, value)
+            | Home::Synology(_, value) => Ok((value.len() as u64, file.object.attributes()?.changed)),
             Home::Store(object) | Home::Depot(object) => {
                 object.attributes().map(|now| (now.size, now.changed))
             }
@@ -216,7 +217,9 @@ impl Streams {
             (Some(layout), Some(head)) => {
                 let info = self.load_without_sidecar(file)?.0.finder_info_with_date();
                 let known = head.finder_info.is_none() || head.finder_info == info;
-                layout.len == 0 && known && head.xattrs.is_empty()
+                // macOS looks for the Finder info in it.
+                let is_macos = sidecar.head.get(8..16) == Some(b"Mac OS X") && !info.is_none();
+                layout.len == 0 && known && head.xattrs.is_empty() && !is_macos
             }
             _ => sidecar.owned && sidecar.head.is_empty(),
         };

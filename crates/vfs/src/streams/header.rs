@@ -1,49 +1,136 @@
 //! Netatalk's header files, `.AppleDouble/name`: Finder info, comment, dates, attributes and resource fork. Netatalk 2 makes them, and
-//! later versions with `ea = ad`. They are read and written where they are, so that Netatalk still reads them.
+//! later versions with `ea = ad`; DSM of Synology has the same in `@eaDir/name@SynoResource`. They are read and written where they
+//! are, so that these servers still read them.
 
 use std::sync::Arc;
 
 use super::fork::Fork;
 use super::sidecar::{self, Sidecar, dress};
-use super::style::{ForkPlace, Info};
+use super::style::Info;
 use super::{File, Streams, found, metadata};
 use crate::backend::{Found, NewKind, Object, RenameMode, Stability};
-use crate::mac::layout::{NETATALK2_FOLDER, NETATALK2_PARENT};
-use crate::mac::{Metadata, netatalk};
+use crate::mac::layout::{
+    NETATALK2_FOLDER, NETATALK2_PARENT, SYNOLOGY_ATTRIBUTES, SYNOLOGY_FOLDER, SYNOLOGY_HEADER,
+};
+use crate::mac::{Metadata, netatalk, netatalk_list};
 use crate::{Access, Attributes, Caller, Error, HostKey, Kind, Result, SetAttributes};
 
 /// What the name of a file begins with that is not whole. Names that begin so are the server's own at any place.
 pub(super) const UNFINISHED: &str = ".fourfold-new-";
 
-/// Where Netatalk's files of a file are.
+/// Whose files beside a file these are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeper {
+    Netatalk,
+    /// DSM of Synology.
+    Synology,
+}
+
+impl Keeper {
+    /// The folder that they are in.
+    pub(super) fn folder_name(self) -> &'static [u8] {
+        match self {
+            Self::Netatalk => NETATALK2_FOLDER,
+            Self::Synology => SYNOLOGY_FOLDER,
+        }
+    }
+
+    /// How the names of the file with attributes, or their list, and of the header go on behind the name of the file.
+    pub(super) fn ends(self) -> [&'static [u8]; 2] {
+        match self {
+            Self::Netatalk => [netatalk_list::SUFFIX, b""],
+            Self::Synology => [SYNOLOGY_ATTRIBUTES, SYNOLOGY_HEADER],
+        }
+    }
+}
+
+/// Where another server's files of a file are.
+#[derive(Clone)]
 pub(super) struct Books {
-    /// The folder `.AppleDouble`.
+    pub(super) keeper: Keeper,
+    /// The folder `.AppleDouble` or `@eaDir`.
     pub(super) folder: Arc<dyn Object>,
-    /// The name of the header in it. The names of the other files begin with it.
+    /// What the names of these files begin with.
     pub(super) name: Vec<u8>,
 }
 
-impl Streams {
-    /// Whether Netatalk's header files are looked for.
-    pub(crate) fn may_have_headers(&self) -> bool {
-        self.netatalk2
+impl Books {
+    /// The name of the list of attributes, or of the file that has them.
+    pub(super) fn list(&self) -> Vec<u8> {
+        [&self.name[..], self.keeper.ends()[0]].concat()
     }
 
+    /// The name of the header.
+    pub(super) fn header(&self) -> Vec<u8> {
+        [&self.name[..], self.keeper.ends()[1]].concat()
+    }
+}
+
+impl Streams {
     /// Where Netatalk's files of a file are, if there are such files in its folder.
     pub(super) fn books(&self, file: &File<'_>) -> Result<Option<Books>> {
-        if !self.netatalk2 {
+        let (folder, name) = books_place(file);
+        if !self.server_folders(folder)?.netatalk {
             return Ok(None);
         }
-        let (folder, name) = books_place(file);
         let there = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
         let there = there.filter(|there| there.attributes.kind == Kind::Folder);
-        Ok(there.map(|there| Books { folder: there.object, name: name.to_vec() }))
+        Ok(there.map(|there| Books { keeper: Keeper::Netatalk, folder: there.object, name: name.to_vec() }))
+    }
+
+    /// Where DSM's files of a file are, if there are such files in its folder.
+    pub(super) fn synology(&self, file: &File<'_>) -> Result<Option<Books>> {
+        if !self.server_folders(file.folder)?.synology {
+            return Ok(None);
+        }
+        let there = found(file.folder.lookup(&Caller::root(), SYNOLOGY_FOLDER))?;
+        let there = there.filter(|there| there.attributes.kind == Kind::Folder);
+        let name = file.name.to_vec();
+        Ok(there.map(|there| Books { keeper: Keeper::Synology, folder: there.object, name }))
+    }
+
+    /// The header file of a file, Netatalk's or else DSM's, and where it is.
+    pub(super) fn header_place(&self, file: &File<'_>) -> Result<Option<(Books, Sidecar)>> {
+        if let Some(header) = self.netatalk_header(file)? {
+            return Ok(self.books(file)?.map(|books| (books, header)));
+        }
+        let Some(books) = self.synology(file)? else { return Ok(None) };
+        let mut there = books.own(&books.header(), &file.key())?;
+        if there.is_none() && self.mend_books(file)? {
+            there = books.own(&books.header(), &file.key())?;
+        }
+        there.map(|there| Ok((books, sidecar::read(there, false)?))).transpose()
     }
 
     /// The same, with a new folder if need be.
-    pub(super) fn books_or_new(file: &File<'_>) -> Result<Books> {
+    pub(super) fn books_or_new(&self, file: &File<'_>) -> Result<Books> {
         let (folder, name) = books_place(file);
-        Ok(Books { folder: find_or_make_store(folder)?, name: name.to_vec() })
+        let folder = self.find_or_make_books(folder)?;
+        Ok(Books { keeper: Keeper::Netatalk, folder, name: name.to_vec() })
+    }
+
+    /// The folder `.AppleDouble` in this one, which is made if need be.
+    fn find_or_make_books(&self, folder: &dyn Object) -> Result<Arc<dyn Object>> {
+        self.find_or_make_folder_of(Keeper::Netatalk, folder)
+    }
+
+    /// The same of either server.
+    pub(super) fn find_or_make_folder_of(
+        &self,
+        keeper: Keeper,
+        folder: &dyn Object,
+    ) -> Result<Arc<dyn Object>> {
+        let name = keeper.folder_name();
+        let books = find_or_make_store(folder, name)?;
+        let there = self.server_folders(folder)?;
+        let is_known = match keeper {
+            Keeper::Netatalk => there.netatalk,
+            Keeper::Synology => there.synology,
+        };
+        if !is_known {
+            self.note_server_folder(folder, name);
+        }
+        Ok(books)
     }
 
     /// Netatalk's header file of a file. If a crash left it behind, it is moved to the file first.
@@ -61,14 +148,16 @@ impl Streams {
 
     /// Whether Netatalk keeps what describes a file in files beside it: then this server does so, too.
     pub(super) fn has_books(&self, file: &File<'_>) -> Result<bool> {
-        Ok(self.netatalk2
-            && (self.netatalk_header(file)?.is_some_and(|header| is_usable(&header))
-                || self.netatalk_list(file)?.is_some()))
+        let has_header = self.netatalk_header(file)?.is_some_and(|header| is_usable(&header));
+        Ok(has_header || self.netatalk_list(file)?.is_some())
     }
 
     /// Whether Netatalk has files in a folder's `.AppleDouble`. What it has there of the share's own folder does not count: it
     /// stays when the share gets another layout.
     pub(super) fn is_netatalks(&self, folder: &dyn Object) -> Result<bool> {
+        if !self.server_folders(folder)?.netatalk {
+            return Ok(false);
+        }
         let there = found(folder.lookup(&Caller::root(), NETATALK2_FOLDER))?;
         let Some(there) = there.filter(|there| there.attributes.kind == Kind::Folder) else {
             return Ok(false);
@@ -85,8 +174,9 @@ impl Streams {
     /// Writes the model into the header file of a file, which is made if need be.
     pub(super) fn put_header(&self, file: &File<'_>, model: &Metadata) -> Result<()> {
         let model = metadata::dated(model, file.object)?;
-        let Some(old) = self.netatalk_header(file)? else {
-            return self.new_header_file(file, &model.to_netatalk2(file.name, 0), None).map(drop);
+        let Some((books, old)) = self.header_place(file)? else {
+            let books = self.books_for_new(file)?;
+            return Self::new_header_file(file, &books, &model.to_netatalk2(file.name, 0), None).map(drop);
         };
         match model.update_netatalk2(&old.head) {
             Some(head) if old.head.starts_with(&head) => Ok(()),
@@ -94,13 +184,18 @@ impl Streams {
                 old.write(0, &head)?;
                 touch(file.object)
             }
-            None => self.new_header_file(file, &model.to_netatalk2(file.name, 0), Some(old)).map(drop),
+            None => {
+                let header = model.to_netatalk2(file.name, 0);
+                Self::new_header_file(file, &books, &header, Some(old)).map(drop)
+            }
         }
     }
 
     /// Makes the header file of a new file, if its folder has this layout.
     pub(crate) fn give_header(&self, file: &File<'_>) -> Result<()> {
-        if !self.netatalk2 || self.style(file, &metadata::names(file.object)?)?.info != Info::AppleDouble {
+        if !self.may_have_headers()
+            || self.style(file, &metadata::names(file.object)?)?.info != Info::AppleDouble
+        {
             return Ok(());
         }
         match found(file.folder.lookup(&Caller::root(), file.name))? {
@@ -111,19 +206,21 @@ impl Streams {
 
     /// The resource fork in the header file of a file, to be written there. `None` if it belongs elsewhere.
     pub(super) fn header_fork(&self, file: &File<'_>) -> Result<Option<Fork>> {
-        if !self.netatalk2 {
-            return Ok(None);
-        }
-        let there = self.netatalk_header(file)?;
+        let there = self.header_place(file)?;
         let header = match there {
-            Some(header) if header.layout().is_some_and(|layout| layout.len_at.is_some()) => header,
-            Some(header) if !is_usable(&header) => return Ok(None),
-            None if self.style(file, &metadata::names(file.object)?)?.fork != ForkPlace::AppleDouble => {
+            Some((_, header)) if header.layout().is_some_and(|layout| layout.len_at.is_some()) => header,
+            Some((_, header)) if !is_usable(&header) => return Ok(None),
+            None if !self.looks_for_other_files() => return Ok(None),
+            None if self.style(file, &metadata::names(file.object)?)?.fork.is_beside() => {
                 return Ok(None);
             }
             old => {
                 let model = metadata::dated(&self.load(file)?.0, file.object)?;
-                self.new_header_file(file, &model.to_netatalk2(file.name, 0), old)?
+                let (books, old) = match old {
+                    Some((books, header)) => (books, Some(header)),
+                    None => (self.books_for_new(file)?, None),
+                };
+                Self::new_header_file(file, &books, &model.to_netatalk2(file.name, 0), old)?
             }
         };
         header.open_for(Access::READ.union(Access::WRITE))?;
@@ -135,12 +232,24 @@ impl Streams {
 
     /// The same, if Netatalk has a header file of the file.
     pub(super) fn header_fork_if_any(&self, file: &File<'_>) -> Result<Option<Fork>> {
-        if self.netatalk_header(file)?.is_some() { self.header_fork(file) } else { Ok(None) }
+        if self.header_place(file)?.is_some() { self.header_fork(file) } else { Ok(None) }
+    }
+
+    /// Where a file gets its first files of another server: as those beside it.
+    fn books_for_new(&self, file: &File<'_>) -> Result<Books> {
+        match self.synology(file)? {
+            Some(books) if self.books(file)?.is_none() => Ok(books),
+            _ => self.books_or_new(file),
+        }
     }
 
     /// Makes a header file appear whole, with the fork of the old one.
-    fn new_header_file(&self, file: &File<'_>, header: &[u8], old: Option<Sidecar>) -> Result<Sidecar> {
-        let books = Self::books_or_new(file)?;
+    fn new_header_file(
+        file: &File<'_>,
+        books: &Books,
+        header: &[u8],
+        old: Option<Sidecar>,
+    ) -> Result<Sidecar> {
         let new = books.unfinished(&file.key())?;
         let mut new = Sidecar { object: new.object, attributes: new.attributes, owned: false, head: vec![] };
         new.write(0, header)?;
@@ -150,15 +259,21 @@ impl Streams {
             fork.copy(&from)?;
             new = fork.into_file().ok_or(Error::Io)?.again()?;
         }
-        books.finish(&*new.object, file, &books.name)?;
+        books.finish(&*new.object, file, &books.header())?;
         touch(file.object)?;
         new.again()
     }
 
     /// After the file's mode or owner was changed: changes those of Netatalk's files, too.
     pub(super) fn dress_books(&self, file: &File<'_>) -> Result<()> {
-        let Some(books) = self.books(file)? else { return Ok(()) };
-        for name in Self::names_of_books(file, &books)? {
+        for books in [self.books(file)?, self.synology(file)?].into_iter().flatten() {
+            Self::dress_all(file, &books)?;
+        }
+        Ok(())
+    }
+
+    fn dress_all(file: &File<'_>, books: &Books) -> Result<()> {
+        for name in Self::names_of_books(file, books)? {
             if let Some(there) = books.own(&name, &file.key())? {
                 dress_book(&*there.object, file)?;
             }
@@ -222,9 +337,9 @@ pub(super) fn books_place<'a>(file: &File<'a>) -> (&'a dyn Object, &'a [u8]) {
 }
 
 /// The folder `.AppleDouble` in this one. A new one has its owner and mode, so that afpd may write there as its user.
-pub(super) fn find_or_make_store(folder: &dyn Object) -> Result<Arc<dyn Object>> {
+fn find_or_make_store(folder: &dyn Object, name: &[u8]) -> Result<Arc<dyn Object>> {
     let root = Caller::root();
-    if let Some(there) = found(folder.lookup(&root, NETATALK2_FOLDER))? {
+    if let Some(there) = found(folder.lookup(&root, name))? {
         return if there.attributes.kind == Kind::Folder {
             Ok(there.object)
         } else {
@@ -232,7 +347,7 @@ pub(super) fn find_or_make_store(folder: &dyn Object) -> Result<Arc<dyn Object>>
         };
     }
     let like = folder.attributes()?;
-    let made = folder.create(&root, NETATALK2_FOLDER, NewKind::Folder, like.mode & 0o777)?.object;
+    let made = folder.create(&root, name, NewKind::Folder, like.mode & 0o777)?.object;
     let ids = SetAttributes { uid: Some(like.uid), gid: Some(like.gid), ..SetAttributes::default() };
     match made.set_attributes(&root, &ids) {
         Ok(()) | Err(Error::NotPermitted) => {}

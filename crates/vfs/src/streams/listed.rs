@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::header::{Books, books_place, touch};
+use super::header::{Books, Keeper, books_place, touch};
 use super::{File, Streams, found};
 use crate::backend::{Found, Object, Stability, Wait};
 use crate::mac::attr::MAX_VALUES;
@@ -40,7 +40,7 @@ impl Streams {
         };
         Ok(match there {
             There::List(books, listed) => {
-                let list = list_of(&books);
+                let list = books.list();
                 Some((books.folder, list, listed))
             }
             There::Nothing(_) | There::Damaged => None,
@@ -88,8 +88,8 @@ impl Streams {
 
     /// Writes the value of one: first the value, then the list, so that the list never names what is not there.
     pub(super) fn put_listed(&self, file: &File<'_>, name: &[u8], value: &[u8]) -> Result<()> {
-        let mut books = Self::books_or_new(file)?;
-        let list = list_of(&books);
+        let mut books = self.books_or_new(file)?;
+        let list = books.list();
         let place = match value_file(&*books.folder, &list, name)? {
             Some((_, place)) => place,
             None => netatalk_list::value_file(&list, name),
@@ -122,7 +122,8 @@ impl Streams {
         let Some((folder, list, mut listed)) = self.netatalk_list(file)? else { return Ok(()) };
         listed.retain(|listed| listed.name != name);
         let (root, value) = (Caller::root(), value_file(&*folder, &list, name)?);
-        let books = Books { folder, name: list[..list.len() - netatalk_list::SUFFIX.len()].to_vec() };
+        let name = list[..list.len() - netatalk_list::SUFFIX.len()].to_vec();
+        let books = Books { keeper: Keeper::Netatalk, folder, name };
         match listed.is_empty() {
             true => drop(found(books.folder.remove(&root, &list))?),
             false => {
@@ -138,7 +139,7 @@ impl Streams {
 
     /// The attributes in the list at this place, as far as it is this file's.
     pub(super) fn listed_at(file: &File<'_>, books: &Books) -> Result<Vec<Listed>> {
-        match look(file, Books { folder: books.folder.clone(), name: books.name.clone() })? {
+        match look(file, books.clone())? {
             There::List(_, listed) => Ok(listed),
             There::Nothing(_) | There::Damaged => Ok(Vec::new()),
         }
@@ -146,27 +147,27 @@ impl Streams {
 
     /// The names of Netatalk's files of a file that are there: values, then the list, then the header.
     pub(super) fn names_of_books(file: &File<'_>, books: &Books) -> Result<Vec<Vec<u8>>> {
-        let (list, mut names) = (list_of(books), Vec::new());
-        for listed in Self::listed_at(file, books)? {
+        let (list, mut names) = (books.list(), Vec::new());
+        let listed = match books.keeper {
+            Keeper::Netatalk => Self::listed_at(file, books)?,
+            Keeper::Synology => Vec::new(), // one file has them all
+        };
+        for listed in listed {
             names.extend(value_file(&*books.folder, &list, &listed.name)?.map(|(_, name)| name));
         }
         if books.own(&list, &file.key())?.is_some() {
             names.push(list);
         }
-        if books.own(&books.name, &file.key())?.is_some() {
-            names.push(books.name.clone());
+        let header = books.header();
+        if books.own(&header, &file.key())?.is_some() {
+            names.push(header);
         }
         Ok(names)
     }
 }
 
-/// The name of the list.
-pub(super) fn list_of(books: &Books) -> Vec<u8> {
-    [&books.name[..], netatalk_list::SUFFIX].concat()
-}
-
 fn look(file: &File<'_>, books: Books) -> Result<There> {
-    let list = list_of(&books);
+    let list = books.list();
     if !books.folder.may_have(&list) {
         return Ok(There::Nothing(books));
     }
@@ -178,7 +179,7 @@ fn look(file: &File<'_>, books: Books) -> Result<There> {
 }
 
 /// Makes a file with these bytes appear whole.
-fn write(books: &Books, file: &File<'_>, name: &[u8], bytes: &[u8]) -> Result<()> {
+pub(super) fn write(books: &Books, file: &File<'_>, name: &[u8], bytes: &[u8]) -> Result<()> {
     let new = books.unfinished(&file.key())?;
     if !bytes.is_empty() {
         let root = Caller::root();

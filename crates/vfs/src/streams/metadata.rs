@@ -18,7 +18,7 @@ use crate::{Caller, Error, Result};
 type Read<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>>;
 
 /// The contents of the file's own extended attributes.
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Own {
     netatalk: Option<Vec<u8>>,
     dosattrib: Option<Vec<u8>>,
@@ -31,6 +31,8 @@ struct Own {
     finder_info: Option<Vec<u8>>,
     /// Whether Netatalk's header file has it.
     in_header: bool,
+    /// Whether no byte follows a new stream `AFP_AfpInfo`, unlike Samba's.
+    is_bare: bool,
 }
 
 impl Own {
@@ -76,7 +78,10 @@ impl Own {
         if self.in_header && self.netatalk.is_none() {
             return None;
         }
-        let is_beside = self.has_info_stream() && !self.netatalk.as_ref().is_some_and(has_info);
+        // A Mac's own attribute has no place for the date of the last backup.
+        let is_elsewhere =
+            self.has_info_stream() || self.finder_info.is_some() && metadata.times.backup.is_none();
+        let is_beside = is_elsewhere && !self.netatalk.as_ref().is_some_and(has_info);
         match is_beside {
             true => metadata.beyond_info_stream(),
             false => (self.netatalk.is_some() || metadata.concerns_macs()).then(|| metadata.clone()),
@@ -193,21 +198,25 @@ impl Streams {
     /// Writes the model to the disk, and into the head of an existing sidecar.
     pub fn store(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
         let names = names(file.object)?;
-        self.store_without_sidecar(caller, file, metadata)?;
-        if !self.may_have_sidecar(file) && !is_moving(&names) {
+        let in_sidecar = self.store_without_sidecar(caller, file, metadata)?;
+        if !in_sidecar && !self.may_have_sidecar(file) && !is_moving(&names) {
             return Ok(());
         }
         match self.sidecar(file)? {
             Some(sidecar) => write_finder_info(sidecar, metadata),
+            None if in_sidecar => {
+                let made = self.sidecar_or_new(file, &metadata.to_sidecar(&[], 0).0)?;
+                made.note_absorbed()
+            }
             None => Ok(()),
         }
     }
 
-    /// The same without the sidecar.
-    fn store_without_sidecar(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<()> {
-        let names = names(file.object)?;
+    /// The same without the sidecar. Whether the file gets Finder info that macOS looks for in one.
+    fn store_without_sidecar(&self, caller: &Caller, file: &File<'_>, metadata: &Metadata) -> Result<bool> {
+        let (names, mut in_sidecar) = (names(file.object)?, false);
         let mut own = self.own(file.object, &names)?;
-        own.in_header = self.netatalk_header(file)?.is_some_and(|header| is_usable(&header));
+        own.in_header = self.header_file(file)?.is_some_and(|header| is_usable(&header));
         if own.is_silent() && metadata.concerns_macs() {
             let style = self.style(file, &names)?;
             match (style.info, style.named) {
@@ -215,22 +224,29 @@ impl Streams {
                     own.depot_info =
                         self.new_in_depot(file.object, INFO_STREAM)?.map(|there| (there, vec![]));
                 }
-                (Info::Stream, _) => own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![])),
-                (Info::PlainStream, _) => own.info_streams.push((PLAIN_INFO.to_vec(), vec![])),
-                (Info::AppleDouble, _) => own.in_header = true,
-                (Info::Netatalk, _) => {}
+                (Info::Stream | Info::Ksmbd, _) => {
+                    own.info_streams.push((samba::stream_attribute(INFO_STREAM), vec![]));
+                }
+                (Info::PlainStream | Info::ServicesForMacintosh, _) => {
+                    own.info_streams.push((PLAIN_INFO.to_vec(), vec![]));
+                }
+                (Info::MacCopy, _) => own.finder_info = Some(vec![]),
+                (Info::AppleDouble | Info::Synology, _) => own.in_header = true,
+                (Info::Netatalk | Info::Sidecar, _) => {}
             }
+            own.is_bare = matches!(style.info, Info::Ksmbd | Info::ServicesForMacintosh);
+            in_sidecar = style.info == Info::Sidecar;
         }
         let in_header = own.in_header;
-        put_model(caller, file.object, own, metadata)?;
+        self.with_room(file, || put_model(caller, file.object, own.clone(), metadata))?;
         if in_header {
-            return self.put_header(file, metadata);
+            return self.put_header(file, metadata).map(|()| false);
         }
         if self.header_file(file)?.is_some() {
             self.take_over(file)?;
             self.store_alone(caller, file.object, metadata)?; // what the header file said, unless it was taken away
         }
-        Ok(())
+        Ok(in_sidecar && !metadata.finder_info_with_date().is_none())
     }
 
     /// The same for the attributes alone.
@@ -320,6 +336,7 @@ fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata
     // What every server of this folder looks at has the same values.
     for (name, before) in own.info_streams {
         let after = match before.is_empty() {
+            true if own.is_bare => metadata.to_info_stream().to_vec(),
             true => [&metadata.to_info_stream()[..], &[0]].concat(), // Samba's byte
             false => metadata.update_info_stream(&before),
         };
@@ -335,7 +352,19 @@ fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata
         let after = metadata.finder_info_with_date().as_bytes().to_vec();
         put(caller, object, APPLE_FINDER_INFO, Some(before), Some(after))?;
     }
-    put(caller, object, NETATALK_METADATA, own.netatalk, netatalk)
+    let is_new = own.netatalk.is_none();
+    match put(caller, object, NETATALK_METADATA, own.netatalk, netatalk) {
+        // What the other attributes say already need not be said twice.
+        Err(Error::NoRoomForAttribute) if is_new && says(object, metadata)? => Ok(()),
+        other => other,
+    }
+}
+
+/// Whether a file's attributes say this model, as far as a client's DOS attributes mean something to Macs.
+fn says(object: &dyn Object, metadata: &Metadata) -> Result<bool> {
+    let mut said = load_alone(object)?.0;
+    said.set_dos(said.dos);
+    Ok(said == *metadata)
 }
 
 /// Netatalk shows a file without a creation time as made in 1931.

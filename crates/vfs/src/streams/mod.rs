@@ -23,7 +23,9 @@ pub(crate) mod pair;
 mod places;
 mod raw;
 mod relayout;
+mod room;
 mod seen;
+mod server_folders;
 pub(crate) mod sidecar;
 pub(crate) mod store;
 mod style;
@@ -39,7 +41,7 @@ use lock::{Mutex, rank};
 
 pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
-pub(crate) use self::described::{Described, OfMac};
+pub(crate) use self::described::{Described, OfMac, is_of_mac};
 pub use self::fork::Fork;
 pub(crate) use self::fork_part::{ForkPart, Written};
 pub(crate) use self::metadata::{
@@ -50,6 +52,8 @@ pub(crate) use self::named::has_stream;
 use self::pair::Moved;
 pub use self::raw::{MOST_SAVED, Raw, RawFile, RawPlace};
 use self::seen::Seen;
+pub use self::server_folders::ServerFolders;
+use self::server_folders::{AnyFolders, LookedAt};
 pub use self::store::STORE;
 pub(crate) use self::store::find_or_make;
 pub use self::style::Style;
@@ -118,15 +122,13 @@ pub struct Streams {
     store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
     /// The files that have something in a store.
     stored_files: Mutex<Option<StoredFiles>, rank::StoredFiles>,
-    /// Whether Netatalk 2's header files are looked for.
-    netatalk2: bool,
+    /// Folders in which those of other servers were looked for.
+    looked_at: Mutex<LookedAt, rank::SeenSidecars>,
+    /// What other servers have in any folder.
+    any: AnyFolders,
     /// Whether Netatalk has any at the root or in one of the first folders: new files get them, too, unless their folder tells
     /// another layout.
     apple_double: bool,
-    /// Whether files of DSM are looked for.
-    synology: bool,
-    /// Whether there is Samba's depot.
-    depot: bool,
     /// The layout of what is new, where neither the file nor its folder tells it.
     style: Style,
     /// Whether that is the layout of all that is written.
@@ -149,10 +151,9 @@ impl Streams {
             seen: Mutex::default(),
             store_seen: Mutex::default(),
             stored_files: Mutex::default(),
-            netatalk2: false,
+            looked_at: Mutex::default(),
+            any: AnyFolders::default(),
             apple_double: false,
-            synology: false,
-            depot: false,
             style: Style::default(),
             forced: false,
             shared: false,

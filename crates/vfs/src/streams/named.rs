@@ -8,10 +8,11 @@ use super::places::{
 };
 use super::style::NamedPlace;
 use super::{File, Streams, depot, found, store};
-use crate::backend::{NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::backend::{Object, RenameMode, Stability, Wait, XattrMode};
 use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
-use crate::{Access, Caller, Error, HostKey, Result, SetAttributes};
+use crate::names::Map;
+use crate::{Access, Caller, Error, HostKey, Kind, Result, SetAttributes};
 
 /// A named stream of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,8 +85,14 @@ impl Streams {
 
     /// The same with what a sidecar may add; `false` is certain.
     pub(crate) fn may_have_streams(&self, object: &dyn Object, file: Option<&File<'_>>) -> Result<bool> {
-        let is_beside = |file: &File<'_>| self.looks_beside() || self.may_have_sidecar(file);
-        Ok(file.is_some_and(is_beside) || self.has_streams(object)?)
+        if let Some(file) = file
+            && (self.looks_beside(file.folder)? || self.may_have_sidecar(file))
+        {
+            return Ok(true);
+        }
+        // Netatalk's files of a folder are in it.
+        let is_inside = object.kind() == Kind::Folder && self.looks_beside(object)?;
+        Ok(is_inside || self.has_streams(object)?)
     }
 
     /// The streams that are attributes, with their values; of two places of one name the first counts.
@@ -126,9 +133,10 @@ impl Streams {
     /// The length of a stream.
     pub fn stream_len(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<u64> {
         match self.open_stream(caller, file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
-                Ok(value.len() as u64)
-            }
+            Home::Xattr(_, value)
+            | Home::Samba(_, value)
+            | Home::Listed(_, value)
+            | Home::Synology(_, value) => Ok(value.len() as u64),
             Home::Store(object) | Home::Depot(object) => Ok(object.attributes()?.size),
         }
     }
@@ -143,7 +151,10 @@ impl Streams {
         into: &mut Vec<u8>,
     ) -> Result<usize> {
         match self.open_stream(caller, file, name)? {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
+            Home::Xattr(_, value)
+            | Home::Samba(_, value)
+            | Home::Listed(_, value)
+            | Home::Synology(_, value) => {
                 let rest = usize::try_from(offset).ok().and_then(|offset| value.get(offset..));
                 let rest = rest.unwrap_or_default();
                 let count = rest.len().min(length);
@@ -174,10 +185,14 @@ impl Streams {
         stability: Stability,
     ) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.settle_streams(file)?;
+        self.absorb(file)?;
         let end = offset.checked_add(data.len() as u64).ok_or(Error::FileTooLarge)?;
         let home = self.home_or_new(file, name)?;
-        let (Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value)) = &home else {
+        let (Home::Xattr(_, value)
+        | Home::Samba(_, value)
+        | Home::Listed(_, value)
+        | Home::Synology(_, value)) = &home
+        else {
             return self.write_stored(file, name, offset, data, stability);
         };
         if end <= self.limit() {
@@ -196,15 +211,17 @@ impl Streams {
     /// Cuts a stream or extends it with zeros, making it if there is none.
     pub fn truncate_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8], size: u64) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.settle_streams(file)?;
+        self.absorb(file)?;
         let resize = |object: &dyn Object| {
             object.set_attributes(&Caller::root(), &SetAttributes { size: Some(size), ..Default::default() })
         };
         let home = self.home_or_new(file, name)?;
         let value = match &home {
             Home::Store(object) | Home::Depot(object) => return resize(&**object),
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) => value,
-            Home::Foreign(_) => return Err(Error::Io), // all have moved
+            Home::Xattr(_, value)
+            | Home::Samba(_, value)
+            | Home::Listed(_, value)
+            | Home::Synology(_, value) => value,
         };
         if size <= self.limit() {
             let mut new = value.clone();
@@ -220,7 +237,7 @@ impl Streams {
     /// Removes a stream.
     pub fn remove_stream(&self, caller: &Caller, file: &File<'_>, name: &[u8]) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.settle_streams(file)?;
+        self.absorb(file)?;
         self.home(file, name)?.ok_or(Error::NoSuchAttribute)?;
         self.drop_stream(file, name)
     }
@@ -236,7 +253,7 @@ impl Streams {
         replace: bool,
     ) -> Result<()> {
         file.require(caller, Access::WRITE)?;
-        self.settle_streams(file)?;
+        self.absorb(file)?;
         let stored = stored_xattr(to).ok_or(Error::InvalidName)?;
         let home = self.home(file, from)?.ok_or(Error::NoSuchAttribute)?;
         if self.home(file, to)?.is_some() {
@@ -248,7 +265,11 @@ impl Streams {
         if let Home::Depot(_) = &home {
             return self.rename_in_depot(file.object, from, to);
         }
-        let (Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value)) = &home else {
+        let (Home::Xattr(_, value)
+        | Home::Samba(_, value)
+        | Home::Listed(_, value)
+        | Home::Synology(_, value)) = &home
+        else {
             let folder = self.stored(&file.key())?.ok_or(Error::Io)?;
             let (from, to) = (store::stream_file(from), store::stream_file(to));
             return folder.rename(&Caller::root(), &from, &*folder, &to, RenameMode::Replace);
@@ -260,6 +281,7 @@ impl Streams {
             }
             Home::Samba(from, _) => terminated_home(to, from.contains(&b'\xef')),
             Home::Listed(..) if self.may_list(file, to)? => Home::Listed(to.to_vec(), Vec::new()),
+            Home::Synology(..) => Home::Synology(to.to_vec(), Vec::new()),
             _ => Home::Xattr(stored, Vec::new()),
         };
         if !self.put(file, &new, value)? {
@@ -284,7 +306,7 @@ impl Streams {
                 }
                 Home::Depot(_) => self.drop_from_depot(file.object, name)?,
                 Home::Listed(..) => self.drop_listed(file, name)?,
-                Home::Foreign(_) => self.take_in_synology(file)?,
+                Home::Synology(..) => self.put_synology(file, name, None)?,
             }
         }
         Ok(())
@@ -301,7 +323,7 @@ impl Streams {
         // Attributes that clients may not set stay in the sidecar only.
         let Some(stored) = stored_xattr(name) else { return Ok(()) };
         let home = match self.home(file, name)? {
-            None | Some(Home::Foreign(_)) => {
+            None => {
                 let new = self.new_home(file, name, stored)?;
                 let is_put = self.put(file, &new, value)?;
                 return if is_put { Ok(()) } else { self.spill(file, name, value, |_| Ok(())) };
@@ -316,16 +338,12 @@ impl Streams {
         self.spill(file, name, value, |_| Ok(()))
     }
 
-    /// Before a stream changes: what a sidecar and DSM's files say of streams moves to where they are kept.
-    fn settle_streams(&self, file: &File<'_>) -> Result<()> {
-        self.absorb(file)?;
-        self.take_in_synology(file)
-    }
-
     /// Absorbs the sidecar, as far as a volume that cannot be written allows.
     fn absorb_if_possible(&self, file: &File<'_>) -> Result<()> {
         match self.absorb(file) {
-            Err(Error::ReadOnly | Error::NoSpace | Error::QuotaExceeded) => Ok(()),
+            Err(Error::ReadOnly | Error::NoSpace | Error::NoRoomForAttribute | Error::QuotaExceeded) => {
+                Ok(())
+            }
             other => other,
         }
     }
@@ -371,8 +389,8 @@ impl Streams {
         if let Some(value) = self.listed_value(file, name)? {
             return Ok(Some(Home::Listed(name.to_vec(), value)));
         }
-        let foreign = self.foreign(file)?.into_iter().find(|(known, _)| known == name);
-        Ok(foreign.map(|(_, value)| Home::Foreign(value)))
+        let in_synology = self.in_synology(file)?.into_iter().find(|(known, _)| known == name);
+        Ok(in_synology.map(|(name, value)| Home::Synology(name, value)))
     }
 
     fn home_or_new(&self, file: &File<'_>, name: &[u8]) -> Result<Home> {
@@ -396,10 +414,14 @@ impl Streams {
             NamedPlace::User => Home::Xattr(stored, Vec::new()),
             NamedPlace::Samba => samba_home(name, true),
             NamedPlace::SambaNative => samba_home(name, false),
+            NamedPlace::Ksmbd => Home::Xattr(samba::stream_attribute(&Map::Sfm.encode(name)), Vec::new()),
             NamedPlace::SambaPlain => terminated_home(name, true),
             NamedPlace::UserTerminated => terminated_home(name, false),
             NamedPlace::AppleDouble if self.may_list(file, name)? => Home::Listed(name.to_vec(), Vec::new()),
-            NamedPlace::AppleDouble => Home::Xattr(stored, Vec::new()),
+            NamedPlace::Synology if self.may_be_in_synology(file)? => {
+                Home::Synology(name.to_vec(), Vec::new())
+            }
+            NamedPlace::AppleDouble | NamedPlace::Synology => Home::Xattr(stored, Vec::new()),
             NamedPlace::Depot => match self.new_in_depot(file.object, name)? {
                 Some(object) => Home::Depot(object),
                 None => Home::Xattr(stored, Vec::new()),
@@ -413,41 +435,26 @@ impl Streams {
             file.object.set_xattr(&Caller::root(), stored, value, XattrMode::Set)
         };
         let done = match home {
+            // A zero byte at the end of a stream in Samba's place would be taken for Samba's.
+            Home::Xattr(stored, _)
+                if value.last() == Some(&0) && stored.starts_with(samba::STREAM_PREFIX) =>
+            {
+                set(stored, &[value, &[0]].concat())
+            }
             Home::Xattr(stored, _) => set(stored, value),
             Home::Samba(stored, _) => {
                 mark_terminated(file.object, stored).and_then(|()| set(stored, &[value, &[0]].concat()))
             }
             Home::Depot(object) => depot::rewrite(&**object, value),
             Home::Listed(name, _) => self.put_listed(file, name, value),
-            Home::Store(_) | Home::Foreign(_) => return Ok(false),
+            Home::Synology(name, _) => self.put_synology(file, name, Some(value)),
+            Home::Store(_) => return Ok(false),
         };
         match done {
             Ok(()) => Ok(true),
-            Err(Error::FileTooLarge | Error::NoSpace | Error::TooMany | Error::NotSupported) => Ok(false),
+            Err(error) if error.is_no_place_for_attribute() => Ok(false),
             Err(other) => Err(other),
         }
-    }
-
-    /// Makes a file of the store with this value, changed by `change`, appear whole.
-    pub(super) fn spill(
-        &self,
-        file: &File<'_>,
-        name: &[u8],
-        value: &[u8],
-        change: impl FnOnce(&dyn Object) -> Result<()>,
-    ) -> Result<()> {
-        let root = Caller::root();
-        let folder = self.make_stored(&file.key())?;
-        found(folder.remove(&root, store::UNFINISHED))?;
-        let new = folder.create(&root, store::UNFINISHED, NewKind::File, 0o600)?.object;
-        store::note_name(&*new, name)?;
-        write_prepared(&*new, 0, value)?;
-        change(&*new)?;
-        new.sync(Stability::File)?; // the attribute goes next, and must not be all there was
-        let stream = store::stream_file(name);
-        folder.rename(&root, store::UNFINISHED, &*folder, &stream, RenameMode::Replace)?;
-        self.note_stored_change();
-        Ok(())
     }
 
     fn write_stored(
@@ -475,7 +482,7 @@ fn add(streams: &mut Vec<StreamInfo>, stream: StreamInfo) {
     }
 }
 
-fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> Result<()> {
+pub(super) fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> Result<()> {
     let root = Caller::root();
     object.prepare(&root, &object.attributes()?, Access::WRITE, true)?;
     object.write_at(&root, offset, data, Stability::Unstable)

@@ -90,9 +90,13 @@ impl Streams {
         (to, target): (At<'_>, Option<Going>),
         mode: RenameMode,
     ) -> Result<()> {
-        let ready = source.as_ref().map_or(Ok(()), |source| source.prepare(from.0));
+        let prepare = |going: &Going, at: At<'_>| {
+            let file = File { folder: at.0, name: at.1, object: going.object() };
+            self.with_room(&file, || going.prepare(at.0))
+        };
+        let ready = source.as_ref().map_or(Ok(()), |source| prepare(source, from));
         let ready = ready.and_then(|()| match (&target, mode) {
-            (Some(target), RenameMode::Exchange) => target.prepare(to.0),
+            (Some(target), RenameMode::Exchange) => prepare(target, to),
             (Some(target), _) => target.claim(),
             (None, _) => Ok(()),
         });
@@ -139,21 +143,24 @@ impl Streams {
     /// if they would be too long beside the new name, their contents move to where this server keeps them, and so do
     /// those of DSM's: they do not name their file, so no content may be left beside a name that another file gets.
     fn take_over_at(&self, (folder, name): At<'_>, new: &[u8]) -> Result<Option<Going>> {
-        if !self.looks_beside() {
+        if !self.looks_beside(folder)? {
             return Ok(None);
         }
         let Some(there) = found(folder.lookup(&Caller::root(), name))? else { return Ok(None) };
         let file = File { folder, name, object: &*there.object };
-        let kind = there.attributes.kind;
-        if self.synology && matches!(kind, Kind::File | Kind::Folder) {
-            self.take_over_synology(&file)?;
-        }
-        if kind != Kind::File {
-            return Ok(None); // Netatalk's files of a folder are inside it
-        }
+        let may_have_names = there.attributes.kind == Kind::File && there.attributes.links > 1;
         match self.going((folder, name))? {
-            Some(going) if there.attributes.links > 1 || Self::are_too_long(&going, new) => {
-                self.take_over(&file).map(|()| None)
+            Some(going) if may_have_names || Self::are_too_long(&going, new) => {
+                self.take_over(&file)?;
+                Ok(None)
+            }
+            // A file that both have files of keeps Netatalk's.
+            Some(going) if going.is_netatalks() && self.has_synologys(&file)? => {
+                self.take_in_synology(&file)?;
+                if let Some(books) = self.synology(&file)? {
+                    found(books.folder.remove(&Caller::root(), &books.header()))?;
+                }
+                Ok(Some(going))
             }
             going => Ok(going),
         }
@@ -184,7 +191,8 @@ impl Streams {
     fn prepare(&self, (folder, name): (&dyn Object, &[u8]), pair: Option<&Pair>) -> Result<()> {
         let Some(pair) = pair else { return Ok(()) };
         claim(pair)?;
-        mark(&*pair.object, folder, &layout::sidecar_name(name))
+        let file = File { folder, name, object: &*pair.object };
+        self.with_room(&file, || mark(&*pair.object, folder, &layout::sidecar_name(name)))
     }
 
     fn follow(
@@ -472,7 +480,7 @@ pub(crate) fn unpack(mark: &[u8]) -> Option<Place> {
 /// If the host has no room for that, such a move is not noticed.
 pub(crate) fn mark_again(object: &dyn Object, at: (&dyn Object, &[u8])) -> Result<()> {
     match mark(object, at.0, &layout::sidecar_name(at.1)) {
-        Err(Error::NoSpace | Error::FileTooLarge | Error::TooMany | Error::NotSupported) => unmark(object),
+        Err(error) if error.is_no_place_for_attribute() => unmark(object),
         other => other,
     }
 }

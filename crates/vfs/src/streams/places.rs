@@ -27,8 +27,8 @@ pub(super) enum Home {
     Depot(Arc<dyn Object>),
     /// An attribute of this name in Netatalk's list, and its value.
     Listed(Vec<u8>, Vec<u8>),
-    /// The value in another server's file, which is only read there.
-    Foreign(Vec<u8>),
+    /// An attribute of this name in DSM's file of a file, and its value.
+    Synology(Vec<u8>, Vec<u8>),
 }
 
 /// Which of several attributes for one stream counts: the first.
@@ -130,7 +130,8 @@ impl Streams {
                 found(file.object.remove_xattr(&Caller::root(), stored)).map(drop)
             }
             Home::Listed(name, _) => self.drop_listed(file, name),
-            Home::Store(_) | Home::Depot(_) | Home::Foreign(_) => Ok(()),
+            Home::Synology(name, _) => self.put_synology(file, name, None),
+            Home::Store(_) | Home::Depot(_) => Ok(()),
         }
     }
 }

@@ -49,8 +49,8 @@ impl Content {
 impl Streams {
     /// The same streams, with one layout for all that is written.
     fn forced(&self, style: Style) -> Self {
-        let Self { netatalk2, apple_double, synology, depot, .. } = *self;
-        Self { style, forced: true, netatalk2, apple_double, synology, depot, ..Self::at(&self.homes) }
+        let forced = Self { style, forced: true, apple_double: self.apple_double, ..Self::at(&self.homes) };
+        forced.knowing(self)
     }
 
     pub(crate) fn content(&self, file: &File<'_>) -> Result<Content> {
@@ -121,7 +121,11 @@ impl Streams {
             NamedPlace::SambaNative => samba_home(name, false),
             NamedPlace::SambaPlain => terminated_home(name, true),
             NamedPlace::UserTerminated => terminated_home(name, false),
-            NamedPlace::User | NamedPlace::Depot | NamedPlace::AppleDouble => Home::Xattr(stored, Vec::new()),
+            NamedPlace::User
+            | NamedPlace::Depot
+            | NamedPlace::AppleDouble
+            | NamedPlace::Synology
+            | NamedPlace::Ksmbd => Home::Xattr(stored, Vec::new()),
         };
         Ok(match (self.home(file, name)?, expected) {
             (Some(Home::Store(_)) | None, _) => true,
@@ -237,9 +241,9 @@ impl Streams {
 /// The attribute of the stream with Finder info in a layout that has it.
 pub(super) fn info_attribute(info: Info) -> Option<Vec<u8>> {
     match info {
-        Info::Netatalk | Info::AppleDouble => None,
-        Info::Stream => Some(samba::stream_attribute(INFO_STREAM)),
-        Info::PlainStream => Some(PLAIN_INFO.to_vec()),
+        Info::Netatalk | Info::AppleDouble | Info::Synology | Info::MacCopy | Info::Sidecar => None,
+        Info::Stream | Info::Ksmbd => Some(samba::stream_attribute(INFO_STREAM)),
+        Info::PlainStream | Info::ServicesForMacintosh => Some(PLAIN_INFO.to_vec()),
     }
 }
 

@@ -21,6 +21,8 @@ pub(crate) const SIDECAR: &[u8] = b"sidecar";
 pub(crate) const UNFINISHED: &[u8] = b"unfinished";
 /// The longest name of a file, on any host.
 const LONGEST_FILE: usize = 255;
+/// In a file's folder: the path that it arrives from, if that is too long for an attribute.
+pub(crate) const ARRIVING: &[u8] = b"arriving";
 const STREAM_PREFIX: &[u8] = b"s.";
 
 /// The prefix of a stream's file whose name is the hash of the stream's name. The stream's name is
@@ -231,6 +233,17 @@ impl Streams {
             found(folder.remove(&Caller::root(), &name))?;
         }
         found(store.object.remove_folder(&Caller::root(), &folder_name(key))).map(drop)
+    }
+
+    /// Removes the folder of a file, if nothing is in it.
+    pub(crate) fn drop_empty(&self, key: &HostKey) -> Result<()> {
+        let Some((store, _)) = self.stored_in(key)? else { return Ok(()) };
+        match store.object.remove_folder(&Caller::root(), &folder_name(key)) {
+            Ok(()) => self.note_stored_change(),
+            Err(Error::NotEmpty) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     /// Removes what is kept for files that are gone, on the file system of the share's folder.

@@ -3,19 +3,21 @@
 //! beside this one, finds what clients of this one write.
 
 use super::places::Place;
-use super::{File, Streams, found, metadata};
+use super::{File, Streams, found, metadata, sidecar};
 use crate::backend::Object;
 use crate::mac::depot::MARKER;
 use crate::mac::layout::{
-    NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, Stored, classify_xattr, is_info_stream,
-    is_resource_stream, is_sidecar_name,
+    APPLE_FINDER_INFO, APPLE_RESOURCE, NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, Stored, classify_xattr,
+    is_info_stream, is_resource_stream, is_sidecar_name,
 };
 use crate::mac::{info_stream, samba};
 use crate::names::Map;
-use crate::{Caller, Result};
+use crate::{Caller, Kind, Result};
 
 /// Files of a folder that are looked at.
 const LOOKED_AT: usize = 16;
+/// Sidecars of a folder that are looked at.
+const SIDECARS_LOOKED_AT: usize = 4;
 /// Entries of a folder that are listed to find them.
 const LISTED: usize = 64;
 
@@ -31,6 +33,16 @@ pub enum Info {
     PlainStream,
     /// `.AppleDouble/name`, as Netatalk has it with `ea = ad`.
     AppleDouble,
+    /// `user.DosStream.AFP_AfpInfo:$DATA` without Samba's byte, as ksmbd has it.
+    Ksmbd,
+    /// `user.AFP_AfpInfo` without a byte more, as it is in copies from Services for Macintosh.
+    ServicesForMacintosh,
+    /// `user.com.apple.FinderInfo`, as `rsync -X` copies it from a Mac.
+    MacCopy,
+    /// `@eaDir/name@SynoResource`, as DSM of Synology has it.
+    Synology,
+    /// `._name`, as macOS writes it where there are no attributes; and `user.org.netatalk.Metadata`.
+    Sidecar,
 }
 
 /// Where a resource fork goes.
@@ -45,6 +57,21 @@ pub enum ForkPlace {
     PlainStream,
     /// `.AppleDouble/name`, behind the Finder info.
     AppleDouble,
+    /// As [`ForkPlace::Stream`], without Samba's byte: ksmbd's.
+    Ksmbd,
+    /// As [`ForkPlace::PlainStream`], without a byte more.
+    ServicesForMacintosh,
+    /// `user.com.apple.ResourceFork`.
+    MacCopy,
+    /// `@eaDir/name@SynoResource`, behind the Finder info.
+    Synology,
+}
+
+impl ForkPlace {
+    /// Whether it is not in a header file of another server.
+    pub(super) fn is_beside(self) -> bool {
+        !matches!(self, Self::AppleDouble | Self::Synology)
+    }
 }
 
 /// Where a named stream goes.
@@ -65,6 +92,10 @@ pub enum NamedPlace {
     UserTerminated,
     /// `.AppleDouble/name::EA::ATTRIBUTE`, as Netatalk has it with `ea = ad`.
     AppleDouble,
+    /// As [`NamedPlace::Samba`], without Samba's byte.
+    Ksmbd,
+    /// `@eaDir/name@SynoEAStream`, one file for all.
+    Synology,
 }
 
 /// The layout of what is new.
@@ -90,6 +121,9 @@ impl Style {
     /// That of Netatalk 2, and of later versions with `ea = ad`: all in `.AppleDouble`.
     const APPLE_DOUBLE: Self =
         Self { info: Info::AppleDouble, fork: ForkPlace::AppleDouble, named: NamedPlace::AppleDouble };
+    /// That of DSM: all in `@eaDir`.
+    const SYNOLOGY: Self =
+        Self { info: Info::Synology, fork: ForkPlace::Synology, named: NamedPlace::Synology };
 }
 
 /// What files tell of their layout.
@@ -101,6 +135,8 @@ struct Told {
     samba: Option<bool>,
     /// Whether Samba's names of streams have private code points. Most names tell nothing.
     private: Option<bool>,
+    /// Whether Samba's byte is missing behind its streams, as ksmbd has them.
+    bare: Option<bool>,
     /// Whether a zero byte follows Macs' attributes. Those of a known form tell it.
     terminated: Option<bool>,
     /// Whether Samba has made a folder in its depot for a file.
@@ -119,14 +155,20 @@ impl Told {
             } else if xattr == MARKER {
                 told.depot = true;
             } else if xattr == PLAIN_INFO {
-                if read(xattr).is_ok_and(|value| value.len() == info_stream::LEN + 1) {
-                    told.info = told.info.or(Some(Info::PlainStream));
-                    told.plain = true;
-                }
+                let has_byte = read(xattr).is_ok_and(|value| value.len() == info_stream::LEN + 1);
+                let place = if has_byte { Info::PlainStream } else { Info::ServicesForMacintosh };
+                told.info = told.info.or(Some(place));
+                told.plain |= has_byte;
             } else if is_info_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
-                told.info = told.info.or(Some(Info::Stream));
+                let is_bare = read(xattr).is_ok_and(|value| value.len() == info_stream::LEN);
+                told.info = told.info.or(Some(if is_bare { Info::Ksmbd } else { Info::Stream }));
             } else if is_resource_stream(xattr) && xattr.starts_with(samba::STREAM_PREFIX) {
-                told.fork = Some(ForkPlace::Stream);
+                let is_bare = is_bare(xattr, read);
+                told.fork = Some(if is_bare { ForkPlace::Ksmbd } else { ForkPlace::Stream });
+            } else if xattr == APPLE_FINDER_INFO {
+                told.info = told.info.or(Some(Info::MacCopy));
+            } else if xattr == APPLE_RESOURCE {
+                told.fork = told.fork.or(Some(ForkPlace::MacCopy));
             } else {
                 let (samba, private) = named(xattr);
                 told.plain |= samba == Some(false) && private == Some(true);
@@ -134,11 +176,15 @@ impl Told {
                     let name = Place::of(xattr).map(|place| place.name.into_owned()).unwrap_or_default();
                     told.terminated = read(xattr).ok().and_then(|value| samba::is_terminated(&name, &value));
                 }
+                if samba == Some(true) && told.bare.is_none() {
+                    told.bare = Some(is_bare(xattr, read));
+                }
                 (told.samba, told.private) = (told.samba.or(samba), told.private.or(private));
             }
         }
-        if told.plain && xattrs.iter().any(|xattr| xattr == PLAIN_RESOURCE) {
-            told.fork = told.fork.or(Some(ForkPlace::PlainStream));
+        if xattrs.iter().any(|xattr| xattr == PLAIN_RESOURCE) {
+            let place = if told.plain { ForkPlace::PlainStream } else { ForkPlace::ServicesForMacintosh };
+            told.fork = told.fork.or(Some(place));
         }
         told
     }
@@ -149,6 +195,7 @@ impl Told {
             fork: self.fork.or(other.fork),
             samba: self.samba.or(other.samba),
             private: self.private.or(other.private),
+            bare: self.bare.or(other.bare),
             terminated: self.terminated.or(other.terminated),
             depot: self.depot || self.samba.is_none() && other.depot,
             plain: self.plain || self.samba.is_none() && other.plain,
@@ -163,6 +210,11 @@ impl Told {
         let is_named = self.depot || self.plain || is_named;
         self.info.is_some() && self.fork.is_some() && is_named
     }
+}
+
+/// Whether a stream in Samba's place has no byte of Samba behind it.
+fn is_bare(xattr: &[u8], read: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> bool {
+    read(xattr).is_ok_and(|value| !value.is_empty() && !samba::stream_data(&value).1)
 }
 
 /// What an attribute tells of the place of named streams. Attributes of programs on the host have
@@ -190,14 +242,23 @@ impl Streams {
         if self.has_books(file)? {
             return Ok(Style::APPLE_DOUBLE);
         }
+        if self.has_synologys(file)? {
+            return Ok(Style::SYNOLOGY);
+        }
         let mut told = Told::by(xattrs, &|name| file.object.xattr(name));
-        if self.netatalk2 && told == Told::default() && self.is_netatalks(file.folder)? {
+        if told == Told::default() && self.is_netatalks(file.folder)? {
             return Ok(Style::APPLE_DOUBLE);
+        }
+        if told == Told::default() && self.is_synologys(file.folder)? {
+            return Ok(Style::SYNOLOGY);
         }
         if !told.is_all() {
             told = told.or(self.told_by(file.folder)?);
         }
-        if self.apple_double && told == Told::default() && self.style == Style::default() {
+        if told == Told::default()
+            && self.style == Style::default()
+            && (self.apple_double || self.is_below_netatalks(file.folder)?)
+        {
             return Ok(Style::APPLE_DOUBLE);
         }
         let of_volume = self.style;
@@ -206,8 +267,10 @@ impl Streams {
             fork: told.fork.unwrap_or(of_volume.fork),
             named: match (told.samba, told.private) {
                 _ if told.plain => NamedPlace::SambaPlain,
-                (None, _) if told.depot && self.depot => NamedPlace::Depot,
+                (None, _) if told.depot && !self.with_depots().is_empty() => NamedPlace::Depot,
+                (None, _) if told.info == Some(Info::Ksmbd) => NamedPlace::Ksmbd,
                 (None, _) => of_volume.named,
+                (Some(true), _) if told.bare == Some(true) => NamedPlace::Ksmbd,
                 (Some(false), _) if told.terminated == Some(true) => NamedPlace::UserTerminated,
                 (Some(false), _) => NamedPlace::User,
                 (Some(true), Some(false)) => NamedPlace::SambaNative,
@@ -218,17 +281,17 @@ impl Streams {
 
     /// What the first files of a folder, and the folder itself, tell.
     fn told_by(&self, folder: &dyn Object) -> Result<Told> {
-        let (mut names, mut listed, mut has_sidecars) = (Vec::new(), 0, false);
+        let (mut names, mut listed, mut sidecars) = (Vec::new(), 0, Vec::new());
         folder.list(0, &mut |entry| {
             listed += 1;
             if is_sidecar_name(entry.name) {
-                has_sidecars = true;
+                sidecars.push(entry.name.to_vec());
             } else if !matches!(entry.name, b"." | b"..") && names.len() < LOOKED_AT {
                 names.push(entry.name.to_vec());
             }
             listed < LISTED
         })?;
-        let mut told = Told { fork: has_sidecars.then_some(ForkPlace::Sidecar), ..Told::default() };
+        let mut told = Told { fork: (!sidecars.is_empty()).then_some(ForkPlace::Sidecar), ..Told::default() };
         for name in names {
             if told.is_all() {
                 return Ok(told);
@@ -242,7 +305,11 @@ impl Streams {
                 told = told.or(by_file);
             }
         }
-        Ok(told.or(Told::by(&metadata::names(folder)?, &|name| folder.xattr(name))))
+        told = told.or(Told::by(&metadata::names(folder)?, &|name| folder.xattr(name)));
+        if told.info.is_none() && by_macos(folder, &sidecars)? {
+            told.info = Some(Info::Sidecar);
+        }
+        Ok(told)
     }
 
     /// Whether Samba keeps the Finder info of a file in its depot.
@@ -252,9 +319,29 @@ impl Streams {
     }
 }
 
+/// Whether macOS has written one of the first sidecars of a folder: it notes its name in each.
+fn by_macos(folder: &dyn Object, sidecars: &[Vec<u8>]) -> Result<bool> {
+    const MACOS: &[u8] = b"Mac OS X        ";
+    for name in sidecars.iter().take(SIDECARS_LOOKED_AT) {
+        let Some(there) = found(folder.lookup(&Caller::root(), name))? else { continue };
+        if there.attributes.kind != Kind::File {
+            continue;
+        }
+        let sidecar = sidecar::read(there, false)?;
+        if sidecar.head.get(8..24) == Some(MACOS) && sidecar.parsed().is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const INFO: &str = "user.DosStream.AFP_AfpInfo:$DATA";
+    const RESOURCE: &str = "user.DosStream.AFP_Resource:$DATA";
+    const TAG: &str = "user.DosStream.com.apple.quarantine:$DATA";
 
     fn told(names: &[&str]) -> Told {
         let names: Vec<_> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
@@ -288,7 +375,19 @@ mod tests {
         assert_eq!((plain.info, plain.fork), (Some(Info::PlainStream), Some(ForkPlace::PlainStream)));
         let names = [b"user.AFP_AfpInfo".to_vec(), b"user.AFP_Resource".to_vec()];
         // A copy from Services for Macintosh has no byte more.
-        assert_eq!(Told::by(&names, &|_| Ok(vec![0; 60])), Told::default());
+        let copied = Told::by(&names, &|_| Ok(vec![0; 60]));
+        assert_eq!(
+            (copied.info, copied.fork, copied.plain),
+            (Some(Info::ServicesForMacintosh), Some(ForkPlace::ServicesForMacintosh), false)
+        );
+        let of_mac = told(&["user.com.apple.FinderInfo", "user.com.apple.ResourceFork"]);
+        assert_eq!((of_mac.info, of_mac.fork), (Some(Info::MacCopy), Some(ForkPlace::MacCopy)));
+        let names = [INFO, RESOURCE, TAG].map(|name| name.as_bytes().to_vec());
+        let ksmbd = Told::by(&names, &|_| Ok(vec![7; 60]));
+        assert_eq!(
+            (ksmbd.info, ksmbd.fork, ksmbd.samba, ksmbd.bare),
+            (Some(Info::Ksmbd), Some(ForkPlace::Ksmbd), Some(true), Some(true))
+        );
         assert_eq!(told(&["user.DOSATTRIB", "user.xdg.origin.url", "security.selinux"]), Told::default());
     }
 }

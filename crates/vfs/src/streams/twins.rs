@@ -127,9 +127,10 @@ impl Streams {
     fn small_value(&self, file: &File<'_>, name: &[u8]) -> Result<Option<Vec<u8>>> {
         let Some(home) = self.home(file, name)? else { return Ok(None) };
         let mut value = match home {
-            Home::Xattr(_, value) | Home::Samba(_, value) | Home::Listed(_, value) | Home::Foreign(value) => {
-                value
-            }
+            Home::Xattr(_, value)
+            | Home::Samba(_, value)
+            | Home::Listed(_, value)
+            | Home::Synology(_, value) => value,
             Home::Store(object) | Home::Depot(object) => {
                 let mut value = Vec::new();
                 object.prepare(&Caller::root(), &object.attributes()?, Access::READ, true)?;

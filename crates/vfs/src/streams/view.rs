@@ -174,7 +174,9 @@ impl Streams {
         }
         let object = match self.refresh(file, sidecar) {
             Ok(()) => object,
-            Err(Error::ReadOnly | Error::NoSpace | Error::QuotaExceeded) => object,
+            Err(Error::ReadOnly | Error::NoSpace | Error::NoRoomForAttribute | Error::QuotaExceeded) => {
+                object
+            }
             Err(other) => return Err(other),
         };
         // It may be another file now.

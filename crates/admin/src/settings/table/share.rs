@@ -160,10 +160,11 @@ pub(super) const SHARE: &[Setting] = &[
          or a Mac are not concerned. When it is false, the mode only says who may write.",
     ),
     new(Share, "safe-save", Bool, "true").says(
-        "A file that an SMB or NFS client saves by putting a new one in its place keeps what only Macs know of.",
+        "A file that an SMB or NFS client saves, by putting a new one in its place or overwriting it, keeps what only Macs know of.",
         "The new file gets the Finder info, tags, comment, resource fork and creation date of the old one, unless it has some of \
          these itself. This concerns files of the same folder, the new one less than an hour old; and the name that a file had \
-         less than 15 seconds ago. Macs over AFP and SMB do it themselves. When it is false, the new file has only what was written.",
+         less than 15 seconds ago. A file that an SMB client overwrites in place keeps the same, and loses its other streams. Macs over \
+         AFP and SMB do it themselves. When it is false, the file has only what was written.",
     ),
     new(Share, "local-recall", Bool, "false").says(
         "A local program that opens a file waits until SMB clients have given back what they cache of it.",
@@ -193,9 +194,9 @@ pub(super) const SHARE: &[Setting] = &[
     ),
     new(Share, "show", Texts, "[]").example("[\".AppleDouble\"]").says(
         "Names that listings show although `hide` or the server would leave them out.",
-        "Without `hide`, SMB and AFP leave out `.AppleDB`, `.AppleDesktop` and `.AppleDouble`, in which Netatalk keeps its own \
-         data, and `.streams` and `@eaDir` of Samba and Synology. NFS lists them, because UNIX programs copy and remove whole \
-         trees. A folder in which only these are left counts as empty and can be removed.",
+        "Without `hide`, the server leaves out `.AppleDB`, `.AppleDesktop` and `.AppleDouble`, in which Netatalk keeps its own \
+         data, and `.streams` and `@eaDir` of Samba and Synology. They can be opened by name, and what is in them goes with the \
+         files that it belongs to. A folder in which only these are left counts as empty and can be removed.",
     ),
     new(Share, "snapshot-folder", OneOf(&["hidden", "visible", "off"]), "\"hidden\"").says(
         "Where clients see the snapshots of the share.",

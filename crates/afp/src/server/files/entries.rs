@@ -43,7 +43,7 @@ impl Folder<'_> {
     /// Whether clients see an entry at all.
     pub(in crate::server) fn shows(&self, entry: &Entry) -> bool {
         match self.volume.share.volume.hidden(&self.found.object) {
-            Some(inner) => !inner.with_books.hides(entry.name()),
+            Some(inner) => !inner.hiding.hides(entry.name()),
             None => !self.volume.share.hiding.hides(entry.name()),
         }
     }

@@ -90,7 +90,11 @@ fn guests_enter_where_smbd_admits_unknown_names_only() {
     assert!(!guests(&format!("{bad_user}\nserver signing = Mandatory"), "guest ok = yes"));
     assert!(!guests(bad_user, "guest ok = yes\nsmb encrypt = FORCED"));
     assert_eq!(lost(bad_user, "guest ok = yes\nguest only = yes"), ["guest-only"]);
-    assert_eq!(lost(bad_user, "guest only = yes"), ["guest-only"], "smbd makes them guests without `guest ok`, too");
+    assert_eq!(
+        lost(bad_user, "guest only = yes"),
+        ["guest-only"],
+        "smbd makes them guests without `guest ok`, too"
+    );
 }
 
 #[test]

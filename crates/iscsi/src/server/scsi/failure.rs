@@ -37,6 +37,7 @@ impl From<Error> for Refusal {
             | Error::CrossVolume
             | Error::TooManyLinks
             | Error::NotSupported
+            | Error::NoRoomForAttribute
             | Error::NoSuchAttribute => Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE),
         };
         Self::Check(sense)

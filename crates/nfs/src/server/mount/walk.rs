@@ -83,6 +83,7 @@ impl From<Error> for Status {
             | Error::NotEmpty
             | Error::ReadOnly
             | Error::NoSpace
+            | Error::NoRoomForAttribute
             | Error::QuotaExceeded
             | Error::FileTooLarge
             | Error::TooManyLinks

@@ -95,7 +95,8 @@ impl From<Error> for Status {
             Error::ReadOnly => Self::ROFS,
             Error::NoSpace => Self::NOSPC,
             Error::QuotaExceeded => Self::DQUOT,
-            Error::FileTooLarge => Self::FBIG,
+            // Not NOSPC: the file is at its limit, and others are not. SETXATTR has a status of its own.
+            Error::NoRoomForAttribute | Error::FileTooLarge => Self::FBIG,
             Error::NameTooLong => Self::NAMETOOLONG,
             Error::InvalidName => Self::BADNAME,
             Error::Invalid => Self::INVAL,

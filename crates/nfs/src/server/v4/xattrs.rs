@@ -112,7 +112,7 @@ fn changed(
 fn status(error: Error) -> Fail {
     match error {
         Error::NoSuchAttribute => Status::NOXATTR.into(),
-        Error::TooMany | Error::FileTooLarge => Status::XATTR2BIG.into(),
+        Error::TooMany | Error::NoRoomForAttribute | Error::FileTooLarge => Status::XATTR2BIG.into(),
         Error::InvalidName => Status::INVAL.into(),
         other => other.into(),
     }

@@ -270,7 +270,7 @@ impl File {
             open,
             via,
             folding: tree.folding(),
-            hiding: inner.map_or_else(|| tree.hiding.clone(), |inner| inner.with_books.clone()),
+            hiding: inner.map_or_else(|| tree.hiding.clone(), |inner| inner.hiding.clone()),
             position: AtomicU64::new(0),
             path: Mutex::new(path.into()),
             scan: Mutex::default(),

@@ -25,7 +25,7 @@ pub(in crate::server) async fn set(open: &vfs::Open, changes: &[FullEa]) -> std:
     let result = open.change_xattrs(|before| steps(in_order(before), changes)).await;
     result.map_err(|error| match error {
         Error::InvalidName | Error::NameTooLong => Status::INVALID_EA_NAME,
-        Error::TooMany | Error::NoSpace | Error::FileTooLarge => Status::EA_TOO_LARGE,
+        Error::TooMany | Error::NoRoomForAttribute | Error::FileTooLarge => Status::EA_TOO_LARGE,
         other => other.into(),
     })
 }

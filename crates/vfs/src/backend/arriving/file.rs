@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use lock::{Mutex, rank};
 
-use super::mark::{self, Mark};
+use super::mark::Mark;
 use super::{Shared, keep_date};
 use crate::acl::server;
 use crate::backend::{Object, Stability};
@@ -101,11 +101,16 @@ impl Fetch {
     }
 
     /// Makes a change after which the data of the other server do not count.
-    pub(super) fn instead<T>(&self, object: &dyn Object, change: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(super) fn instead<T>(
+        &self,
+        shared: &Shared,
+        object: &dyn Object,
+        change: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
         let _state = self.state.lock();
         let done = change()?;
         if self.is_under_way() {
-            mark::remove(object)?;
+            shared.remove_mark(object)?;
             self.is_under_way.store(false, Ordering::Release);
         }
         Ok(done)
@@ -124,13 +129,13 @@ impl Fetch {
         }
         if state.missing == 0 {
             object.sync(Stability::Data)?;
-            mark::remove(object)?;
+            shared.remove_mark(object)?;
             self.is_under_way.store(false, Ordering::Release);
             shared.files.fetch_add(1, Ordering::Relaxed);
         } else if state.unnoted >= NOTE_EVERY {
             object.sync(Stability::Data)?;
             state.mark.here = state.without_gap();
-            mark::write(object, &state.mark)?;
+            shared.write_mark(object, &state.mark)?;
             state.unnoted = 0;
         }
         Ok(())

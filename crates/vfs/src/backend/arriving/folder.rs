@@ -27,7 +27,7 @@ impl Shared {
     }
 
     fn list_now(&self, folder: &Arc<dyn Object>) -> Result<()> {
-        let Some(mark) = mark::read(&**folder)?.filter(|mark| mark.stage == Stage::Folder) else {
+        let Some(mark) = self.mark(&**folder)?.filter(|mark| mark.stage == Stage::Folder) else {
             return Ok(()); // another request was faster
         };
         let entries = self.heard(self.source.entries(&mark.path))?;
@@ -47,7 +47,7 @@ impl Shared {
             return mark::write(&**folder, &Mark::new(Stage::Listed, ""));
         }
         keep_date(&**folder, before.modified)?;
-        mark::remove(&**folder)
+        self.remove_mark(&**folder)
     }
 
     /// One entry. What has its name already stays.
@@ -65,11 +65,11 @@ impl Shared {
         };
         let object = match folder.lookup(server(), &coming.name) {
             Ok(there) => there.object,
-            Err(Error::NotFound) => make(&**folder, coming, &Mark::new(stage, &path))?,
+            Err(Error::NotFound) => self.make(&**folder, coming, &Mark::new(stage, &path))?,
             Err(error) => return Err(error),
         };
         // A folder that is not described yet has no entries: listing it again is harmless.
-        let is_new = mark::read(&*object)?.is_some_and(|mark| mark.stage == stage && mark.path == path);
+        let is_new = self.mark(&*object)?.is_some_and(|mark| mark.stage == stage && mark.path == path);
         if !is_new {
             return Ok(());
         }
@@ -77,43 +77,45 @@ impl Shared {
         let rights = self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
         finish(&**folder, &*object, coming, &rights)?;
         match coming.kind {
-            Kind::File if coming.length > 0 => mark::write(&*object, &Mark::new(Stage::Data, &path)),
-            Kind::File => mark::remove(&*object),
+            Kind::File if coming.length > 0 => self.write_mark(&*object, &Mark::new(Stage::Data, &path)),
+            Kind::File => self.remove_mark(&*object),
             _ => Ok(()),
         }
+    }
+
+    /// Makes an entry that has its mark before it has its name.
+    fn make(&self, folder: &dyn Object, coming: &Coming, mark: &Mark) -> Result<Arc<dyn Object>> {
+        let mut number = [0; 8];
+        getrandom::fill(&mut number).map_err(|_| Error::Io)?;
+        let unfinished = [UNFINISHED, format!("{:016x}", u64::from_le_bytes(number)).as_bytes()].concat();
+        let new = if coming.kind == Kind::Folder { NewKind::Folder } else { NewKind::File };
+        let made = folder.create(server(), &unfinished, new, 0o700)?.object;
+        let named = self
+            .write_mark(&*made, mark)
+            .and_then(|()| match coming.length {
+                0 => Ok(()),
+                _ if coming.kind == Kind::Folder => Ok(()),
+                size => {
+                    let changes = SetAttributes { size: Some(size), ..SetAttributes::default() };
+                    made.set_attributes(server(), &changes)
+                }
+            })
+            .and_then(|()| folder.rename(server(), &unfinished, folder, &coming.name, RenameMode::Keep));
+        if let Err(error) = named {
+            let _ = self.forget_path(&*made);
+            let _ = match coming.kind {
+                Kind::Folder => folder.remove_folder(server(), &unfinished),
+                _ => folder.remove(server(), &unfinished),
+            };
+            return Err(error);
+        }
+        Ok(made)
     }
 }
 
 /// Whether some entries of a folder are not here.
 fn is_unlisted(folder: &dyn Object) -> Result<bool> {
     Ok(mark::read(folder)?.is_some_and(|mark| mark.stage == Stage::Folder))
-}
-
-/// Makes an entry that has its mark before it has its name.
-fn make(folder: &dyn Object, coming: &Coming, mark: &Mark) -> Result<Arc<dyn Object>> {
-    let mut number = [0; 8];
-    getrandom::fill(&mut number).map_err(|_| Error::Io)?;
-    let unfinished = [UNFINISHED, format!("{:016x}", u64::from_le_bytes(number)).as_bytes()].concat();
-    let new = if coming.kind == Kind::Folder { NewKind::Folder } else { NewKind::File };
-    let made = folder.create(server(), &unfinished, new, 0o700)?.object;
-    let named = mark::write(&*made, mark)
-        .and_then(|()| match coming.length {
-            0 => Ok(()),
-            _ if coming.kind == Kind::Folder => Ok(()),
-            size => {
-                let changes = SetAttributes { size: Some(size), ..SetAttributes::default() };
-                made.set_attributes(server(), &changes)
-            }
-        })
-        .and_then(|()| folder.rename(server(), &unfinished, folder, &coming.name, RenameMode::Keep));
-    if let Err(error) = named {
-        let _ = match coming.kind {
-            Kind::Folder => folder.remove_folder(server(), &unfinished),
-            _ => folder.remove(server(), &unfinished),
-        };
-        return Err(error);
-    }
-    Ok(made)
 }
 
 fn make_link(folder: &dyn Object, coming: &Coming) -> Result<()> {

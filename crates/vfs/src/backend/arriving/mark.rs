@@ -2,7 +2,7 @@
 //!
 //! | bytes | |
 //! |---|---|
-//! | 1 | the version, 1 |
+//! | 1 | the version: 1, or 2 if the path is not here but in the store (`far`) |
 //! | 1 | the stage |
 //! | 8 | bytes of the data that are here from the beginning on, little-endian |
 //! | rest | the path, UTF-8 |
@@ -15,6 +15,8 @@ use crate::{Error, Result};
 pub const NAME: &[u8] = b"user.fourfold.arriving";
 
 const VERSION: u8 = 1;
+/// A mark without its path, which an attribute has no room for.
+const FAR_VERSION: u8 = 2;
 /// The bytes before the path.
 const HEAD: usize = 10;
 
@@ -45,16 +47,19 @@ pub(super) struct Mark {
     pub(super) here: u64,
     /// The path on the other server.
     pub(super) path: String,
+    /// The path is in the store.
+    pub(super) is_far: bool,
 }
 
 impl Mark {
     pub(super) fn new(stage: Stage, path: &str) -> Self {
-        Self { stage, here: 0, path: path.to_owned() }
+        Self { stage, here: 0, path: path.to_owned(), is_far: false }
     }
 
     fn encode(&self) -> Vec<u8> {
-        let head = [VERSION, self.stage as u8];
-        [&head[..], &self.here.to_le_bytes(), self.path.as_bytes()].concat()
+        let (version, path) =
+            if self.is_far { (FAR_VERSION, &b""[..]) } else { (VERSION, self.path.as_bytes()) };
+        [&[version, self.stage as u8][..], &self.here.to_le_bytes(), path].concat()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -62,7 +67,8 @@ impl Mark {
         let stage = Stage::ALL.into_iter().find(|stage| *stage as u8 == head[1])?;
         let here = u64::from_le_bytes(*head[2..].first_chunk()?);
         let path = std::str::from_utf8(path).ok()?.to_owned();
-        (head[0] == VERSION).then_some(Self { stage, here, path })
+        let is_far = head[0] == FAR_VERSION && path.is_empty();
+        (head[0] == VERSION || is_far).then_some(Self { stage, here, path, is_far })
     }
 }
 
@@ -72,7 +78,7 @@ pub fn is_incomplete(bytes: &[u8]) -> bool {
     head.is_some_and(|mark| matches!(mark.stage, Stage::Folder | Stage::Listed))
 }
 
-/// The mark of a file or folder. One that cannot be read counts as damage: the file may lack its data.
+/// The mark of a file or folder; a far one without its path. One that cannot be read counts as damage: the file may lack its data.
 pub(super) fn read(object: &dyn Object) -> Result<Option<Mark>> {
     match object.xattr(NAME) {
         Ok(bytes) => Mark::decode(&bytes).map(Some).ok_or(Error::Io),

@@ -22,6 +22,7 @@
 //! A new entry has a name of the server's own until it has its mark. A file gets the rest of what it is (`Bare`) before its
 //! folder counts as listed. The mark of a file goes when its data are on the disk.
 
+mod far;
 mod file;
 mod folder;
 mod mark;
@@ -226,7 +227,7 @@ impl Shared {
         if let Some(known) = self.fetches.lock().all.get(&key).and_then(Weak::upgrade) {
             return Ok(known.is_under_way().then_some(known));
         }
-        let Some(mark) = mark::read(&**object)? else { return Ok(None) };
+        let Some(mark) = self.mark(&**object)? else { return Ok(None) };
         let fetch = Arc::new(Fetch::new(mark, object.attributes()?.size));
         let mut fetches = self.fetches.lock();
         // Another request may have been faster.

@@ -97,7 +97,7 @@ impl Object for ArrivingObject {
         match (self.fetch()?, changes.size) {
             (None, _) => change(),
             (Some(fetch), None) => fetch.between(change),
-            (Some(fetch), Some(0)) => fetch.instead(&*self.inner, change),
+            (Some(fetch), Some(0)) => fetch.instead(&self.shared, &*self.inner, change),
             (Some(_), Some(_)) => {
                 self.whole()?;
                 change()
@@ -211,7 +211,7 @@ impl Object for ArrivingObject {
     fn truncate(&self, caller: &Caller, size: u64) -> Result<()> {
         let cut = || self.inner.truncate(caller, size);
         match self.fetch()? {
-            Some(fetch) if size == 0 => fetch.instead(&*self.inner, cut),
+            Some(fetch) if size == 0 => fetch.instead(&self.shared, &*self.inner, cut),
             _ => {
                 self.whole()?;
                 cut()

@@ -67,7 +67,7 @@ fn walk(
     let (mut stack, mut failed) = (vec![(root.clone(), 0)], 0);
     while let Some((folder, depth)) = stack.pop() {
         if let Err(error) = shared.list(&folder) {
-            failed += told(&*folder, error)?;
+            failed += told(shared, &*folder, error)?;
             continue;
         }
         for name in names(&*folder)? {
@@ -83,7 +83,7 @@ fn walk(
                 Kind::Folder => failed += 1,
                 Kind::File => {
                     if let Err(error) = each(&found.object) {
-                        failed += told(&*found.object, error)?;
+                        failed += told(shared, &*found.object, error)?;
                     }
                 }
                 _ => {}
@@ -94,12 +94,12 @@ fn walk(
 }
 
 /// Reports what concerns one file only, and counts it. Other errors end the pass.
-fn told(object: &dyn Object, error: Error) -> Result<u64> {
+fn told(shared: &Shared, object: &dyn Object, error: Error) -> Result<u64> {
     match error {
         Error::Away | Error::NoSpace | Error::QuotaExceeded | Error::ReadOnly => Err(error),
         Error::Stale => Ok(0), // a client has removed it
         _ => {
-            let path = mark::read(object).ok().flatten().map(|mark| mark.path).unwrap_or_default();
+            let path = shared.mark(object).ok().flatten().map(|mark| mark.path).unwrap_or_default();
             tracing::warn!(path, %error, "it cannot be fetched from the old server");
             Ok(1)
         }

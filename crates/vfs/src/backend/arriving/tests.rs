@@ -256,9 +256,92 @@ fn a_stop_in_the_middle_of_a_folder_is_made_good() {
     }
 }
 
+/// A server with one file at the end of a path of 21 long names, and one beside the first of them.
+struct Deep;
+
+impl Deep {
+    fn name() -> String {
+        "n".repeat(240)
+    }
+
+    fn folders(path: &str) -> usize {
+        if path.is_empty() { 0 } else { path.split('/').count() }
+    }
+}
+
+impl Source for Deep {
+    fn entries(&self, folder: &str) -> Result<Vec<Coming>> {
+        let coming = |name: &str, kind, length| Coming {
+            name: name.into(),
+            kind,
+            length,
+            modified: Some(DATE),
+            owner: None,
+            target: Vec::new(),
+        };
+        Ok(match Self::folders(folder) {
+            0 => vec![coming(&Self::name(), Kind::Folder, 0), coming("beside", Kind::File, 5)],
+            1..20 => vec![coming(&Self::name(), Kind::Folder, 0)],
+            _ => vec![coming("end", Kind::File, 5)],
+        })
+    }
+
+    fn describe(&self, _: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<ArrivingRights> {
+        Ok(ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() })
+    }
+
+    fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        let is_known = path == "beside" || path.ends_with("/end") && Self::folders(path) == 21;
+        let end = if is_known { 5.min(offset + length as u64) } else { return Err(Error::NotFound) };
+        Ok((offset..end).map(byte).collect())
+    }
+}
+
+#[test]
+fn a_file_whose_path_fits_no_attribute_arrives_too() {
+    // As on ext4: https://docs.kernel.org/filesystems/ext4/attributes.html, one block for all.
+    let disk = Memory::ticking();
+    disk.set_xattr_room(4_000);
+    let again = || Arriving::over(Arc::new(disk.clone()), Arc::new(Deep), Style::default()).unwrap();
+    let names = vec![Deep::name(); 20];
+    let mut path: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+    path.push(b"end");
+    let here = again();
+    let end = here.root().unwrap().object.lookup_path(&Caller::root(), &path).unwrap();
+    assert_eq!((end.attributes.size, end.attributes.modified), (5, DATE));
+    let streams = Streams::new(Arc::new(disk.clone()));
+    assert!(streams.stored(&end.object.key()).unwrap().is_some(), "its path is in the store");
+    // After a restart its mark is found there.
+    let here = again();
+    let progress = here.pass(&|| false).unwrap();
+    assert_eq!((progress.is_done, progress.failed, progress.files), (true, 0, 2));
+    let end = here.root().unwrap().object.lookup_path(&Caller::root(), &path).unwrap();
+    assert_eq!(content(&*end.object, 0, 9).unwrap(), expected(0, 5));
+    let streams = Streams::new(Arc::new(disk.clone()));
+    assert!(streams.stored(&end.object.key()).unwrap().is_none(), "nothing of it is left there");
+}
+
+#[test]
+fn one_file_without_room_stops_no_others() {
+    use crate::backend::faulty::{Call as Of, Faulty};
+    // Neither the path nor a short mark fits one of the files, at any place in the queue.
+    for nth in 1..8 {
+        let disk = Memory::ticking();
+        let faulty = Arc::new(Faulty::new(disk.clone()));
+        let old = Arc::new(Old::default());
+        let here = Arriving::over(faulty.clone(), old, Style::default()).unwrap();
+        faulty.plan().fail(nth, Some(Of::SetXattr), Error::NoRoomForAttribute);
+        here.pass(&|| false).unwrap();
+        let names = ["letter", "empty", "film", "folder"];
+        let root = disk.root().unwrap().object;
+        let missing = names.iter().filter(|name| root.lookup(server(), name.as_bytes()).is_err()).count();
+        assert!(missing <= 1, "{nth}: {missing}");
+    }
+}
+
 #[test]
 fn a_mark_is_read_as_it_was_written_and_others_are_damage() {
-    let mark = Mark { stage: Stage::Data, here: 77, path: "a/b".into() };
+    let mark = Mark { stage: Stage::Data, here: 77, path: "a/b".into(), is_far: false };
     let disk = Memory::ticking();
     let root = disk.root().unwrap().object;
     mark::write(&*root, &mark).unwrap();

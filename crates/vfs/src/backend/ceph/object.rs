@@ -260,7 +260,11 @@ impl Object for CephObject {
             XattrMode::Replace => libc::XATTR_REPLACE,
         };
         let who = self.shared.who(caller);
-        self.inode.set_xattr(&who, name, value, flags).map_err(failed("ceph_ll_setxattr"))
+        self.inode.set_xattr(&who, name, value, flags).map_err(|errno| match errno {
+            // The metadata server answers so for a file with more than `max_xattr_size` bytes of attributes.
+            rustix::io::Errno::NOSPC => Error::NoRoomForAttribute,
+            errno => failed("ceph_ll_setxattr")(errno),
+        })
     }
 
     fn remove_xattr(&self, caller: &Caller, name: &[u8]) -> Result<()> {

@@ -36,10 +36,8 @@ pub struct Gate {
 /// The names that listings of a share leave out.
 #[derive(Debug, Default)]
 pub struct Hidden {
-    /// Those of [`Hiding::new`].
-    pub with_books: Arc<Hiding>,
-    /// Those of [`Hiding::of_site`].
-    pub of_site: Arc<Hiding>,
+    /// Over every protocol.
+    pub hiding: Arc<Hiding>,
 }
 
 /// The path of a gate, by which objects refer to it.

@@ -11,6 +11,8 @@ use crate::{Caller, Error, Kind, Result};
 
 /// Linux holds no larger value and no longer list of names.
 const LARGEST: usize = 65_536;
+/// A file system with no more free blocks counts as full.
+const FEW_BLOCKS: u64 = 16;
 /// Enough for the names that most files have.
 const LIKELY_NAMES: usize = 512;
 
@@ -75,7 +77,11 @@ impl HostObject {
             XattrMode::Create => XattrFlags::CREATE,
             XattrMode::Replace => XattrFlags::REPLACE,
         };
-        rustix::fs::setxattr(self.path(), &name, value, flags).map_err(failure::of("setxattr", self.fd()))
+        rustix::fs::setxattr(self.path(), &name, value, flags).map_err(|errno| match errno {
+            // ext4 and btrfs answer so, too, if one file has no room for the attribute.
+            rustix::io::Errno::NOSPC if self.has_free_blocks() => Error::NoRoomForAttribute,
+            errno => failure::of("setxattr", self.fd())(errno),
+        })
     }
 
     pub(super) fn drop_xattr(&self, name: &[u8]) -> Result<()> {
@@ -88,6 +94,11 @@ impl HostObject {
         self.has_xattrs()?;
         let path = self.path();
         grown(LIKELY_NAMES, |list| rustix::fs::listxattr(&path, list)).map(|list| split(&list))
+    }
+
+    /// Whether the file system has more free blocks than the attributes of one file take.
+    fn has_free_blocks(&self) -> bool {
+        rustix::fs::fstatvfs(self.fd()).is_ok_and(|space| space.f_bavail > FEW_BLOCKS)
     }
 
     /// The path of a link's descriptor would lead to its target.

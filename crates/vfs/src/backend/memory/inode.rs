@@ -190,15 +190,18 @@ impl Inode {
         name: &[u8],
         value: &[u8],
         mode: XattrMode,
-        limit: u32,
+        (limit, room): (u32, usize),
     ) -> Result<()> {
         self.may_set_xattr(caller, name)?;
+        let others = self.xattrs.iter().filter(|(known, _)| *known != name);
+        let taken: usize = others.map(|(name, value)| name.len() + value.len()).sum();
         match (mode, self.xattrs.contains_key(name)) {
             (XattrMode::Create, true) => return Err(Error::Exists),
             (XattrMode::Replace, false) => return Err(Error::NoSuchAttribute),
             _ if name.len() > 255 => return Err(Error::NameTooLong),
             _ if limit == 0 => return Err(Error::NotSupported),
             _ if value.len() > limit as usize => return Err(Error::FileTooLarge),
+            _ if taken + name.len() + value.len() > room => return Err(Error::NoRoomForAttribute),
             _ => self.xattrs.insert(name.to_vec(), value.to_vec()),
         };
         Ok(())

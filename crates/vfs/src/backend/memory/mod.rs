@@ -59,6 +59,7 @@ impl Memory {
             nameless: Vec::new(),
             pages: 0,
             capacity: None,
+            xattr_room: usize::MAX,
             read_only: false,
             limits,
         };
@@ -77,6 +78,11 @@ impl Memory {
     /// Lets file data take at most this many bytes (whole pages of 4 KiB).
     pub fn set_capacity(&self, bytes: Option<u64>) {
         self.store.lock().capacity = bytes;
+    }
+
+    /// Gives the extended attributes of each file so many bytes together, names included, as ext4 does.
+    pub fn set_xattr_room(&self, bytes: usize) {
+        self.store.lock().xattr_room = bytes;
     }
 
     /// Refuses all changes, as after `mount -o remount,ro`.
@@ -174,6 +180,8 @@ struct Tree {
     /// Pages of all files.
     pages: u64,
     capacity: Option<u64>,
+    /// Bytes that names and values of one file's extended attributes may have together.
+    xattr_room: usize,
     read_only: bool,
     limits: Limits,
 }

@@ -243,9 +243,9 @@ impl Object for MemoryObject {
     fn set_xattr(&self, caller: &Caller, name: &[u8], value: &[u8], mode: XattrMode) -> Result<()> {
         let (now, mut tree) = self.begin();
         tree.writable()?;
-        let limit = tree.limits.xattr;
+        let limits = (tree.limits.xattr, tree.xattr_room);
         let inode = tree.inode_mut(self.id)?;
-        inode.set_xattr(caller, name, value, mode, limit)?;
+        inode.set_xattr(caller, name, value, mode, limits)?;
         inode.was_changed(now);
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::mac::netatalk;
 use crate::mac::problem::{Problem, Source};
 use crate::mac::samba::DosAttrib;
 use crate::mac::sidecar;
+use crate::mac::{DosAttributes, FileBits};
 
 /// Reads the parts, first come first served; see [`Metadata::from_parts`].
 pub(super) fn read(parts: &Parts<'_>) -> (Metadata, Vec<Problem>) {
@@ -35,6 +36,8 @@ pub(super) fn read(parts: &Parts<'_>) -> (Metadata, Vec<Problem>) {
 #[derive(Default)]
 struct Reading {
     metadata: Metadata,
+    /// Whether there is a header file of Netatalk, which counts.
+    has_header: bool,
     problems: Vec<Problem>,
 }
 
@@ -86,6 +89,7 @@ impl Reading {
         let file = AppleDouble::parse(head, total)?;
         self.problems.extend_from_slice(&file.problems);
         let fields = Fields::read(&file, &mut self.problems);
+        self.has_header = self.metadata.bits == FileBits::default();
         self.metadata.fill(fields);
         Ok(())
     }
@@ -106,7 +110,11 @@ impl Reading {
 
     fn dosattrib(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let value = DosAttrib::parse(bytes)?;
-        self.metadata.dos = value.attributes;
+        // Samba notes attributes of every file that it makes, and knows no header of Netatalk: what that says counts, too.
+        let of_macs = DosAttributes::HIDDEN | DosAttributes::SYSTEM | DosAttributes::READONLY;
+        let of_header = self.metadata.dos.intersection(of_macs);
+        let of_header = if self.has_header { of_header } else { DosAttributes::empty() };
+        self.metadata.dos = value.attributes | of_header;
         self.metadata.times.created = value.created.or(self.metadata.times.created);
         self.metadata.kept.itime = value.itime;
         Ok(())

@@ -255,8 +255,27 @@ pub(super) fn synology() -> (Disk, Owned) {
     (disk, file)
 }
 
+/// The attributes in DSM's file of a file, which is as macOS writes a sidecar.
+fn by_dsm(disk: &Disk, name: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let store = disk.root().lookup(&user(), b"@eaDir").unwrap().object;
+    let Ok(there) = store.lookup(&user(), format!("{name}@SynoEAStream").as_bytes()) else {
+        return Vec::new();
+    };
+    let bytes = content(&*there.object);
+    let head = crate::mac::sidecar::parse(&bytes, bytes.len() as u64).unwrap();
+    head.xattrs.iter().map(|attr| (attr.name.to_vec(), attr.value.unwrap().to_vec())).collect()
+}
+
+/// Type and fork in DSM's header of a file: Netatalk 2's places.
+fn header_by_dsm(disk: &Disk, name: &str) -> ([u8; 4], Vec<u8>) {
+    let store = disk.root().lookup(&user(), b"@eaDir").unwrap().object;
+    let there = store.lookup(&user(), format!("{name}@SynoResource").as_bytes()).unwrap();
+    let bytes = content(&*there.object);
+    (*bytes[653..].first_chunk().unwrap(), bytes[741..].to_vec())
+}
+
 #[test]
-fn what_dsm_keeps_is_read_there_and_moves_when_it_changes() {
+fn what_dsm_keeps_is_read_and_written_there() {
     let (disk, file) = synology();
     assert_eq!((type_of(&disk, &file), disk.fork(&file)), (*b"PNGf", b"fork".to_vec()));
     assert_eq!(read(&disk, &file, TAGS).unwrap(), b"tags");
@@ -270,12 +289,97 @@ fn what_dsm_keeps_is_read_there_and_moves_when_it_changes() {
     assert!(composed.bytes.windows(4).any(|window| window == b"tags"));
 
     write(&disk, &file, TAGS, b"other");
-    assert_eq!((read(&disk, &file, TAGS).unwrap(), disk.fork(&file)), (b"other".to_vec(), b"fork".to_vec()));
-    disk.put_fork(&file, b"FORK");
-    assert_eq!((type_of(&disk, &file), disk.fork(&file)), (*b"PNGf", b"FORK".to_vec()));
-    disk.streams
-        .rename(&user(), (&*disk.root(), b"sub"), (&*disk.root(), b"sub2"), RenameMode::Keep)
-        .unwrap();
-    assert_eq!(read(&disk, &disk.find("sub2").unwrap(), TAGS).unwrap(), b"of folder");
+    write(&disk, &file, b"second", b"2");
+    assert_eq!(by_dsm(&disk, "f"), [(TAGS.to_vec(), b"other".to_vec()), (b"second".to_vec(), b"2".to_vec())]);
+    disk.put_fork(&file, b"FORK, longer");
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    metadata.finder_info.set_type(*b"JPEG", *b"ogle");
+    disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+    assert_eq!(header_by_dsm(&disk, "f"), (*b"JPEG", b"FORK, longer".to_vec()));
+    assert_eq!((type_of(&disk, &file), disk.fork(&file)), (*b"JPEG", b"FORK, longer".to_vec()));
+    assert!(!disk.has("._f"));
+    disk.streams.rename_stream(&user(), &file.file(), b"second", b"third", false).unwrap();
+    disk.streams.remove_stream(&user(), &file.file(), TAGS).unwrap();
+    assert_eq!(by_dsm(&disk, "f"), [(b"third".to_vec(), b"2".to_vec())]);
+    let xattrs = file.object.list_xattrs().unwrap();
+    assert!(
+        !xattrs.iter().any(|name| name.starts_with(b"user.com.apple") || name == layout::NETATALK_METADATA)
+    );
+}
+
+#[test]
+fn a_new_file_beside_those_of_dsm_is_kept_there_too() {
+    let (disk, _) = synology();
+    let file = disk.make("g");
+    write(&disk, &file, TAGS, b"tags");
+    disk.put_fork(&file, b"new fork");
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    metadata.finder_info.set_type(*b"TEXT", *b"ttxt");
+    disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+    assert_eq!(by_dsm(&disk, "g"), [(TAGS.to_vec(), b"tags".to_vec())]);
+    assert_eq!(header_by_dsm(&disk, "g"), (*b"TEXT", b"new fork".to_vec()));
+    // A folder in which DSM has thumbnails only tells nothing.
+    let other = disk.folder("other");
+    make(&*make_folder(&*other, b"@eaDir"), b"SYNOPHOTO_THUMB_M.jpg", b"x");
+    let made = make(&*other, b"h", b"");
+    let file = Owned { folder: other.clone(), name: b"h".to_vec(), object: made };
+    write(&disk, &file, TAGS, b"tags");
+    assert!(file.object.xattr(&[b"user.", TAGS].concat()).is_ok());
+}
+
+#[test]
+fn what_dsm_keeps_goes_with_its_file() {
+    let (disk, _) = synology();
+    let root = disk.root();
+    let rename = |from: &[u8], to: &[u8], mode| {
+        disk.streams.rename(&user(), (&*root, from), (&*root, to), mode).unwrap();
+    };
+    rename(b"sub", b"sub2", RenameMode::Keep);
+    assert_eq!(by_dsm(&disk, "sub2"), [(TAGS.to_vec(), b"of folder".to_vec())]);
+    rename(b"f", b"g", RenameMode::Keep);
+    let moved = disk.find("g").unwrap();
+    assert_eq!((type_of(&disk, &moved), disk.fork(&moved)), (*b"PNGf", b"fork".to_vec()));
+    assert_eq!((header_by_dsm(&disk, "g").1, by_dsm(&disk, "f")), (b"fork".to_vec(), vec![]));
+    // Two files exchange their names.
+    let other = disk.make("other");
+    write(&disk, &other, TAGS, b"of other");
+    rename(b"g", b"other", RenameMode::Exchange);
+    assert_eq!(by_dsm(&disk, "g"), [(TAGS.to_vec(), b"of other".to_vec())]);
+    assert_eq!(header_by_dsm(&disk, "other").1, b"fork");
+    // One replaces the other, into a folder without any.
+    let inner = disk.folder("inner");
+    disk.streams.rename(&user(), (&*root, b"other"), (&*inner, b"f"), RenameMode::Keep).unwrap();
+    let moved = find_in(inner.clone(), "f").unwrap();
+    assert_eq!((read(&disk, &moved, TAGS).unwrap(), disk.fork(&moved)), (b"tags".to_vec(), b"fork".to_vec()));
+    disk.streams.remove(&user(), &*root, b"g", None).unwrap();
+    disk.streams.remove_folder(&user(), &*root, b"sub2").unwrap();
     assert_eq!(left(&disk, "@eaDir"), ["SYNOINDEX_MEDIA_INFO"]);
+}
+
+/// Whatever call fails while DSM's files follow their file, it finds them.
+#[test]
+fn a_move_of_dsms_files_can_be_cut_off_anywhere() {
+    let mut through = false;
+    for nth in 1..400 {
+        let (mut disk, _) = synology();
+        let root = disk.root();
+        disk.faulty.plan().fail_from(nth, None, crate::Error::Io);
+        let from = (&*root, &b"f"[..]);
+        let moved = disk.streams.rename(&user(), from, (&*root, b"g"), RenameMode::Keep);
+        let calls = disk.faulty.plan().calls(None);
+        disk.crash();
+        disk.streams = Streams::new(disk.faulty.clone()).with_what_is_there();
+        let file = disk.find("f").or_else(|| disk.find("g")).unwrap();
+        assert_eq!(disk.fork(&file), b"fork", "{nth}");
+        assert_eq!(
+            (type_of(&disk, &file), read(&disk, &file, TAGS)),
+            (*b"PNGf", Ok(b"tags".to_vec())),
+            "{nth}"
+        );
+        through = moved.is_ok() && calls < nth;
+        if through {
+            break;
+        }
+    }
+    assert!(through);
 }

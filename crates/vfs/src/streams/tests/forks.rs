@@ -144,8 +144,12 @@ fn a_file_without_a_fork_costs_one_look_up_and_one_question() {
     let disk = Disk::new();
     let file = disk.make("f");
     disk.streams.fork_len(&file.file()).unwrap();
-    let before = disk.faulty.plan().calls(None);
+    // The first file of a folder costs three look-ups more, of folders of other servers.
+    let calls = || [None, Some(Call::Lookup)].map(|call| disk.faulty.plan().calls(call));
+    let before = calls();
+    assert_eq!(before[1], 1 + 3);
     disk.streams.fork_len(&file.file()).unwrap();
-    assert_eq!(disk.faulty.plan().calls(None) - before, 2);
-    assert_eq!(disk.faulty.plan().calls(Some(Call::Lookup)), 2);
+    // After a moment the folder is asked for the time of its last change.
+    assert!((2..=3).contains(&(calls()[0] - before[0])));
+    assert_eq!(calls()[1] - before[1], 1);
 }

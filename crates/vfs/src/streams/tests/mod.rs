@@ -4,11 +4,13 @@ mod apple_double;
 mod crash;
 mod foreign;
 mod forks;
+mod found_there;
 mod layouts;
 mod models;
 mod named;
 mod pairs;
 mod relayout;
+mod room;
 mod views;
 
 use std::sync::Arc;

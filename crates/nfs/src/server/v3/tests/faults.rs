@@ -6,7 +6,7 @@ use vfs::backend::faulty::{Call, Faulty};
 use super::*;
 
 /// Errors of a host and their statuses.
-const FACTS: [(Error, Status); 12] = [
+const FACTS: [(Error, Status); 13] = [
     (Error::NoSpace, Status::NOSPC),
     (Error::QuotaExceeded, Status::DQUOT),
     (Error::Io, Status::IO),
@@ -15,6 +15,7 @@ const FACTS: [(Error, Status); 12] = [
     (Error::Stale, Status::STALE),
     (Error::ReadOnly, Status::ROFS),
     (Error::FileTooLarge, Status::FBIG),
+    (Error::NoRoomForAttribute, Status::FBIG),
     (Error::TooManyLinks, Status::MLINK),
     (Error::NotSupported, Status::NOTSUPP),
     (Error::TooMany, Status::JUKEBOX),

@@ -119,8 +119,8 @@ async fn known(
     Ok(at.and_then(|at| all.into_iter().nth(at)))
 }
 
-/// Resets an overwritten file, MS-FSA 2.1.5.1.2.3: its streams are removed, and it gets the
-/// attributes of the request.
+/// Resets an overwritten file, MS-FSA 2.1.5.1.2.2: its streams are removed, and it gets the attributes of the request. What only
+/// Macs know of stays if the client is none, as when it puts another file in this one's place.
 pub(super) async fn forget(
     volume: &std::sync::Arc<Volume>,
     wanted: &Wanted<'_>,
@@ -137,6 +137,12 @@ pub(super) async fn forget(
         }
         if !metadata.finder_info.is_none() {
             going.push(Stream::Info);
+        }
+        let count = going.len();
+        going.retain(|stream| !volume.keeps_overwritten(&wanted.actor, stream));
+        if going.len() < count {
+            let name = place.name.escape_ascii();
+            tracing::info!(target: "metadata", %name, "a client has overwritten a file, which keeps its Mac metadata");
         }
         for stream in going {
             match volume.remove_stream(&wanted.actor, found, place, &stream).await {

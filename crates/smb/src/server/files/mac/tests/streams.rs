@@ -120,22 +120,50 @@ async fn streams_are_found_in_any_case_and_shown_with_private_code_points() {
     assert_eq!(names(&mut ada, "notes").await, [("::$DATA".into(), 0), (shown, 4)]);
 }
 
-#[tokio::test]
-async fn overwriting_a_file_takes_its_streams_away() {
-    let service = service();
-    let mut ada = User::new(&service).await;
+const TAGS: &str = "notes:com.apple.metadata\u{f022}_kMDItemUserTags";
+
+/// A file with streams of Macs and one of others.
+async fn described(user: &mut User) {
     for (name, content) in [
         ("notes", &b"abc"[..]),
         ("notes:one", b"1"),
         ("notes:AFP_Resource", b"fork"),
+        (TAGS, b"tags"),
         ("notes:AFP_AfpInfo", &info(b"TEXTttxt")),
     ] {
-        put(&mut ada, name, content).await;
+        put(user, name, content).await;
     }
-    assert_eq!(names(&mut ada, "notes").await.len(), 4);
-    let file = ada.open("notes", |create| create.disposition = Disposition::OVERWRITE).await.unwrap().file;
-    ada.close(file).await;
+    assert_eq!(names(user, "notes").await.len(), 5);
+}
+
+async fn overwrite(user: &mut User, disposition: Disposition) {
+    let file = user.open("notes", |create| create.disposition = disposition).await.unwrap().file;
+    user.close(file).await;
+}
+
+#[tokio::test]
+async fn a_mac_that_overwrites_a_file_takes_its_streams_away() {
+    let service = service();
+    let mut ada = mac(&service).await;
+    described(&mut ada).await;
+    overwrite(&mut ada, Disposition::OVERWRITE).await;
     assert_eq!(names(&mut ada, "notes").await, [("::$DATA".into(), 0)]);
+}
+
+#[tokio::test]
+async fn overwriting_keeps_what_only_macs_know_of() {
+    // MS-FSA 2.1.5.1.2.2 removes all streams. Of these, no client but a Mac can bring the Mac's again.
+    let service = service();
+    for disposition in [Disposition::OVERWRITE, Disposition::OVERWRITE_IF, Disposition::SUPERSEDE] {
+        let mut ada = User::new(&service).await;
+        described(&mut ada).await;
+        overwrite(&mut ada, disposition).await;
+        assert_eq!(get(&mut ada, "notes").await, Ok(Vec::new()));
+        assert_eq!(get(&mut ada, "notes:one").await, Err(Status::OBJECT_NAME_NOT_FOUND));
+        assert_eq!(get(&mut ada, "notes:AFP_Resource").await.as_deref(), Ok(&b"fork"[..]));
+        assert_eq!(get(&mut ada, TAGS).await.as_deref(), Ok(&b"tags"[..]));
+        assert_eq!(get(&mut ada, "notes:AFP_AfpInfo").await, Ok(info(b"TEXTttxt")));
+    }
 }
 
 #[tokio::test]
