@@ -31,14 +31,7 @@ fn volumes() -> Vec<(Arc<Volume>, Option<tempfile::TempDir>, Actor)> {
 }
 
 fn actor(caller: Caller) -> Actor {
-    Actor {
-        caller,
-        party: Party::client(ClientId(7)),
-        open: None,
-        parent_key: None,
-        renames_open: false,
-        is_blind_to_forks: false,
-    }
+    Actor::new(caller, Party::client(ClientId(7)))
 }
 
 fn make(volume: &Volume, actor: &Actor, name: &[u8]) -> (Found, Found) {
