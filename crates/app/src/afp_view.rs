@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use admin::control::{Disconnect, SessionStatus, Status};
+use admin::settings::VolumePassword;
 use admin::{AfpLogin, Protocol, Settings, ShareSettings};
 use afp::catalogue::{Catalogue, SharedIds};
 use afp::server::{ChangePassword, Config, Logins, Service, SessionInfo, Share, ShareOptions};
@@ -205,7 +206,7 @@ pub(crate) fn share_of(
         case_sensitive: share.case_sensitive,
         time_machine: share.time_machine,
         size_limit: share.time_machine_size.filter(|_| share.time_machine),
-        password: share.afp_password,
+        password: share.afp_password.map(VolumePassword::reveal),
         hide: share.hide.clone(),
         show: share.show.clone(),
         links: share.dfs.then(|| volumes.namespace().clone()),

@@ -54,7 +54,7 @@ pub(crate) fn open(
     if let Some(above) = share.path.parent() {
         refuse_incomplete(above)?;
     }
-    let target = target(from, share.from_credentials.as_deref())?;
+    let target = target(from.reveal(), share.from_credentials.as_deref())?;
     let (from, source) = (target.to_string(), OldServer::new(target.clone(), TIMEOUT));
     let backend: Arc<dyn Backend> = Arc::new(host.clone());
     let arriving = Arriving::over(backend, Arc::new(source), style)

@@ -1,5 +1,9 @@
 //! `fourfold check`: checks the settings.
 
+mod machine;
+
+pub(crate) use machine::none_served;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,9 +24,12 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::from(exit::REFUSED));
     }
     let arguments = Arguments { may_make_folders: true, ..arguments };
-    let loaded = Settings::load_explained(&arguments).and_then(|loaded| {
-        let refused = certificates::refused(loaded.0.server.cluster.as_ref());
-        refused.map_or(Ok(loaded), |refused| Err(vec![refused]))
+    let loaded = Settings::load_explained(&arguments).and_then(|(mut settings, explained)| {
+        let refused = certificates::refused(settings.server.cluster.as_ref());
+        let looked = refused.into_iter().chain(machine::look(&settings));
+        let (refused, notes): (Vec<_>, Vec<_>) = looked.partition(|one| one.severity == Severity::Error);
+        settings.notes.extend(notes);
+        if refused.is_empty() { Ok((settings, explained)) } else { Err(refused) }
     });
     let (settings, explained) = match loaded {
         Ok(loaded) => loaded,

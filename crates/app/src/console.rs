@@ -25,6 +25,7 @@ use auth::{Account, Accounts, Refusal};
 use vfs::backend::host::as_ourselves;
 use web::access::{Entrant, GroupStatus};
 use web::accounts::AccountChange;
+use web::author::{Author, Changed};
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
 use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -95,7 +96,7 @@ impl Console {
     }
 
     /// The lines of an error, for an operation as the server itself.
-    fn as_server<T>(&self, work: impl FnOnce() -> Result<T, Vec<String>>) -> Result<T, Vec<String>> {
+    fn as_server<T, E: From<Vec<String>>>(&self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
         as_ourselves(work).map_err(|error| vec![error.to_string()])?
     }
 }
@@ -165,23 +166,23 @@ impl Manage for Console {
         self.as_server(|| change::status(&self.running, &self.changes))
     }
 
-    fn change(&self, change: &SettingChange) -> Result<Vec<String>, Vec<String>> {
+    fn change(&self, change: &SettingChange) -> Changed {
         self.as_server(|| change::make(&self.running, &self.changes, change))
     }
 
-    fn undo(&self) -> Result<Vec<String>, Vec<String>> {
-        self.as_server(|| change::undo(&self.running, &self.changes))
+    fn undo(&self, by: &Author) -> Changed {
+        self.as_server(|| change::undo(&self.running, &self.changes, by))
     }
 
-    fn share(&self, name: &str, path: &str, by: &str) -> Result<Vec<String>, Vec<String>> {
+    fn share(&self, name: &str, path: &str, by: &Author) -> Changed {
         self.as_server(|| change::share(&self.running, &self.changes, (name, path), by))
     }
 
-    fn unshare(&self, name: &str, recursive: bool, by: &str) -> Result<Vec<String>, Vec<String>> {
+    fn unshare(&self, name: &str, recursive: bool, by: &Author) -> Changed {
         self.as_server(|| change::unshare(&self.running, &self.changes, (name, recursive), by))
     }
 
-    fn rename_share(&self, name: &str, new: &str, by: &str) -> Result<Vec<String>, Vec<String>> {
+    fn rename_share(&self, name: &str, new: &str, by: &Author) -> Changed {
         self.as_server(|| change::rename(&self.running, &self.changes, (name, new), by))
     }
 

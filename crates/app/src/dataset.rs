@@ -313,9 +313,19 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
     code((|| {
         let now = Now::read(&asked.place)?;
         let mut edit = now.edit()?;
-        for property in &asked.properties {
+        let (properties, share) = asked.split();
+        if properties.is_empty() {
+            return Err(anyhow::anyhow!(
+                "no property is given: write PROPERTY=VALUE before the name of the share"
+            )
+            .into());
+        }
+        for property in properties {
             let (key, value) = assignment(property)?;
-            assign(&mut edit, now.share(&asked.name)?, (key, value))?;
+            match share {
+                Some(share) => assign(&mut edit, now.share(share)?, (key, value))?,
+                None => edit.set_server(key, value)?,
+            }
         }
         now.save(edit)?;
         now.reload()
@@ -344,7 +354,7 @@ pub(crate) fn assign(
 }
 
 /// Fails for a share of which no snapshots can be taken. A folder that is missing now may be one that can.
-fn can_be_kept(share: &ShareSettings) -> anyhow::Result<()> {
+pub(crate) fn can_be_kept(share: &ShareSettings) -> anyhow::Result<()> {
     match Dataset::find(&share.path) {
         Err(why @ Refusal::NoEngine { .. }) => Err(why).context("the schedule cannot be kept"),
         _ => Ok(()),

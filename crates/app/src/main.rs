@@ -19,6 +19,7 @@ mod bonjour;
 mod caches;
 mod check;
 mod cli;
+mod confinement;
 mod console;
 mod dataset;
 mod disconnect;

@@ -34,8 +34,26 @@ pub(crate) fn keep_only_needed(settings: &ServerSettings) -> std::io::Result<()>
     let more = of_addresses(settings) | of_pam(settings);
     let needed = NEEDED.into_iter().fold(CapabilitySet::empty(), |all, (one, _)| all | one);
     let kept = have.permitted & (needed | more);
+    limit_programs(have.effective, kept)?;
     let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
     Ok(rustix::thread::set_capabilities(None, sets)?)
+}
+
+/// Takes the others out of the bounding set, so that no program that is started later has them. Such programs (`ssh` and
+/// `fourfold replicate` of replications, helpers of PAM, the address command of a cluster) need the same capabilities as the server.
+fn limit_programs(effective: CapabilitySet, kept: CapabilitySet) -> std::io::Result<()> {
+    if !effective.contains(CapabilitySet::SETPCAP) {
+        return Ok(()); // no root: it has none to give, and `no_new_privs` is set
+    }
+    for bit in 0..u64::BITS {
+        let one = CapabilitySet::from_bits_retain(1 << bit);
+        match rustix::thread::capability_is_in_bounding_set(one) {
+            Ok(true) if !kept.contains(one) => rustix::thread::remove_capability_from_bounding_set(one)?,
+            Ok(_) => {}
+            Err(_) => break, // the kernel knows no further ones
+        }
+    }
+    Ok(())
 }
 
 /// Giving virtual addresses to this host, and, for those of IPv6, sending Neighbor Advertisements.

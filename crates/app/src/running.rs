@@ -82,6 +82,11 @@ impl Running {
         &self.arguments
     }
 
+    /// The address of the console for browsers.
+    pub(crate) fn console(&self) -> Option<String> {
+        crate::api::console(&self.listeners, &self.current().settings.server.api)
+    }
+
     /// The time since the start.
     pub(crate) fn uptime(&self) -> Duration {
         self.started.elapsed()
@@ -152,6 +157,7 @@ impl Report for Running {
             uptime_s: self.started.elapsed().as_secs(),
             state: self.state.clone(),
             settings: self.current().settings.file.as_ref().map(|file| self.arguments.folder.join(file)),
+            console: self.console(),
             listeners: self.listeners.clone(),
             shares: self.shares(),
             not_served: self.not_served(),

@@ -36,8 +36,8 @@ use crate::tickets;
 use crate::volumes::Volumes;
 use crate::wsd_view::WsdView;
 use crate::{
-    accounts, announce, api, availability, bind, exit, folders, heartbeat, here, log, membership, memory,
-    privileges, rights, stores, who,
+    accounts, announce, api, availability, bind, check, confinement, exit, folders, heartbeat, here, log,
+    membership, memory, privileges, rights, stores, who,
 };
 
 /// Threads for everything but connections: signals, timers, datagrams, other services. Most sleep:
@@ -70,12 +70,19 @@ pub(crate) fn run(serve: &Serve) -> anyhow::Result<ExitCode> {
     };
     settings.notes.iter().for_each(|note| tracing::warn!("{note}"));
     keeper::mount_pools(&settings);
+    // Folders of pools that are mounted now are found soon.
+    let is_there = settings.absent.iter().any(|share| share.path.is_dir());
+    if let Some(why) = check::none_served(&settings).filter(|_| !is_there) {
+        anyhow::bail!("{why}; make their folders, or mount their disks (`must-be-mounted` waits for them)");
+    }
     accounts::unknown(state.path(), &settings).iter().for_each(|note| tracing::warn!("{note}"));
-    let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     let keeper = Keeper::start(&settings)?.map(Arc::new);
     privileges::raise_descriptor_limit();
     privileges::keep_only_needed(&settings.server)
         .context("the privileges that are not needed cannot be given up")?;
+    confinement::confine(&settings.server).tell();
+    // No thread may begin above: it would keep all privileges.
+    let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     stores::prepare(&settings, state.server_id())?;
     let settings = stores::divided(settings);
     memory::give_back(); // its thread must not have more privileges than others
@@ -191,6 +198,7 @@ async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<Strin
     let (now, privileged) = (running.current(), here::privileged());
     let rights = tokio::task::spawn_blocking(move || rights::lines(&now, &volumes, privileged));
     said.extend(rights.await.unwrap_or_default()); // a panic there was logged
+    said.extend(running.console().map(|url| format!("console: {url}")));
     if let Err(error) = announce::ready(&running.current(), &running.status().shares, &said) {
         tracing::warn!("{error}; serving goes on");
     }

@@ -4,7 +4,7 @@
 mod held;
 mod homes;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -33,8 +33,7 @@ use crate::{arriving, gates, gateway, misplaced, privileges, restoring, samba_ac
 /// Bytes for listings of commands that work without a server.
 const LISTINGS: usize = 64 << 20;
 
-/// The volumes of the shares. They survive reloads, with their caches. Opens and locks of one
-/// volume bind all volumes, because they are in one site.
+/// The volumes of the shares. They survive reloads, with their caches. Their opens and locks are in one site, so they bind all.
 pub(crate) struct Volumes {
     /// The state folder of this run, which clients cannot reach.
     state: PathBuf,
@@ -53,6 +52,7 @@ pub(crate) struct Volumes {
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
     known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
+    homeless: Mutex<BTreeSet<String>, rank::HomelessAccounts>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
     /// A scrub is going on.
@@ -187,11 +187,10 @@ impl Volumes {
         let cache = CacheBudget::new(LISTINGS);
         let files = KeptFiles::new(privileges::files_to_keep_open());
         let site = cluster.as_ref().map(|cluster| cluster.site().clone()).unwrap_or_default();
-        let (quotas, known) = (Arc::new(Quotas::new(state)), Mutex::default());
-        let (state, namespace) = (state.into(), Arc::default());
+        let (quotas, namespace) = (Arc::new(Quotas::new(state)), Arc::default());
         let ids = cluster.as_ref().map(|cluster| gateway::ids::shared(&index, cluster));
         Arc::new(Self {
-            state,
+            state: state.into(),
             index,
             cache,
             files,
@@ -200,7 +199,8 @@ impl Volumes {
             ids,
             quotas,
             namespace,
-            known,
+            known: Mutex::default(),
+            homeless: Mutex::default(),
             restoring: AtomicBool::new(false),
             scrubbing: AtomicBool::new(false),
         })

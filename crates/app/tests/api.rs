@@ -23,6 +23,8 @@ mod idle;
 mod jobs;
 #[path = "api/scrub.rs"]
 mod scrub;
+#[path = "api/trust.rs"]
+mod trust;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fourfold");
 

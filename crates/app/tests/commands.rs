@@ -5,6 +5,9 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+#[path = "commands/check.rs"]
+mod check;
+
 /// Runs the program in `folder`, with `input` on its standard input.
 fn run(folder: &Path, words: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_fourfold"))
@@ -89,10 +92,9 @@ fn check_accepts_good_settings_with_0() {
     std::fs::create_dir(folder.path().join("a")).unwrap();
     std::fs::write(folder.path().join("fourfold.toml"), "[[share]]\nname = \"A\"\npath = \"a\"\n").unwrap();
     let output = run(folder.path(), &["check"], "");
-    assert_eq!(
-        (output.status.code(), out(&output).as_str()),
-        (Some(0), "fourfold.toml: accepted, 1 share\n")
-    );
+    // There may be notes before it: the usual ports of this host may be taken.
+    assert_eq!(output.status.code(), Some(0));
+    assert!(out(&output).ends_with("fourfold.toml: accepted, 1 share\n"), "{}", out(&output));
     let output = run(folder.path(), &["check", "--json"], "");
     let checked: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!(output.status.code(), Some(0));

@@ -20,6 +20,8 @@ ranks! {
     Reloading Known,
     /// The volumes of the shared folders.
     SharedVolumes Known,
+    /// The accounts without a home that the log has named.
+    HomelessAccounts Known,
     /// The sums of the quotas that the servers of a cluster count together.
     ClusterSums Known,
     /// The quotas of the shares.

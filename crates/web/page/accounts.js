@@ -56,18 +56,6 @@ function actsFields(account, groups) {
   };
 }
 
-// What concerns an administrator needs the password of the person who does it.
-function ownField(needed) {
-  const own = h("input", { id: "account-own", type: "password", autocomplete: "current-password", required: needed });
-  const label = h("label", { for: "account-own" }, "Your own password");
-  const show = (wanted) => {
-    own.hidden = label.hidden = !wanted;
-    own.required = wanted;
-  };
-  show(needed);
-  return { value: () => own.value || null, show, rows: [label, own] };
-}
-
 function form(title, rows, button, send, close) {
   return h("form", {
     class: "card",
@@ -104,20 +92,20 @@ export default {
 
     function addForm() {
       const name = h("input", { id: "account-name", required: true, maxlength: "64", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
-      const [password, kept, acts, own] = [passwordFields("account-password"), keptFields([]), actsFields(NEW, known), ownField(false)];
-      const admin = h("input", { type: "checkbox", id: "account-admin", onchange: () => own.show(admin.checked) });
+      const [password, kept, acts] = [passwordFields("account-password"), keptFields([]), actsFields(NEW, known)];
+      const admin = h("input", { type: "checkbox", id: "account-admin" });
       return form("New account", [h("label", { for: "account-name" }, "Name"), name, password.rows, acts.rows, kept.rows,
-        h("span", {}), h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server")), own.rows], "Make it",
-      () => change("", { name: name.value, password: password.value(), ...acts.value(), ...kept.value(), admin: admin.checked, own_password: own.value() }), close);
+        h("span", {}), h("span", { class: "row" }, admin, h("label", { for: "account-admin" }, "May administer this server"))], "Make it",
+      () => change("", { name: name.value, password: password.value(), ...acts.value(), ...kept.value(), admin: admin.checked }), close);
     }
     function passwordForm(account) {
-      const [password, kept, own] = [passwordFields("account-password"), keptFields(account.secrets), ownField(account.admin)];
-      return form(`Another password for ${account.name}`, [password.rows, kept.rows, own.rows], "Change it",
-        () => change("/password", { name: account.name, password: password.value(), ...kept.value(), own_password: own.value() }), close);
+      const [password, kept] = [passwordFields("account-password"), keptFields(account.secrets)];
+      return form(`Another password for ${account.name}`, [password.rows, kept.rows], "Change it",
+        () => change("/password", { name: account.name, password: password.value(), ...kept.value() }), close);
     }
     function changeForm(account) {
-      const [acts, own] = [actsFields(account, known), ownField(account.admin)];
-      const admin = h("input", { type: "checkbox", id: "account-admin", checked: account.admin, onchange: () => own.show(account.admin || admin.checked) });
+      const acts = actsFields(account, known);
+      const admin = h("input", { type: "checkbox", id: "account-admin", checked: account.admin });
       const disabled = h("input", { type: "checkbox", id: "account-disabled", checked: account.disabled });
       const box = (field, text) => [h("span", {}), h("span", { class: "row" }, field, h("label", { for: field.id }, text))];
       // Only what is different is sent: what is set elsewhere need not be changed here.
@@ -126,14 +114,11 @@ export default {
         const before = { uid: account.set_uid, gid: account.set_gid, groups: account.further_groups, admin: account.admin, disabled: account.disabled };
         return Object.fromEntries(Object.entries(all).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(before[key])));
       };
-      return form(`Change ${account.name}`, [acts.rows, box(admin, "May administer this server"), box(disabled, "May not log in"), own.rows], "Change",
-        async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent(), own_password: own.value() })), close);
+      return form(`Change ${account.name}`, [acts.rows, box(admin, "May administer this server"), box(disabled, "May not log in")], "Change",
+        async () => (Object.keys(sent()).length === 0 ? true : change("/change", { name: account.name, ...sent() })), close);
     }
     async function remove(account) {
-      if (account.admin) {
-        const own = ownField(true);
-        show(form(`Remove ${account.name}?`, own.rows, "Remove", () => change("/remove", { name: account.name, own_password: own.value() }), close), "#account-own");
-      } else if (await context.confirm(`Remove ${account.name}?`, "It cannot log in any more, and its sessions end. Its files stay.", "Remove")) {
+      if (await context.confirm(`Remove ${account.name}?`, "It cannot log in any more, and its sessions end. Its files stay.", "Remove")) {
         await change("/remove", { name: account.name });
       }
     }

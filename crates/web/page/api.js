@@ -3,9 +3,10 @@
 export const state = new EventTarget();
 
 export class Refused extends Error {
-  constructor(status, lines) {
+  constructor(status, lines, needs) {
     super(lines.join("\n"));
     this.status = status;
+    this.needs = needs;
     this.lines = lines;
   }
 }
@@ -37,11 +38,30 @@ async function ask(method, path, body, signal) {
   const answer = await response.json().catch(() => ({ errors: ["The answer was cut off."] }));
   if (response.ok) return answer;
   if (response.status === 401 && !path.startsWith("/v1/login")) state.dispatchEvent(new Event("ended"));
-  throw new Refused(response.status, answer.errors ?? [response.statusText]);
+  throw new Refused(response.status, answer.errors ?? [response.statusText], answer.needs);
 }
 
 export const get = (path, signal) => ask("GET", path, undefined, signal);
-export const post = (path, body) => ask("POST", path, body ?? {});
+
+// What changes identity or trust needs the own password. `ask` shows why, and returns it, or null if the person does not want to.
+let own = null;
+export function askOwnPasswordBy(ask) {
+  own = ask;
+}
+
+export async function post(path, body) {
+  let sent = body ?? {};
+  for (;;) {
+    try {
+      return await ask("POST", path, sent);
+    } catch (refused) {
+      if (refused.needs !== "own_password" || !own) throw refused;
+      const password = await own(refused.message);
+      if (password === null) throw refused;
+      sent = { ...sent, own_password: password };
+    }
+  }
+}
 
 // Calls `tell(name, data)` for each event until the signal aborts.
 export function listen(tell, signal) {

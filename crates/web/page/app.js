@@ -1,6 +1,6 @@
 // The frame of the console: login, navigation, events, the banner.
 
-import { get, listen, post, reachable, state } from "./api.js";
+import { askOwnPasswordBy, get, listen, post, reachable, state } from "./api.js";
 import { h, replace } from "./dom.js";
 import accounts from "./accounts.js";
 import adopt from "./adopt.js";
@@ -48,6 +48,29 @@ function confirm(title, text, yes) {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "yes"), { once: true });
   });
 }
+
+// Return in the field is not the first button, which is Cancel.
+$("own-password").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  event.preventDefault();
+  $("own-yes").click();
+});
+
+askOwnPasswordBy((why) => {
+  const [dialog, field] = [$("own"), $("own-password")];
+  $("own-text").textContent = why;
+  field.value = "";
+  dialog.returnValue = "no";
+  dialog.showModal();
+  field.focus();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => {
+      const password = field.value;
+      field.value = "";
+      resolve(dialog.returnValue === "yes" && password !== "" ? password : null);
+    }, { once: true });
+  });
+});
 
 // What pages use.
 function contextOf(signal) {

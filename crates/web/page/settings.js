@@ -49,6 +49,8 @@ export default {
       return h("form", { class: "editor", onsubmit: (event) => { event.preventDefault(); send(field.value); }, onkeydown: (event) => { if (event.key === "Escape") close(); } },
         h("label", { for: id }, `Expects ${setting.expects}${setting.words.length ? "" : "; a list has commas between its elements"}.`), field, error,
         setting.live ? null : h("p", { class: "muted small" }, "It counts from the next start of the server."),
+        setting.authority === "administrator" ? h("p", { class: "muted small" }, "It needs your own password.") : null,
+        setting.authority === "limit" ? h("p", { class: "muted small" }, `Other values than ${setting.limit} need your own password.`) : null,
         h("div", { class: "row" }, h("button", { type: "submit", class: "primary" }, "Save"),
           setting.source === "local" ? h("button", { type: "button", onclick: () => send(null) }, `Remove it: ${setting.share ? "inherited, or " : ""}${setting.otherwise || "default"}`) : null,
           h("button", { type: "button", class: "quiet", onclick: close }, "Cancel")));
@@ -68,7 +70,8 @@ export default {
         h("div", { class: "row" },
           h("div", { class: "grow" }, h("b", {}, setting.key), " ", source(setting), setting.live ? null : h("span", { class: "badge" }, "restart"), h("p", { class: "muted small" }, setting.brief)),
           h("code", { class: "value" }, setting.value === null || setting.value === "" ? (setting.value === null ? setting.otherwise || "–" : "(empty)") : setting.value),
-          setting.source === "run" || setting.key === "name" || !all.file ? null : edit),
+          setting.authority === "host" ? h("span", { class: "badge", title: "It is changed on the server only." }, "server only") : null,
+          setting.source === "run" || setting.key === "name" || setting.authority === "host" || !all.file ? null : edit),
         place);
     }
 

@@ -1,13 +1,10 @@
 //! Accounts: made, changed, removed.
 //!
-//! What concerns an administrator (its password, its rights, its end, a new one) is done by a person only: a session alone,
-//! which somebody may have found open, does not suffice, nor does a token. The request has the password of the person who
-//! sends it, and wrong ones count as those of logins.
-
-use std::net::{Ipv4Addr, SocketAddr};
+//! Accounts say who people are: only a person who gives the own password changes them. A token may disable one that is no
+//! administrator.
 
 use axum::Extension;
-use axum::extract::{ConnectInfo, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::{Deserialize, Deserializer};
@@ -16,7 +13,7 @@ use utoipa::ToSchema;
 use crate::Api;
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
-use crate::login;
+use crate::author::{Author, Peer};
 
 /// The longest password in bytes, as for `fourfold user`.
 const LONGEST_PASSWORD: usize = 1024;
@@ -86,10 +83,9 @@ pub struct Rights {
 }
 
 impl AccountEdit {
-    /// Whether it makes an administrator.
-    fn makes_administrator(&self) -> bool {
-        let (Self::Add { rights, .. } | Self::Rights(rights)) = self else { return false };
-        rights.admin == Some(true)
+    /// Whether it takes the login away, and nothing else.
+    fn only_disables(&self) -> bool {
+        *self == Self::Rights(Rights { disabled: Some(true), ..Rights::default() })
     }
 
     /// Whether it would lock out who does it to the own account.
@@ -127,7 +123,7 @@ pub(crate) struct ChangedAccount {
     disabled: Option<bool>,
     /// It may administer the server.
     admin: Option<bool>,
-    /// The password of the administrator who sends this. It is needed if the account is or becomes an administrator.
+    /// The password of the administrator whose session this is. It is not needed to disable an account that is no administrator.
     own_password: Option<String>,
 }
 
@@ -155,7 +151,7 @@ pub(crate) struct NewAccount {
     /// It may administer the server.
     #[serde(default)]
     admin: bool,
-    /// The password of the administrator who sends this. It is needed for `admin`.
+    /// The password of the administrator whose session this is.
     own_password: Option<String>,
 }
 
@@ -171,7 +167,7 @@ pub(crate) struct NewPassword {
     legacy_password: Option<bool>,
     /// Keep the password as it is, as the secret of iSCSI logins (CHAP). Without this field, it is as it was.
     chap_secret: Option<bool>,
-    /// The password of the administrator who sends this. It is needed if the account is an administrator.
+    /// The password of the administrator whose session this is.
     own_password: Option<String>,
 }
 
@@ -181,11 +177,9 @@ pub(crate) struct NewPassword {
 pub(crate) struct OneAccount {
     /// The account.
     name: String,
-    /// The password of the administrator who sends this. It is needed if the account is an administrator.
+    /// The password of the administrator whose session this is.
     own_password: Option<String>,
 }
-
-type Peer = Option<Extension<ConnectInfo<SocketAddr>>>;
 
 /// Makes an account.
 #[utoipa::path(post, path = "/v1/accounts", request_body = NewAccount, security(("token" = ["write"])), responses((status = 200, description = "It is made", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
@@ -285,11 +279,11 @@ async fn change_account(
     own_password: Option<String>,
 ) -> Result<Response, Failure> {
     check_texts(&name, &what)?;
-    let peer = peer.map_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into(), |Extension(ConnectInfo(peer))| peer);
     let (manage, of) = (api.manage.clone(), name.clone());
     let is_administrator = blocking(move || manage.may_administer(&of)).await?;
-    if is_administrator || what.makes_administrator() {
-        check_person(&api, &actor, peer, own_password).await?;
+    let author = Author::of(&api, (&actor, peer), own_password).await?;
+    if is_administrator || !what.only_disables() {
+        author.check_verified("an account that is made, changed or removed")?;
     }
     let is_own = actor.session.is_some() && actor.name == name;
     if is_own && what.locks_out() {
@@ -315,31 +309,6 @@ async fn change_account(
         }
     });
     done(made.await?)
-}
-
-/// Refuses what only a person may do, who knows the own password.
-async fn check_person(
-    api: &Api,
-    actor: &Actor,
-    peer: SocketAddr,
-    own_password: Option<String>,
-) -> Result<(), Failure> {
-    if actor.session.is_none() {
-        let hint = "tokens do not change administrators; log in to the console, or use `fourfold user` on the server";
-        return Err(Failure::new(StatusCode::FORBIDDEN, hint));
-    }
-    let Some(own_password) = own_password.filter(|text| !text.is_empty()) else {
-        let hint = "this concerns an administrator: give your own password, too (`own_password`)";
-        return Err(Failure::new(StatusCode::FORBIDDEN, hint));
-    };
-    match login::checked(api, peer, actor.name.clone(), own_password).await {
-        Ok(_) => Ok(()),
-        // 401 would say that the session has ended, which is not so.
-        Err(failure) if failure.status() == StatusCode::UNAUTHORIZED => {
-            Err(Failure::new(StatusCode::FORBIDDEN, "your own password is wrong; nothing was changed"))
-        }
-        Err(failure) => Err(failure),
-    }
 }
 
 // Without the password, so that it can be logged.

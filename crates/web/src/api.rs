@@ -148,15 +148,23 @@ pub(crate) struct Failure {
     status: StatusCode,
     /// What is wrong, and what to do.
     errors: Vec<String>,
+    /// The field with which the same request could succeed: `own_password`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    needs: Option<&'static str>,
 }
 
 impl Failure {
     pub(crate) fn new(status: StatusCode, error: impl Into<String>) -> Self {
-        Self { status, errors: vec![error.into()] }
+        Self { status, errors: vec![error.into()], needs: None }
     }
 
     pub(crate) fn lines(status: StatusCode, errors: Vec<String>) -> Self {
-        Self { status, errors }
+        Self { status, errors, needs: None }
+    }
+
+    /// The same request could succeed with this field.
+    pub(crate) fn needing(self, field: &'static str) -> Self {
+        Self { needs: Some(field), ..self }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -319,7 +327,7 @@ pub(crate) async fn caches(State(api): State<Api>) -> Result<Response, Failure> 
     match blocking(move || api.report.caches(CachesRequest::Show)).await? {
         Ok(CachesAnswer::Shown(status)) => Ok(Json(status).into_response()),
         Ok(_) => Ok(Json(CachesStatus::default()).into_response()),
-        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+        Err(errors) => Err(Failure::lines(StatusCode::CONFLICT, errors)),
     }
 }
 
@@ -329,7 +337,7 @@ pub(crate) async fn mounts(State(api): State<Api>) -> Result<Response, Failure> 
     match blocking(move || api.report.caches(CachesRequest::Mounts)).await? {
         Ok(CachesAnswer::Mounts(mounts)) => Ok(Json(mounts).into_response()),
         Ok(_) => Ok(Json(Vec::<ShareMounts>::new()).into_response()),
-        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+        Err(errors) => Err(Failure::lines(StatusCode::CONFLICT, errors)),
     }
 }
 
@@ -354,7 +362,7 @@ pub(crate) struct Done {
 pub(crate) fn done(result: Result<Vec<String>, Vec<String>>) -> Result<Response, Failure> {
     match result {
         Ok(lines) => Ok(Json(Done { lines }).into_response()),
-        Err(errors) => Err(Failure { status: StatusCode::CONFLICT, errors }),
+        Err(errors) => Err(Failure::lines(StatusCode::CONFLICT, errors)),
     }
 }
 
@@ -371,6 +379,14 @@ pub(crate) type Body<T> = Result<Json<T>, axum::extract::rejection::JsonRejectio
 /// The body, or what is wrong with it.
 pub(crate) fn body<T: DeserializeOwned>(body: Body<T>) -> Result<T, Failure> {
     body.map(|Json(value)| value).map_err(|error| Failure::new(error.status(), error.body_text()))
+}
+
+/// A body that may be missing.
+pub(crate) fn optional_body<T: DeserializeOwned + Default>(bytes: &[u8]) -> Result<T, Failure> {
+    if bytes.is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(bytes).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.to_string()))
 }
 
 /// Reads the settings and accounts again.

@@ -12,7 +12,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::admitted::Actor;
-use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::api::{Body, Done, Failure, blocking, body, optional_body};
+use crate::author::{Author, Peer, changed};
 use crate::history::{Span, Throughput};
 use crate::log_lines::Log;
 use crate::manage::{AccountStatus, Overview, SettingChange, SettingsStatus};
@@ -168,18 +169,21 @@ pub(crate) struct Change {
     key: String,
     /// The value as `fourfold set` takes it. Null removes the setting, so that it is inherited or counts by default.
     value: Option<String>,
+    /// The password of the administrator whose session this is. It is needed for what changes identity or trust.
+    own_password: Option<String>,
 }
 
 /// Changes a setting in the settings file, whose comments stay, and applies it. A change that `fourfold check` would refuse is refused.
 #[utoipa::path(post, path = "/v1/settings", request_body = Change, security(("token" = ["write"])), responses((status = 200, description = "What was applied, and what waits for a restart", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn change(
     State(api): State<Api>,
-    Extension(actor): Extension<Actor>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
     change: Body<Change>,
 ) -> Result<Response, Failure> {
-    let Change { share, key, value } = body(change)?;
-    let change = SettingChange { share, key, value, by: actor.name };
-    done(blocking(move || api.manage.change(&change)).await?)
+    let Change { share, key, value, own_password } = body(change)?;
+    let by = Author::of(&api, (&actor, peer), own_password).await?;
+    let change = SettingChange { share, key, value, by };
+    changed(blocking(move || api.manage.change(&change)).await?)
 }
 
 /// A folder to share.
@@ -190,17 +194,20 @@ pub(crate) struct NewShare {
     name: String,
     /// The folder on the server, an absolute path. It exists.
     path: String,
+    /// The password of the administrator whose session this is. It is needed for what changes identity or trust.
+    own_password: Option<String>,
 }
 
 /// Shares a folder that exists on the server. The change can be taken back as those of settings.
 #[utoipa::path(post, path = "/v1/shares", request_body = NewShare, security(("token" = ["write"])), responses((status = 200, description = "It is shared", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn share(
     State(api): State<Api>,
-    Extension(actor): Extension<Actor>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
     new: Body<NewShare>,
 ) -> Result<Response, Failure> {
-    let NewShare { name, path } = body(new)?;
-    done(blocking(move || api.manage.share(&name, &path, &actor.name)).await?)
+    let NewShare { name, path, own_password } = body(new)?;
+    let by = Author::of(&api, (&actor, peer), own_password).await?;
+    changed(blocking(move || api.manage.share(&name, &path, &by)).await?)
 }
 
 /// A share to end.
@@ -212,17 +219,20 @@ pub(crate) struct EndedShare {
     /// The shares below it end, too.
     #[serde(default)]
     recursive: bool,
+    /// The password of the administrator whose session this is. It is needed for what changes identity or trust.
+    own_password: Option<String>,
 }
 
 /// Ends the sharing of a folder, whose files stay. The change can be taken back as those of settings.
 #[utoipa::path(post, path = "/v1/shares/remove", request_body = EndedShare, security(("token" = ["write"])), responses((status = 200, description = "It is no longer shared", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn unshare(
     State(api): State<Api>,
-    Extension(actor): Extension<Actor>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
     ended: Body<EndedShare>,
 ) -> Result<Response, Failure> {
-    let EndedShare { name, recursive } = body(ended)?;
-    done(blocking(move || api.manage.unshare(&name, recursive, &actor.name)).await?)
+    let EndedShare { name, recursive, own_password } = body(ended)?;
+    let by = Author::of(&api, (&actor, peer), own_password).await?;
+    changed(blocking(move || api.manage.unshare(&name, recursive, &by)).await?)
 }
 
 /// Another name for a share.
@@ -233,23 +243,40 @@ pub(crate) struct RenamedShare {
     name: String,
     /// The new one.
     new: String,
+    /// The password of the administrator whose session this is. It is needed for what changes identity or trust.
+    own_password: Option<String>,
 }
 
 /// Gives a share another name. Clients must mount it by the new one. The change can be taken back as those of settings.
 #[utoipa::path(post, path = "/v1/shares/rename", request_body = RenamedShare, security(("token" = ["write"])), responses((status = 200, description = "It has the new name", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn rename_share(
     State(api): State<Api>,
-    Extension(actor): Extension<Actor>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
     renamed: Body<RenamedShare>,
 ) -> Result<Response, Failure> {
-    let RenamedShare { name, new } = body(renamed)?;
-    done(blocking(move || api.manage.rename_share(&name, &new, &actor.name)).await?)
+    let RenamedShare { name, new, own_password } = body(renamed)?;
+    let by = Author::of(&api, (&actor, peer), own_password).await?;
+    changed(blocking(move || api.manage.rename_share(&name, &new, &by)).await?)
+}
+
+/// A change to take back.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Undo {
+    /// The password of the administrator whose session this is. It is needed for what changes identity or trust.
+    own_password: Option<String>,
 }
 
 /// Takes the newest change of a setting back. The last 20 changes can be taken back until the server stops.
-#[utoipa::path(post, path = "/v1/settings/undo", security(("token" = ["write"])), responses((status = 200, description = "What was applied", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn undo(State(api): State<Api>) -> Result<Response, Failure> {
-    done(blocking(move || api.manage.undo()).await?)
+#[utoipa::path(post, path = "/v1/settings/undo", request_body = Undo, security(("token" = ["write"])), responses((status = 200, description = "What was applied", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn undo(
+    State(api): State<Api>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
+    undo: axum::body::Bytes,
+) -> Result<Response, Failure> {
+    let Undo { own_password } = optional_body(&undo)?;
+    let by = Author::of(&api, (&actor, peer), own_password).await?;
+    changed(blocking(move || api.manage.undo(&by)).await?)
 }
 
 /// Refuses a path that could lead out of its share. The empty path is the whole share.

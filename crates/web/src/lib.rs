@@ -9,6 +9,7 @@ pub mod accounts;
 mod admitted;
 mod api;
 mod assets;
+pub mod author;
 pub mod backups;
 mod code;
 mod console;
@@ -26,6 +27,7 @@ pub mod manage;
 mod metrics;
 mod negotiate;
 mod openapi;
+mod redirect;
 mod same_site;
 mod serve;
 mod slowest;
@@ -53,7 +55,7 @@ pub use self::log_lines::LogLines;
 pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
 pub use self::serve::serve;
-pub use self::tls::{Certificate, of_rpc as tls_of_rpc, own as own_certificate};
+pub use self::tls::{Certificate, check as check_certificate, of_rpc as tls_of_rpc, own as own_certificate};
 pub use self::tokens::Scope;
 
 /// What the requests of the API need.

@@ -2,15 +2,17 @@
 
 use admin::control::{LunAnswer, LunRequest, LunStatus, NewLunRequest};
 use admin::settings::units::{is_without_unit, parse_size};
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use utoipa::ToSchema;
 
 use crate::Api;
+use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::author::{Author, Peer};
 
 /// The LUNs of all shares.
 #[utoipa::path(get, path = "/v1/luns", security(("token" = ["read"])), responses((status = 200, description = "The LUNs", body = Vec<LunStatus>), (status = "4XX", description = "Refused", body = Failure)))]
@@ -51,6 +53,8 @@ pub(crate) struct NewLun {
     target: Option<String>,
     /// Its number there.
     number: Option<u16>,
+    /// The password of the administrator whose session this is. It is needed for `file`.
+    own_password: Option<String>,
 }
 
 impl NewLun {
@@ -77,8 +81,16 @@ async fn execute(api: Api, request: LunRequest) -> Result<Response, Failure> {
 
 /// Makes a LUN, as `fourfold lun create`.
 #[utoipa::path(post, path = "/v1/luns", request_body = NewLun, security(("token" = ["write"])), responses((status = 200, description = "It is made", body = Done), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn create(State(api): State<Api>, new: Body<NewLun>) -> Result<Response, Failure> {
-    let new = body(new)?;
+pub(crate) async fn create(
+    State(api): State<Api>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
+    new: Body<NewLun>,
+) -> Result<Response, Failure> {
+    let mut new = body(new)?;
+    let author = Author::of(&api, (&actor, peer), new.own_password.take()).await?;
+    if new.file.is_some() {
+        author.check_verified("a LUN of a file that exists")?;
+    }
     let is_pattern = |name: &&String| name.is_empty() || name.contains(char::is_whitespace);
     if let Some(wrong) = new.initiators.iter().chain(&new.readers).find(is_pattern) {
         let hint = format!("{wrong:?} is no name of initiators; write one such as iqn.1993-08.org.debian:*");

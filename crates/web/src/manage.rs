@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
+use crate::author::{Author, Changed};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -69,31 +70,31 @@ pub trait Manage: Send + Sync + 'static {
     ///
     /// # Errors
     /// The settings would be refused, and the file is as it was; the lines have the reasons.
-    fn change(&self, change: &SettingChange) -> Result<Vec<String>, Vec<String>>;
+    fn change(&self, change: &SettingChange) -> Changed;
 
     /// Takes the newest change of a setting back.
     ///
     /// # Errors
     /// There is none, or the file was changed since; the lines say so.
-    fn undo(&self) -> Result<Vec<String>, Vec<String>>;
+    fn undo(&self, by: &Author) -> Changed;
 
     /// Shares a folder of the server, by a change that can be taken back.
     ///
     /// # Errors
     /// It is not shared, and the settings file is as it was; the lines have the reasons.
-    fn share(&self, name: &str, path: &str, by: &str) -> Result<Vec<String>, Vec<String>>;
+    fn share(&self, name: &str, path: &str, by: &Author) -> Changed;
 
     /// Ends the sharing of a folder, by a change that can be taken back; with `recursive` also that of the shares below.
     ///
     /// # Errors
     /// It is shared as it was; the lines have the reasons.
-    fn unshare(&self, name: &str, recursive: bool, by: &str) -> Result<Vec<String>, Vec<String>>;
+    fn unshare(&self, name: &str, recursive: bool, by: &Author) -> Changed;
 
     /// Gives a share another name, by a change that can be taken back.
     ///
     /// # Errors
     /// It has the old one; the lines have the reasons.
-    fn rename_share(&self, name: &str, new: &str, by: &str) -> Result<Vec<String>, Vec<String>>;
+    fn rename_share(&self, name: &str, new: &str, by: &Author) -> Changed;
 
     /// What a job does.
     ///
@@ -350,6 +351,11 @@ pub struct SettingStatus {
     pub place: Option<String>,
     /// A change is applied at once; otherwise it counts from the next start.
     pub live: bool,
+    /// A change over the network needs: `operator` (a token or a session), `limit` (the same to the value in `limit`, else a
+    /// password), `administrator` (the own password), or `host` (it is changed on the server only).
+    pub authority: &'static str,
+    /// The value that needs no password, for `limit`.
+    pub limit: Option<&'static str>,
     /// One line about it.
     pub brief: &'static str,
     /// What it expects.
@@ -380,8 +386,8 @@ pub struct SettingChange {
     pub key: String,
     /// The value as it was typed; `None`: it is removed, so that it is inherited or counts by default.
     pub value: Option<String>,
-    /// The account or the token that changes it.
-    pub by: String,
+    /// Who changes it.
+    pub by: Author,
 }
 
 /// The snapshots of shares.

@@ -21,7 +21,7 @@ use tower::Service;
 use crate::admitted::Standing;
 use crate::door::{Door, Entered, MOST_CONNECTIONS};
 use crate::tls::{self, Certificate};
-use crate::{Api, api, console};
+use crate::{Api, api, console, redirect};
 
 /// Connections that were told to end, and have not yet. Further ones wait to be accepted.
 const MOST_ENDING: usize = 64;
@@ -112,6 +112,10 @@ async fn converse(shared: &Shared, entered: &Entered, stream: TcpStream, peer: S
     let (router, standing) = (&shared.router, entered.standing());
     let ended = match &shared.tls {
         None => answer(stream, (peer, standing), router, STRANGERS_LIFE).await,
+        // The connection counts among those without a token, with their limits.
+        Some(_) if in_clear(&stream).await => {
+            answer(stream, (peer, standing), &redirect::router(), PATIENCE).await
+        }
         Some(tls) => match tokio::time::timeout(PATIENCE, tls.accept(stream)).await {
             // In a box, so that a client that never finishes the handshake does not have the memory of one that has.
             Ok(Ok(stream)) => Box::pin(answer(stream, (peer, standing), router, STRANGERS_LIFE)).await,
@@ -122,6 +126,11 @@ async fn converse(shared: &Shared, entered: &Entered, stream: TcpStream, peer: S
     if let Err(error) = ended {
         tracing::debug!(%error, %peer, "a connection to the API ended");
     }
+}
+
+/// Whether the client begins in clear. One that sends nothing fails at the handshake.
+async fn in_clear(stream: &TcpStream) -> bool {
+    matches!(tokio::time::timeout(PATIENCE, redirect::is_in_clear(stream)).await, Ok(Ok(true)))
 }
 
 type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;

@@ -25,6 +25,7 @@ use tower::ServiceExt;
 use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
 use crate::admitted::Standing;
+use crate::author::{Author, Changed, Unchanged};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -54,8 +55,18 @@ pub struct MadeUp {
     pub(crate) checking: AtomicUsize,
     pub(crate) most_checking: AtomicUsize,
     pub(crate) checked: AtomicUsize,
+    /// The changes of settings and shares that were made.
+    pub(crate) changed_settings: AtomicUsize,
     /// The changes of accounts that were asked for.
     pub(crate) changes: Async<Vec<AccountChange>>,
+}
+
+impl MadeUp {
+    /// All its settings are such that only a person changes them.
+    fn by_person(&self, by: &Author) -> Changed {
+        self.changed_settings.fetch_add(usize::from(by.is_verified), Ordering::SeqCst);
+        if by.is_verified { Ok(Vec::new()) } else { Err(Unchanged::NeedsPassword("this".into())) }
+    }
 }
 
 fn account(name: &str) -> Account {
@@ -216,24 +227,24 @@ impl Manage for MadeUp {
         Ok(SettingsStatus::default())
     }
 
-    fn change(&self, _: &SettingChange) -> Lines {
-        Ok(Vec::new())
+    fn change(&self, change: &SettingChange) -> Changed {
+        self.by_person(&change.by)
     }
 
-    fn undo(&self) -> Lines {
-        Ok(Vec::new())
+    fn undo(&self, by: &Author) -> Changed {
+        self.by_person(by)
     }
 
-    fn share(&self, _: &str, _: &str, _: &str) -> Lines {
-        Ok(Vec::new())
+    fn share(&self, _: &str, _: &str, by: &Author) -> Changed {
+        self.by_person(by)
     }
 
-    fn unshare(&self, _: &str, _: bool, _: &str) -> Lines {
-        Ok(Vec::new())
+    fn unshare(&self, _: &str, _: bool, by: &Author) -> Changed {
+        self.by_person(by)
     }
 
-    fn rename_share(&self, _: &str, _: &str, _: &str) -> Lines {
-        Ok(Vec::new())
+    fn rename_share(&self, _: &str, _: &str, by: &Author) -> Changed {
+        self.by_person(by)
     }
 
     fn job(&self, _: JobRequest) -> Result<NewJob, Vec<String>> {

@@ -19,6 +19,7 @@ use crate::testing::{self, MadeUp, requests};
 use crate::{Scope, tokens};
 
 mod accounts;
+mod authors;
 mod negotiate;
 mod strangers;
 

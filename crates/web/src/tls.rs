@@ -71,6 +71,14 @@ pub fn of_rpc(certificate: &Certificate, client_ca: Option<&Path>) -> io::Result
     Ok(Arc::new(config))
 }
 
+/// Whether a server could use this certificate, and these issuers of certificates of clients.
+///
+/// # Errors
+/// A file cannot be read, or they do not fit each other. The error has the path and says what is wrong.
+pub fn check(certificate: &Certificate, client_ca: Option<&Path>) -> io::Result<()> {
+    with_certificate(certificate, rustls::DEFAULT_VERSIONS, client_ca).map(drop)
+}
+
 fn with_certificate(
     certificate: &Certificate,
     versions: &[&'static SupportedProtocolVersion],

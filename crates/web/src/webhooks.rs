@@ -1,16 +1,19 @@
 //! Changes in folders, sent to other programs by HTTP.
 
+use axum::Extension;
 use axum::extract::State;
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::Api;
+use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::author::{Author, Peer};
 use crate::console::{answered, check_inside};
 
 /// A webhook to make.
-#[derive(Debug, Clone, Deserialize, ToSchema)]
+#[derive(Clone, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWebhook {
     /// The share, or a folder of it: `studio/scenes`.
@@ -22,6 +25,15 @@ pub struct NewWebhook {
     pub url: String,
     /// The secret of the signatures: 16 to 200 bytes. It is never shown.
     pub secret: String,
+    /// The password of the administrator whose session this is.
+    pub own_password: Option<String>,
+}
+
+// Without the secrets, and without the path of the URL, which may be one.
+impl std::fmt::Debug for NewWebhook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "NewWebhook({}, below: {})", self.folder, self.below)
+    }
 }
 
 /// A webhook.
@@ -57,9 +69,15 @@ pub(crate) async fn webhooks(State(api): State<Api>) -> Result<Response, Failure
 
 /// Makes a webhook. It is kept over restarts.
 #[utoipa::path(post, path = "/v1/webhooks", request_body = NewWebhook, security(("token" = ["write"])), responses((status = 200, description = "It is made", body = WebhookStatus), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn add(State(api): State<Api>, new: Body<NewWebhook>) -> Result<Response, Failure> {
-    let new = body(new)?;
+pub(crate) async fn add(
+    State(api): State<Api>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
+    new: Body<NewWebhook>,
+) -> Result<Response, Failure> {
+    let mut new = body(new)?;
     check_inside(&new.folder)?;
+    let author = Author::of(&api, (&actor, peer), new.own_password.take()).await?;
+    author.check_verified("a webhook")?;
     answered(blocking(move || api.manage.add_webhook(new)).await?)
 }
 

@@ -26,6 +26,8 @@ pub struct Status {
     /// The settings file that it reads, if there is one.
     #[schema(value_type = Option<String>)]
     pub settings: Option<PathBuf>,
+    /// The address of its console for browsers, if it has one.
+    pub console: Option<String>,
     /// Its sockets.
     pub listeners: Vec<ListenerStatus>,
     /// Its shares.

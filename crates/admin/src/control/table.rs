@@ -12,6 +12,9 @@ impl fmt::Display for Status {
         if let Some(settings) = &self.settings {
             writeln!(f, "settings {}", clean(&settings.display().to_string()))?;
         }
+        if let Some(console) = &self.console {
+            writeln!(f, "console {}", clean(console))?;
+        }
         if let Some(domain) = &self.domain {
             let found = match (&domain.controller, &domain.error) {
                 (Some(controller), _) => format!("{controller} verifies passwords"),

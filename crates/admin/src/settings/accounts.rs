@@ -137,3 +137,15 @@ fn read(path: &Path) -> io::Result<(String, bool)> {
     }
     Ok((text, metadata.permissions().mode() & 0o044 == 0))
 }
+
+/// If no host user has the name, accounts would silently be anonymous.
+pub(super) fn check_default_user(arguments: &Arguments, server: &Section, findings: &mut Findings) {
+    let (Some(name), place) = (server.text("default-user"), server.place_of("default-user")) else { return };
+    if !arguments.privileged {
+        let what = "`default-user` has no effect, as the server does not run as root";
+        findings.note(place, what, "it does everything as its own user");
+    } else if auth::UnixAccounts::NameService.user(&name).is_none() {
+        let what = format!("this machine has no user {name:?}");
+        findings.error(place, what, "write a user of this machine, or give each account a `uid`");
+    }
+}

@@ -27,6 +27,8 @@ use super::model::{
 };
 use super::nfs_sec::{self, ClientSec};
 use super::nfs_tls::{self, ClientTls};
+use super::over_network;
+use super::secret::{VolumePassword, note_open_secrets};
 use super::section::Section;
 use super::setting::Table;
 use super::share;
@@ -41,6 +43,8 @@ pub struct Explanation {
     pub server: Vec<Property>,
     /// The settings of each share, by its name, in their order.
     pub properties: Vec<(String, Vec<Property>)>,
+    /// The tables behind them.
+    pub(super) written: Written,
 }
 
 impl Settings {
@@ -86,8 +90,10 @@ impl Settings {
         }
         let text = effective::text(&settings, &written, arguments.privileged);
         let server = effective::of_server(&settings, &written, arguments.privileged);
-        let explanation =
-            Explanation { text, server, properties: effective::properties(&settings, &written) };
+        let explanation = {
+            let properties = effective::properties(&settings, &written);
+            Explanation { text, server, properties, written }
+        };
         Ok((Self { notes: findings.sorted(), ..settings }.divided(), explanation))
     }
 
@@ -135,6 +141,7 @@ fn build(
     let mut shares = share::all(arguments, &beside, &mut sections_of_shares, findings);
     homes::check(&sections_of_shares, &shares, server.is_set("cluster"), findings);
     api::check(&server, &settings.api, findings);
+    over_network::check_roots(&server, findings);
     told::check(&server, &settings.told, findings);
     check_afp_logins(&server, &settings, findings);
     domain::check_keytab(&server, settings.kerberos_keytab.as_deref(), findings);
@@ -142,8 +149,8 @@ fn build(
     domain::check(&server, settings.domain.as_ref(), findings);
     nfs_tls::check(&server, &settings.nfs_tls, &sections_of_shares, findings);
     nfs_sec::check(settings.kerberos_keytab.is_some(), &sections_of_shares, findings);
-    check_default_user(arguments, &server, findings);
-    check_encryption(&server, settings.smb_encryption, &shares, findings);
+    accounts::check_default_user(arguments, &server, findings);
+    share::check_encryption(&server, settings.smb_encryption, &shares, findings);
     share::find_folders(&mut shares, findings);
     lun::check(&shares, findings);
     cluster::check(&server, settings.cluster.as_ref(), (&sections_of_shares, &shares), findings);
@@ -167,9 +174,11 @@ fn build(
         links: sections_of_links,
         sites: sections_of_sites,
     };
+    let has_secrets = written.has_secret();
+    note_open_secrets(arguments, file.as_deref().filter(|_| has_secrets), findings);
     let mentions = mentions::of(&written);
     let (absent, notes) = (Vec::new(), Vec::new());
-    (Settings { file, server: settings, shares, absent, users, links, mentions, notes }, written)
+    (Settings { file, server: settings, shares, absent, users, links, mentions, has_secrets, notes }, written)
 }
 
 /// A settings file without shares is accepted: shares are added to a server that runs. Without a file nothing says
@@ -221,6 +230,8 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         kerberos_realms: server.texts("kerberos-realms"),
         pam_service: host_accounts::read(server),
         host_min_uid: host_accounts::min_uid(server),
+        confinement: server.text("confinement").as_deref() != Some("off"),
+        share_roots: server.texts("share-roots").into_iter().map(PathBuf::from).collect(),
         domain: domain::read(server),
         domain_ntlm: server.bool("domain-ntlm"),
         afp_greeting: server.text("afp-greeting").filter(|text| !text.trim().is_empty()),
@@ -336,35 +347,6 @@ fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut 
     }
 }
 
-/// If no host user has the name, accounts would silently be anonymous.
-fn check_default_user(arguments: &Arguments, server: &Section, findings: &mut Findings) {
-    let (Some(name), place) = (server.text("default-user"), server.place_of("default-user")) else { return };
-    if !arguments.privileged {
-        let what = "`default-user` has no effect, as the server does not run as root";
-        findings.note(place, what, "it does everything as its own user");
-    } else if auth::UnixAccounts::NameService.user(&name).is_none() {
-        let what = format!("this machine has no user {name:?}");
-        findings.error(place, what, "write a user of this machine, or give each account a `uid`");
-    }
-}
-
-/// Required encryption needs encryption to be on.
-fn check_encryption(
-    server: &Section,
-    encryption: Encryption,
-    shares: &[share::Placed],
-    findings: &mut Findings,
-) {
-    if encryption != Encryption::Off {
-        return;
-    }
-    for (_, share) in shares.iter().filter(|(_, share)| share.encryption_required) {
-        let what = format!("`smb-encryption` is \"off\", and the share {:?} requires encryption", share.name);
-        let instead = "write `smb-encryption = \"optional\"`, or take `encryption` of the share away";
-        findings.error(server.place_of("smb-encryption"), what, instead);
-    }
-}
-
 /// A server needs at least one protocol; a share may lack one that is on.
 fn check_reachable(server: &Section, ports: &Ports, shares: &[share::Placed], findings: &mut Findings) {
     let off = |protocol: Protocol| ports.of(protocol) == Port::Off;
@@ -470,7 +452,10 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             .and_then(|n| usize::try_from(n).ok())
             .unwrap_or(0),
         volume_id: section.identity("volume-id"),
-        afp_password: section.text("afp-password").and_then(|text| super::kind::volume_password(&text)),
+        afp_password: section
+            .secret("afp-password")
+            .and_then(|password| super::kind::volume_password(password.reveal()))
+            .map(VolumePassword::new),
         case_sensitive: section.bool("case-sensitive"),
         mac_sidecars: section.bool("mac-sidecars"),
         mac_layout: mac_layout(section),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table as TomlTable, Value};
 
+use super::authority::{self, Demand, Demanded};
 use super::build::Explanation;
 use super::defaults::find_file;
 use super::diagnostic::{Diagnostic, Findings, Place};
@@ -14,6 +15,8 @@ use super::file::{self, Source};
 use super::flags::Arguments;
 use super::kind::{Kind, truth};
 use super::model::Settings;
+use super::over_network;
+use super::secret::HIDDEN;
 use super::section::Section;
 use super::setting::{Setting, Table, setting};
 use super::suggest;
@@ -92,8 +95,13 @@ impl Edit {
     /// # Errors
     /// There is no such share or setting, or the value is wrong.
     pub fn set(&mut self, share: &str, key: &str, text: &str) -> Result<()> {
-        let value = checked(share_setting(key)?, text)?;
-        put(self.share(share)?, key, value);
+        let setting = share_setting(key)?;
+        let table = self.share(share)?;
+        if is_as_shown(setting, table, text)? {
+            return Ok(());
+        }
+        let value = checked(setting, text)?;
+        put(table, key, value);
         Ok(())
     }
 
@@ -102,7 +110,7 @@ impl Edit {
     /// # Errors
     /// There is no such setting, or the value is wrong.
     pub fn set_server(&mut self, key: &str, text: &str) -> Result<()> {
-        let value = checked(server_setting(key)?, text)?;
+        let setting = server_setting(key)?;
         let shown = self.shown.display().to_string();
         let server = self.document.entry("server").or_insert_with(|| {
             let mut table = TomlTable::new();
@@ -110,7 +118,11 @@ impl Edit {
             Item::Table(table)
         });
         let wrong = || failed(format!("{shown} has its server in one line: write it as `[server]`"));
-        put(server.as_table_mut().ok_or_else(wrong)?, key, value);
+        let server = server.as_table_mut().ok_or_else(wrong)?;
+        if !is_as_shown(setting, server, text)? {
+            let value = checked(setting, text)?;
+            put(server, key, value);
+        }
         Ok(())
     }
 
@@ -228,8 +240,28 @@ impl Edit {
         if fs::read(&self.path).is_ok_and(|now| now != self.text.as_bytes()) {
             return Err(failed(format!("{shown} has been changed meanwhile by another program: try again")));
         }
-        replace(&self.path, &text).map_err(|error| failed(format!("{shown} cannot be written: {error}")))?;
+        let has_secrets = explained.1.written.has_secret();
+        replace(&self.path, &text, has_secrets)
+            .map_err(|error| failed(format!("{shown} cannot be written: {error}")))?;
         Ok(explained)
+    }
+
+    /// What the changes demand of who makes them over the network.
+    ///
+    /// # Errors
+    /// The settings would be refused, or nobody may make such a change over the network: it shares a system folder, or has
+    /// somebody act as a user of the system.
+    pub fn demanded(&self, arguments: &Arguments) -> Result<Demanded> {
+        let before = self.explained(arguments, &self.text).map_err(EditError::Refused)?;
+        let after = self.explained(arguments, &self.document.to_string()).map_err(|mut refused| {
+            refused.iter_mut().for_each(|one| one.place = Place::Default);
+            EditError::Refused(refused)
+        })?;
+        let demanded = authority::demanded(&before.1.written, &after.1.written);
+        if demanded.most == Demand::Password {
+            over_network::check(&before.0, &after.0).map_err(failed)?;
+        }
+        Ok(demanded)
     }
 
     fn explained(
@@ -296,12 +328,29 @@ fn share_setting(key: &str) -> Result<&'static Setting> {
 /// A typed value as TOML, if the setting accepts it.
 fn checked(setting: &'static Setting, text: &str) -> Result<Value> {
     let value = value(setting, text);
-    let place = Place::Property(format!("{}={text}", setting.key));
+    let shown = setting.kind.secret(text).map_or(text.to_owned(), |_| HIDDEN.to_string());
+    let place = Place::Property(format!("{}={shown}", setting.key));
     let mut findings = Findings::default();
     let elements = value.as_array().map_or(0, Array::len);
     let places = vec![place.clone(); elements];
     Section::empty(setting.table).set(setting, &file::raw(&value), (&place, &places), &mut findings);
     if findings.refused() { Err(EditError::Refused(findings.sorted())) } else { Ok(value) }
+}
+
+/// Whether a text is what is shown of the secret that the table has: then the secret stays. A text with a hidden part that is not
+/// that of the secret is refused.
+fn is_as_shown(setting: &Setting, table: &TomlTable, text: &str) -> Result<bool> {
+    if !setting.kind.is_secret() || !text.contains(HIDDEN) {
+        return Ok(false);
+    }
+    let old = table.get(setting.key).and_then(Item::as_str).and_then(|old| setting.kind.secret(old));
+    match old.is_some_and(|old| old.to_string() == text) {
+        true => Ok(true),
+        false => Err(failed(format!(
+            "`{}` is shown with {HIDDEN} for what is hidden: write all of it",
+            setting.key
+        ))),
+    }
 }
 
 /// Writes a value into a table. The comment behind an old value stays.
@@ -341,8 +390,8 @@ fn value(setting: &Setting, text: &str) -> Value {
     }
 }
 
-/// Replaces the file in one step; owner, group and mode stay. On return it is on the disk.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
+/// Replaces the file in one step; owner, group and mode stay, but others cannot read secrets. On return it is on the disk.
+fn replace(path: &Path, text: &str, has_secrets: bool) -> io::Result<()> {
     let old = fs::metadata(path)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     let fresh = folder.join(format!(".fourfold-settings.{}", std::process::id()));
@@ -350,7 +399,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&fresh)?;
         file.write_all(text.as_bytes())?;
         let _ = fchown(&file, Some(old.uid()), Some(old.gid())); // only root may give it to others
-        file.set_permissions(fs::Permissions::from_mode(old.mode()))?;
+        let mode = if has_secrets { 0o600 } else { old.mode() };
+        file.set_permissions(fs::Permissions::from_mode(mode))?;
         file.sync_all()?;
         fs::rename(&fresh, path)
     })();

@@ -5,12 +5,14 @@ use super::defaults::candidates;
 use super::diagnostic::Place;
 use super::kind::{ClientMatch, Kind, Port, Value};
 use super::model::{Protocol, Settings, ShareSettings};
+use super::secret::without_password;
 use super::section::Section;
 use super::setting::{Setting, Table};
 use super::table::SETTINGS;
 use super::units::{as_written, duration_as_written};
 
 /// The tables of the file, overridden by the command line.
+#[derive(Debug, Clone)]
 pub(super) struct Written {
     pub(super) server: Section,
     /// One section for each share, in their order.
@@ -18,6 +20,14 @@ pub(super) struct Written {
     pub(super) users: Vec<Section>,
     pub(super) links: Vec<Section>,
     pub(super) sites: Vec<Section>,
+}
+
+impl Written {
+    /// Whether a value has a hidden part.
+    pub(super) fn has_secret(&self) -> bool {
+        let lists = [&self.shares, &self.users, &self.links, &self.sites];
+        lists.into_iter().flatten().chain([&self.server]).any(Section::has_secret)
+    }
 }
 
 /// A setting of a share, or of the server, as it counts.
@@ -206,19 +216,23 @@ fn quoted(text: &str) -> String {
 fn toml(setting: &Setting, value: &Value) -> String {
     let list = |texts: Vec<String>| format!("[{}]", texts.join(", "));
     match value {
-        Value::Text(_) if setting.kind == Kind::VolumePassword => quoted("…"),
         Value::Bool(value) => value.to_string(),
-        Value::Text(text) if matches!(setting.kind, Kind::Url(_)) => quoted(&without_password(text)),
+        Value::Secret(secret) => quoted(&secret.to_string()),
         Value::Number(number) if setting.kind == Kind::Duration => duration_as_written(*number),
         Value::Number(number) if setting.kind == Kind::Size => as_written(*number),
         Value::Number(number) => number.to_string(),
-        Value::Text(text) => quoted(text),
-        Value::Texts(texts) => list(texts.iter().map(|text| quoted(text)).collect()),
+        Value::Text(text) => quoted(&shown(text)),
+        Value::Texts(texts) => list(texts.iter().map(|text| quoted(&shown(text))).collect()),
         Value::Port(Port::Number(number)) => number.to_string(),
         Value::Port(_) => quoted("off"),
         Value::Addresses(addresses) => list(addresses.iter().map(|one| quoted(&one.to_string())).collect()),
         Value::Clients(clients) => list(clients.iter().map(|one| quoted(&client(one))).collect()),
     }
+}
+
+/// A text that may be a URL with a password.
+fn shown(text: &str) -> String {
+    without_password(text).unwrap_or_else(|| text.to_owned())
 }
 
 fn client(one: &ClientMatch) -> String {
@@ -227,14 +241,4 @@ fn client(one: &ClientMatch) -> String {
         ClientMatch::Net(net) if net.prefix_len() == net.max_prefix_len() => net.addr().to_string(),
         ClientMatch::Net(net) => net.to_string(),
     }
-}
-
-/// A URL whose password is hidden.
-fn without_password(url: &str) -> String {
-    let hidden = url.split_once("://").and_then(|(scheme, rest)| {
-        let (login, host) = rest.rsplit_once('@')?;
-        let (user, _) = login.split_once(':')?;
-        Some(format!("{scheme}://{user}:…@{host}"))
-    });
-    hidden.unwrap_or_else(|| url.to_owned())
 }

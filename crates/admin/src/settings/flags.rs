@@ -81,7 +81,8 @@ pub(super) fn only_share(arguments: &Arguments, share: &mut Section, findings: &
     for setting in SETTINGS.iter().filter(|s| s.table == Table::Share && s.kind != Kind::Bool) {
         let Some((name, _)) = setting.flag else { continue };
         if let Some((_, value)) = arguments.flags.iter().find(|(flag, _)| flag == name) {
-            let place = Place::CommandLine(format!("--{name} {value}"));
+            let shown = setting.kind.secret(value).map_or_else(|| value.clone(), |secret| secret.to_string());
+            let place = Place::CommandLine(format!("--{name} {shown}"));
             share.set(setting, &Raw::Text(value.clone()), (&place, &[]), findings);
         }
     }

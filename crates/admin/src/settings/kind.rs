@@ -6,6 +6,7 @@ use ipnet::IpNet;
 use vfs::names::Characters;
 
 use super::samba_sid::SambaSid;
+use super::secret::{Secret, without_secret};
 use super::setting::Setting;
 use super::{suggest, units};
 
@@ -55,8 +56,10 @@ pub enum Kind {
     Size,
     /// A time with a unit.
     Duration,
-    /// A URL with one of these schemes.
+    /// A URL with one of these schemes. It may have a password, which is not shown.
     Url(&'static [&'static str]),
+    /// A URL with one of these schemes, whose path may be a secret: only its host is shown.
+    Hook(&'static [&'static str]),
     /// A whole number within bounds.
     Number(u64, u64),
     /// One of these words.
@@ -117,6 +120,7 @@ pub(super) enum Value {
     Bool(bool),
     Number(u64),
     Text(String),
+    Secret(Secret),
     Texts(Vec<String>),
     Port(Port),
     Addresses(Vec<IpAddr>),
@@ -146,7 +150,7 @@ pub(super) struct Wrong {
 }
 
 impl Raw {
-    fn describe(&self) -> String {
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Bool(b) => format!("{b}"),
             Self::Integer(i) => format!("{i}"),
@@ -192,7 +196,7 @@ impl Kind {
             Self::Path => "the path of a folder, in quotes".into(),
             Self::Port => "a port from 1 to 65535, 0 for any free one, or \"off\"".into(),
             Self::Duration => "a time such as \"500 ms\", \"2 s\" or \"1 min\", or \"off\"".into(),
-            Self::Url(schemes) => {
+            Self::Url(schemes) | Self::Hook(schemes) => {
                 let schemes: Vec<String> = schemes.iter().map(|scheme| format!("{scheme}://")).collect();
                 format!("a URL that begins with {}", schemes.join(" or "))
             }
@@ -237,6 +241,9 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
                 client(single).map(|c| Value::Clients(vec![c])).map_err(|b| vec![wrong(single, None, b)])
             }
         },
+        kind if kind.is_secret() => {
+            scalar(kind, raw).map_err(|better| vec![without_secret(kind, raw, better)])
+        }
         kind => scalar(kind, raw).map_err(|better| {
             let why = raw.text().filter(|_| kind == Kind::ShareName).and_then(reserved);
             vec![Wrong { why, ..wrong(raw, None, better) }]
@@ -296,8 +303,9 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
             .ok_or_else(|| t.trim().parse::<u64>().ok().map(|seconds| format!("\"{seconds} s\""))),
         (Kind::Duration, Raw::Integer(i)) => Err((*i > 0).then(|| format!("\"{i} s\""))),
         (Kind::Duration, Raw::Bool(false)) => Err(Some("\"off\"".into())),
-        (Kind::Url(schemes), Raw::Text(t)) if is_url(schemes, t) => Ok(Value::Text(t.clone())),
-        (Kind::Url(schemes), Raw::Text(t)) => {
+        (Kind::Url(schemes), Raw::Text(t)) if is_url(schemes, t) => Ok(Value::Secret(Secret::url(t))),
+        (Kind::Hook(schemes), Raw::Text(t)) if is_url(schemes, t) => Ok(Value::Secret(Secret::hook(t))),
+        (Kind::Url(schemes) | Kind::Hook(schemes), Raw::Text(t)) => {
             let scheme = schemes.first().copied().unwrap_or_default();
             let better = format!("{scheme}://{t}");
             Err((!t.contains("://") && is_url(schemes, &better)).then(|| format!("{better:?}")))
@@ -321,7 +329,9 @@ fn scalar(kind: Kind, raw: &Raw) -> Result<Value, Option<String>> {
             Ok(Value::Text(t.clone()))
         }
         (Kind::Text, Raw::Text(t)) if is_line(t) => Ok(Value::Text(t.clone())),
-        (Kind::VolumePassword, Raw::Text(t)) if volume_password(t).is_some() => Ok(Value::Text(t.clone())),
+        (Kind::VolumePassword, Raw::Text(t)) if volume_password(t).is_some() => {
+            Ok(Value::Secret(Secret::whole(t)))
+        }
         (Kind::Identity, Raw::Text(t)) if identity(t).is_some() => Ok(Value::Text(t.clone())),
         (Kind::ShareName, Raw::Text(t)) if is_share_name(t) => Ok(Value::Text(t.clone())),
         (Kind::AccountName, Raw::Text(t)) if auth::is_account_name(t) => Ok(Value::Text(t.clone())),

@@ -10,6 +10,7 @@
 
 mod accounts;
 mod api;
+mod authority;
 mod build;
 mod client_rule;
 mod cluster;
@@ -31,10 +32,13 @@ mod mentions;
 mod model;
 mod nfs_sec;
 mod nfs_tls;
+mod over_network;
 mod page;
 mod reload;
+mod roots;
 mod samba_sid;
 mod scope;
+mod secret;
 mod section;
 mod setting;
 mod share;
@@ -45,6 +49,7 @@ pub mod units;
 
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
+pub use authority::{Authority, Demand, Demanded};
 pub use build::Explanation;
 pub use client_rule::{Access, ClientRule, Squash};
 pub use cluster::{ClusterAddress, ClusterSettings, EtcdSettings, EtcdTls};
@@ -65,6 +70,7 @@ pub use nfs_sec::ClientSec;
 pub use nfs_tls::{ClientTls, NfsTls};
 pub use page::{PAGE_TITLE, page};
 pub use samba_sid::SambaSid;
+pub use secret::{HIDDEN, Secret, VolumePassword, is_open_to_others};
 pub use setting::{Live, Setting, Table, setting};
 pub use table::SETTINGS;
 pub use told::{Audited, MailSettings, ToldSettings};

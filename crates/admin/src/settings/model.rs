@@ -18,6 +18,7 @@ use super::kind::Port;
 use super::lun::LunSettings;
 use super::mentions::Mention;
 use super::nfs_tls::NfsTls;
+use super::secret::{Secret, VolumePassword};
 use super::told::{Audited, ToldSettings};
 
 /// All settings, of the settings file and the command line, checked as a whole.
@@ -37,6 +38,8 @@ pub struct Settings {
     pub links: Table,
     /// The accounts and groups that the settings file names.
     pub mentions: Vec<Mention>,
+    /// The settings file has passwords or other secrets.
+    pub has_secrets: bool,
     /// Notes about accepted settings.
     pub notes: Vec<Diagnostic>,
 }
@@ -82,6 +85,10 @@ pub struct ServerSettings {
     pub pam_service: Option<String>,
     /// The lowest uid of users of the host that may log in.
     pub host_min_uid: u32,
+    /// Landlock restricts the server.
+    pub confinement: bool,
+    /// The folders in which the console and the API may share others.
+    pub share_roots: Vec<PathBuf>,
     /// The domain whose users may log in.
     pub domain: Option<auth::DomainOptions>,
     /// A domain controller verifies passwords of its users.
@@ -306,7 +313,7 @@ pub struct ShareSettings {
     /// Other servers serve the folder, too.
     pub shared: bool,
     /// The URL that its files arrive from.
-    pub from: Option<String>,
+    pub from: Option<Secret>,
     /// The file with the account there.
     pub from_credentials: Option<PathBuf>,
     /// Its place in the order written.
@@ -342,7 +349,7 @@ pub struct ShareSettings {
     /// The id by which Time Machine recognizes it; `None`: the id in the state folder.
     pub volume_id: Option<[u8; 16]>,
     /// The password that AFP clients need to open it.
-    pub afp_password: Option<[u8; 8]>,
+    pub afp_password: Option<VolumePassword>,
     /// SMB and AFP distinguish `a` and `A`; NFS always does.
     pub case_sensitive: bool,
     /// `._name` is read from, and written to, the file's own Mac metadata.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::authority::Authority;
 use super::setting::{Live, Setting, Table};
 use super::table::SETTINGS;
 
@@ -116,6 +117,16 @@ fn entry(setting: &Setting) -> String {
         Live::Reload => "yes",
         Live::Restart => "no, from the next start",
     };
-    let _ = writeln!(entry, "\n* Reloads: {reloads}");
+    let authority = match setting.authority {
+        Authority::Operator => "a token with the scope `write`, or a session of the console".to_owned(),
+        Authority::Limit(limit) => {
+            format!(
+                "`{limit}`: a token with the scope `write`, or a session; other values: an administrator with the own password"
+            )
+        }
+        Authority::Administrator => "an administrator with the own password".to_owned(),
+        Authority::Host => "nobody; it is changed on the server".to_owned(),
+    };
+    let _ = writeln!(entry, "\n* Reloads: {reloads}\n* Over the API: {authority}");
     entry
 }

@@ -21,6 +21,8 @@ pub(super) const OF_ONE_SERVER: &[&str] = &[
     "nfs-key",
     "nfs-client-ca",
     "kerberos-keytab",
+    "confinement",
+    "share-roots",
     "bonjour-name",
     "log-format",
     "log-level",

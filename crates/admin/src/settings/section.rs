@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
 use super::kind::{ClientMatch, Kind, Port, Raw, Value, Wrong, accept, identity};
+use super::secret::Secret;
 use super::setting::{Setting, Table, setting};
 use super::table::SETTINGS;
 
@@ -137,6 +138,17 @@ impl Section {
     }
 
     /// A path; a relative one counts from `folder`, or from the settings file's folder if it is written there.
+    pub(super) fn secret(&self, key: &str) -> Option<Secret> {
+        if let Some(Value::Secret(secret)) = self.value(key) { Some(secret) } else { None }
+    }
+
+    /// Whether a value has a hidden part.
+    pub(super) fn has_secret(&self) -> bool {
+        self.values
+            .values()
+            .any(|set| matches!(&set.value, Some(Value::Secret(secret)) if secret.is_hidden()))
+    }
+
     pub(super) fn path(&self, key: &str, folder: &Path, file: Option<&Path>) -> Option<PathBuf> {
         let beside = match self.place_of(key) {
             Place::File { .. } => {

@@ -1,5 +1,6 @@
 //! One setting: what the table of all settings says of it.
 
+use super::authority::Authority;
 use super::kind::Kind;
 use super::table::SETTINGS;
 
@@ -79,6 +80,8 @@ pub struct Setting {
     pub brief: &'static str,
     /// The rest of the description, or empty.
     pub detail: &'static str,
+    /// Who may change it over the network.
+    pub authority: Authority,
     /// Whether a reload applies it.
     pub live: Live,
     /// Its flag of `fourfold serve`: the name without dashes, and the word for its value.
@@ -102,7 +105,13 @@ impl Setting {
 }
 
 /// A setting with a default.
-pub(super) const fn new(table: Table, key: &'static str, kind: Kind, default: &'static str) -> Setting {
+pub(super) const fn new(
+    table: Table,
+    key: &'static str,
+    authority: Authority,
+    kind: Kind,
+    default: &'static str,
+) -> Setting {
     let (brief, detail, live, flag) = ("", "", Live::Reload, None);
     Setting {
         table,
@@ -113,6 +122,7 @@ pub(super) const fn new(table: Table, key: &'static str, kind: Kind, default: &'
         example: default,
         brief,
         detail,
+        authority,
         live,
         flag,
         inherits: matches!(table, Table::Share),
@@ -150,7 +160,10 @@ impl Setting {
 }
 
 pub(super) const fn port(key: &'static str, standard: &'static str, unset: &'static str) -> Setting {
-    new(Table::Server, key, Kind::Port, standard).without_default(unset).restart().flag(key, "PORT")
+    new(Table::Server, key, Authority::Administrator, Kind::Port, standard)
+        .without_default(unset)
+        .restart()
+        .flag(key, "PORT")
 }
 
 /// The setting `key` of `table`.

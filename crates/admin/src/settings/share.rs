@@ -9,7 +9,7 @@ use super::diagnostic::{Findings, Place};
 use super::flags::{self, Arguments};
 use super::homes;
 use super::kind::{Kind, Raw, accept, reserved};
-use super::model::ShareSettings;
+use super::model::{Encryption, ShareSettings};
 use super::section::Section;
 use super::setting::{Table, setting};
 use crate::recipe::quote;
@@ -84,7 +84,7 @@ fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Op
 
 /// The file of `from-credentials` counts from `beside`. Only folders of this machine can have a `from`.
 fn set_from(section: &Section, share: &mut ShareSettings, beside: &Path, findings: &mut Findings) {
-    share.from = section.text("from");
+    share.from = section.secret("from");
     share.from_credentials = section.text("from-credentials").map(|file| beside.join(file));
     if let Some(file) = &share.from_credentials
         && let Err(error) = std::fs::File::open(file)
@@ -327,6 +327,23 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
                 format!("the folder of share {:?} {relation} the folder of {:?}", share.name, other.name);
             findings.note(place, what, "what the one forbids, the other may allow");
         }
+    }
+}
+
+/// Required encryption needs encryption to be on.
+pub(super) fn check_encryption(
+    server: &Section,
+    encryption: Encryption,
+    shares: &[Placed],
+    findings: &mut Findings,
+) {
+    if encryption != Encryption::Off {
+        return;
+    }
+    for (_, share) in shares.iter().filter(|(_, share)| share.encryption_required) {
+        let what = format!("`smb-encryption` is \"off\", and the share {:?} requires encryption", share.name);
+        let instead = "write `smb-encryption = \"optional\"`, or take `encryption` of the share away";
+        findings.error(server.place_of("smb-encryption"), what, instead);
     }
 }
 

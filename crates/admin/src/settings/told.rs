@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::diagnostic::Findings;
+use super::secret::Secret;
 use super::section::Section;
 
 /// The smallest file of the audit log, in bytes.
@@ -25,7 +26,7 @@ pub struct ToldSettings {
     /// The greatest age of a backup of a Mac; `None`: no alert.
     pub backup: Option<Duration>,
     /// The URL to which alerts are sent.
-    pub webhook: Option<String>,
+    pub webhook: Option<Secret>,
     /// The mails about alerts.
     pub mail: Option<MailSettings>,
 }
@@ -34,7 +35,7 @@ pub struct ToldSettings {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MailSettings {
     /// The server that takes mails.
-    pub server: String,
+    pub server: Secret,
     /// The sender.
     pub from: String,
     /// The receivers.
@@ -78,8 +79,8 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>, state: 
         slow_operation: duration("slow-operation"),
         space: server.number("alert-space").unwrap_or_default(),
         backup: duration("alert-backup"),
-        webhook: server.text("alert-webhook"),
-        mail: server.text("alert-mail").map(mail),
+        webhook: server.secret("alert-webhook"),
+        mail: server.secret("alert-mail").map(mail),
     }
 }
 
@@ -154,7 +155,8 @@ mod tests {
         let hook = refused("alert-webhook = \"ftp://a\"");
         assert!(hook.contains("a URL that begins with https:// or http://"), "{hook}");
         let hook = refused("alert-webhook = \"alerts.example.com/x\"");
-        assert!(hook.contains("`alert-webhook = \"https://alerts.example.com/x\"`"), "{hook}");
+        assert!(hook.contains("`alert-webhook = \"https://alerts.example.com/fourfold\"`"), "{hook}");
+        assert!(!hook.contains("/x"), "the path may be a secret: {hook}");
         let mail =
             refused("alert-mail = \"smtp://mail\"\nalert-mail-from = \"me\"\nalert-mail-to = [\"you\"]");
         assert!(mail.contains("needs a sender") && mail.contains("addresses of mail, not \"you\""), "{mail}");

@@ -115,14 +115,21 @@ pub(crate) struct RenameShare {
 
 #[derive(Debug, Args)]
 pub(crate) struct SetProperties {
-    /// Properties with their values
-    #[arg(required = true, value_name = "PROPERTY=VALUE")]
-    pub(crate) properties: Vec<String>,
-    /// Name of the share
-    #[arg(required = true)]
-    pub(crate) name: String,
+    /// Properties with their values, and the name of the share; without a name, settings of the server
+    #[arg(required = true, value_name = "PROPERTY=VALUE|SHARE")]
+    pub(crate) words: Vec<String>,
     #[command(flatten)]
     pub(crate) place: Where,
+}
+
+impl SetProperties {
+    /// The properties, and the share if they are not of the server. The name of a share has no `=`.
+    pub(crate) fn split(&self) -> (&[String], Option<&str>) {
+        match self.words.split_last() {
+            Some((name, properties)) if !name.contains('=') => (properties, Some(name)),
+            _ => (&self.words, None),
+        }
+    }
 }
 
 #[derive(Debug, Args)]

@@ -57,7 +57,7 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
     let told = match what {
         AccountEdit::Add { password, more, rights } => {
             let rights = resolved(&current, rights)?;
-            check_not_root(&current, name, &rights, None)?;
+            check_not_of_system(&current, name, &rights, None)?;
             edit(state, |file| {
                 file.add(name, Ids::default(), password)?;
                 keep(file, name, password, *more)?;
@@ -79,7 +79,7 @@ pub(super) fn change(running: &Running, change: &AccountChange) -> Result<Vec<St
             let rights = resolved(&current, rights)?;
             let file = AccountFile::read(state).map_err(lines)?;
             let record = file.find(name).ok_or_else(|| lines(Error::Missing(name.clone())))?;
-            check_not_root(&current, name, &rights, Some(record))?;
+            check_not_of_system(&current, name, &rights, Some(record))?;
             edit(state, |file| apply(file, name, &rights))?;
             "changed"
         }
@@ -150,8 +150,9 @@ fn ids(before: Ids, (uid, gid): (Option<Option<u32>>, Option<Option<u32>>)) -> I
     Ids { uid: uid.unwrap_or(before.uid), gid: gid.unwrap_or(before.gid) }
 }
 
-/// Over the network, no account becomes root, and none gets the group of root.
-fn check_not_root(
+/// Over the network, no account comes to act as a user of the system or with a group of it. What it had before it keeps, and
+/// the groups that the host gives its user count as those of the host.
+fn check_not_of_system(
     current: &Current,
     name: &str,
     new: &Resolved<'_>,
@@ -161,16 +162,21 @@ fn check_not_root(
     if !host.own.is_root() {
         return Ok(()); // it acts as the server's own user, whatever is set
     }
+    let lowest = current.settings.server.host_min_uid;
     let before = record.map(|record| record.ids).unwrap_or_default();
     let ids = ids(before, (new.rights.uid, new.rights.gid));
     let (identity, _) = host.identity(name, ids);
     let (was, _) = host.identity(name, before);
-    let gains_user = identity.is_root() && !(record.is_some() && was.is_root());
-    let gains_group = (identity.in_group(0) && !(record.is_some() && was.in_group(0)))
-        || new.groups.as_ref().is_some_and(|groups| groups.contains(&0));
+    let had = |group: u32| record.is_some_and(|record| record.groups.contains(&group) || was.in_group(group));
+    let gains_user = identity.uid < lowest && !(record.is_some() && was.uid == identity.uid);
+    let given = new.groups.iter().flatten().chain(ids.gid.as_ref()).copied();
+    let gains_group =
+        given.clone().any(|group| group < lowest && !had(group)) || identity.in_group(0) && !had(0);
     if gains_user || gains_group {
         let hint = "only `fourfold user` on the server does that";
-        return Err(vec![format!("{name} would act as root, or with the group of root: {hint}")]);
+        return Err(vec![format!(
+            "{name} would act as a user of the system, or with a group of it (numbers below {lowest}): {hint}"
+        )]);
     }
     Ok(())
 }

@@ -6,9 +6,13 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use admin::control::Report;
-use admin::settings::{Edit, EditError, Kind, Live, Place, Property, Setting, Source, Table, setting};
+use admin::settings::{
+    Authority, Demand, Demanded, Edit, EditError, HIDDEN, Kind, Live, Place, Property, Setting, Source,
+    Table, setting,
+};
 use admin::{Diagnostic, Settings, ShareSettings};
 use lock::{Mutex, rank};
+use web::author::{Author, Changed, Unchanged};
 use web::manage::{ChangeStatus, SettingChange, SettingStatus, SettingsStatus};
 
 use crate::dataset;
@@ -18,8 +22,6 @@ use crate::running::Running;
 const MOST_CHANGES: usize = 20;
 /// The longest settings file in bytes whose changes can be taken back.
 const LONGEST_TEXT: usize = 64 * 1024;
-/// What is shown instead of a password.
-const HIDDEN: &str = "…";
 
 /// The newest changes. It is locked while a change is made: one at a time.
 #[derive(Default)]
@@ -33,8 +35,6 @@ struct Change {
     before: Arc<str>,
     after: Arc<str>,
 }
-
-type Lines = Result<Vec<String>, Vec<String>>;
 
 /// The settings with their sources.
 pub(super) fn status(running: &Running, changes: &Changes) -> Result<SettingsStatus, Vec<String>> {
@@ -67,11 +67,22 @@ fn shown(share: Option<&String>, property: &Property, table: Table) -> Option<Se
         inherited_from,
         place: place.map(ToString::to_string),
         live: setting.live == Live::Reload,
+        authority: authority(setting),
+        limit: if let Authority::Limit(limit) = setting.authority { Some(limit) } else { None },
         brief: setting.brief,
         expects: setting.kind.expects(),
         otherwise: setting.default.unwrap_or(setting.unset).to_owned(),
         words: words(setting),
     })
+}
+
+fn authority(setting: &Setting) -> &'static str {
+    match setting.authority {
+        Authority::Operator => "operator",
+        Authority::Limit(_) => "limit",
+        Authority::Administrator => "administrator",
+        Authority::Host => "host",
+    }
 }
 
 fn words(setting: &Setting) -> Vec<&'static str> {
@@ -83,12 +94,28 @@ fn words(setting: &Setting) -> Vec<&'static str> {
 }
 
 /// Changes a setting in the file, and has the server apply it.
-pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange) -> Lines {
+pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange) -> Changed {
     edited(running, changes, (&change.by, &in_words(change)), |edit| apply(running, edit, change))
 }
 
 /// Shares a folder that exists.
-pub(super) fn share(running: &Running, changes: &Changes, (name, path): (&str, &str), by: &str) -> Lines {
+pub(super) fn share(
+    running: &Running,
+    changes: &Changes,
+    (name, path): (&str, &str),
+    by: &Author,
+) -> Changed {
+    // The answers below tell whether a folder exists.
+    if !by.is_verified {
+        return Err(Unchanged::NeedsPassword("sharing a folder".into()));
+    }
+    check_new(running, (name, path))?;
+    edited(running, changes, (by, &format!("{name}: shared from {path}")), |edit| {
+        edit.add(name, Some(Path::new(path))).map_err(refusal)
+    })
+}
+
+fn check_new(running: &Running, (name, path): (&str, &str)) -> Result<(), Vec<String>> {
     let folder = Path::new(path);
     if !folder.is_absolute() {
         return Err(vec![format!("{path:?}: write the whole path of the folder, with / at its beginning")]);
@@ -103,9 +130,7 @@ pub(super) fn share(running: &Running, changes: &Changes, (name, path): (&str, &
     if current.settings.shares.iter().chain(&current.settings.absent).any(|share| share.name == name) {
         return Err(vec![format!("there is a share {name:?} already: choose another name")]);
     }
-    edited(running, changes, (by, &format!("{name}: shared from {path}")), |edit| {
-        edit.add(name, Some(folder)).map_err(refusal)
-    })
+    Ok(())
 }
 
 /// Ends the sharing of a folder, and with `recursive` that of the shares below. The files stay.
@@ -113,15 +138,15 @@ pub(super) fn unshare(
     running: &Running,
     changes: &Changes,
     (name, recursive): (&str, bool),
-    by: &str,
-) -> Lines {
+    by: &Author,
+) -> Changed {
     let current = running.current();
     let below = format!("{name}/");
     let all = current.settings.shares.iter().chain(&current.settings.absent).map(|share| &share.name);
     let below: BTreeSet<&String> = all.filter(|other| other.starts_with(&below)).collect();
     if !below.is_empty() && !recursive {
         let names = below.into_iter().map(String::as_str).collect::<Vec<_>>().join(", ");
-        return Err(vec![format!("below {name:?} are the shares {names}: they must go, too")]);
+        return Err(vec![format!("below {name:?} are the shares {names}: they must go, too")].into());
     }
     edited(running, changes, (by, &format!("{name}: no longer shared")), |edit| {
         below
@@ -134,16 +159,21 @@ pub(super) fn unshare(
 }
 
 /// Gives a share, and those below it, another name. Its folder stays where it is.
-pub(super) fn rename(running: &Running, changes: &Changes, (name, new): (&str, &str), by: &str) -> Lines {
+pub(super) fn rename(
+    running: &Running,
+    changes: &Changes,
+    (name, new): (&str, &str),
+    by: &Author,
+) -> Changed {
     let (settings, explained) = Settings::load_explained(running.arguments()).map_err(lines_of)?;
     if settings.shares.iter().chain(&settings.absent).any(|share| share.name == new) {
-        return Err(vec![format!("there is a share {new:?} already: choose another name")]);
+        return Err(vec![format!("there is a share {new:?} already: choose another name")].into());
     }
     let properties = explained.properties.iter().find(|(share, _)| share == name).map(|(_, all)| all);
     let path = properties.and_then(|all| all.iter().find(|property| property.name == "path"));
     if path.is_some_and(|path| matches!(path.source, Source::Inherited(..))) || new.contains('/') {
         let hint = format!("`fourfold rename {name} {new}` on the server does that");
-        return Err(vec![format!("the folder of a share below another one must be moved: {hint}")]);
+        return Err(vec![format!("the folder of a share below another one must be moved: {hint}")].into());
     }
     edited(running, changes, (by, &format!("{name}: renamed to {new}")), |edit| {
         edit.rename(name, new).map_err(refusal)
@@ -154,9 +184,9 @@ pub(super) fn rename(running: &Running, changes: &Changes, (name, new): (&str, &
 fn edited(
     running: &Running,
     changes: &Changes,
-    (by, what): (&str, &str),
+    (by, what): (&Author, &str),
     change: impl FnOnce(&mut Edit) -> Result<(), Vec<String>>,
-) -> Lines {
+) -> Changed {
     let mut made = changes.made.lock();
     let mut edit = Edit::open(running.arguments()).map_err(refusal)?;
     change(&mut edit)?;
@@ -164,11 +194,12 @@ fn edited(
     if before == after {
         return Ok(vec!["it is so already".into()]);
     }
+    check_permitted(running, &edit, by)?;
     edit.save(running.arguments()).map_err(refusal)?;
-    tracing::info!(by, change = what, "setting changed");
+    tracing::info!(by = by.name, change = what, "setting changed");
     if before.len().max(after.len()) <= LONGEST_TEXT {
         let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let status = ChangeStatus { at, by: by.to_owned(), what: what.to_owned() };
+        let status = ChangeStatus { at, by: by.name.clone(), what: what.to_owned() };
         if made.len() >= MOST_CHANGES {
             made.pop_front();
         }
@@ -181,35 +212,50 @@ fn edited(
     } else {
         made.clear();
     }
-    running.reload()
+    Ok(running.reload()?)
+}
+
+/// Refuses a change that demands more than its author has shown.
+fn check_permitted(running: &Running, edit: &Edit, by: &Author) -> Result<(), Unchanged> {
+    let Demanded { most, settings } = edit.demanded(running.arguments()).map_err(refusal)?;
+    let settings = settings.join("`, `");
+    match most {
+        Demand::Operator => Ok(()),
+        Demand::Password if by.is_verified => Ok(()),
+        Demand::Password => Err(Unchanged::NeedsPassword(format!("`{settings}`"))),
+        Demand::Host => {
+            let hint = "change it in the settings file on the server, with `fourfold set` or an editor";
+            Err(vec![format!("`{settings}` is not changed over the network: {hint}")].into())
+        }
+    }
 }
 
 /// Takes the newest change back: the file is, byte for byte, as it was.
-pub(super) fn undo(running: &Running, changes: &Changes) -> Lines {
+pub(super) fn undo(running: &Running, changes: &Changes, by: &Author) -> Changed {
     let mut made = changes.made.lock();
     let Some(last) = made.back() else {
         return Err(vec![
             "there is no change to take back; changes are forgotten when the server stops".into(),
-        ]);
+        ]
+        .into());
     };
     let mut edit = Edit::open(running.arguments()).map_err(refusal)?;
     if *edit.texts().0 != *last.after {
         return Err(vec![
             "the settings file was changed meanwhile by another program; change the setting itself".into(),
-        ]);
+        ]
+        .into());
     }
     edit.replace_all(&last.before).map_err(refusal)?;
+    check_permitted(running, &edit, by)?;
     edit.save(running.arguments()).map_err(refusal)?;
-    tracing::info!(change = last.status.what, "change of a setting taken back");
+    tracing::info!(by = by.name, change = last.status.what, "change of a setting taken back");
     made.pop_back();
-    running.reload()
+    Ok(running.reload()?)
 }
 
 fn apply(running: &Running, edit: &mut Edit, change: &SettingChange) -> Result<(), Vec<String>> {
     let SettingChange { share, key, value, .. } = change;
-    if value.as_deref() == Some(HIDDEN) {
-        return Err(vec![format!("`{key}` is shown as {HIDDEN}: type the new one")]);
-    }
     check_not_of_run(running, share.as_deref(), key)?;
     match (share, value) {
         (None, Some(value)) => edit.set_server(key, value),
@@ -246,8 +292,8 @@ fn check_not_of_run(running: &Running, share: Option<&str>, key: &str) -> Result
 /// The change for the list of changes. Passwords are not shown.
 fn in_words(change: &SettingChange) -> String {
     let of = change.share.as_deref().unwrap_or("server");
-    let is_secret =
-        setting(Table::Share, &change.key).is_some_and(|setting| setting.kind == Kind::VolumePassword);
+    let table = if change.share.is_some() { Table::Share } else { Table::Server };
+    let is_secret = setting(table, &change.key).is_some_and(|setting| setting.kind.is_secret());
     match &change.value {
         Some(_) if is_secret => format!("{of}: {} = {HIDDEN}", change.key),
         Some(value) => format!("{of}: {} = {value}", change.key),

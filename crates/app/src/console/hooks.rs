@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use admin::settings::Secret;
 use hmac::{Hmac, KeyInit, Mac};
 use lock::{Mutex, rank};
 use serde::{Deserialize, Serialize};
@@ -48,8 +49,23 @@ struct Hook {
     id: u64,
     folder: String,
     below: bool,
-    url: String,
-    secret: String,
+    #[serde(serialize_with = "revealed", deserialize_with = "hook_url")]
+    url: Secret,
+    #[serde(serialize_with = "revealed", deserialize_with = "signing_secret")]
+    secret: Secret,
+}
+
+/// Its file is the only place that has the secrets.
+fn revealed<S: serde::Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(secret.reveal())
+}
+
+fn hook_url<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+    String::deserialize(from).map(Secret::hook)
+}
+
+fn signing_secret<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Secret, D::Error> {
+    String::deserialize(from).map(Secret::whole)
 }
 
 #[derive(Debug, Default)]
@@ -123,9 +139,9 @@ impl Hooks {
         if all.len() >= MOST {
             return Err(vec![format!("there are {MOST} webhooks already; remove one")]);
         }
-        let NewWebhook { folder, below, url, secret } = new;
+        let NewWebhook { folder, below, url, secret, .. } = new;
         let id = all.iter().map(|sending| sending.hook.id).max().unwrap_or(0) + 1;
-        let hook = Hook { id, folder, below, url, secret };
+        let hook = Hook { id, folder, below, url: Secret::hook(url), secret: Secret::whole(secret) };
         let kept = all.iter().map(|sending| &sending.hook).chain([&hook]).collect::<Vec<_>>();
         write(&file(running), &kept)?;
         let sending = begin(hook, running);
@@ -193,7 +209,7 @@ fn status(sending: &Sending) -> WebhookStatus {
         id: hook.id,
         folder: hook.folder.clone(),
         below: hook.below,
-        url: hook.url.clone(),
+        url: hook.url.to_string(),
         sent: number(&counts.sent),
         failed: number(&counts.failed),
         lost: number(&counts.lost),
@@ -301,10 +317,11 @@ async fn relay(hook: &Hook, mut watched: Watched, counts: &Counts, pauses: &[Dur
 async fn send(hook: &Hook, body: String, pauses: &[Duration]) -> anyhow::Result<()> {
     let attempt = || {
         let time = now().to_string();
-        let signature = format!("sha256={}", signature(&hook.secret, &time, &body));
+        let signature = format!("sha256={}", signature(hook.secret.reveal(), &time, &body));
         let body = body.clone().into_bytes();
         async move {
-            post(&hook.url, body, &[("x-fourfold-time", time), ("x-fourfold-signature", signature)]).await
+            post(hook.url.reveal(), body, &[("x-fourfold-time", time), ("x-fourfold-signature", signature)])
+                .await
         }
     };
     with_retries(ATTEMPT, pauses, attempt).await
@@ -326,7 +343,13 @@ mod tests {
     use super::*;
 
     fn new(url: &str, secret: &str) -> NewWebhook {
-        NewWebhook { folder: "studio".into(), below: false, url: url.into(), secret: secret.into() }
+        NewWebhook {
+            folder: "studio".into(),
+            below: false,
+            url: url.into(),
+            secret: secret.into(),
+            own_password: None,
+        }
     }
 
     #[test]
@@ -353,8 +376,13 @@ mod tests {
         let state = tempfile::tempdir().unwrap();
         let path = state.path().join(FILE);
         assert!(read(&path).unwrap().is_empty());
-        let hook =
-            Hook { id: 3, folder: "a".into(), below: true, url: "http://b/".into(), secret: "c".into() };
+        let hook = Hook {
+            id: 3,
+            folder: "a".into(),
+            below: true,
+            url: Secret::hook("http://b/x"),
+            secret: Secret::whole("c"),
+        };
         write(&path, &[&hook]).unwrap();
         assert_eq!(path.metadata().unwrap().mode() & 0o777, 0o600);
         assert_eq!(read(&path).unwrap()[0].id, 3);

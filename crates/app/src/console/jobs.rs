@@ -67,7 +67,7 @@ pub(super) fn job(running: &Arc<Running>, request: JobRequest) -> Result<NewJob,
             let request = LunRequest::Snapshot { share: name, name: lun, new, copy };
             Ok(lun_work(running.clone(), ("snapshot-lun", what, place), request))
         }
-        JobRequest::Replicate { source, destination } => {
+        JobRequest::Replicate { source, destination, .. } => {
             replicate::job(running, share(&current, &source)?, &destination)
         }
         JobRequest::Bench(asked) => bench::job(running, share(&current, &asked.share)?, asked),

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::process::{Resource, getrlimit};
 
 use super::Finding;
-use crate::{here, privileges};
+use crate::{confinement, here, privileges};
 
 /// The first kernel with all calls that the server needs (`openat2`, `faccessat2`), as README says.
 const OLDEST_KERNEL: (u32, u32) = (5, 8);
@@ -31,6 +31,7 @@ pub(super) fn look(shares: usize) -> Vec<Finding> {
         kernel(read("/proc/sys/kernel/osrelease").trim()),
         Some(user(is_root)),
         capabilities(is_root, &privileges::missing()),
+        Some(landlock(confinement::is_supported())),
         Some(descriptors(limit)),
         watches(number("/proc/sys/fs/inotify/max_user_watches")),
         instances(number("/proc/sys/fs/inotify/max_user_instances"), shares),
@@ -44,6 +45,17 @@ pub(super) fn look(shares: usize) -> Vec<Finding> {
     .into_iter()
     .flatten()
     .collect()
+}
+
+fn landlock(is_supported: bool) -> Finding {
+    match is_supported {
+        true => Finding::fine("confinement", "Landlock keeps the server from executing files of shares"),
+        false => Finding::warning(
+            "confinement",
+            "this kernel has no Landlock for `confinement`, or it is not turned on: nothing keeps a server that was taken over from executing files of shares",
+            "boot Linux 5.19 or later, with `landlock` among the security modules (`lsm=`)",
+        ),
+    }
 }
 
 fn kernel(release: &str) -> Option<Finding> {

@@ -11,7 +11,7 @@ mod shares;
 
 use std::process::ExitCode;
 
-use admin::settings::find_file;
+use admin::settings::{find_file, is_open_to_others};
 use admin::{Arguments, Settings};
 use serde::Serialize;
 
@@ -108,6 +108,7 @@ fn settings(arguments: &Arguments, findings: &mut Vec<Finding>) -> Option<Settin
                 0 => Finding::warning("settings", "nothing is shared", "`fourfold create NAME --path DIR`"),
                 _ => Finding::fine("settings", format!("accepted, {}", counted(count, "share"))),
             });
+            findings.extend(open_secrets(arguments, &settings));
             Some(settings)
         }
         Err(diagnostics) => {
@@ -126,6 +127,19 @@ fn settings(arguments: &Arguments, findings: &mut Vec<Finding>) -> Option<Settin
             None
         }
     }
+}
+
+/// A settings file with passwords that others may read.
+fn open_secrets(arguments: &Arguments, settings: &Settings) -> Option<Finding> {
+    let file = settings.file.as_ref().filter(|_| settings.has_secrets)?;
+    let path = arguments.folder.join(file);
+    is_open_to_others(&path).then(|| {
+        let found = format!(
+            "{} has passwords or other secrets, and others than its owner may read it",
+            file.display()
+        );
+        Finding::warning("settings", found, format!("`chmod 600 {}`", file.display()))
+    })
 }
 
 fn text(findings: &[Finding], all: bool) -> String {

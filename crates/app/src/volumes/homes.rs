@@ -5,8 +5,10 @@ use std::os::unix::fs::fchown;
 use std::path::Path;
 use std::sync::Arc;
 
+use admin::settings::VolumePassword;
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, bail};
+use auth::{Account, Basis, Directory};
 use rustix::fs::{CWD, Mode, OFlags};
 use vfs::backend::host::as_ourselves;
 use vfs::{Caller, Volume};
@@ -16,6 +18,8 @@ use crate::running::Current;
 
 /// The most homes that are open at a time. With more, those that no client uses are closed.
 const MOST_HOMES: usize = 1000;
+/// Accounts without a home that the log names; more are not remembered.
+const MOST_TOLD: usize = 10_000;
 /// Only the user may enter a home that the server makes.
 const HOME: Mode = Mode::RWXU;
 
@@ -41,7 +45,8 @@ impl Homes {
 
     /// All settings of the share: as long as they are the same, clients may keep what they have open.
     pub(crate) fn settings(&self) -> String {
-        format!("{:?}", self.share)
+        // It is compared, and shown to nobody: an AFP password counts, too.
+        format!("{:?} {:?}", self.share, self.share.afp_password.map(VolumePassword::reveal))
     }
 
     /// What `open` makes of a user's home; `None`, and a line in the log, if the user has none. Called on threads that may have
@@ -52,13 +57,18 @@ impl Homes {
         caller: &Caller,
         open: impl FnOnce(&ShareSettings, Arc<Volume>) -> anyhow::Result<T>,
     ) -> Option<T> {
+        let shared = shared_identity(&self.current.accounts, &self.share, (account, caller.uid));
         let opened = as_ourselves(|| {
-            let (home, volume) =
-                self.volumes.open_home(&self.share, &self.current.settings, account, caller)?;
+            let whose = Whose { account, caller, shared };
+            let (home, volume) = self.volumes.open_home(&self.share, &self.current.settings, &whose)?;
             open(&home, volume)
         });
         match opened.map_err(anyhow::Error::new).flatten() {
             Ok(opened) => Some(opened),
+            Err(error) if error.is::<Shared>() && !self.volumes.tell_once(&self.share.name, account) => {
+                tracing::debug!(account, share = self.share.name, "the user has no home: {error:#}");
+                None
+            }
             Err(error) => {
                 tracing::warn!(account, share = self.share.name, "the user has no home: {error:#}");
                 None
@@ -67,19 +77,69 @@ impl Homes {
     }
 }
 
+/// The account whose home it is.
+struct Whose<'a> {
+    account: &'a str,
+    caller: &'a Caller,
+    /// Why others act as the same Unix user; `None`: they do not.
+    shared: Option<String>,
+}
+
+/// An account has no home, because others would own it, too: by NFS they could list and change it.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no folder is made for it, as {0}, and a home belongs to one user; give the account a Unix user of its own \
+     (`fourfold user modify NAME --uid UID`), or make the folder"
+)]
+struct Shared(String);
+
+/// The uid of users that nobody is: `nobody` of Linux.
+const NOBODY: u32 = 65534;
+
+/// Why others act as the same Unix user as this account. The accounts of a server that is not root all act as its user, and have
+/// their homes by its rules alone.
+fn shared_identity(
+    accounts: &Directory,
+    homes: &ShareSettings,
+    (account, uid): (&str, u32),
+) -> Option<String> {
+    let is_other = |other: &&Account| other.identity.uid == uid && !other.name.eq_ignore_ascii_case(account);
+    match accounts.basis(account) {
+        Some(Basis::Server) => None,
+        Some(Basis::DefaultUser) => Some("it acts as `default-user`, as others do".into()),
+        Some(Basis::Anonymous) => Some("it acts as nobody: this host has no user of its name".into()),
+        _ if uid == NOBODY || homes.clients.iter().any(|rule| rule.anon_uid == uid) => {
+            Some(format!("it acts as uid {uid}, as anonymous users of NFS do"))
+        }
+        _ => accounts
+            .accounts()
+            .iter()
+            .find(is_other)
+            .map(|other| format!("it acts as uid {uid}, as {} does", other.name)),
+    }
+}
+
 impl Volumes {
+    /// Whether the log has not named this account without a home yet.
+    fn tell_once(&self, share: &str, account: &str) -> bool {
+        let mut told = self.homeless.lock();
+        told.len() < MOST_TOLD && told.insert(format!("{share}/{account}"))
+    }
+
     /// The home of an account, and its volume.
     fn open_home(
         &self,
         homes: &ShareSettings,
         settings: &Settings,
-        account: &str,
-        caller: &Caller,
+        Whose { account, caller, shared }: &Whose<'_>,
     ) -> anyhow::Result<(ShareSettings, Arc<Volume>)> {
         let home = homes.home_of(account).context("the name of the account cannot be that of a folder")?;
         if !is_folder(&home.path)? {
             if !homes.make_homes {
                 bail!("there is no folder {}; make it, or set `make-homes`", home.path.display());
+            }
+            if let Some(why) = shared {
+                return Err(Shared(why.clone()).into());
             }
             make(&homes.path, account, caller)
                 .with_context(|| format!("the folder {} cannot be made", home.path.display()))?;
@@ -158,6 +218,7 @@ fn make(folder: &Path, account: &str, caller: &Caller) -> std::io::Result<()> {
 mod tests {
     use std::os::unix::fs::{MetadataExt, symlink};
 
+    use auth::Accounts;
     use vfs::index::Index;
 
     use super::*;
@@ -183,8 +244,60 @@ mod tests {
         fn open(&self, account: &str) -> anyhow::Result<Arc<Volume>> {
             let caller = Caller::new(4242, 4243, &[]);
             let homes = &self.settings.shares[0];
-            self.volumes.open_home(homes, &self.settings, account, &caller).map(|(_, volume)| volume)
+            let whose = Whose { account, caller: &caller, shared: None };
+            self.volumes.open_home(homes, &self.settings, &whose).map(|(_, volume)| volume)
         }
+    }
+
+    /// The accounts of a server of root: by their names and uids.
+    fn accounts(all: &[(&str, Option<u32>)], default_user: Option<&str>) -> Directory {
+        let unix =
+            auth::UnixAccounts::parse("root:x:0:0::/:\nada:x:1000:1000::/:\nguest:x:2000:2000::/:\n", "");
+        let own = auth::Identity::new(0, 0, &[]);
+        let state = tempfile::tempdir().unwrap();
+        let host = auth::Host { unix, own, default_user: default_user.map(str::to_owned) };
+        let mut directory = Directory::new(&auth::AccountFile::read(state.path()).unwrap(), host);
+        for (name, uid) in all {
+            directory.set(name, auth::Ids { uid: *uid, gid: None }, false, Some("secret")).unwrap();
+        }
+        directory
+    }
+
+    #[test]
+    fn no_home_is_made_for_an_identity_that_others_share() {
+        let scene = Scene::new("make-homes = true\n[[share.client]]\nmatch = \"*\"\nanon-uid = 3000\n");
+        let homes = &scene.settings.shares[0];
+        let all = [
+            ("ada", None),
+            ("eve", None),
+            ("bob", Some(1001)),
+            ("rob", Some(1001)),
+            ("amy", Some(3000)),
+            ("guest", None),
+        ];
+        let whose = |default: Option<&str>, account: &str| {
+            let directory = accounts(&all, default);
+            let uid = directory.find(account).unwrap().identity.uid;
+            shared_identity(&directory, homes, (account, uid)).unwrap_or_default()
+        };
+        assert_eq!(whose(None, "ada"), "");
+        assert_eq!(whose(None, "guest"), "");
+        assert!(whose(None, "eve").contains("nobody"));
+        assert!(whose(None, "bob").contains("as rob does"));
+        assert!(whose(None, "amy").contains("anonymous"));
+        assert!(whose(Some("guest"), "eve").contains("default-user"));
+        assert!(whose(Some("guest"), "guest").contains("as eve does"), "its own user is that of others");
+        let caller = Caller::new(65534, 65534, &[]);
+        let whose = Whose { account: "eve", caller: &caller, shared: Some("it acts as nobody".into()) };
+        let refused = scene.volumes.open_home(homes, &scene.settings, &whose).err().unwrap();
+        assert!(refused.is::<Shared>(), "{refused}");
+        assert!(!scene.top.path().join("h/eve").exists());
+        assert!(scene.volumes.tell_once("homes", "eve") && !scene.volumes.tell_once("homes", "eve"));
+        std::fs::create_dir(scene.top.path().join("h/eve")).unwrap();
+        assert!(
+            scene.volumes.open_home(homes, &scene.settings, &whose).is_ok(),
+            "who makes it by hand means it"
+        );
     }
 
     #[test]

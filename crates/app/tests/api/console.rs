@@ -1,6 +1,6 @@
 //! What the console's page asks: sessions of people, settings, events, throughput.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub(super) fn login(server: &Server, user: &str, password: &str) -> Answer {
 }
 
 /// The line with the cookie of a new session.
-fn session(server: &Server) -> String {
+pub(super) fn session(server: &Server) -> String {
     let answer = login(server, "ada", "secret");
     assert_eq!(answer.status, 200, "{}", answer.body);
     let line = answer.head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
@@ -54,6 +54,12 @@ fn session(server: &Server) -> String {
     // The test reads heads in lower case; the secret has digits and small letters only.
     let value = line.split(';').next().unwrap().strip_prefix("__host-fourfold=").unwrap();
     format!("Cookie: theme=dark; __Host-fourfold={value}\r\n")
+}
+
+/// The answer to a change by a person: in a session of ada, with the own password.
+pub(super) fn by_person(server: &Server, cookie: &str, path: &str, mut body: Value) -> Answer {
+    body["own_password"] = "secret".into();
+    server.ask_with(&format!("POST /v1/{path}"), &format!("{cookie}{MARK}"), &body.to_string())
 }
 
 #[test]
@@ -148,7 +154,9 @@ fn a_setting_is_changed_in_its_file_applied_and_taken_back() {
     refused(json!({ "key": "nfs-port", "value": "2049" }), "was started with `nfs-port`");
     refused(json!({ "key": "admin-ports", "value": "1" }), "no setting `admin-ports`");
 
-    let (status, answer) = change(json!({ "share": "one", "key": "afp-password", "value": "plans777" }));
+    let cookie = session(&server);
+    let secret = json!({ "share": "one", "key": "afp-password", "value": "plans777" });
+    let Answer { status, body: answer, .. } = by_person(&server, &cookie, "settings", secret);
     assert!(status == 200 && text().contains("afp-password = \"plans777\""), "{status} {answer}");
     let [shown, log] =
         ["GET /v1/settings", "GET /v1/log"].map(|request| server.ask(request, &token, "").body);
@@ -156,14 +164,16 @@ fn a_setting_is_changed_in_its_file_applied_and_taken_back() {
     for told in [answer, shown, log] {
         assert!(!told.contains("plans777"), "the password is shown: {told}");
     }
-    assert_eq!(server.ask("POST /v1/settings/undo", &token, "").status, 200);
+    assert_eq!(server.ask("POST /v1/settings/undo", &token, "").status, 403, "a password is not taken away");
+    assert_eq!(by_person(&server, &cookie, "settings/undo", json!({})).status, 200);
 
     let changes = server.ask("GET /v1/settings", &token, "").json()["changes"].clone();
     assert_eq!(changes[0]["what"], "server: afp-greeting = good day");
     assert_eq!((&changes[1]["by"], &changes[2]), (&json!("token page"), &Value::Null));
     let undo = || server.ask("POST /v1/settings/undo", &token, "").status;
     assert_eq!(undo(), 200);
-    assert_eq!(undo(), 200);
+    assert_eq!(undo(), 403, "it would be writable again");
+    assert_eq!(by_person(&server, &cookie, "settings/undo", json!({})).status, 200);
     assert_eq!(text(), SETTINGS);
     assert_eq!(server.ask("GET /v1/shares", &token, "").json()[0]["read_only"], false);
     assert_eq!(undo(), 409, "nothing is left");
@@ -254,8 +264,9 @@ fn the_overview_and_the_throughput_tell_what_happens() {
 fn a_share_is_renamed_and_ended_and_both_are_taken_back() {
     let server = start();
     let token = server.token("page", "write");
+    let cookie = session(&server);
     let ask = |path: &str, body: Value| {
-        let answer = server.ask(&format!("POST /v1/{path}"), &token, &body.to_string());
+        let answer = by_person(&server, &cookie, path, body);
         (answer.status, answer.body)
     };
     let names = || {
@@ -294,4 +305,27 @@ fn a_share_is_renamed_and_ended_and_both_are_taken_back() {
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
     assert_eq!(names(), ["one", "one/inner"]);
+}
+
+#[test]
+fn the_console_is_named_and_http_leads_to_it() {
+    let server = start();
+    let url = format!("https://localhost:{}/", server.api);
+    assert!(server.run(&["status"]).contains(&format!("console {url}")), "{}", server.run(&["status"]));
+    let ask = |text: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.api)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let host = format!("Host: localhost:{}\r\n\r\n", server.api);
+    let led = ask(&format!("GET /page/app.js HTTP/1.1\r\n{host}"));
+    assert!(led.starts_with("HTTP/1.1 307 ") && led.contains(&format!("location: {url}page/app.js\r\n")), "{led}");
+    let sent = ask(&format!("POST /v1/login HTTP/1.1\r\nContent-Length: 0\r\n{host}"));
+    assert!(sent.starts_with("HTTP/1.1 400 ") && sent.contains("https://"), "{sent}");
+    let nothing = ask("GET / HTTP/1.0\r\n\r\n");
+    assert!(nothing.starts_with("HTTP/1.0 400 "), "a request without a host: {nothing}");
+    assert_eq!(server.ask("GET /", "", "").status, 200, "TLS goes on");
 }

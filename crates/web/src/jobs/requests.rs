@@ -15,6 +15,7 @@ use super::{JobDetail, JobStatus};
 use crate::Api;
 use crate::admitted::Actor;
 use crate::api::{Body, Done, Failure, blocking, body, done};
+use crate::author::{Author, Peer};
 use crate::console::{answered, check_inside};
 
 /// The longest name or path in a request in bytes.
@@ -120,6 +121,8 @@ pub enum JobRequest {
         source: String,
         /// The share to send it to, or `ssh://HOST/SHARE`.
         destination: String,
+        /// The password of the administrator whose session this is.
+        own_password: Option<String>,
     },
     /// Measures a share of this server, as `fourfold bench`.
     Bench(BenchRequest),
@@ -228,11 +231,15 @@ pub(crate) async fn jobs(State(api): State<Api>) -> Response {
 #[utoipa::path(post, path = "/v1/jobs", request_body = JobRequest, security(("token" = ["write"])), responses((status = 200, description = "It runs", body = JobStatus), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn start(
     State(api): State<Api>,
-    Extension(actor): Extension<Actor>,
+    (Extension(actor), peer): (Extension<Actor>, Peer),
     request: Body<JobRequest>,
 ) -> Result<Response, Failure> {
-    let request = body(request)?;
+    let mut request = body(request)?;
     request.check()?;
+    if let JobRequest::Replicate { own_password, .. } = &mut request {
+        let author = Author::of(&api, (&actor, peer), own_password.take()).await?;
+        author.check_verified("sending a share elsewhere")?;
+    }
     let start = move || api.jobs.start(api.manage.job(request)?, &actor.name);
     answered(blocking(start).await?)
 }
@@ -257,7 +264,7 @@ impl JobRequest {
             Self::CloneLun { share, name, new, .. } | Self::SnapshotLun { share, name, new, .. } => {
                 vec![share, name, new]
             }
-            Self::Replicate { source, destination } => vec![source, destination],
+            Self::Replicate { source, destination, .. } => vec![source, destination],
             Self::Bench(bench) => {
                 let lists = bench.protocols.iter().chain(&bench.workloads);
                 lists.chain([&bench.share, &bench.user, &bench.password]).collect()

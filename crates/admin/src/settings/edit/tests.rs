@@ -223,3 +223,119 @@ fn a_file_without_a_server_gets_one() {
     assert_eq!(settings.server.cache_files, Some(500));
     assert!(scene.text().contains("[server]\ncache-files = 500\n"), "{}", scene.text());
 }
+
+/// What a change over the network demands.
+fn demanded(scene: &Scene, change: impl FnOnce(&mut Edit) -> Result<()>) -> Result<(Demand, Vec<String>)> {
+    let mut edit = Edit::open(&scene.arguments)?;
+    change(&mut edit)?;
+    edit.demanded(&scene.arguments).map(|demanded| (demanded.most, demanded.settings))
+}
+
+#[test]
+fn a_change_over_the_network_demands_what_its_settings_do() {
+    let scene = Scene::new();
+    let most = |change: &dyn Fn(&mut Edit) -> Result<()>| demanded(&scene, change).unwrap().0;
+    assert_eq!(most(&|edit| edit.set_server("cache-size", "64 MiB")), Demand::Operator);
+    assert_eq!(most(&|edit| edit.set("studio", "read-only", "true")), Demand::Operator);
+    assert_eq!(most(&|edit| edit.set("studio", "read-only", "false")), Demand::Operator, "it is so already");
+    assert_eq!(most(&|edit| edit.set("other", "guests", "true")), Demand::Password);
+    assert_eq!(most(&|edit| edit.set("studio/video", "guests", "false")), Demand::Operator);
+    assert_eq!(most(&|edit| edit.set_server("host-accounts", "off")), Demand::Operator);
+    assert_eq!(most(&|edit| edit.set_server("alert-mail-to", "a@b.example")), Demand::Password);
+    assert_eq!(most(&|edit| edit.remove("other")), Demand::Password);
+    assert_eq!(most(&|edit| edit.rename("other", "others")), Demand::Password);
+    let folder = scene.folder.path().join("studio/video/raw");
+    assert_eq!(most(&|edit| edit.add("raw", Some(&folder))), Demand::Password, "a folder in a share");
+    let (most, settings) = demanded(&scene, |edit| edit.set_server("share-roots", "/")).unwrap();
+    assert_eq!((most, settings), (Demand::Host, vec!["server.share-roots".to_owned()]));
+    let refused =
+        |change: &dyn Fn(&mut Edit) -> Result<()>| demanded(&scene, change).unwrap_err().to_string();
+    for system in ["/", "/etc", "/usr/share"] {
+        let why = refused(&|edit| edit.add("system", Some(Path::new(system))));
+        assert!(why.contains("system folder"), "{system}: {why}");
+        let why = refused(&|edit| edit.set("other", "path", system));
+        assert!(why.contains("system folder"), "{system}: {why}");
+    }
+    let user = refused(&|edit| edit.set_server("default-user", "daemon"));
+    assert!(user.contains("below `host-min-uid`"), "{user}");
+}
+
+#[test]
+fn rules_users_and_inherited_values_are_part_of_what_a_change_demands() {
+    let scene = Scene::new();
+    let most = |text: &str| {
+        let change = |edit: &mut Edit| edit.replace_all(text);
+        demanded(&scene, change)
+            .map(|(most, settings)| (most, settings.join(" ")))
+            .map_err(|error| error.to_string())
+    };
+    let (demand, settings) = most(&FILE.replace("10.0.0.0/8", "0.0.0.0/0")).unwrap();
+    assert_eq!((demand, settings.as_str()), (Demand::Password, "share.client.match"));
+    let root = FILE.replace("match = \"10.0.0.0/8\"", "match = \"10.0.0.0/8\"\nsquash = \"none\"");
+    assert_eq!(most(&root).unwrap().1, "share.client.squash");
+    assert_eq!(most(&format!("{FILE}[[user]]\nname = \"ada\"\nadmin = true\n")).unwrap().0, Demand::Password);
+    for (line, what) in [
+        ("[[user]]\nname = \"ada\"\nuid = 0", "`uid` of ada"),
+        ("[[user]]\nname = \"ada\"\ngid = 42", "`gid` of ada"),
+    ] {
+        let why = most(&format!("{FILE}{line}\n")).unwrap_err();
+        assert!(why.contains(what) && why.contains("user or group of the system"), "{why}");
+    }
+    let anonymous =
+        most(&FILE.replace("match = \"10.0.0.0/8\"", "match = \"10.0.0.0/8\"\nanon-uid = 0")).unwrap_err();
+    assert!(anonymous.contains("`anon-uid`"), "{anonymous}");
+    let below = FILE.replace("name = \"studio/video\"", "name = \"studio/video\"\nusers = [\"ada\"]");
+    assert_eq!(most(&below).unwrap().1, "share.users");
+    assert_eq!(most(FILE).unwrap().0, Demand::Operator);
+}
+
+#[test]
+fn a_secret_is_shown_to_nobody_and_writing_back_what_is_shown_keeps_it() {
+    use std::os::unix::fs::MetadataExt;
+    let scene = Scene::new();
+    let mode = || fs::metadata(scene.folder.path().join("fourfold.toml")).unwrap().mode() & 0o777;
+    fs::set_permissions(scene.folder.path().join("fourfold.toml"), fs::Permissions::from_mode(0o644))
+        .unwrap();
+    scene.edit(|edit| edit.set("other", "comment", "plans")).unwrap();
+    assert_eq!(mode(), 0o644, "it has no secret");
+    let secrets = [
+        ("alert-webhook", "https://hooks.example/services/hunter2", "https://hooks.example/…"),
+        ("alert-mail", "smtps://ada:hunter2@mail.example.com", "smtps://ada:…@mail.example.com"),
+    ];
+    scene
+        .edit(|edit| {
+            edit.set_server("alert-mail-from", "a@b.example")?;
+            edit.set_server("alert-mail-to", "a@b.example")?;
+            secrets.iter().try_for_each(|(key, value, _)| edit.set_server(key, value))?;
+            edit.set("other", "afp-password", "hunter2")?;
+            edit.set("other", "from", "smb://ada:hunter2@old/x")
+        })
+        .unwrap();
+    assert_eq!(mode(), 0o600);
+    let (settings, explained) = Settings::load_explained(&scene.arguments).unwrap();
+    assert!(!format!("{settings:?} {explained:?}").contains("hunter2"));
+    assert!(settings.has_secrets && settings.notes.iter().all(|note| !note.what.contains("others")));
+    let before = scene.text();
+    scene
+        .edit(|edit| {
+            secrets.iter().try_for_each(|(key, _, shown)| edit.set_server(key, shown))?;
+            edit.set("other", "afp-password", "…")?;
+            edit.set("other", "from", "smb://ada:…@old/x")
+        })
+        .unwrap();
+    assert_eq!(scene.text(), before, "the secrets stay");
+    let changed = scene.edit(|edit| edit.set("other", "from", "smb://ada:…@evil/x")).unwrap_err().to_string();
+    assert!(changed.contains("write all of it"), "{changed}");
+    for (key, wrong) in [
+        ("alert-webhook", "ftp://x/hunter2"),
+        ("alert-mail", "smtp//ada:hunter2@mail"),
+        ("alert-mail", "ada:hunter2@mail"),
+    ] {
+        let error = scene.edit(|edit| edit.set_server(key, wrong)).unwrap_err();
+        assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+    }
+    fs::set_permissions(scene.folder.path().join("fourfold.toml"), fs::Permissions::from_mode(0o640))
+        .unwrap();
+    let notes = Settings::load(&scene.arguments).unwrap().notes;
+    assert!(notes.iter().any(|note| note.instead.contains("chmod 600")), "{notes:?}");
+}

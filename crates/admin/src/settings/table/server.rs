@@ -1,18 +1,20 @@
 //! The settings of `[server]`.
 
+use super::super::authority::Authority;
 use super::super::kind::{AFP_LOGINS, Kind, NFS_VERSIONS};
 use super::super::setting::{Setting, Table, new, port};
 
+use Authority::{Administrator, Host, Limit, Operator};
 use Kind::{Addresses, Bool, Duration, Number, OneOf, Path, Size, SomeOf, Texts, Url};
 use Table::Server;
 
 /// In the order of the documentation.
 pub(super) const SERVER: &[Setting] = &[
-    new(Server, "listen", Addresses, "[\"0.0.0.0\", \"::\"]").restart().flag("listen", "ADDR").says(
+    new(Server, "listen", Administrator, Addresses, "[\"0.0.0.0\", \"::\"]").restart().flag("listen", "ADDR").says(
         "Address to listen on; can be given several times.",
         "The default is every address of the machine. \"127.0.0.1\" keeps everything on this machine.",
     ),
-    new(Server, "state", Path, "\"/var/lib/fourfold\"")
+    new(Server, "state", Host, Path, "\"/var/lib/fourfold\"")
         .without_default("`/var/lib/fourfold` for root, else `$XDG_STATE_HOME/fourfold`, which is `~/.local/state/fourfold`")
         .restart()
         .flag("state", "DIR")
@@ -37,54 +39,54 @@ pub(super) const SERVER: &[Setting] = &[
         "Clients that are not told a port ask here. Where a rpcbind runs already, the server registers with it \
          instead. Kernel clients ask port 111 and no other for the lock service.",
     ),
-    new(Server, "admin-port", Kind::Port, "8443").without_default("off").restart().flag("admin-port", "PORT").says(
+    new(Server, "admin-port", Administrator, Kind::Port, "8443").without_default("off").restart().flag("admin-port", "PORT").says(
         "Port for the API over HTTPS and for metrics; 0 picks a free one.",
         "Programs identify themselves by tokens: `fourfold token create NAME`. docs/api.md describes the requests.",
     ),
-    new(Server, "admin-listen", Addresses, "[\"127.0.0.1\", \"::1\"]").restart().says(
+    new(Server, "admin-listen", Administrator, Addresses, "[\"127.0.0.1\", \"::1\"]").restart().says(
         "The addresses of the API. The default is this machine only.",
         "",
     ),
-    new(Server, "admin-tls", Bool, "true").restart().says(
+    new(Server, "admin-tls", Administrator, Bool, "true").restart().says(
         "The API is encrypted.",
         "It can be turned off for clients on this machine only.",
     ),
-    new(Server, "admin-certificate", Kind::File, "\"/etc/ssl/storage.pem\"")
+    new(Server, "admin-certificate", Administrator, Kind::File, "\"/etc/ssl/storage.pem\"")
         .without_default("one that the server makes for itself, `api-certificate.pem` in the state folder")
         .restart()
         .says("A file with the certificate of the API and those of its issuers, in PEM.", "A relative path counts from the folder of the settings file."),
-    new(Server, "admin-key", Kind::File, "\"/etc/ssl/private/storage.pem\"")
+    new(Server, "admin-key", Administrator, Kind::File, "\"/etc/ssl/private/storage.pem\"")
         .without_default("that of the server's own certificate")
         .restart()
         .says("A file with the private key of `admin-certificate`, in PEM.", ""),
-    new(Server, "nfs-versions", SomeOf(NFS_VERSIONS), "[\"3\", \"4.0\", \"4.1\", \"4.2\"]").says(
+    new(Server, "nfs-versions", Operator, SomeOf(NFS_VERSIONS), "[\"3\", \"4.0\", \"4.1\", \"4.2\"]").says(
         "The versions of NFS that are served.",
         "A client that asks for another one is told which there are. docs/nfs.md says what each of them can do.",
     ),
-    new(Server, "nfs4-domain", Kind::Text, "\"example.com\"").without_default("numbers only").says(
+    new(Server, "nfs4-domain", Administrator, Kind::Text, "\"example.com\"").without_default("numbers only").says(
         "The domain in the names of users and groups over NFSv4: `ada@example.com`.",
         "It must be the one in `/etc/idmapd.conf` of the clients. Without it they see numbers. Numbers of clients are always understood.",
     ),
-    new(Server, "nfs-certificate", Kind::File, "\"/etc/ssl/storage.pem\"")
+    new(Server, "nfs-certificate", Administrator, Kind::File, "\"/etc/ssl/storage.pem\"")
         .without_default("`admin-certificate`, else the one that the server makes for itself, `api-certificate.pem` in the state folder")
         .says(
             "A file with the certificate for NFS over TLS and those of its issuers, in PEM.",
             "Clients that ask for TLS get it (Linux 6.5 and newer: `mount -o xprtsec=tls`). They check the name by which they reach the \
              server, so a certificate that they trust is needed. It is read again with the settings. See docs/nfs.md.",
         ),
-    new(Server, "nfs-key", Kind::File, "\"/etc/ssl/private/storage.pem\"")
+    new(Server, "nfs-key", Administrator, Kind::File, "\"/etc/ssl/private/storage.pem\"")
         .without_default("`admin-key`, else that of the server's own certificate")
         .says("A file with the private key of `nfs-certificate`, in PEM.", ""),
-    new(Server, "nfs-client-ca", Kind::File, "\"/etc/ssl/clients.pem\"").without_default("clients are not asked for certificates").says(
+    new(Server, "nfs-client-ca", Administrator, Kind::File, "\"/etc/ssl/clients.pem\"").without_default("clients are not asked for certificates").says(
         "A file with the certificates, in PEM, whose issuers vouch for clients of NFS over TLS.",
         "Client rules with `tls = \"mutual\"` need it. A client that shows another certificate cannot begin TLS.",
     ),
-    new(Server, "samba-acls", Bool, "false").restart().says(
+    new(Server, "samba-acls", Administrator, Bool, "false").restart().says(
         "Every file is asked for the ACL that Samba has stored (`security.NTACL`).",
         "Without this, files are asked if the folder of a share has such an ACL, or one of the first 500 files and folders in it. \
          `fourfold adopt` looks at all and says whether it is needed.",
     ),
-    new(Server, "samba-sids", Kind::SambaSids, "[]")
+    new(Server, "samba-sids", Administrator, Kind::SambaSids, "[]")
         .example("[\"S-1-5-21-1-2-3-1000=user:ada\", \"S-1-5-21-1-2-3-513=group:users\"]")
         .restart()
         .says(
@@ -94,38 +96,48 @@ pub(super) const SERVER: &[Setting] = &[
              default (`tdbsam`) counts up instead. S-1-22-1-UID and S-1-22-2-GID need no line. A SID that is not known gets \
              nothing, and what is taken from it is taken from everyone.",
         ),
-    new(Server, "kerberos-keytab", Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos; with `domain` the keys of `fourfold domain join`").says(
+    new(Server, "kerberos-keytab", Administrator, Kind::File, "\"/etc/krb5.keytab\"").without_default("no Kerberos; with `domain` the keys of `fourfold domain join`").says(
         "The file with the keys of this server, with which clients of SMB, NFS and the console log in by Kerberos tickets.",
         "It needs keys of `cifs/HOST@REALM` for SMB, `nfs/HOST@REALM` for NFS and `HTTP/HOST@REALM` for the console, for the names by which clients reach the server, made by `kadmin ktadd`, `adcli` or \
          `net ads keytab`, and must be readable by root only. MIT Kerberos must be installed (Debian: libgssapi-krb5-2). A user of \
          a realm has the account of the same name (`fourfold user add`). Passwords go on to work. A session ends with its ticket.",
     ),
-    new(Server, "kerberos-realms", Texts, "[\"EXAMPLE.COM\"]").without_default("those of the keytab").says(
+    new(Server, "kerberos-realms", Administrator, Texts, "[\"EXAMPLE.COM\"]").without_default("those of the keytab").says(
         "The realms whose users have accounts here.",
         "Users of other realms that these realms trust cannot log in: their names may be those of other people.",
     ),
-    new(Server, "host-accounts", OneOf(&["off", "pam"]), "\"off\"").restart().says(
+    new(Server, "host-accounts", Limit("off"), OneOf(&["off", "pam"]), "\"off\"").restart().says(
         "Whether users of the host may log in without an account of this server.",
         "\"pam\": PAM verifies the password, where a protocol sends one: AFP (`dhx2`, `dhx` and `cleartext`), the console and the API; not SMB \
          and iSCSI, which prove passwords that the server must know, and not for tickets of Kerberos. Users come from the name service of \
          the host (also LDAP and sssd) and act with its uid and groups. root may not log in. An account of the server \
          (`fourfold user add`) counts first. See docs/security.md.",
     ),
-    new(Server, "pam-service", Kind::Text, "\"fourfold\"").restart().says(
+    new(Server, "pam-service", Host, Kind::Text, "\"fourfold\"").restart().says(
         "The service of PAM: a file in /etc/pam.d with its rules, or the absolute path of one elsewhere.",
         "Without the file no user of the host can log in. A path needs PAM 1.4 or newer.",
     ),
-    new(Server, "host-min-uid", Number(1, 4_294_967_294), "1000").restart().says(
+    new(Server, "host-min-uid", Host, Number(1, 4_294_967_294), "1000").restart().says(
         "The lowest uid of the users that `host-accounts` lets in.",
         "Users of the system, such as `daemon`, have lower ones, and mostly no password. root never logs in so.",
     ),
-    new(Server, "domain", Kind::Text, "\"lab.example.com\"").without_default("no domain").restart().says(
+    new(Server, "confinement", Host, OneOf(&["programs", "off"]), "\"programs\"").restart().says(
+        "What the kernel (Landlock) keeps the server from, should somebody take it over.",
+        "\"programs\": it executes programs in /usr, /bin, /sbin, /lib, /lib64, /etc, /opt, /nix and /gnu only, so no file of a share. \
+         It needs Linux 5.19; `fourfold doctor` says whether the kernel can do it. See docs/security.md.",
+    ),
+    new(Server, "share-roots", Host, Texts, "[\"/srv\", \"/home\", \"/media\", \"/mnt\"]").says(
+        "The folders in which the console and the API may share others.",
+        "Folders in those of the shares that there are may be shared, too. A command on the server shares any folder. System folders, \
+         such as /etc, /usr and /var, and the state folder are refused also here, unless the root itself lies in one. See docs/security.md.",
+    ),
+    new(Server, "domain", Administrator, Kind::Text, "\"lab.example.com\"").without_default("no domain").restart().says(
         "The Active Directory domain whose users may log in, by its DNS name.",
         "A user that comes with a Kerberos ticket of it needs no account here: the ticket says who it is and which groups it is in, and \
          the server checks that the domain controller has signed that. It acts with the ids that `domain-ids` gives its SIDs. \
          An account here with the same name (`fourfold user add`) counts first. The server needs keys: `fourfold domain join`, or `kerberos-keytab`. See docs/domain.md.",
     ),
-    new(Server, "domain-ids", OneOf(&["rid", "auto", "rfc2307", "rfc2307-or-rid"]), "\"rid\"").restart().says(
+    new(Server, "domain-ids", Administrator, OneOf(&["rid", "auto", "rfc2307", "rfc2307-or-rid"]), "\"rid\"").restart().says(
         "How users and groups of the domain get Unix ids.",
         "`rid`: the start of `domain-range` and the number at the end of the SID (the RID), as `idmap_rid` of Samba does it: the same on all servers with the same range. \
          `auto`: each domain, also a trusted one, gets slices of 100,000 ids of `domain-range` as its users come; the state folder keeps which. \
@@ -133,145 +145,145 @@ pub(super) const SERVER: &[Setting] = &[
          `rfc2307-or-rid`: the same, and users and groups without numbers get ids as by `rid`. \
          Do not change it when files have owners: ids would be those of others.",
     ),
-    new(Server, "domain-range", Kind::Text, "\"1000000-1999999\"").restart().says(
+    new(Server, "domain-range", Administrator, Kind::Text, "\"1000000-1999999\"").restart().says(
         "The first and the last id for users and groups of the domain.",
         "No user or group of this machine may have one of them.",
     ),
-    new(Server, "domain-trusted", Texts, "[\"S-1-5-21-1004336348-1177238915-682003330=3000000-3999999\"]")
+    new(Server, "domain-trusted", Administrator, Texts, "[\"S-1-5-21-1004336348-1177238915-682003330=3000000-3999999\"]")
         .without_default("users of other domains cannot log in").restart()
         .says(
             "The SIDs of trusted domains, each with the range of ids of its users and groups, for `domain-ids = \"rid\"`.",
             "Their users have the account `DOMAIN\\name`.",
         ),
-    new(Server, "domain-ntlm", Bool, "true").says(
+    new(Server, "domain-ntlm", Administrator, Bool, "true").says(
         "Users of the domain may log in with their passwords, too, which a domain controller verifies.",
         "For clients without Kerberos: NTLM over SMB, DHX2 and DHX over AFP, and the console. The server must have joined \
          (`fourfold domain join`). It asks over a sealed Netlogon channel. AFP does not offer SRP then, because a domain controller \
          cannot verify it. With `false` users of the domain need tickets.",
     ),
-    new(Server, "smb-signing", OneOf(&["optional", "required"]), "\"optional\"").says(
+    new(Server, "smb-signing", Limit("required"), OneOf(&["optional", "required"]), "\"optional\"").says(
         "Whether SMB clients must sign what they send.",
         "Messages of clients that sign are always verified, and answered with a signature. Guests cannot sign: they are \
          let in as `guests` says, whatever stands here.",
     ),
-    new(Server, "smb-encryption", OneOf(&["off", "optional", "required"]), "\"optional\"").says(
+    new(Server, "smb-encryption", Limit("required"), OneOf(&["off", "optional", "required"]), "\"optional\"").says(
         "Whether SMB clients may, or must, encrypt all that they send.",
         "Required keeps out guests, and clients before SMB 3.0. See `encryption` of a share, too.",
     ),
-    new(Server, "smb-min-dialect", OneOf(&["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]), "\"2.0.2\"").says(
+    new(Server, "smb-min-dialect", Limit("3.1.1"), OneOf(&["2.0.2", "2.1", "3.0", "3.0.2", "3.1.1"]), "\"2.0.2\"").says(
         "The oldest dialect of SMB that clients may speak.",
         "A client that speaks older ones only cannot log in. 3.0 and newer can encrypt. Counts for connections made afterwards.",
     ),
-    new(Server, "smb-directory-leases", Bool, "true").says(
+    new(Server, "smb-directory-leases", Operator, Bool, "true").says(
         "SMB 3 clients may cache listings of folders under leases.",
         "Linux clients that negotiate SMB 3.1.1 never get such leases, because they crash Linux 6.1. Turn this off for \
          Linux clients that are mounted with `vers=3.0` or `vers=3.02` and without `nohandlecache`. Counts for \
          connections made afterwards.",
     ),
-    new(Server, "afp-logins", SomeOf(AFP_LOGINS), "[\"dhx2\", \"srp\"]").says(
+    new(Server, "afp-logins", Administrator, SomeOf(AFP_LOGINS), "[\"dhx2\", \"srp\"]").says(
         "How people with an account may log in over AFP.",
         "`dhx2` and `srp` are for Mac OS X. Older Macs need one of the others, and each of them gives \
          something away: `cleartext` sends the password as it is; `randnum` and `2-way-randnum` use its first eight \
          characters and a cipher that is searched in hours; the key that `dhx` agrees on can be computed by who listens. \
          Name them where you trust the network. Guests are a matter of `guests`.",
     ),
-    new(Server, "afp-change-password", Bool, "false").says(
+    new(Server, "afp-change-password", Limit("false"), Bool, "false").says(
         "People may change the password of their account from a Mac, over AFP.",
         "It counts for every protocol. Accounts of `--user` cannot be changed.",
     ),
-    new(Server, "afp-signature", Kind::Identity, "\"00112233445566778899AABBCCDDEEFF\"")
+    new(Server, "afp-signature", Administrator, Kind::Identity, "\"00112233445566778899AABBCCDDEEFF\"")
         .without_default("the server's own, made once and kept in the state folder; in a cluster that of its first server")
         .says(
             "The 16 bytes by which Macs tell AFP servers apart, and their aliases find this one again.",
             "Set it only to take over from another server: Netatalk keeps its own in `afp_signature.conf`.",
         ),
-    new(Server, "afp-greeting", Kind::Text, "\"Backups run at noon.\"").without_default("none").says(
+    new(Server, "afp-greeting", Operator, Kind::Text, "\"Backups run at noon.\"").without_default("none").says(
         "A message that Macs show when a user logs in over AFP.",
         "Mac OS X shows up to 1000 bytes of it, older systems up to 199 characters.",
     ),
-    new(Server, "iscsi-name", Kind::IscsiName, "\"iqn.2026-11.com.example.storage\"")
+    new(Server, "iscsi-name", Operator, Kind::IscsiName, "\"iqn.2026-11.com.example.storage\"")
         .without_default("`iqn.2026-11.local.fourfold-` and the first eight digits of the server's id")
         .says(
             "What the names of iSCSI targets begin with: `NAME:share.lun`.",
             "Set it to a name under a domain of yours, or to take over from another server. Initiators remember targets \
              by their names: after a change they must log in anew.",
         ),
-    new(Server, "iscsi-account", Kind::AccountName, "\"storage\"").without_default("none").says(
+    new(Server, "iscsi-account", Administrator, Kind::AccountName, "\"storage\"").without_default("none").says(
         "The account with whose CHAP secret the server proves itself to initiators that ask (mutual CHAP).",
         "Make it with `fourfold user add NAME --chap-secret`, and give the initiators that name and secret as the \
          target's. No client needs to log in with it.",
     ),
-    new(Server, "bonjour", OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
+    new(Server, "bonjour", Operator, OneOf(&["auto", "on", "off"]), "\"auto\"").flag("bonjour", "WHEN").says(
         "Whether the server is announced, to Macs by Bonjour (mDNS) and to Windows by WS-Discovery: auto, on or off.",
         "\"auto\" announces what other machines can reach. \"on\" announces a server that listens on this machine only, too, \
          to this machine.",
     ),
-    new(Server, "bonjour-name", Kind::Text, "\"Studio\"").without_default("the host's name").says(
+    new(Server, "bonjour-name", Operator, Kind::Text, "\"Studio\"").without_default("the host's name").says(
         "The server's name as Macs list it, and as AFP clients are told it.",
         "It may have spaces and is cut to 58 bytes. Where another machine has the same, a number is added.",
     ),
-    new(Server, "default-user", Kind::AccountName, "\"ada\"")
+    new(Server, "default-user", Administrator, Kind::AccountName, "\"ada\"")
         .without_default("the anonymous user (uid 65534), which has the rights of others")
         .flag("as", "USER")
         .says(
             "The host user of accounts whose name no user of the host has. It is for a server that runs as root.",
             "A `uid` of the account comes first. A server that does not run as root does everything as its own user.",
         ),
-    new(Server, "log-format", OneOf(&["text", "json"]), "\"text\"")
+    new(Server, "log-format", Operator, OneOf(&["text", "json"]), "\"text\"")
         .restart()
         .flag("log-format", "FORMAT")
         .says("How log lines look: text for people, json for machines.", ""),
-    new(Server, "log-level", OneOf(&["error", "warn", "info", "debug", "trace"]), "\"info\"").restart().says(
+    new(Server, "log-level", Operator, OneOf(&["error", "warn", "info", "debug", "trace"]), "\"info\"").restart().says(
         "The least severe level that is logged.",
         "The environment variable FOURFOLD_LOG overrides it, and can name parts of the program: \
          `FOURFOLD_LOG=warn,nfs=debug`.",
     ),
-    new(Server, "audit-log", Kind::File, "\"/var/log/fourfold/audit.log\"")
+    new(Server, "audit-log", Host, Kind::File, "\"/var/log/fourfold/audit.log\"")
         .without_default("`audit.log` in the state folder")
         .says(
             "The file of the audit log, which has a line for each operation on shares with `audit`.",
             "Its folder must be there. A relative path counts from the folder of the settings file. docs/logs.md describes the lines.",
         ),
-    new(Server, "audit-log-size", Size, "\"64 MiB\"").says(
+    new(Server, "audit-log-size", Administrator, Size, "\"64 MiB\"").says(
         "How large the file of the audit log gets. Then it is renamed and a new one begins.",
         "Less than 64 KiB counts as 64 KiB.",
     ),
-    new(Server, "audit-log-files", Number(1, 1000), "10").says(
+    new(Server, "audit-log-files", Administrator, Number(1, 1000), "10").says(
         "How many files of the audit log are kept beside the current one: `audit.log.1` is the newest of them.",
         "The oldest file is removed.",
     ),
-    new(Server, "slow-operation", Duration, "\"off\"").example("\"1 s\"").says(
+    new(Server, "slow-operation", Operator, Duration, "\"off\"").example("\"1 s\"").says(
         "Operations of clients that take longer than this are logged, with where the time went.",
         "At most 20 lines are written in a minute; others are counted. See docs/logs.md.",
     ),
-    new(Server, "alert-space", Number(0, 50), "5").says(
+    new(Server, "alert-space", Operator, Number(0, 50), "5").says(
         "Percent of the space of a share's disk: an alert is raised when less is free; 0: never.",
         "An alert is also raised when less than `snapshot-floor` of the share is free.",
     ),
-    new(Server, "alert-backup", Duration, "\"7 d\"").says(
+    new(Server, "alert-backup", Operator, Duration, "\"7 d\"").says(
         "An alert is raised when the last backup of a Mac is older than this.",
         "It counts for backups in shares with `time-machine`.",
     ),
-    new(Server, "alert-webhook", Url(&["https", "http"]), "\"https://alerts.example.com/fourfold\"")
+    new(Server, "alert-webhook", Administrator, Kind::Hook(&["https", "http"]), "\"https://alerts.example.com/fourfold\"")
         .without_default("none")
         .says(
             "Alerts are sent to this URL by POST, as JSON, when they are raised and when they are cleared.",
-            "A request that fails is repeated up to four times within a minute. docs/alerts.md describes the JSON.",
+            "Of the URL only the host is shown. A request that fails is repeated up to four times within a minute. docs/alerts.md describes the JSON.",
         ),
-    new(Server, "alert-mail", Url(&["smtps", "smtp"]), "\"smtps://user:password@mail.example.com\"")
+    new(Server, "alert-mail", Administrator, Url(&["smtps", "smtp"]), "\"smtps://user:password@mail.example.com\"")
         .without_default("none")
         .says(
             "Alerts are sent by mail through this server.",
             "`smtps://` is encrypted from the start, `smtp://HOST?tls=required` by STARTTLS, `smtp://` not at all. It needs \
              `alert-mail-from` and `alert-mail-to`. `fourfold check --print` hides the password; protect the settings file.",
         ),
-    new(Server, "alert-mail-from", Kind::Text, "\"storage@example.com\"")
+    new(Server, "alert-mail-from", Administrator, Kind::Text, "\"storage@example.com\"")
         .without_default("none")
         .says("The sender of mails about alerts.", ""),
-    new(Server, "alert-mail-to", Texts, "[]")
+    new(Server, "alert-mail-to", Administrator, Texts, "[]")
         .example("[\"ada@example.com\"]")
         .says("The receivers of mails about alerts.", ""),
-    new(Server, "cache-memory", Size, "\"512 MiB\"")
+    new(Server, "cache-memory", Operator, Size, "\"512 MiB\"")
         .without_default(
             "an eighth of the memory that the server may use, at least 64 MiB and at most 16 GiB. The memory is that of the \
              machine, or of the control group",
@@ -282,7 +294,7 @@ pub(super) const SERVER: &[Setting] = &[
             "`fourfold caches` shows them, and docs/caches.md explains them. While the host is short of memory, the caches \
              take less.",
         ),
-    new(Server, "cache-size", Size, "\"256 MiB\"")
+    new(Server, "cache-size", Operator, Size, "\"256 MiB\"")
         .without_default("half of `cache-memory`")
         .says(
             "How much memory the cache of folders' listings may take, of all shares together.",
@@ -290,20 +302,20 @@ pub(super) const SERVER: &[Setting] = &[
              which is done for folders that do not fit. 256 MiB hold a folder of 1,000,000 files whole. `fourfold caches set \
              directory=SIZE` changes it in the running server.",
         ),
-    new(Server, "cache-files", Number(16, 1_000_000), "20000")
+    new(Server, "cache-files", Operator, Number(16, 1_000_000), "20000")
         .without_default("as many as an eighth of `cache-memory` and a sixth of the limit of descriptors allow, at most 100,000")
         .says(
             "How many files are kept open between requests of clients that name files by handles and ids.",
             "A file takes one or two descriptors and some 1,500 bytes, most of them in the host. `fourfold caches set \
              files=COUNT` changes it in the running server.",
         ),
-    new(Server, "cache-buffers", Size, "\"48 MiB\"")
+    new(Server, "cache-buffers", Operator, Size, "\"48 MiB\"")
         .without_default("a quarter of `cache-memory`, at most 24 MiB for each event loop")
         .says(
             "How much memory buffers for messages may take while they are not in use.",
             "They are freed after a second without use. `fourfold caches set buffers=SIZE` changes it in the running server.",
         ),
-    new(Server, "transfer-memory", Size, "\"256 MiB\"")
+    new(Server, "transfer-memory", Operator, Size, "\"256 MiB\"")
         .without_default("an eighth of the memory that the server may use, at least 32 MiB and at most 256 MiB")
         .restart()
         .says(
@@ -313,19 +325,19 @@ pub(super) const SERVER: &[Setting] = &[
              client that has received and sent nothing for 3 seconds then loses its connection, the one that holds most \
              first. What is sent from the page cache takes none. Less than 32 MiB counts as 32 MiB.",
         ),
-    new(Server, "threads", Number(1, 1024), "4")
+    new(Server, "threads", Operator, Number(1, 1024), "4")
         .without_default("one per processor")
         .restart()
         .says("Event loops that serve connections.", ""),
-    new(Server, "ceph-conf", Kind::File, "\"/etc/ceph/ceph.conf\"")
+    new(Server, "ceph-conf", Host, Kind::File, "\"/etc/ceph/ceph.conf\"")
         .without_default("where Ceph's own programs look for it")
         .restart()
         .says("The settings of the Ceph cluster, for shares with a `store`.", "They name the monitors and the keyring."),
-    new(Server, "link-check-interval", Duration, "\"2 s\"").says(
+    new(Server, "link-check-interval", Operator, Duration, "\"2 s\"").says(
         "How often the targets of links (`[[link]]`) are checked.",
         "With 2 s a target that is down is left out within 5 s. \"off\" ends the checks: all targets count as up.",
     ),
-    new(Server, "grace-period", Number(0, 600), "45").restart().says(
+    new(Server, "grace-period", Operator, Number(0, 600), "45").restart().says(
         "Seconds after a start in which clients may only take back locks they had before.",
         "Only counts where a client held locks when the server last stopped.",
     ),

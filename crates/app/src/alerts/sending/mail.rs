@@ -15,8 +15,9 @@ use super::{ATTEMPT, Message};
 /// An address is not valid, or the server does not take the mail.
 pub(super) async fn send(settings: &MailSettings, message: &Message) -> anyhow::Result<()> {
     let mail = mail(settings, message)?;
-    let builder =
-        SmtpTransport::from_url(&settings.server).context("the URL of `alert-mail` is not valid")?;
+    let builder = SmtpTransport::from_url(settings.server.reveal());
+    // The error could repeat the password.
+    let builder = builder.map_err(|_| anyhow::anyhow!("the URL of `alert-mail` is not valid"))?;
     let transport = builder.timeout(Some(ATTEMPT / 2)).build();
     let sending = move || transport.send(&mail).map(drop);
     tokio::task::spawn_blocking(sending).await?.context("the mail server did not take the mail")

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use admin::settings::Secret;
 use admin::{MailSettings, ToldSettings};
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -35,7 +36,7 @@ struct Message {
 /// Where a message goes.
 #[derive(Debug, Clone)]
 enum Way {
-    Webhook(String),
+    Webhook(Secret),
     Mail(MailSettings),
 }
 
@@ -106,7 +107,7 @@ async fn send_all<const N: usize>(
 async fn send(way: &Way, message: &Message, pauses: &[Duration]) -> anyhow::Result<()> {
     let attempt = || async {
         match way {
-            Way::Webhook(url) => post(url, serde_json::to_vec(message)?, &[]).await,
+            Way::Webhook(url) => post(url.reveal(), serde_json::to_vec(message)?, &[]).await,
             Way::Mail(settings) => mail::send(settings, message).await,
         }
     };

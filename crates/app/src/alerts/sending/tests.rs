@@ -3,6 +3,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 
 use admin::control::{AlertStatus, Severity};
+use admin::settings::Secret;
 use serde_json::Value;
 
 use super::*;
@@ -61,7 +62,7 @@ fn http(number: usize, mut stream: TcpStream) -> (String, Value) {
 #[tokio::test]
 async fn a_webhook_that_refuses_gets_the_alert_again() {
     let (port, served) = server(2, http);
-    let way = Way::Webhook(format!("http://127.0.0.1:{port}/hooks/a?key=1"));
+    let way = Way::Webhook(Secret::hook(format!("http://127.0.0.1:{port}/hooks/a?key=1")));
     send(&way, &message(), &[Duration::from_millis(1)]).await.unwrap();
     let requests = served.join().unwrap();
     let (head, json) = &requests[1];
@@ -75,14 +76,14 @@ async fn a_webhook_that_refuses_gets_the_alert_again() {
 #[tokio::test]
 async fn attempts_end_with_the_reason() {
     let (port, served) = server(1, http);
-    let way = Way::Webhook(format!("http://127.0.0.1:{port}/"));
+    let way = Way::Webhook(Secret::hook(format!("http://127.0.0.1:{port}/")));
     let refused = send(&way, &message(), &[]).await.unwrap_err();
     assert_eq!(refused.to_string(), "the server answered 503 Service Unavailable");
     served.join().unwrap();
     let gone = send(&way, &message(), &[Duration::from_millis(1); 2]).await.unwrap_err();
     assert_eq!(gone.to_string(), format!("127.0.0.1:{port} cannot be reached"));
     let (port, served) = server(1, |_, stream| drop(stream));
-    let way = Way::Webhook(format!("https://127.0.0.1:{port}/"));
+    let way = Way::Webhook(Secret::hook(format!("https://127.0.0.1:{port}/")));
     assert!(send(&way, &message(), &[]).await.is_err(), "there is no TLS");
     drop(served);
 }
@@ -117,7 +118,7 @@ fn smtp(_: usize, mut stream: TcpStream) -> Vec<String> {
 async fn a_mail_goes_to_all_receivers() {
     let (port, served) = server(1, smtp);
     let settings = MailSettings {
-        server: format!("smtp://127.0.0.1:{port}"),
+        server: Secret::url(format!("smtp://127.0.0.1:{port}")),
         from: "Storage <storage@example.com>".into(),
         to: vec!["ada@example.com".into(), "grace@example.com".into()],
     };
@@ -149,7 +150,7 @@ async fn alerts_above_the_limit_are_counted() {
         slow_operation: None,
         space: 5,
         backup: None,
-        webhook: Some("http://127.0.0.1:1/".into()),
+        webhook: Some(Secret::hook("http://127.0.0.1:1/")),
         mail: None,
     };
     let news = News { alert: message().alert, is_raised: true };

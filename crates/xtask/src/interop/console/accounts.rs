@@ -21,6 +21,15 @@ fn fill(scene: &mut Scene, fields: &[(&str, &str)]) -> Result<()> {
     Ok(())
 }
 
+/// Types the own password into the dialog that the page shows for what changes identity or trust.
+pub fn give_own_password(scene: &mut Scene, password: &str) -> Result<()> {
+    scene.browser.until("document.querySelector('#own').open")?;
+    fill(scene, &[("#own-password", password)])?;
+    scene.click("#own-yes")?;
+    scene.browser.errors(); // the browser notes the refusal without the password
+    Ok(())
+}
+
 fn send(scene: &mut Scene) -> Result<()> {
     scene.click("#account-form button[type=submit]")
 }
@@ -60,10 +69,12 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     ensure!(kept(scene)?.is_none(), "two passwords that differ are taken");
     fill(scene, &[("#account-password-again", "secret of hopper")])?;
     send(scene)?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until("document.querySelector('.toast.bad')?.textContent.includes('no-such-group')")?;
     scene.browser.errors(); // the browser notes the refusal
     fill(scene, &[("#account-groups", "5000, 5001")])?;
     send(scene)?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&row("log in"))?;
     let made = kept(scene)?.context("the account is not made")?;
     ensure!(made["uid"] == 61003 && made["groups"] == json!([5000, 5001]), "{made}");
@@ -75,6 +86,7 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     )?;
     scene.click("#keep-chap")?;
     send(scene)?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&row("iSCSI"))?;
     let secrets = kept(scene)?.context("it is gone")?["secrets"].clone();
     ensure!(secrets.as_array().is_some_and(|all| all.contains(&json!("chap"))), "{secrets}");
@@ -84,6 +96,7 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     scene.click("#account-disabled")?;
     fill(scene, &[("#account-groups", "")])?;
     send(scene)?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&row("not log in"))?;
     let changed = kept(scene)?.context("it is gone")?;
     ensure!(changed["disabled"] == true && changed["groups"] == json!([]), "{changed}");
@@ -92,6 +105,7 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
     button(scene, "Remove", NEW)?;
     scene.browser.until("document.querySelector('#confirm').open")?;
     scene.click("#confirm-yes")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&format!("!{}", row("")))?;
     ensure!(kept(scene)?.is_none(), "it is not removed");
     scene.expect_no_errors()
@@ -101,17 +115,13 @@ pub fn changed(scene: &mut Scene) -> Result<()> {
 pub fn administrators(scene: &mut Scene) -> Result<()> {
     scene.open("accounts")?;
     button(scene, "Change", "grace")?;
-    scene.browser.until("document.querySelector('#account-own').hidden")?;
     scene.click("#account-admin")?;
-    scene.browser.until("!document.querySelector('#account-own').hidden")?;
-    fill(scene, &[("#account-own", "wrong")])?;
     send(scene)?;
+    give_own_password(scene, "wrong")?;
     scene
         .browser
-        .until("document.querySelector('.toast.bad')?.textContent.includes('your own password is wrong')")?;
-    scene.browser.errors(); // the browser notes the refusal
-    fill(scene, &[("#account-own", ADMIN.1)])?;
-    send(scene)?;
+        .until("document.querySelector('#own-text').textContent.includes('your own password is wrong')")?;
+    give_own_password(scene, ADMIN.1)?;
     let grace = |text: &str| {
         format!(
             "[...document.querySelectorAll('main tbody tr')].some((row) => row.innerText.startsWith('grace') && row.innerText.includes('{text}'))"
@@ -121,15 +131,16 @@ pub fn administrators(scene: &mut Scene) -> Result<()> {
     scene.browser.until("!document.querySelector('#account-form')")?;
     button(scene, "Change", "grace")?;
     scene.click("#account-admin")?;
-    fill(scene, &[("#account-own", ADMIN.1)])?;
     send(scene)?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&format!("!{}", grace("administer")))?;
     scene.browser.until("!document.querySelector('#account-form')")?;
 
     for (old, new) in [(ADMIN.1, "another of ada"), ("another of ada", ADMIN.1)] {
         button(scene, "Password", ADMIN.0)?;
-        fill(scene, &[("#account-password", new), ("#account-password-again", new), ("#account-own", old)])?;
+        fill(scene, &[("#account-password", new), ("#account-password-again", new)])?;
         send(scene)?;
+        give_own_password(scene, old)?;
         scene.browser.until("!document.querySelector('#account-form')")?;
         scene.open("overview")?;
         scene.browser.until(&shows("All shares are served"))?;
@@ -137,8 +148,9 @@ pub fn administrators(scene: &mut Scene) -> Result<()> {
         scene.open("accounts")?;
     }
     button(scene, "Remove", ADMIN.0)?;
-    fill(scene, &[("#account-own", ADMIN.1)])?;
-    send(scene)?;
+    scene.browser.until("document.querySelector('#confirm').open")?;
+    scene.click("#confirm-yes")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until("[...document.querySelectorAll('.toast.bad')].some((one) => one.textContent.includes('lock you out'))")?;
     scene.browser.errors(); // the browser notes the refusal
     Ok(())

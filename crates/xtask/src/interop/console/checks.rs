@@ -255,6 +255,7 @@ fn setting(scene: &mut Scene) -> Result<()> {
     let studio = status["shares"].as_array().and_then(|all| all.iter().find(|one| one["name"] == "studio"));
     ensure!(studio.is_some_and(|share| share["read_only"] == true), "it is not in force");
     scene.click("#undo")?;
+    accounts::give_own_password(scene, ADMIN.1)?; // what was read-only becomes writable
     scene.browser.until("document.querySelector('[data-key=read-only] .value').textContent === 'false'")?;
     ensure!(scene.place.settings()? == before, "the file is not as it was");
     scene.expect_no_errors()

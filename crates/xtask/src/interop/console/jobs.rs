@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
 
+use super::accounts::give_own_password;
 use super::checks::{Scene, shows, type_login};
+use super::place::ADMIN;
 
 /// How long a job may take to end.
 const WITHIN: Duration = Duration::from_secs(45);
@@ -129,7 +131,7 @@ pub fn advice(scene: &mut Scene) -> Result<()> {
 /// A measurement that would take minutes ends soon, and leaves nothing in the share.
 pub fn cancelled(scene: &mut Scene) -> Result<()> {
     let request = json!({
-        "kind": "bench", "share": "studio", "protocols": ["smb"], "user": "ada", "password": super::place::ADMIN.1,
+        "kind": "bench", "share": "studio", "protocols": ["smb"], "user": "ada", "password": ADMIN.1,
         "workloads": ["seq-write"], "repeats": 10, "seconds": 60, "scale": 1.0
     });
     let headers = "{ 'X-Fourfold-Console': '1', 'Content-Type': 'application/json' }";
@@ -176,9 +178,11 @@ pub fn share(scene: &mut Scene) -> Result<()> {
     scene.click("main .heading button")?;
     fill(scene, &[("#new-path", "reels"), ("#new-name", "reels")])?;
     scene.click("main form button.primary")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&shows("write the whole path"))?;
     fill(scene, &[("#new-path", &folder.to_string_lossy())])?;
     scene.click("main form button.primary")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until("[...document.querySelectorAll('h2')].some((one) => one.textContent === 'reels')")?;
     ensure!(scene.place.settings()?.starts_with(before.trim_end()), "the rest of the file has changed");
     scene.open("overview")?;
@@ -191,15 +195,18 @@ pub fn share(scene: &mut Scene) -> Result<()> {
     scene.click("[aria-label='Rename: reels']")?;
     fill(scene, &[("[aria-label='New name of reels']", "rushes")])?;
     scene.click("[data-share=reels] form.editor button.primary")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&named("rushes"))?;
     scene.click("[aria-label='Stop sharing: rushes']")?;
     scene.click("#confirm-yes")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until(&format!("document.querySelector('h2') && !{}", named("rushes")))?;
     ensure!(folder.is_dir(), "the folder is gone");
     for _ in 0..2 {
         scene.open("overview")?;
         scene.open("settings")?;
         scene.click("#undo")?;
+        give_own_password(scene, ADMIN.1)?;
         scene.browser.until("document.querySelector('.toast.good')")?;
         scene.browser.evaluate("document.querySelectorAll('.toast').forEach((one) => one.remove())")?;
     }
@@ -207,6 +214,8 @@ pub fn share(scene: &mut Scene) -> Result<()> {
     scene.browser.until(&named("reels"))?;
     scene.open("settings")?;
     scene.click("#undo")?;
+    give_own_password(scene, ADMIN.1)?;
+    scene.browser.until("document.querySelector('.toast.good')")?;
     scene.open("shares")?;
     scene
         .browser
@@ -227,7 +236,7 @@ pub fn first_run(scene: &mut Scene) -> Result<()> {
     scene.place.start_again()?;
     scene.browser.until("!document.querySelector('#login').hidden")?;
     scene.browser.errors(); // the browser notes that nothing answered
-    type_login(&mut scene.browser, super::place::ADMIN.1)?;
+    type_login(&mut scene.browser, ADMIN.1)?;
     scene.browser.until(&shows("No folder is shared"))?;
     scene.browser.evaluate("document.querySelector('#new-path').focus()")?;
     scene.browser.type_text(&folder.to_string_lossy())?;

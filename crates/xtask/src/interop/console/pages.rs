@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 use rustix::fs::XattrFlags;
 use serde_json::json;
 
+use super::accounts::give_own_password;
 use super::checks::{Scene, shows};
 use super::place::ADMIN;
 use super::webhook;
@@ -130,6 +131,7 @@ pub fn webhooks(scene: &mut Scene) -> Result<()> {
     scene.click("main form button.small")?;
     scene.browser.until("document.querySelector('#hook-secret').value.length === 48")?;
     scene.click("main form button.primary")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until("document.querySelector('[data-hook]')")?;
     scene.click("[data-hook] button[aria-label^=Test]")?;
     let (head, message) = webhook::answer(&listener, "200 OK")?;
@@ -245,6 +247,7 @@ pub fn replicated(scene: &mut Scene) -> Result<()> {
     fill(scene, &[("#replicate-source", "projects"), ("#replicate-to", "mirror")])?;
     scene.click("main form:has(#replicate-to) button")?;
     confirm(scene)?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until("document.querySelector('[data-job][data-state=done]')")?;
     let copy = scene.place.folder().join("mirror/plan");
     ensure!(std::fs::read_to_string(copy)? == "the first plan", "the file is not there");

