@@ -78,3 +78,34 @@ impl Confinement {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn files_of_a_share_are_not_executed_and_still_move_between_folders() {
+        if !is_supported() {
+            return; // `doctor` says so
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (program, inner) = (folder.path().join("program"), folder.path().join("inner"));
+        std::fs::create_dir(&inner).unwrap();
+        std::fs::write(&program, "#!/bin/sh\nexit 0\n").unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        // Landlock restricts the thread that asks for it, and what it starts.
+        let confined = std::thread::spawn(move || {
+            restrict(&[]).unwrap();
+            let refused = Command::new(&program).status().unwrap_err().kind();
+            let of_system = Command::new("/bin/true").status().unwrap().success();
+            std::fs::rename(&program, inner.join("moved")).unwrap();
+            std::fs::hard_link(inner.join("moved"), &program).unwrap();
+            (refused, of_system, std::fs::read(&program).unwrap().len())
+        });
+        assert_eq!(confined.join().unwrap(), (ErrorKind::PermissionDenied, true, 17));
+    }
+}

@@ -322,7 +322,10 @@ fn the_console_is_named_and_http_leads_to_it() {
     };
     let host = format!("Host: localhost:{}\r\n\r\n", server.api);
     let led = ask(&format!("GET /page/app.js HTTP/1.1\r\n{host}"));
-    assert!(led.starts_with("HTTP/1.1 307 ") && led.contains(&format!("location: {url}page/app.js\r\n")), "{led}");
+    assert!(
+        led.starts_with("HTTP/1.1 307 ") && led.contains(&format!("location: {url}page/app.js\r\n")),
+        "{led}"
+    );
     let sent = ask(&format!("POST /v1/login HTTP/1.1\r\nContent-Length: 0\r\n{host}"));
     assert!(sent.starts_with("HTTP/1.1 400 ") && sent.contains("https://"), "{sent}");
     let nothing = ask("GET / HTTP/1.0\r\n\r\n");

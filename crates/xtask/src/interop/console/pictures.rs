@@ -109,8 +109,10 @@ pub fn take(folder: &Path) -> Result<()> {
     write(&mut browser, folder, "console-login")?;
     type_login(&mut browser, ADMIN.1)?;
     browser.until("document.querySelector('main').dataset.ready === 'overview'")?;
-    let hook =
-        "{ folder: 'studio/scenes', url: 'http://127.0.0.1:9/changes', secret: 'a secret of the pictures' }";
+    let hook = json!({
+        "folder": "studio/scenes", "url": "http://127.0.0.1:9/changes", "secret": "a secret of the pictures",
+        "own_password": ADMIN.1,
+    });
     let headers = "{ 'X-Fourfold-Console': '1', 'Content-Type': 'application/json' }";
     browser.evaluate(&format!(
         "fetch('/v1/webhooks', {{ method: 'POST', headers: {headers}, body: JSON.stringify({hook}) }}).then((answer) => answer.status)"
