@@ -278,7 +278,10 @@ fn a_share_is_renamed_and_ended_and_both_are_taken_back() {
     std::fs::write(server.folder.path().join("one/file"), "text").unwrap();
     let inner = json!({ "name": "inner", "path": server.folder.path().join("one/inner") });
     assert_eq!(ask("shares", inner).0, 200);
-    let below = |text: String| text.replace("name = \"inner\"", "name = \"one/inner\"");
+    // What is taken back must lie in one of the roots, too.
+    let roots = format!("[server]\nshare-roots = [{:?}]\n", server.folder.path());
+    let below =
+        |text: String| text.replace("name = \"inner\"", "name = \"one/inner\"").replace("[server]\n", &roots);
     let file = server.folder.path().join("fourfold.toml");
     std::fs::write(&file, below(std::fs::read_to_string(&file).unwrap())).unwrap();
     assert_eq!(server.ask("POST /v1/reload", &token, "").status, 200);
