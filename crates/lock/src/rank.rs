@@ -42,7 +42,6 @@ ranks! {
     WsdSpeaker Known,
     /// How often each client of WS-Discovery was answered.
     WsdClients Known,
-    // Connections: their supervision.
     /// The watchdogs of all protocols.
     Watchdogs Known,
     /// The connections that the watchdog watches.
@@ -267,7 +266,6 @@ ranks! {
     TargetConfig Known,
     /// The settings of iSCSI.
     IscsiConfig Known,
-    // Accounts.
     /// The users of the domain, or of the host, that are known.
     DomainKnown Known,
     /// The ids that were given to domains.
