@@ -100,8 +100,8 @@ fn add(
         return Err(auth::Error::BadName(named.name.clone()).into());
     }
     State::folder(state)?;
-    if AccountFile::read(state)?.find(&named.name).is_some() {
-        return Err(auth::Error::Exists(named.name.clone()).into());
+    if let Some(known) = AccountFile::read(state)?.find_in_any_case(&named.name) {
+        return Err(auth::Error::Exists(known.name.clone()).into());
     }
     let password = password::read(&named.name, typed.from)?;
     AccountFile::edit(state, |file| {

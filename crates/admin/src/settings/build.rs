@@ -67,15 +67,6 @@ impl Settings {
         Self::explained(arguments, file, source, findings)
     }
 
-    /// The settings that this text would be as the settings file `name`. Nothing is read but the folders that it names.
-    ///
-    /// # Errors
-    /// All errors, not only the first.
-    pub fn of_text(arguments: &Arguments, name: &Path, text: &str) -> Result<Self, Vec<Diagnostic>> {
-        let source = Source { path: name.into(), text: text.into() };
-        Ok(Self::explained(arguments, Some(name.into()), Some(source), Findings::default())?.0)
-    }
-
     /// The settings with this text as the settings file.
     pub(super) fn explained(
         arguments: &Arguments,
