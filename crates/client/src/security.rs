@@ -87,7 +87,7 @@ mod tests {
         for (mode, owner, group, expected) in [
             (0o4755, true, true, 0o4755),
             (0o6750, false, true, 0o2750),
-            (0o6750, true, false, 0o700), // others are in the group of the copy
+            (0o6750, true, false, 0o4700), // others are in the group of the copy
             (0o640, true, false, 0o600),
             (0o644, false, false, 0o644),
             (0o604, true, false, 0o600), // the members of the old group had nothing

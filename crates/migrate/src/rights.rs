@@ -183,7 +183,10 @@ pub(crate) fn finish(
     let list = wanted.with_default(cut).map(|list| with_former(list, wanted, (keeps_owner, keeps_group)));
     match list {
         Some(Some(list)) if copy.list(sides, &list, wanted.posix != PosixAcls::default())? => {}
-        Some(_) => copy.mode(lost, false, "its list is not there: the mode gives nobody more than the list"),
+        Some(_) => {
+            copy.mode(lost, false, "its list is not there: the mode gives nobody more than the list");
+            copy.without_inherited(sides, cut)?;
+        }
         None => {
             copy.mode(lost, wanted.is_mapped, if cut == mode { "" } else { CUT });
             copy.without_inherited(sides, cut)?;
@@ -341,11 +344,12 @@ impl Finishing<'_, '_> {
         }
         let list = entries_of(mode, self.kind == Kind::Folder);
         match sides.to.set_rights(self.to, &Entries { list, ..Entries::default() }) {
-            Ok(true) => Ok(()),
-            Err(error) if error.ends_session() => Err(error),
-            Ok(false) => Ok(self.replace(LIST, "the folder passes on entries, which cannot be removed")),
-            Err(error) => Ok(self.replace(LIST, &format!("the folder passes on entries: {error}"))),
+            Ok(true) => {}
+            Err(error) if error.ends_session() => return Err(error),
+            Ok(false) => self.replace(LIST, "the folder passes on entries, which cannot be removed"),
+            Err(error) => self.replace(LIST, &format!("the folder passes on entries: {error}")),
         }
+        Ok(())
     }
 }
 

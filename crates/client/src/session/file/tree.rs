@@ -239,7 +239,7 @@ impl Tree for Local {
     fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
         let mut writing = Writing { tree: self, path, lost: Vec::new() };
         let mode = writing.owners(kind, extra)?;
-        let mut lost = writing.lost;
+        let lost = writing.lost;
         if kind == Kind::Link {
             return Ok(lost);
         }
@@ -255,7 +255,6 @@ impl Tree for Local {
                 SetAttributes { modified: SetTime::To(Time { secs, nanos }), ..SetAttributes::default() };
             found.object.set_attributes(&Caller::root(), &times).map_err(|error| failed(&error, path))?;
         }
-        lost.shrink_to_fit();
         Ok(lost)
     }
 
