@@ -91,7 +91,6 @@ async fn settings_of_a_share_leave_the_unit_of_its_lun_alone() {
         "read-only = true",
         "mac-sidecars = true",
         "deny-modes = \"data-only\"",
-        "private-names = true",
     ] {
         for below in [format!("{setting}\n{ONE}"), ONE.to_owned()] {
             assert_eq!(scene.apply(&below).await, Vec::<String>::new(), "{setting}");
