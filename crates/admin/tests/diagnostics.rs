@@ -70,15 +70,15 @@ const TABLE: &[(&str, &[&str])] = &[
     (
         "[[share.client]]\nmatch = \"192.168.1.0/33\"",
         &[
-            "fourfold.toml:5:1: error: `match` must be an IP address, a network such as \"192.168.1.0/24\", or \"*\" \
-           for everyone, not \"192.168.1.0/33\"; write `match = \"192.168.1.0/32\"`",
+            "fourfold.toml:5:1: error: `match` must be an IP address, a network such as \"192.168.1.0/24\", the name of a host, a pattern such as \
+           \"*.example.org\", or \"*\" for everyone, not \"192.168.1.0/33\"; write `match = \"192.168.1.0/32\"`",
         ],
     ),
     (
         "[[share.client]]\nmatch = \"10.0.0.0/255.255.0.0\"",
         &[
-            "fourfold.toml:5:1: error: `match` must be an IP address, a network such as \"192.168.1.0/24\", or \"*\" \
-           for everyone, not \"10.0.0.0/255.255.0.0\"; write `match = \"10.0.0.0/16\"`",
+            "fourfold.toml:5:1: error: `match` must be an IP address, a network such as \"192.168.1.0/24\", the name of a host, a pattern such as \
+           \"*.example.org\", or \"*\" for everyone, not \"10.0.0.0/255.255.0.0\"; write `match = \"10.0.0.0/16\"`",
         ],
     ),
     (
@@ -315,7 +315,7 @@ fn what_must_be_encrypted_cannot_be_where_encryption_is_off() {
 /// The first rule that matches a client's address. `None`: the client is refused.
 fn rule_for<'a>(share: &'a ShareSettings, client: &str) -> Option<&'a ClientRule> {
     let client = client.parse().unwrap();
-    share.clients.iter().find(|rule| rule.matches.iter().any(|matched| matched.matches(client)))
+    share.clients.iter().find(|rule| rule.matches.iter().any(|matched| matched.matches(client) == Some(true)))
 }
 
 #[test]

@@ -8,7 +8,7 @@ use admin::{Access, ClientRule, Diagnostic, Settings, ShareSettings};
 use auth::{AccountFile, Directory, Grant, Host, HostRule, Identity, Secret, SharePolicy, UnixAccounts};
 
 use crate::running::Current;
-use crate::{groups, host_accounts, tickets};
+use crate::{groups, host_accounts, host_names, tickets};
 
 /// Reads all accounts, at the start and at each reload.
 pub(crate) fn read(state: &Path, settings: &Settings) -> anyhow::Result<Directory> {
@@ -41,7 +41,7 @@ pub(crate) fn host(default_user: Option<String>) -> Host {
 /// The access rules of a share.
 pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
     let rule = |rule: &ClientRule| HostRule {
-        networks: rule.networks(),
+        hosts: host_names::hosts(&rule.matches),
         grant: match rule.access {
             Access::ReadWrite => Some(Grant::ReadWrite),
             Access::ReadOnly => Some(Grant::ReadOnly),

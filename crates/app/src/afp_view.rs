@@ -22,7 +22,7 @@ use crate::afp_homes::AfpHomes;
 use crate::bind::Bound;
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
-use crate::{accounts, gateway, here, logons, tickets};
+use crate::{accounts, gateway, here, host_names, logons, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -76,7 +76,7 @@ impl AfpView {
         }
         Ok(Arc::new(Self {
             service,
-            connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
+            connections: Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
             watchdog: Watchdog::start("AFP"),
             told,
         }))

@@ -2,15 +2,18 @@
 
 use std::sync::Arc;
 
-use admin::{Access, ClientMatch, ClientRule, ClientSec, ClientTls, ShareSettings, Squash};
+use admin::{Access, ClientRule, ClientSec, ClientTls, ShareSettings, Squash};
+use auth::HostSet;
 use nfs::server::{ExportOptions, Flavor, Rule, TlsRule};
 use vfs::names::Hiding;
+
+use crate::host_names;
 
 /// The client rules, in their order; a rule with several networks becomes several.
 pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
     let rules = share.clients.iter().flat_map(|rule| {
         let read_only = share.read_only;
-        rule.matches.iter().map(move |clients| one(rule, *clients, read_only))
+        host_names::hosts(&rule.matches).into_iter().map(move |clients| one(rule, clients, read_only))
     });
     let hiding = Arc::new(Hiding::new(&share.hide, &share.show, share.case_sensitive));
     ExportOptions {
@@ -22,12 +25,9 @@ pub(crate) fn options(share: &ShareSettings) -> ExportOptions {
     }
 }
 
-fn one(rule: &ClientRule, clients: ClientMatch, read_only: bool) -> Rule {
+fn one(rule: &ClientRule, clients: HostSet, read_only: bool) -> Rule {
     Rule {
-        clients: match clients {
-            ClientMatch::Any => None,
-            ClientMatch::Net(net) => Some(net),
-        },
+        clients,
         allowed: rule.access != Access::None,
         writable: rule.access == Access::ReadWrite && !read_only,
         squash: match rule.squash {
@@ -72,7 +72,7 @@ mod tests {
     fn a_share_without_rules_is_open_to_everyone_with_root_squashed() {
         let options = options(&share(""));
         let [rule] = options.rules.as_slice() else { panic!("{:?}", options.rules) };
-        assert!(rule.clients.is_none() && rule.allowed && rule.writable && !rule.reserved_port);
+        assert!(rule.clients == HostSet::Any && rule.allowed && rule.writable && !rule.reserved_port);
         assert_eq!((rule.squash, rule.anonymous), (nfs::server::Squash::Root, (65534, 65534)));
         assert!(!options.device_nodes);
     }
@@ -83,9 +83,8 @@ mod tests {
             "device-nodes = \"allow\"\nclient = [{ match = [\"10.0.0.1\", \"fd00::/8\"], access = \"none\" }, \
              { match = \"*\", access = \"ro\", squash = \"all\", anon-uid = 7, anon-gid = 8, secure = true, tls = \"required\", sec = [\"krb5\", \"sys\"] }]",
         ));
-        let clients: Vec<Option<String>> =
-            options.rules.iter().map(|rule| rule.clients.map(|net| net.to_string())).collect();
-        assert_eq!(clients, [Some("10.0.0.1/32".into()), Some("fd00::/8".into()), None]);
+        let clients: Vec<String> = options.rules.iter().map(|rule| rule.clients.to_string()).collect();
+        assert_eq!(clients, ["10.0.0.1/32", "fd00::/8", "*"]);
         assert_eq!(options.rules.iter().map(|rule| rule.allowed).collect::<Vec<_>>(), [false, false, true]);
         let last = &options.rules[2];
         assert!(!last.writable && last.reserved_port && options.device_nodes);

@@ -15,10 +15,10 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 
 use crate::bind::Bound;
-use crate::gateway;
 use crate::luns::{Desk, Roles, Units, Work};
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
+use crate::{gateway, host_names};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -73,8 +73,10 @@ impl IscsiView {
         let units = Units::new(table.clone(), roles.clone());
         let told = Told { volumes, table, server_id, roles, login_guard };
         let service = Service::new(told.config(current, &units));
-        let (connections, watchdog) =
-            (Server::new(MOST_CONNECTIONS, budget).on(loops), Watchdog::start("iSCSI"));
+        let (connections, watchdog) = (
+            Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
+            Watchdog::start("iSCSI"),
+        );
         let (work, now) = (Work::default(), watch::Sender::new(current.clone()));
         let view = Self { service, connections, watchdog, units, work, at, told, current: now };
         let lines = view.take_over(current).await?;

@@ -38,6 +38,7 @@ mod groups;
 mod heartbeat;
 mod here;
 mod host_accounts;
+mod host_names;
 mod iscsi_view;
 mod keeper;
 mod links;

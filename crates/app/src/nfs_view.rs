@@ -22,7 +22,7 @@ use crate::bind::Bound;
 use crate::gateway::taking::{self, InCluster, OfCluster};
 use crate::running::{Current, Held, View, all_ended};
 use crate::volumes::Volumes;
-use crate::{bind, exports, gateway, here, tickets};
+use crate::{bind, exports, gateway, here, host_names, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -74,7 +74,7 @@ impl NfsView {
         let secret = HandleSecret::new(secret);
         let view = Arc::new(Self {
             service: Service::in_company(Vec::new(), secret, SystemTime::now(), company),
-            connections: Server::new(MOST_CONNECTIONS, budget).on(loops),
+            connections: Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
             watchdog: Watchdog::start("NFS"),
             volumes,
             portmap: OnceLock::new(),
@@ -83,6 +83,7 @@ impl NfsView {
         if let Some(cluster) = &view.volumes.cluster {
             tokio::spawn(taking::watch(cluster.clone(), view.service.clone()));
         }
+        view.service.set_before(host_names::before());
         view.set_versions(current);
         tickets::tell(current, "NFS", "nfs");
         view.set_tickets(current);

@@ -22,7 +22,7 @@ use vfs::Volume;
 use vfs::backend::host::as_ourselves;
 
 use crate::availability::{self, Mounts};
-use crate::{accounts, advise, groups, host_accounts, logons, stores, tickets};
+use crate::{accounts, advise, groups, host_accounts, host_names, logons, stores, tickets};
 
 pub(crate) use view::{Held, OpenFile, View, all_ended, counted};
 
@@ -344,6 +344,8 @@ impl Running {
                 lines.push(format!("passwords of the domain's users are verified as before: {error:#}"));
                 old.logons.clone()
             });
+        let clients = self.status().sessions.into_iter().map(|session| session.peer.ip());
+        let _names = host_names::known(&settings, clients.collect());
         lines.extend(self.take_over(Current { settings, accounts, kerberos, logons }));
         Ok(lines)
     }

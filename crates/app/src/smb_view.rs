@@ -18,7 +18,7 @@ use crate::bind::Bound;
 use crate::gateway::witness::{self, Listeners};
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
-use crate::{accounts, gateway, here, logons, tickets};
+use crate::{accounts, gateway, here, host_names, logons, tickets};
 
 /// The most connections at a time.
 const MOST_CONNECTIONS: usize = 16_384;
@@ -52,7 +52,7 @@ impl SmbView {
         }
         Ok(Arc::new(Self {
             service,
-            connections: Server::new(MOST_CONNECTIONS, budget.clone()).on(loops),
+            connections: Server::new(MOST_CONNECTIONS, budget.clone()).on(loops).after(host_names::before()),
             witness: Server::new(MOST_CONNECTIONS, budget).on(loops),
             watchdog: Watchdog::start("SMB"),
             volumes,

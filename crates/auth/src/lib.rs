@@ -12,6 +12,7 @@ pub mod durable;
 mod file;
 pub mod hex;
 mod host_accounts;
+mod host_names;
 mod identity;
 pub mod in_common;
 pub mod kerberos;
@@ -36,6 +37,10 @@ pub use domain::{
 pub use domain_logon::{DomainLogon, LoggedOn, LoggingOn, LogonRefused, MemberNames, NtlmResponse};
 pub use file::{AccountFile, Error, MOST_GROUPS, Record};
 pub use host_accounts::{HostAccounts, HostPasswords, HostRules, Judging};
+pub use host_names::{
+    HostName, HostNameService, HostNames, LONGEST_HOST_NAME, LookupFailure, Match, NotAHost, SystemNames,
+    first_match, is_host_name, is_host_pattern,
+};
 pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};
 pub use login_limiter::{Attempt, LoginLimiter, network};
@@ -43,6 +48,6 @@ pub use login_log::{Event, Line, Login, LoginLog};
 pub use name::{is_account_name, is_same_name};
 pub use reason::reason;
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
-pub use share_policy::{Grant, HostRule, SharePolicy, Visitor};
+pub use share_policy::{Grant, HostRule, HostSet, SharePolicy, Visitor};
 pub use state_file::{FileError, StateFile};
 pub use unix::{UnixAccounts, UnixGroup, UnixUser};

@@ -4,6 +4,8 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::host_names::{HostName, Match, first_match};
+
 /// The access rules of a share.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SharePolicy {
@@ -16,15 +18,26 @@ pub struct SharePolicy {
     /// Unix groups whose members may enter.
     pub groups: Vec<u32>,
     /// Rules for hosts. The first that matches decides; a host that no rule matches is refused. Without rules every host
-    /// may enter.
+    /// may enter. A rule that may match, because a look-up failed, refuses a host that a later rule would allow more.
     pub hosts: Vec<HostRule>,
 }
 
-/// A rule for the hosts of some networks.
+/// Hosts of a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HostSet {
+    /// Every host.
+    Any,
+    /// Those of a network.
+    Net(IpNet),
+    /// Those with a name.
+    Name(HostName),
+}
+
+/// A rule for some hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostRule {
-    /// The networks; an empty list stands for every host.
-    pub networks: Vec<IpNet>,
+    /// The hosts: any of these.
+    pub hosts: Vec<HostSet>,
     /// The most that they may do; `None`: nothing.
     pub grant: Option<Grant>,
 }
@@ -69,7 +82,11 @@ impl SharePolicy {
     pub fn grant_to_host(&self, address: IpAddr) -> Option<Grant> {
         let by_host = match self.hosts.is_empty() {
             true => Some(Grant::ReadWrite),
-            false => self.hosts.iter().find(|rule| rule.matches(address)).and_then(|rule| rule.grant),
+            false => {
+                let is_no_wider = |a: &HostRule, b: &HostRule| a.grant <= b.grant;
+                first_match(&self.hosts, |rule| rule.matches(address), is_no_wider)
+                    .and_then(|rule| rule.grant)
+            }
         };
         by_host.map(|grant| if self.read_only { Grant::ReadOnly } else { grant })
     }
@@ -85,9 +102,36 @@ impl SharePolicy {
 }
 
 impl HostRule {
-    fn matches(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        self.networks.is_empty() || self.networks.iter().any(|network| network.contains(&address))
+    fn matches(&self, address: IpAddr) -> Match {
+        let of_each = self.hosts.iter().map(|hosts| hosts.matches(address));
+        of_each.fold(Match::No, |all, one| match (all, one) {
+            (Match::Yes, _) | (_, Match::Yes) => Match::Yes,
+            (Match::Unknown, _) | (_, Match::Unknown) => Match::Unknown,
+            (Match::No, Match::No) => Match::No,
+        })
+    }
+}
+
+impl HostSet {
+    /// Whether the host at this address belongs to them. An IPv4 address mapped into IPv6 counts as the IPv4 address.
+    #[must_use]
+    pub fn matches(&self, address: IpAddr) -> Match {
+        match self {
+            Self::Any => Match::Yes,
+            Self::Net(net) if net.contains(&address.to_canonical()) => Match::Yes,
+            Self::Net(_) => Match::No,
+            Self::Name(name) => name.matches(address),
+        }
+    }
+}
+
+impl std::fmt::Display for HostSet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Any => f.write_str("*"),
+            Self::Net(net) => net.fmt(f),
+            Self::Name(name) => f.write_str(name.text()),
+        }
     }
 }
 
@@ -96,8 +140,11 @@ mod tests {
     use super::*;
 
     fn rule(network: &str, grant: Option<Grant>) -> HostRule {
-        let networks = if network == "*" { Vec::new() } else { vec![network.parse().unwrap()] };
-        HostRule { networks, grant }
+        let hosts = match network {
+            "*" => HostSet::Any,
+            network => HostSet::Net(network.parse().unwrap()),
+        };
+        HostRule { hosts: vec![hosts], grant }
     }
 
     fn from<'a>(account: Option<&'a str>, address: &str) -> Visitor<'a> {

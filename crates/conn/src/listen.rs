@@ -1,5 +1,6 @@
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -70,17 +71,33 @@ pub struct Server {
     limit: usize,
     budget: Arc<Budget>,
     loops: OnceLock<Arc<Loops>>,
+    before: OnceLock<Before>,
 }
+
+/// What a connection waits for before it is served.
+pub type Before = Arc<dyn Fn(IpAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 impl Server {
     /// No connections yet. `budget`: the memory that clients of all protocols may make the server hold.
     pub fn new(limit: usize, budget: Arc<Budget>) -> Arc<Self> {
-        Arc::new(Self { peers: Mutex::default(), limit, budget, loops: OnceLock::new() })
+        Arc::new(Self {
+            peers: Mutex::default(),
+            limit,
+            budget,
+            loops: OnceLock::new(),
+            before: OnceLock::new(),
+        })
     }
 
     /// Serves connections on these loops. Without this it starts two of its own.
     pub fn on(self: Arc<Self>, loops: &Arc<Loops>) -> Arc<Self> {
         let _ = self.loops.set(loops.clone()); // said once
+        self
+    }
+
+    /// Each connection waits for this before it is served.
+    pub fn after(self: Arc<Self>, before: Before) -> Arc<Self> {
+        let _ = self.before.set(before); // said once
         self
     }
 
@@ -143,12 +160,19 @@ impl Server {
         let _ = stream.set_nodelay(true); // only costs latency
         let connected = Connected { server: self.clone(), counters: peer.counters.clone() };
         let mut shutdown = shutdown.clone();
+        let before = self.before.get().map(|before| before(address.ip()));
         let started = self.loops().and_then(|loops| {
             let stream = stream.into_std()?;
             loops.serve(stream, |stream| {
                 let serving = serve(stream, peer);
                 async move {
                     let _connected = connected;
+                    let serving = async {
+                        if let Some(before) = before {
+                            before.await;
+                        }
+                        serving.await;
+                    };
                     tokio::select! {
                         () = serving => {}
                         _ = shutdown.wait_for(|&stop| stop) => {}

@@ -280,7 +280,6 @@ ranks! {
     KeptLines Known,
     /// The names that files with Mac metadata were moved away from.
     VacatedNames Known,
-    // The tree: locks that an operation holds while it takes further ones.
     /// The names that are being changed together with their sidecars.
     BusyNames Known,
     /// The volumes with subscriptions to changes.
@@ -458,7 +457,6 @@ ranks! {
     MountFiles Known,
     /// The numbers that the kernel has for paths in a mount.
     MountNodes Known,
-    // The API, which has no other locks while it takes these; and metrics, counted while others may be held.
     /// The tokens of the API.
     ApiTokens Known,
     /// The sessions of the console.
@@ -495,6 +493,8 @@ ranks! {
     CountingThreads Known,
     /// The operations that a thread has counted.
     CountedOperations Known,
+    /// The names of hosts that client rules ask for.
+    HostNames Known,
     /// The newest lines of the log, which is written while others may be held.
     KeptLog Known,
 }

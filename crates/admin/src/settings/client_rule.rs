@@ -1,12 +1,10 @@
-//! The rules of a share for clients of NFS.
-
-use ipnet::IpNet;
+//! The rules of a share for hosts.
 
 use super::kind::ClientMatch;
 use super::nfs_sec::ClientSec;
 use super::nfs_tls::ClientTls;
 
-/// `[[share.client]]`: the rights of one NFS client, or of a network.
+/// `[[share.client]]`: the rights of some hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientRule {
     /// The clients of the rule: any of these.
@@ -50,16 +48,6 @@ pub enum Squash {
 }
 
 impl ClientRule {
-    /// The networks of the rule; empty for every host.
-    #[must_use]
-    pub fn networks(&self) -> Vec<IpNet> {
-        let network = |of: &ClientMatch| match of {
-            ClientMatch::Any => None,
-            ClientMatch::Net(net) => Some(*net),
-        };
-        self.matches.iter().map(network).collect::<Option<_>>().unwrap_or_default()
-    }
-
     /// The rule of a share without rules: all clients may read and write, root is squashed.
     #[must_use]
     pub fn everyone() -> Self {

@@ -382,7 +382,8 @@ fn value(setting: &Setting, text: &str) -> Value {
         | Kind::SomeOf(_)
         | Kind::Initiators
         | Kind::SambaSids
-        | Kind::Clients => {
+        | Kind::Clients
+        | Kind::Networks => {
             let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
             Value::Array(words.collect())
         }

@@ -240,5 +240,6 @@ fn client(one: &ClientMatch) -> String {
         ClientMatch::Any => "*".into(),
         ClientMatch::Net(net) if net.prefix_len() == net.max_prefix_len() => net.addr().to_string(),
         ClientMatch::Net(net) => net.to_string(),
+        ClientMatch::Name(name) => name.clone(),
     }
 }

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 use vfs::names::Characters;
 
+use super::hosts;
 use super::samba_sid::SambaSid;
 use super::secret::{Secret, without_secret};
 use super::setting::Setting;
@@ -80,6 +81,8 @@ pub enum Kind {
     Addresses,
     /// An address, a network or `"*"`, or a list of them.
     Clients,
+    /// One network, or a list of them.
+    Networks,
 }
 
 /// The setting of a port.
@@ -94,22 +97,25 @@ pub enum Port {
 }
 
 /// The clients of a rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ClientMatch {
     /// `"*"`: everyone.
     Any,
     /// A network; one address is a network of one.
     Net(IpNet),
+    /// The name of a host, or a pattern for names.
+    Name(String),
 }
 
 impl ClientMatch {
     /// Whether the client at `address` matches. An IPv4 address mapped into IPv6 counts as the IPv4
-    /// address.
+    /// address. `None`: the name service has to tell.
     #[must_use]
-    pub fn matches(&self, address: IpAddr) -> bool {
+    pub fn matches(&self, address: IpAddr) -> Option<bool> {
         match self {
-            Self::Any => true,
-            Self::Net(net) => net.contains(&address.to_canonical()),
+            Self::Any => Some(true),
+            Self::Net(net) => Some(net.contains(&address.to_canonical())),
+            Self::Name(_) => None,
         }
     }
 }
@@ -160,7 +166,7 @@ impl Raw {
         }
     }
 
-    fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&str> {
         if let Self::Text(text) = self { Some(text) } else { None }
     }
 }
@@ -212,8 +218,11 @@ impl Kind {
             Self::Identity => "32 hexadecimal digits, with or without hyphens".into(),
             Self::Addresses => "a list of IP addresses".into(),
             Self::Clients => {
-                "an IP address, a network such as \"192.168.1.0/24\", or \"*\" for everyone".into()
+                "an IP address, a network such as \"192.168.1.0/24\", the name of a host, a pattern such as \"*.example.org\", or \
+                 \"*\" for everyone"
+                    .into()
             }
+            Self::Networks => "an IP address, or a network such as \"192.168.1.0/24\"".into(),
         }
     }
 }
@@ -235,12 +244,8 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
         Kind::Initiators => list(raw, initiator).map(Value::Texts),
         Kind::SambaSids => list(raw, samba_sid).map(Value::Texts),
         Kind::Addresses => list(raw, address).map(Value::Addresses),
-        Kind::Clients => match raw {
-            Raw::List(_) => list(raw, client).map(Value::Clients),
-            single => {
-                client(single).map(|c| Value::Clients(vec![c])).map_err(|b| vec![wrong(single, None, b)])
-            }
-        },
+        Kind::Clients => hosts::list(raw, hosts::client),
+        Kind::Networks => hosts::list(raw, hosts::network),
         kind if kind.is_secret() => {
             scalar(kind, raw).map_err(|better| vec![without_secret(kind, raw, better)])
         }
@@ -251,12 +256,15 @@ pub(super) fn accept(setting: &Setting, raw: &Raw) -> Result<Value, Vec<Wrong>> 
     }
 }
 
-fn wrong(raw: &Raw, element: Option<usize>, better: Option<String>) -> Wrong {
+pub(super) fn wrong(raw: &Raw, element: Option<usize>, better: Option<String>) -> Wrong {
     Wrong { found: raw.describe(), element, better, why: None }
 }
 
 /// Applies `one` to every element; an empty list is accepted.
-fn list<T>(raw: &Raw, one: impl Fn(&Raw) -> Result<T, Option<String>>) -> Result<Vec<T>, Vec<Wrong>> {
+pub(super) fn list<T>(
+    raw: &Raw,
+    one: impl Fn(&Raw) -> Result<T, Option<String>>,
+) -> Result<Vec<T>, Vec<Wrong>> {
     let Raw::List(elements) = raw else {
         let better = one(raw).is_ok().then(|| format!("[{}]", raw.describe()));
         return Err(vec![wrong(raw, None, better)]);
@@ -365,29 +373,6 @@ fn address(raw: &Raw) -> Result<IpAddr, Option<String>> {
             Some(format!("\"{host}\""))
         }
     })
-}
-
-fn client(raw: &Raw) -> Result<ClientMatch, Option<String>> {
-    let text = raw.text().ok_or(None)?;
-    if text == "*" {
-        return Ok(ClientMatch::Any);
-    }
-    if let Ok(address) = text.parse::<IpAddr>() {
-        return Ok(ClientMatch::Net(IpNet::from(address.to_canonical())));
-    }
-    text.parse::<IpNet>().map(|net| ClientMatch::Net(net.trunc())).map_err(|_| better_client(text))
-}
-
-/// A correction of an address with a netmask, which other servers accept, or with a prefix that is
-/// too long.
-fn better_client(text: &str) -> Option<String> {
-    let (address, mask) = text.split_once('/')?;
-    let address: IpAddr = address.parse().ok()?;
-    let net = match mask.parse::<IpAddr>() {
-        Ok(mask) => IpNet::with_netmask(address, mask).ok()?.trunc(),
-        Err(_) => IpNet::from(address),
-    };
-    Some(format!("\"{net}\""))
 }
 
 /// `scheme://host…` without spaces.

@@ -216,7 +216,7 @@ fn site(section: &Section, findings: &mut Findings) -> Option<Site> {
     }
     let network = |one: &ClientMatch| match one {
         ClientMatch::Net(network) => Some(*network),
-        ClientMatch::Any => None,
+        ClientMatch::Any | ClientMatch::Name(_) => None,
     };
     Some(Site {
         name: section.text("name")?,

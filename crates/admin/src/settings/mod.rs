@@ -24,6 +24,7 @@ mod flags;
 mod folder;
 mod homes;
 mod host_accounts;
+mod hosts;
 pub mod in_common;
 mod kind;
 mod link;

@@ -75,7 +75,11 @@ fn serve(
     let message = Bytes::copy_from_slice(message);
     let answer = rpc::answer(service.clone(), origin, Arc::default(), message, InFlight::default());
     let (socket, turns) = (socket.clone(), turns.clone());
+    let before = service.before.get().map(|before| before(origin.address));
     tokio::spawn(async move {
+        if let Some(before) = before {
+            before.await;
+        }
         let _turn = turns.acquire_owned().await;
         let runtime = tokio::runtime::Handle::current();
         let answered = tokio::task::spawn_blocking(move || runtime.block_on(answer)).await;

@@ -3,8 +3,7 @@
 
 use std::sync::Arc;
 
-use auth::FileProtocol;
-use ipnet::IpNet;
+use auth::{FileProtocol, HostSet, first_match};
 use namespace::Namespace;
 use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
@@ -25,7 +24,7 @@ const RESERVED_PORTS: std::ops::Range<u16> = 1..1024;
 const INVALID_ID: u32 = u32::MAX;
 
 /// The users whose ids are replaced by the anonymous ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Squash {
     /// No user.
     None,
@@ -36,7 +35,7 @@ pub enum Squash {
 }
 
 /// Whether clients must use TLS.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum TlsRule {
     /// As they like.
     #[default]
@@ -50,8 +49,8 @@ pub enum TlsRule {
 /// What clients of one address range may do. The first rule that matches a client applies.
 #[derive(Debug, Clone)]
 pub struct Rule {
-    /// The clients of the rule. `None`: all clients.
-    pub clients: Option<IpNet>,
+    /// The clients of the rule.
+    pub clients: HostSet,
     /// The clients may connect.
     pub allowed: bool,
     /// The clients may change files.
@@ -72,7 +71,7 @@ impl Rule {
     /// All clients may read and write. The superuser of a client acts as the anonymous user.
     pub fn everybody() -> Self {
         Self {
-            clients: None,
+            clients: HostSet::Any,
             allowed: true,
             writable: true,
             squash: Squash::Root,
@@ -81,6 +80,19 @@ impl Rule {
             tls: TlsRule::Optional,
             sec: Flavor::ALL.to_vec(),
         }
+    }
+
+    /// Whether it allows nothing that the other one does not.
+    fn is_no_wider(&self, other: &Self) -> bool {
+        let is_as_anonymous = self.anonymous == other.anonymous || other.squash == Squash::None;
+        !self.allowed
+            || other.allowed
+                && self.writable <= other.writable
+                && self.squash >= other.squash
+                && is_as_anonymous
+                && self.reserved_port >= other.reserved_port
+                && self.tls >= other.tls
+                && self.sec.iter().all(|flavor| other.sec.contains(flavor))
     }
 
     /// The user that a caller acts as. [`INVALID_ID`] is no id: a caller with it acts as the
@@ -102,7 +114,8 @@ impl Rule {
 /// The options of an export.
 #[derive(Debug, Clone)]
 pub struct ExportOptions {
-    /// The client rules. The first that matches applies. A client that no rule matches is refused.
+    /// The client rules. The first that matches applies. A client that no rule matches is refused. A rule that may match,
+    /// because a look-up failed, refuses a client that a later rule would allow more.
     pub rules: Vec<Rule>,
     /// MKNOD may make devices.
     pub device_nodes: bool,
@@ -158,15 +171,17 @@ impl Export {
 
     /// Whether a rule lets a host of this address in, from some port.
     pub(crate) fn admits(&self, address: std::net::IpAddr) -> bool {
-        let fits = |rule: &&Rule| rule.clients.is_none_or(|clients| clients.contains(&address));
-        self.options.rules.iter().find(fits).is_some_and(|rule| rule.allowed)
+        self.rule_of(address).is_some_and(|rule| rule.allowed)
+    }
+
+    /// The rule for the hosts of this address, which may refuse them.
+    fn rule_of(&self, address: std::net::IpAddr) -> Option<&Rule> {
+        first_match(&self.options.rules, |rule: &Rule| rule.clients.matches(address), Rule::is_no_wider)
     }
 
     /// The rule for a client; `None` when it is refused.
     pub(crate) fn rule(&self, origin: Origin) -> Option<&Rule> {
-        let address = origin.address.to_canonical();
-        let fits = |rule: &&Rule| rule.clients.is_none_or(|clients| clients.contains(&address));
-        let rule = self.options.rules.iter().find(fits)?;
+        let rule = self.rule_of(origin.address)?;
         let port_fits = !rule.reserved_port || RESERVED_PORTS.contains(&origin.port);
         if rule.allowed && !port_fits {
             tracing::info!(client = %origin.address, port = origin.port, export = self.name,
@@ -230,6 +245,28 @@ mod tests {
         assert_eq!(ids(Squash::Root, 1000, 0, &[0]), (1000, 8, vec![8]));
         assert_eq!(ids(Squash::None, 0, 0, &[0]), (0, 0, vec![0]));
         assert_eq!(ids(Squash::All, 1000, 100, &[5]), (7, 8, vec![]));
+    }
+
+    #[test]
+    fn a_rule_is_no_wider_if_it_allows_nothing_more() {
+        let everybody = Rule::everybody;
+        let wider = Rule { squash: Squash::None, ..everybody() };
+        assert!(everybody().is_no_wider(&wider) && !wider.is_no_wider(&everybody()));
+        for narrower in [
+            Rule { allowed: false, ..everybody() },
+            Rule { writable: false, ..everybody() },
+            Rule { squash: Squash::All, ..everybody() },
+            Rule { reserved_port: true, ..everybody() },
+            Rule { tls: TlsRule::Mutual, ..everybody() },
+            Rule { sec: vec![Flavor::Krb5p], ..everybody() },
+        ] {
+            assert!(
+                narrower.is_no_wider(&everybody()) && !everybody().is_no_wider(&narrower),
+                "{narrower:?}"
+            );
+        }
+        let other = Rule { anonymous: (7, 8), ..everybody() };
+        assert!(!other.is_no_wider(&everybody()), "another user is neither more nor less");
     }
 
     #[test]

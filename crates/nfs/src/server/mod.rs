@@ -35,8 +35,8 @@ mod v4;
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use auth::{LoginGuard, UnixAccounts};
@@ -122,6 +122,8 @@ pub struct Service {
     newest_version: AtomicU32,
     /// The minor versions of version 4 that are answered, one bit each.
     minors: AtomicU32,
+    /// What datagrams of a client wait for.
+    before: OnceLock<conn::Before>,
 }
 
 impl Service {
@@ -159,7 +161,13 @@ impl Service {
             oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),
             minors: AtomicU32::new(1),
+            before: OnceLock::new(),
         })
+    }
+
+    /// Datagrams of each client wait for this before they are answered. Connections do so where they are accepted.
+    pub fn set_before(&self, before: conn::Before) {
+        let _ = self.before.set(before); // said once
     }
 
     /// The present exports.

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Instant;
 
-use auth::{Event, Login};
+use auth::{Event, HostSet, Login};
 use wire::{Reader, Writer};
 
 use super::Service;
@@ -141,13 +141,13 @@ pub(super) fn flavors(service: &Service, rule: &Rule) -> Vec<u32> {
     numbers.chain(none).collect()
 }
 
-/// The clients that may mount it, as address ranges. Empty if all may.
+/// The clients that may mount it, as networks and names. Empty if all may.
 fn clients(export: &Arc<Export>) -> Vec<String> {
     let allowed: Vec<_> = export.options.rules.iter().filter(|rule| rule.allowed).collect();
-    if allowed.iter().any(|rule| rule.clients.is_none()) {
+    if allowed.iter().any(|rule| rule.clients == HostSet::Any) {
         return Vec::new();
     }
-    allowed.iter().filter_map(|rule| rule.clients).map(|clients| clients.to_string()).collect()
+    allowed.iter().map(|rule| rule.clients.to_string()).collect()
 }
 
 /// The first items that fit in a reply to this call.

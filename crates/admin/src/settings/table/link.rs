@@ -5,7 +5,7 @@ use super::super::kind::Kind;
 use super::super::setting::{Setting, Table, new};
 
 use Authority::{Administrator, Host, Operator};
-use Kind::{Bool, Clients, Duration, File, OneOf, Text, Texts};
+use Kind::{Bool, Duration, File, Networks, OneOf, Text, Texts};
 use Table::{Link, Site};
 
 /// In the order of the documentation.
@@ -43,7 +43,7 @@ pub(super) const LINK: &[Setting] = &[
         "Only the server's user should be able to read it. Without it a server that refuses guests still counts as up. NFS needs no account.",
     ),
     new(Site, "name", Administrator, Text, "\"berlin\"").without_default("").says("The name of the site.", "It is the one that Windows clients of a domain send."),
-    new(Site, "networks", Administrator, Clients, "[\"10.1.0.0/16\"]").without_default("").says(
+    new(Site, "networks", Administrator, Networks, "[\"10.1.0.0/16\"]").without_default("").says(
         "The networks of its clients; of several sites the one with the smallest network counts.",
         "",
     ),

@@ -254,9 +254,13 @@ pub(super) const SHARE: &[Setting] = &[
          listing. LUNs are not included. See `audit-log` and docs/logs.md.",
     ),
     new(Client, "match", Administrator, Clients, "\"192.168.1.0/24\"").without_default("").says(
-        "The hosts that the rule is for: an address, a network, \"*\" for every host, or a list of these.",
+        "The hosts that the rule is for: an address, a network, the name of a host, a pattern such as \"*.example.org\", \"*\" for \
+         every host, or a list of these.",
         "The first rule of a share that matches counts. A host that no rule matches is refused, over every protocol. \
-         A share without rules is open to every host, as if it had `match = \"*\"`.",
+         A share without rules is open to every host, as if it had `match = \"*\"`. A name matches the addresses that the name \
+         service of this machine has for it. A pattern (`*`, `?` and `[a-z]`) matches the name of the client's address, if that \
+         name leads back to the address. If a look-up fails, a host that may be one of the rule gets no more than that rule and \
+         the next one that matches both allow. See docs/security.md.",
     ),
     new(Client, "access", Administrator, OneOf(&["rw", "ro", "none"]), "\"rw\"")
         .says("What these hosts may do over every protocol: read and write, read, or nothing.", ""),

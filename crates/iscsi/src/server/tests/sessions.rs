@@ -259,7 +259,8 @@ async fn a_connection_lost_in_the_login_leaves_no_session() {
 async fn a_host_that_new_settings_do_not_admit_loses_its_session() {
     let server = Server::new().await;
     let mut ada = server.log_in(ADA).await;
-    let rule = |grant| auth::HostRule { networks: vec!["192.0.2.0/24".parse().unwrap()], grant };
+    let rule =
+        |grant| auth::HostRule { hosts: vec![auth::HostSet::Net("192.0.2.0/24".parse().unwrap())], grant };
     let offer = |grant| {
         let policy = auth::SharePolicy { hosts: vec![rule(grant)], ..auth::SharePolicy::for_guests() };
         server.target.set(policy, server.target.luns());

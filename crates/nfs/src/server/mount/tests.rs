@@ -98,7 +98,7 @@ fn ruled(rules: Vec<Rule>) -> Arc<Service> {
 }
 
 fn for_clients(clients: &str) -> Rule {
-    Rule { clients: Some(clients.parse().unwrap()), ..Rule::everybody() }
+    Rule { clients: auth::HostSet::Net(clients.parse().unwrap()), ..Rule::everybody() }
 }
 
 #[tokio::test]

@@ -67,7 +67,7 @@ async fn a_host_that_may_only_read_or_not_come_loses_the_share() {
     let service = service();
     let mut ada = User::new(&service).await;
     let file = ada.make("notes", b"abc").await;
-    let rule = |grant| HostRule { networks: vec!["192.0.2.0/24".parse().unwrap()], grant };
+    let rule = |grant| HostRule { hosts: vec![auth::HostSet::Net("192.0.2.0/24".parse().unwrap())], grant };
     let hosts = |grant| SharePolicy { hosts: vec![rule(grant)], ..SharePolicy::default() };
     let offer = |grant| change(&service, |config| reoffer(config, "share", |o| o.policy = hosts(grant)));
     offer(Some(Grant::ReadWrite));

@@ -112,7 +112,7 @@ fn a_group_of_the_credential_counts() {
 
 #[test]
 fn a_client_that_no_rule_allows_is_refused_even_with_a_handle() {
-    let rule = Rule { clients: Some("192.0.2.0/24".parse().unwrap()), ..Rule::everybody() };
+    let rule = Rule { clients: auth::HostSet::Net("192.0.2.0/24".parse().unwrap()), ..Rule::everybody() };
     let s = with_rule(rule);
     let file = s.file("notes", b"abc");
     let elsewhere = s.becoming(s.client.clone().at([198, 51, 100, 1]));
