@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::share::{Share, quoted, words};
+use super::share::quoted;
 
 /// A host or network for a rule for clients; `None` if it is a name or a pattern.
 pub(super) fn host(text: &str) -> Option<String> {
@@ -32,22 +32,6 @@ pub(super) fn host(text: &str) -> Option<String> {
     }
     let zeros = vec!["0"; 4 - octets.len()];
     Some(format!("{}.{}/{}", octets.join("."), zeros.join("."), 8 * octets.len()))
-}
-
-/// Adds a rule for the hosts of a list.
-pub(super) fn allow(share: &mut Share, list: &str) {
-    let mut hosts = Vec::new();
-    for word in words(list) {
-        match host(&word) {
-            Some(host) => hosts.push(quoted(&host)),
-            None => {
-                share.untranslated.push(format!("the host {word}: rules have addresses and networks only"))
-            }
-        }
-    }
-    if !hosts.is_empty() {
-        share.clients.push(vec![("match", format!("[{}]", hosts.join(", ")))]);
-    }
 }
 
 /// A rule for clients: its settings, with values in TOML.

@@ -4,10 +4,11 @@ mod afp_conf;
 mod clients;
 pub(crate) mod convert;
 pub(crate) mod converted;
-mod exports_file;
+mod exports;
 mod ini;
 mod passdb;
 mod share;
+mod share_names;
 mod smb_conf;
 mod source;
 pub(crate) mod survey;
@@ -179,12 +180,20 @@ fn read(adopt: &Adopt) -> anyhow::Result<Translated> {
     let files: [(&Option<PathBuf>, Translate); 3] = [
         (&adopt.smb_conf, smb_conf::translate),
         (&adopt.afp_conf, afp_conf::translate),
-        (&adopt.exports, exports_file::translate),
+        (&adopt.exports, exports::translate),
     ];
     let mut all = Translated::default();
     for (file, translate) in files {
         let Some(file) = file else { continue };
         all.join(translate(file, &ini::read(file)?));
+    }
+    if adopt.exports.is_some() {
+        let exported = all.shares.iter().filter(|share| share.protocols.contains(&"nfs"));
+        let note = |share: &Share| {
+            format!("exports: clients mount {} as HOST:/{}", share.path.display(), share.name)
+        };
+        let notes: Vec<String> = exported.map(note).collect();
+        all.notes.extend(notes);
     }
     if let Some(folder) = &adopt.folder {
         let path = std::path::absolute(folder)?;

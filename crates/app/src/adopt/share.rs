@@ -186,14 +186,6 @@ pub(super) fn words(list: &str) -> Vec<String> {
     words
 }
 
-/// Splits a list of users into accounts and groups, which both servers mark with signs.
-pub(super) fn users_and_groups(list: &str) -> (Vec<String>, Vec<String>) {
-    let (groups, users): (Vec<String>, Vec<String>) =
-        words(list).into_iter().partition(|word| word.starts_with(['@', '+', '&']));
-    let plain = |word: &String| word.trim_start_matches(['@', '+', '&']).to_owned();
-    (users, groups.iter().map(plain).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

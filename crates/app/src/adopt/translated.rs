@@ -37,10 +37,13 @@ impl Translated {
                 self.server.push((name, value));
             }
         }
-        for share in other.shares {
+        for mut share in other.shares {
             match self.shares.iter_mut().find(|known| known.path == share.path) {
                 Some(known) => known.join(share),
-                None => self.shares.push(share),
+                None => {
+                    self.notes.extend(share.rename_beside(&self.shares));
+                    self.shares.push(share);
+                }
             }
         }
     }
