@@ -53,7 +53,9 @@ pub(crate) fn list(asked: &ListFolder) -> anyhow::Result<ExitCode> {
         }
     }
     for name in &listing.unreadable {
-        out::error_line(format_args!("{name}: its name is not UTF-8"));
+        out::error_line(format_args!(
+            "{name}: its name is not UTF-8, or none that a file can have, or there twice"
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

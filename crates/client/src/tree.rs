@@ -63,8 +63,35 @@ pub struct Space {
 pub struct Listing {
     /// In the order of the server.
     pub entries: Vec<Entry>,
-    /// Names that are not UTF-8, as they can be shown. They cannot be carried to other protocols.
+    /// Names that cannot be carried, as they can be shown: they are not UTF-8, or none that a file can have, such as `..` or one
+    /// with a slash, or another entry has the same.
     pub unreadable: Vec<String>,
+}
+
+/// The longest name that is taken from a server, in bytes. Those of Windows and Macs have up to 255 characters.
+const LONGEST_NAME: usize = 1024;
+
+/// Whether a server's name is that of an entry of a folder, and of nothing elsewhere.
+fn is_name(name: &str) -> bool {
+    (1..=LONGEST_NAME).contains(&name.len()) && !matches!(name, "." | "..") && !name.contains(['/', '\0'])
+}
+
+impl Listing {
+    /// Adds an entry. One whose name could lead out of the folder goes to the unreadable ones.
+    pub(crate) fn add(&mut self, entry: Entry) {
+        match is_name(&entry.name) {
+            true => self.entries.push(entry),
+            false => self.unreadable.push(entry.name.chars().take(LONGEST_NAME).collect()),
+        }
+    }
+
+    /// Of several entries with one name the first one stays: a link and a folder of one name would lead out of the tree.
+    pub(crate) fn without_doubles(mut self) -> Self {
+        let mut seen = std::collections::HashSet::with_capacity(self.entries.len());
+        let doubles = self.entries.extract_if(.., |entry| !seen.insert(entry.name.clone()));
+        self.unreadable.extend(doubles.map(|entry| entry.name));
+        self
+    }
 }
 
 /// All that a file has besides its data. A part that the file does not have, or that the protocol cannot tell, is `None` or empty.
@@ -96,6 +123,20 @@ pub struct Extra {
     pub group: Option<u32>,
     /// The target of a symbolic link.
     pub target: Option<String>,
+}
+
+impl Extra {
+    /// Refuses what is more than one file's metadata may take in memory, together.
+    ///
+    /// # Errors
+    /// It is more than [`LONGEST`].
+    pub(crate) fn within_limits(&self, path: &str) -> Result<()> {
+        let all = self.streams.iter().chain(&self.attributes).map(|(name, value)| name.len() + value.len());
+        match all.sum::<usize>() + self.fork.len() > LONGEST {
+            true => Err(Error::Other(format!("{path}: more than {} MiB of metadata", LONGEST >> 20))),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The order of [`Extra::flags`].
@@ -394,4 +435,51 @@ pub fn below(folder: &str, name: &str) -> String {
 #[must_use]
 pub fn last_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(names: &[&str]) -> Listing {
+        let mut listing = Listing::default();
+        for name in names {
+            listing.add(Entry {
+                name: (*name).into(),
+                kind: Kind::File,
+                length: 0,
+                modified: None,
+                changed: None,
+                links: 1,
+                is_locked: false,
+                mode: None,
+                owner: None,
+            });
+        }
+        listing.without_doubles()
+    }
+
+    #[test]
+    fn names_that_lead_out_of_the_folder_are_left_out() {
+        let long = "x".repeat(LONGEST_NAME + 1);
+        let bad = [".", "..", "", "../etc", "/etc/passwd", "a/b", "a\0b", &long];
+        let listing = listed(&[&bad[..], &["a", "...", "a\\b", " "]].concat());
+        let names: Vec<&str> = listing.entries.iter().map(|entry| &*entry.name).collect();
+        assert_eq!(names, ["a", "...", "a\\b", " "]);
+        assert_eq!(listing.unreadable.len(), bad.len());
+    }
+
+    #[test]
+    fn of_two_entries_with_one_name_the_first_stays() {
+        let listing = listed(&["a", "b", "a"]);
+        assert_eq!((listing.entries.len(), &listing.unreadable[..]), (2, &["a".to_owned()][..]));
+    }
+
+    #[test]
+    fn metadata_of_a_file_has_a_limit_in_all() {
+        let mut extra = Extra { fork: vec![0; LONGEST], ..Extra::default() };
+        assert!(extra.within_limits("a").is_ok());
+        extra.streams.push(("b".into(), Vec::new()));
+        assert_eq!(extra.within_limits("a").unwrap_err().to_string(), "a: more than 64 MiB of metadata");
+    }
 }

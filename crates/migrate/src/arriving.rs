@@ -141,6 +141,10 @@ impl Opened {
             let data = self.tree.read(file, offset + all.len() as u64, length - all.len());
             match data.inspect_err(|_| self.file = None)? {
                 data if data.is_empty() => break,
+                data if data.len() > length - all.len() => {
+                    self.file = None;
+                    return Err(ClientError::Other("the source sent more than it was asked for".into()));
+                }
                 data => all.extend(data),
             }
         }
@@ -175,7 +179,7 @@ impl Source for OldServer {
         self.with(folder, |opened| {
             let listing = opened.tree.entries(&opened.tree.native(folder))?;
             for name in &listing.unreadable {
-                tracing::warn!(folder, name, "a name of the old server is not UTF-8: it does not arrive");
+                tracing::warn!(folder, name, "a name of the old server is not UTF-8, or none that a file can have, or there twice: it does not arrive");
             }
             listing.entries.into_iter().map(|entry| opened.coming(folder, entry)).collect()
         })

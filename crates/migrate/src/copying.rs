@@ -108,6 +108,9 @@ fn data(
         if bytes.is_empty() {
             break;
         }
+        if bytes.len() > piece {
+            return Err(Error::Other("the source sent more than it was asked for".into()));
+        }
         shared.bucket.take(bytes.len() as u64, shared.stop);
         hash.update(&bytes);
         ends_in_hole = bytes.len() == piece && bytes.iter().all(|byte| *byte == 0);
@@ -127,6 +130,9 @@ fn data(
         offset += length;
         shared.tally.bytes.fetch_add(length, Ordering::Relaxed);
         shared.tally.count(|report| report.bytes += length);
+        if offset > job.entry.length {
+            break; // it has grown, or has no end
+        }
     }
     for _ in 0..in_flight {
         finish(sides)?;

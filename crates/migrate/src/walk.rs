@@ -23,6 +23,11 @@ use crate::{Error, Mode, Plan, Progress, Report, Result};
 const QUEUE: usize = 1024;
 /// Folders in each other.
 const DEEPEST: usize = 200;
+/// The most bytes of the paths of all folders, which are held until the end: a tree without an end ends here.
+const MOST_PATHS: usize = 512 << 20;
+/// Why a name cannot be carried.
+const UNREADABLE: &str =
+    "its name is not UTF-8, or none that a file can have, or another entry has the same, so it is left out";
 /// How often the progress is told.
 const TICK: Duration = Duration::from_millis(100);
 
@@ -164,7 +169,7 @@ struct Walked {
 }
 
 fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Result<Walked> {
-    let (mut walked, mut stack) = (Walked::default(), vec![(Place::default(), 0)]);
+    let (mut walked, mut stack, mut bytes) = (Walked::default(), vec![(Place::default(), 0)], 0);
     while let Some((folder, depth)) = stack.pop() {
         if shared.is_over() {
             return Ok(walked);
@@ -183,6 +188,12 @@ fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Resul
         shared.tally.count(|report| report.folders += 1);
         walked.folders.push(folder);
         for inner in inner {
+            bytes += inner.from.len() + inner.to.len() + size_of::<Place>();
+            if bytes > MOST_PATHS {
+                let what =
+                    format!("{} has more folders than can be held in memory: is it endless?", inner.from);
+                return Err(Error::Server(shared.plan.from.to_string(), ClientError::Other(what)));
+            }
             match depth < DEEPEST {
                 true => stack.push((inner, depth + 1)),
                 false => shared.tally.fail(&inner.from, format!("more than {DEEPEST} folders in each other")),
@@ -219,7 +230,7 @@ fn level(
     }
     let Some(mut there) = there(shared, sides, place)? else { return Ok(Vec::new()) };
     for name in listing.unreadable {
-        shared.tally.fail(&below(folder, &name), "its name is not UTF-8, so other protocols cannot carry it");
+        shared.tally.fail(&below(folder, &name), UNREADABLE);
     }
     let mut folders = Vec::new();
     let as_name = shared.plan.as_name.as_ref().filter(|_| is_part);
@@ -227,6 +238,13 @@ fn level(
         let other = there.remove(&name_key(as_name.unwrap_or(&entry.name)));
         let inner = place.entry(&entry, other.as_ref(), as_name);
         match entry.kind {
+            // A link in the place of the folder would lead out of the destination.
+            Kind::Folder if other.as_ref().is_some_and(|other| other.kind != Kind::Folder) => {
+                shared.tally.fail(
+                    &inner.from,
+                    "the destination has something else than a folder by this name: remove it there",
+                );
+            }
             Kind::Folder => folders.push(inner),
             Kind::File => file(shared, Job { path: inner.from, to: inner.to, entry, there: other }, jobs),
             Kind::Link => link(shared, sides, &inner, other.as_ref())?,

@@ -102,7 +102,9 @@ impl Tree {
         });
         let listing = listing.map_err(|error| errno(&error))?;
         for name in &listing.unreadable {
-            tracing::warn!("{name} is left out: its name is not UTF-8");
+            tracing::warn!(
+                "{name} is left out: its name is not UTF-8, or none that a file can have, or there twice"
+            );
         }
         Ok(self.files.lock().put_folder(listing.entries))
     }

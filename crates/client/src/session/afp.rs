@@ -13,6 +13,7 @@ use ::afp::wire::lock::ByteRangeLock;
 use ::afp::wire::{DirBitmap, FileBitmap, Path, ResultCode, attribute, command};
 use wire::{Reader, Writer};
 
+use super::pages::Pages;
 use super::socket::Socket;
 use super::{Abilities, FileId, Finished, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result, Target};
@@ -288,12 +289,13 @@ impl Session for Afp {
     }
 
     fn list(&mut self, folder: &str) -> Result<usize> {
-        let (mut start, mut total) = (1, 0);
+        let (mut start, mut total, mut pages) = (1, 0, Pages::of(folder));
         loop {
             match self.listed(folder, start, LIST_COUNT)? {
                 0 => return Ok(total),
                 count => (start, total) = (start + count as u32, total + count),
             }
+            pages.entry(0)?;
         }
     }
 

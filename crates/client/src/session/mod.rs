@@ -8,6 +8,7 @@ mod afp;
 mod file;
 mod iscsi;
 mod nfs;
+mod pages;
 mod reach;
 mod smb;
 mod socket;

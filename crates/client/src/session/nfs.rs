@@ -22,6 +22,7 @@ use ::nfs::wire::xdr::{Encode, Opaque};
 use rpc::{Rpc, decode, is_udp, ok, results};
 use wire::Writer;
 
+use super::pages::Pages;
 use super::{Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::security::umask;
 use crate::tree::Tree;
@@ -35,8 +36,6 @@ const NO_MAPPER: &str = "locking on a server whose port mapper cannot be reached
 const LIST_BYTES: u32 = 64 << 10;
 /// The same of one that is only tried.
 const GLANCE_BYTES: u32 = 8 << 10;
-/// The most answers to a listing.
-const MAX_PAGES: usize = 1_000_000;
 /// The most folders whose handles are remembered.
 const MAX_FOLDERS: usize = 4096;
 
@@ -362,7 +361,8 @@ impl Session for Nfs {
     fn list(&mut self, folder: &str) -> Result<usize> {
         let handle = self.folder(folder)?;
         let (mut cookie, mut verifier, mut count) = (0, Verifier::default(), 0);
-        for _ in 0..MAX_PAGES {
+        let mut pages = Pages::of(folder);
+        loop {
             let dir = Opaque::new(&handle[..]);
             let (dircount, maxcount) = (LIST_BYTES, LIST_BYTES);
             let request = readdirplus::Request { dir, cookie, verifier, dircount, maxcount };
@@ -371,12 +371,13 @@ impl Session for Nfs {
             let is_own = |name: &[u8]| name == b"." || name == b"..";
             count += page.entries.iter().filter(|entry| !is_own(&entry.name)).count();
             let last = page.entries.last().map(|entry| entry.cookie);
-            match last {
-                Some(last) if !page.eof => (cookie, verifier) = (last, page.verifier),
-                _ => return Ok(count),
+            if page.eof {
+                return Ok(count);
             }
+            let last = last.ok_or_else(|| pages.stuck())?;
+            pages.go_on_behind(last)?;
+            (cookie, verifier) = (last, page.verifier);
         }
-        Err(Error::Other("a listing without an end".into()))
     }
 
     fn glance(&mut self) -> Result<()> {

@@ -32,6 +32,7 @@ use answers::{malformed, read_answer, refused, said};
 
 pub(super) use answers::decode_answer;
 
+use super::pages::Pages;
 use super::socket::Socket;
 use super::{Abilities, FileId, Finished, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result, Target};
@@ -332,7 +333,9 @@ impl Session for Smb {
     fn list(&mut self, folder: &str) -> Result<usize> {
         self.with(folder, to_list, |smb, file| {
             let (mut count, mut flags) = (0, ListFlags::RESTART_SCANS);
+            let mut pages = Pages::of(folder);
             while let Some(page) = smb.next_page(file, flags)? {
+                pages.page(&page)?;
                 let entries = directory::decode(Form::IdBoth, &page).map_err(malformed)?;
                 let is_own = |name: &[u16]| name.iter().all(|unit| *unit == u16::from(b'.'));
                 count += entries.iter().filter(|entry| !is_own(&entry.name)).count();

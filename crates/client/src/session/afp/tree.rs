@@ -15,6 +15,7 @@ use super::metadata::WRITE_INHIBIT;
 use super::{Afp, LIST_COUNT, malformed};
 use crate::Result;
 use crate::metadata::{Aspect, COMMENT, Peer as _, Value};
+use crate::session::pages::Pages;
 use crate::session::{FileId, How, Session as _};
 use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, flag, stamp, text, told};
 
@@ -35,24 +36,26 @@ const NAMES: u32 = 128 << 10;
 
 impl Tree for Afp {
     fn entries(&mut self, folder: &str) -> Result<Listing> {
-        let (mut start, mut listing) = (1, Listing::default());
+        let (mut start, mut listing, mut pages) = (1, Listing::default(), Pages::of(folder));
         loop {
             let page = self.page(folder, (start, LIST_COUNT), (FILE, FOLDER))?;
             if page.is_empty() {
-                return Ok(listing);
+                return Ok(listing.without_doubles());
             }
+            pages.page(&page)?;
             let reply = Reply::decode(&mut Reader::new(&page)).map_err(malformed)?;
             let before = start;
             for found in Form::Ext2.framing().entries(reply.entries) {
                 let found = found.map_err(malformed)?;
+                pages.entry(found.parameters.len())?;
                 match entry(found.is_folder, found.parameters).map_err(malformed)? {
-                    Ok(entry) => listing.entries.push(entry),
+                    Ok(entry) => listing.add(entry),
                     Err(shown) => listing.unreadable.push(shown),
                 }
                 start += 1;
             }
             if start == before {
-                return Ok(listing);
+                return Err(pages.stuck());
             }
         }
     }
@@ -183,6 +186,7 @@ impl Tree for Afp {
         for name in self.attribute_names(path)? {
             if let Some(value) = bytes(told(self, path, Aspect::Attribute(&name))?) {
                 extra.streams.push((name, value));
+                extra.within_limits(path)?;
             }
         }
         Ok(extra)

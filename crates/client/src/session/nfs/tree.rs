@@ -8,17 +8,19 @@ use vfs::mac::layout::sidecar_owner;
 
 use super::rpc::ok;
 use super::sidecar::{Sidecars as _, path_beside as beside, set_extra};
-use super::{LIST_BYTES, MAX_PAGES, NFS, Nfs, procedure};
+use super::{LIST_BYTES, NFS, Nfs, procedure};
+use crate::Result;
 use crate::metadata::{Aspect, Peer as _, Value};
+use crate::session::pages::Pages;
 use crate::session::{FileId, Session};
 use crate::tree::{Entry, Extra, Kind, Listing, Lost, Space, Stamp, Tree, below, last_name, text, told};
-use crate::{Error, Result};
 
 impl Tree for Nfs {
     fn entries(&mut self, folder: &str) -> Result<Listing> {
         let handle = self.folder(folder)?;
         let (mut cookie, mut verifier, mut listing) = (0, Verifier::default(), Listing::default());
-        for _ in 0..MAX_PAGES {
+        let mut pages = Pages::of(folder);
+        loop {
             let dir = Opaque::new(&handle[..]);
             let request =
                 readdirplus::Request { dir, cookie, verifier, dircount: LIST_BYTES, maxcount: LIST_BYTES };
@@ -26,31 +28,35 @@ impl Tree for Nfs {
             let page: readdirplus::ResOk<'_> = ok::<_, Option<Fattr3>>(&answer, folder)?;
             let mut bare = Vec::new();
             for found in &page.entries {
+                pages.entry(found.name.len())?;
                 let Ok(name) = std::str::from_utf8(&found.name) else {
                     listing.unreadable.push(String::from_utf8_lossy(&found.name).into_owned());
                     continue;
                 };
                 match &found.attributes {
                     _ if name == "." || name == ".." => {}
-                    Some(attributes) => listing.entries.push(entry(name, attributes)),
+                    Some(attributes) => listing.add(entry(name, attributes)),
                     None => bare.push(name.to_owned()),
                 }
             }
             let (eof, last) = (page.eof, page.entries.last().map(|entry| entry.cookie));
             let seen = page.verifier;
             for name in bare {
-                let attributes = self.attributes(&below(folder, &name))?;
-                listing.entries.push(entry(&name, &attributes));
-            }
-            match last {
-                Some(last) if !eof => (cookie, verifier) = (last, seen),
-                _ => {
-                    drop_sidecars(&mut listing.entries);
-                    return Ok(listing);
+                if name.contains('/') {
+                    listing.unreadable.push(name);
+                    continue;
                 }
+                let attributes = self.attributes(&below(folder, &name))?;
+                listing.add(entry(&name, &attributes));
             }
+            if eof {
+                drop_sidecars(&mut listing.entries);
+                return Ok(listing.without_doubles());
+            }
+            let last = last.ok_or_else(|| pages.stuck())?;
+            pages.go_on_behind(last)?;
+            (cookie, verifier) = (last, seen);
         }
-        Err(Error::Other("a listing without an end".into()))
     }
 
     fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {

@@ -28,7 +28,8 @@ use naming::Naming;
 use session::{COMPOUND, NFS, Slot};
 
 use super::rpc::{Rpc, results};
-use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, MAX_PAGES, mode_of_new};
+use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, mode_of_new};
+use crate::session::pages::Pages;
 use crate::session::{
     Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
 };
@@ -199,8 +200,8 @@ impl Nfs4 {
 impl Nfs4 {
     /// READDIR until the end, with these attributes of each entry. `path` is for messages.
     fn pages(&mut self, folder: &[u8], path: &str, wanted: &[u32], each: Each<'_>) -> Result<()> {
-        let (mut cookie, mut verifier) = (0, [0; 8]);
-        for _ in 0..MAX_PAGES {
+        let (mut cookie, mut verifier, mut pages) = (0, [0; 8], Pages::of(path));
+        loop {
             let request = Operation::ReadDir(ReadDir {
                 cookie,
                 verifier,
@@ -211,13 +212,17 @@ impl Nfs4 {
             let answer = self.call(&[put(folder), request], path)?;
             let mut results = Results::of(&answer, path)?;
             results.skip(Number::PUTFH)?;
-            let page = results.page(each)?;
-            match page.last {
-                Some(last) if !page.is_end => (cookie, verifier) = (last, page.verifier),
-                _ => return Ok(()),
+            let page = results.page(&mut |name, attributes| {
+                pages.entry(name.len())?;
+                each(name, attributes)
+            })?;
+            if page.is_end {
+                return Ok(());
             }
+            let last = page.last.ok_or_else(|| pages.stuck())?;
+            pages.go_on_behind(last)?;
+            (cookie, verifier) = (last, page.verifier);
         }
-        Err(Error::Other("a listing without an end".into()))
     }
 }
 

@@ -17,6 +17,7 @@ use wire::Reader;
 use super::{CREDIT, Smb, malformed, refused};
 use crate::metadata::{Aspect, COMMENT};
 use crate::security::Security;
+use crate::session::pages::Pages;
 use crate::session::{FileId, Session};
 use crate::tree::{
     Entry, Extra, FLAGS, Kind, Listing, Space, Stamp, Tree, bytes, last_name, stamp, text, told,
@@ -43,21 +44,24 @@ impl Tree for Smb {
         };
         self.with(folder, change, |smb, file| {
             let (mut listing, mut flags) = (Listing::default(), ListFlags::RESTART_SCANS);
+            let mut pages = Pages::of(folder);
             while let Some(page) = smb.next_page(file, flags)? {
+                pages.page(&page)?;
                 for listed in directory::decode(Form::IdBoth, &page).map_err(malformed)? {
+                    pages.entry(2 * listed.name.len())?;
                     match String::from_utf16(&listed.name) {
                         Ok(name) if name == "." || name == ".." => {}
                         Ok(name) => {
                             let name = Map::Sfm.decode(name.as_bytes());
                             let name = String::from_utf8_lossy(&name).into_owned();
-                            listing.entries.push(entry(name, &listed.facts));
+                            listing.add(entry(name, &listed.facts));
                         }
                         Err(_) => listing.unreadable.push(String::from_utf16_lossy(&listed.name)),
                     }
                 }
                 flags = ListFlags::NONE;
             }
-            Ok(listing)
+            Ok(listing.without_doubles())
         })
     }
 
@@ -212,6 +216,7 @@ impl Tree for Smb {
         extra.attributes = attributes(&eas)?;
         for name in names(&streams)? {
             self.add_stream(path, name, &mut extra)?;
+            extra.within_limits(path)?;
         }
         Ok(extra)
     }

@@ -9,8 +9,9 @@ use vfs::mac::plist;
 
 use super::compound::Results;
 use super::metadata::{FINDER_INFO, FORK, found};
-use super::{LIST_BYTES, MAX_PAGES, Nfs4, put};
+use super::{LIST_BYTES, Nfs4, put};
 use crate::metadata::{Aspect, COMMENT, Got, Value};
+use crate::session::pages::Pages;
 use crate::tree::Extra;
 use crate::{Error, Result};
 
@@ -44,6 +45,7 @@ impl Nfs4 {
                 (COMMENT, Some(comment)) => extra.comment = Some(comment),
                 _ => extra.streams.push((name.to_owned(), value)),
             }
+            extra.within_limits(name)?;
         }
         Ok(!names.is_empty())
     }
@@ -56,14 +58,15 @@ impl Nfs4 {
         for name in self.xattr_names(path)?.iter().filter_map(|name| std::str::from_utf8(name).ok()) {
             if let Got::Value(Value::Bytes(value)) = self.xattr(path, name)? {
                 extra.attributes.push((name.to_owned(), value));
+                extra.within_limits(path)?;
             }
         }
         Ok(())
     }
 
     fn xattr_names(&mut self, path: &str) -> Result<Vec<Vec<u8>>> {
-        let (mut cookie, mut names) = (0, Vec::new());
-        for _ in 0..MAX_PAGES {
+        let (mut cookie, mut names, mut pages) = (0, Vec::new(), Pages::of(path));
+        loop {
             let list = Operation::ListXattrs(ListXattrs { cookie, max_count: LIST_BYTES });
             let answer = self.on_name(path, list)?;
             let mut results = match found(&answer, path) {
@@ -72,8 +75,10 @@ impl Nfs4 {
             };
             match results.names(&mut names) {
                 Ok((_, true)) => return Ok(names),
-                Ok((next, false)) if next != cookie => cookie = next,
-                Ok(_) => break,
+                Ok((next, false)) => {
+                    pages.go_on_behind(next)?;
+                    cookie = next;
+                }
                 // Such a file has none, or may not have any.
                 Err(Error::Unsupported(_) | Error::Refused(_)) => return Ok(names),
                 Err(error) => return Err(error),

@@ -56,7 +56,7 @@ impl Tree for Nfs4 {
         let (mut listing, mut naming) = (Listing::default(), std::mem::take(&mut self.naming));
         let listed = self.pages(&handle, folder, &LISTED, &mut |name, attributes| {
             match std::str::from_utf8(name) {
-                Ok(name) => listing.entries.push(entry(name, &decoded(attributes)?, &mut naming)),
+                Ok(name) => listing.add(entry(name, &decoded(attributes)?, &mut naming)),
                 Err(_) => listing.unreadable.push(String::from_utf8_lossy(name).into_owned()),
             }
             Ok(())
@@ -64,7 +64,7 @@ impl Tree for Nfs4 {
         self.naming = naming;
         listed?;
         drop_sidecars(&mut listing.entries);
-        Ok(listing)
+        Ok(listing.without_doubles())
     }
 
     fn read(&mut self, file: FileId, offset: u64, length: usize) -> Result<Vec<u8>> {
