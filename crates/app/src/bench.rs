@@ -132,6 +132,7 @@ fn plan(arguments: &Bench) -> anyhow::Result<Plan> {
             target.password.clone_from(secret);
         }
     }
+    password::complete(&mut targets)?;
     for place in &arguments.all {
         match disk_of(place, arguments, secret.as_deref()) {
             Ok(disk) => targets.push(disk),

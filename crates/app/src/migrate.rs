@@ -79,6 +79,7 @@ pub(super) fn destination(text: &str, login: &Login, password_file: Option<&Path
     if let (Some(file), true, false) = (file, target.password.is_empty(), target.user.is_empty()) {
         target.password = password::read("the server", password::Source::File(file))?;
     }
+    password::complete([&mut target])?;
     Ok(target)
 }
 

@@ -1,10 +1,12 @@
 //! Prompts for a password, without showing it.
 
+use std::cell::RefCell;
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use client::{Protocol, Target};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 /// Longest password in bytes.
@@ -60,6 +62,46 @@ pub(crate) fn once(name: &str, from: Source<'_>) -> anyhow::Result<String> {
         }
         from => read(name, from),
     }
+}
+
+/// Asks for the passwords that targets lack, each user of a server once.
+///
+/// # Errors
+/// There is no terminal, or the password is no text.
+pub(crate) fn complete<'a>(targets: impl IntoIterator<Item = &'a mut Target>) -> anyhow::Result<()> {
+    for target in targets.into_iter().filter(|target| lacks(target)) {
+        target.password = typed_once(&format!("{}@{}", target.user, target.host))?;
+    }
+    Ok(())
+}
+
+/// Whether a server may want a password that is not known. NFS has no login; a guest has no password.
+fn lacks(target: &Target) -> bool {
+    let has_login = matches!(target.protocol, Protocol::Smb | Protocol::Afp | Protocol::Iscsi);
+    let is_guest = target.user.is_empty() || target.user.eq_ignore_ascii_case("guest");
+    has_login && !is_guest && target.password.is_empty()
+}
+
+thread_local! {
+    /// Passwords that were typed: a command with several URLs asks once for each user of a server.
+    static TYPED: RefCell<Vec<(String, String)>> = const { RefCell::new(Vec::new()) };
+}
+
+fn typed_once(name: &str) -> anyhow::Result<String> {
+    let known =
+        TYPED.with_borrow(|all| all.iter().find(|(other, _)| other == name).map(|(_, typed)| typed.clone()));
+    if let Some(password) = known {
+        return Ok(password);
+    }
+    if !std::io::stdin().is_terminal() {
+        bail!(
+            "{name} needs a password, and standard input is no terminal to ask at: write it on the first line of a file that \
+             only you can read, and give --password-file FILE"
+        );
+    }
+    let password = Hidden::open()?.ask(&format!("Password for {name}: "))?;
+    TYPED.with_borrow_mut(|all| all.push((name.to_owned(), password.clone())));
+    Ok(password)
 }
 
 fn first_line(input: &mut impl BufRead, called: &str) -> anyhow::Result<String> {
@@ -152,6 +194,22 @@ mod tests {
         assert!(first_line(&mut &b"\n"[..], "test").is_err());
         assert!(first_line(&mut &b"\xff\n"[..], "test").is_err());
         assert!(first_line(&mut &[b'x'; 5000][..], "test").is_err());
+    }
+
+    #[test]
+    fn a_password_is_missing_where_a_user_logs_in_without_one() {
+        for (url, is_missing) in [
+            ("smb://ada@h/s", true),
+            ("afp://ada@h/s", true),
+            ("iscsi://ada@h/t/0", true),
+            ("smb://ada:secret@h/s", false),
+            ("smb://h/s", false),
+            ("smb://guest@h/s", false),
+            ("nfs://ada@h/s", false),
+            ("file:///s", false),
+        ] {
+            assert_eq!(lacks(&Target::parse(url).unwrap()), is_missing, "{url}");
+        }
     }
 
     #[test]

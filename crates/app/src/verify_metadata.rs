@@ -60,6 +60,7 @@ fn targets(asked: &VerifyMetadata) -> anyhow::Result<Vec<Target>> {
             target.password.clone_from(secret);
         }
     }
+    password::complete(&mut targets)?;
     Ok(targets)
 }
 

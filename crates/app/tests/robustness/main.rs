@@ -16,6 +16,7 @@ mod disconnect;
 mod disks;
 mod gateways;
 mod home;
+mod hostile_sources;
 mod iscsi;
 mod killed;
 mod listed_and_written;
@@ -25,8 +26,10 @@ mod memory;
 mod migrated;
 mod migrated_rights;
 mod mounted;
+mod named_hosts;
 mod neighbour;
 mod overlapping;
+mod passwords;
 #[path = "../program/mod.rs"]
 mod program;
 mod quota;
