@@ -31,14 +31,7 @@ fn scenes() -> Vec<Scene> {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     let scene = |backend: Arc<dyn Backend>, caller, _dir| {
         let volume = Arc::new(Volume::new(backend.clone(), VolumeOptions::default()));
-        let actor = Actor {
-            caller,
-            party: Party::client(ClientId(7)),
-            open: None,
-            parent_key: None,
-            renames_open: false,
-            is_blind_to_forks: false,
-        };
+        let actor = Actor::new(caller, Party::client(ClientId(7)));
         let root = volume.root().unwrap();
         volume.create(&actor, &root, b"notes", NewKind::File, 0o644).unwrap();
         Scene { backend, volume, actor, _dir }

@@ -45,14 +45,7 @@ fn trees() -> Vec<Tree> {
 
 fn tree(volume: Volume, caller: Caller, _dir: Option<tempfile::TempDir>) -> Tree {
     let root = volume.root().unwrap();
-    let actor = Actor {
-        caller: caller.clone(),
-        party: Party::client(ClientId(1)),
-        open: None,
-        parent_key: None,
-        renames_open: false,
-        is_blind_to_forks: false,
-    };
+    let actor = Actor::new(caller.clone(), Party::client(ClientId(1)));
     let make = |folder: &Found, name: &str, new| {
         volume.create(&actor, folder, name.as_bytes(), new, 0o755).unwrap().found
     };
@@ -153,14 +146,7 @@ fn a_stored_acl_on_the_way_counts_whatever_the_mode_says() {
 #[test]
 fn a_path_longer_than_the_hosts_longest_is_followed_in_steps() {
     for tree in trees() {
-        let actor = Actor {
-            caller: tree.caller.clone(),
-            party: Party::client(ClientId(1)),
-            open: None,
-            parent_key: None,
-            renames_open: false,
-            is_blind_to_forks: false,
-        };
+        let actor = Actor::new(tree.caller.clone(), Party::client(ClientId(1)));
         let (mut folder, mut path) = (tree.root.clone(), String::new());
         for _ in 0..20 {
             let name = "d".repeat(250);
@@ -176,14 +162,7 @@ fn a_path_longer_than_the_hosts_longest_is_followed_in_steps() {
 #[test]
 fn a_link_is_followed_inside_the_volume_and_as_far_as_it_leads() {
     for tree in trees() {
-        let actor = Actor {
-            caller: tree.caller.clone(),
-            party: Party::client(ClientId(1)),
-            open: None,
-            parent_key: None,
-            renames_open: false,
-            is_blind_to_forks: false,
-        };
+        let actor = Actor::new(tree.caller.clone(), Party::client(ClientId(1)));
         let top = tree.find("Top").unwrap().found.unwrap();
         let deep = "../".repeat(100);
         for (target, leads_to) in [

@@ -8,6 +8,7 @@ mod acting;
 mod afp;
 mod arriving;
 mod audited;
+mod budget;
 mod caches;
 mod client;
 mod connections;
@@ -26,6 +27,7 @@ mod migrated;
 mod migrated_rights;
 mod mounted;
 mod neighbour;
+mod old_clients;
 mod overlapping;
 #[path = "../program/mod.rs"]
 mod program;
