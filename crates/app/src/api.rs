@@ -17,10 +17,32 @@ use crate::figures::Scrape;
 use crate::log;
 use crate::running::Running;
 
-/// Opens the listeners, if the API is on.
-pub(crate) fn open(settings: &ServerSettings) -> anyhow::Result<Option<Bound>> {
-    let admin::Port::Number(port) = settings.api.port else { return Ok(None) };
-    bind::tcp("the API", "admin", &settings.api.listen, port).map(Some)
+/// Opens the listeners, if the API is on. A certificate that cannot be used keeps the API off, not the shares: the reason is
+/// logged and returned for an alert.
+pub(crate) fn open(settings: &ServerSettings) -> anyhow::Result<(Option<Bound>, Option<String>)> {
+    let admin::Port::Number(port) = settings.api.port else { return Ok((None, None)) };
+    if let Err(why) = try_certificate(settings) {
+        tracing::error!("{why} The API and the console stay off; the shares are served.");
+        return Ok((None, Some(why)));
+    }
+    Ok((bind::tcp("the API", "admin", &settings.api.listen, port).map(Some)?, None))
+}
+
+/// Whether the certificate of the API can be used, else why not and what to do.
+pub(crate) fn try_certificate(settings: &ServerSettings) -> Result<(), String> {
+    let own = settings.api.certificate.is_none();
+    let loaded = certificate(&settings.api, &settings.state)
+        .and_then(|certificate| certificate.as_ref().map_or(Ok(()), web::try_certificate));
+    loaded.map_err(|error| match own {
+        true => format!(
+            "The certificate of the API in the state folder cannot be used: {error}. Remove api-certificate.pem and \
+             api-key.pem there and restart the server, which makes new ones."
+        ),
+        false => format!(
+            "The certificate of the API cannot be used: {error}. Correct `admin-certificate` and `admin-key`, and restart \
+             the server."
+        ),
+    })
 }
 
 /// The listeners for a status.

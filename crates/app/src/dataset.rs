@@ -63,7 +63,7 @@ fn code(done: Done<()>) -> anyhow::Result<ExitCode> {
 
 impl Now {
     fn read(place: &Where) -> Done<Self> {
-        Self::of(place.arguments(here::privileged(), here::folder()?))
+        Self::of(here::of_server(place)?)
     }
 
     fn of(arguments: Arguments) -> Done<Self> {
@@ -110,6 +110,38 @@ impl Now {
         Ok(Edit::open(&self.arguments)?)
     }
 
+    /// The settings file with an entry of this share, which a server may have only on its command line.
+    fn edit_of(&mut self, name: &str) -> Done<(Edit, FirstFile)> {
+        let path = self.share(name)?.path.clone();
+        let first = match self.arguments.shares.is_empty() {
+            true => FirstFile(None),
+            false => FirstFile::make(&mut self.arguments)?,
+        };
+        let mut edit = self.edit()?;
+        if !self.arguments.shares.is_empty() && !edit.has(name)? {
+            edit.add(name, Some(&path))?;
+            let said = format!(
+                "{name} is on the command line of the server: it is now in {}, too, which `fourfold serve` reads when it is \
+                 started in {}",
+                edit.path().display(),
+                edit.folder().display()
+            );
+            out::line(said).map_err(anyhow::Error::from)?;
+        }
+        Ok((edit, first))
+    }
+
+    /// A share that is only on the command line of the server stays as long as that server runs.
+    fn check_in_file(&self, edit: &mut Edit, name: &str) -> Done<()> {
+        if self.arguments.shares.is_empty() || edit.has(name)? {
+            return Ok(());
+        }
+        let what = format!(
+            "{name} is on the command line of the server that runs: end that server, and start it without this share"
+        );
+        Err(anyhow::Error::msg(what).into())
+    }
+
     fn save(&self, edit: Edit) -> Done<()> {
         Ok(edit.save(&self.arguments).map(drop)?)
     }
@@ -143,7 +175,7 @@ fn assignment(text: &str) -> anyhow::Result<(&str, &str)> {
 /// Makes a share and its folder.
 pub(crate) fn create(asked: &CreateShare) -> anyhow::Result<ExitCode> {
     code((|| {
-        let mut arguments = asked.place.arguments(here::privileged(), here::folder()?);
+        let mut arguments = here::of_server(&asked.place)?;
         let first = FirstFile::make(&mut arguments)?;
         let now = Now::of(arguments)?;
         if now.names().any(|name| name == asked.name) {
@@ -182,7 +214,10 @@ impl FirstFile {
     /// Makes an empty file where the server looks for it.
     fn make(arguments: &mut Arguments) -> anyhow::Result<Self> {
         let found = arguments.config.clone().or_else(|| find_file(arguments.privileged, &arguments.folder));
-        let usual = if arguments.privileged { "/etc/fourfold/fourfold.toml" } else { "fourfold.toml" };
+        // A server that was started from the command line gets one where it was started: others of root stay as they are.
+        let is_typed = !arguments.shares.is_empty();
+        let is_usual = arguments.privileged && !is_typed;
+        let usual = if is_usual { "/etc/fourfold/fourfold.toml" } else { "fourfold.toml" };
         let path = found.unwrap_or_else(|| usual.into());
         let whole = arguments.folder.join(&path);
         if whole.exists() {
@@ -247,6 +282,7 @@ pub(crate) fn destroy(asked: &DestroyShare) -> anyhow::Result<ExitCode> {
         }
         let mut edit = now.edit()?;
         for name in all() {
+            now.check_in_file(&mut edit, name)?;
             edit.remove(name)?;
         }
         now.save(edit)?;
@@ -284,6 +320,7 @@ pub(crate) fn rename(asked: &RenameShare) -> anyhow::Result<ExitCode> {
             return Err(anyhow::anyhow!("there is a share {there:?} already").into());
         }
         let mut edit = now.edit()?;
+        now.check_in_file(&mut edit, name)?;
         edit.rename(name, new)?;
         let moved = match new.rsplit_once('/') {
             Some((above, last)) if now.is_derived(name) => {
@@ -311,8 +348,7 @@ pub(crate) fn rename(asked: &RenameShare) -> anyhow::Result<ExitCode> {
 /// Sets properties.
 pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
     code((|| {
-        let now = Now::read(&asked.place)?;
-        let mut edit = now.edit()?;
+        let mut now = Now::read(&asked.place)?;
         let (properties, share) = asked.split();
         if properties.is_empty() {
             return Err(anyhow::anyhow!(
@@ -320,6 +356,10 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
             )
             .into());
         }
+        let (mut edit, first) = match share {
+            Some(share) => now.edit_of(share)?,
+            None => (now.edit()?, FirstFile(None)),
+        };
         for property in properties {
             let (key, value) = assignment(property)?;
             match share {
@@ -328,6 +368,7 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
             }
         }
         now.save(edit)?;
+        first.keep()?;
         now.reload()
     })())
 }
@@ -364,14 +405,14 @@ pub(crate) fn can_be_kept(share: &ShareSettings) -> anyhow::Result<()> {
 /// Removes a property, so that it is inherited.
 pub(crate) fn inherit(asked: &InheritProperty) -> anyhow::Result<ExitCode> {
     code((|| {
-        let now = Now::read(&asked.place)?;
-        now.share(&asked.name)?;
-        let mut edit = now.edit()?;
+        let mut now = Now::read(&asked.place)?;
+        let (mut edit, first) = now.edit_of(&asked.name)?;
         edit.unset(&asked.name, &asked.property)?;
         for name in now.below(&asked.name).iter().filter(|_| asked.recursive) {
             edit.unset(name, &asked.property)?;
         }
         now.save(edit)?;
+        first.keep()?;
         now.reload()
     })())
 }

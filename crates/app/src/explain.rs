@@ -56,7 +56,7 @@ struct Explained {
 
 /// Explains.
 pub(crate) fn run(asked: &Explain) -> anyhow::Result<ExitCode> {
-    let settings = match Settings::load(&asked.place.arguments(here::privileged(), here::folder()?)) {
+    let settings = match Settings::load(&here::of_server(&asked.place)?) {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };

@@ -73,6 +73,24 @@ fn process(held: &Held, uptime: Duration) -> Figures {
         .with("connections", "Connections of clients", Meaning::Number, connections.collect())
         .with("tls_connections", "Connections of NFS with TLS", Meaning::Number, one(held.tls as f64))
         .with("opens", "Open files", Meaning::Number, one(held.opens as f64))
+        .with(
+            "opens_limit",
+            "Files that clients may have open",
+            Meaning::Number,
+            one(held.open_counts.limit as f64),
+        )
+        .with(
+            "opens_of_guests",
+            "Open files of clients without a login",
+            Meaning::Number,
+            one(held.open_counts.guests as f64),
+        )
+        .with(
+            "opens_refused",
+            "Opens that were refused because a client had too many",
+            Meaning::Count,
+            one(held.open_counts.refused as f64),
+        )
         .with("locks", "Locked ranges", Meaning::Number, one(held.locks as f64))
         .with("leases", "Leases of clients", Meaning::Number, one(held.leases as f64))
         .with(

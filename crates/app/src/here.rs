@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use admin::{Diagnostic, ServerSettings, Settings};
+use admin::{Arguments, Diagnostic, ServerSettings, Settings, control};
 use anyhow::Context;
 
 use crate::cli::Where;
@@ -29,6 +29,18 @@ pub(crate) fn state_home() -> Option<PathBuf> {
 /// The selected state folder, or the errors of the settings that should name it.
 pub(crate) fn state(place: &Where) -> anyhow::Result<Result<PathBuf, Vec<Diagnostic>>> {
     Ok(Settings::state_folder(&place.arguments(privileged(), folder()?)))
+}
+
+/// The arguments of the server that runs with the selected state folder, of which some shares may be only on its command
+/// line; without such a server, those of this command.
+pub(crate) fn of_server(place: &Where) -> anyhow::Result<Arguments> {
+    let own = place.arguments(privileged(), folder()?);
+    if own.config.is_some() {
+        return Ok(own);
+    }
+    let Ok(state) = Settings::state_folder(&own) else { return Ok(own) };
+    // A server that does not answer is an error of the command that asks it later.
+    Ok(control::started_with(&state).map_or(own, Arguments::from))
 }
 
 /// The host's name.

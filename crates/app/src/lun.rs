@@ -102,7 +102,7 @@ fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Resul
         Err(AskError::NoServer(_)) => {}
         other => return Ok(Ok(other?)),
     }
-    let arguments = place.arguments(here::privileged(), here::folder()?);
+    let arguments = here::of_server(place)?;
     if arguments.config.is_none() && find_file(arguments.privileged, &arguments.folder).is_none() {
         return without_settings(state, &request).map(Ok);
     }

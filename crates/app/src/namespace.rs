@@ -32,7 +32,7 @@ fn with_settings(
     place: &Where,
     then: impl FnOnce(&Settings) -> anyhow::Result<ExitCode>,
 ) -> anyhow::Result<ExitCode> {
-    match Settings::load(&place.arguments(here::privileged(), here::folder()?)) {
+    match Settings::load(&here::of_server(place)?) {
         Ok(settings) => then(&settings),
         Err(diagnostics) => Ok(exit::refused(&diagnostics)),
     }

@@ -78,7 +78,7 @@ fn folder(name: &str, place: &Where) -> Done<PathBuf> {
     if name.starts_with(['/', '.']) {
         return Ok(Ok(here::folder()?.join(name)));
     }
-    let settings = match Settings::load(&place.arguments(here::privileged(), here::folder()?)) {
+    let settings = match Settings::load(&here::of_server(place)?) {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(Err(exit::refused(&diagnostics))),
     };

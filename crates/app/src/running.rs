@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use admin::control::{
     AbsentShareStatus, CachesAnswer, CachesRequest, Disconnect, ListenerStatus, LunAnswer, LunRequest,
     Progress, Report, RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, ShareStatus,
-    SlowOperation, Status,
+    SlowOperation, StartedWith, Status,
 };
 use admin::recipe::{self, Reachable};
 use admin::{Arguments, Settings, ShareSettings};
@@ -264,6 +264,10 @@ impl Report for Running {
 
     fn schedules(&self) -> Schedules {
         self.views.iter().find_map(|view| view.schedules()).unwrap_or_default()
+    }
+
+    fn started_with(&self) -> StartedWith {
+        StartedWith::from(&self.arguments)
     }
 
     fn slowest(&self) -> Vec<SlowOperation> {

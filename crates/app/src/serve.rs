@@ -15,7 +15,7 @@ use tokio::sync::{Notify, watch};
 use vfs::index::Index;
 
 use crate::afp_view::AfpView;
-use crate::alerts::Alerts;
+use crate::alerts::{Alerts, StateFolder};
 use crate::audit::Audit;
 use crate::bind::Bound;
 use crate::bonjour::BonjourView;
@@ -107,7 +107,7 @@ async fn serve_until_stopped(
     let ((stop, stopping), accounts_changed) = (watch::channel(false), Arc::new(Notify::new()));
     let mut orders = Orders::new(accounts_changed.clone())?;
     let bound = Bounds::open(&settings.server)?;
-    let api = api::open(&settings.server)?;
+    let (api, api_failure) = api::open(&settings.server)?;
     let listeners = bound.listeners().into_iter().chain(api::listeners(api.as_ref())).collect();
     let accounts = tickets::with_others(accounts::read(state.path(), &settings)?, &settings)?;
     let made = folders::make(&settings, &accounts, here::privileged())?;
@@ -137,7 +137,8 @@ async fn serve_until_stopped(
     tokio::spawn(look_at_memory(caches.clone()));
     let (events, looked_at) = (web::Events::default(), (login_guard.clone(), volumes.namespace().clone()));
     let (audit, slow) = (Arc::new(Audit::new(&current.settings)), Arc::new(Slow::new(&current.settings)));
-    let alerts = Alerts::start(&current, state.path().to_owned(), looked_at, events.clone());
+    let of_state = StateFolder { path: state.path().to_owned(), index: volumes.index().clone(), api_failure };
+    let alerts = Alerts::start(&current, of_state, looked_at, events.clone());
     let shown: [Arc<dyn View>; 4] = [nfs.clone(), smb.clone(), afp.clone(), iscsi.clone()];
     let part = Part::start(&current, volumes.clone(), keeper);
     let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone(), part.clone()]

@@ -70,7 +70,7 @@ pub(crate) fn run(command: &SnapshotCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn settings(place: &Where) -> anyhow::Result<Result<Settings, Vec<admin::Diagnostic>>> {
-    Ok(Settings::load(&place.arguments(here::privileged(), here::folder()?)))
+    Ok(Settings::load(&here::of_server(place)?))
 }
 
 /// The dataset of a share.

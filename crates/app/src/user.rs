@@ -215,7 +215,7 @@ fn require(state: &Path, name: &str) -> Result<(), auth::Error> {
 /// The data for identities on this machine. The settings, if there are any, determine the default
 /// user of accounts.
 fn host(place: &Where) -> anyhow::Result<Host> {
-    let settings = Settings::load(&place.arguments(here::privileged(), here::folder()?));
+    let settings = Settings::load(&here::of_server(place)?);
     Ok(accounts::host(settings.ok().and_then(|settings| settings.server.default_user)))
 }
 

@@ -174,6 +174,7 @@ impl Volumes {
         let volumes = Self::in_cluster(index, state, gateway::join(&settings.server, witness).await?);
         volumes.cluster.iter().for_each(|cluster| volumes.quotas.join(cluster));
         volumes.quotas.apply(settings);
+        volumes.site.limit_opens(privileges::opens_of_clients(settings.server.open_files));
         samba_acls::tell(&volumes.site, settings);
         Ok(volumes)
     }
@@ -418,15 +419,13 @@ impl View for Volumes {
         let names: HashMap<u32, String> =
             self.all().into_iter().map(|(shares, volume)| (volume.view(), shares)).collect();
         held::held(&self.site, &names, status);
+        status.open_files = held::open_files(self.site.open_counts());
         let known = self.known.lock();
         status.arriving = arriving::status(known.iter().map(|(share, known)| (&**share, &known.live)));
     }
 
     fn count(&self, held: &mut Held) {
-        let state = self.site.state();
-        held.opens += state.opens(None, usize::MAX).len();
-        held.locks += state.ranges(None, usize::MAX).len();
-        held.leases += state.leases(usize::MAX).len();
+        held::count(&self.site, held);
     }
 
     fn is_in_use(&self, share: &str) -> bool {
@@ -495,6 +494,7 @@ impl View for Volumes {
         set_gates(&known, &current.settings);
         drop(known);
         self.quotas.apply(&current.settings);
+        self.site.limit_opens(privileges::opens_of_clients(current.settings.server.open_files));
         Vec::new()
     }
 }

@@ -178,7 +178,7 @@ fn what_cannot_be_is_said_with_what_to_do() {
     assert!(scene.refused(&["create", "A/video", "3B"]).contains("a LUN of 4 KiB (4096 bytes) is too small"));
     assert!(scene.list().is_empty());
     assert!(scene.refused(&["create", "A/video"]).contains("say how large it is"));
-    assert!(scene.refused(&["create", "A/video", "8000 PiB"]).contains("file system has at most"));
+    assert!(scene.refused(&["create", "A/video", "9000 PiB"]).contains("file system has at most"));
     assert!(
         scene
             .refused(&["create", "A/x", "--file", "../fourfold.toml"])

@@ -298,3 +298,101 @@ fn status_lists_every_socket_that_the_kernel_knows_of() {
         assert!(names(&listed("udp")).contains(&"bonjour".to_owned()), "{:?}", listed("udp"));
     }
 }
+
+/// What a command about the server of `folder` says, in another folder.
+fn elsewhere(folder: &Path, words: &[&str]) -> Output {
+    let state = folder.join("state");
+    let place = ["--state", state.to_str().unwrap()];
+    Command::new(PROGRAM)
+        .args(words)
+        .args(place)
+        .current_dir("/")
+        .env("XDG_STATE_HOME", folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn commands_know_the_shares_of_a_command_line() {
+    let folder = folder();
+    std::fs::remove_file(folder.path().join("fourfold.toml")).unwrap();
+    std::fs::write(folder.path().join("One/notes"), b"abc").unwrap();
+    let _server = Server::start_with(folder.path(), &["One", "--portmap-port", "off"], Stdio::null());
+    let said = |words: &[&str]| {
+        let output = elsewhere(folder.path(), words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {error}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert!(said(&["get", "read-only", "One"]).contains("One"));
+    assert!(said(&["list"]).contains("One"));
+    assert_eq!(said(&["names", "One"]), "0 names\n");
+    said(&["scrub", "One"]);
+    let notes = folder.path().join("One/notes");
+    said(&["explain", "0", notes.to_str().unwrap()]);
+    said(&["namespace", "list"]);
+    for words in [&["snapshot", "list", "One"][..], &["snapshot", "restore", "One@gone", "notes"]] {
+        let error = elsewhere(folder.path(), words).stderr;
+        let error = String::from_utf8_lossy(&error);
+        assert!(!error.contains("there is no share"), "{words:?}: {error}");
+    }
+
+    // The file that the server reads again, and that a next one reads in the same folder.
+    let set = said(&["set", "One", "read-only=true"]);
+    assert!(set.contains("One is on the command line of the server: it is now in"), "{set}");
+    assert!(set.contains("made the settings file"), "{set}");
+    let text = std::fs::read_to_string(folder.path().join("fourfold.toml")).unwrap();
+    assert!(text.contains("name = \"One\"") && text.contains("read-only = true"), "{text}");
+    let status = said(&["status", "--json"]);
+    let status: serde_json::Value = serde_json::from_str(&status).unwrap();
+    assert_eq!(status["shares"][0]["read_only"], true, "the running server has applied it");
+    let path = folder.path().join("Two");
+    said(&["create", "Two", "--path", path.to_str().unwrap()]);
+    assert_eq!(shares(folder.path()).len(), 2);
+    said(&["inherit", "read-only", "One"]);
+    assert!(said(&["get", "read-only", "One"]).contains("false"));
+}
+
+#[test]
+fn a_share_of_the_command_line_is_not_removed_from_a_file() {
+    let folder = folder();
+    share(folder.path(), "Two");
+    let _server = Server::start_with(folder.path(), &["One", "--portmap-port", "off"], Stdio::null());
+    for words in [&["destroy", "One", "--keep-files"][..], &["rename", "One", "Three"]] {
+        let output = elsewhere(folder.path(), words);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {error}");
+        assert!(error.contains("One is on the command line of the server that runs"), "{error}");
+    }
+    assert_eq!(shares(folder.path()).len(), 2);
+}
+
+#[test]
+fn a_damaged_certificate_of_the_api_keeps_only_the_api_off() {
+    let folder = folder();
+    let state = folder.path().join("state");
+    std::fs::create_dir(&state).unwrap();
+    for name in ["api-certificate.pem", "api-key.pem"] {
+        std::fs::write(state.join(name), b"-----BEGIN CERTIFICATE-----\nnonsense\n").unwrap();
+    }
+    let log = std::fs::File::create(folder.path().join("log")).unwrap();
+    let _server = Server::start_with(folder.path(), &["--portmap-port", "off", "--admin-port", "0"], log);
+    assert_eq!(shares(folder.path()), ["One"]);
+    let log = std::fs::read_to_string(folder.path().join("log")).unwrap();
+    assert!(log.contains("The API and the console stay off") && log.contains("api-certificate.pem"), "{log}");
+    let status = || {
+        let output = fourfold(folder.path(), &["status", "--json", "--state", "state"]);
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let listeners = status()["listeners"].clone();
+    assert!(listeners.as_array().unwrap().iter().all(|one| one["protocol"] != "api"), "{listeners}");
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !status()["alerts"].as_array().unwrap().iter().any(|alert| alert["name"] == "api") {
+        assert!(Instant::now() < deadline, "no alert");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let words = ["doctor", "--state", "state", "--admin-port", "0", "--portmap-port", "off"];
+    let doctor = String::from_utf8(fourfold(folder.path(), &words).stdout).unwrap();
+    assert!(doctor.contains("The certificate of the API in the state folder cannot be used"), "{doctor}");
+}

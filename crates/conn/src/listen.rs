@@ -20,6 +20,17 @@ const OWN_LOOPS: usize = 2;
 /// How long to wait after the host refused another descriptor.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(50);
 
+/// One client leaves one part in this many of the connections to others.
+const OTHERS_PART: usize = 4;
+
+/// Whether two addresses belong to one client: an address of IPv4, or the network of a household of IPv6.
+fn is_same_client(one: IpAddr, other: IpAddr) -> bool {
+    match (one, other) {
+        (IpAddr::V6(one), IpAddr::V6(other)) => one.segments()[..4] == other.segments()[..4],
+        (one, other) => one == other,
+    }
+}
+
 /// What a connection has done so far.
 #[derive(Debug, Default)]
 #[allow(missing_docs, reason = "named in full")]
@@ -155,6 +166,12 @@ impl Server {
                 tracing::warn!(%address, limit = self.limit, "refused: too many connections");
                 return;
             }
+            let most = self.limit - self.limit / OTHERS_PART;
+            let is_same = |peer: &&Peer| is_same_client(peer.address.ip(), address.ip());
+            if peers.len() >= most && peers.iter().filter(is_same).count() >= most {
+                tracing::warn!(%address, most, "refused: too many connections of this client");
+                return;
+            }
             peers.push(peer.clone());
         }
         let _ = stream.set_nodelay(true); // only costs latency
@@ -198,5 +215,19 @@ impl Drop for Connected {
         if let Some(at) = peers.iter().position(|other| Arc::ptr_eq(&other.counters, &self.counters)) {
             peers.swap_remove(at);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_an_address_of_ipv4_or_a_network_of_ipv6() {
+        let same = |one: &str, other: &str| is_same_client(one.parse().unwrap(), other.parse().unwrap());
+        assert!(same("192.0.2.1", "192.0.2.1") && !same("192.0.2.1", "192.0.2.2"));
+        assert!(
+            same("2001:db8:0:1::1", "2001:db8:0:1:ffff::2") && !same("2001:db8:0:1::1", "2001:db8:0:2::1")
+        );
     }
 }

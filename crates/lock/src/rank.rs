@@ -52,6 +52,8 @@ ranks! {
     ReadingSide Known,
     /// The connections of a protocol.
     Peers Known,
+    /// The hosts that the log has named because of the version that they speak.
+    RefusedVersions Known,
     /// The state of a connection: fresh, logged in, over.
     AfpStage Known,
     /// A login that is not finished.
@@ -346,7 +348,6 @@ ranks! {
     AclKey Known,
     /// The stored ACLs that were read.
     KnownAcls Known,
-    // Opens, ranges and leases.
     /// Clients that are not connected.
     AbsentClients Known,
     /// The files whose state another server has.
@@ -357,13 +358,14 @@ ranks! {
     OpenStream Known,
     /// How much each client holds.
     StateLedger Known,
+    /// How many files each client has open.
+    OpenBudget Known,
     /// The numbers of file systems in a cluster.
     ClusterTrees Known,
     /// What the state of files wants of other servers.
     ClusterPort Known,
     /// The changes that one subscriber is still to receive.
     EventQueue Known,
-    // The index.
     /// One batch of the index is written at a time.
     IndexWriting Known,
     /// The tenants of the index, for all volumes.
@@ -378,9 +380,10 @@ ranks! {
     CatalogPlaces Known,
     /// Icons and applications of a volume.
     DesktopRows Known,
+    /// The open database of the index, which is opened again after the disk was full.
+    IndexDatabase Known,
     /// What wakes the writer of the index.
     IndexAlarm Known,
-    // Backends.
     /// The time of the last search for a file by its key.
     LostSearched Known,
     /// The trees that are attached to a share.
@@ -436,7 +439,6 @@ ranks! {
     FreeReplies Known,
     /// Receive buffers that can be used again.
     FreeBuffers Known,
-    // The event loops: below everything that can wake a task.
     /// The poll that delays a loop.
     LoopDelay Known,
     /// The task that waits for a socket.

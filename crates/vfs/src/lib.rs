@@ -46,7 +46,9 @@ pub use finding::own_folders::{Misplaced, OwnFolder, Untrusted, is_own_name};
 pub use finding::paths::{MAX_PATH_DEPTH, PathError, Resolved};
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
-pub use open::{Allocated, Beside, Hold, Open, OpenOptions, ReadBytes, Still, TakenOver};
+pub use open::{
+    Allocated, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still, TakenOver,
+};
 pub use payload::Payload;
 pub use pool::{DiskCalls, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, Restored};

@@ -9,6 +9,7 @@
 //! Opening and waiting for a lock are futures. Dropping such a future takes back everything it did.
 
 mod below;
+mod budget;
 mod caching;
 mod data;
 mod describing;
@@ -27,6 +28,8 @@ use lock::{Mutex, rank};
 
 pub(crate) use self::below::Holds;
 pub use self::below::{Hold, Still};
+pub(crate) use self::budget::OpenBudget;
+pub use self::budget::{Holder, OpenCounts, OpenPermit};
 pub use self::data::ReadBytes;
 pub(crate) use self::info::forget_info;
 use self::places::Place;
@@ -122,6 +125,8 @@ pub struct Open {
     place: Option<Arc<Place>>,
     /// Of a resource fork: where it was found last.
     fork: Mutex<Option<Arc<Fork>>, rank::OpenFork>,
+    /// Its place among the opens of all clients. The last field: it is free when the descriptors are.
+    _permit: OpenPermit,
 }
 
 impl Volume {
@@ -136,6 +141,7 @@ impl Volume {
     ) -> Result<Open> {
         let OpenOptions { stream, access, deny, create, place, granted, remove_on_close, concern, empties } =
             options;
+        let permit = self.site.opens.take(actor.holder)?; // before anything takes a descriptor
         let changes = access.intersects(Modes::WRITE.union(Modes::DELETE));
         self.note(if changes { Act::OpenToChange } else { Act::Open }, &file.object);
         self.may_open(&actor.caller, file, access, granted)?;
@@ -171,6 +177,7 @@ impl Volume {
             changed,
             place,
             fork,
+            _permit: permit,
         };
         match open.guard.stream() {
             Stream::Named(name) => open.find_stream(name, create).await?,
@@ -182,6 +189,12 @@ impl Volume {
         }
         open.remove_on_close = remove_on_close;
         Ok(open)
+    }
+
+    /// Counts a file that a protocol keeps for the actor's client without an open of the tree. `TooMany`: the client has as
+    /// many as it may have.
+    pub fn permit_open(&self, actor: &Actor) -> Result<OpenPermit> {
+        self.site.opens.take(actor.holder)
     }
 
     fn may_open(&self, caller: &Caller, file: &Found, access: Modes, granted: bool) -> Result<()> {

@@ -21,7 +21,7 @@ use crate::changing::safe_save::Vacated;
 use crate::events::Happened;
 use crate::homes::Homes;
 use crate::local::Recalling;
-use crate::open::{Holds, Places};
+use crate::open::{Holds, OpenBudget, OpenCounts, Places};
 use crate::pool::Pool;
 use crate::state::{Coordinator, Limits, Policy, State, Told};
 use crate::traffic::{Counted, Traffic};
@@ -34,6 +34,7 @@ pub struct Site {
     pub(crate) recalls: Recalls,
     pub(crate) busy: Arc<Busy>,
     pub(crate) places: Places,
+    pub(crate) opens: Arc<OpenBudget>,
     pub(crate) holds: Holds,
     pub(crate) pool: Pool,
     pub(crate) changed: Changed,
@@ -160,6 +161,16 @@ impl Site {
         let roots = others.iter().filter_map(|homes| Some((homes, homes.backend.root().ok()?.object)));
         let wanted = roots.filter(|(homes, root)| root.id().device == device && wanted(homes, root));
         wanted.map(|(_, root)| root).collect()
+    }
+
+    /// From now on, clients may have so many files open at once.
+    pub fn limit_opens(&self, limit: usize) {
+        self.opens.limit_to(limit);
+    }
+
+    /// How many files clients have open, and may have.
+    pub fn open_counts(&self) -> OpenCounts {
+        self.opens.counts()
     }
 
     /// What clients have read and written.

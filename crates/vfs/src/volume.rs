@@ -30,6 +30,7 @@ use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
 use crate::noted::Act;
+use crate::open::Holder;
 use crate::permission::by_mode;
 use crate::site::Site;
 use crate::state::{Cause, Modes, OpenId, Party, State};
@@ -132,6 +133,8 @@ pub struct Actor {
     pub by_open: bool,
     /// It is a client whose protocol has no operation to run a program: it reads what its user may run, RFC 1813 4.4.
     pub reads_to_run: bool,
+    /// With whose opens its opens are counted. `None`: it is the server itself.
+    pub holder: Option<Holder>,
 }
 
 impl Actor {
@@ -146,7 +149,14 @@ impl Actor {
             is_blind_to_forks: false,
             by_open: false,
             reads_to_run: false,
+            holder: None,
         }
+    }
+
+    /// The same, whose opens are counted with those of this client.
+    #[must_use]
+    pub fn held_by(self, holder: impl Into<Option<Holder>>) -> Self {
+        Self { holder: holder.into(), ..self }
     }
 
     /// The party that keeps its lease on a folder's listing when this actor changes an entry of it.

@@ -10,7 +10,8 @@ use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, socket
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, Status, at_socket,
+    RestoreReport, RestoreRequest, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith, Status,
+    at_socket,
 };
 
 /// How long the server may be silent. During long operations it sends a sign of life every second.
@@ -76,6 +77,18 @@ pub fn status(state: &Path) -> Result<Status, AskError> {
 pub fn slowest(state: &Path) -> Result<Vec<SlowOperation>, AskError> {
     match ask(state, Request::Slowest)? {
         Response::Slowest(operations) => Ok(operations),
+        Response::Refused(lines) => Err(AskError::Refused(lines)),
+        _ => Err(strange()),
+    }
+}
+
+/// The arguments that the server was started with.
+///
+/// # Errors
+/// See [`AskError`].
+pub fn started_with(state: &Path) -> Result<StartedWith, AskError> {
+    match ask(state, Request::Arguments)? {
+        Response::Arguments(with) => Ok(*with),
         Response::Refused(lines) => Err(AskError::Refused(lines)),
         _ => Err(strange()),
     }

@@ -15,6 +15,7 @@
 //! {"ask":"caches","do":"show"}  {"caches":{…}}; others: see `CachesRequest`
 //! {"ask":"schedules"}       {"schedules":{…}}: how long this server surely keeps the schedules of its shares
 //! {"ask":"slowest"}           {"slowest":[{…}]}: the slowest operations since the last such request, some seconds before at most
+//! {"ask":"arguments"}         {"arguments":{…}}: what the server was started with, without passwords
 //! anything else               {"refused":["…"]}
 //! ```
 
@@ -29,6 +30,7 @@ mod restore;
 mod schedules;
 mod scrub;
 mod server;
+mod started;
 mod status;
 mod table;
 
@@ -40,7 +42,7 @@ pub use caches::{
 };
 pub use client::{
     AskError, ask, caches, disconnect, lun, reload, restore, say, schedules, scrub, slowest, snapshots,
-    status,
+    started_with, status,
 };
 pub use disconnect::Disconnect;
 pub use links::{LinkStatus, LinkTargetStatus};
@@ -49,9 +51,10 @@ pub use restore::{MOST_NAMED, RestoreReport, RestoreRequest, RestoredEntry};
 pub use schedules::Schedules;
 pub use scrub::{ScrubFinding, ScrubReport, ScrubRequest};
 pub use server::{Report, listen, remove, serve};
+pub use started::StartedWith;
 pub use status::{
     AbsentShareStatus, AlertStatus, DomainStatus, LeaseStatus, Listener, ListenerStatus, LockStatus,
-    MountLine, OpenStatus, SessionStatus, Severity, ShareStatus, SlowOperation, Status,
+    MountLine, OpenFilesStatus, OpenStatus, SessionStatus, Severity, ShareStatus, SlowOperation, Status,
 };
 
 use std::fs::File;
@@ -96,6 +99,8 @@ pub enum Request {
     Caches(CachesRequest),
     /// The slowest operations since the last such request.
     Slowest,
+    /// The arguments that the server was started with.
+    Arguments,
 }
 
 /// A response.
@@ -110,6 +115,8 @@ pub enum Response {
     Schedules(Schedules),
     /// The answer to [`Request::Slowest`].
     Slowest(Vec<SlowOperation>),
+    /// The answer to [`Request::Arguments`].
+    Arguments(Box<StartedWith>),
     /// The answer to [`Request::Restore`].
     Restored(Box<RestoreReport>),
     /// The answer to [`Request::Scrub`].

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 
 use super::{
     CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, Progress, Request, Response,
-    RestoreReport, RestoreRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, Status,
-    at_socket,
+    RestoreReport, RestoreRequest, SOCKET, Schedules, ScrubReport, ScrubRequest, SlowOperation, StartedWith,
+    Status, at_socket,
 };
 
 /// The longest request in bytes: one with two of the longest paths as lists of numbers.
@@ -92,6 +92,11 @@ pub trait Report: Send + Sync + 'static {
     /// Whether this server keeps the schedules of its shares.
     fn schedules(&self) -> Schedules {
         Schedules::default()
+    }
+
+    /// The arguments that the server was started with.
+    fn started_with(&self) -> StartedWith {
+        StartedWith::default()
     }
 
     /// Shows or limits the caches.
@@ -206,6 +211,7 @@ fn answer(line: &[u8], report: Arc<dyn Report>) -> Responses {
         Request::Status
             | Request::Schedules
             | Request::Slowest
+            | Request::Arguments
             | Request::Say { .. }
             | Request::Disconnect(_)
     );
@@ -245,6 +251,7 @@ fn work(request: Request, report: &dyn Report, say: &mpsc::Sender<Response>) -> 
             Err(lines) => Response::Refused(lines),
         },
         Request::Slowest => Response::Slowest(report.slowest()),
+        Request::Arguments => Response::Arguments(Box::new(report.started_with())),
         Request::Schedules => Response::Schedules(report.schedules()),
         Request::Snapshots => report.look_at_snapshots().map_or_else(Response::Refused, Response::Done),
         Request::Caches(request) => match report.caches(request) {

@@ -38,6 +38,9 @@ pub struct Status {
     pub sessions: Vec<SessionStatus>,
     /// The files that they have open.
     pub opens: Vec<OpenStatus>,
+    /// How many files clients may have open, and have.
+    #[serde(default)]
+    pub open_files: OpenFilesStatus,
     /// The ranges that they have locked.
     pub locks: Vec<LockStatus>,
     /// Their leases.
@@ -50,6 +53,21 @@ pub struct Status {
     pub arriving: Vec<ArrivingStatus>,
     /// What a person should know or do, the oldest first.
     pub alerts: Vec<AlertStatus>,
+}
+
+/// How many files clients of all protocols have open, and may have: `open-files` in the settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct OpenFilesStatus {
+    /// All of them.
+    pub open: usize,
+    /// The most.
+    pub limit: usize,
+    /// Those of clients without a login.
+    pub guests: usize,
+    /// The most of these.
+    pub guests_limit: usize,
+    /// Opens that were refused since the start, because a client had too many.
+    pub refused: u64,
 }
 
 /// Whether a domain controller verifies passwords of the domain's users.

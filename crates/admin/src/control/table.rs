@@ -24,6 +24,15 @@ impl fmt::Display for Status {
             };
             writeln!(f, "domain {}, {}", clean(&domain.name), clean(&found))?;
         }
+        let files = &self.open_files;
+        if files.limit > 0 {
+            write!(f, "{} of {} files open", files.open, files.limit)?;
+            write!(f, ", {} of {} by clients without a login", files.guests, files.guests_limit)?;
+            match files.refused {
+                0 => writeln!(f)?,
+                refused => writeln!(f, "; {refused} refused")?,
+            }
+        }
         let alerts = self.alerts.iter().map(|a| {
             [a.severity.word().to_owned(), a.name.clone(), a.about.clone(), a.since.clone(), a.text.clone()]
         });

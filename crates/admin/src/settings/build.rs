@@ -243,6 +243,7 @@ fn server_settings(arguments: &Arguments, file: Option<&Path>, server: &Section)
         cache_memory: server.number("cache-memory"),
         cache_size: server.number("cache-size"),
         cache_files: server.number("cache-files"),
+        open_files: server.number("open-files"),
         cache_buffers: server.number("cache-buffers"),
         transfer_memory: server.number("transfer-memory"),
         threads: server.number("threads").and_then(|n| usize::try_from(n).ok()),

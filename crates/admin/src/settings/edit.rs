@@ -90,6 +90,17 @@ impl Edit {
         share_setting(key).map(drop)
     }
 
+    /// Whether the file has a share of this name.
+    ///
+    /// # Errors
+    /// The file does not write its shares as `[[share]]`.
+    pub fn has(&mut self, share: &str) -> Result<bool> {
+        if self.document.get("share").is_none() {
+            return Ok(false);
+        }
+        Ok(self.shares()?.iter().any(|table| name(table) == share))
+    }
+
     /// Sets a setting of a share to the value that was typed: `on`, `10 GiB`, `ada,grace`.
     ///
     /// # Errors

@@ -115,6 +115,8 @@ pub struct ServerSettings {
     pub cache_size: Option<u64>,
     /// The limit of files that are kept open; `None`: a part of the budget.
     pub cache_files: Option<u64>,
+    /// The most files that clients may have open at once; `None`: a part of the limit of descriptors.
+    pub open_files: Option<u64>,
     /// The limit of kept buffers, in bytes; `None`: a part of the budget.
     pub cache_buffers: Option<u64>,
     /// NFSv3 is served.

@@ -33,6 +33,7 @@ pub(super) const OF_ONE_SERVER: &[&str] = &[
     "cache-size",
     "cache-files",
     "cache-buffers",
+    "open-files",
     "transfer-memory",
     "threads",
     "ceph-conf",

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use conn::observe::Begun;
 use conn::{Allowance, InFlight, Reservation};
-use vfs::{Actor, Caller, Payload};
+use vfs::{Actor, Caller, Holder, Payload};
 use wire::{Reader, Writer};
 
 use super::config::Version;
@@ -104,6 +104,19 @@ impl Request {
     /// The caller as the owner of locks and leases.
     pub(super) fn actor(&self) -> Actor {
         self.session.actor()
+    }
+
+    /// The actor of a command that opens files, which are counted with others of the client.
+    pub(super) fn opener(&self) -> Actor {
+        let (user, connection) = (&self.session.user, self.session.connection());
+        let holder = connection.map(|connection| {
+            let address = connection.peer.address.ip();
+            match user.name {
+                Some(_) => Holder::user(address, user.caller.uid),
+                None => Holder::guest(address),
+            }
+        });
+        self.actor().held_by(holder)
     }
 
     /// The client's version of the protocol.

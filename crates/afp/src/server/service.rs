@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub struct Service {
     is_tended: AtomicBool,
     /// New sessions are refused.
     is_stopping: AtomicBool,
+    /// How many volumes the last list had no room for.
+    pub(super) left_out: AtomicUsize,
 }
 
 /// A session as `status` shows it.
@@ -77,6 +79,7 @@ impl Service {
             watched: Watched::default(),
             is_tended: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
+            left_out: AtomicUsize::new(0),
         })
     }
 

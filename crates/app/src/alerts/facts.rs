@@ -39,6 +39,10 @@ pub(crate) struct Facts {
     pub(crate) jump: Option<(i64, Instant)>,
     /// Links with targets that are down.
     pub(crate) links: Vec<Broken>,
+    /// Why the API is off although the settings turn it on.
+    pub(crate) api_failure: Option<String>,
+    /// Why the index in the state folder cannot be written.
+    pub(crate) index_trouble: Option<String>,
 }
 
 /// A link with targets that are down.
@@ -190,6 +194,8 @@ impl Gatherer {
             failures,
             jump,
             links: Vec::new(),
+            api_failure: None,
+            index_trouble: None,
         }
     }
 

@@ -22,6 +22,7 @@ use namespace::Namespace;
 use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 use vfs::backend::host::as_ourselves;
+use vfs::index::Index;
 
 pub(crate) use self::facts::Stuck;
 use self::facts::{Clock, Facts, Gatherer, Measured};
@@ -53,7 +54,15 @@ pub(crate) struct Alerts {
     logins: Arc<LoginGuard>,
     namespace: Arc<Namespace>,
     events: web::Events,
-    folder: PathBuf,
+    folder: StateFolder,
+}
+
+/// The state folder, and what is wrong with what is in it.
+pub(crate) struct StateFolder {
+    pub(crate) path: PathBuf,
+    pub(crate) index: Index,
+    /// Why the API is off.
+    pub(crate) api_failure: Option<String>,
 }
 
 struct State {
@@ -66,7 +75,7 @@ impl Alerts {
     /// Alerts of a server with this state folder. Needs a tokio runtime.
     pub(crate) fn start(
         current: &Arc<Current>,
-        folder: PathBuf,
+        folder: StateFolder,
         (logins, namespace): (Arc<LoginGuard>, Arc<Namespace>),
         events: web::Events,
     ) -> Arc<Self> {
@@ -139,7 +148,7 @@ async fn look(alerts: std::sync::Weak<Alerts>) {
         let Some(alerts) = alerts.upgrade() else { return };
         let running = measuring.get_or_insert_with(|| {
             let (current, before) = (alerts.state.lock().current.clone(), measured.clone());
-            let folder = alerts.folder.clone();
+            let folder = alerts.folder.path.clone();
             tokio::task::spawn_blocking(move || {
                 let again = || before.clone().again(&current.settings, &folder);
                 as_ourselves(again).unwrap_or_else(|_| before.clone())
@@ -151,6 +160,8 @@ async fn look(alerts: std::sync::Weak<Alerts>) {
         }
         let mut facts = gatherer.gather(&measured, alerts.logins.log.failed(), clock.look());
         facts.links = facts::links(&alerts.namespace);
+        facts.api_failure = alerts.folder.api_failure.clone();
+        facts.index_trouble = alerts.folder.index.trouble();
         alerts.judge(facts, SystemTime::now());
     }
 }

@@ -28,7 +28,7 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &Raised) ->
     let backups = facts.backups.iter().filter_map(|backup| overdue(backup, told.backup?));
     let failures = facts.failures.iter().map(failed);
     let links = facts.links.iter().map(broken);
-    let single = [logins(facts, raised), certificate(facts), clock(facts)];
+    let single = [logins(facts, raised), certificate(facts), clock(facts), index(facts), api(facts)];
     space
         .chain(disks)
         .chain(backups)
@@ -89,6 +89,20 @@ fn overdue(backup: &Backup, limit: Duration) -> Option<Condition> {
     );
     let about = format!("{share}/{name}");
     (*age > limit).then_some(Condition { name: "backup", about, severity: Severity::Warning, text })
+}
+
+fn index(facts: &Facts) -> Option<Condition> {
+    let why = facts.index_trouble.as_ref()?;
+    let text = format!(
+        "The index in the state folder cannot be written: {why}. New locks of NFS are refused, and new rows wait in memory. \
+         Make space on that disk; the server tries again by itself and needs no restart."
+    );
+    Some(Condition { name: "index", about: String::new(), severity: Severity::Critical, text })
+}
+
+fn api(facts: &Facts) -> Option<Condition> {
+    let text = facts.api_failure.clone()?;
+    Some(Condition { name: "api", about: String::new(), severity: Severity::Critical, text })
 }
 
 fn certificate(facts: &Facts) -> Option<Condition> {
@@ -261,6 +275,10 @@ mod tests {
         ];
         assert_eq!(names, expected);
         assert!(all[0].text.contains("8 days old") && all[4].text.contains("back by 3600 s"), "{all:?}");
+        let full = Facts { index_trouble: Some("No space left on device".into()), ..Facts::default() };
+        assert_eq!(found(&full, &Raised::default()), [("index", Severity::Critical)]);
+        let off = Facts { api_failure: Some("it is damaged".into()), ..Facts::default() };
+        assert_eq!(found(&off, &Raised::default()), [("api", Severity::Critical)]);
         let ended = Facts { certificate: Some(("/c.pem".into(), None)), ..Facts::default() };
         assert_eq!(found(&ended, &Raised::default()), [("certificate", Severity::Critical)]);
     }

@@ -94,7 +94,7 @@ fn set(asked: &SetCaches) -> anyhow::Result<ExitCode> {
 
 /// Writes the limits into the settings file.
 fn keep(place: &Where, limits: &[(String, String)]) -> anyhow::Result<ExitCode> {
-    let arguments = place.arguments(here::privileged(), here::folder()?);
+    let arguments = here::of_server(place)?;
     let written = Edit::open(&arguments).and_then(|mut edit| {
         for (name, limit) in limits {
             let key = KEYS.iter().find(|(cache, _)| cache == name).map(|(_, key)| *key);

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::Where;
+
 pub(super) const EXAMPLES: &str = "Without --fix nothing is changed: the command prints each name that will hurt some client, why, and the name that
 --fix would give it. A fix renames the file together with its ._name. It is written to the journal first, so that --undo takes
 it back. No file is replaced: two names that would become one get a number.
@@ -12,6 +14,7 @@ Characters that Windows forbids are shown to Windows as other characters, and ca
 --windows.
 
 Examples:
+  fourfold names studio                                   the share of the running server, or of the settings
   fourfold names /srv/studio                              what is wrong, and what --fix would do
   fourfold names /srv/studio --fix --journal fixed.jsonl  rename
   fourfold names --undo fixed.jsonl                       and back
@@ -24,8 +27,8 @@ Exit codes:
 /// `fourfold names`
 #[derive(Debug, Args)]
 pub(crate) struct Names {
-    /// Folder to look at, with everything below it
-    #[arg(value_name = "DIR", required_unless_present = "undo")]
+    /// Folder or share to look at, with everything below it
+    #[arg(value_name = "DIR|SHARE", required_unless_present = "undo")]
     pub(crate) folder: Option<PathBuf>,
     /// Rename, and write each change to the journal
     #[arg(long, requires = "journal")]
@@ -42,4 +45,6 @@ pub(crate) struct Names {
     /// One JSON object, for scripts
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) place: Where,
 }

@@ -1,5 +1,6 @@
 //! `fourfold doctor`: what on this host will hurt, and what mends it.
 
+mod api;
 mod cluster;
 mod domain;
 mod firewall;
@@ -87,6 +88,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(settings.iter().flat_map(shares::look));
     findings.extend(settings.iter().flat_map(kerberos::look));
     findings.extend(settings.iter().flat_map(domain::look));
+    findings.extend(settings.iter().filter_map(api::look));
     findings.extend(settings.iter().filter_map(cluster::look));
     findings.extend(settings.iter().filter_map(pam::look));
     findings.sort_by_key(|finding| finding.level); // stable: the order within a level stays

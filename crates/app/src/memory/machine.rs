@@ -4,12 +4,18 @@ use std::path::{Path, PathBuf};
 
 /// The environment variable with another file of pressure: where a container has it elsewhere, and in tests.
 const PRESSURE_VARIABLE: &str = "FOURFOLD_PRESSURE_FILE";
+/// The same of the machine's memory.
+const MEMORY_VARIABLE: &str = "FOURFOLD_MEMINFO_FILE";
 /// Above this a limit of version 1 is none: the kernel writes the largest number of pages.
 const NO_LIMIT: u64 = 1 << 60;
 /// The percentage of time in which some task waited for memory, from which on memory is short.
 const SOME_SHORT: f64 = 10.0;
 /// The same for all tasks.
 const FULL_SHORT: f64 = 3.0;
+/// Tasks that wait for memory are believed if less than one part in this many can be had without swapping,
+const WAITING_PART: u64 = 8;
+/// or if the control group has less than one part in this many of its limit left.
+const GROUP_PART: u64 = 16;
 /// Memory is short if less than one part in this many can be had without swapping.
 const AVAILABLE_PART: u64 = 32;
 
@@ -19,6 +25,7 @@ pub(crate) struct Machine {
     proc: PathBuf,
     cgroups: PathBuf,
     pressure: Option<PathBuf>,
+    meminfo: Option<PathBuf>,
 }
 
 /// The memory that the process may use.
@@ -42,7 +49,16 @@ pub(crate) struct Now {
     pub(crate) some: Option<f64>,
     pub(crate) full: Option<f64>,
     pub(crate) pressure_from: Option<String>,
+    pub(crate) group: Option<Group>,
     pub(crate) counted: Counted,
+}
+
+/// The control group, of the process or above it, that is nearest to its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// Without pages of files that can be dropped.
+    pub(crate) used: u64,
+    pub(crate) limit: u64,
 }
 
 /// What the kernel counts since its start, or since that of the control group.
@@ -61,12 +77,13 @@ impl Machine {
             proc: "/proc".into(),
             cgroups: "/sys/fs/cgroup".into(),
             pressure: std::env::var_os(PRESSURE_VARIABLE).map(PathBuf::from),
+            meminfo: std::env::var_os(MEMORY_VARIABLE).map(PathBuf::from),
         }
     }
 
     /// `None`: the kernel does not tell.
     pub(crate) fn usable(&self) -> Option<Usable> {
-        let machine = self.fields("meminfo").and_then(|text| kilobytes(&text, "MemTotal:"));
+        let machine = self.meminfo().and_then(|text| kilobytes(&text, "MemTotal:"));
         let group = self.limits().into_iter().min();
         let bytes = machine.into_iter().chain(group).min()?;
         Some(Usable { bytes, by_group: machine.is_none_or(|machine| bytes < machine) })
@@ -91,6 +108,30 @@ impl Machine {
         files.filter_map(|file| number(&file)).filter(|limit| *limit < NO_LIMIT).collect()
     }
 
+    /// How near the control groups are to their limits.
+    fn group(&self) -> Option<Group> {
+        let groups = self.fields("self/cgroup")?;
+        let folders =
+            |folder: Option<PathBuf>| folder.map(|folder| folder.ancestors().map(Path::to_owned).collect());
+        let (unified, old): (Option<Vec<PathBuf>>, Option<Vec<PathBuf>>) =
+            (folders(self.unified(&groups)), folders(self.version_1(&groups)));
+        let all = unified.into_iter().flatten().map(|folder| {
+            let limits = [number(&folder.join("memory.max")), number(&folder.join("memory.high"))];
+            (limits.into_iter().flatten().min(), number(&folder.join("memory.current")), folder)
+        });
+        let old = old.into_iter().flatten().map(|folder| {
+            let used = number(&folder.join("memory.usage_in_bytes"));
+            (number(&folder.join("memory.limit_in_bytes")), used, folder)
+        });
+        let known = all.chain(old).filter_map(|(limit, used, folder)| {
+            let limit = limit.filter(|limit| (1..NO_LIMIT).contains(limit))?;
+            let stat = std::fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+            let files = field(&stat, "inactive_file").or_else(|| field(&stat, "total_inactive_file"));
+            Some(Group { used: used?.saturating_sub(files.unwrap_or(0)), limit })
+        });
+        known.min_by_key(|group| group.limit.saturating_sub(group.used))
+    }
+
     /// The folder of the process's control group, of version 2.
     fn unified(&self, groups: &str) -> Option<PathBuf> {
         let path = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -109,7 +150,7 @@ impl Machine {
 
     /// What memory is like now. What the kernel does not tell is 0 or missing.
     pub(crate) fn now(&self) -> Now {
-        let meminfo = self.fields("meminfo").unwrap_or_default();
+        let meminfo = self.meminfo().unwrap_or_default();
         let bytes = |key| kilobytes(&meminfo, key).unwrap_or(0);
         let swap = bytes("SwapTotal:").saturating_sub(bytes("SwapFree:"));
         let dentries = self.fields("sys/fs/dentry-state");
@@ -126,6 +167,7 @@ impl Machine {
             some: average("some"),
             full: average("full"),
             pressure_from: pressure_from.map(|path| path.display().to_string()),
+            group: self.group(),
             counted: self.counted(),
         }
     }
@@ -152,18 +194,32 @@ impl Machine {
         Counted { refaults: refaults.unwrap_or(0), swap_outs: field(&vmstat, "pswpout").unwrap_or(0) }
     }
 
+    fn meminfo(&self) -> Option<String> {
+        match &self.meminfo {
+            Some(file) => std::fs::read_to_string(file).ok(),
+            None => self.fields("meminfo"),
+        }
+    }
+
     fn fields(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.proc.join(name)).ok()
     }
 }
 
 impl Now {
+    /// Whether the server's own control group has used nearly all that it may.
+    fn is_near_its_limit(&self) -> bool {
+        self.group.is_some_and(|Group { used, limit }| used >= limit - limit / GROUP_PART)
+    }
+
     /// Why memory is short, since a look at which so much had been swapped out. `None`: it is not.
     pub(crate) fn shortage(&self, before: Counted) -> Option<&'static str> {
         let swaps = self.counted.swap_outs > before.swap_outs;
-        if self.some.is_some_and(|some| some >= SOME_SHORT)
-            || self.full.is_some_and(|full| full >= FULL_SHORT)
-        {
+        let waits = self.some.is_some_and(|some| some >= SOME_SHORT)
+            || self.full.is_some_and(|full| full >= FULL_SHORT);
+        // Tasks also wait where there is plenty: a neighbour has reached the limit of its own group, or one page of a program
+        // is read from a slow disk.
+        if waits && (self.is_near_its_limit() || self.available < self.total / WAITING_PART) {
             Some("tasks wait for memory")
         } else if self.total > 0 && self.available < self.total / AVAILABLE_PART {
             Some("little memory is available")
@@ -213,7 +269,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         }
         let at = |name| top.path().join(name);
-        let machine = Machine { proc: at("proc"), cgroups: at("cg"), pressure: None };
+        let machine = Machine { proc: at("proc"), cgroups: at("cg"), pressure: None, meminfo: None };
         (top, machine)
     }
 
@@ -264,7 +320,29 @@ mod tests {
         assert_eq!((now.some, now.full), (Some(12.5), Some(1.0)));
         assert_eq!(now.counted, Counted { refaults: 70, swap_outs: 3 });
         assert_eq!((now.page_cache, now.reclaimable, now.swapped), (2_000 << 10, 500 << 10, 60 << 10));
-        assert_eq!(now.shortage(Counted::default()), Some("tasks wait for memory"));
+        assert_eq!(now.shortage(Counted::default()), None, "there are 20 GB");
+        let short = Now { available: 2 * GIB, ..now };
+        assert_eq!(short.shortage(Counted::default()), Some("tasks wait for memory"));
+    }
+
+    #[test]
+    fn waiting_tasks_count_when_the_own_group_is_full() {
+        let full = |used: &'static str, stat: &'static str| {
+            let (_top, machine) = machine(&[
+                ("proc/self/cgroup", "0::/a/b\n"),
+                ("proc/pressure/memory", CALM),
+                ("cg/a/b/memory.pressure", BUSY),
+                ("cg/a/memory.max", "1000000000\n"),
+                ("cg/a/memory.current", used),
+                ("cg/a/memory.stat", stat),
+                ("cg/a/b/memory.max", "max\n"),
+                ("cg/a/b/memory.current", "900000000\n"),
+            ]);
+            machine.now().shortage(Counted::default())
+        };
+        assert_eq!(full("990000000\n", "anon 1\n"), Some("tasks wait for memory"));
+        assert_eq!(full("990000000\n", "anon 1\ninactive_file 500000000\n"), None, "pages of files can go");
+        assert_eq!(full("300000000\n", "anon 1\n"), None);
     }
 
     #[test]

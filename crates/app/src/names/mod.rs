@@ -11,6 +11,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use admin::Settings;
 use anyhow::Context as _;
 use serde::Serialize;
 use vfs::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER, is_sidecar_name};
@@ -18,7 +19,7 @@ use vfs::names::long::{self, Problem};
 use vfs::names::{FoldedKey, Trouble, report};
 
 use crate::cli::Names;
-use crate::out;
+use crate::{here, out};
 use journal::Journal;
 
 /// Folders in each other. A tree that is deeper has a loop of bind mounts.
@@ -48,6 +49,7 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
         return undo(file, names.json);
     }
     let Some(folder) = &names.folder else { return Ok(ExitCode::from(crate::exit::REFUSED)) };
+    let folder = &of_share(folder, names)?;
     let mut survey = Survey::new(names.windows, &|_, _| true);
     survey.look(folder)?;
     let Survey { mut found, unreadable, .. } = survey;
@@ -69,6 +71,15 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The folder, or that of the share of this name.
+fn of_share(named: &Path, names: &Names) -> anyhow::Result<PathBuf> {
+    let is_name = named.to_str().filter(|name| !name.starts_with(['/', '.']) && !named.exists());
+    let Some(name) = is_name else { return Ok(named.to_owned()) };
+    let Ok(settings) = Settings::load(&here::of_server(&names.place)?) else { return Ok(named.to_owned()) };
+    let share = settings.shares.iter().find(|share| share.name == name);
+    Ok(share.map_or_else(|| named.to_owned(), |share| share.path.clone()))
 }
 
 /// A look at the names of a tree.

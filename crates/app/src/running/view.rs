@@ -27,6 +27,8 @@ pub(crate) struct Held {
     /// Of NFS with TLS.
     pub(crate) tls: usize,
     pub(crate) opens: usize,
+    /// How many of the opens that clients may have are in use.
+    pub(crate) open_counts: vfs::OpenCounts,
     pub(crate) locks: usize,
     pub(crate) leases: usize,
     /// The caches.

@@ -35,7 +35,7 @@ enum Wanted {
 }
 
 pub(crate) fn run(asked: &Scrub) -> anyhow::Result<ExitCode> {
-    let settings = match Settings::load(&asked.place.arguments(here::privileged(), here::folder()?)) {
+    let settings = match Settings::load(&here::of_server(&asked.place)?) {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 
-use admin::control::{LeaseStatus, LockStatus, OpenStatus, Status};
+use admin::control::{LeaseStatus, LockStatus, OpenFilesStatus, OpenStatus, Status};
 use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{FileId, Site};
 
 use super::Volumes;
+use crate::running::Held;
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
@@ -50,6 +51,21 @@ pub(super) fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Stat
         caching: caching(lease.held),
         recalled: lease.breaking,
     }));
+}
+
+/// How much clients hold, for metrics.
+pub(super) fn count(site: &Site, held: &mut Held) {
+    let state = site.state();
+    held.opens += state.opens(None, usize::MAX).len();
+    held.open_counts = site.open_counts();
+    held.locks += state.ranges(None, usize::MAX).len();
+    held.leases += state.leases(usize::MAX).len();
+}
+
+/// How much of the budget of open files is used.
+pub(super) fn open_files(counts: vfs::OpenCounts) -> OpenFilesStatus {
+    let vfs::OpenCounts { all, limit, guests, guests_limit, refused } = counts;
+    OpenFilesStatus { open: all, limit, guests, guests_limit, refused }
 }
 
 /// Fills in the owners of opens, locks and leases: the client, its user and its address.

@@ -163,6 +163,9 @@ fn files_arrive_over_nfs_afp_and_from_a_folder_and_half_a_share_is_not_served_wi
         drop(server);
         if is_marked(&share.join("film")) {
             let words = ["serve", &*home, "--state", "state", "--nfs-port", "0", "--listen", "127.0.0.1"];
+            let off =
+                ["--smb-port", "off", "--afp-port", "off", "--iscsi-port", "off", "--portmap-port", "off"];
+            let words = [&words[..], &off].concat();
             let mut again = Command::new("timeout");
             let again = again.arg("20").arg(env!("CARGO_BIN_EXE_fourfold")).args(words);
             let refused = again.current_dir(top.path()).output().unwrap();

@@ -18,6 +18,8 @@ const CALM: &str =
     "some avg10=0.00 avg60=0.00 avg300=0.00 total=0\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
 const SHORT: &str =
     "some avg10=50.00 avg60=9.00 avg300=1.00 total=9\nfull avg10=9.00 avg60=1.00 avg300=0.00 total=9\n";
+/// A machine with 24 GiB, of which 2 are available: pressure is believed.
+const LITTLE: &str = "MemTotal: 25165824 kB\nMemAvailable: 2097152 kB\nCached: 3000 kB\n";
 const SETTINGS: &str = "# The studio.\n[server]\nnfs-port = 0\ncache-memory = \"256 MiB\"\ncache-size = \"8 MiB\"  # for now\n\n\
                         [[share]]\nname = \"share\"\npath = \"share\"\n";
 
@@ -37,7 +39,9 @@ impl Scene {
         std::fs::write(top.path().join("fourfold.toml"), SETTINGS).unwrap();
         let pressure = top.path().join("pressure");
         std::fs::write(&pressure, CALM).unwrap();
-        let server = Server::run_under_pressure(&pressure, top.path(), &[]);
+        let memory = top.path().join("meminfo");
+        std::fs::write(&memory, LITTLE).unwrap();
+        let server = Server::run_under_pressure((&pressure, &memory), top.path(), &[]);
         let client = Client::mount(server.port);
         Self { top, server, client }
     }

@@ -15,6 +15,8 @@ use crate::neighbour::Neighbour;
 use crate::random::Random;
 use crate::server::{Server, folder};
 
+/// A transaction id that no changed call has: it differs from the numbers of the calls in more than one byte.
+const OWN: u32 = 0xDEAD_BEEF;
 const NULL: (u32, u32, u32) = (PROGRAM, VERSION, 0);
 
 fn socket(port: u16) -> UdpSocket {
@@ -73,7 +75,7 @@ fn random_and_changed_datagrams_disturb_no_client() {
     }
     let _ = socket.send(&[]);
     let _ = socket.send(&vec![0; 65_507]);
-    assert_eq!(outcome(&answer(&socket, 7, &message(7, 1000, NULL, &()))), Outcome::Success);
+    assert_eq!(outcome(&answer(&socket, OWN, &message(OWN, 1000, NULL, &()))), Outcome::Success);
     neighbour.finish("random datagrams");
 }
 

@@ -8,6 +8,7 @@ mod acting;
 mod afp;
 mod arriving;
 mod audited;
+mod budget;
 mod caches;
 mod client;
 mod connections;
@@ -28,6 +29,7 @@ mod migrated_rights;
 mod mounted;
 mod named_hosts;
 mod neighbour;
+mod old_clients;
 mod overlapping;
 mod passwords;
 #[path = "../program/mod.rs"]

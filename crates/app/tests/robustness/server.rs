@@ -123,6 +123,15 @@ impl Server {
         Self::run_program_with_users(program, top, &[&folder, "--nfs-port", "off", "--smb-port", "0"])
     }
 
+    /// All protocols but iSCSI, also for guests, with this limit of descriptors.
+    pub(crate) fn start_for_guests(limit: u32, top: &Path, share: &Path) -> Self {
+        let mut program = Command::new("prlimit");
+        program.arg(format!("--nofile={limit}")).arg(PROGRAM);
+        let folder = format!("share={}", share.display());
+        let ports = ["--nfs-port", "0", "--smb-port", "0", "--afp-port", "0", "--guest"];
+        Self::run_program_with_users(program, top, &[&[&*folder], &ports[..]].concat())
+    }
+
     fn run_program_with_users(program: Command, top: &Path, words: &[&str]) -> Self {
         let (name, password) = USER;
         let account =
@@ -160,10 +169,10 @@ impl Server {
         Self::run_program(program, top, &[&format!("share={}", share.display()), "--nfs-port", "0"])
     }
 
-    /// As [`Server::run`], with this file of the pressure on the host's memory.
-    pub(crate) fn run_under_pressure(file: &Path, top: &Path, words: &[&str]) -> Self {
+    /// As [`Server::run`], with these files of the pressure on the host's memory, and of that memory.
+    pub(crate) fn run_under_pressure((pressure, memory): (&Path, &Path), top: &Path, words: &[&str]) -> Self {
         let mut program = Command::new(PROGRAM);
-        program.env("FOURFOLD_PRESSURE_FILE", file);
+        program.env("FOURFOLD_PRESSURE_FILE", pressure).env("FOURFOLD_MEMINFO_FILE", memory);
         Self::run_program(program, top, words)
     }
 

@@ -40,6 +40,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use auth::{LoginGuard, UnixAccounts};
+use conn::RefusedVersions;
 use lock::{Mutex, RwLock, rank};
 use rustls::ServerConfig;
 use vfs::names::{Folding, folds_alike};
@@ -118,6 +119,7 @@ pub struct Service {
     tls: RwLock<Option<Arc<ServerConfig>>, rank::NfsTls>,
     gss: gss::Gss,
     login_guard: Arc<LoginGuard>,
+    refused: RefusedVersions,
     oldest_version: AtomicU32,
     newest_version: AtomicU32,
     /// The minor versions of version 4 that are answered, one bit each.
@@ -158,6 +160,7 @@ impl Service {
             tls: RwLock::default(),
             gss: gss::Gss::default(),
             login_guard: company.login_guard,
+            refused: RefusedVersions::default(),
             oldest_version: AtomicU32::new(crate::wire::v3::VERSION),
             newest_version: AtomicU32::new(crate::wire::v3::VERSION),
             minors: AtomicU32::new(1),

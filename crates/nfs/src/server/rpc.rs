@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use bytes::Bytes;
 use conn::observe::{self, Begun};
 use conn::{Allowance, InFlight, Reply, Reservation};
-use vfs::Payload;
 use vfs::state::Party;
+use vfs::{Caller, Holder, Payload};
 use wire::{Reader, Writer};
 
 use super::export::Export;
@@ -104,6 +104,14 @@ impl<'a> Call<'a> {
     /// How the caller has proven who it is.
     pub(super) fn flavor(&self) -> Flavor {
         self.gss.as_ref().map_or(Flavor::Sys, |secured| secured.flavor)
+    }
+
+    /// With whose opens those of the caller are counted. AUTH_SYS proves nothing: its uids are what the client says.
+    pub(super) fn holder(&self, caller: &Caller) -> Holder {
+        match self.gss {
+            Some(_) => Holder::user(self.origin.address, caller.uid),
+            None => Holder::guest(self.origin.address),
+        }
     }
 
     /// Stands for the login; 0 without one.
@@ -231,6 +239,19 @@ async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
     Some((writer, payload))
 }
 
+/// Logs who speaks a version of NFS that is not served.
+fn tell_of_version(call: &Call<'_>, newest: u32) {
+    let spoken = match (call.header.version, call.origin.datagram) {
+        (..=2, _) => "version 2 of NFS or an older one",
+        (3, _) => "version 3 of NFS",
+        (4, true) => "version 4 of NFS over UDP",
+        (4, false) => "version 4 of NFS",
+        _ => return, // no client does so
+    };
+    let instead = format!("mount with `-o vers={},proto=tcp`", newest.max(crate::wire::v3::VERSION));
+    call.service.refused.tell(call.origin.address, spoken, &instead);
+}
+
 async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
     use crate::wire;
     let version = call.header.version;
@@ -243,7 +264,7 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
             let (oldest, newest) = call.service.versions();
             // RFC 7530 3.1: version 4 needs a transport that controls congestion.
             let newest = if call.origin.datagram { newest.min(wire::v3::VERSION) } else { newest };
-            spoken((oldest.min(newest), newest))?;
+            spoken((oldest.min(newest), newest)).inspect_err(|_| tell_of_version(call, newest))?;
             match version {
                 wire::v4::VERSION => v4::dispatch(call, writer).await,
                 _ => v3::dispatch(call, writer).await,

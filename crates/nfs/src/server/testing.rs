@@ -11,7 +11,7 @@ use conn::InFlight;
 use parking_lot::Mutex;
 use vfs::backend::memory::Memory;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Caller, Volume, VolumeOptions};
+use vfs::{Actor, Caller, Site, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
 use super::outgoing::{Endpoint, Exchanged, Network};
@@ -41,6 +41,15 @@ pub(crate) fn service_with(exports: Vec<Export>) -> Arc<Service> {
 pub(crate) fn export(name: &str, tag: u32, options: ExportOptions) -> Export {
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()));
     Export { name: name.into(), tag, volume, options }
+}
+
+/// As [`export`], of which clients may have so many files open.
+pub(crate) fn export_of_few_opens(name: &str, opens: usize) -> Export {
+    let site = Arc::new(Site::default());
+    site.limit_opens(opens);
+    let memory = Arc::new(Memory::ticking());
+    let volume = Arc::new(Volume::in_site(memory, VolumeOptions::default(), site));
+    Export { name: name.into(), tag: 1, volume, options: ExportOptions::default() }
 }
 
 /// An actor that uses the tree without a protocol.

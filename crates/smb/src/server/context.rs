@@ -10,7 +10,7 @@ use bytes::Bytes;
 use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Caller, Payload};
+use vfs::{Actor, Caller, Holder, Payload};
 
 use super::connection::Connection;
 use super::output::Output;
@@ -203,6 +203,15 @@ impl Context {
     /// The user whose permissions apply.
     pub(super) fn caller(&self) -> Result<Caller, Status> {
         Ok(self.session()?.user().caller.clone())
+    }
+
+    /// With whose opens those of the client are counted. Guests prove nothing, not even that they are two.
+    pub(super) fn holder(&self) -> Result<Holder, Status> {
+        let (user, address) = (self.session()?.user(), self.connection.peer.address.ip());
+        Ok(match user.has_account() {
+            true => Holder::user(address, user.caller.uid),
+            false => Holder::guest(address),
+        })
     }
 
     /// The actor of a request that does not act through an open.

@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 
+use conn::RefusedVersions;
 use lock::{Mutex, RwLock, rank};
 use vfs::state::ClientId;
 use vfs::{FileId, Volume};
@@ -35,6 +36,8 @@ pub struct Service {
     /// The other servers of the tree, if there are any.
     pub(super) shared: OnceLock<Arc<Shared>>,
     next_file: AtomicU64,
+    /// Hosts with clients that speak only SMB 1.
+    pub(super) refused: RefusedVersions,
     /// Distinguishes the keys of opens without a lease from the keys that clients choose.
     salt: u64,
 }
@@ -66,6 +69,7 @@ impl Service {
             instances: Instances::default(),
             shared: OnceLock::new(),
             next_file: AtomicU64::new(1),
+            refused: RefusedVersions::default(),
             salt: getrandom::u64().unwrap_or(0x466F_7572_666F_6C64),
         })
     }

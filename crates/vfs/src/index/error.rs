@@ -72,7 +72,7 @@ impl IndexError {
         match error {
             redb::Error::DatabaseAlreadyOpen => Self::InUse { path: path.to_owned() },
             redb::Error::Io(error) if !is_about_content(&error) => Self::disk(path, error),
-            redb::Error::PreviousIo => Self::disk(path, "the disk failed before; restart the server"),
+            redb::Error::PreviousIo => Self::disk(path, "the disk failed before"),
             other => Self::damaged(path, other),
         }
     }

@@ -115,6 +115,11 @@ impl Index {
         self.core.books.rows_waiting()
     }
 
+    /// Why rows cannot be written now: the disk of the state folder is full, or has failed. It is tried again.
+    pub fn trouble(&self) -> Option<String> {
+        self.store().trouble()
+    }
+
     /// Makes a change in memory that no batch may contain by half.
     pub fn between_batches<T>(&self, change: impl FnOnce() -> T) -> T {
         self.core.books.between_batches(change)

@@ -1,7 +1,10 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use lock::{Mutex, rank};
 use redb::{Builder, Database, ReadTransaction, ReadableDatabase, TableDefinition, WriteTransaction};
 
 use super::IndexError;
@@ -18,10 +21,46 @@ pub(super) const META: TableDefinition<'_, &str, u64> = TableDefinition::new("me
 /// Share name → volume id, whose first four bytes (big endian) are the volume's tag.
 pub(super) const VOLUMES: TableDefinition<'_, &str, [u8; 16]> = TableDefinition::new("volumes");
 
-/// The database file: opened, checked, and every failure of it given a meaning.
+/// After a failure of the disk the database is opened again, first after this time,
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+/// then after twice as long, up to this.
+const LAST_RETRY: Duration = Duration::from_secs(15);
+
+/// The database file: opened, checked, and every failure of it given a meaning. The library refuses everything after one call
+/// of the host has failed, also when the disk has space again: then the file is opened again.
 pub struct Store {
     path: PathBuf,
-    database: Database,
+    open: Mutex<Opened, rank::IndexDatabase>,
+}
+
+/// The database, and what is wrong with it.
+struct Opened {
+    /// `None`: it is to be opened again.
+    database: Option<Arc<Database>>,
+    /// From the first failure of the disk until something is written again.
+    trouble: Option<Trouble>,
+}
+
+/// The disk has failed, or is full.
+struct Trouble {
+    why: String,
+    /// When something is written again.
+    next: Instant,
+    wait: Duration,
+}
+
+/// What a call does with the database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    Read,
+    Write,
+}
+
+impl Opened {
+    fn note(&mut self, why: String) {
+        let wait = self.trouble.as_ref().map_or(FIRST_RETRY, |trouble| (trouble.wait * 2).min(LAST_RETRY));
+        self.trouble = Some(Trouble { why, next: Instant::now() + wait, wait });
+    }
 }
 
 impl Store {
@@ -30,14 +69,25 @@ impl Store {
         durable::create_folder(folder).map_err(|error| IndexError::disk(folder, error))?;
         let path = folder.join("index.redb");
         match open_existing(&path)? {
-            Some(database) => Self { path, database }.checked(),
-            None => create(folder, &path).map(|database| Self { path, database }),
+            Some(database) => Self::of(path, database).checked(),
+            None => create(folder, &path).map(|database| Self::of(path, database)),
         }
+    }
+
+    fn of(path: PathBuf, database: Database) -> Self {
+        let open = Mutex::new(Opened { database: Some(Arc::new(database)), trouble: None });
+        Self { path, open }
     }
 
     /// Bytes that the database's page cache takes.
     pub(super) fn cached_bytes(&self) -> u64 {
-        self.database.cache_stats().used_bytes() as u64
+        let database = self.open.lock().database.clone();
+        database.map_or(0, |database| database.cache_stats().used_bytes() as u64)
+    }
+
+    /// Why rows cannot be written now. `None`: they can, as far as is known.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.open.lock().trouble.as_ref().map(|trouble| trouble.why.clone())
     }
 
     /// The file.
@@ -45,12 +95,19 @@ impl Store {
         &self.path
     }
 
+    /// The next write does not wait for its time after a failure.
+    pub(super) fn try_now(&self) {
+        if let Some(trouble) = &mut self.open.lock().trouble {
+            trouble.next = Instant::now();
+        }
+    }
+
     /// What `look` finds in the newest committed state.
     pub fn read<T>(
         &self,
         look: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
-        guarded(&self.path, || look(&self.database.begin_read()?))
+        self.using(Call::Read, |database| look(&database.begin_read()?))
     }
 
     /// Makes the changes, all or none. They are on the disk on return.
@@ -58,7 +115,48 @@ impl Store {
         &self,
         change: impl FnOnce(&WriteTransaction) -> Result<T, redb::Error>,
     ) -> Result<T, IndexError> {
-        guarded(&self.path, || write(&self.database, change))
+        self.using(Call::Write, |database| write(database, change))
+    }
+
+    /// The result of a call of the database. If the disk fails, the database is opened again for the next call.
+    fn using<T>(
+        &self,
+        what: Call,
+        ask: impl FnOnce(&Database) -> Result<T, redb::Error>,
+    ) -> Result<T, IndexError> {
+        let database = self.database(what)?;
+        let asked = guarded(&self.path, || ask(&database));
+        let mut open = self.open.lock();
+        match &asked {
+            Err(IndexError::Disk { why, .. }) => {
+                open.note(why.clone());
+                // Another thread may have opened it again meanwhile.
+                open.database.take_if(|current| Arc::ptr_eq(current, &database));
+            }
+            Ok(_) if what == Call::Write => open.trouble = None,
+            _ => {}
+        }
+        // The last user closes it. Its lock on the file is gone before another thread opens it.
+        drop(database);
+        asked
+    }
+
+    /// The database, which is opened again after a failure of the disk. Writing then waits for its time.
+    fn database(&self, what: Call) -> Result<Arc<Database>, IndexError> {
+        let mut open = self.open.lock();
+        if what == Call::Write
+            && let Some(trouble) = open.trouble.as_ref().filter(|trouble| Instant::now() < trouble.next)
+        {
+            return Err(IndexError::disk(&self.path, format!("{}; it is tried again soon", trouble.why)));
+        }
+        if let Some(database) = &open.database {
+            return Ok(database.clone());
+        }
+        let gone = || IndexError::damaged(&self.path, "it was removed while the server ran");
+        let opened = open_existing(&self.path).and_then(|opened| opened.ok_or_else(gone));
+        let database = Arc::new(opened.inspect_err(|error| open.note(error.to_string()))?);
+        open.database = Some(database.clone());
+        Ok(database)
     }
 
     /// The store, unless its format is unknown. Nothing is written before this is known.

@@ -154,10 +154,17 @@ impl Books {
     fn write_behind(&self) {
         while self.alarm.wait(self.options.interval) {
             match self.flush() {
-                Ok(()) => self.failed.store(false, Ordering::Relaxed),
+                Ok(()) if self.failed.swap(false, Ordering::Relaxed) => {
+                    tracing::info!("the index is written again; no row was lost");
+                }
+                Ok(()) => (),
                 // Said once, not every second.
                 Err(error) if !self.failed.swap(true, Ordering::Relaxed) => {
-                    tracing::error!(%error, "the index cannot be written; rows made now will be lost at the end");
+                    tracing::error!(
+                        %error,
+                        "the index in the state folder cannot be written. It is tried again; make space on that disk before \
+                         the server ends, or the newest rows are lost"
+                    );
                 }
                 Err(_) => (),
             }
@@ -166,6 +173,7 @@ impl Books {
 
     /// The last write.
     fn close(&self) -> Result<(), IndexError> {
+        self.store.try_now();
         self.flush()?;
         let tenants = self.tenants.lock();
         if tenants.is_empty() {

@@ -41,6 +41,7 @@ impl Volume {
         if restored.remove_on_close {
             self.may_remove(true, access)?;
         }
+        let permit = self.site.opens.take(None)?; // it was granted by the lost server
         let open = Open {
             volume: self.clone(),
             node: file.object.clone(),
@@ -52,6 +53,7 @@ impl Volume {
             changed: AtomicBool::new(false),
             place: Some(self.site.places.add(file.object.id(), restored.place, &self.backend)),
             fork: Mutex::default(),
+            _permit: permit,
         };
         if restored.is_going {
             open.mark_going();

@@ -309,6 +309,14 @@ pub(super) const SERVER: &[Setting] = &[
             "A file takes one or two descriptors and some 1,500 bytes, most of them in the host. `fourfold caches set \
              files=COUNT` changes it in the running server.",
         ),
+    new(Server, "open-files", Operator, Number(16, 10_000_000), "50000")
+        .without_default("an eighth of the limit of descriptors")
+        .says(
+            "How many files clients of all protocols may have open at once.",
+            "An open file takes up to four descriptors, and connections need some, too. Clients without a login have a half of \
+             this together. One client may have as many as the others leave free: `fourfold status` shows how many there are. \
+             The limit of descriptors is the hard one (`ulimit -Hn`, `LimitNOFILE` of systemd).",
+        ),
     new(Server, "cache-buffers", Operator, Size, "\"48 MiB\"")
         .without_default("a quarter of `cache-memory`, at most 24 MiB for each event loop")
         .says(

@@ -2,6 +2,7 @@
 //! FPGetSessionToken, FPDisconnectOldSession, FPZzz.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::SystemTime;
 
 use vfs::names;
@@ -43,23 +44,44 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
 fn volumes(request: &Request) -> Outcome {
     let config = request.session.service.config();
     let mut room = MAX_LIST;
-    let mut names = Vec::new();
+    let (mut names, mut left_out) = (Vec::new(), Vec::new());
     let shares = config.shares.iter().filter(|share| request.session.grant(share).is_some());
     let shares = shares.map(|share| (&*share.name, share.options.password.is_some()));
     let homes = config.homes_of(&request.session).map(|(homes, name)| (name, homes.has_password));
     for (name, has_password) in homes.chain(shares) {
-        let name = match request.version().is_3() {
+        let shown = match request.version().is_3() {
             true => utf8_name(name.as_bytes()).into_owned().into_bytes(),
             false => long_volume_name(name),
         };
-        let Some(left) = room.checked_sub(name.len() + 2).filter(|_| names.len() < 255) else { break };
+        let Some(left) = room.checked_sub(shown.len() + 2).filter(|_| names.len() < 255) else {
+            left_out.push(name);
+            continue;
+        };
         room = left;
         let flags = if has_password { ListedVolume::HAS_PASSWORD } else { 0 };
-        names.push((flags, name));
+        names.push((flags, shown));
     }
+    tell_of_left_out(request, &left_out);
     let volumes = names.iter().map(|(flags, name)| ListedVolume { flags: *flags, name }).collect();
     let time = params::date(Some(SystemTime::now().into())) as i32;
     Ok(Reply::encoded(|w| SrvrParms { time, volumes }.encode(w)))
+}
+
+/// The reply has no second page: 255 volumes and some bytes of names. Those that do not fit can be opened by name. The log
+/// says which, again only when their number changes.
+fn tell_of_left_out(request: &Request, left_out: &[&str]) {
+    const MOST_NAMED: usize = 20;
+    let before = request.session.service.left_out.swap(left_out.len(), Ordering::Relaxed);
+    if left_out.is_empty() || before == left_out.len() {
+        return;
+    }
+    let named = left_out.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+    let more = if left_out.len() > MOST_NAMED { ", …" } else { "" };
+    tracing::warn!(
+        count = left_out.len(),
+        "Macs are not shown these volumes, as the list of AFP has no room for more: {named}{more}. They open by \
+         `afp://server/NAME`; `afp = false` takes other shares out of the list"
+    );
 }
 
 /// FPGetSrvrMsg: the greeting, or the administrator's last message.

@@ -15,7 +15,7 @@ mod people;
 mod requests;
 mod signals;
 
-pub(crate) use client::{Afp, is_closed_within};
+pub(crate) use client::{Afp, connect, is_closed_within};
 
 use crate::server::{Server, folder};
 

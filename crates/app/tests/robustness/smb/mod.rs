@@ -20,7 +20,7 @@ mod same_folder;
 mod signals;
 mod stalled;
 
-pub(crate) use client::{Smb, charge, now, ok, read_request};
+pub(crate) use client::{Blocking, Smb, charge, now, ok, read_request};
 pub(crate) use people::service;
 
 use crate::neighbour::Neighbour;

@@ -40,7 +40,9 @@ impl Subject {
         }
         let client = service.locks.hosts.enter(origin.address, &service.clients);
         let party = Party::client(client.ok_or(Stat::DENIED_NOLOCKS)?);
-        let actor = Actor::new(export.caller(rule, &call.identity, origin), party);
+        let caller = export.caller(rule, &call.identity, origin);
+        let holder = call.holder(&caller);
+        let actor = Actor::new(caller, party).held_by(holder);
         let writable = rule.writable && !export.volume.is_read_only();
         Ok(Self { found, stream, actor, writable, export })
     }
@@ -86,8 +88,9 @@ impl Subject {
     }
 
     /// Keeps the file as long as the client holds a lock in it. Undone by [`Subject::settle`].
-    pub(super) fn hold(&self, call: &Call<'_>) {
-        call.service.locks.files.hold(self.export.tag, &self.found, self.client());
+    pub(super) fn hold(&self, call: &Call<'_>) -> Result<(), Stat> {
+        let permit = || self.export.volume.permit_open(&self.actor).map_err(|_| Stat::DENIED_NOLOCKS);
+        call.service.locks.files.hold_by(self.export.tag, &self.found, self.client(), permit)
     }
 
     /// Releases the file if its client holds no lock in it.

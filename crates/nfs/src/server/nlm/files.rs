@@ -1,9 +1,10 @@
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use lock::{Mutex, rank};
 use vfs::backend::Found;
 use vfs::state::ClientId;
-use vfs::{FileId, HostKey, Node};
+use vfs::{FileId, HostKey, Node, OpenPermit};
 
 /// Files with locks, kept open. If a file without a name were closed, the host could give its
 /// number, and so its locks, to another file.
@@ -15,18 +16,45 @@ pub(super) struct Files {
 struct Held {
     node: Node,
     clients: Vec<ClientId>,
+    /// It takes a descriptor, as an open of its first client does.
+    _permit: Option<OpenPermit>,
+}
+
+impl Held {
+    fn new(found: &Found, permit: Option<OpenPermit>) -> Self {
+        Self { node: found.object.clone(), clients: Vec::new(), _permit: permit }
+    }
+
+    fn add(&mut self, client: ClientId) {
+        if !self.clients.contains(&client) {
+            self.clients.push(client);
+        }
+    }
 }
 
 impl Files {
-    /// Keeps a file for a client.
+    /// Keeps a file for a client that has it open.
     pub(super) fn hold(&self, tag: u32, found: &Found, client: ClientId) {
         let mut held = self.held.lock();
-        let file = held
-            .entry((tag, found.object.key()))
-            .or_insert_with(|| Held { node: found.object.clone(), clients: Vec::new() });
-        if !file.clients.contains(&client) {
-            file.clients.push(client);
-        }
+        let file = held.entry((tag, found.object.key())).or_insert_with(|| Held::new(found, None));
+        file.add(client);
+    }
+
+    /// Keeps a file for a client that has no open of it. A new one is counted by `permit`.
+    pub(super) fn hold_by<E>(
+        &self,
+        tag: u32,
+        found: &Found,
+        client: ClientId,
+        permit: impl FnOnce() -> Result<OpenPermit, E>,
+    ) -> Result<(), E> {
+        let mut held = self.held.lock();
+        let file = match held.entry((tag, found.object.key())) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(free) => free.insert(Held::new(found, Some(permit()?))),
+        };
+        file.add(client);
+        Ok(())
     }
 
     /// Releases a file, unless `holds` says that the client still has a lock in it.

@@ -75,7 +75,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
         watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
     }
     subject.recall(Cause::Lock).await?;
-    subject.hold(call);
+    subject.hold(call)?;
     let stat = if request.block {
         blocked::wait(call, &asked, request, how.back)
     } else {

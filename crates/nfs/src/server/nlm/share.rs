@@ -48,7 +48,7 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat
     in_its_time(call, &subject, request.reclaim)?;
     let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
     subject.recall(cause).await?;
-    subject.hold(call);
+    subject.hold(call)?;
     let taken = take(&call.service.locks.shares, key(share, &subject), &subject, (access, deny));
     subject.settle(call);
     taken.map_err(refused)

@@ -67,7 +67,9 @@ impl Call<'_> {
         }
         let by_address = || Party::client(self.service.clients.of(self.origin.address));
         let party = self.party.get().copied().unwrap_or_else(by_address);
-        let actor = Actor { is_blind_to_forks: true, reads_to_run: true, ..Actor::new(caller, party) };
+        let holder = self.holder(&caller);
+        let actor = Actor::new(caller, party).held_by(holder);
+        let actor = Actor { is_blind_to_forks: true, reads_to_run: true, ..actor };
         Ok(Target { export, found, sidecar, actor, writable, named })
     }
 

@@ -105,8 +105,14 @@ fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> 
 fn made(folder: &Place, name: &[u8], wanted: &Wanted) -> Result<Opening, Fail> {
     let folder = folder.folder()?;
     let name = checked(name)?;
+    has_room(folder)?;
     let made = setting::make(folder, name, NewKind::File, wanted, FILE_MODE)?;
     Ok(new(folder, name, made.found, made.change, wanted.set))
+}
+
+/// Whether the client may open one more file: otherwise none is made that it cannot open.
+fn has_room(folder: &Target) -> Result<(), Fail> {
+    Ok(folder.export.volume.permit_open(&folder.actor).map(drop)?)
 }
 
 fn new(folder: &Target, name: &[u8], found: Found, change: ChangeInfo, set: Bitmap) -> Opening {
@@ -125,6 +131,7 @@ fn made_once(
 ) -> Result<Opening, Fail> {
     let target = folder.folder()?;
     let name = checked(name)?;
+    has_room(target)?;
     let word = |at: usize| {
         let number = Reader::new(&verifier[at..]).u32_be().unwrap_or(0); // of eight bytes there are four
         // Without the top bit: every host can store such a time.

@@ -250,7 +250,7 @@ pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>,
     let wanted = Grant { named: open.named, file: open.file, party: open.party, allows, holder };
     match open.held.lock().as_ref() {
         Some(Held::Open(open)) => Ok((open.clone(), wanted)),
-        Some(Held::Sidecar(_)) => Err(Why::NotOfThisType),
+        Some(Held::Sidecar { .. }) => Err(Why::NotOfThisType),
         None => Err(Why::NoResource),
     }
 }

@@ -288,10 +288,11 @@ async fn new_open(
         Held::Open(named::open(target, &actor, &name, (access, deny, opening.is_new)).await?)
     } else if target.named.view == View::Sidecar {
         sidecar_permit(target, access)?;
+        let permit = volume.permit_open(&actor)?;
         let request = OpenRequest::new(party, access, deny);
         let guard = volume.state().open(file, Stream::Named("._".into()), request)?;
         volume.state().note_view(file, volume.view());
-        Held::Sidecar(guard)
+        Held::Sidecar { guard, _permit: permit }
     } else {
         if !opening.is_new && !volume.state().quiet(file) {
             // `open` would wait for as long as the holder of a lease has time, while the client waits for its reply.

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
 use lock::{Mutex, rank};
 use vfs::state::{LockOwner as TreeOwner, Modes, OpenGuard, OpenId, Party};
-use vfs::{Actor, Caller, Error, FileId};
+use vfs::{Actor, Caller, Error, FileId, OpenPermit};
 use wire::Reader;
 
 use super::client::Client;
@@ -81,14 +81,17 @@ impl Sequence {
 pub(super) enum Held {
     Open(Arc<vfs::Open>),
     /// Of a sidecar that the server composes.
-    Sidecar(OpenGuard),
+    Sidecar {
+        guard: OpenGuard,
+        _permit: OpenPermit,
+    },
 }
 
 impl Held {
     pub(super) fn guard(&self) -> &OpenGuard {
         match self {
             Self::Open(open) => open.guard(),
-            Self::Sidecar(guard) => guard,
+            Self::Sidecar { guard, .. } => guard,
         }
     }
 }

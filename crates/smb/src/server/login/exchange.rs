@@ -442,7 +442,7 @@ impl Exchange {
 
 impl Policy {
     /// Whether a user whose name is no account is let in as a guest.
-    pub(super) fn admits_guest(self, user: &str) -> bool {
+    pub(in crate::server) fn admits_guest(self, user: &str) -> bool {
         self.guest && (self.unknown_users || user.eq_ignore_ascii_case("guest"))
     }
 }

@@ -120,6 +120,8 @@ pub(in crate::server) fn upgrade(connection: &Connection, message: &[u8]) -> Opt
     let wildcard = offered.offers(smb1::Negotiate::SMB_2_WILDCARD) && config.newest > Dialect::V2_0_2;
     let speaks_old = offered.offers(smb1::Negotiate::SMB_2_002) && config.oldest == Dialect::V2_0_2;
     if !wildcard && !speaks_old {
+        const INSTEAD: &str = "turn on SMB 2 or newer there; on Linux mount with `-o vers=3.1.1`";
+        connection.service.refused.tell(connection.peer.address.ip(), "SMB 1 alone", INSTEAD);
         return None;
     }
     let old = Dialect::V2_0_2;

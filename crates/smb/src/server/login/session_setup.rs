@@ -104,6 +104,10 @@ async fn decide(
 ) -> Outcome {
     let config = context.service().config();
     let (place, limiter) = (context.connection.peer.address.ip(), &config.login_guard.limiter);
+    if is_guest(&config, &claim.user) {
+        let result = step(context, request, entry, (id, purpose), None, None);
+        return result.inspect_err(|failure| login_lines::failed(context, &config, Some(claim), failure));
+    }
     let Some(attempt) = limiter.admit(place, &claim.user, Instant::now()) else {
         login_lines::refused(context, &config, claim);
         return Err(TOO_MANY.into());
@@ -121,6 +125,14 @@ async fn decide(
         }
     }
     result
+}
+
+/// Whether the login is one of a guest, whose password nobody checks: it does not wait behind the wrong passwords of others.
+/// A domain may have the account.
+fn is_guest(config: &Config, user: &str) -> bool {
+    let is_named_so = config.domain.is_none() || user.eq_ignore_ascii_case("guest");
+    let policy = judge(config, &names(config), [0; 8]).policy;
+    is_named_so && policy.admits_guest(user) && config.accounts.find_in_any_case(user).is_none()
 }
 
 /// What a domain controller says of a login that the accounts of this server do not decide.

@@ -87,6 +87,28 @@ async fn a_login_that_is_not_looked_at_is_not_called_a_wrong_password() {
     assert!(said[0].ends_with("user=\"ada\" method=\"NTLMv2\" reason=\"too many logins wait\""), "{said:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn guests_do_not_wait_behind_wrong_passwords_of_their_address() {
+    let (guard, _) = auth::LoginGuard::keeping_lines();
+    let service = service_with(|config| {
+        config.login_guard = guard.clone();
+        config.guests = Guests { identity: Some(auth::Identity::anonymous()), unknown_users: true };
+    });
+    let now = std::time::Instant::now();
+    while let Some(attempt) = guard.limiter.admit(HERE, ADA.0, now) {
+        guard.limiter.failed(&attempt, now);
+    }
+    for name in ["guest", "somebody"] {
+        let mut client = connect(&service, &Offer::default()).await;
+        let began = tokio::time::Instant::now();
+        client.log_in(&Credentials::new(name, "any"), NEW).await.unwrap();
+        assert!(began.elapsed() < Duration::from_millis(100), "{name}: {:?}", began.elapsed());
+    }
+    let mut client = connect(&service, &Offer::default()).await;
+    let refused = client.log_in(&Credentials::new(ADA.0, "guess"), NEW).await;
+    assert_eq!(refusal(refused), Some(Status::REQUEST_NOT_ACCEPTED), "accounts still wait");
+}
+
 #[tokio::test]
 async fn the_log_has_a_line_for_each_login_failure_and_end() {
     let (guard, lines) = auth::LoginGuard::keeping_lines();

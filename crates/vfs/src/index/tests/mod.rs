@@ -1,4 +1,5 @@
 mod damage;
+mod full;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -62,7 +62,7 @@ async fn open_original(
         Error::AccessDenied | Error::ShareConflict => ResultCode::DENY_CONFLICT,
         other => other.into(),
     };
-    let actor = request.actor();
+    let actor = request.opener();
     if volume.tree().keeps_streams() {
         volume.tree().open(&actor, found, fork).await.map_err(conflict)?;
     }

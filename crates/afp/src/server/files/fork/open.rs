@@ -116,7 +116,7 @@ async fn open(
             let stream = if wanted.resource { Stream::Resource } else { Stream::Data };
             let place = Some(place.beside());
             let options = OpenOptions { stream, deny, place, ..OpenOptions::data(access) };
-            let actor = request.actor();
+            let actor = request.opener();
             let mut opening = pin!(volume.tree().open(&actor, found, options));
             let at_once = opening.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             let (opened, waited) = match at_once {

@@ -3,6 +3,7 @@
 use vfs::state::{ClientId, Modes, OpenRequest, Party, Stream};
 
 use super::*;
+use crate::server::testing::export_of_few_opens;
 use crate::server::v4::place::Place;
 
 const READ: u32 = 1;
@@ -242,4 +243,37 @@ fn a_client_without_a_stateid_meets_its_own_denials() {
     let read = [words(&[25]), vec![0; 16], words(&[0, 0, 9])].concat();
     assert_eq!(at(&client, &handle, &[read]).0, 0);
     assert_eq!(at(&client, &handle, &[write(&state)]).0, 0);
+}
+
+/// A client of a share of which clients may have 40 files open: those without a login 20, and one of them 10.
+fn client_of_few() -> Client {
+    let client = Client::new(&service_with(vec![export_of_few_opens("docs", 40)]));
+    client.service.set_versions(3..=4);
+    client
+}
+
+#[test]
+fn a_client_without_a_login_leaves_opens_to_others() {
+    let client = client_of_few();
+    let id = registered(&client, b"greedy", 1);
+    let files: Vec<_> = (0..10)
+        .map(|number| {
+            opened(&client, id, format!("o{number}").as_bytes(), (BOTH, 0), format!("f{number}").as_bytes())
+        })
+        .collect();
+    // NFS4ERR_RESOURCE, RFC 7530 13.1.1.
+    let more = |client: &Client, id, owner: &[u8]| {
+        in_docs(client, &[open(id, owner, 1, (READ, 0), &unchecked(), b"more")]).0
+    };
+    assert_eq!(more(&client, id, b"more"), 10018);
+    let looked_up = in_docs(&client, &[[words(&[15]), opaque(b"more")].concat()]);
+    assert_eq!(looked_up.0, 2, "NOENT: no file is left that could not be opened");
+    let again = registered(&client, b"the same address", 2);
+    assert_eq!(more(&client, again, b"o"), 10018, "another name of the same client");
+    let other = client.clone().at([10, 0, 0, 9]);
+    let other_id = registered(&other, b"other", 3);
+    opened(&other, other_id, b"o", (BOTH, 0), b"other");
+    let (state, handle) = &files[0];
+    assert_eq!(at(&client, handle, &[close(state, 3)]).0, 0);
+    assert_eq!(more(&client, again, b"p"), 0);
 }

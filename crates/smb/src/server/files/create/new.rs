@@ -55,6 +55,7 @@ pub(super) async fn make(
     let mode = besides.mode().unwrap_or(mode);
     let permissions = NewPermissions { mode, acl: acl.as_ref(), ..NewPermissions::default() };
     let name = &resolved.name;
+    volume.permit_open(&wanted.actor).map(drop)?; // none is made that the client cannot open
     let create = || volume.create_with_permissions(&wanted.actor, &parent, name, kind, &permissions);
     let made = match context.wait(volume.settled(create)).await? {
         Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),

@@ -1,6 +1,7 @@
 //! Opens, locks and stateids in a session, by RFC 8881 8.2, 9 and 18.
 
 use super::*;
+use crate::server::testing::export_of_few_opens;
 use crate::server::v4::states::{LockState, Sequence, State};
 use crate::wire::v4::types::Status;
 
@@ -238,4 +239,19 @@ fn security_is_asked_for_with_and_without_a_name() {
     assert_eq!(session.call(&[words(&[24]), named, words(&[10])]).0, 10020);
     // RESTOREFH without a saved handle: NOFILEHANDLE.
     assert_eq!(session.call(&[words(&[24]), words(&[31])]).0, 10020);
+}
+
+#[test]
+fn an_open_beyond_the_budget_of_a_client_is_delayed() {
+    let client = Client::new(&service_with(vec![export_of_few_opens("docs", 40)]));
+    client.service.set_versions(3..=4);
+    client.service.set_minor_versions(&[0, 1]);
+    let session = Session::fresh(&client, b"greedy", 1);
+    for number in 0..10 {
+        session.opened(b"owner", (3, 0), format!("f{number}").as_bytes());
+    }
+    // NFS4ERR_DELAY: RFC 8881 15.2 has no NFS4ERR_RESOURCE for OPEN.
+    assert_eq!(session.in_docs(&[open_1(b"owner", (1, 0), &unchecked(), b"more")]).0, 10008);
+    let other = Session::fresh(&client.clone().at([10, 0, 0, 9]), b"other", 1);
+    other.opened(b"owner", (3, 0), b"more");
 }
