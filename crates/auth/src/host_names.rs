@@ -195,11 +195,11 @@ impl std::fmt::Debug for HostName {
 
 /// The first rule that matches. One that may match and allows less than a later one (`is_no_wider(later, it)` is false) closes the
 /// door: then there is no rule for the client.
-pub fn first_match<'a, R>(
-    rules: &'a [R],
+pub fn first_match<R>(
+    rules: &[R],
     matches: impl Fn(&R) -> Match,
     is_no_wider: impl Fn(&R, &R) -> bool,
-) -> Option<&'a R> {
+) -> Option<&R> {
     let mut unknown: Vec<&R> = Vec::new();
     for rule in rules {
         match matches(rule) {

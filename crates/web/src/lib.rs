@@ -56,7 +56,8 @@ pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
 pub use self::serve::serve;
 pub use self::tls::{
-    Certificate, check as check_certificate, of_rpc as tls_of_rpc, own as own_certificate, try_load as try_certificate,
+    Certificate, check as check_certificate, of_rpc as tls_of_rpc, own as own_certificate,
+    try_load as try_certificate,
 };
 pub use self::tokens::Scope;
 

@@ -182,8 +182,10 @@ fn server(top: &Path, share: &Path, files: usize) -> Server {
     Server::run_with_afp(top, &[&[&*folder][..], &ports].concat())
 }
 
-/// Each protocol: how it is framed, the server's port, and the URL at another port.
-fn protocols(server: &Server) -> [(Framing, u16, fn(u16) -> String); 4] {
+/// How a protocol is framed, the server's port, and the URL at another port.
+type Protocol = (Framing, u16, fn(u16) -> String);
+
+fn protocols(server: &Server) -> [Protocol; 4] {
     [
         (Framing::Smb, server.smb_port, |port| format!("smb://127.0.0.1:{port}/share")),
         (Framing::Afp, server.afp_port, |port| format!("afp://127.0.0.1:{port}/share")),

@@ -99,8 +99,7 @@ mod tests {
 
     #[test]
     fn addresses_with_ports() {
-        let all = ["10.0.0.1", "10.0.0.1:548", "[fd00::1]:548", "[fd00::1]", "mac", "eth0"]
-            .map(|word| listened(word));
+        let all = ["10.0.0.1", "10.0.0.1:548", "[fd00::1]:548", "[fd00::1]", "mac", "eth0"].map(listened);
         let expected = ["10.0.0.1", "10.0.0.1", "fd00::1", "fd00::1"].map(|one| Some(one.to_owned()));
         assert_eq!((&all[..4], &all[4..]), (&expected[..], &[None, None][..]));
     }

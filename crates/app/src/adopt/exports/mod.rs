@@ -161,7 +161,8 @@ fn ordered(export: &Export) -> Vec<(&Entry, Rights)> {
 /// exports(5) has an address before the networks, and nfs-utils has both in the order of the file: an address stands first, with what
 /// it is allowed in both orders.
 fn addresses_first(all: Vec<(&Entry, Rights)>) -> Vec<(&Entry, Rights)> {
-    let (mut addresses, mut rest): (Vec<(&Entry, Rights)>, Vec<(&Entry, Rights)>) = (Vec::new(), Vec::new());
+    let mut addresses: Vec<(&Entry, Rights)> = Vec::new();
+    let mut rest: Vec<(&Entry, Rights)> = Vec::new();
     for (entry, rights) in all {
         match &entry.client {
             Client::Net(net) if net.prefix_len() == net.max_prefix_len() => {

@@ -221,8 +221,8 @@ type Allowed = (bool, bool, bool, bool);
 
 fn allowed(options: &str) -> Allowed {
     let last = |on: &str, off: &str, default: bool| {
-        let of = options.split(',').filter(|one| *one == on || *one == off);
-        of.last().map_or(default, |one| one == on)
+        let mut of = options.split(',').filter(|one| *one == on || *one == off);
+        of.next_back().map_or(default, |one| one == on)
     };
     let all = last("all_squash", "no_all_squash", false);
     (

@@ -214,8 +214,8 @@ pub(super) fn key(name: &str) -> String {
 pub(super) fn find(name: &str) -> Option<(Row, bool)> {
     let wanted = key(name);
     let is = |other: &&str| key(other) == wanted;
-    let row = ROWS.iter().find(|row| is(&row.name) || row.synonyms.iter().any(|name| is(&name)));
-    let inverse = || ROWS.iter().find(|row| row.inverse.iter().any(|name| is(&name)));
+    let row = ROWS.iter().find(|row| is(&row.name) || row.synonyms.iter().any(is));
+    let inverse = || ROWS.iter().find(|row| row.inverse.iter().any(is));
     let row = row.map(|row| (*row, false)).or_else(|| inverse().map(|row| (*row, true)));
     row.or_else(|| irrelevant::find(&wanted).map(|row| (row, false)))
 }

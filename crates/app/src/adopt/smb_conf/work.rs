@@ -143,7 +143,7 @@ pub(super) fn by_row(handling: Handling, kind: Kind, value: &str) -> Outcome {
                 Kind::Bool => values::truth(one) == values::truth(value),
                 _ => one.eq_ignore_ascii_case(value),
             };
-            match unless.iter().any(|one| is_same(&one)) {
+            match unless.iter().any(is_same) {
                 true => Outcome::NoEffect { why: "with this value it is no limit".into() },
                 false => Outcome::Lost { limit, why: why.into() },
             }
