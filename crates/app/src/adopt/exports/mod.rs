@@ -220,7 +220,7 @@ impl Entry {
         if !are_same {
             to.push_str("; users of all flavours of `sec` get what the least of them gets");
         }
-        if own != *rights {
+        if later.iter().any(|(other, there)| self.is_behind(other) && *there != own) {
             to.push_str("; a network before it has the address, too, and nfs-utils takes the first: the rule allows what both allow");
         }
         if let Client::Netgroup(hosts) = &self.client {
@@ -233,6 +233,15 @@ impl Entry {
             to.push_str("; no host is named, so exports(5) means everybody");
         }
         Outcome::Translated { to }
+    }
+
+    /// Whether it is an address of this network, which stands before it in the file.
+    fn is_behind(&self, network: &Self) -> bool {
+        let has_it = match (&self.client, &network.client) {
+            (Client::Net(address), Client::Net(network)) => network.contains(address),
+            _ => false,
+        };
+        has_it && std::ptr::from_ref(network) < std::ptr::from_ref(self)
     }
 
     /// Its options that are no part of the rule.

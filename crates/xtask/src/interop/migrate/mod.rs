@@ -1,6 +1,7 @@
 //! `fourfold migrate` from servers of other projects, smbd, afpd and Ganesha, and from this one over NFSv4, with files of real Macs
 //! that clients of other projects have written there. What arrived is read with smbclient. The grid of it is in docs/migrating.md.
 
+mod adopted;
 mod grid;
 mod source;
 
@@ -81,6 +82,12 @@ fn checks(outcomes: &mut Outcomes, place: &Place) -> Result<()> {
             given.push((*source, served.given));
             Ok(())
         });
+    }
+    match adopted::unable() {
+        Ok(()) => {
+            outcomes.run("afp.conf: nobody gets more than from afpd", &[], || adopted::check(&place.folder))
+        }
+        Err(why) => outcomes.skip("afp.conf: nobody gets more than from afpd", &why.to_string()),
     }
     let (_running, client) = place.ours()?;
     for (source, items) in &given {
