@@ -120,10 +120,8 @@ fn plan(arguments: &Bench) -> anyhow::Result<Plan> {
     for place in &arguments.all {
         targets.extend(Target::all(place)?);
     }
-    let secret = match &arguments.password_file {
-        Some(file) => Some(password::read("the measurement", password::Source::File(file))?),
-        None => None,
-    };
+    let read = |file| password::read("the measurement", password::Source::File(file));
+    let secret = arguments.password_file.as_deref().map(read).transpose()?;
     for target in &mut targets {
         if let (true, Some(user)) = (target.user.is_empty(), &arguments.user) {
             target.user.clone_from(user);

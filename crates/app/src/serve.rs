@@ -149,8 +149,7 @@ async fn serve_until_stopped(
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
     let control = tokio::spawn(control::serve(socket, running.clone()));
-    let guarded = (login_guard.clone(), events);
-    api::serve(api, &running.current().settings.server, &running, guarded, &stopping)?;
+    api::serve(api, &running.current().settings.server, &running, (login_guard.clone(), events), &stopping)?;
     tokio::spawn(tend((volumes.clone(), afp.clone(), iscsi.clone()), login_guard, slow));
     watch(&running, &volumes);
 

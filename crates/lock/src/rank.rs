@@ -2,12 +2,10 @@
 
 mod declare;
 mod place;
-
-use self::declare::ranks;
 pub use self::place::{Rank, Row};
 use crate::holder::{Known, Unknown};
 
-ranks! {
+declare::ranks! {
     /// What this server of a cluster has, asks for and hands over. Clients that are not connected may give way under it.
     ClusterNode Known,
     /// The connections to the other servers of a cluster.

@@ -411,6 +411,14 @@ fn deny_modes(section: &Section) -> DenyModes {
     }
 }
 
+fn snapshot_folder(section: &Section) -> SnapshotFolder {
+    match section.text("snapshot-folder").as_deref() {
+        Some("visible") => SnapshotFolder::Visible,
+        Some("off") => SnapshotFolder::Off,
+        _ => SnapshotFolder::Hidden,
+    }
+}
+
 /// `[[share]]`, after the checks of its name and folder.
 pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> ShareSettings {
     let clients: Vec<ClientRule> = section.clients.iter().map(rule).collect();
@@ -464,11 +472,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
         show: section.texts("show"),
         device_nodes: section.text("device-nodes").as_deref() == Some("allow"),
         nfs_whole_names: section.bool("nfs-whole-names"),
-        snapshot_folder: match section.text("snapshot-folder").as_deref() {
-            Some("visible") => SnapshotFolder::Visible,
-            Some("off") => SnapshotFolder::Off,
-            _ => SnapshotFolder::Hidden,
-        },
+        snapshot_folder: snapshot_folder(section),
         snapshot_schedule: section
             .text("snapshot-schedule")
             .and_then(|text| text.parse().ok())
