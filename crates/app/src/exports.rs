@@ -97,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn names_that_the_settings_hide_are_hidden_but_not_those_of_other_servers() {
+    fn names_that_the_settings_hide_and_folders_of_other_servers_are_hidden() {
         let hiding = options(&share("hide = [\"*.tmp\"]\nshow = [\"keep.tmp\"]")).hiding;
-        assert!(hiding.hides(b"A.TMP") && !hiding.hides(b"keep.tmp") && !hiding.hides(b".AppleDouble"));
+        assert!(hiding.hides(b"A.TMP") && !hiding.hides(b"keep.tmp") && hiding.hides(b".AppleDouble"));
         let sensitive = options(&share("hide = [\"*.tmp\"]\ncase-sensitive = true")).hiding;
         assert!(sensitive.hides(b"a.tmp") && !sensitive.hides(b"A.TMP"));
     }
