@@ -113,11 +113,7 @@ impl Now {
     /// The settings file with an entry of this share, which a server may have only on its command line.
     fn edit_of(&mut self, name: &str) -> Done<(Edit, FirstFile)> {
         let path = self.share(name)?.path.clone();
-        let first = match self.arguments.shares.is_empty() {
-            true => FirstFile(None),
-            false => FirstFile::make(&mut self.arguments)?,
-        };
-        let mut edit = self.edit()?;
+        let (mut edit, first) = self.edit_of_server()?;
         if !self.arguments.shares.is_empty() && !edit.has(name)? {
             edit.add(name, Some(&path))?;
             let said = format!(
@@ -129,6 +125,15 @@ impl Now {
             out::line(said).map_err(anyhow::Error::from)?;
         }
         Ok((edit, first))
+    }
+
+    /// The settings file, which a server with a command line may lack.
+    fn edit_of_server(&mut self) -> Done<(Edit, FirstFile)> {
+        let first = match self.arguments.shares.is_empty() {
+            true => FirstFile(None),
+            false => FirstFile::make(&mut self.arguments)?,
+        };
+        Ok((self.edit()?, first))
     }
 
     /// A share that is only on the command line of the server stays as long as that server runs.
@@ -358,7 +363,7 @@ pub(crate) fn set(asked: &SetProperties) -> anyhow::Result<ExitCode> {
         }
         let (mut edit, first) = match share {
             Some(share) => now.edit_of(share)?,
-            None => (now.edit()?, FirstFile(None)),
+            None => now.edit_of_server()?,
         };
         for property in properties {
             let (key, value) = assignment(property)?;

@@ -91,9 +91,10 @@ pub(crate) fn files_to_keep_open() -> usize {
     usize::try_from(limit / 3 / EACH).unwrap_or(usize::MAX).min(100_000)
 }
 
-/// How many files clients may have open at once: with up to four descriptors each, a half of all.
+/// How many files clients may have open at once. An open has one or two descriptors, seldom four; one client may have half of the
+/// opens, and so never all descriptors.
 pub(crate) fn opens_of_clients(set: Option<u64>) -> usize {
-    const PART: u64 = 8;
+    const PART: u64 = 4;
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
     usize::try_from(set.unwrap_or((limit / PART).max(16))).unwrap_or(usize::MAX)
 }

@@ -388,11 +388,22 @@ fn documents_are_translated_or_closed_and_every_line_is_named() {
         let served: Vec<&&str> =
             served.iter().filter(|one| !["root", "bin", "daemon"].contains(one)).collect();
         assert!(served.iter().copied().eq(&shares), "{name}: {settings}");
-        fs::write(place("fourfold.toml"), settings).unwrap();
+        fs::write(place("fourfold.toml"), with_folders(settings, &place)).unwrap();
         let check = Command::new(env!("CARGO_BIN_EXE_fourfold"))
             .args(["check", "--config", &place("fourfold.toml"), "--state", &place("state")])
             .output()
             .unwrap();
         assert!(check.status.success(), "{name}: {settings}\n{}", String::from_utf8_lossy(&check.stderr));
     }
+}
+
+/// The settings with folders of this machine: `check` refuses settings whose folders are all missing.
+fn with_folders(settings: &str, place: &impl Fn(&str) -> String) -> String {
+    let line = |(number, line): (usize, &str)| {
+        let Some(path) = line.strip_prefix("path = \"") else { return line.to_owned() + "\n" };
+        let folder = place(&format!("folder{number}"));
+        fs::create_dir_all(&folder).unwrap();
+        format!("path = \"{folder}{}\"\n", if path.contains("%U") { "/%U" } else { "" })
+    };
+    settings.lines().enumerate().map(line).collect()
 }

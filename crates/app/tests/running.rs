@@ -339,7 +339,7 @@ fn commands_know_the_shares_of_a_command_line() {
     }
 
     // The file that the server reads again, and that a next one reads in the same folder.
-    let set = said(&["set", "One", "read-only=true"]);
+    let set = said(&["set", "read-only=true", "One"]);
     assert!(set.contains("One is on the command line of the server: it is now in"), "{set}");
     assert!(set.contains("made the settings file"), "{set}");
     let text = std::fs::read_to_string(folder.path().join("fourfold.toml")).unwrap();

@@ -128,7 +128,7 @@ fn fill(folder: &Folder, name: &[u8], made: &Found, content: &Portable) -> anyho
     }
     // The file stays with its sidecar, where another server finds both.
     match made.object.remove_xattr(&root, MOVING) {
-        Ok(()) | Err(vfs::Error::NotFound | vfs::Error::NotSupported) => {}
+        Ok(()) | Err(vfs::Error::NoSuchAttribute | vfs::Error::NotSupported) => {}
         Err(error) => return Err(error.into()),
     }
     if let Some(modified) = content.dates.modified {

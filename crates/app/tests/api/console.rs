@@ -11,7 +11,7 @@ use super::{Answer, PROGRAM, Server, call_null};
 
 /// The header of changes.
 const MARK: &str = "X-Fourfold-Console: 1\r\n";
-const SETTINGS: &str = "# The studio.\n[server]\nafp-greeting = \"hello\"  # to all\n\n\
+const SETTINGS: &str = "# The studio.\n[server]\nafp-greeting = \"hello\"  # to all\nshare-roots = [\"/srv\"]\n\n\
                         [[share]]\nname = \"one\"\npath = \"one\"  # here\n";
 
 /// A server with a settings file, the administrator ada and the user grace.

@@ -13,7 +13,7 @@ use crate::server::{Server, folder};
 use crate::smb::Smb;
 
 /// With so many descriptors clients may have 100 files open, those without a login 50, and one of these 25.
-const DESCRIPTORS: u32 = 800;
+const DESCRIPTORS: u32 = 400;
 
 /// Opens files until that is refused.
 fn greedy(smb: &mut Smb, name: &str) -> (Vec<FileKey>, Status) {

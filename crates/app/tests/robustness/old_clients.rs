@@ -49,7 +49,7 @@ fn a_refused_version_leaves_one_line_for_each_host() {
         old.send(&crate::client::record(&message(1, 1000, (PROGRAM, 2, 0), &()))).unwrap();
         crate::client::receive(&mut old.stream).unwrap();
     }
-    for (version, instead) in [("SMB 1 alone", "SMB 2 or newer"), ("version 2 of NFS", "vers=3,proto=tcp")] {
+    for (version, instead) in [("SMB 1 alone", "SMB 2 or newer"), ("version 2 of NFS", "vers=4,proto=tcp")] {
         wait_for(top.path(), version);
         assert_eq!((lines(top.path(), version), lines(top.path(), instead)), (1, 1), "{version}");
     }

@@ -310,7 +310,7 @@ pub(super) const SERVER: &[Setting] = &[
              files=COUNT` changes it in the running server.",
         ),
     new(Server, "open-files", Operator, Number(16, 10_000_000), "50000")
-        .without_default("an eighth of the limit of descriptors")
+        .without_default("a quarter of the limit of descriptors")
         .says(
             "How many files clients of all protocols may have open at once.",
             "An open file takes up to four descriptors, and connections need some, too. Clients without a login have a half of \

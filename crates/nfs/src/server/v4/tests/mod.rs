@@ -123,7 +123,11 @@ fn opened(client: &Client, id: u64, owner: &[u8], modes: (u32, u32), name: &[u8]
     let state: StateBytes = reply[8..24].try_into().unwrap();
     // change_info4 (20 bytes), then OPEN4_RESULT_CONFIRM and OPEN4_RESULT_LOCKTYPE_POSIX.
     assert_eq!(reply[44..48], words(&[6]));
-    let handle_at = reply.windows(8).rposition(|bytes| bytes == words(&[10, 0])).unwrap() + 12;
+    // GETFH is last. A handle may contain the bytes of its head, so the length counts, too.
+    let ends = |at: &usize| {
+        reply[*at..].starts_with(&[words(&[10, 0]), words(&[(reply.len() - at - 12) as u32])].concat())
+    };
+    let handle_at = (0..reply.len() - 12).find(ends).unwrap() + 12;
     let handle = reply[handle_at..].to_vec();
     let confirm = [words(&[20]), state.to_vec(), words(&[2])].concat();
     let (status, reply) = at(client, &handle, &[confirm]);

@@ -247,11 +247,13 @@ fn an_open_beyond_the_budget_of_a_client_is_delayed() {
     client.service.set_versions(3..=4);
     client.service.set_minor_versions(&[0, 1]);
     let session = Session::fresh(&client, b"greedy", 1);
+    assert_eq!(session.call(&[words(&[58, 0])]).0, 0); // RECLAIM_COMPLETE
     for number in 0..10 {
         session.opened(b"owner", (3, 0), format!("f{number}").as_bytes());
     }
     // NFS4ERR_DELAY: RFC 8881 15.2 has no NFS4ERR_RESOURCE for OPEN.
     assert_eq!(session.in_docs(&[open_1(b"owner", (1, 0), &unchecked(), b"more")]).0, 10008);
     let other = Session::fresh(&client.clone().at([10, 0, 0, 9]), b"other", 1);
+    assert_eq!(other.call(&[words(&[58, 0])]).0, 0);
     other.opened(b"owner", (3, 0), b"more");
 }
