@@ -279,9 +279,10 @@ fn a_share_is_renamed_and_ended_and_both_are_taken_back() {
     let inner = json!({ "name": "inner", "path": server.folder.path().join("one/inner") });
     assert_eq!(ask("shares", inner).0, 200);
     // What is taken back must lie in one of the roots, too.
-    let roots = format!("[server]\nshare-roots = [{:?}]\n", server.folder.path());
-    let below =
-        |text: String| text.replace("name = \"inner\"", "name = \"one/inner\"").replace("[server]\n", &roots);
+    let roots = format!("share-roots = [{:?}]", server.folder.path());
+    let below = |text: String| {
+        text.replace("name = \"inner\"", "name = \"one/inner\"").replace("share-roots = [\"/srv\"]", &roots)
+    };
     let file = server.folder.path().join("fourfold.toml");
     std::fs::write(&file, below(std::fs::read_to_string(&file).unwrap())).unwrap();
     assert_eq!(server.ask("POST /v1/reload", &token, "").status, 200);

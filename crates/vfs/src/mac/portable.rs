@@ -227,6 +227,11 @@ impl Portable {
 
     fn from_single(bytes: &[u8]) -> Result<Self, Malformed> {
         let file = AppleDouble::parse(bytes, bytes.len() as u64)?;
+        let is_cut =
+            |problem: &Problem| matches!(problem, Problem::MissingEntries { .. } | Problem::EntryPastEnd(_));
+        if file.problems.iter().any(is_cut) {
+            return Err(Malformed("the file is cut off"));
+        }
         let mut problems = Vec::new();
         let fields = Fields::read(&file, &mut problems);
         let area = file.range(EntryId::FINDER_INFO).unwrap_or(0..0);
