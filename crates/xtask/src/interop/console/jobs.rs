@@ -242,6 +242,7 @@ pub fn first_run(scene: &mut Scene) -> Result<()> {
     scene.browser.type_text(&folder.to_string_lossy())?;
     scene.browser.until("document.querySelector('#new-name').value === 'first films'")?;
     scene.click(".first button.primary")?;
+    give_own_password(scene, ADMIN.1)?;
     scene.browser.until("document.querySelector(\"[data-share='first films']\")")?;
     scene.browser.until(&shows("smb://"))?;
     let status: Value = serde_json::from_str(&scene.place.run(&["status", "--json"])?)?;
