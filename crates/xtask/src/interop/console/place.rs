@@ -141,7 +141,8 @@ impl Place {
 
     /// Makes the settings those of a new installation.
     pub fn forget_shares(&self) -> Result<()> {
-        let server = SETTINGS.split("[[share]]").next().unwrap_or_default();
+        let settings = self.settings()?;
+        let server = settings.split("[[share]]").next().unwrap_or_default();
         Ok(std::fs::write(self.folder.join("fourfold.toml"), server)?)
     }
 
