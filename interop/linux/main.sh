@@ -261,26 +261,6 @@ removed() {
 	[ "$(sent $1 DELEGRETURN)" -gt "$before" ]
 }
 
-# replaced NAME BY: files take the place of another one a hundred times through the mount BY, while a client of NFS opens it again and again
-# and gets delegations. Each time it then reads the newest one.
-replaced() {
-	dir=replaced-$1-$2
-	as_user mkdir "/mnt/$2/$dir"
-	as_user bash -c "echo 0 >/mnt/$2/$dir/file"
-	rm -f /tmp/stop
-	as_user bash -c "until [ -e /tmp/stop ]; do read -r line </mnt/$1/$dir/file || true; done" &
-	reader=$!
-	as_user bash -ec "
-		for number in \$(seq 100); do
-			echo \$number >/mnt/$2/$dir/new
-			mv /mnt/$2/$dir/new /mnt/$2/$dir/file
-			read -r line </mnt/$1/$dir/file
-			[ \$line = \$number ] || { echo it is \$line, not \$number; exit 1; }
-		done"
-	touch /tmp/stop
-	wait $reader
-}
-
 counts_on() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 
 # survives NAME REQUEST: while clients write, the other side does what is asked, and the clients go on by themselves: what they synced is
@@ -407,9 +387,6 @@ if [ "$PEER" = 0 ]; then
 	done
 	check "nfs42, holes and copies" ranges
 	check "nfs42, a file is removed over SMB under its delegation" removed nfs42
-	for other in nfs smb; do
-		check "$other and nfs42, a file is replaced beside opens" replaced nfs42 $other
-	done
 	for mount in nfs4 nfs42; do check "$mount, ACLs" acls $mount; done
 	for mount in nfs4 nfs41; do
 		check "$mount, tar" day with_tar /mnt/$mount/day-$mount $mount

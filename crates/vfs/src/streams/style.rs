@@ -10,7 +10,7 @@ use crate::mac::layout::{
     APPLE_FINDER_INFO, APPLE_RESOURCE, NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, Stored, classify_xattr,
     is_info_stream, is_resource_stream, is_sidecar_name,
 };
-use crate::mac::{info_stream, samba};
+use crate::mac::{info_stream, resource, samba};
 use crate::names::Map;
 use crate::{Caller, Kind, Result};
 
@@ -183,6 +183,11 @@ impl Told {
             }
         }
         if xattrs.iter().any(|xattr| xattr == PLAIN_RESOURCE) {
+            // The fork itself tells whether Samba's byte follows it.
+            let is_longer = |value: Vec<u8>| {
+                value.last() == Some(&0) && resource::whole_len(&value) == Some(value.len() as u64 - 1)
+            };
+            told.plain |= read(PLAIN_RESOURCE).is_ok_and(is_longer);
             let place = if told.plain { ForkPlace::PlainStream } else { ForkPlace::ServicesForMacintosh };
             told.fork = told.fork.or(Some(place));
         }
@@ -190,15 +195,21 @@ impl Told {
     }
 
     fn or(self, other: Self) -> Self {
+        let plain = self.plain || self.samba.is_none() && other.plain;
+        let fork = match self.fork.or(other.fork) {
+            // A neighbour without the byte does not count beside a file that has it.
+            Some(ForkPlace::ServicesForMacintosh) if plain => Some(ForkPlace::PlainStream),
+            fork => fork,
+        };
         Self {
             info: self.info.or(other.info),
-            fork: self.fork.or(other.fork),
+            fork,
             samba: self.samba.or(other.samba),
             private: self.private.or(other.private),
             bare: self.bare.or(other.bare),
             terminated: self.terminated.or(other.terminated),
             depot: self.depot || self.samba.is_none() && other.depot,
-            plain: self.plain || self.samba.is_none() && other.plain,
+            plain,
         }
     }
 
