@@ -91,6 +91,9 @@ impl Clients<'_> {
     /// The entries of a file's list.
     fn list_of(&self, name: &str) -> Result<Vec<String>> {
         let text = self.smbcacls(&[name, "--numeric"])?;
-        Ok(text.lines().filter(|line| line.starts_with("ACL:")).map(str::to_owned).collect())
+        let mut entries: Vec<String> =
+            text.lines().filter(|line| line.starts_with("ACL:")).map(str::to_owned).collect();
+        entries.sort_unstable(); // smbcacls has an order of its own for entries that it writes
+        Ok(entries)
     }
 }
