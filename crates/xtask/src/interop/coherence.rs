@@ -168,8 +168,9 @@ impl Place {
         );
         let pam = pam(&folder)?;
         if let Some(service) = &pam {
+            // Its program lies in the clone, where `confinement` lets nothing be executed.
             settings.push_str(&format!(
-                "host-accounts = \"pam\"\npam-service = \"{}\"\nhost-min-uid = {MIN_UID}\n",
+                "host-accounts = \"pam\"\npam-service = \"{}\"\nhost-min-uid = {MIN_UID}\nconfinement = \"off\"\n",
                 service.display()
             ));
         }
