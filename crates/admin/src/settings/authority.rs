@@ -1,6 +1,6 @@
 //! Who may change a setting over the network, and what a change of the settings file demands.
 //!
-//! A token of the API and an open session of the console can change how the server works, not who anybody is, whom it trusts,
+//! A token of the API and an open session of the console can change how the server works, but not identities, trust,
 //! or what it reaches. The whole file before a change is compared with the file after it, so that each way to change it (one
 //! setting, a share that is renamed, a change that is taken back) is judged by the same table.
 
@@ -19,7 +19,7 @@ pub enum Authority {
     Limit(&'static str),
     /// An administrator who gives the own password with the change.
     Administrator,
-    /// Nobody: only a command on the host.
+    /// Only a command on the host changes it.
     Host,
 }
 

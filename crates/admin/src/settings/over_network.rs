@@ -1,4 +1,4 @@
-//! What no change over the network may do, whoever makes it: share a system folder, or have anybody act as a user or group of the
+//! Changes that are refused over the network for every user: sharing a system folder, or acting as a user or group of the
 //! system.
 
 use std::path::PathBuf;

@@ -12,7 +12,7 @@ pub(super) struct People {
 }
 
 impl People {
-    /// Groups have an `@`. An empty list is none.
+    /// Names of groups begin with `@`. An empty list names no user.
     pub(super) fn of(list: &str) -> Option<Self> {
         let (groups, users): (Vec<String>, Vec<String>) =
             words(list).into_iter().partition(|word| word.starts_with('@'));
