@@ -260,8 +260,8 @@ impl Edit {
     /// What the changes demand of who makes them over the network.
     ///
     /// # Errors
-    /// The settings would be refused, or nobody may make such a change over the network: it shares a system folder, or has
-    /// somebody act as a user of the system.
+    /// The settings would be refused, or the change is never made over the network: it shares a system folder, or names a user of
+    /// the system.
     pub fn demanded(&self, arguments: &Arguments) -> Result<Demanded> {
         let before = self.explained(arguments, &self.text).map_err(EditError::Refused)?;
         let after = self.explained(arguments, &self.document.to_string()).map_err(|mut refused| {

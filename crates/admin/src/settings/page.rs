@@ -125,7 +125,7 @@ fn entry(setting: &Setting) -> String {
             )
         }
         Authority::Administrator => "an administrator with the own password".to_owned(),
-        Authority::Host => "nobody; it is changed on the server".to_owned(),
+        Authority::Host => "never; only a command on the server changes it".to_owned(),
     };
     let _ = writeln!(entry, "\n* Reloads: {reloads}\n* Over the API: {authority}");
     entry

@@ -1,4 +1,4 @@
-//! Texts that nobody is shown: passwords, and URLs that have one. What prints, logs or serializes such a value gets what is shown
+//! Secret texts: passwords, and URLs that have one. Code that prints, logs or serializes such a value gets the part that is shown
 //! of it; [`Secret::reveal`] is for the code that uses it, and for the one that writes it to a file.
 
 use std::fmt;
