@@ -32,7 +32,7 @@ pub(crate) fn open(settings: &ServerSettings) -> anyhow::Result<(Option<Bound>, 
 pub(crate) fn try_certificate(settings: &ServerSettings) -> Result<(), String> {
     let own = settings.api.certificate.is_none();
     let loaded = certificate(&settings.api, &settings.state)
-        .and_then(|certificate| certificate.as_ref().map_or(Ok(()), web::try_certificate));
+        .and_then(|certificate| certificate.map_or(Ok(()), |one| web::check_certificate(&one, None)));
     loaded.map_err(|error| match own {
         true => format!(
             "The certificate of the API in the state folder cannot be used: {error}. Remove api-certificate.pem and \

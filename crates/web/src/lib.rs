@@ -55,10 +55,7 @@ pub use self::log_lines::LogLines;
 pub use self::manage::Manage;
 pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
 pub use self::serve::serve;
-pub use self::tls::{
-    Certificate, check as check_certificate, of_rpc as tls_of_rpc, own as own_certificate,
-    try_load as try_certificate,
-};
+pub use self::tls::{Certificate, check as check_certificate, of_rpc as tls_of_rpc, own as own_certificate};
 pub use self::tokens::Scope;
 
 /// What the requests of the API need.

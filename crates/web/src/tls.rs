@@ -51,14 +51,6 @@ pub fn own(state: &Path, addresses: &[IpAddr]) -> io::Result<Certificate> {
 ///
 /// # Errors
 /// A file cannot be read, or the two do not belong together; the error has the path and says what is wrong.
-/// Whether the files can be used.
-///
-/// # Errors
-/// They cannot be read, or do not fit each other.
-pub fn try_load(certificate: &Certificate) -> io::Result<()> {
-    acceptor(certificate).map(drop)
-}
-
 pub(crate) fn acceptor(certificate: &Certificate) -> io::Result<TlsAcceptor> {
     let mut config = with_certificate(certificate, rustls::DEFAULT_VERSIONS, None)?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

@@ -7,7 +7,7 @@
 use super::effective::Written;
 use super::kind::Value;
 use super::section::Section;
-use super::setting::{Setting, Table};
+use super::setting::Setting;
 use super::table::SETTINGS;
 
 /// Who may change a setting over the network. Everything can be changed on the host.
@@ -118,12 +118,7 @@ fn compare(old: Option<&Section>, new: Option<&Section>, changed: &mut Vec<(Dema
     for setting in SETTINGS.iter().filter(|setting: &&Setting| setting.table == table) {
         let new = value(new, setting.key);
         if value(old, setting.key) != new {
-            let demand = match (setting.authority, table) {
-                // A share, a rule or an account that comes or goes names itself; its name alone changes nothing.
-                (Authority::Operator, Table::Lun) if setting.key == "name" => Demand::Operator,
-                (authority, _) => authority.demand(new.as_ref()),
-            };
-            changed.push((demand, setting.path()));
+            changed.push((setting.authority.demand(new.as_ref()), setting.path()));
         }
     }
 }

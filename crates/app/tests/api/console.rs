@@ -16,7 +16,7 @@ const SETTINGS: &str = "# The studio.\n[server]\nafp-greeting = \"hello\"  # to 
 
 /// A server with a settings file, the administrator ada and the user grace.
 pub(super) fn start() -> Server {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir_in("/tmp").unwrap(); // TMPDIR may be in a system folder, which is not shared
     std::fs::create_dir(folder.path().join("one")).unwrap();
     std::fs::write(folder.path().join("fourfold.toml"), SETTINGS).unwrap();
     let add = |name: &str, more: &[&str]| {

@@ -59,6 +59,11 @@ pub fn whole_len(fork: &[u8]) -> Option<u64> {
     (look(fork, whole) == Shape::Whole).then_some(whole)
 }
 
+/// Whether a whole fork and a zero byte follow each other, as Samba stores streams.
+pub fn is_terminated(value: &[u8]) -> bool {
+    value.last() == Some(&0) && whole_len(value) == Some(value.len() as u64 - 1)
+}
+
 /// Whether these are the bytes of the placeholder "This resource fork intentionally left blank".
 pub fn is_blank(fork: &[u8]) -> bool {
     fork.len() == BLANK_LEN && fork == blank()

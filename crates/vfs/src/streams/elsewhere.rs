@@ -39,14 +39,12 @@ impl InAttribute {
     fn of(name: &[u8], value: Vec<u8>) -> Self {
         let is_samba = samba::stream_name(name).is_some();
         // Without Samba's prefix the fork itself tells whether a byte was appended to it.
-        let is_longer =
-            || value.last() == Some(&0) && resource::whole_len(&value) == Some(value.len() as u64 - 1);
         let (len, appended): (usize, &[u8]) = match is_samba {
             true => match samba::stream_data(&value) {
                 (data, true) => (data.len(), b"\0"),
                 (data, false) => (data.len(), b""),
             },
-            false if is_longer() => (value.len() - 1, b"\0"),
+            false if resource::is_terminated(&value) => (value.len() - 1, b"\0"),
             false => (value.len(), b""),
         };
         let mut fork = value;

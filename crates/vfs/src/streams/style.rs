@@ -184,10 +184,7 @@ impl Told {
         }
         if xattrs.iter().any(|xattr| xattr == PLAIN_RESOURCE) {
             // The fork itself tells whether Samba's byte follows it.
-            let is_longer = |value: Vec<u8>| {
-                value.last() == Some(&0) && resource::whole_len(&value) == Some(value.len() as u64 - 1)
-            };
-            told.plain |= read(PLAIN_RESOURCE).is_ok_and(is_longer);
+            told.plain |= read(PLAIN_RESOURCE).is_ok_and(|value| resource::is_terminated(&value));
             let place = if told.plain { ForkPlace::PlainStream } else { ForkPlace::ServicesForMacintosh };
             told.fork = told.fork.or(Some(place));
         }

@@ -10,7 +10,7 @@ use super::file::{Section, Sections, Setting};
 use super::lists::{self, People};
 use super::{by_later_line, by_table, said};
 
-/// Settings of volumes that limit access. afpd does not read them in [Global]. An administrator who writes them there wants the
+/// Settings of volumes that limit access. afpd does not read them in `[Global]`. An administrator who writes them there wants the
 /// limit, so they hold for each volume here.
 pub(super) const LIMITS: &[&str] = &[
     "chmod request",

@@ -1,7 +1,7 @@
 //! A `smb.conf` as smbd reads it: sections with their settings, each with its file and line.
 //!
 //! Facts, from `testparm`: spaces and case in names do not count; a backslash at the end of a line continues it; a section that
-//! stands twice is one; of two values of a setting the last one counts; a section begins with what [global] says above it, not below.
+//! stands twice is one; of two values of a setting the last one counts; a section begins with what `[global]` says above it, not below.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use super::rows::{self, Row, Scope};
 
 /// Files that are read at most, with all that they include.
 const MOST_FILES: usize = 64;
-/// Entries that sections have from [global] and by `copy` at most.
+/// Entries that sections have from `[global]` and by `copy` at most.
 const MOST_ENTRIES: usize = 200_000;
 /// How deep files may include others.
 const DEEPEST: usize = 8;
@@ -35,11 +35,11 @@ impl Entry {
     }
 }
 
-/// A section with all its lines, in the order in which they count: those that it has from [global] first.
+/// A section with all its lines, in the order in which they count: those that it has from `[global]` first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Section {
     pub(super) name: String,
-    /// How many entries it has from [global].
+    /// How many entries it has from `[global]`.
     pub(super) inherited: usize,
     pub(super) entries: Vec<Entry>,
 }
@@ -68,7 +68,7 @@ pub(super) struct Conf {
     files: usize,
     /// Entries that sections have from others.
     entries: usize,
-    /// The section that lines belong to; `None`: [global].
+    /// The section that lines belong to; `None`: `[global]`.
     at: Option<usize>,
 }
 

@@ -126,7 +126,7 @@ fn lose(translated: &mut Translated, entry: &Entry, section: Option<&str>, outco
     }
 }
 
-/// Names the defaults of [global] that no share has.
+/// Names the defaults of `[global]` that no share has.
 fn defaults(conf: &Conf, translated: &mut Translated) {
     let is_named = |entry: &Entry| {
         let all = translated.source.iter().chain(translated.shares.iter().flat_map(|share| &share.source));

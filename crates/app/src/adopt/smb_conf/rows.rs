@@ -9,9 +9,9 @@ use super::values::Kind;
 /// Where a setting stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scope {
-    /// In [global] only.
+    /// In `[global]` only.
     Global,
-    /// In shares; in [global] it is their default.
+    /// In shares; in `[global]` it is their default.
     Share,
 }
 

@@ -1,4 +1,4 @@
-//! What [global] says of the whole server.
+//! What `[global]` says of the whole server.
 
 use super::conf::{self, Entry, Section};
 use super::rows::Scope;
@@ -21,7 +21,7 @@ pub(super) struct Server {
     pub(super) hosts: (Option<String>, Option<String>),
 }
 
-/// Translates the settings of [global] that are no defaults of shares.
+/// Translates the settings of `[global]` that are no defaults of shares.
 pub(super) fn translate(global: &Section, translated: &mut Translated) -> Server {
     let value = |name: &str| global.entry(name).map(|entry| conf::unquoted(&entry.value));
     let mut server = Server {

@@ -14,7 +14,7 @@ fn of(text: &str) -> Translated {
     translate(Path::new("/nonexistent/smb.conf"), text)
 }
 
-/// The one share of a file with these lines in [global] and in the share.
+/// The one share of a file with these lines in `[global]` and in the share.
 fn share(global: &str, lines: &str) -> (Share, Translated) {
     let text = format!("[global]\n{global}\n[s]\npath = /srv/s\n{lines}\n");
     let mut translated = of(&text);

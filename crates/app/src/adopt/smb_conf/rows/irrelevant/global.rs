@@ -1,4 +1,4 @@
-//! The settings of [global] that change nothing about who may do what, by the reason.
+//! The settings of `[global]` that change nothing about who may do what, by the reason.
 
 use super::super::Scope;
 use super::Group;
