@@ -3,6 +3,8 @@
 //! Netatalk's `.AppleDouble/` and DSM's `@eaDir/` are looked for in each folder (`server_folders`).
 
 use super::foreign::any_folder;
+use super::named::mark_terminated;
+use super::places::is_marked;
 use super::sidecar::Sidecar;
 use super::style::ForkPlace;
 use super::{File, Streams, Style, found};
@@ -36,20 +38,21 @@ impl InAttribute {
     }
 
     /// Takes the fork of this attribute's value.
-    fn of(name: &[u8], value: Vec<u8>) -> Self {
-        let is_samba = samba::stream_name(name).is_some();
-        // Without Samba's prefix the fork itself tells whether a byte was appended to it.
-        let (len, appended): (usize, &[u8]) = match is_samba {
-            true => match samba::stream_data(&value) {
-                (data, true) => (data.len(), b"\0"),
-                (data, false) => (data.len(), b""),
-            },
-            false if resource::is_terminated(&value) => (value.len() - 1, b"\0"),
-            false => (value.len(), b""),
+    fn of(object: &dyn Object, name: &[u8], value: Vec<u8>) -> Result<Self> {
+        let has_byte = match samba::stream_name(name) {
+            Some(_) => samba::stream_data(&value).1,
+            None => resource::is_terminated(&value) || Self::is_cut_before_byte(object, name, &value)?,
         };
         let mut fork = value;
-        fork.truncate(len);
-        Self { name: name.to_vec(), fork, appended }
+        fork.truncate(fork.len() - usize::from(has_byte));
+        Ok(Self { name: name.to_vec(), fork, appended: if has_byte { b"\0" } else { b"" } })
+    }
+
+    /// Whether Samba's byte follows a fork without Samba's prefix that does not tell it, as it is not whole: a client has cut it off, or
+    /// has not written all of it yet. Then the file tells it.
+    fn is_cut_before_byte(object: &dyn Object, name: &[u8], value: &[u8]) -> Result<bool> {
+        let is_whole = resource::whole_len(value) == Some(value.len() as u64);
+        Ok(name == PLAIN_RESOURCE && value.last() == Some(&0) && !is_whole && is_marked(object)?)
     }
 
     /// Writes the attribute. `false` if the host has no room for it.
@@ -58,6 +61,9 @@ impl InAttribute {
         let ends_in_zero = samba::stream_name(&self.name).is_some() && self.fork.last() == Some(&0);
         let appended = if ends_in_zero { b"\0" } else { self.appended };
         let value = [&self.fork, appended].concat();
+        if self.name == PLAIN_RESOURCE && !appended.is_empty() && !resource::is_terminated(&value) {
+            mark_terminated(object, &self.name)?;
+        }
         match object.set_xattr(&Caller::root(), &self.name, &value, XattrMode::Set) {
             Ok(()) => Ok(true),
             Err(error) if error.is_no_place_for_attribute() => Ok(false),
@@ -80,7 +86,9 @@ pub(super) fn place(object: &dyn Object, names: &[Vec<u8>]) -> Result<Option<InA
 fn attributes(object: &dyn Object, names: &[Vec<u8>]) -> Result<Vec<InAttribute>> {
     let mut all = Vec::new();
     for name in names.iter().filter(|name| is_fork(name)) {
-        all.extend(found(object.xattr(name))?.map(|value| InAttribute::of(name, value)));
+        if let Some(value) = found(object.xattr(name))? {
+            all.push(InAttribute::of(object, name, value)?);
+        }
     }
     Ok(all)
 }

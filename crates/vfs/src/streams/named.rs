@@ -490,7 +490,7 @@ pub(super) fn write_prepared(object: &dyn Object, offset: u64, data: &[u8]) -> R
 
 /// Before another server's zero byte comes to a plain attribute, or the attribute goes: what remains may not tell that the byte
 /// is there.
-fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> {
+pub(super) fn mark_terminated(object: &dyn Object, stored: &[u8]) -> Result<()> {
     if stored.starts_with(samba::STREAM_PREFIX) || found(object.xattr(TERMINATED))?.is_some() {
         return Ok(());
     }

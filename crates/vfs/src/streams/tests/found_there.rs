@@ -197,6 +197,35 @@ fn copies_from_services_for_macintosh_go_on_as_they_are() {
     in_attributes(["user.AFP_AfpInfo", "user.AFP_Resource", &tags], &info(b"TEXTttxt"), &info(b"JPEGogle"));
 }
 
+/// smbd with `streams_xattr:prefix = user.` takes the last byte of each attribute for its own: vfs_streams_xattr(8).
+#[test]
+fn forks_without_sambas_prefix_keep_its_byte_while_they_are_written() {
+    // A whole fork, Inside Macintosh: More Macintosh Toolbox 1-121: 200 bytes of data, and a map of 30.
+    let mut fork: Vec<u8> = [256_u32, 456, 200, 30].into_iter().flat_map(u32::to_be_bytes).collect();
+    fork.resize(486, 0);
+    let at = b"user.AFP_Resource";
+    let with_byte = [&fork[..], &[0]].concat();
+    let disk = Disk::new();
+    let folder = deep(&disk);
+    let old = made_in(&folder, "f");
+    set_xattr(&*old.object, b"user.AFP_AfpInfo", &[&info(b"TEXTttxt")[..], &[0]].concat());
+    set_xattr(&*old.object, at, &with_byte);
+    for file in [old, made_in(&folder, "g")] {
+        // A client cuts the stream off before it writes it anew, as a whole and in pieces that end in zeros.
+        set_fork(&disk, &file, &fork);
+        assert_eq!(file.object.xattr(at).unwrap(), with_byte);
+        for piece in [100, 7] {
+            disk.streams.cut_fork(&user(), &file.file(), 0).unwrap();
+            for (number, part) in fork.chunks(piece).enumerate() {
+                let offset = (number * piece) as u64;
+                disk.streams.write_fork(&user(), &file.file(), offset, part, Stability::Unstable).unwrap();
+                assert_eq!(disk.streams.fork_len(&file.file()), Ok(offset + part.len() as u64));
+            }
+            assert_eq!((file.object.xattr(at).unwrap(), disk.fork(&file)), (with_byte.clone(), fork.clone()));
+        }
+    }
+}
+
 #[test]
 fn copies_of_rsync_go_on_as_they_are() {
     let tags = format!("user.{}", String::from_utf8_lossy(TAGS));
