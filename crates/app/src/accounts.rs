@@ -1,6 +1,7 @@
 //! The accounts of a running server: those of the state folder, combined with the settings and the
 //! command line.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use admin::settings::{Mention, Place, Role, Severity};
@@ -61,12 +62,13 @@ pub(crate) fn policy(share: &ShareSettings) -> SharePolicy {
 pub(crate) fn unknown(state: &Path, settings: &Settings) -> Vec<Diagnostic> {
     let Ok(file) = AccountFile::read(state) else { return Vec::new() }; // reported elsewhere
     let site = tickets::site(settings);
-    let typed = |name: &str| {
-        settings.users.iter().any(|user| auth::is_same_name(&user.name, name) && user.password.is_some())
-    };
+    let with_password = settings.users.iter().filter(|user| user.password.is_some());
+    let with_password: HashSet<String> = with_password.map(|user| auth::account_key(&user.name)).collect();
+    let typed = |name: &str| with_password.contains(&auth::account_key(name));
+    let stored: HashSet<String> = file.accounts.iter().map(|one| auth::account_key(&one.name)).collect();
     let is_of_host =
         |name: &str| settings.server.pam_service.is_some() && UnixAccounts::NameService.user(name).is_some();
-    let known = |name: &str| typed(name) || file.find_in_any_case(name).is_some() || is_of_host(name);
+    let known = |name: &str| typed(name) || stored.contains(&auth::account_key(name)) || is_of_host(name);
     let proves = |name: &str| {
         let is_chap = |secret: &Secret| matches!(secret, Secret::Chap(_));
         typed(name) || file.find(name).is_some_and(|account| account.secrets.iter().any(is_chap))

@@ -196,7 +196,7 @@ fn kept(account: &Record) -> String {
     let names = account.secrets.iter().map(|secret| match secret {
         Secret::Argon2(_) => "slow hash",
         Secret::Nt(_) => "NT hash (SMB)",
-        Secret::Srp(_) => "SRP verifier (AFP)",
+        Secret::Srp(_) | Secret::IdentityHash(_) => "SRP verifier (AFP)",
         Secret::Legacy(_) => "legacy password (old Macs)",
         Secret::Chap(_) => "CHAP secret (iSCSI)",
         Secret::Unknown(_) => "a secret of a later version",

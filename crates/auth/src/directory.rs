@@ -1,14 +1,17 @@
 //! The accounts of a running server, each with its Unix user.
 
+mod table;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use self::table::AccountTable;
 use crate::domain::Domain;
 use crate::file::{AccountFile, Error, Record};
 use crate::host_accounts::HostAccounts;
 use crate::identity::{Basis, Host, Identity, Ids};
 use crate::secret::{LEGACY, Secret, nt_hash};
-use crate::srp::Verifier;
+use crate::srp::{IdentityHash, Verifier};
 use crate::unix::UnixAccounts;
 
 /// An account, ready to log in.
@@ -105,10 +108,24 @@ impl Account {
         self.secrets.iter().find_map(|s| if let Secret::Nt(hash) = s { Some(hash) } else { None })
     }
 
-    /// The verifier for logins without the password, if the account has one.
+    /// The verifier for logins without the password, if the account has a stored one.
     #[must_use]
     pub fn verifier(&self) -> Option<&Verifier> {
         self.secrets.iter().find_map(|s| if let Secret::Srp(verifier) = s { Some(&**verifier) } else { None })
+    }
+
+    /// What the verifier is derived from, if the password is not stored.
+    #[must_use]
+    pub fn identity_hash(&self) -> Option<&IdentityHash> {
+        self.secrets
+            .iter()
+            .find_map(|s| if let Secret::IdentityHash(hash) = s { Some(&**hash) } else { None })
+    }
+
+    /// Whether the account has a verifier, or one can be derived.
+    #[must_use]
+    pub fn has_verifier(&self) -> bool {
+        self.verifier().is_some() || self.identity_hash().is_some()
     }
 
     /// The start of the password itself, if it was to be stored.
@@ -159,7 +176,7 @@ fn is_same(one: &[u8; 16], other: &[u8; 16]) -> bool {
 /// The accounts of `accounts.toml`, of the settings and of the command line.
 #[derive(Debug, Clone)]
 pub struct Directory {
-    accounts: Vec<Account>,
+    accounts: AccountTable,
     /// By name: what is set for an account, and the reason of its identity.
     origins: HashMap<String, Given>,
     /// The accounts that may administer the server.
@@ -185,8 +202,14 @@ impl Directory {
     #[must_use]
     pub fn new(file: &AccountFile, host: Host) -> Self {
         let (origins, admins) = (HashMap::new(), HashSet::new());
-        let mut directory =
-            Self { accounts: Vec::new(), origins, admins, host, domain: None, host_accounts: None };
+        let mut directory = Self {
+            accounts: AccountTable::default(),
+            origins,
+            admins,
+            host,
+            domain: None,
+            host_accounts: None,
+        };
         for record in &file.accounts {
             directory.put(record);
         }
@@ -199,18 +222,16 @@ impl Directory {
 
     /// Adds the settings of an account: `ids` and `disabled` override the file; a password (of
     /// `--user`) makes the account for as long as the server runs. If the password is valid as a
-    /// CHAP secret, it becomes the secret, too, because it is not stored on disk.
+    /// CHAP secret, it becomes the secret, too, because it is not stored on disk. Nothing slow is done:
+    /// the server starts with thousands of such accounts.
     ///
     /// # Errors
-    /// The password cannot be hashed.
+    /// There are no random bytes for a salt.
     pub fn set(&mut self, name: &str, ids: Ids, disabled: bool, password: Option<&str>) -> Result<(), Error> {
         let name = &*self.own_name(name);
-        let known = self.accounts.iter().find(|account| account.name == name);
+        let known = self.accounts.find(name);
         let secrets = match password {
-            Some(password) => {
-                let secrets = Secret::all_of(name, password).ok_or(Error::NoRandomness)?;
-                secrets.into_iter().chain(Secret::chap(password)).collect()
-            }
+            Some(password) => Secret::of_run(name, password).ok_or(Error::NoRandomness)?,
             None => known.map(|account| account.secrets.clone()).unwrap_or_default(),
         };
         let kept = self.origins.get(name);
@@ -231,16 +252,14 @@ impl Directory {
 
     /// The account with exactly this name, otherwise the only one that differs in case only.
     fn own(&self, name: &str) -> Option<&Account> {
-        let mut alike = self.accounts.iter().filter(|account| crate::is_same_name(&account.name, name));
-        let exactly = self.accounts.iter().find(|account| account.name == name);
-        exactly.or_else(|| alike.next().filter(|_| alike.next().is_none()))
+        let mut alike = self.accounts.alike(name);
+        self.accounts.find(name).or_else(|| alike.next().filter(|_| alike.next().is_none()))
     }
 
     /// The name of the account that this is one of, in any case of letters; the same for a new one.
     fn own_name(&self, name: &str) -> String {
-        let exactly = self.accounts.iter().find(|account| account.name == name);
-        let alike = || self.accounts.iter().find(|account| crate::is_same_name(&account.name, name));
-        exactly.or_else(alike).map_or_else(|| name.to_owned(), |account| account.name.clone())
+        let found = self.accounts.find(name).or_else(|| self.accounts.alike(name).next());
+        found.map_or_else(|| name.to_owned(), |account| account.name.clone())
     }
 
     /// Whether an account may administer the server.
@@ -295,7 +314,7 @@ impl Directory {
     /// All accounts, for status and the console.
     #[must_use]
     pub fn accounts(&self) -> &[Account] {
-        &self.accounts
+        self.accounts.all()
     }
 
     /// The reason of an account's identity.
@@ -334,14 +353,13 @@ impl Directory {
             disabled: record.disabled,
             secrets: record.secrets.clone(),
         };
-        self.accounts.retain(|other| other.name != account.name);
-        self.accounts.push(account);
+        self.accounts.put(account);
     }
 }
 
 impl Accounts for Directory {
     fn all(&self) -> Vec<Account> {
-        self.accounts.clone()
+        self.accounts.all().to_vec()
     }
 
     fn find(&self, name: &str) -> Option<Account> {
@@ -357,9 +375,7 @@ impl Accounts for Directory {
     }
 
     fn all_have_verifiers(&self) -> bool {
-        let can_log_in = |account: &&Account| !account.disabled && !account.secrets.is_empty();
-        self.host_accounts.is_none()
-            && self.accounts.iter().filter(can_log_in).all(|account| account.verifier().is_some())
+        self.host_accounts.is_none() && self.accounts.have_verifiers()
     }
 
     fn reason(&self, name: &str) -> Refusal {
@@ -571,8 +587,10 @@ mod tests {
     #[test]
     fn a_login_lasts_while_account_password_and_user_are_unchanged() {
         let now = |change: &dyn Fn(&mut Vec<Account>)| {
-            let mut now = directory();
-            change(&mut now.accounts);
+            let (mut now, mut all) = (directory(), directory().all());
+            change(&mut all);
+            now.accounts = AccountTable::default();
+            all.into_iter().for_each(|account| now.accounts.put(account));
             may_go_on("ada", &directory(), &now)
         };
         assert!(now(&|_| ()), "salts differ after each start");

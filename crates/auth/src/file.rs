@@ -2,6 +2,8 @@
 
 mod error;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -119,11 +121,17 @@ impl AccountFile {
     /// The accounts whose names differ from that of an earlier one in case only, each after the earlier one. Earlier versions made such.
     #[must_use]
     pub fn shadowed(&self) -> Vec<(&Record, &Record)> {
-        let earlier = |at: usize, account: &Record| {
-            self.accounts.iter().take(at).find(|other| crate::is_same_name(&other.name, &account.name))
-        };
-        let all = self.accounts.iter().enumerate();
-        all.filter_map(|(at, account)| Some((earlier(at, account)?, account))).collect()
+        let mut first: HashMap<String, &Record> = HashMap::new();
+        let mut shadowed = Vec::new();
+        for account in &self.accounts {
+            match first.entry(crate::account_key(&account.name)) {
+                Entry::Occupied(first) => shadowed.push((*first.get(), account)),
+                Entry::Vacant(free) => {
+                    free.insert(account);
+                }
+            }
+        }
+        shadowed
     }
 
     /// Adds an account.

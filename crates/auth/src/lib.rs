@@ -45,7 +45,7 @@ pub use identity::{ANONYMOUS, Basis, FileProtocol, Host, Identity, Ids, Origin};
 pub use login_guard::{Lines, LoginGuard, LoginRecord};
 pub use login_limiter::{Attempt, LoginLimiter, network};
 pub use login_log::{Event, Line, Login, LoginLog};
-pub use name::{is_account_name, is_same_name};
+pub use name::{account_key, is_account_name, is_same_name};
 pub use reason::reason;
 pub use secret::{LEGACY, MAX_CHAP_SECRET, MIN_CHAP_SECRET, Secret, nt_hash};
 pub use share_policy::{Grant, HostRule, HostSet, SharePolicy, Visitor};

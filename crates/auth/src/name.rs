@@ -18,6 +18,12 @@ pub fn is_same_name(one: &str, other: &str) -> bool {
     one.chars().map(upper_case).eq(other.chars().map(upper_case))
 }
 
+/// The form of a name that all names of one account share, as [`is_same_name`] compares them: the key of maps.
+#[must_use]
+pub fn account_key(name: &str) -> String {
+    name.chars().map(upper_case).collect()
+}
+
 /// The upper case of a character. One without an upper case of one character, such as "ß", stays as it is.
 pub(crate) fn upper_case(c: char) -> char {
     let mut upper = c.to_uppercase();
@@ -29,15 +35,17 @@ pub(crate) fn upper_case(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_account_name, is_same_name};
+    use super::{account_key, is_account_name, is_same_name};
 
     #[test]
     fn names_that_differ_in_case_only_are_one() {
         for (one, other) in [("ada", "ADA"), ("Ädä", "äDÄ"), ("straße", "STRAßE"), ("ς", "Σ")] {
             assert!(is_same_name(one, other), "{one} {other}");
+            assert_eq!(account_key(one), account_key(other));
         }
         for (one, other) in [("ada", "adam"), ("straße", "STRASSE"), ("é", "e"), ("", "a")] {
             assert!(!is_same_name(one, other), "{one} {other}");
+            assert_ne!(account_key(one), account_key(other));
         }
     }
 

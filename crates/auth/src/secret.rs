@@ -7,7 +7,7 @@ use md4::{Digest, Md4};
 use serde::{Deserialize, Serialize};
 
 use crate::hex;
-use crate::srp::{self, Verifier};
+use crate::srp::{self, IdentityHash, Verifier};
 
 /// The stored secret of a password for one kind of login.
 #[derive(Clone, PartialEq, Eq)]
@@ -19,6 +19,9 @@ pub enum Secret {
     Nt([u8; 16]),
     /// A verifier for logins without the password (RFC 5054). It depends on the account's name.
     Srp(Box<Verifier>),
+    /// What such a verifier is derived from at each login: of a password that is read at each start, where the slow
+    /// derivation of thousands would hold up the start. It is equivalent to the password, as the NT hash is.
+    IdentityHash(Box<IdentityHash>),
     /// The first eight bytes of the password itself, for Macs before Mac OS 8.6 and Apple IIs.
     /// Stored only on request.
     Legacy([u8; LEGACY]),
@@ -50,6 +53,7 @@ impl std::fmt::Debug for Secret {
             Self::Argon2(_) => f.write_str("Argon2(…)"),
             Self::Nt(_) => f.write_str("Nt(…)"),
             Self::Srp(_) => f.write_str("Srp(…)"),
+            Self::IdentityHash(_) => f.write_str("IdentityHash(…)"),
             Self::Legacy(_) => f.write_str("Legacy(…)"),
             Self::Chap(_) => f.write_str("Chap(…)"),
             Self::Unknown(stored) => write!(f, "Unknown({}, …)", stored.kind),
@@ -63,10 +67,17 @@ impl Secret {
     #[must_use]
     pub fn all_of(name: &str, password: &str) -> Option<Vec<Self>> {
         let slow = Self::slow(password)?;
-        let mut salt = [0; srp::SALT];
-        getrandom::fill(&mut salt).ok()?;
-        let verifier = Box::new(Verifier::of(name, password, salt));
+        let verifier = Box::new(Verifier::of(name, password, salt()?));
         Some(vec![slow, Self::Nt(nt_hash(password)), Self::Srp(verifier)])
+    }
+
+    /// The secrets of a password that is never stored: a few microseconds for each. A slow hash would protect nothing, as
+    /// the NT hash beside it is what passwords are verified by. A password that is valid as a CHAP secret is one.
+    #[must_use]
+    pub(crate) fn of_run(name: &str, password: &str) -> Option<Vec<Self>> {
+        let hash = Box::new(IdentityHash::of(name, password, salt()?));
+        let secrets = [Self::Nt(nt_hash(password)), Self::IdentityHash(hash)];
+        Some(secrets.into_iter().chain(Self::chap(password)).collect())
     }
 
     /// Only the salted slow hash.
@@ -107,7 +118,7 @@ impl Secret {
         match self {
             Self::Argon2(_) => "argon2",
             Self::Nt(_) => "nt-hash",
-            Self::Srp(_) => "srp",
+            Self::Srp(_) | Self::IdentityHash(_) => "srp",
             Self::Legacy(_) => "legacy",
             Self::Chap(_) => "chap",
             Self::Unknown(stored) => &stored.kind,
@@ -119,9 +130,8 @@ impl Secret {
         match self {
             Self::Argon2(hash) => stored("argon2", hash.clone()),
             Self::Nt(hash) => stored("nt-hash", hex::encode(hash)),
-            Self::Srp(verifier) => {
-                stored("srp", format!("{}:{}", hex::encode(&verifier.salt), hex::encode(&verifier.value)))
-            }
+            Self::Srp(verifier) => stored("srp", written(verifier)),
+            Self::IdentityHash(hash) => stored("srp", written(&hash.verifier())),
             Self::Legacy(bytes) => stored("legacy", hex::encode(bytes)),
             Self::Chap(bytes) => stored("chap", hex::encode(bytes)),
             Self::Unknown(stored) => stored.clone(),
@@ -138,6 +148,15 @@ impl Secret {
             _ => Self::Unknown(stored),
         }
     }
+}
+
+fn salt() -> Option<[u8; srp::SALT]> {
+    let mut salt = [0; srp::SALT];
+    getrandom::fill(&mut salt).ok().map(|()| salt)
+}
+
+fn written(verifier: &Verifier) -> String {
+    format!("{}:{}", hex::encode(&verifier.salt), hex::encode(&verifier.value))
 }
 
 /// Reads the form that [`Secret::store`] writes: salt and value.
@@ -184,6 +203,18 @@ mod tests {
         assert!(
             matches!(&loaded[2], Secret::Srp(kept) if **kept == Verifier::of("ada", "hunter2 ✓", kept.salt))
         );
+    }
+
+    #[test]
+    fn a_password_that_is_never_stored_has_nothing_slow_to_derive() {
+        let kinds = |password| -> Vec<String> {
+            Secret::of_run("ada", password).unwrap().iter().map(|secret| format!("{secret:?}")).collect()
+        };
+        assert_eq!(kinds("short"), ["Nt(…)", "IdentityHash(…)"]);
+        assert_eq!(kinds("twelve bytes"), ["Nt(…)", "IdentityHash(…)", "Chap(…)"]);
+        let [_, Secret::IdentityHash(hash)] = &Secret::of_run("ada", "short").unwrap()[..] else { panic!() };
+        let stored = Secret::load(Secret::IdentityHash(hash.clone()).store());
+        assert!(stored == Secret::Srp(Box::new(Verifier::of("ada", "short", hash.salt))));
     }
 
     #[test]

@@ -11,6 +11,10 @@ use sha1::{Digest, Sha1};
 pub const LEN: usize = 192;
 /// Bytes of a salt.
 pub const SALT: usize = 16;
+/// Bytes of a hash.
+pub const HASH: usize = 20;
+/// Bits of a hash, and so of the private key of a password.
+const HASH_BITS: u32 = 160;
 /// RFC 5054, Appendix A, number 2: a safe prime.
 const MODULUS: Odd<U1536> = Odd::<U1536>::from_be_hex(concat!(
     "9def3cafb939277ab1f12a8617a47bbbdba51df499ac4c80beeea9614b19cc4d5f4f5f556e27cbde51c6a94be4607a29",
@@ -45,8 +49,37 @@ impl Verifier {
     /// type at each login.
     #[must_use]
     pub fn of(name: &str, password: &str, salt: [u8; SALT]) -> Self {
-        let x = private_key(name, password, &salt);
-        Self { salt, value: bytes(&power(&form(&[GENERATOR]), &x)) }
+        IdentityHash::of(name, password, salt).verifier()
+    }
+}
+
+/// What a verifier is derived from: for passwords that are read anew at each start, so that nothing is derived before a
+/// login. Who has it can log in by this method.
+#[derive(Clone, PartialEq, Eq)]
+pub struct IdentityHash {
+    /// Hashed with the password.
+    pub salt: [u8; SALT],
+    /// SHA-1 of the name, a colon and the password.
+    pub hash: [u8; HASH],
+}
+
+impl IdentityHash {
+    /// That of a name and a password.
+    #[must_use]
+    pub fn of(name: &str, password: &str, salt: [u8; SALT]) -> Self {
+        Self { salt, hash: sha1(&[name.as_bytes(), b":", password.as_bytes()]) }
+    }
+
+    /// The verifier. It takes a time that does not depend on the hash.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        let value = form(&[GENERATOR]).pow_bounded_exp(&self.private_key(), HASH_BITS);
+        Verifier { salt: self.salt, value: bytes(&value) }
+    }
+
+    /// x of RFC 5054, 2.4.
+    fn private_key(&self) -> U1536 {
+        U1536::from_be_slice(&widened(&sha1(&[&self.salt, &self.hash])))
     }
 }
 
@@ -90,15 +123,9 @@ impl Server {
         if number.retrieve() == U1536::ZERO || scramble == U1536::ZERO {
             return None;
         }
-        let base = number.mul(&self.verifier.pow_bounded_exp(&scramble, 160));
+        let base = number.mul(&self.verifier.pow_bounded_exp(&scramble, HASH_BITS));
         Some(bytes(&power(&base, &self.private)))
     }
-}
-
-/// x of RFC 5054, 2.4.
-fn private_key(name: &str, password: &str, salt: &[u8]) -> U1536 {
-    let inner = sha1(&[name.as_bytes(), b":", password.as_bytes()]);
-    U1536::from_be_slice(&widened(&sha1(&[salt, &inner])))
 }
 
 /// The power, in a time that does not depend on the numbers.
@@ -129,7 +156,7 @@ fn widened(bytes: &[u8]) -> [u8; LEN] {
     out
 }
 
-fn sha1(parts: &[&[u8]]) -> [u8; 20] {
+fn sha1(parts: &[&[u8]]) -> [u8; HASH] {
     parts.iter().fold(Sha1::new(), |hash, part| hash.chain_update(part)).finalize().into()
 }
 
@@ -140,9 +167,18 @@ mod tests {
     #[test]
     fn the_private_key_is_that_of_rfc_5054_appendix_b() {
         let salt = crate::hex::decode::<16>("beb25379d1a8581eb5a727673a2441ee").unwrap();
-        let x = private_key("alice", "password123", &salt);
+        let x = IdentityHash::of("alice", "password123", salt).private_key();
         let expected = "94b7555aabe9127cc58ccf4993db6cf84d16c124";
         assert_eq!(crate::hex::encode(&unsigned(&x)[LEN - 20..]), expected);
+    }
+
+    #[test]
+    fn a_verifier_is_the_generator_to_the_power_of_the_private_key() {
+        let hash = IdentityHash::of("ada", "secret", [7; SALT]);
+        let expected = bytes(&power(&form(&[GENERATOR]), &hash.private_key()));
+        assert!(
+            hash.verifier().value == expected && Verifier::of("ada", "secret", [7; SALT]).value == expected
+        );
     }
 
     #[test]

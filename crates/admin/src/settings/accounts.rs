@@ -1,5 +1,7 @@
 //! The accounts in the settings: `[[user]]`, and those of the command line for one run.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -18,19 +20,22 @@ const LONGEST_FILE: u64 = 1 << 20;
 /// All accounts; the command line overrides the file.
 pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Findings) -> Vec<UserSettings> {
     let mut users: Vec<UserSettings> = Vec::new();
+    // By what all spellings of a name share: the first one.
+    let mut places: HashMap<String, usize> = HashMap::new();
     for section in sections {
         let Some(name) = section.text("name") else { continue };
-        if users.iter().any(|user| auth::is_same_name(&user.name, &name)) {
+        if places.contains_key(&auth::account_key(&name)) {
             let what = format!("there are two accounts {name:?}");
             findings.error(section.place_of("name"), what, "remove one, or give it another name");
         }
         let id = |key| section.number(key).and_then(|n| u32::try_from(n).ok());
         let ids = auth::Ids { uid: id("uid"), gid: id("gid") };
         let (disabled, admin) = (section.bool("disabled"), section.bool("admin"));
+        places.entry(auth::account_key(&name)).or_insert(users.len());
         users.push(UserSettings { name, ids, disabled, admin, password: None });
     }
-    for (_, typed) in for_this_run(arguments, findings) {
-        match users.iter_mut().find(|user| auth::is_same_name(&user.name, &typed.name)) {
+    for typed in for_this_run(arguments, findings) {
+        match places.get(&auth::account_key(&typed.name)).and_then(|&place| users.get_mut(place)) {
             Some(user) => *user = UserSettings { ids: user.ids, admin: user.admin, ..typed },
             None => users.push(typed),
         }
@@ -39,16 +44,20 @@ pub(super) fn all(arguments: &Arguments, sections: &[Section], findings: &mut Fi
 }
 
 /// The accounts of `--user`, `--user-file` and the environment. Each account may occur once.
-fn for_this_run(arguments: &Arguments, findings: &mut Findings) -> Vec<(Place, UserSettings)> {
-    let mut users: Vec<(Place, UserSettings)> = Vec::new();
+fn for_this_run(arguments: &Arguments, findings: &mut Findings) -> Vec<UserSettings> {
+    let mut users: Vec<UserSettings> = Vec::new();
+    let mut places: HashMap<String, Place> = HashMap::new();
     let mut add = |one: Option<(Place, UserSettings)>, findings: &mut Findings| {
         let Some((place, user)) = one else { return };
-        match users.iter().find(|(_, other)| auth::is_same_name(&other.name, &user.name)) {
-            Some((other, _)) => {
-                let what = format!("the account {:?} has a password already, at {other}", user.name);
+        match places.entry(auth::account_key(&user.name)) {
+            Entry::Occupied(other) => {
+                let what = format!("the account {:?} has a password already, at {}", user.name, other.get());
                 findings.error(&place, what, "name each account once");
             }
-            None => users.push((place, user)),
+            Entry::Vacant(free) => {
+                free.insert(place);
+                users.push(user);
+            }
         }
     };
     for argument in &arguments.users {

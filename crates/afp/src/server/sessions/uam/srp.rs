@@ -13,8 +13,10 @@
 //!
 //! It is unknown whether M1 includes leading zeros of A, so both forms are accepted; B has none.
 
+use std::hint::black_box;
+
 use auth::Account;
-use auth::srp::{GENERATOR, LEN, SALT, Server, modulus};
+use auth::srp::{GENERATOR, HASH, IdentityHash, LEN, SALT, Server, Verifier, modulus};
 use sha1::{Digest, Sha1};
 use wire::{Malformed, Reader, Writer};
 
@@ -46,17 +48,27 @@ pub(in crate::server) struct Offered {
 /// always the same.
 pub(super) fn start(user: &str, judge: &Judge<'_>) -> Result<(Vec<u8>, Offered), ResultCode> {
     let account = judge.accounts.find(user).filter(|account| !account.disabled);
-    let decoy = stretched::<{ SALT + LEN }>(&[judge.decoy, user.as_bytes()]);
-    let (salt, value) = decoy.split_first_chunk().ok_or(ResultCode::MISC_ERROR)?;
-    let mut salt: [u8; SALT] = *salt;
-    let mut value: [u8; LEN] = *value.first_chunk().ok_or(ResultCode::MISC_ERROR)?;
-    if let Some(verifier) = account.as_ref().and_then(Account::verifier) {
-        (salt, value) = (verifier.salt, verifier.value);
-    }
-    let account = account.filter(|account| account.verifier().is_some());
+    let account = account.filter(Account::has_verifier);
+    let Verifier { salt, value } = verifier(account.as_ref(), &decoy(user, judge.decoy)?);
     let server = server(&value, judge)?;
     let reply = offer(&salt, server.public());
     Ok((reply, Offered { user: user.into(), salt, server, account }))
+}
+
+/// The verifier of the account, else that of the decoy. One is always derived, also beside a stored one: the time does not
+/// tell which accounts there are.
+fn verifier(account: Option<&Account>, decoy: &IdentityHash) -> Verifier {
+    let derived = account.and_then(Account::identity_hash).unwrap_or(decoy).verifier();
+    let derived = black_box(derived);
+    account.and_then(Account::verifier).cloned().unwrap_or(derived)
+}
+
+/// For an account that there is not: always the same.
+fn decoy(user: &str, secret: &[u8]) -> Result<IdentityHash, ResultCode> {
+    let bytes = stretched::<{ SALT + HASH }>(&[secret, user.as_bytes()]);
+    let (salt, hash) = bytes.split_first_chunk().ok_or(ResultCode::MISC_ERROR)?;
+    let hash = *hash.first_chunk().ok_or(ResultCode::MISC_ERROR)?;
+    Ok(IdentityHash { salt: *salt, hash })
 }
 
 /// A server's state whose public number has no leading zero.

@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use auth::srp::Verifier;
+use auth::srp::{IdentityHash, Verifier};
 use auth::{Identity, Refusal, Secret, hex};
 use wire::Reader;
 
@@ -34,6 +34,21 @@ impl Accounts for People {
             true if account.disabled => Err(Refusal::Disabled),
             true => Ok(account),
         }
+    }
+}
+
+/// The same account while its password is read from a file at each start: no verifier is stored.
+struct OfThisRun;
+
+impl Accounts for OfThisRun {
+    fn find(&self, name: &str) -> Option<Account> {
+        let stored = People { disabled: false }.find(name)?;
+        let hash = IdentityHash::of("tester", PASSWORD, stored.verifier()?.salt);
+        Some(Account { secrets: vec![Secret::IdentityHash(Box::new(hash))], ..stored })
+    }
+
+    fn verify(&self, _: &str, _: &str) -> Result<Account, Refusal> {
+        Err(Refusal::Unknown)
     }
 }
 
@@ -93,7 +108,7 @@ fn drawing(recording: &Recording) -> impl Fn(&mut [u8]) -> bool {
 }
 
 /// Plays the client's side of a recording, with these accounts, as this user.
-fn play(recording: &Recording, people: &People, user: &str) -> Played {
+fn play(recording: &Recording, people: &dyn Accounts, user: &str) -> Played {
     let random = drawing(recording);
     let judge = Judge { accounts: people, has_domain: false, random: &random, decoy: b"decoy" };
     let mut answers = Vec::new();
@@ -205,6 +220,16 @@ fn somebody_elses_client_is_let_in_and_answered_as_it_took_it() {
             recording.steps.iter().map(|(_, code, reply)| (*code, reply.clone())).collect();
         assert_eq!(played.answers, recorded, "{method:?}");
     }
+}
+
+#[test]
+fn a_verifier_that_is_derived_at_the_login_is_the_stored_one() {
+    let recording = recording(Method::Srp);
+    let played = play(&recording, &OfThisRun, "tester");
+    assert_eq!(played.result.unwrap().name, "tester");
+    let recorded: Vec<_> = recording.steps.iter().map(|(_, code, reply)| (*code, reply.clone())).collect();
+    assert_eq!(played.answers, recorded);
+    assert!(play(&recording, &OfThisRun, "nobody").result.is_err());
 }
 
 #[test]
