@@ -88,6 +88,13 @@ impl Settings {
         Ok((Self { notes: findings.sorted(), ..settings }.divided(), explanation))
     }
 
+    /// What this text as the settings file and the command line say, whether or not it would be refused.
+    pub(super) fn written(arguments: &Arguments, file: Option<PathBuf>, source: Option<Source>) -> Written {
+        let mut unsaid = Findings::default();
+        let sections = source.map(|source| file::read(&source, &mut unsaid)).unwrap_or_default();
+        build(arguments, file, sections, &mut unsaid).1
+    }
+
     /// Only the state folder, for commands that talk to a running server: other settings may be
     /// wrong.
     ///

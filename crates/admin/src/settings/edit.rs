@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table as TomlTable, Value};
 
-use super::authority::{self, Demand, Demanded};
+use super::authority::{self, Demanded};
 use super::build::Explanation;
 use super::defaults::find_file;
 use super::diagnostic::{Diagnostic, Findings, Place};
@@ -257,22 +257,29 @@ impl Edit {
         Ok(explained)
     }
 
-    /// What the changes demand of who makes them over the network.
+    /// What the changes demand of who makes them over the network. It follows from the texts alone: folders, users and other
+    /// things of this host have no part in it, so that who may not make the change does not learn of them.
+    #[must_use]
+    pub fn demanded(&self, arguments: &Arguments) -> Demanded {
+        let written = |text: &str| {
+            let (file, source) = (Some(self.shown.clone()), Some(self.source(text)));
+            Settings::written(arguments, file, source)
+        };
+        authority::demanded(&written(&self.text), &written(&self.document.to_string()))
+    }
+
+    /// Refuses what nobody does over the network: sharing a system folder, or naming a user of the system. Only who may make the
+    /// change is told why.
     ///
     /// # Errors
-    /// The settings would be refused, or the change is never made over the network: it shares a system folder, or names a user of
-    /// the system.
-    pub fn demanded(&self, arguments: &Arguments) -> Result<Demanded> {
+    /// It is such a change, or the settings would be refused.
+    pub fn check_over_network(&self, arguments: &Arguments) -> Result<()> {
         let before = self.explained(arguments, &self.text).map_err(EditError::Refused)?;
         let after = self.explained(arguments, &self.document.to_string()).map_err(|mut refused| {
             refused.iter_mut().for_each(|one| one.place = Place::Default);
             EditError::Refused(refused)
         })?;
-        let demanded = authority::demanded(&before.1.written, &after.1.written);
-        if demanded.most == Demand::Password {
-            over_network::check(&before.0, &after.0).map_err(failed)?;
-        }
-        Ok(demanded)
+        over_network::check(&before.0, &after.0).map_err(failed)
     }
 
     fn explained(
@@ -280,8 +287,12 @@ impl Edit {
         arguments: &Arguments,
         text: &str,
     ) -> std::result::Result<(Settings, Explanation), Vec<Diagnostic>> {
-        let source = Source { path: self.shown.clone(), text: text.into() };
-        Settings::explained(arguments, Some(self.shown.clone()), Some(source), Findings::default())
+        let (file, source) = (Some(self.shown.clone()), Some(self.source(text)));
+        Settings::explained(arguments, file, source, Findings::default())
+    }
+
+    fn source(&self, text: &str) -> Source {
+        Source { path: self.shown.clone(), text: text.into() }
     }
 
     fn shares(&mut self) -> Result<&mut ArrayOfTables> {

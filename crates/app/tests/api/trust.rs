@@ -35,10 +35,8 @@ fn neither_a_token_nor_an_open_session_becomes_root() {
         let by_token = server.ask(&request, &token, &text);
         let by_session = server.ask_with(&request, &format!("{cookie}X-Fourfold-Console: 1\r\n"), &text);
         for answer in [by_token, by_session] {
-            // A user of the system or a system folder is refused to everybody.
-            let is_never = answer.status == 409 && answer.body.contains("only a command on the server");
             let needs_person = answer.status == 403 && answer.json()["needs"] == "own_password";
-            assert!(is_never || needs_person, "{path} {body}: {} {}", answer.status, answer.body);
+            assert!(needs_person, "{path} {body}: {} {}", answer.status, answer.body);
         }
     }
     assert_eq!(file(), before);
@@ -48,6 +46,45 @@ fn neither_a_token_nor_an_open_session_becomes_root() {
         200,
         "what only limits needs no person"
     );
+}
+
+/// Who has not given the own password gets one answer, whether or not the host has the folder, file or user.
+#[test]
+fn neither_a_token_nor_an_open_session_learns_what_the_host_has() {
+    let server = start();
+    let (token, cookie) = (server.token("script", "write"), session(&server));
+    let of_share = |path: &str| json!({ "share": "one", "key": "path", "value": path });
+    let new = |path: &str| json!({ "name": "new", "path": path });
+    let of_server = |key: &str, value: &str| json!({ "key": key, "value": value });
+    let lun = |file: &str| json!({ "share": "one", "name": "disk", "file": file });
+    let webhook = |folder: &str| json!({ "folder": folder, "url": "http://127.0.0.1:22/", "secret": "0123456789abcdef" });
+    for (path, there, missing) in [
+        ("settings", of_share("/etc"), of_share("/etc/no-such-folder")),
+        ("settings", of_share("/etc/passwd"), of_share("/no-such-folder")),
+        ("settings", of_share("/"), of_share("relative/no-such-folder")),
+        ("settings", of_server("default-user", "root"), of_server("default-user", "no-such-user")),
+        (
+            "settings",
+            of_server("admin-certificate", "/etc/passwd"),
+            of_server("admin-certificate", "/etc/none"),
+        ),
+        ("settings", of_server("kerberos-keytab", "/etc/passwd"), of_server("kerberos-keytab", "/etc/none")),
+        ("settings", of_server("pam-service", "login"), of_server("pam-service", "no-such-service")),
+        ("settings", of_server("audit-log", "/etc/passwd"), of_server("audit-log", "/no-such/folder")),
+        ("shares", new("/etc"), new("/etc/no-such-folder")),
+        ("luns", lun("/etc/passwd"), lun("/etc/no-such-file")),
+        ("webhooks", webhook("one"), webhook("one/no-such-folder")),
+    ] {
+        let ask = |body: &Value| {
+            let (request, text) = (format!("POST /v1/{path}"), body.to_string());
+            let by_token = server.ask(&request, &token, &text);
+            let by_session = server.ask_with(&request, &format!("{cookie}X-Fourfold-Console: 1\r\n"), &text);
+            [by_token, by_session].map(|answer| (answer.status, answer.body))
+        };
+        let (there, missing) = (ask(&there), ask(&missing));
+        assert_eq!(there, missing, "{path}");
+        assert!(there.iter().all(|(status, _)| matches!(status, 403 | 409)), "{path}: {there:?}");
+    }
 }
 
 #[test]

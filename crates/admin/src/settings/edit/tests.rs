@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::*;
-use crate::settings::Source as From;
+use crate::settings::{Demand, Source as From};
 
 const FILE: &str = r#"# The studio's server.
 [server]
@@ -228,7 +228,11 @@ fn a_file_without_a_server_gets_one() {
 fn demanded(scene: &Scene, change: impl FnOnce(&mut Edit) -> Result<()>) -> Result<(Demand, Vec<String>)> {
     let mut edit = Edit::open(&scene.arguments)?;
     change(&mut edit)?;
-    edit.demanded(&scene.arguments).map(|demanded| (demanded.most, demanded.settings))
+    let demanded = edit.demanded(&scene.arguments);
+    if demanded.most == Demand::Password {
+        edit.check_over_network(&scene.arguments)?;
+    }
+    Ok((demanded.most, demanded.settings))
 }
 
 #[test]
@@ -258,6 +262,24 @@ fn a_change_over_the_network_demands_what_its_settings_do() {
     }
     let user = refused(&|edit| edit.set_server("default-user", "daemon"));
     assert!(user.contains("below `host-min-uid`"), "{user}");
+}
+
+#[test]
+fn what_a_change_demands_does_not_depend_on_what_the_host_has() {
+    let scene = Scene::new();
+    let demanded = |change: &dyn Fn(&mut Edit) -> Result<()>| {
+        let mut edit = Edit::open(&scene.arguments).unwrap();
+        change(&mut edit).unwrap();
+        let Demanded { most, settings } = edit.demanded(&scene.arguments);
+        (most, settings.join(" "))
+    };
+    let path = |path: &str| demanded(&|edit| edit.set("other", "path", path));
+    for folder in ["/etc", "/etc/no-such-folder", "/etc/passwd", "/home", "/no-such-folder"] {
+        assert_eq!(path(folder), (Demand::Password, "share.path".to_owned()), "{folder}");
+    }
+    let user = |user: &str| demanded(&|edit| edit.set_server("default-user", user));
+    assert_eq!(user("root"), (Demand::Password, "server.default-user".to_owned()));
+    assert_eq!(user("no-such-user"), user("root"));
 }
 
 #[test]
