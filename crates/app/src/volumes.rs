@@ -24,7 +24,10 @@ use vfs::index::{self, Index};
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Volume, VolumeOptions};
 
-pub(crate) use self::{held::name_owners, homes::Homes};
+pub(crate) use self::{
+    held::name_owners,
+    homes::{Homes, shared_identity},
+};
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::{Live, Shown};

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -93,4 +94,53 @@ fn without_settings_the_machine_and_the_default_ports_are_examined() {
     } // else this machine has /etc/fourfold/fourfold.toml
     let ports = found.as_array().unwrap().iter().filter(|f| f["about"].as_str().unwrap().contains(" port "));
     assert!(ports.count() >= 5, "{found:#}");
+}
+
+#[test]
+fn a_settings_file_with_secrets_that_others_read_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("films")).unwrap();
+    let file = folder.path().join("x.toml");
+    std::fs::write(&file, "[[share]]\nname = \"Films\"\npath = \"films\"\nafp-password = \"hunter2\"\n")
+        .unwrap();
+    let found = |mode| {
+        std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+        json(&doctor(folder.path(), &["--config", "x.toml", "--json"]))
+    };
+    let told = |found: &Value| {
+        let settings = about(found, "settings");
+        settings.iter().filter(|finding| finding["level"] == "warning").map(|one| one.to_string()).collect()
+    };
+    let open: Vec<String> = told(&found(0o640));
+    assert!(open.len() == 1 && open[0].contains("chmod 600") && open[0].contains("secrets"), "{open:?}");
+    assert!(!open[0].contains("hunter2"));
+    let closed: Vec<String> = told(&found(0o600));
+    assert_eq!(closed, [""; 0]);
+}
+
+#[test]
+fn accounts_that_share_an_identity_are_told_to_get_no_home() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("homes")).unwrap();
+    let user = |name: &str, uid: u32| format!("[[user]]\nname = \"{name}\"\nuid = {uid}\n");
+    let users =
+        [("ada", 4242), ("bob", 4243), ("rob", 4243), ("amy", 4244)].map(|(name, uid)| user(name, uid));
+    let share = "[[share]]\nname = \"Homes\"\npath = \"homes/%U\"\nmake-homes = true\n";
+    std::fs::write(at("x.toml"), format!("{share}{}", users.concat())).unwrap();
+    std::fs::write(at("accounts"), "ada:one\nbob:two\nrob:three\n").unwrap();
+    let words = ["--config", "x.toml", "--user-file", "accounts", "--json"];
+    let homes = || {
+        let found = json(&doctor(folder.path(), &words));
+        let told = about(&found, "share Homes");
+        let told = told.iter().find(|one| one["found"].as_str().unwrap().contains("home")).unwrap();
+        (told["level"].as_str().unwrap().to_owned(), told["found"].as_str().unwrap().to_owned())
+    };
+    let (level, found) = homes();
+    assert_eq!(level, "warning");
+    assert!(found.contains("bob (it acts as uid 4243, as rob does)") && found.contains("rob ("), "{found}");
+    assert!(!found.contains("ada") && !found.contains("amy"), "{found}");
+    // A home that was made by hand is one.
+    ["bob", "rob"].iter().for_each(|name| std::fs::create_dir(at("homes").join(name)).unwrap());
+    assert_eq!(homes().0, "fine");
 }

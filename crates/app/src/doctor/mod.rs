@@ -4,6 +4,7 @@ mod api;
 mod cluster;
 mod domain;
 mod firewall;
+mod homes;
 mod host;
 mod kerberos;
 mod network;
@@ -86,6 +87,7 @@ pub(crate) fn run(doctor: &Doctor) -> anyhow::Result<ExitCode> {
     findings.extend(host::look(shares));
     findings.extend(network::look(settings.as_ref()));
     findings.extend(settings.iter().flat_map(shares::look));
+    findings.extend(settings.iter().flat_map(homes::look));
     findings.extend(settings.iter().flat_map(kerberos::look));
     findings.extend(settings.iter().flat_map(domain::look));
     findings.extend(settings.iter().filter_map(api::look));

@@ -98,7 +98,7 @@ const NOBODY: u32 = 65534;
 
 /// Why others act as the same Unix user as this account. The accounts of a server that is not root all act as its user, and have
 /// their homes by its rules alone.
-fn shared_identity(
+pub(crate) fn shared_identity(
     accounts: &Directory,
     homes: &ShareSettings,
     (account, uid): (&str, u32),
