@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -747,6 +748,43 @@ static int cross(const char *first, const char *second) {
     return 0;
 }
 
+/* A file takes the place of another one through one mount, round after round, while a process opens that name through the other mount
+   all the time. Each time a file that is opened afterwards is the newest one. */
+static int replaced(const char *by, const char *through, int rounds) {
+    char next[2048], name[2048], other[2048], text[64];
+    snprintf(next, sizeof next, "%s/next", by);
+    snprintf(name, sizeof name, "%s/file", by);
+    snprintf(other, sizeof other, "%s/file", through);
+    put(name, "round 0");
+    pid_t child = CALL(fork());
+    if (!child) prctl(PR_SET_PDEATHSIG, SIGKILL);
+    for (int file; !child;) { /* until it is killed */
+        if ((file = open(other, O_RDONLY)) < 0) continue;
+        read(file, text, sizeof text);
+        close(file);
+    }
+    int older = 0;
+    for (int i = 1; i <= rounds; i++) {
+        snprintf(text, sizeof text, "round %d", i);
+        put(next, text);
+        CALL(rename(next, name));
+        int file = CALL(open(other, O_RDONLY));
+        char found[64] = "";
+        CALL(read(file, found, sizeof found - 1));
+        struct stat status;
+        if (strcmp(found, text)) {
+            int is_there = !fstat(file, &status);
+            printf("%s, not %s, of a file that %s\n", found, text, is_there ? "the server still has" : strerror(errno));
+            older++;
+        }
+        CALL(close(file));
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    if (older) fail("%d of %d files that were opened had been replaced before", older, rounds);
+    return 0;
+}
+
 /* A lock taken through one mount holds through the other, and who waits gets it. */
 static int cross_locks(const char *first, const char *second) {
     char one[2048], two[2048];
@@ -811,9 +849,10 @@ int main(int count, char **args) {
     if (!strcmp(what, "append-locked") && count == 6) return append_locked(args[2], args[3], atoi(args[4]), atoi(args[5]));
     if (!strcmp(what, "write-plain") && count == 4) return write_plain(args[2], atoi(args[3]));
     if (!strcmp(what, "cross") && count == 4) return cross(args[2], args[3]);
+    if (!strcmp(what, "replaced") && count == 5) return replaced(args[2], args[3], atoi(args[4]));
     if (!strcmp(what, "cross-locks") && count == 4) return cross_locks(args[2], args[3]);
     if (!strcmp(what, "hold-lock") && count == 5) return hold_lock(args[2], args[3], args[4]);
     if (!strcmp(what, "try-lock") && count == 3) return try_lock(args[2]);
-    fprintf(stderr, "usage: files basics|fsx|journal|journal-is-whole|append-locked|cross|cross-locks|hold-lock|try-lock ...\n");
+    fprintf(stderr, "usage: files basics|fsx|journal|journal-is-whole|append-locked|cross|replaced|cross-locks|hold-lock|try-lock ...\n");
     return 2;
 }
