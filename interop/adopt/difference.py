@@ -25,6 +25,8 @@ from impacket.smbconnection import SMBConnection
 
 SERVER = "10.9.0.1"
 HOSTS = ["10.9.1.5", "10.9.1.7", "10.8.0.9"]
+# The first name is that of the address. 10.8.0.9 has none.
+NAMES = "10.9.1.5 pc5.lab.example alias.other.example\n10.9.1.7 pc7.other.example\n"
 PORTS = {"theirs": 1445, "ours": 2445}
 ACCOUNTS = {"ada": 2001, "bob": 2002, "eve": 2003}
 GROUPS = {"staff": (3001, "ada,bob"), "film": (3002, "bob")}
@@ -44,6 +46,10 @@ def prepare(place):
         kept = [line for line in Path("/etc", name).read_text().splitlines() if line.split(":")[0] not in {*ACCOUNTS, *GROUPS}]
         (place / name).write_text("\n".join(kept + extra) + "\n")
         run(["mount", "--bind", place / name, f"/etc/{name}"], check=True)
+    services = [line for line in Path("/etc/nsswitch.conf").read_text().splitlines() if not line.startswith("hosts:")]
+    for name, said in [("hosts", "127.0.0.1 localhost\n" + NAMES), ("nsswitch.conf", "\n".join([*services, "hosts: files"]) + "\n")]:
+        (place / name).write_text(said)
+        run(["mount", "--bind", place / name, f"/etc/{name}"], check=True)
     for address in [SERVER, *HOSTS]:
         run(["ip", "address", "add", f"{address}/32", "dev", "lo"])
 
@@ -53,6 +59,7 @@ GLOBAL = {
     "map to guest": ["Bad User", "bad user", "never", "Bad Password", None],
     "hosts allow": [None, None, None, "10.9.", "10. EXCEPT 10.9.1.7"],
     "hosts deny": [None, None, None, "10.8.0.0/16"],
+    "hostname lookups": [None, "yes", "yes", "no"],
     "valid users": [None, None, None, "ada, bob"],
     "invalid users": [None, None, "root", "eve"],
     "read only": [None, "no", "yes"],
@@ -73,8 +80,10 @@ SHARE = {
     "read only": [None, None, "no", "NO", "yes"],
     "guest ok": [None, "yes", "true", "no"],
     "guest only": [None, None, None, None, "yes"],
-    "hosts allow": [None, None, None, "10.9.1.5", "10.9.1.", "10.9.1.*", "ALL EXCEPT 10.8.", "127.0.0.1", "10.9.0.0/255.255.0.0", "nas.example"],
-    "hosts deny": [None, None, None, "10.9.1.7", "ALL", "10. EXCEPT 10.9.1.5"],
+    "hosts allow": [None, None, None, "10.9.1.5", "10.9.1.", "10.9.1.*", "ALL EXCEPT 10.8.", "127.0.0.1", "10.9.0.0/255.255.0.0", "nas.example",
+                    "pc5.lab.example", ".lab.example 10.8.", "*.other.example", "alias.other.example", "ALL EXCEPT .lab.example", "LOCAL", "FAIL"],
+    "hosts deny": [None, None, None, "10.9.1.7", "ALL", "10. EXCEPT 10.9.1.5", ".lab.example", "PC7.other.example", "ALL EXCEPT *.other.example",
+                   "alias.other.example", "LOCAL"],
     "create mask": [None, None, "0664", "0640", "0777"],
     "directory mask": [None, None, "0775", "0700"],
     "force create mode": [None, None, None, "0660"],

@@ -6,6 +6,7 @@ pub(crate) mod convert;
 pub(crate) mod converted;
 mod exports;
 mod ini;
+mod netgroups;
 mod passdb;
 mod share;
 mod share_names;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::ini::truth;
 use super::super::share::{Share, quoted};
-use super::super::source::Outcome;
+use super::super::source::{Outcome, SourceSetting};
 use super::super::translated::Translated;
 use super::file::{Section, Sections, Setting};
 use super::lists::{self, People};
@@ -47,13 +47,16 @@ pub(super) fn add(sections: &Sections, section: &Section, translated: &mut Trans
     let preset = preset
         .and_then(|preset| sections.find(&preset.value))
         .filter(|preset| !std::ptr::eq(*preset, section));
-    let Some((name, path)) = place(sections, section, translated) else { return };
+    let Some((name, path)) = place(sections, section, translated) else {
+        return no_volume(section, "the section becomes no share", translated);
+    };
     if translated.shares.iter().any(|share| share.path == Path::new(&path)) {
         let note = format!(
             "afp.conf: [{}] has the folder {path} of another volume: afpd leaves it out, too",
             section.name
         );
-        return translated.notes.push(note);
+        translated.notes.push(note);
+        return no_volume(section, "another volume has its folder, and afpd leaves it out, too", translated);
     }
     let share = Share::new(&super::super::exports::plain_name(&name), Path::new(&path), "afp");
     let mut volume = Volume { own: section, preset, global, share, outcomes: Vec::new() };
@@ -63,6 +66,22 @@ pub(super) fn add(sections: &Sections, section: &Section, translated: &mut Trans
     volume.others();
     volume.report(&section.name);
     translated.shares.push(volume.share);
+}
+
+/// Names the lines of a section that is no share. Those of a preset are named with each volume that takes it.
+fn no_volume(section: &Section, why: &str, translated: &mut Translated) {
+    let is_named = |setting: &&Setting| {
+        let is_it = |one: &SourceSetting| {
+            one.line == Some(setting.line) && setting.file.display().to_string() == one.file
+        };
+        translated.source.iter().any(is_it)
+    };
+    let unnamed: Vec<&Setting> = section.settings.iter().filter(|setting| !is_named(setting)).collect();
+    let all = unnamed
+        .into_iter()
+        .map(|setting| said(setting, Some(&section.name), false, Outcome::NoEffect { why: why.into() }));
+    let all: Vec<SourceSetting> = all.collect();
+    translated.source.extend(all);
 }
 
 /// The name and the folder. Others are said.

@@ -1,9 +1,10 @@
 //! The clients of an export: hosts, networks, patterns, netgroups, everybody, in the order in which they count.
 
 use std::net::IpAddr;
-use std::process::Command;
 
 use ipnet::IpNet;
+
+use super::super::netgroups::Netgroups;
 
 /// Clients, as exports(5) counts them: of several that match a host, the first kind decides, and of one kind the first that stands in
 /// the file. nfs-utils counts an address as a network of one.
@@ -18,9 +19,6 @@ pub(super) enum Client {
     Unknown(usize, String),
 }
 
-/// Finds the hosts of a netgroup.
-pub(super) type Netgroups = fn(&str) -> Result<Vec<String>, String>;
-
 impl Client {
     pub(super) fn of(text: &str, netgroups: Netgroups) -> Self {
         if matches!(text, "" | "*") {
@@ -28,7 +26,7 @@ impl Client {
         }
         if let Some(name) = text.strip_prefix('@') {
             return match netgroups(name) {
-                Ok(hosts) => Self::Netgroup(hosts),
+                Ok(members) => Self::Netgroup(members.into_iter().map(|member| member.host).collect()),
                 Err(why) => Self::Unknown(3, why),
             };
         }
@@ -86,30 +84,6 @@ fn network(text: &str) -> Option<IpNet> {
     Some(net.trunc())
 }
 
-/// Asks the name service of this machine for a netgroup, as nfs-utils does on each mount.
-pub(super) fn by_name_service(name: &str) -> Result<Vec<String>, String> {
-    let asked = Command::new("getent").args(["netgroup", name]).output();
-    let answer = asked.map_err(|error| format!("getent cannot be run: {error}"))?;
-    let answer = String::from_utf8_lossy(&answer.stdout).into_owned();
-    if answer.trim().is_empty() {
-        return Err("the name service of this machine has no such netgroup".into());
-    }
-    hosts_of(&answer)
-}
-
-/// The hosts of `name (host,user,domain) …`.
-fn hosts_of(answer: &str) -> Result<Vec<String>, String> {
-    let mut hosts = Vec::new();
-    for triple in answer.split('(').skip(1) {
-        let host = triple.split(',').next().unwrap_or_default().trim().to_ascii_lowercase();
-        match auth::is_host_name(&host) || host.parse::<IpAddr>().is_ok() {
-            true => hosts.push(host),
-            false => return Err(format!("the netgroup has {host:?} as a host")),
-        }
-    }
-    if hosts.is_empty() { Err("the netgroup has no hosts".into()) } else { Ok(hosts) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,12 +121,5 @@ mod tests {
             assert!(matches!(of(text), Client::Unknown(found, _) if found == kind), "{text}: {:?}", of(text));
         }
         assert_eq!(of("ALL"), Client::Host("all".into()));
-    }
-
-    #[test]
-    fn a_netgroup_has_the_hosts_that_getent_prints() {
-        let hosts = hosts_of("staff                 (pc1, , ) (pc2.example.org,-,example.org)\n");
-        assert_eq!(hosts.unwrap(), ["pc1", "pc2.example.org"]);
-        assert!(hosts_of("staff (,ada,)").is_err() && hosts_of("staff").is_err());
     }
 }

@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 pub(super) use self::names::plain_name;
 
-use self::client::{Client, Netgroups};
+use self::client::Client;
 use self::options::{Options, Rights, Said, Squash, Tls};
 use self::syntax::Line;
 use super::ini;
+use super::netgroups::{self, Netgroups};
 use super::share::{Share, quoted};
 use super::source::{Outcome, SourceSetting};
 use super::translated::Translated;
@@ -36,7 +37,7 @@ pub(super) fn translate(file: &Path, text: &str) -> Translated {
     }
     let mut exports = Vec::new();
     for (file, text) in &files {
-        read(file, text, client::by_name_service, &mut exports, &mut translated);
+        read(file, text, netgroups::by_name_service, &mut exports, &mut translated);
     }
     translate_all(exports, &mut translated);
     translated
@@ -224,10 +225,7 @@ impl Entry {
             to.push_str("; a network before it has the address, too, and nfs-utils takes the first: the rule allows what both allow");
         }
         if let Client::Netgroup(hosts) = &self.client {
-            to.push_str(&format!(
-                "; the {} hosts that the netgroup has now: later changes to it are not followed",
-                hosts.len()
-            ));
+            to.push_str(&format!("; {}", netgroups::note(hosts.len())));
         }
         if self.text.starts_with('(') || self.text.is_empty() {
             to.push_str("; no host is named, so exports(5) means everybody");

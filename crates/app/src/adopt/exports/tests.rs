@@ -4,10 +4,11 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::super::netgroups::Member;
 use super::super::source::{Accepted, Outcome};
 use super::*;
 
-fn no_netgroups(_: &str) -> Result<Vec<String>, String> {
+fn no_netgroups(_: &str) -> Result<Vec<Member>, String> {
     Err("no netgroups here".into())
 }
 

@@ -4,6 +4,7 @@
 
 mod conf;
 mod files;
+mod host_words;
 mod hosts;
 mod modules;
 mod people;
@@ -19,6 +20,7 @@ use std::path::Path;
 use conf::{Conf, Entry, Section};
 use work::{Effective, Work};
 
+use super::netgroups::{self, Netgroups};
 use super::source::{Outcome, SourceSetting};
 use super::translated::Translated;
 
@@ -27,9 +29,13 @@ const NO_FOLDERS: [&str; 3] = ["printers", "print$", "ipc$"];
 
 /// Translates the text of a settings file. Files that it includes are read.
 pub(super) fn translate(file: &Path, text: &str) -> Translated {
+    translate_with(file, text, netgroups::by_name_service)
+}
+
+fn translate_with(file: &Path, text: &str, netgroups: Netgroups) -> Translated {
     let conf = Conf::read(file, text);
     let mut translated = Translated::default();
-    let server = server::translate(&conf.global, &mut translated);
+    let server = server::translate(&conf.global, netgroups, &mut translated);
     for section in &conf.sections {
         match no_share(section) {
             Some(why) => {
@@ -136,8 +142,13 @@ fn defaults(conf: &Conf, translated: &mut Translated) {
         all.into_iter().any(is_it)
     };
     let unused: Vec<Entry> = conf.global.entries.iter().filter(|entry| !is_named(entry)).cloned().collect();
-    let why = "every share says it otherwise, or a later line does";
-    translated
-        .source
-        .extend(unused.iter().map(|entry| said(entry, None, Outcome::NoEffect { why: why.into() })));
+    let outcome = |entry: &Entry| {
+        let name = entry.name();
+        let counts = conf.global.entry(&name).is_some_and(|last| last == entry) && !entry.value.is_empty();
+        match counts && ["hosts allow", "hosts deny"].contains(&&*name) {
+            true => Outcome::Kept { how: "it counts for each share beside what the share says".into() },
+            false => Outcome::NoEffect { why: "every share says it otherwise, or a later line does".into() },
+        }
+    };
+    translated.source.extend(unused.iter().map(|entry| said(entry, None, outcome(entry))));
 }

@@ -103,6 +103,7 @@ const ROWS: &[Row] = &[
         ZERO,
         "clients of SMB are not counted so",
     ),
+    row("hostname lookups", Global, Bool).limits(),
     row("interfaces", Global, List).limits(),
     row("bind interfaces only", Global, Bool).limits(),
     row("preexec close", Share, Bool).lost("preexec", NO, "no script is run that could refuse a client"),

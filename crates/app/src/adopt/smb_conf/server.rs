@@ -6,11 +6,12 @@ use super::values::{self, Demand, Kind};
 use super::work::{by_row, unknown};
 use super::{Outcome, said};
 use crate::adopt::clients;
+use crate::adopt::netgroups::Netgroups;
 use crate::adopt::share::{quoted, words};
 use crate::adopt::translated::Translated;
 
 /// What counts for all shares.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Server {
     /// Unknown names are guests.
     pub(super) maps_to_guest: bool,
@@ -19,16 +20,21 @@ pub(super) struct Server {
     pub(super) guest_account: String,
     /// `hosts allow` and `hosts deny`, which the server asks before a share says otherwise.
     pub(super) hosts: (Option<String>, Option<String>),
+    /// Whether smbd knows the names of clients.
+    pub(super) looks_up_hosts: bool,
+    pub(super) netgroups: Netgroups,
 }
 
 /// Translates the settings of `[global]` that are no defaults of shares.
-pub(super) fn translate(global: &Section, translated: &mut Translated) -> Server {
+pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut Translated) -> Server {
     let value = |name: &str| global.entry(name).map(|entry| conf::unquoted(&entry.value));
     let mut server = Server {
         maps_to_guest: value("map to guest").and_then(values::maps_to_guest) == Some(true),
         guest_account: value("guest account").filter(|name| !name.is_empty()).unwrap_or("nobody").into(),
         hosts: (value("hosts allow").map(str::to_owned), value("hosts deny").map(str::to_owned)),
-        ..Server::default()
+        refuses_guests: None,
+        looks_up_hosts: value("hostname lookups").and_then(values::truth) == Some(true),
+        netgroups,
     };
     if value("restrict anonymous").is_some_and(|value| value.trim() != "0") {
         server.refuses_guests = Some("restrict anonymous keeps them out");
@@ -90,6 +96,10 @@ fn outcome(entry: &Entry, global: &Section, translated: &mut Translated) -> Outc
                 Outcome::Lost { limit: "ntlm-auth", why }
             }
             None => invalid(),
+        },
+        "hostname lookups" => match values::truth(value) {
+            Some(true) => no_effect("rules with names look them up"),
+            _ => Outcome::Kept { how: "names in `hosts allow` let nobody in".into() },
         },
         "interfaces" => interfaces(value, global, translated),
         "bind interfaces only" => no_effect("what it does stands at `interfaces`"),

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use super::super::netgroups::Member;
 use super::super::share::Share;
 use super::super::source::Accepted;
 use super::*;
@@ -11,7 +12,16 @@ use super::*;
 const PARAMETERS: &str = include_str!("../../../tests/adopt/parameters.txt");
 
 fn of(text: &str) -> Translated {
-    translate(Path::new("/nonexistent/smb.conf"), text)
+    translate_with(Path::new("/nonexistent/smb.conf"), text, netgroup)
+}
+
+/// The netgroup `lab`.
+fn netgroup(name: &str) -> Result<Vec<Member>, String> {
+    let of = |host: &str, has_domain| Member { host: host.into(), has_domain };
+    match name {
+        "lab" => Ok(vec![of("pc1.example.org", false), of("10.0.0.7", false), of("pc2.example.org", true)]),
+        _ => Err("there is no such netgroup".into()),
+    }
 }
 
 /// The one share of a file with these lines in `[global]` and in the share.
@@ -246,10 +256,74 @@ fn hosts_are_those_that_testparm_allows() {
         let found: String = ADDRESSES.iter().map(|one| if admits(&share, one) { '+' } else { '-' }).collect();
         assert_eq!(found, allowed, "{global} {lines}: {:?}", share.clients);
     }
-    assert_eq!(lost("", "hosts deny = .example.com"), ["hosts-deny"]);
-    assert_eq!(lost("", "hosts allow = ALL EXCEPT @net"), ["hosts-allow"]);
-    let (named, _) = share("", "hosts allow = client.example.com");
-    assert!(!admits(&named, "10.1.2.3"), "a list of which no host is known is no open share");
+}
+
+/// The rules of a share: `hosts access`.
+fn rules(global: &str, lines: &str) -> Vec<String> {
+    let (share, translated) = share(global, lines);
+    assert_eq!(share.lost(&translated.source, &Accepted::default()).count(), 0, "{lines}: {share:#?}");
+    let plain = |(_, value): &(&str, String)| value.replace(['"', '[', ']', ','], "");
+    share.clients.iter().map(|rule| rule.iter().map(plain).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// smb.conf(5), "hosts allow", and smbd 4.17: it asks for the names of clients with `hostname lookups = yes` only.
+#[test]
+fn names_of_hosts_are_those_that_smbd_looks_up() {
+    const LOOKUPS: &str = "hostname lookups = yes";
+    assert_eq!(rules(LOOKUPS, "hosts allow = .example.org pc?.lab.org"), ["*.example.org pc?.lab.org rw"]);
+    assert_eq!(rules(LOOKUPS, "hosts deny = .bad.org evil.org"), ["*.bad.org evil.org none", "* rw"]);
+    assert_eq!(
+        rules(LOOKUPS, "hosts deny = .org EXCEPT .example.org"),
+        ["*.example.org rw", "*.org none", "* rw"]
+    );
+    assert_eq!(rules(LOOKUPS, "hosts allow = @lab"), ["pc1.example.org 10.0.0.7 rw"]);
+    // Without look-ups a name lets nobody in there. One that is refused stays so here.
+    assert_eq!(rules("", "hosts allow = .example.org 10."), ["10.0.0.0/8 rw"]);
+    assert_eq!(rules("", "hosts allow = pc.example.org"), ["* none"]);
+    assert_eq!(rules("", "hosts allow = @lab"), ["10.0.0.7 rw"]);
+    assert_eq!(rules("", "hosts deny = ALL EXCEPT .example.org 10."), ["10.0.0.0/8 rw", "* none", "* rw"]);
+    assert_eq!(rules("", "hosts deny = pc.example.org"), ["pc.example.org none", "* rw"]);
+    assert_eq!(
+        rules("", "hosts deny = @lab"),
+        ["pc1.example.org 10.0.0.7 pc2.example.org none", "* rw"],
+        "who is refused by one domain of NIS is refused by all"
+    );
+    for (deny, allow) in [("@other", "ALL"), ("LOCAL", "ALL"), ("abc*", "ALL"), ("pc.", "ALL")] {
+        assert_eq!(lost(LOOKUPS, &format!("hosts deny = {deny}")), ["hosts-deny"], "{deny}");
+        let except = format!("hosts allow = {allow} EXCEPT {deny}");
+        assert_eq!(lost(LOOKUPS, &except), ["hosts-allow"], "{deny}");
+        let admits = rules(LOOKUPS, &format!("hosts allow = {deny}"));
+        assert_eq!(admits, [if deny == "abc*" { "abc* rw" } else { "* none" }], "{deny}");
+    }
+}
+
+#[test]
+fn an_exact_name_lets_in_what_has_that_name() {
+    // smbd compares the name of the client's address. An address that the name has, too, may have another one.
+    let (share, translated) = share("hostname lookups = yes", "hosts allow = pc.example.org");
+    assert_eq!(share.lost(&translated.source, &Accepted::default()).count(), 0);
+    assert_eq!(share.clients[0][0].1, "[\"[p]c.example.org\"]");
+    assert_eq!(auth::is_host_pattern("[p]c.example.org"), Ok(()));
+}
+
+#[test]
+fn who_is_excepted_from_both_lists_is_refused() {
+    // smbd asks `hosts deny` about 10.0.0.7, which lets it in; here it is refused, and said so.
+    let lines = "hosts allow = 10. EXCEPT 10.0.0.7\nhosts deny = 192.168. EXCEPT 192.168.1.5";
+    let expected = ["10.0.0.7 none", "10.0.0.0/8 rw", "192.168.1.5 rw", "192.168.0.0/16 none", "* rw"];
+    assert_eq!(rules("", lines), expected);
+    let (share, _) = share("", lines);
+    assert!(share.source.iter().any(|one| one.text().contains("refused, too: 10.0.0.7")), "{share:#?}");
+}
+
+#[test]
+fn netgroups_and_lists_of_the_server_are_said_with_their_lines() {
+    let (share, translated) =
+        share("hosts deny = 10.", "hosts deny = 192.168.1.5\nhosts allow = @lab 192.168.");
+    let all: Vec<&SourceSetting> = translated.source.iter().chain(&share.source).collect();
+    let said = |line| all.iter().find(|one| one.line == Some(line)).unwrap().text();
+    assert!(said(2).contains("counts for each share"), "{}", said(2));
+    assert!(said(6).contains("later changes to it are not followed"), "{}", said(6));
 }
 
 #[test]

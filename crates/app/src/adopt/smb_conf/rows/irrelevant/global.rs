@@ -187,7 +187,6 @@ pub(super) const GROUPS: &[Group] = &[
             "enable core files",
             "eventlog list",
             "getwd cache",
-            "hostname lookups",
             "keepalive",
             "lock directory",
             "lock dir",
