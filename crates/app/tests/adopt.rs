@@ -8,6 +8,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use vfs::mac::{FinderInfo, Metadata, sidecar};
 
+#[path = "adopt/documents.rs"]
+mod documents;
+
 fn adopt(words: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fourfold")).arg("adopt").args(words).output().unwrap()
 }
@@ -336,74 +339,4 @@ fn a_file_that_was_changed_since_keeps_what_it_has() {
     assert!(String::from_utf8_lossy(&refused.stderr).contains("running"));
     let other = adopt(&[share.to_str().unwrap(), "--convert", "--to", "ntfs", "--state", "/nonexistent"]);
     assert_eq!(other.status.code(), Some(1));
-}
-
-/// A document of `tests/adopt/smb_conf.txt`.
-struct Document {
-    name: String,
-    shares: Vec<String>,
-    limits: Vec<String>,
-    text: String,
-}
-
-fn documents() -> Vec<Document> {
-    let all = include_str!("adopt/smb_conf.txt");
-    let of = |part: &str| {
-        let (title, text) = part.split_once('\n').unwrap();
-        let mut fields =
-            title.split('|').map(|field| field.split_whitespace().map(str::to_owned).collect::<Vec<_>>());
-        let mut next = || fields.next().unwrap();
-        Document { name: next().join(" "), shares: next(), limits: next(), text: text.into() }
-    };
-    all.split("\n=== ").skip(1).map(of).collect()
-}
-
-#[test]
-fn documents_are_translated_or_closed_and_every_line_is_named() {
-    let top = tempfile::tempdir().unwrap();
-    let place = |name: &str| top.path().join(name).to_string_lossy().into_owned();
-    for document in documents() {
-        let Document { name, shares, limits, text } = document;
-        fs::write(place("smb.conf"), &text).unwrap();
-        let said = adopt(&["--smb-conf", &place("smb.conf"), "--json"]);
-        let report: Value = serde_json::from_slice(&said.stdout).unwrap();
-        let is_closed = !limits.is_empty() || !report["closed"].as_array().unwrap().is_empty();
-        assert_eq!(said.status.code(), Some(i32::from(is_closed)), "{name}: {report:#}");
-
-        let of_shares =
-            report["shares"].as_array().unwrap().iter().flat_map(|share| share["source"].as_array().unwrap());
-        let all: Vec<&Value> = report["source"].as_array().unwrap().iter().chain(of_shares).collect();
-        let mut lost: Vec<&str> = all.iter().filter_map(|one| one["limit"].as_str()).collect();
-        lost.sort_unstable();
-        lost.dedup();
-        assert_eq!(lost, limits, "{name}");
-        for (number, line) in text.lines().enumerate().filter(|(_, line)| line.contains('=')) {
-            let is_named = |one: &&Value| one["line"].as_u64() == Some(number as u64 + 1);
-            assert!(all.iter().any(is_named), "{name}: {line}");
-        }
-
-        let settings = report["settings"].as_str().unwrap();
-        let served: Vec<&str> =
-            settings.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).collect();
-        let served: Vec<&&str> =
-            served.iter().filter(|one| !["root", "bin", "daemon"].contains(one)).collect();
-        assert!(served.iter().copied().eq(&shares), "{name}: {settings}");
-        fs::write(place("fourfold.toml"), with_folders(settings, &place)).unwrap();
-        let check = Command::new(env!("CARGO_BIN_EXE_fourfold"))
-            .args(["check", "--config", &place("fourfold.toml"), "--state", &place("state")])
-            .output()
-            .unwrap();
-        assert!(check.status.success(), "{name}: {settings}\n{}", String::from_utf8_lossy(&check.stderr));
-    }
-}
-
-/// The settings with folders of this machine: `check` refuses settings whose folders are all missing.
-fn with_folders(settings: &str, place: &impl Fn(&str) -> String) -> String {
-    let line = |(number, line): (usize, &str)| {
-        let Some(path) = line.strip_prefix("path = \"") else { return line.to_owned() + "\n" };
-        let folder = place(&format!("folder{number}"));
-        fs::create_dir_all(&folder).unwrap();
-        format!("path = \"{folder}{}\"\n", if path.contains("%U") { "/%U" } else { "" })
-    };
-    settings.lines().enumerate().map(line).collect()
 }
