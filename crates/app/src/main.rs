@@ -56,6 +56,7 @@ mod names;
 mod namespace;
 mod nfs_view;
 mod out;
+mod overlap;
 mod password;
 mod pool;
 mod privileges;

@@ -14,7 +14,7 @@ use serde::Serialize;
 use snapshots::{Dataset, Refusal};
 
 use crate::cli::{Replicate, Where};
-use crate::{exit, here, out, snapshot};
+use crate::{exit, here, out, overlap, snapshot};
 
 mod remote;
 mod shown;
@@ -184,10 +184,9 @@ fn local(
     asked: &Replicate,
     shown: &mut Shown,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    refuse_overlap(from, to)?;
     let target = destination(to, &asked.place)?;
-    if target.folder().starts_with(from.canonicalize().unwrap_or_else(|_| from.into())) {
-        bail!("{} is inside of {}; replicate to another place", to.display(), from.display());
-    }
+    refuse_overlap(from, target.folder())?; // the dataset that the folder is in
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().context("no pair of sockets can be made")?;
     let link = Link::new(ours.try_clone()?, ours);
     let other = Link::new(theirs.try_clone()?, theirs);
@@ -205,6 +204,20 @@ fn local(
             Err(_) => bail!("a thread ended early"),
         }
     })
+}
+
+/// A destination gets what the source has, and loses the rest: so it must not be the source, nor around it, nor inside of it.
+fn refuse_overlap(from: &Path, to: &Path) -> anyhow::Result<()> {
+    // One that is not there yet is made in the folder above.
+    let place = if to.exists() { to } else { to.parent().unwrap_or(to) };
+    if overlap::is_in(place, from) || overlap::is_in(from, to) {
+        bail!(
+            "{} and {} are one folder, or one is inside the other: nothing was changed; replicate to another place",
+            from.display(),
+            to.display()
+        );
+    }
+    Ok(())
 }
 
 /// Sends a dataset of this machine. Without a snapshot to send it takes one first.

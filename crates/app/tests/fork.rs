@@ -161,3 +161,28 @@ fn plain_files_of_a_folder_are_passed_over() {
     let refused = fork(top.path(), &["unpack", "source", "--into", inside.to_str().unwrap()]);
     assert!(String::from_utf8_lossy(&refused.stderr).contains("would be read again"), "{refused:?}");
 }
+
+#[test]
+fn a_bind_mount_does_not_hide_that_files_go_into_their_source() {
+    let top = tempfile::tempdir().unwrap();
+    let (source, bound) = (folder(top.path(), "source"), folder(top.path(), "bound"));
+    fs::write(folder(&source, "sub").join("letter.as"), letter()).unwrap();
+    let script = "mount --bind \"$1/sub\" \"$2\" && shift 2 && exec \"$@\"";
+    for action in [&["unpack"][..], &["pack", "--form", "applesingle"]] {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "sh", "-c", script, "sh"]).args([&source, &bound]);
+        command
+            .args([env!("CARGO_BIN_EXE_fourfold"), "fork"])
+            .args(action)
+            .arg(&source)
+            .arg("--into")
+            .arg(&bound);
+        let Ok(output) = command.output() else { return println!("skipped: no unshare") };
+        let said = String::from_utf8_lossy(&output.stderr);
+        if said.contains("unshare") || said.contains("mount:") {
+            return println!("skipped: {said}");
+        }
+        assert!(said.contains("would be read again"), "{said}");
+        assert_eq!(fs::read_dir(source.join("sub")).unwrap().count(), 1, "nothing was made");
+    }
+}

@@ -183,7 +183,14 @@ fn mistakes_are_told_with_the_next_step() {
     assert!(unknown.contains("the shares are: backup"), "{unknown}");
     assert!(refused(&["studio@gone", "ssh://two/backup"]).contains("has no snapshot gone"));
     let inside = scene.at("studio/inner");
-    assert!(refused(&["studio", inside.to_str().unwrap()]).contains("is inside of"));
+    let before = scene.names("one", "studio");
+    let overlaps = |to: &Path| refused(&["studio", to.to_str().unwrap()]).contains("one is inside the other");
+    assert!(overlaps(&inside) && !inside.exists(), "nothing is made");
+    // By another name, and around the source.
+    std::os::unix::fs::symlink(scene.at("studio"), scene.folder.path().join("link")).unwrap();
+    assert!(overlaps(&scene.folder.path().join("link")) && overlaps(&scene.at("")));
+    assert_eq!(std::fs::read(scene.at("studio/film")).unwrap(), b"one");
+    assert_eq!(scene.names("one", "studio"), before, "no snapshot was taken");
     assert!(refused(&["studio", "/proc/x"]).contains("cannot make snapshots"));
     assert_eq!(scene.output("one", &["replicate", "studio"]).status.code(), Some(2));
     // A shell whose start-up files print something.

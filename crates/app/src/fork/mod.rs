@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::fs::{self, OpenOptions};
 use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -16,7 +15,7 @@ use vfs::mac::layout::{is_sidecar_name, sidecar_name, sidecar_owner};
 use vfs::mac::portable::{Format, Portable};
 
 use crate::cli::{ForkCommand, Form, Pack, Unpack};
-use crate::out;
+use crate::{out, overlap};
 
 /// The most bytes of one file, with its forks: a file is handled whole, in memory.
 const MOST_BYTES: u64 = 1 << 30;
@@ -48,7 +47,7 @@ pub(crate) fn run(command: &ForkCommand) -> anyhow::Result<ExitCode> {
     for path in paths {
         let name = path.file_name().with_context(|| format!("{} has no name", path.display()))?;
         ensure!(
-            !is_in(into, path),
+            !overlap::is_found_in(into, path),
             "{} is in {}: what is made there would be read again; name another folder with --into",
             into.display(),
             path.display()
@@ -90,14 +89,6 @@ fn tell(done: &[Done]) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a folder is another one or inside of it, whatever links lead there.
-fn is_in(inner: &Path, outer: &Path) -> bool {
-    let number = |path: &Path| fs::metadata(path).map(|about| (about.dev(), about.ino())).ok();
-    let Some(outer) = number(outer).filter(|_| outer.is_dir()) else { return false };
-    let inner = inner.canonicalize().unwrap_or_else(|_| inner.to_path_buf());
-    inner.ancestors().any(|folder| number(folder) == Some(outer))
 }
 
 /// Does something with a file, or with each file below a folder and its place below `to`.
