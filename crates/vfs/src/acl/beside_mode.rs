@@ -3,7 +3,8 @@
 //! that say what the mode says, marked [`Rights::FROM_MODE`].
 
 use super::mode::entries_of_mode;
-use super::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
+use super::{Acl, Entries, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
+use crate::{Attributes, Caller, Kind};
 
 /// The flags of entries that a folder passes on.
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
@@ -40,6 +41,33 @@ pub(super) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool)
 }
 
 impl Acl {
+    /// Entries that take the place of this file's, with what the mode says behind them. The mode repeats a stored list in a coarser
+    /// form: what it adds to that, such as removing from a folder for who may only make something in it, nobody gets.
+    pub fn replaced_before_mode(&self, given: Vec<Entry>, protected: bool, of: &Attributes) -> Entries {
+        let mode = self.mode_beside(of.mode);
+        let mut entries = before_mode(given, protected, mode, of.kind == Kind::Folder);
+        if self.stored {
+            let of_mode = entries.list.iter_mut().filter(|entry| is_of_mode(entry));
+            of_mode.for_each(|entry| entry.rights = entry.rights.intersection(self.of_class(&entry.who, of)));
+        }
+        entries
+    }
+
+    /// What the entries from a mode give a class of users, or, where there are none, the whole list.
+    fn of_class(&self, class: &Who, of: &Attributes) -> Rights {
+        if let Some(entry) = self.entries.list.iter().find(|entry| is_of_mode(entry) && entry.who == *class) {
+            return entry.rights;
+        }
+        const STRANGER: u32 = u32::MAX - 1;
+        let by = |uid, gid| self.rights(&Caller::new(uid, gid, &[]), of.uid, of.gid);
+        let rights = match class {
+            Who::Owner => by(of.uid, STRANGER),
+            Who::OwningGroup => by(STRANGER, of.gid),
+            _ => by(STRANGER, STRANGER).intersection(by(NOBODY, STRANGER)),
+        };
+        rights.union(Rights::FROM_MODE)
+    }
+
     /// The mode behind the entries that are not marked, or the mode of the file if the stored
     /// entries do not say it. For an ACL that is not stored, it is what owner, group and others
     /// have. Entries for other users and groups do not count.
@@ -56,6 +84,13 @@ impl Acl {
             _ => of_file & 0o777,
         }
     }
+}
+
+/// Whether an entry gives this file what its mode says.
+fn is_of_mode(entry: &Entry) -> bool {
+    entry.kind == EntryKind::Allow
+        && entry.rights.contains(Rights::FROM_MODE)
+        && !entry.inherit.contains(Inherit::ONLY)
 }
 
 /// The three bits of a mode that an entry stands for.

@@ -32,7 +32,7 @@ pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, Stored};
-pub use self::written_back::written_back;
+pub use self::written_back::{recognized, written_back};
 
 /// The most entries of one ACL.
 pub const MAX_ENTRIES: usize = 1_000;

@@ -3,10 +3,12 @@
 use auth::Grant;
 
 use super::beside_mode::before_another_mode;
-use super::inherit::{Heir, entries_of};
+use super::inherit::{Heir, beside_mode, entries_of};
 use super::mode::{derive, rights_of, summary};
 use super::stored::{ATTRIBUTE, Stored};
-use super::{Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba, server};
+use super::{
+    Acl, AclChange, Entries, Entry, Inherited, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba, server,
+};
 use crate::backend::{Found, Object, XattrMode};
 use crate::permission::by_mode;
 use crate::state::Cause;
@@ -106,11 +108,26 @@ impl Volume {
     /// see only the mode.
     pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
         let before = self.may_change(of)?;
-        let owners = self.may_set_acl(&actor.caller, of, change)?;
+        let change = self.new_parts(of, change)?;
+        let owners = self.may_set_acl(&actor.caller, of, &change)?;
         let operation = self.change_file(actor, &of.object, Cause::Attributes)?;
-        self.put_acl(of, change, owners)?;
+        self.put_acl(of, &change, owners)?;
         operation.commit();
         Ok(Change { before, after: of.object.attributes()? })
+    }
+
+    /// The change without the owner and the group that the file has: clients send back all that they have read.
+    fn new_parts(&self, of: &Found, change: &AclChange) -> Result<AclChange> {
+        if change.owner.is_none() && change.group.is_none() {
+            return Ok(change.clone());
+        }
+        let is = self.acl(of)?;
+        let new = |sent: &Option<Who>, is: &Who| sent.clone().filter(|sent| sent != is);
+        Ok(AclChange {
+            owner: new(&change.owner, &is.owner),
+            group: new(&change.group, &is.group),
+            entries: change.entries.clone(),
+        })
     }
 
     /// Whether the caller may make this change; returns the new owner and group of the host's file.
@@ -217,6 +234,9 @@ impl Volume {
     /// As the server. The ACL is stored first. It applies once owner, group and mode are what it
     /// says.
     fn put_acl(&self, of: &Found, change: &AclChange, (uid, gid): (u32, u32)) -> Result<()> {
+        if *change == AclChange::default() {
+            return Ok(());
+        }
         let now = Found { object: of.object.clone(), attributes: of.object.attributes()? };
         let current = self.acl(&now)?;
         let group = match (&change.group, current.group) {
@@ -230,7 +250,16 @@ impl Volume {
             _ => None,
         };
         let is_kept = current.stored || owner.is_some() || matches!(group, Who::Foreign(_));
-        let entries = change.entries.clone().or_else(|| is_kept.then_some(current.entries));
+        let kept = || match current.within_mode {
+            // The mode bound beside them, and a stored list is final.
+            true => {
+                let heir = Heir { is_folder: now.attributes.kind == Kind::Folder, uid, gid };
+                let said = Inherited::Within(now.attributes.mode & 0o777);
+                Entries { list: beside_mode(current.entries.list, said, heir), ..current.entries }
+            }
+            false => current.entries,
+        };
+        let entries = change.entries.clone().or_else(|| is_kept.then(kept));
         let Some(entries) = entries else {
             return now.object.set_attributes(server(), &owned(&now.attributes, uid, gid, None));
         };

@@ -11,14 +11,26 @@ pub fn written_back(
     sent: Vec<Entry>,
     as_sent: impl Fn(&Entry) -> Option<Entry>,
 ) -> Option<Vec<Entry>> {
-    let shown = before.iter().filter_map(|entry| Some((as_sent(entry)?, entry)));
-    let mut shown: Vec<(Entry, &Entry)> = shown.collect();
+    let shown: Vec<Option<Entry>> = before.iter().map(as_sent).collect();
+    let known = recognized(before, &sent.iter().collect::<Vec<_>>(), &shown)?;
+    Some(known.into_iter().zip(sent).map(|(known, sent)| known.unwrap_or(sent)).collect())
+}
+
+/// For each entry that a client has sent, the one `before` that it had read; `None` for a new one. `None` as a whole: it has sent the
+/// list that it had read. `shown` has the form in which each entry of `before` comes back, or `None` for one that clients do not see.
+pub fn recognized<S: PartialEq>(
+    before: &[Entry],
+    sent: &[&S],
+    shown: &[Option<S>],
+) -> Option<Vec<Option<Entry>>> {
+    let shown = shown.iter().zip(before).filter_map(|(shown, entry)| Some((shown.as_ref()?, entry)));
+    let mut shown: Vec<(&S, &Entry)> = shown.collect();
     if sent.len() == shown.len() && sent.iter().zip(&shown).all(|(sent, (shown, _))| sent == shown) {
         return None;
     }
-    let as_it_was = |sent: Entry| match shown.iter().position(|(shown, _)| *shown == sent) {
-        Some(at) => shown.remove(at).1.clone(),
-        None => sent,
+    let as_it_was = |sent: &&S| {
+        let at = shown.iter().position(|(shown, _)| shown == sent)?;
+        Some(shown.remove(at).1.clone())
     };
-    Some(sent.into_iter().map(as_it_was).collect())
+    Some(sent.iter().map(as_it_was).collect())
 }

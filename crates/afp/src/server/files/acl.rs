@@ -3,12 +3,12 @@
 mod darwin;
 
 use vfs::Error;
-use vfs::acl::{AclChange, Entries, Entry, Rights, Who, before_mode, written_back};
+use vfs::acl::{AclChange, Entries, Entry, Rights, Who, written_back};
 
 use self::darwin::{as_sent, given, rights_of, shown, uuid_of, visible};
 use crate::server::request::{Outcome, Reply, Request};
 use crate::server::volumes::open_volume::OpenVolume;
-use crate::server::volumes::target::{Target, is_folder};
+use crate::server::volumes::target::Target;
 use crate::wire::acl::{Access, Acl, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};
 use crate::wire::uuid::Named;
 use crate::wire::{ResultCode, command};
@@ -81,9 +81,8 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
         return Ok(None);
     }
     let before = volume.tree().acl(found)?;
-    let (mode, is_folder) = (before.mode_beside(found.attributes.mode), is_folder(found));
     let Some(acl) = &asked.security.acl else {
-        return Ok(Some(before_mode(Vec::new(), false, mode, is_folder)));
+        return Ok(Some(before.replaced_before_mode(Vec::new(), false, &found.attributes)));
     };
     let protected = acl.flags & Acl::NO_INHERIT != 0;
     let as_sent = |entry: &Entry| as_sent(entry, &before);
@@ -99,7 +98,7 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
         let passed = volume.tree().passed_on(&place.folder, &found.attributes)?;
         list.extend(passed.into_iter().filter(|entry| !entry.rights.contains(Rights::FROM_MODE)));
     }
-    Ok(Some(before_mode(list, protected, mode, is_folder)))
+    Ok(Some(before.replaced_before_mode(list, protected, &found.attributes)))
 }
 
 /// FPAccess. It answers for the session's user, whatever UUID the user has on the client.

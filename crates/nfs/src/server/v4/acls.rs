@@ -8,17 +8,21 @@
 //!
 //! Rights have the same numbers in both.
 
+mod sent;
+
 use std::fmt::Write as _;
 use std::sync::Arc;
 
 use vfs::Kind;
-use vfs::acl::{Acl, Entries, Entry, EntryKind, Inherit, MAX_ENTRIES, Rights, Who};
+use vfs::acl::{Acl, Entries, Entry, EntryKind, Inherit, Rights, Who};
 use wire::{Reader, Writer};
 
 use crate::server::naming::{Id, Naming};
 use crate::wire::v4::acls::{Ace, AceType, Aces};
 use crate::wire::v4::types::{OwnerName, Status};
 use crate::wire::xdr::Encode;
+
+pub(super) use self::sent::SentList;
 
 /// ACL4_SUPPORT_ALLOW_ACL and ACL4_SUPPORT_DENY_ACL: the value of `aclsupport`.
 pub(super) const SUPPORT: u32 = 3;
@@ -104,47 +108,6 @@ fn put(naming: &Naming, entry: &Entry, is_dacl: bool, w: &mut Writer) {
     Ace { kind, flags, mask: entry.rights.0 & Rights::ALL.0, who }.encode(w);
 }
 
-/// The entries that a client sets by `acl`.
-pub(super) fn entries(naming: &Naming, aces: &Aces<'_>) -> Result<Entries, Status> {
-    let list = listed(naming, aces, false)?;
-    Ok(Entries { list, protected: false, auto_inherited: false })
-}
-
-/// The entries that a client sets by `dacl`.
-pub(super) fn flagged(naming: &Naming, flags: u32, aces: &Aces<'_>) -> Result<Entries, Status> {
-    if flags & !(AUTO_INHERIT | PROTECTED | DEFAULTED) != 0 {
-        return Err(Status::INVAL);
-    }
-    let list = listed(naming, aces, true)?;
-    Ok(Entries { list, protected: flags & PROTECTED != 0, auto_inherited: flags & AUTO_INHERIT != 0 })
-}
-
-fn listed(naming: &Naming, aces: &Aces<'_>, is_dacl: bool) -> Result<Vec<Entry>, Status> {
-    if aces.count() > MAX_ENTRIES {
-        return Err(Status::FBIG);
-    }
-    aces.iter().map(|ace| entry(naming, &ace, is_dacl)).collect()
-}
-
-/// The entries that a client sets on a file that has had `before`, with those that it had read as they were; `None` if it writes back
-/// what it has read. `acl` has no flags, and does not say what was inherited: those stay.
-pub(super) fn written_back(before: &Acl, mut sent: Entries, is_dacl: bool) -> Option<Entries> {
-    let was = &before.entries;
-    if !is_dacl {
-        (sent.protected, sent.auto_inherited) = (was.protected, was.auto_inherited);
-    }
-    let flags = INHERITANCE as u8 | if is_dacl { Inherit::INHERITED.0 } else { 0 };
-    let as_sent = |entry: &Entry| {
-        let (rights, inherit) = (entry.rights.intersection(Rights::ALL), Inherit(entry.inherit.0 & flags));
-        Some(Entry { rights, inherit, ..entry.clone() })
-    };
-    let list = vfs::acl::written_back(&was.list, sent.list, as_sent);
-    if list.is_none() && (sent.protected, sent.auto_inherited) == (was.protected, was.auto_inherited) {
-        return None;
-    }
-    Some(Entries { list: list.unwrap_or_else(|| was.list.clone()), ..sent })
-}
-
 /// Only entries that allow or deny are kept, RFC 7530 6.2.1.1: the others would not be enforced.
 fn entry(naming: &Naming, ace: &Ace<'_>, is_dacl: bool) -> Result<Entry, Status> {
     let kind = match ace.kind {
@@ -182,8 +145,8 @@ fn who(naming: &Naming, name: &[u8], is_group: bool) -> Result<Who, Status> {
 }
 
 /// Whether an ACL may be set on an object of this kind, RFC 7530 6.2.1.4.1: only folders pass entries on.
-pub(super) fn check_for(kind: Kind, entries: &Entries) -> Result<(), Status> {
-    let passes_on = || entries.list.iter().any(|entry| entry.inherit.intersects(PASSED_ON));
+fn check_for(kind: Kind, entries: &[Entry]) -> Result<(), Status> {
+    let passes_on = || entries.iter().any(|entry| entry.inherit.intersects(PASSED_ON));
     match kind {
         Kind::Folder => Ok(()),
         Kind::File if !passes_on() => Ok(()),
@@ -297,10 +260,10 @@ mod tests {
         assert_eq!(ace(0x100, 1, "OWNER@").err(), Some(Status(22)));
         assert_eq!(ace(0, 1 << 22, "OWNER@").err(), Some(Status(22)));
         assert_eq!(ace(0, 0x601, "OWNER@").unwrap().rights, Rights::READ_DATA);
-        let inherited = Entries { list: vec![ace(3, 1, "OWNER@").unwrap()], ..Entries::default() };
+        let inherited = [ace(3, 1, "OWNER@").unwrap()];
         assert_eq!(check_for(Kind::Folder, &inherited), Ok(()));
         assert_eq!(check_for(Kind::File, &inherited), Err(Status(10032)));
-        assert_eq!(check_for(Kind::Link, &Entries::default()), Err(Status(10032)));
+        assert_eq!(check_for(Kind::Link, &[]), Err(Status(10032)));
     }
 
     /// RFC 8881 6.2.1.4.1: only `dacl` says that an entry was inherited.
@@ -320,7 +283,7 @@ mod tests {
         let flags = |is_dacl| Encoded::new(&naming(), &acl, is_dacl).aces().iter().next().unwrap().flags;
         assert_eq!((flags(false), flags(true)), (1, 0x81));
         assert_eq!(Encoded::new(&naming(), &acl, true).flags, 3);
-        assert_eq!(super::flagged(&naming(), 8, &Aces::default()).err(), Some(Status(22)));
+        assert_eq!(SentList::dacl(&naming(), 8, &Aces::default()).err(), Some(Status(22)));
     }
 
     #[test]
@@ -338,16 +301,18 @@ mod tests {
             Acl { owner: Who::User(1), group: Who::Group(1), entries, stored: true, within_mode: false };
         for is_dacl in [false, true] {
             let read = Encoded::new(&naming(), &acl, is_dacl);
-            let sent = || match is_dacl {
-                true => flagged(&naming(), read.flags, &read.aces()).unwrap(),
-                false => super::entries(&naming(), &read.aces()).unwrap(),
+            let sent = |aces: &Aces<'_>| match is_dacl {
+                true => SentList::dacl(&naming(), read.flags, aces).unwrap(),
+                false => SentList::acl(&naming(), aces).unwrap(),
             };
-            assert_eq!(written_back(&acl, sent(), is_dacl), None);
+            assert_eq!(sent(&read.aces()).after(&naming(), &acl, Kind::File), Ok(None));
             // A new entry in front of them, as `nfs4_setfacl -a` puts it.
-            let mut more = sent();
             let new = Entry::deny(Who::User(2000), Rights::READ_DATA);
-            more.list.insert(0, new.clone());
-            let changed = written_back(&acl, more, is_dacl).unwrap();
+            let mut w = Writer::new();
+            put(&naming(), &new, is_dacl, &mut w);
+            w.put(&read.bytes);
+            let more = Aces::new(read.count + 1, w.as_bytes());
+            let changed = sent(&more).after(&naming(), &acl, Kind::File).unwrap().unwrap();
             assert_eq!((&changed.list[0], &changed.list[1..]), (&new, &acl.entries.list[..]));
             assert!(changed.protected && changed.auto_inherited);
         }

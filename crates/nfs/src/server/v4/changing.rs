@@ -152,6 +152,6 @@ fn set(compound: &mut Compound<'_>, request: &SetAttr<'_>) -> Result<(), Fail> {
         return Err(Status::PERM.into());
     }
     let found = changeable(target)?.unwrap_or_else(|| target.found.clone());
-    setting::set(&target.export.volume, &acting, &found, &wanted)
+    setting::set(&target.export.volume, &acting, (&found, &compound.call.naming()), &wanted)
         .map_err(|fail| fail.denied_as(Status::LOCKED))
 }

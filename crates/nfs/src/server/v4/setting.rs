@@ -4,7 +4,7 @@ use vfs::acl::{AclChange, CreateAcl, Entries, Inherited, NewPermissions, Rights,
 use vfs::backend::{Found, NewKind};
 use vfs::{Actor, Change, Kind, SetAttributes, Time, Volume};
 
-use super::acls;
+use super::acls::SentList;
 use super::attributes::{change, supported};
 use super::fail::Fail;
 use crate::server::naming::Naming;
@@ -48,7 +48,7 @@ pub(super) struct Wanted {
     mode_bits: Option<MaskedMode>,
     /// The mode of a new file, and the umask of the program that makes it, RFC 8275.
     with_umask: Option<MaskedMode>,
-    acl: Option<Entries>,
+    acl: Option<SentList>,
     marks: Marks,
     /// Their set.
     pub(super) set: Bitmap,
@@ -137,8 +137,8 @@ pub(super) fn wanted(minor: u32, naming: &Naming, sent: &Attributes<'_>) -> Resu
     };
     let acl = match (values.acl, values.dacl) {
         (Some(_), Some(_)) => return Err(Status::INVAL),
-        (Some(aces), None) => Some(acls::entries(naming, &aces)?),
-        (None, Some(dacl)) => Some(acls::flagged(naming, dacl.flags, &dacl.aces)?),
+        (Some(aces), None) => Some(SentList::acl(naming, &aces)?),
+        (None, Some(dacl)) => Some(SentList::dacl(naming, dacl.flags, &dacl.aces)?),
         (None, None) => None,
     };
     let marks = Marks {
@@ -192,15 +192,13 @@ pub(super) fn make(
     let (volume, actor) = (&folder.export.volume, &folder.actor);
     let mode = wanted.mode(mode).unwrap_or(mode);
     // RFC 8881 6.4.3: a list that is given is not added to what the folder passes on.
-    let acl = wanted.acl.clone().map(|entries| CreateAcl { entries: Entries { protected: true, ..entries } });
-    if let Some(acl) = &acl {
-        let kind = match new {
-            NewKind::File => Kind::File,
-            NewKind::Folder => Kind::Folder,
-            _ => return Err(Status::ATTRNOTSUPP.into()),
-        };
-        acls::check_for(kind, &acl.entries)?;
-    }
+    let acl = match (&wanted.acl, new) {
+        (None, _) => None,
+        (Some(sent), NewKind::File) => Some(sent.entries(Kind::File)?),
+        (Some(sent), NewKind::Folder) => Some(sent.entries(Kind::Folder)?),
+        (Some(_), _) => return Err(Status::ATTRNOTSUPP.into()),
+    };
+    let acl = acl.map(|entries| CreateAcl { entries: Entries { protected: true, ..entries } });
     let permissions = NewPermissions { mode, acl: acl.as_ref(), inherited: wanted.inherited(mode) };
     let mut found = volume.create_with_permissions(actor, &folder.found, name, new, &permissions)?;
     let before = folder.found.attributes;
@@ -239,35 +237,50 @@ fn mark(volume: &Volume, actor: &Actor, of: &Found, marks: Marks) -> Result<(), 
 }
 
 /// Sets attributes of a file: the mode first, then the ACL, which says what the mode is (RFC 8881 6.4.1.3).
-pub(super) fn set(volume: &Volume, actor: &Actor, of: &Found, wanted: &Wanted) -> Result<(), Fail> {
+pub(super) fn set(
+    volume: &Volume,
+    actor: &Actor,
+    (of, naming): (&Found, &Naming),
+    wanted: &Wanted,
+) -> Result<(), Fail> {
     if wanted.with_umask.is_some() {
         return Err(Status::INVAL.into()); // only of new files, RFC 8275 5
     }
-    if let Some(entries) = &wanted.acl {
-        acls::check_for(of.attributes.kind, entries)?;
-        // Nothing is changed if the ACL must not be.
-        if !volume.rights(&actor.caller, of, None)?.contains(Rights::WRITE_ACL) {
-            return Err(Status::ACCESS.into());
-        }
-    }
     let mode = wanted.mode(of.attributes.mode);
+    let entries = new_entries(volume, actor, (of, naming), wanted)?;
     let changes = SetAttributes { mode, ..wanted.changes };
     if !changes.is_empty() || wanted.is_empty() {
         volume.set_attributes(actor, of, &changes)?;
     }
     mark(volume, actor, of, wanted.marks)?;
     let now = || Ok::<_, Status>(Found { object: of.object.clone(), attributes: of.object.attributes()? });
-    match (&wanted.acl, mode) {
-        (Some(sent), _) => {
-            let now = now()?;
-            match acls::written_back(&volume.acl(&now)?, sent.clone(), wanted.set.has(DACL)) {
-                Some(entries) => set_acl(volume, actor, &now, entries),
-                None => Ok(()),
-            }
+    match (entries, mode) {
+        (Some(entries), _) => set_acl(volume, actor, &now()?, entries),
+        (None, Some(mode)) if wanted.acl.is_none() && wanted.names_permissions() => {
+            replace_by_mode(volume, actor, &now()?, mode)
         }
-        (None, Some(mode)) if wanted.names_permissions() => replace_by_mode(volume, actor, &now()?, mode),
         _ => Ok(()),
     }
+}
+
+/// The entries that a file gets, found before anything of it is changed; `None` if they stay what they are.
+fn new_entries(
+    volume: &Volume,
+    actor: &Actor,
+    (of, naming): (&Found, &Naming),
+    wanted: &Wanted,
+) -> Result<Option<Entries>, Fail> {
+    let Some(sent) = &wanted.acl else { return Ok(None) };
+    if !matches!(of.attributes.kind, Kind::File | Kind::Folder) {
+        return Err(Status::ATTRNOTSUPP.into());
+    }
+    if !volume.rights(&actor.caller, of, None)?.contains(Rights::WRITE_ACL) {
+        return Err(Status::ACCESS.into());
+    }
+    let before = volume.acl(of)?;
+    let entries = sent.after(naming, &before, of.attributes.kind)?;
+    // A mode beside them would take the place of the list that is there.
+    Ok(entries.or_else(|| wanted.names_permissions().then_some(before.entries)))
 }
 
 fn set_acl(volume: &Volume, actor: &Actor, of: &Found, entries: Entries) -> Result<(), Fail> {
@@ -339,7 +352,7 @@ mod tests {
     fn lists_are_read_with_their_limits() {
         let everyone = |mask: u8| [&[0; 11][..], &[mask, 0, 0, 0, 9], b"EVERYONE@\0\0\0"].concat();
         let acl = [&[0, 0, 0, 1][..], &everyone(1)].concat();
-        let entries = |set: Wanted| set.acl.expect("a list");
+        let entries = |set: Wanted| set.acl.expect("a list").entries(Kind::File).unwrap();
         assert_eq!(entries(read(0, &[1 << 12], &acl).unwrap()).list.len(), 1);
         let dacl = [&[0, 0, 0, 3][..], &acl].concat();
         let set = entries(read(1, &[0, 1 << 26], &dacl).unwrap());

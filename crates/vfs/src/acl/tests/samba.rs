@@ -224,6 +224,26 @@ fn a_new_acl_or_mode_replaces_that_of_samba() {
     assert!(rights(&volume, &file, STRANGER).contains(Rights::WRITE_DATA));
 }
 
+/// Clients send the owner and the group back with the list.
+#[test]
+fn an_owner_that_is_set_leaves_the_mode_in_force() {
+    let by = |uid| Actor::new(Caller::new(uid, 60, &[]), Party::client(ClientId(1)));
+    let (volume, file) = share(&denial(), 0o640);
+    let may = || [OWNER, STRANGER, 8, 9].map(|uid| rights(&volume, &file, uid));
+    let before = may();
+    let owner = |uid| AclChange { owner: Some(Who::User(uid)), ..AclChange::default() };
+    volume.set_acl(&by(OWNER), &file, &owner(OWNER)).unwrap();
+    assert!(file.object.xattr(ATTRIBUTE).is_ok(), "the same owner changes nothing");
+    assert_eq!(may(), before);
+    volume.set_acl(&by(0), &file, &owner(9)).unwrap();
+    assert_eq!(file.object.attributes().unwrap().uid, 9);
+    let after = may();
+    for (uid, number) in [(STRANGER, 1), (8, 2)] {
+        assert_eq!(after[number].difference(before[number]), Rights::NONE, "user {uid}");
+    }
+    assert!(after[3].contains(Rights::READ_DATA.union(Rights::WRITE_DATA)), "the new owner, by the mode");
+}
+
 #[test]
 fn new_files_inherit_from_a_folder_of_samba() {
     let (user, everyone) = (sid_of_text("S-1-22-1-7").unwrap(), sid_of_text("S-1-1-0").unwrap());

@@ -1,3 +1,5 @@
+mod written_back;
+
 use crate::server::Version;
 use crate::server::testing::{ADA, BOB, Client, Server};
 use crate::wire::acl::*;

@@ -1,5 +1,7 @@
 //! ACLs by the layouts of RFC 7531, and what they do to the mode, to other users and to other protocols.
 
+mod written_back;
+
 use vfs::acl::{AclChange, Entries, Entry, Inherit, Rights, Who};
 use vfs::backend::Found;
 use vfs::{Caller, Volume};
