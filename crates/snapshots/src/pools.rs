@@ -102,6 +102,13 @@ impl Pools {
         if fs::read_dir(&folder).is_ok_and(|mut entries| entries.next().is_some()) || folder.is_file() {
             return Err(Refusal::InTheWay { path: folder });
         }
+        if image.starts_with(&folder) {
+            return Err(Refusal::Other(format!(
+                "{} is in {}, where the pool would hide its own file; put the file elsewhere",
+                image.display(),
+                folder.display()
+            )));
+        }
         let entry = Entry { image: image.clone(), folder: folder.clone(), phase: Phase::Making };
         self.change(|entries| entries.push(entry))?;
         steps::pass()?;

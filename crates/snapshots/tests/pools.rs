@@ -53,6 +53,15 @@ impl Drop for Place {
 }
 
 #[test]
+fn the_file_of_a_pool_is_not_in_its_own_folder() {
+    let Some(place) = Place::new() else { return };
+    fs::create_dir(place.path("pool")).unwrap();
+    let refused = place.pools().create(&place.path("pool/image"), SIZE, &place.path("pool")).unwrap_err();
+    assert!(refused.to_string().contains("would hide its own file"), "{refused}");
+    assert_eq!((place.pools().list().unwrap().len(), place.path("pool/image").exists()), (0, false));
+}
+
+#[test]
 fn a_pool_holds_datasets_and_is_mounted_again() {
     let Some(place) = Place::new() else { return };
     let (pools, image) = (place.pools(), place.path("image"));
