@@ -243,6 +243,14 @@ pub trait Tree: Peer {
     /// Cuts an open file off, or lengthens it with zeros.
     fn set_length(&mut self, file: FileId, length: u64) -> Result<()>;
 
+    /// Bytes of a file's resource fork.
+    fn fork_length(&mut self, path: &str) -> Result<u64> {
+        Ok(match self.get(path, Aspect::Fork)? {
+            Got::Value(Value::Bytes(bytes)) => bytes.len() as u64,
+            _ => 0,
+        })
+    }
+
     /// How much space there is.
     fn space(&mut self) -> Result<Space>;
 

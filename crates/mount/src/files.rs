@@ -1,12 +1,15 @@
 //! Files and folders that programs have open.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use client::tree::Entry;
 use client::{FileId, How};
 
 /// The most files and folders that are open at the same time.
 const MAX_OPEN: usize = 65_536;
+/// The most bytes of forks that are kept in memory because the protocol cannot open them.
+const MAX_BYTES: usize = 256 << 20;
 
 /// An open file.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +29,8 @@ pub(crate) struct OpenFile {
 pub(crate) struct Files {
     files: HashMap<u64, OpenFile>,
     folders: HashMap<u64, Vec<Entry>>,
+    /// Forks that are in memory as long as they are open.
+    bytes: HashMap<u64, Arc<Vec<u8>>>,
     /// Files that were removed while they were open, by their hidden names: they go with their last handle.
     hidden: HashMap<u64, String>,
     next: u64,
@@ -33,7 +38,7 @@ pub(crate) struct Files {
 
 impl Files {
     pub(crate) fn has_room(&self) -> bool {
-        self.files.len() + self.folders.len() < MAX_OPEN
+        self.files.len() + self.folders.len() + self.bytes.len() < MAX_OPEN
     }
 
     pub(crate) fn put(&mut self, file: OpenFile) -> u64 {
@@ -55,6 +60,7 @@ impl Files {
 
     pub(crate) fn take(&mut self, handle: u64) {
         self.files.remove(&handle);
+        self.bytes.remove(&handle);
     }
 
     /// A handle of a file that is open, for writing if there is one.
@@ -76,6 +82,21 @@ impl Files {
     /// The hidden name of a file that is not open any more.
     pub(crate) fn unhide(&mut self, node: u64) -> Option<String> {
         if self.handle_of(node).is_some() { None } else { self.hidden.remove(&node) }
+    }
+
+    /// Keeps a fork as long as it is open. `None`: there is no room.
+    pub(crate) fn put_bytes(&mut self, bytes: Vec<u8>) -> Option<u64> {
+        let all: usize = self.bytes.values().map(|bytes| bytes.len()).sum();
+        if all + bytes.len() > MAX_BYTES {
+            return None;
+        }
+        self.next += 1;
+        self.bytes.insert(self.next, Arc::new(bytes));
+        Some(self.next)
+    }
+
+    pub(crate) fn bytes(&self, handle: u64) -> Option<Arc<Vec<u8>>> {
+        self.bytes.get(&handle).cloned()
     }
 
     pub(crate) fn put_folder(&mut self, entries: Vec<Entry>) -> u64 {

@@ -18,11 +18,13 @@ use lock::{Mutex, rank};
 use crate::TRUSTED;
 use crate::answers::{attributes, errno, file_type};
 use crate::files::Files;
+use crate::forks::is_fixed;
 use crate::nodes::Nodes;
 use crate::sessions::Sessions;
 
 mod attributes;
 mod changes;
+mod forks;
 mod open_files;
 
 /// A number is never used for two files.
@@ -71,7 +73,12 @@ impl Tree {
         Ok(below(&self.path(folder)?, name))
     }
 
-    fn entry(&self, path: &str) -> Answer<Entry> {
+    /// The path of a name in a folder, where names are to change.
+    fn changed_in(&self, folder: INodeNo, name: &OsStr) -> Answer<String> {
+        self.path_in(folder, name).and_then(changeable)
+    }
+
+    fn entry_of_server(&self, path: &str) -> Answer<Entry> {
         self.sessions
             .repeat(|tree| {
                 let native = tree.native(path);
@@ -96,8 +103,13 @@ impl Tree {
         if !self.files.lock().has_room() {
             return Err(Errno::ENFILE);
         }
+        let entries = self.entries(&path)?;
+        Ok(self.files.lock().put_folder(entries))
+    }
+
+    fn entries_of_server(&self, path: &str) -> Answer<Vec<Entry>> {
         let listing = self.sessions.repeat(|tree| {
-            let native = tree.native(&path);
+            let native = tree.native(path);
             tree.entries(&native)
         });
         let listing = listing.map_err(|error| errno(&error))?;
@@ -106,7 +118,7 @@ impl Tree {
                 "{name} is left out: its name is not UTF-8, or none that a file can have, or there twice"
             );
         }
-        Ok(self.files.lock().put_folder(listing.entries))
+        Ok(listing.entries)
     }
 
     /// Gives entries of a listing to the kernel until it has enough. The first two are the folder and its parent.
@@ -137,6 +149,11 @@ impl Tree {
             }
         }
     }
+}
+
+/// A path of which something can be changed.
+fn changeable(path: String) -> Answer<String> {
+    if is_fixed(&path) { Err(Errno::EROFS) } else { Ok(path) }
 }
 
 fn dot(name: &str) -> Entry {
@@ -221,22 +238,22 @@ impl Filesystem for Tree {
     }
 
     fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, umask: u32, reply: ReplyEntry) {
-        let done = self.path_in(parent, name).and_then(|path| self.make_folder(&path, mode & !umask));
+        let done = self.changed_in(parent, name).and_then(|path| self.make_folder(&path, mode & !umask));
         answer(reply, done, |reply, told| reply.entry(&TRUSTED, &told, GENERATION), ReplyEntry::error);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.path_in(parent, name).and_then(|path| self.remove_file(&path));
+        let done = self.changed_in(parent, name).and_then(|path| self.remove_file(&path));
         answer(reply, done, |reply, ()| reply.ok(), ReplyEmpty::error);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.path_in(parent, name).and_then(|path| self.remove_folder(&path));
+        let done = self.changed_in(parent, name).and_then(|path| self.remove_folder(&path));
         answer(reply, done, |reply, ()| reply.ok(), ReplyEmpty::error);
     }
 
     fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
-        let done = self.path_in(parent, name).and_then(|path| {
+        let done = self.changed_in(parent, name).and_then(|path| {
             let target = target.to_str().ok_or(Errno::EILSEQ)?;
             self.make_link(&path, target)
         });
@@ -253,8 +270,8 @@ impl Filesystem for Tree {
         flags: RenameFlags,
         reply: ReplyEmpty,
     ) {
-        let done = self.path_in(parent, name).and_then(|from| {
-            let to = self.path_in(new_parent, new_name)?;
+        let done = self.changed_in(parent, name).and_then(|from| {
+            let to = self.changed_in(new_parent, new_name)?;
             self.move_entry(&from, &to, flags)
         });
         answer(reply, done, |reply, ()| reply.ok(), ReplyEmpty::error);
@@ -275,7 +292,7 @@ impl Filesystem for Tree {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let done = self.path_in(parent, name).and_then(|path| self.make_file(&path, mode & !umask, flags));
+        let done = self.changed_in(parent, name).and_then(|path| self.make_file(&path, mode & !umask, flags));
         let ok = |reply: ReplyCreate, (told, handle)| {
             reply.created(&TRUSTED, &told, GENERATION, FileHandle(handle), FopenFlags::empty());
         };

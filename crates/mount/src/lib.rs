@@ -9,11 +9,13 @@
 //! ```
 //!
 //! Nothing is cached here. The kernel trusts names and attributes for [`TRUSTED`], and data for as long as a file is open.
-//! Extended attributes of a file are its named streams, its Finder info, its resource fork and its comment (`parts.rs`).
+//! Extended attributes of a file are its named streams, its Finder info, its resource fork and its comment (`parts.rs`). A fork that is
+//! too long for that is read as a file (`forks.rs`).
 
 mod answers;
 mod files;
 mod filesystem;
+mod forks;
 mod nodes;
 mod parts;
 mod sessions;

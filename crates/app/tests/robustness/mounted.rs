@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
+use client::metadata::{Aspect, Value};
+use client::tree::Tree;
+use client::{Connector, Reach, Target};
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
 
 use crate::server::{Server, USER, folder};
@@ -206,6 +209,92 @@ fn keeps_what_macs_keep(at: &Path) {
     fs::remove_file(copy).unwrap();
 }
 
+/// The tree behind a URL, without a mount.
+fn tree(url: &str) -> Box<dyn Tree> {
+    Connector::new(Target::parse(url).unwrap(), Reach::direct(PATIENCE), 1, 0).tree().unwrap()
+}
+
+/// A fork that is longer than an extended attribute can be is a file with the names of macOS.
+fn shows_long_forks(at: &Path, url: &str) {
+    let fork: Vec<u8> = (0..300_001_u32).map(|at| (at / 3) as u8).collect();
+    fs::write(at.join("game"), b"data").unwrap();
+    tree(url).put("game", Aspect::Fork, &Value::Bytes(fork.clone())).unwrap();
+    let forks = at.join("..namedfork");
+    let path = forks.join("game/rsrc");
+    let told = fs::metadata(&path).unwrap();
+    assert_eq!((told.len(), told.mode() & 0o222), (300_001, 0), "it is only read");
+    assert!(fs::read(&path).unwrap() == fork);
+    let mut part = [0; 7];
+    File::open(&path).unwrap().read_exact_at(&mut part, 200_000).unwrap();
+    assert_eq!(part, fork[200_000..200_007]);
+    let mut value = vec![0; 64 << 10];
+    let long = getxattr(at.join("game"), "user.com.apple.ResourceFork", &mut value[..]);
+    assert!(matches!(long, Err(rustix::io::Errno::TOOBIG | rustix::io::Errno::RANGE)), "{long:?}");
+
+    assert_eq!(fs::read(forks.join("film/rsrc")).unwrap(), b"", "each file has one, as on macOS");
+    let names = |folder: &Path| {
+        let names =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<String> = names.collect();
+        names.sort();
+        names
+    };
+    assert!(!names(at).contains(&"..namedfork".to_owned()), "it is not listed");
+    assert_eq!(names(&forks), ["film", "game", "letter"], "files have forks, links have none");
+    assert_eq!(names(&forks.join("game")), ["rsrc"]);
+    let missing = [forks.join("nothing/rsrc"), forks.join("game/data"), forks.join("link/rsrc")];
+    for missing in missing {
+        assert_eq!(fs::metadata(missing).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    }
+    let read_only =
+        |done: std::io::Result<()>| done.unwrap_err().kind() == std::io::ErrorKind::ReadOnlyFilesystem;
+    assert!(read_only(OpenOptions::new().write(true).open(&path).map(drop)));
+    assert!(read_only(fs::write(forks.join("new"), b"")));
+    assert!(read_only(fs::create_dir(forks.join("game/new"))));
+    assert!(read_only(fs::remove_file(&path)));
+    assert!(read_only(fs::rename(&path, at.join("moved"))));
+    fs::remove_file(at.join("game")).unwrap();
+}
+
+#[test]
+fn a_file_that_a_mac_has_locked_is_refused_to_programs() {
+    if !can_mount() {
+        return;
+    }
+    let (top, share) = folder();
+    let server = Server::start_with_afp(top.path(), &share);
+    let [_, (_, url), _] = urls(&server);
+    let at = top.path().join("mounted");
+    let mounted = Mounted::new(&url, &at);
+    let (locked, other) = (at.join("contract"), at.join("other"));
+    fs::write(&locked, b"signed").unwrap();
+    fs::write(&other, b"other").unwrap();
+    let lock = |on: bool| {
+        let mut tree = tree(&url);
+        for aspect in [Aspect::ReadOnly, Aspect::RenameLock, Aspect::DeleteLock] {
+            assert!(tree.put("contract", aspect, &Value::Flag(on)).unwrap());
+        }
+    };
+    lock(true);
+    let refused = |what: &str, done: std::io::Result<()>| {
+        let error = done.expect_err(what);
+        assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied, "{what}: {error}");
+        assert_eq!(error.raw_os_error(), Some(13), "{what}"); // EACCES
+    };
+    refused("open", OpenOptions::new().write(true).open(&locked).map(drop));
+    refused("truncate", OpenOptions::new().write(true).truncate(true).open(&locked).map(drop));
+    refused("rename", fs::rename(&locked, at.join("moved")));
+    refused("replace", fs::rename(&other, &locked));
+    refused("remove", fs::remove_file(&locked));
+    assert_eq!(fs::read(&locked).unwrap(), b"signed");
+    assert_eq!(fs::read(share.join("contract")).unwrap(), b"signed");
+    assert!(tree(&url).entry("contract").unwrap().is_locked, "no attempt has unlocked it");
+    lock(false);
+    fs::write(&locked, b"changed").unwrap();
+    fs::remove_file(&locked).unwrap();
+    assert_eq!(mounted.end(), Some(0));
+}
+
 #[test]
 fn programs_work_in_a_mounted_tree() {
     if !can_mount() {
@@ -220,6 +309,7 @@ fn programs_work_in_a_mounted_tree() {
         let mounted = Mounted::new(url, &at);
         works_as_a_file_system(&at, &share);
         keeps_what_macs_keep(&at);
+        shows_long_forks(&at, &urls[0].1);
         // Another protocol sees the same.
         let (_, second) = urls.iter().find(|(name, _)| name != protocol).unwrap();
         let through = Mounted::new(second, &other);

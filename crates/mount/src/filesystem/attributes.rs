@@ -5,8 +5,9 @@ use std::ffi::OsStr;
 use client::tree::Kind;
 use fuser::{Errno, INodeNo};
 
-use super::{Answer, Tree};
+use super::{Answer, Tree, changeable};
 use crate::answers::errno;
+use crate::forks::is_fixed;
 use crate::parts::{self, Refusal};
 
 impl Tree {
@@ -17,7 +18,7 @@ impl Tree {
     ) -> Answer<(String, client::metadata::Aspect<'n>)> {
         let name = name.to_str().ok_or(Errno::EILSEQ)?;
         let part = parts::part(name).ok_or(Errno::EOPNOTSUPP)?;
-        Ok((self.path(number)?, part))
+        Ok((changeable(self.path(number)?).map_err(|_| Errno::EOPNOTSUPP)?, part))
     }
 
     pub(super) fn part(&self, number: INodeNo, name: &OsStr) -> Answer<Vec<u8>> {
@@ -32,7 +33,7 @@ impl Tree {
     pub(super) fn part_names(&self, number: INodeNo) -> Answer<Vec<u8>> {
         let path = self.path(number)?;
         let kind = self.entry(&path)?.kind;
-        if !matches!(kind, Kind::File | Kind::Folder) {
+        if is_fixed(&path) || !matches!(kind, Kind::File | Kind::Folder) {
             return Ok(Vec::new());
         }
         let extra = self.sessions.repeat(|tree| {

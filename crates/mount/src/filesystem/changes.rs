@@ -7,7 +7,7 @@ use client::tree::{Entry, Kind};
 use client::{Error, How};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, RenameFlags, TimeOrNow};
 
-use super::{Answer, Tree};
+use super::{Answer, Tree, changeable};
 use crate::answers::{WRITE_BITS, errno, stamp};
 use crate::files::OpenFile;
 
@@ -83,7 +83,7 @@ impl Tree {
         handle: Option<FileHandle>,
         set: &Set,
     ) -> Answer<FileAttr> {
-        let path = self.path(number)?;
+        let path = changeable(self.path(number)?)?;
         let entry = self.entry(&path)?;
         if let Some(size) = set.size {
             self.set_size(number, handle, &path, size)?;

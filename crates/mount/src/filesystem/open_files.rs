@@ -1,11 +1,11 @@
 //! Requests about open files.
 
 use client::{Error, FileId, How, Transfer};
-use fuser::{Errno, FileHandle, INodeNo, OpenAccMode, OpenFlags};
+use fuser::{Errno, FileHandle};
 
+use super::forks::open as open_by;
 use super::{Answer, Tree};
 use crate::answers::errno;
-use crate::files::OpenFile;
 
 impl Tree {
     /// Does something with an open file that may be done twice. A file of a session that was lost is opened again by its name.
@@ -23,7 +23,7 @@ impl Tree {
                     let path = self.nodes.lock().path(open.node);
                     let path = path.ok_or_else(|| Error::Missing("a file that was removed".into()))?;
                     let how = if open.how == How::Create { How::Write } else { open.how };
-                    let file = lent.tree.open(&lent.tree.native(&path), how)?;
+                    let file = open_by(lent.tree, &path, how)?;
                     self.files.lock().opened(handle.0, (lent.generation, file));
                     file
                 }
@@ -33,27 +33,17 @@ impl Tree {
         done.map_err(|error| errno(&error))
     }
 
-    pub(super) fn opened(&self, number: INodeNo, flags: OpenFlags) -> Answer<u64> {
-        let path = self.path(number)?;
-        if !self.files.lock().has_room() {
-            return Err(Errno::ENFILE);
-        }
-        let how = if flags.acc_mode() == OpenAccMode::O_RDONLY { How::Read } else { How::Write };
-        let slot = self.sessions.next();
-        let open = self.sessions.on(slot, 2, |lent| {
-            let file = lent.tree.open(&lent.tree.native(&path), how)?;
-            Ok((lent.generation, file))
-        });
-        let open = open.map_err(|error| errno(&error))?;
-        Ok(self.files.lock().put(OpenFile { node: number.0, slot, open, how }))
-    }
-
     pub(super) fn written(&self, handle: FileHandle, offset: u64, data: &[u8]) -> Answer<u32> {
         self.with_file(handle, |tree, file| write_all(tree, file, offset, data))?;
         u32::try_from(data.len()).map_err(|_| Errno::EINVAL)
     }
 
     pub(super) fn read_at(&self, handle: FileHandle, offset: u64, size: u32) -> Answer<Vec<u8>> {
+        if let Some(bytes) = self.files.lock().bytes(handle.0) {
+            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+            let to = from.saturating_add(size as usize).min(bytes.len());
+            return Ok(bytes[from..to].to_vec());
+        }
         self.with_file(handle, |tree, file| {
             let mut all = Vec::new();
             while all.len() < size as usize {
@@ -70,7 +60,7 @@ impl Tree {
 
     /// Closes a file. The handle counts as open until the server has closed it: a server of AFP removes no file that is open.
     pub(super) fn released(&self, handle: FileHandle) {
-        let Some(file) = self.files.lock().get(handle.0) else { return };
+        let Some(file) = self.files.lock().get(handle.0) else { return self.files.lock().take(handle.0) };
         let closed = self.sessions.on(file.slot, 1, |lent| {
             match self.files.lock().get(handle.0).map(|file| file.open) {
                 Some((generation, open)) if generation == lent.generation => lent.tree.close(open),

@@ -136,7 +136,12 @@ impl Afp {
         self.call(command::SET_FILE_DIR_PARMS, path, |w| request.encode(w)).map(drop)
     }
 
-    fn parameters(&mut self, path: &str, files: FileBitmap, folders: DirBitmap) -> Result<Vec<u8>> {
+    pub(super) fn parameters(
+        &mut self,
+        path: &str,
+        files: FileBitmap,
+        folders: DirBitmap,
+    ) -> Result<Vec<u8>> {
         let name = self.path(path);
         let found = self.client.parameters((self.volume, ROOT, &name), files, folders);
         found.map(|(_, bytes)| bytes).map_err(|error| self.said(error, path))

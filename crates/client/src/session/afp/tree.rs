@@ -93,6 +93,11 @@ impl Tree for Afp {
         self.call(command::SET_FORK_PARMS, "a fork", |w| request.encode(w)).map(drop)
     }
 
+    fn fork_length(&mut self, path: &str) -> Result<u64> {
+        let bytes = self.parameters(path, FileBitmap::EXTENDED_RESOURCE_LENGTH, DirBitmap::DIR_ID)?;
+        Reader::new(&bytes).u64_be().map_err(malformed)
+    }
+
     fn space(&mut self) -> Result<Space> {
         let bitmap = VolumeBitmap::EXTENDED_FREE | VolumeBitmap::EXTENDED_TOTAL;
         let request = GetVolParms { volume: self.volume, bitmap };

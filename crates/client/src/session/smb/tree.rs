@@ -126,6 +126,13 @@ impl Tree for Smb {
         self.set(key, FileClass::END_OF_FILE, &length.to_le_bytes())
     }
 
+    fn fork_length(&mut self, path: &str) -> Result<u64> {
+        match self.stat(&format!("{path}:AFP_Resource")) {
+            Err(Error::Missing(_)) => Ok(0),
+            other => other,
+        }
+    }
+
     fn space(&mut self) -> Result<Space> {
         let found = self.with("", as_it_is, |smb, file| {
             smb.query_any(file, (InfoType::FILE_SYSTEM, FsClass::FULL_SIZE.0), &[])
