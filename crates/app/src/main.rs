@@ -19,6 +19,7 @@ mod bonjour;
 mod caches;
 mod check;
 mod cli;
+mod command_line;
 mod confinement;
 mod console;
 mod dataset;
@@ -95,7 +96,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> ExitCode {
     let _ = client::security::umask(); // which servers clear
     ::snapshots::after_copy(snapshots::put_keys_right);
-    let matches = cli::command().try_get_matches();
+    let matches = cli::command().try_get_matches_from(command_line::words());
     match matches.and_then(|matches| cli::Cli::from_arg_matches(&matches)) {
         Ok(cli) => exit::code(run(cli.command)),
         Err(error) => exit::usage(&error),

@@ -58,7 +58,7 @@ pub(crate) struct Serve {
     bonjour: Option<String>,
     #[arg(long)]
     log_format: Option<String>,
-    /// Account for this run. Other users of this machine can see the password in the list of processes (`ps`): see
+    /// Account for this run. The history of the shell keeps the password, and `ps` shows it for a moment: see
     /// --user-file
     #[arg(long = "user", value_name = "NAME:PASSWORD")]
     users: Vec<String>,

@@ -120,3 +120,19 @@ fn without_a_terminal_the_error_says_how_to_give_the_password() {
         );
     }
 }
+
+/// By the time at which the program connects, nobody reads the password in the list of processes.
+#[test]
+fn a_typed_password_is_not_in_the_list_of_processes() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = silent.local_addr().unwrap();
+    let url = format!("smb://ada:open-sesame@{at}/share");
+    let words = |password: &str| format!("{PROGRAM}\0ls\0smb://ada:{password}@{at}/share\0--timeout\x0030\0");
+    let mut program = Command::new(PROGRAM).args(["ls", &url, "--timeout", "30"]).spawn().unwrap();
+    let connection = silent.accept().unwrap();
+    let shown = std::fs::read_to_string(format!("/proc/{}/cmdline", program.id())).unwrap();
+    program.kill().unwrap();
+    program.wait().unwrap();
+    drop(connection);
+    assert_eq!(shown, words("***********"), "the other words stay");
+}
