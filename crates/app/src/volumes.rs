@@ -2,7 +2,7 @@
 //! folder.
 
 mod held;
-mod homes;
+pub(crate) mod homes;
 
 use std::collections::{BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
@@ -24,10 +24,7 @@ use vfs::index::{self, Index};
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Volume, VolumeOptions};
 
-pub(crate) use self::{
-    held::name_owners,
-    homes::{Homes, shared_identity},
-};
+pub(crate) use self::{held::name_owners, homes::Homes};
 use crate::quotas::Quotas;
 use crate::running::{Current, Held, OpenFile, View};
 use crate::snapshots::{Live, Shown};

@@ -5,7 +5,7 @@ use auth::{Account, Directory};
 
 use super::Finding;
 use crate::accounts;
-use crate::volumes::shared_identity;
+use crate::volumes::homes::shared_identity;
 
 /// The most accounts that are named.
 const MOST_NAMED: usize = 8;

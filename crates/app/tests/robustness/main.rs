@@ -23,6 +23,7 @@ mod killed;
 mod listed_and_written;
 mod logins;
 mod long_names;
+mod many_accounts;
 mod memory;
 mod migrated;
 mod migrated_rights;
