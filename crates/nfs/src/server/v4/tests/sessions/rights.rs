@@ -159,3 +159,47 @@ async fn a_delegation_serves_the_owner_whatever_the_mode_is() {
     newer.0.by(2000);
     assert_eq!(newer.at(&handle, &[on_range(59, &state)]).0, ACCESS);
 }
+
+/// COPY (60) and CLONE (71) read one open and write another, RFC 7862 15.2.3 and 15.13.3.
+#[test]
+fn files_are_copied_by_the_rights_of_their_opens() {
+    const NOTSUPP: u32 = 10004; // the rights were asked first: the disk of this test shares no blocks
+    let mut newer = Newer::new();
+    let (state, handle) = newer.0.opened(b"before", (BOTH, 0), b"from");
+    let write = [words(&[38]), state.to_vec(), words(&[0, 0, 2]), opaque(b"data")].concat();
+    assert_eq!(newer.at(&handle, &[write, close_1(&state)]).0, 0);
+    let source = newer.0.opened(b"o", (READ, 0), b"from");
+    let target = newer.0.opened(b"o", (WRITE, 0), b"to");
+    let read_only = newer.0.opened(b"o", (READ, 0), b"kept");
+    let through = |number: u32, from: (&[u8], &[u8]), to: (&[u8], &[u8])| {
+        let rest = if number == 60 { [vec![0; 24], words(&[1, 1, 0])].concat() } else { vec![0; 24] };
+        let operation = [words(&[number]), from.0.to_vec(), to.0.to_vec(), rest].concat();
+        let put = |handle: &[u8]| [words(&[22]), opaque(handle)].concat();
+        vec![put(from.1), words(&[32]), put(to.1), operation]
+    };
+    let pair = |file: &'_ (StateBytes, Vec<u8>)| (file.0.to_vec(), file.1.clone());
+    let (source, target, read_only) = (pair(&source), pair(&target), pair(&read_only));
+    fn of((state, handle): &(Vec<u8>, Vec<u8>)) -> (&[u8], &[u8]) {
+        (state, handle)
+    }
+    for handle in [&source.1, &target.1] {
+        assert_eq!(newer.at(handle, &[chmod(0)]).0, 0);
+    }
+    for (number, done) in [(60, 0), (71, NOTSUPP)] {
+        let asked = through(number, of(&source), of(&target));
+        assert_eq!(newer.call(&asked).0, done, "{number}: nobody may read or write them now");
+        // Without the opens the mode counts, for each of the two files.
+        for (from, to) in
+            [((&ANONYMOUS[..], &source.1[..]), of(&target)), (of(&source), (&ANONYMOUS[..], &target.1[..]))]
+        {
+            assert_eq!(newer.call(&through(number, from, to)).0, ACCESS, "{number}");
+        }
+        // An open that does not write writes nothing, and one that does not read reads nothing: NFS4ERR_OPENMODE.
+        assert_eq!(newer.call(&through(number, of(&source), of(&read_only))).0, 10038, "{number}");
+        assert_eq!(newer.call(&through(number, of(&target), of(&target))).0, 10038, "{number}");
+        // Another user knows both stateids.
+        newer.0.by(2000);
+        assert_eq!(newer.call(&asked).0, ACCESS, "{number}");
+        newer.0.by(1000);
+    }
+}
