@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use admin::ShareSettings;
-use admin::control::ArrivingStatus;
+use admin::control::{ArrivingStatus, NotArrived};
 use anyhow::{Context as _, bail};
 use client::{Protocol, Target};
 use migrate::OldServer;
 use vfs::backend::Backend;
-use vfs::backend::arriving::{Arriving, MARK, is_incomplete};
+use vfs::backend::arriving::{Arriving, MARK, Progress, is_incomplete};
 use vfs::backend::host::{Host, as_ourselves};
 use vfs::streams::Style;
 
@@ -21,8 +21,10 @@ use crate::snapshots::Live;
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it may take for an answer when a share is opened.
 const PROBING: Duration = Duration::from_secs(2);
-/// The pause after a pass that could not go on, and after one in which files failed.
-const PAUSES: [Duration; 2] = [Duration::from_secs(5), Duration::from_secs(60)];
+/// The pause after a pass that could not go on, after one in which files failed, and after one that left only what cannot be made.
+const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(60), Duration::from_secs(600)];
+/// How many of the files that did not arrive are in a line of the log.
+const NAMED_IN_LOG: usize = 5;
 /// The longest sleep at a time.
 const NAP: Duration = Duration::from_millis(200);
 
@@ -108,6 +110,12 @@ impl Arrival {
             files_left: progress.files_left,
             bytes_left: progress.bytes_left,
             failed: progress.failed,
+            missing: progress.missing,
+            named: progress
+                .named
+                .into_iter()
+                .map(|one| NotArrived { path: one.path, why: one.why })
+                .collect(),
         }
     }
 }
@@ -142,6 +150,23 @@ fn refuse_incomplete(folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn say_what_is_not_here(share: &str, progress: &Progress) {
+    let (failed, missing) = (progress.failed, progress.missing);
+    let named: Vec<String> =
+        progress.named.iter().take(NAMED_IN_LOG).map(|one| format!("{} ({})", one.path, one.why)).collect();
+    let named = named.join(", ");
+    if failed > 0 {
+        tracing::warn!(share, failed, missing, named, "some files cannot be fetched; trying again");
+    } else if missing > 0 {
+        tracing::warn!(
+            share,
+            missing,
+            named,
+            "all is here but what cannot be made here, which is only on the old server: `fourfold status` names it"
+        );
+    }
+}
+
 /// Brings everything, until all is here or the share is not served any more.
 fn bring_all(share: &str, arriving: &Weak<Arriving>) {
     let mut said = None;
@@ -155,8 +180,8 @@ fn bring_all(share: &str, arriving: &Weak<Arriving>) {
                 return;
             }
             Ok(progress) => {
-                tracing::warn!(share, failed = progress.failed, "some files cannot be fetched; trying again");
-                PAUSES[1]
+                say_what_is_not_here(share, &progress);
+                if progress.failed > 0 { PAUSES[1] } else { PAUSES[2] }
             }
             Err(error) => {
                 if said != Some(error) {

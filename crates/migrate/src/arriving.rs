@@ -7,7 +7,7 @@ use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
 use lock::{Mutex, rank};
 use vfs::acl::Who;
-use vfs::backend::arriving::{ArrivingRights, Coming, Source};
+use vfs::backend::arriving::{ArrivingRights, Coming, Described, Listing, Source};
 use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};
@@ -175,23 +175,18 @@ impl Opened {
 }
 
 impl Source for OldServer {
-    fn entries(&self, folder: &str) -> Result<Vec<Coming>> {
+    fn entries(&self, folder: &str) -> Result<Listing> {
         self.with(folder, |opened| {
             let listing = opened.tree.entries(&opened.tree.native(folder))?;
             for name in &listing.unreadable {
                 tracing::warn!(folder, name, "a name of the old server is not UTF-8, or none that a file can have, or there twice: it does not arrive");
             }
-            listing.entries.into_iter().map(|entry| opened.coming(folder, entry)).collect()
+            let entries = listing.entries.into_iter().map(|entry| opened.coming(folder, entry));
+            Ok(Listing { entries: entries.collect::<std::result::Result<_, _>>()?, unreadable: listing.unreadable })
         })
     }
 
-    fn describe(
-        &self,
-        path: &str,
-        kind: vfs::Kind,
-        file: &File<'_>,
-        streams: &Streams,
-    ) -> Result<ArrivingRights> {
+    fn describe(&self, path: &str, kind: vfs::Kind, file: &File<'_>, streams: &Streams) -> Result<Described> {
         let kind = if kind == vfs::Kind::Folder { Kind::Folder } else { Kind::File };
         let told = self.with(path, |opened| {
             let path = opened.tree.native(path);
@@ -203,14 +198,21 @@ impl Source for OldServer {
         });
         let (extra, rights) = match told {
             Err(Error::Away) => return Err(Error::Away),
-            // It was reported; the data can be had all the same.
-            Err(_) => return Ok(ArrivingRights { umask: umask(), ..ArrivingRights::default() }),
+            // The data can be had all the same.
+            Err(error) => {
+                return Ok(Described {
+                    rights: ArrivingRights { umask: umask(), ..ArrivingRights::default() },
+                    lost: Some(format!("what it has besides its data cannot be read: {error}")),
+                });
+            }
             Ok(told) => told,
         };
+        let mut lost = None;
         if let Err(error) = keep(streams, file, &extra) {
             tracing::warn!(path, %error, "details of a file of the old server cannot be kept");
+            lost = Some(format!("some of what it has besides its data cannot be kept: {error}"));
         }
-        Ok(rights)
+        Ok(Described { rights, lost })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {

@@ -35,7 +35,7 @@ mod status;
 mod table;
 
 pub use advice::{Advice, AdviceRequest, LoadCurve};
-pub use arriving::ArrivingStatus;
+pub use arriving::{ArrivingStatus, NotArrived};
 pub use caches::{
     BestMount, CacheStatus, CachesAnswer, CachesRequest, CachesStatus, HostMemory, PredictedRatios,
     ShareMounts, TrafficStatus,

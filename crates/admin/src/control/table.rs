@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::arriving::NotArrived;
 use super::status::{ShareStatus, Status};
 use crate::settings::units::format_size;
 
@@ -82,7 +83,15 @@ impl Status {
             return Ok(());
         }
         let shares = self.arriving.iter().map(|one| [one.share.clone(), one.from.clone(), one.words()]);
-        table(f, "Arriving", ["share", "from", ""], shares)
+        table(f, "Arriving", ["share", "from", ""], shares)?;
+        if self.arriving.iter().all(|one| one.named.is_empty()) {
+            return Ok(());
+        }
+        let named = self.arriving.iter().flat_map(|one| {
+            let row = |missing: &NotArrived| [one.share.clone(), missing.path.clone(), missing.why.clone()];
+            one.named.iter().map(row)
+        });
+        table(f, "Not arrived", ["share", "path on the old server", "why"], named)
     }
 
     fn links(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

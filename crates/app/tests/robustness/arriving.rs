@@ -185,3 +185,29 @@ fn files_arrive_over_nfs_afp_and_from_a_folder_and_half_a_share_is_not_served_wi
         assert_eq!(fs::metadata(share.join("film")).unwrap().mtime(), 1_000_000_000, "{from}");
     }
 }
+
+#[test]
+fn what_cannot_arrive_is_counted_and_named_by_status() {
+    let ((top, share), (_other, old)) = (folder(), folder());
+    fs::write(old.join("letter"), "Dear Grace").unwrap();
+    // A pipe is no data.
+    assert!(Command::new("mkfifo").arg(old.join("pipe")).status().unwrap().success());
+    let (home, from) = (format!("share={}", share.display()), old.display().to_string());
+    let server = Server::run(top.path(), &[&*home, "--from", &from, "--nfs-port", "0"]);
+    wait_until(top.path(), |now| now["missing"] == 1 && now["files_left"] == 0 && now["files"] == 1);
+    let now = status(top.path());
+    assert_eq!((&now["is_done"], &now["failed"]), (&Value::from(false), &Value::from(0)), "{now}");
+    assert_eq!(now["named"][0]["path"], "pipe", "{now}");
+    let words = ["status", "--state", "state"];
+    let shown =
+        Command::new(env!("CARGO_BIN_EXE_fourfold")).args(words).current_dir(top.path()).output().unwrap();
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(shown.contains("1 cannot be made here") && shown.contains("Not arrived"), "{shown}");
+    assert!(!shown.contains("all is here"), "{shown}");
+    server.signal(Signal::TERM);
+    server.exit_code();
+    // Who has read that may give the old server up.
+    let server = Server::run(top.path(), &[&*home, "--nfs-port", "0"]);
+    assert_eq!(fs::read(share.join("letter")).unwrap(), b"Dear Grace");
+    drop(server);
+}

@@ -132,12 +132,13 @@ impl Scrub<'_> {
         let found = stored.folder.lookup(server(), name)?;
         let is_stream = store::is_stream_file(name);
         if found.attributes.kind != Kind::File
-            || !(is_stream || [store::SIDECAR, store::UNFINISHED, store::ARRIVING].contains(&name))
+            || !(is_stream
+                || [store::SIDECAR, store::UNFINISHED, store::ARRIVING, store::MISSING].contains(&name))
         {
             return self.stray(stored.folder, name, path);
         }
-        if name == store::ARRIVING {
-            return Ok(()); // a file that has not arrived yet
+        if [store::ARRIVING, store::MISSING].contains(&name) {
+            return Ok(()); // of what has not arrived yet
         }
         if name == store::UNFINISHED {
             if self.is_settled(&found.attributes) {

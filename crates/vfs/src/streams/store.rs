@@ -23,6 +23,8 @@ pub(crate) const UNFINISHED: &[u8] = b"unfinished";
 const LONGEST_FILE: usize = 255;
 /// In a file's folder: the path that it arrives from, if that is too long for an attribute.
 pub(crate) const ARRIVING: &[u8] = b"arriving";
+/// In a folder's folder: what of it could not be made when it arrived.
+pub(crate) const MISSING: &[u8] = b"missing";
 const STREAM_PREFIX: &[u8] = b"s.";
 
 /// The prefix of a stream's file whose name is the hash of the stream's name. The stream's name is

@@ -389,24 +389,39 @@ impl Kept {
 }
 
 /// Writes what a file of the host has besides its data, but for its owner, mode and date of the last change, as the server
-/// keeps it.
+/// keeps it. A part that cannot be written keeps no other part from being written.
 ///
 /// # Errors
-/// Those of the host.
+/// The first of those of the host.
 pub fn keep(streams: &Streams, file: &File<'_>, extra: &Extra) -> vfs::Result<()> {
-    let root = Caller::root();
-    for (name, value) in &extra.streams {
-        streams.truncate_stream(&root, file, name.as_bytes(), 0)?;
-        streams.write_stream(&root, file, name.as_bytes(), 0, value, Stability::Unstable)?;
-    }
-    for (name, value) in &extra.attributes {
+    let streams_kept = extra.streams.iter().map(|(name, value)| keep_stream(streams, file, name, value));
+    let attributes_kept = extra.attributes.iter().map(|(name, value)| {
         let name = [EA, name.as_bytes()].concat();
-        file.object.set_xattr(&root, &name, value, vfs::backend::XattrMode::Set)?;
+        file.object.set_xattr(&Caller::root(), &name, value, vfs::backend::XattrMode::Set)
+    });
+    let fork = || keep_fork(streams, file, &extra.fork);
+    let rest = [&fork as &dyn Fn() -> vfs::Result<()>, &|| keep_metadata(streams, file, extra)];
+    let all = streams_kept.chain(attributes_kept).chain(rest.into_iter().map(|part| part()));
+    all.fold(Ok(()), std::result::Result::and)
+}
+
+fn keep_stream(streams: &Streams, file: &File<'_>, name: &str, value: &[u8]) -> vfs::Result<()> {
+    let root = Caller::root();
+    streams.truncate_stream(&root, file, name.as_bytes(), 0)?;
+    streams.write_stream(&root, file, name.as_bytes(), 0, value, Stability::Unstable)?;
+    Ok(())
+}
+
+fn keep_fork(streams: &Streams, file: &File<'_>, fork: &[u8]) -> vfs::Result<()> {
+    if fork.is_empty() {
+        return Ok(());
     }
-    if !extra.fork.is_empty() {
-        streams.cut_fork(&root, file, 0)?;
-        streams.write_fork(&root, file, 0, &extra.fork, Stability::Unstable)?;
-    }
+    streams.cut_fork(&Caller::root(), file, 0)?;
+    streams.write_fork(&Caller::root(), file, 0, fork, Stability::Unstable)?;
+    Ok(())
+}
+
+fn keep_metadata(streams: &Streams, file: &File<'_>, extra: &Extra) -> vfs::Result<()> {
     let (mut metadata, _) = streams.load(file)?;
     let before = metadata.clone();
     if let Some(info) = &extra.finder_info {
@@ -424,7 +439,7 @@ pub fn keep(streams: &Streams, file: &File<'_>, extra: &Extra) -> vfs::Result<()
     }
     metadata.set_bits(bits);
     if metadata != before {
-        streams.store(&root, file, &metadata)?;
+        streams.store(&Caller::root(), file, &metadata)?;
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::mark::{self, Mark, Stage};
-use super::{ArrivingRights, Coming, Shared, keep_date};
+use super::{ArrivingRights, Coming, Described, Shared, TURNS, keep_date};
 use crate::acl::server;
 use crate::backend::{NewKind, Object, RenameMode};
 use crate::finding::own_folders::{UNFINISHED, is_own_name};
 use crate::streams::File;
 use crate::{Error, Kind, Result, SetAttributes, SetTime};
+use lock::{Mutex, rank};
 
 /// Modes of files and folders from servers that tell none: the rights of the folder that they are in, without those to execute
 /// files.
@@ -21,47 +22,49 @@ impl Shared {
         if self.is_done() || folder.kind() != Kind::Folder || !is_unlisted(&**folder)? {
             return Ok(());
         }
-        let number = (folder.id().inode % self.turns.len() as u64) as usize;
-        let _turn = self.turns[number].lock();
+        let _turn = self.turn(&**folder).lock();
         self.list_now(folder)
+    }
+
+    /// What is held while the entries of a folder are made.
+    pub(super) fn turn(&self, folder: &dyn Object) -> &Mutex<(), rank::Arriving> {
+        &self.turns[(folder.id().inode % TURNS as u64) as usize]
     }
 
     fn list_now(&self, folder: &Arc<dyn Object>) -> Result<()> {
         let Some(mark) = self.mark(&**folder)?.filter(|mark| mark.stage == Stage::Folder) else {
             return Ok(()); // another request was faster
         };
-        let entries = self.heard(self.source.entries(&mark.path))?;
+        let listing = self.heard(self.source.entries(&mark.path))?;
         let before = folder.attributes()?;
-        for coming in &entries {
-            match self.arrive(folder, &mark.path, coming) {
-                Err(Error::Away) => return self.heard(Err(Error::Away)),
-                Err(error @ (Error::NoSpace | Error::QuotaExceeded | Error::ReadOnly)) => return Err(error),
-                Err(error) => {
-                    let name = String::from_utf8_lossy(&coming.name);
-                    tracing::warn!(folder = mark.path, %name, %error, "an entry of the old server cannot be made");
-                }
-                Ok(()) => {}
-            }
-        }
+        let is_partly = self.arrive_all(folder, &mark.path, &listing)?;
         if folder.key() == self.root {
             return mark::write(&**folder, &Mark::new(Stage::Listed, ""));
         }
         keep_date(&**folder, before.modified)?;
-        self.remove_mark(&**folder)
+        match is_partly {
+            true => self.write_mark(&**folder, &Mark::new(Stage::Partly, &mark.path)),
+            false => self.remove_mark(&**folder),
+        }
     }
 
-    /// One entry. What has its name already stays.
-    fn arrive(&self, folder: &Arc<dyn Object>, above: &str, coming: &Coming) -> Result<()> {
+    /// One entry. What has its name already stays. Returns why something that it has besides its data is not here.
+    pub(super) fn arrive(
+        &self,
+        folder: &Arc<dyn Object>,
+        above: &str,
+        coming: &Coming,
+    ) -> Result<Option<String>> {
         if is_own_name(&coming.name) {
-            return Ok(());
+            return Ok(None);
         }
         let name = String::from_utf8_lossy(&coming.name);
         let path = if above.is_empty() { name.into_owned() } else { format!("{above}/{name}") };
         let stage = match coming.kind {
             Kind::File => Stage::Bare,
             Kind::Folder => Stage::Folder,
-            Kind::Link => return make_link(&**folder, coming),
-            _ => return Ok(()),
+            Kind::Link => return make_link(&**folder, coming).map(|()| None),
+            _ => return Err(Error::NotSupported),
         };
         let object = match folder.lookup(server(), &coming.name) {
             Ok(there) => there.object,
@@ -71,16 +74,18 @@ impl Shared {
         // A folder that is not described yet has no entries: listing it again is harmless.
         let is_new = self.mark(&*object)?.is_some_and(|mark| mark.stage == stage && mark.path == path);
         if !is_new {
-            return Ok(());
+            return Ok(None);
         }
         let file = File { folder: &**folder, name: &coming.name, object: &*object };
-        let rights = self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
+        let Described { rights, lost } =
+            self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
         finish(&**folder, &*object, coming, &rights)?;
         match coming.kind {
-            Kind::File if coming.length > 0 => self.write_mark(&*object, &Mark::new(Stage::Data, &path)),
-            Kind::File => self.remove_mark(&*object),
-            _ => Ok(()),
+            Kind::File if coming.length > 0 => self.write_mark(&*object, &Mark::new(Stage::Data, &path))?,
+            Kind::File => self.remove_mark(&*object)?,
+            _ => {}
         }
+        Ok(lost)
     }
 
     /// Makes an entry that has its mark before it has its name.

@@ -25,18 +25,23 @@ const HEAD: usize = 10;
 pub(super) enum Stage {
     /// Entries of the folder are not here.
     Folder = b'F' as isize,
+    /// Some entries of the folder could not be made: the store has their names.
+    Partly = b'P' as isize,
     /// The file has its name and length only.
     Bare = b'B' as isize,
     /// The file lacks data only.
     Data = b'D' as isize,
     /// The entries of the share's folder are here, what is below it may not be.
     Listed = b'L' as isize,
+    /// All of the share is here that can be made here.
+    AllButMissing = b'M' as isize,
     /// All of the share is here.
     Here = b'H' as isize,
 }
 
 impl Stage {
-    const ALL: [Self; 5] = [Self::Folder, Self::Bare, Self::Data, Self::Listed, Self::Here];
+    const ALL: [Self; 7] =
+        [Self::Folder, Self::Partly, Self::Bare, Self::Data, Self::Listed, Self::AllButMissing, Self::Here];
 }
 
 /// A mark.

@@ -16,7 +16,9 @@
 //! ```text
 //! folder  Folder ─────────────► no mark
 //! file    Bare ──► Data ──────► no mark
+//! folder  Folder ──► Partly ──► no mark, if something in it cannot be made (`missing`)
 //! share   no mark ─► Folder ─► Listed ─► Here
+//!                                └─► AllButMissing ─► Here
 //! ```
 //!
 //! A new entry has a name of the server's own until it has its mark. A file gets the rest of what it is (`Bare`) before its
@@ -26,6 +28,7 @@ mod far;
 mod file;
 mod folder;
 mod mark;
+mod missing;
 mod object;
 mod pass;
 #[cfg(test)]
@@ -40,6 +43,8 @@ use lock::{Mutex, rank};
 use self::file::Fetch;
 use self::mark::{Mark, Stage};
 pub use self::mark::{NAME as MARK, is_incomplete};
+pub use self::missing::Missing;
+use self::missing::Tally;
 use self::object::{ArrivingObject, inner_of};
 use super::{Backend, Found, Limits, Object, Space, WatchId};
 use crate::acl::server;
@@ -69,6 +74,24 @@ pub struct Coming {
     pub target: Vec<u8>,
 }
 
+/// The entries of a folder of the other server.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Listing {
+    /// Those that can be asked for.
+    pub entries: Vec<Coming>,
+    /// Others, by what can be told of their names.
+    pub unreadable: Vec<String>,
+}
+
+/// What became of what a file has besides its data.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Described {
+    /// Its rights there.
+    pub rights: ArrivingRights,
+    /// Why some of it is not here, in words; `None`: all of it is.
+    pub lost: Option<String>,
+}
+
 /// Who owns a file there, by numbers of this machine, and who may use it. `None`: the server does not tell, or it is nobody here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ArrivingRights {
@@ -89,15 +112,16 @@ pub struct ArrivingRights {
 /// [`Error::Away`](crate::Error::Away) if the server does not answer.
 pub trait Source: Send + Sync {
     /// The entries of a folder.
-    fn entries(&self, folder: &str) -> Result<Vec<Coming>>;
-    /// Gives a file or folder here all that it has there besides its data, its dates and its rights. Returns these.
-    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams) -> Result<ArrivingRights>;
+    fn entries(&self, folder: &str) -> Result<Listing>;
+    /// Gives a file or folder here all that it has there besides its data, its dates and its rights. Returns these, and
+    /// what could not be kept.
+    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams) -> Result<Described>;
     /// Up to `length` bytes of a file; fewer only at its end.
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 }
 
 /// How far it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Everything is here: the other server is not needed any more.
     pub is_done: bool,
@@ -113,6 +137,10 @@ pub struct Progress {
     pub bytes_left: u64,
     /// Files and folders that failed in the last pass for another reason than the server's absence.
     pub failed: u64,
+    /// Entries that cannot be made here, or not with all that they have besides their data. They are on the other server only.
+    pub missing: u64,
+    /// The first of those that are missing, then of those that failed.
+    pub named: Vec<Missing>,
 }
 
 /// A backend whose files arrive from a [`Source`].
@@ -132,7 +160,9 @@ pub(super) struct Shared {
     bytes: AtomicU64,
     left: AtomicU64,
     bytes_left: AtomicU64,
-    failed: AtomicU64,
+    /// What cannot be made, and what failed in the last pass.
+    absent: Mutex<Tally, rank::Migration>,
+    failed: Mutex<Tally, rank::Migration>,
     fetches: Mutex<Fetches, rank::Migration>,
     /// Held while the entries of a folder arrive, one for some of the folders.
     turns: [Mutex<(), rank::Arriving>; TURNS],
@@ -171,7 +201,8 @@ impl Arriving {
             bytes: AtomicU64::default(),
             left: AtomicU64::default(),
             bytes_left: AtomicU64::default(),
-            failed: AtomicU64::default(),
+            absent: Mutex::default(),
+            failed: Mutex::default(),
             fetches: Mutex::default(),
             turns: Default::default(),
         };
@@ -181,6 +212,8 @@ impl Arriving {
     /// How far it is.
     pub fn progress(&self) -> Progress {
         let load = |number: &AtomicU64| number.load(Ordering::Relaxed);
+        let absent = self.shared.absent.lock().clone();
+        let failed = self.shared.failed.lock().clone();
         Progress {
             is_done: self.shared.is_done(),
             is_away: self.shared.is_away.load(Ordering::Relaxed),
@@ -188,7 +221,9 @@ impl Arriving {
             bytes: load(&self.shared.bytes),
             files_left: load(&self.shared.left),
             bytes_left: load(&self.shared.bytes_left),
-            failed: load(&self.shared.failed),
+            failed: failed.count,
+            missing: absent.count,
+            named: absent.named.into_iter().chain(failed.named).collect(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::mark::{self, Mark, Stage};
+use super::missing::Tally;
 use super::{Arriving, Progress, Shared};
 use crate::acl::server;
 use crate::backend::Object;
@@ -14,7 +15,7 @@ use crate::{Error, Kind, Result};
 const DEEPEST: usize = 200;
 
 impl Arriving {
-    /// Lists all folders, then brings all data. `stop` ends it early; the next pass goes on.
+    /// Lists all folders, tries again what could not be made before, then brings all data. `stop` ends it early; the next pass goes on.
     ///
     /// # Errors
     /// [`Error::Away`]: the other server does not answer. Or the host fails as a whole, such as with a full disk.
@@ -24,17 +25,23 @@ impl Arriving {
             return Ok(self.progress());
         }
         let root = shared.inner.root()?.object;
-        let (mut left, mut bytes) = (0, 0);
-        let mut failed = walk(shared, &root, stop, &mut |object| {
+        let (mut left, mut bytes, mut absent) = (0, 0, Tally::default());
+        walk(shared, &root, stop, &mut |object| {
+            if object.kind() == Kind::Folder {
+                return shared.retry(object, &mut absent);
+            }
             if mark::read(&**object)?.is_some() {
                 left += 1;
                 bytes += object.attributes()?.size;
             }
             Ok(())
         })?;
+        if !stop() {
+            *shared.absent.lock() = absent;
+        }
         shared.left.store(left, Ordering::Relaxed);
         shared.bytes_left.store(bytes, Ordering::Relaxed);
-        failed += walk(shared, &root, stop, &mut |object| {
+        let failed = walk(shared, &root, stop, &mut |object| {
             let Some(fetch) = shared.fetch(object)? else { return Ok(()) };
             let size = object.attributes()?.size;
             fetch.whole(shared, &**object, stop)?;
@@ -47,27 +54,30 @@ impl Arriving {
             }
             Ok(())
         })?;
-        shared.failed.store(failed, Ordering::Relaxed);
-        if failed == 0 && !stop() {
-            mark::write(&*root, &Mark::new(Stage::Here, ""))?;
+        let is_whole = failed.count == 0;
+        *shared.failed.lock() = failed;
+        if is_whole && !stop() {
+            let is_done = shared.absent.lock().count == 0;
+            let stage = if is_done { Stage::Here } else { Stage::AllButMissing };
+            mark::write(&*root, &Mark::new(stage, ""))?;
             root.sync(crate::backend::Stability::File)?;
-            shared.is_done.store(true, Ordering::Relaxed);
+            shared.is_done.store(is_done, Ordering::Relaxed);
         }
         Ok(self.progress())
     }
 }
 
-/// Calls `each` for all files. Returns how many files and folders failed.
+/// Calls `each` for all folders that are listed, and for all files. Returns what failed.
 fn walk(
     shared: &Shared,
     root: &Arc<dyn Object>,
     stop: &dyn Fn() -> bool,
     each: &mut dyn FnMut(&Arc<dyn Object>) -> Result<()>,
-) -> Result<u64> {
-    let (mut stack, mut failed) = (vec![(root.clone(), 0)], 0);
+) -> Result<Tally> {
+    let (mut stack, mut failed) = (vec![(root.clone(), 0)], Tally::default());
     while let Some((folder, depth)) = stack.pop() {
-        if let Err(error) = shared.list(&folder) {
-            failed += told(shared, &*folder, error)?;
+        if let Err(error) = shared.list(&folder).and_then(|()| each(&folder)) {
+            told(shared, &*folder, error, &mut failed)?;
             continue;
         }
         for name in names(&*folder)? {
@@ -80,10 +90,10 @@ fn walk(
             };
             match found.attributes.kind {
                 Kind::Folder if depth < DEEPEST => stack.push((found.object, depth + 1)),
-                Kind::Folder => failed += 1,
+                Kind::Folder => told(shared, &*found.object, Error::TooMany, &mut failed)?,
                 Kind::File => {
                     if let Err(error) = each(&found.object) {
-                        failed += told(shared, &*found.object, error)?;
+                        told(shared, &*found.object, error, &mut failed)?;
                     }
                 }
                 _ => {}
@@ -93,17 +103,18 @@ fn walk(
     Ok(failed)
 }
 
-/// Reports what concerns one file only, and counts it. Other errors end the pass.
-fn told(shared: &Shared, object: &dyn Object, error: Error) -> Result<u64> {
+/// Reports what concerns one file only, and notes it. Other errors end the pass.
+fn told(shared: &Shared, object: &dyn Object, error: Error, failed: &mut Tally) -> Result<()> {
     match error {
-        Error::Away | Error::NoSpace | Error::QuotaExceeded | Error::ReadOnly => Err(error),
-        Error::Stale => Ok(0), // a client has removed it
+        Error::Away | Error::NoSpace | Error::QuotaExceeded | Error::ReadOnly => return Err(error),
+        Error::Stale => {} // a client has removed it
         _ => {
             let path = shared.mark(object).ok().flatten().map(|mark| mark.path).unwrap_or_default();
             tracing::warn!(path, %error, "it cannot be fetched from the old server");
-            Ok(1)
+            failed.add(path, error.to_string());
         }
     }
+    Ok(())
 }
 
 fn names(folder: &dyn Object) -> Result<Vec<Vec<u8>>> {

@@ -26,7 +26,7 @@ fn byte(offset: u64) -> u8 {
 }
 
 impl Source for Old {
-    fn entries(&self, folder: &str) -> Result<Vec<Coming>> {
+    fn entries(&self, folder: &str) -> Result<Listing> {
         let coming = |name: &str, kind, length| Coming {
             name: name.into(),
             kind,
@@ -35,7 +35,7 @@ impl Source for Old {
             owner: Some((1000, 100)),
             target: b"letter".to_vec(),
         };
-        self.answer(match folder {
+        self.answer(listing(match folder {
             "" => vec![
                 coming("letter", Kind::File, 5),
                 coming("empty", Kind::File, 0),
@@ -45,12 +45,13 @@ impl Source for Old {
             ],
             "folder" => vec![coming("inner", Kind::File, 5)],
             _ => return Err(Error::NotFound),
-        })
+        }))
     }
 
-    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<ArrivingRights> {
+    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<Described> {
         file.object.set_xattr(server(), b"user.path", path.as_bytes(), crate::backend::XattrMode::Set)?;
-        self.answer(ArrivingRights { mode: Some(0o640), user: Some(1000), group: Some(100), umask: 0 })
+        let rights = ArrivingRights { mode: Some(0o640), user: Some(1000), group: Some(100), umask: 0 };
+        self.answer(Described { rights, lost: None })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -59,6 +60,10 @@ impl Source for Old {
         let end = size.min(offset + length as u64);
         self.answer((offset..end).map(byte).collect())
     }
+}
+
+fn listing(entries: Vec<Coming>) -> Listing {
+    Listing { entries, unreadable: Vec::new() }
 }
 
 struct Scene {
@@ -270,7 +275,7 @@ impl Deep {
 }
 
 impl Source for Deep {
-    fn entries(&self, folder: &str) -> Result<Vec<Coming>> {
+    fn entries(&self, folder: &str) -> Result<Listing> {
         let coming = |name: &str, kind, length| Coming {
             name: name.into(),
             kind,
@@ -279,15 +284,16 @@ impl Source for Deep {
             owner: None,
             target: Vec::new(),
         };
-        Ok(match Self::folders(folder) {
+        Ok(listing(match Self::folders(folder) {
             0 => vec![coming(&Self::name(), Kind::Folder, 0), coming("beside", Kind::File, 5)],
             1..20 => vec![coming(&Self::name(), Kind::Folder, 0)],
             _ => vec![coming("end", Kind::File, 5)],
-        })
+        }))
     }
 
-    fn describe(&self, _: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<ArrivingRights> {
-        Ok(ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() })
+    fn describe(&self, _: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<Described> {
+        let rights = ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() };
+        Ok(Described { rights, lost: None })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -336,7 +342,123 @@ fn one_file_without_room_stops_no_others() {
         let root = disk.root().unwrap().object;
         let missing = names.iter().filter(|name| root.lookup(server(), name.as_bytes()).is_err()).count();
         assert!(missing <= 1, "{nth}: {missing}");
+        // It is told, and tried again.
+        let progress = here.progress();
+        assert_eq!(progress.missing, missing as u64, "{nth}: {progress:?}");
+        assert_eq!(progress.is_done, missing == 0 && progress.failed == 0, "{nth}: {progress:?}");
+        let progress = here.pass(&|| false).unwrap();
+        assert!(progress.is_done && progress.named.is_empty(), "{nth}: {progress:?}");
+        assert!(names.iter().all(|name| root.lookup(server(), name.as_bytes()).is_ok()), "{nth}");
     }
+}
+
+/// A server with a folder in which something cannot be made here: a name that is too long, a socket, a name that is not text, and a file
+/// with an attribute that no disk takes.
+#[derive(Default)]
+struct Odd {
+    is_mended: AtomicBool,
+    has_file: AtomicBool,
+    is_away: AtomicBool,
+}
+
+impl Odd {
+    fn long() -> String {
+        "l".repeat(300)
+    }
+}
+
+impl Source for Odd {
+    fn entries(&self, folder: &str) -> Result<Listing> {
+        if self.is_away.load(Ordering::Relaxed) {
+            return Err(Error::Away);
+        }
+        let coming = |name: &str, kind, length| Coming {
+            name: name.into(),
+            kind,
+            length,
+            modified: Some(DATE),
+            owner: None,
+            target: Vec::new(),
+        };
+        if folder.is_empty() {
+            return Ok(listing(vec![coming("folder", Kind::Folder, 0), coming("beside", Kind::File, 5)]));
+        }
+        let plain = vec![coming("plain", Kind::File, 5), coming("rich", Kind::File, 5)];
+        if self.is_mended.load(Ordering::Relaxed) {
+            return Ok(listing(plain));
+        }
+        let (kind, length) =
+            if self.has_file.load(Ordering::Relaxed) { (Kind::File, 5) } else { (Kind::Socket, 0) };
+        let odd = [coming(&Self::long(), Kind::File, 5), coming("socket", kind, length)];
+        Ok(Listing { entries: [plain, odd.to_vec()].concat(), unreadable: vec!["caf\u{fffd}".into()] })
+    }
+
+    fn describe(&self, path: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<Described> {
+        let lost = path.ends_with("rich").then(|| "an attribute cannot be kept".to_owned());
+        Ok(Described { rights: ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() }, lost })
+    }
+
+    fn read(&self, _: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
+        Ok((offset..5.min(offset + length as u64)).map(byte).collect())
+    }
+}
+
+#[test]
+fn what_cannot_be_made_is_counted_and_named_until_it_is_gone() {
+    let (disk, old) = (Memory::ticking(), Arc::new(Odd::default()));
+    let start = || Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+    let here = start();
+    let progress = here.pass(&|| false).unwrap();
+    assert_eq!((progress.is_done, progress.failed, progress.missing), (false, 0, 4), "{progress:?}");
+    let mut paths: Vec<&str> = progress.named.iter().map(|one| &*one.path).collect();
+    paths.sort_unstable();
+    let long = format!("folder/{}", Odd::long());
+    assert_eq!(paths, ["folder/caf\u{fffd}", &long, "folder/rich", "folder/socket"]);
+    let why = |path: &str| &*progress.named.iter().find(|one| one.path == path).unwrap().why;
+    assert_eq!((why(&long), why("folder/rich")), ("the name is too long", "an attribute cannot be kept"));
+    // All else is here: the share may be served without the other server.
+    let root = disk.root().unwrap().object;
+    assert!(!is_incomplete(&root.xattr(MARK).unwrap()));
+    // After a restart it is known from the disk, whether the other server answers or not; also in a folder that was renamed.
+    root.rename(server(), b"folder", &*root, b"box", RenameMode::Keep).unwrap();
+    drop(here);
+    let here = start();
+    assert!(!here.progress().is_done);
+    old.is_away.store(true, Ordering::Relaxed);
+    let progress = here.pass(&|| false).unwrap();
+    assert_eq!((progress.is_done, progress.is_away, progress.missing), (false, true, 4), "{progress:?}");
+    // A client removes a file that has arrived: it does not come back.
+    let folder = here.root().unwrap().object.lookup(server(), b"box").unwrap().object;
+    folder.remove(server(), b"plain").unwrap();
+    old.is_away.store(false, Ordering::Relaxed);
+    here.pass(&|| false).unwrap();
+    assert_eq!(folder.lookup(server(), b"plain").map(drop), Err(Error::NotFound));
+    assert_eq!(folder.attributes().unwrap().mode & 0o777, 0o750);
+    // What is gone there is not missing any more, but for what a file here lacks.
+    old.is_mended.store(true, Ordering::Relaxed);
+    let progress = here.pass(&|| false).unwrap();
+    assert_eq!((progress.is_done, progress.missing), (false, 1), "{progress:?}");
+    assert_eq!(progress.named[0].path, "folder/rich");
+}
+
+#[test]
+fn what_is_made_late_needs_the_other_server_again() {
+    let (disk, old) = (Memory::ticking(), Arc::new(Odd::default()));
+    let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+    here.pass(&|| false).unwrap();
+    let root = disk.root().unwrap().object;
+    let lacks_files = || is_incomplete(&root.xattr(MARK).unwrap());
+    assert!(!lacks_files());
+    // It is a file there now. Its name comes, its data do not: the next pass is stopped in between.
+    old.has_file.store(true, Ordering::Relaxed);
+    let folder = root.lookup(server(), b"folder").unwrap().object;
+    here.pass(&|| folder.lookup(server(), b"socket").is_ok()).unwrap();
+    assert!(
+        lacks_files() && mark::read(&*folder.lookup(server(), b"socket").unwrap().object).unwrap().is_some()
+    );
+    assert_eq!(here.pass(&|| false).unwrap().missing, 3);
+    assert!(!lacks_files());
+    assert_eq!(content(&*folder.lookup(server(), b"socket").unwrap().object, 0, 9).unwrap(), expected(0, 5));
 }
 
 #[test]
