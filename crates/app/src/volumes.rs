@@ -21,6 +21,7 @@ use vfs::backend::forest::{Forest, Gate, Offer};
 use vfs::backend::host::{Host, HostOptions, KeptFiles, as_ourselves};
 use vfs::caches::Cache;
 use vfs::index::{self, Index};
+use vfs::names::KeptCharacters;
 use vfs::streams::Style;
 use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Volume, VolumeOptions};
 
@@ -86,6 +87,7 @@ struct Folder {
     denials: Denials,
     style: Style,
     private_names: bool,
+    kept: KeptCharacters,
     read_only_by_mode: bool,
     safe_save: bool,
     local_recall: bool,
@@ -132,6 +134,7 @@ impl Folder {
             denials: denials(share.deny_modes),
             style: style(share.mac_layout),
             private_names: share.private_names,
+            kept: share.characters.kept(),
             read_only_by_mode: share.read_only_by_mode,
             safe_save: share.safe_save,
             local_recall: share.local_recall,
@@ -296,21 +299,18 @@ impl Volumes {
             }
         };
         gateway::share(self.cluster.as_ref(), &live).with_context(refused)?;
-        let (read_only, cache, sidecars) = (folder.read_only, self.cache.clone(), folder.sidecars);
-        let Folder {
-            denials, style, private_names, read_only_by_mode, safe_save, local_recall, shared, ..
-        } = folder;
         let options = VolumeOptions {
-            read_only,
-            cache,
-            sidecars,
-            denials,
-            style,
-            private_names,
-            read_only_by_mode,
-            safe_save,
-            local_recall,
-            shared,
+            read_only: folder.read_only,
+            cache: self.cache.clone(),
+            sidecars: folder.sidecars,
+            denials: folder.denials,
+            style: folder.style,
+            private_names: folder.private_names,
+            kept: folder.kept,
+            read_only_by_mode: folder.read_only_by_mode,
+            safe_save: folder.safe_save,
+            local_recall: folder.local_recall,
+            shared: folder.shared,
         };
         let snapshots = Shown::new(&live, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {

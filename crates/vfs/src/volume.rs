@@ -17,7 +17,7 @@ use auth::Grant;
 
 use super::{
     Access, Attributes, Beside, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes,
-    names,
+    names::{self, KeptCharacters},
 };
 use crate::acl::NewPermissions;
 use crate::backend::forest::Hidden;
@@ -55,6 +55,8 @@ pub struct VolumeOptions {
     pub style: Style,
     /// New names of clients of Windows and Macs get private code points for characters that Windows forbids.
     pub private_names: bool,
+    /// Those of them that are stored as themselves all the same.
+    pub kept: KeptCharacters,
     /// A file whose mode has no right to write is shown as read-only and locked.
     pub read_only_by_mode: bool,
     /// What a client that knows nothing of Mac metadata saves under a file's name keeps those of the file.
@@ -87,6 +89,7 @@ impl Default for VolumeOptions {
             denials: Denials::default(),
             style: Style::default(),
             private_names: false,
+            kept: KeptCharacters::default(),
             read_only_by_mode: true,
             safe_save: true,
             local_recall: true,
@@ -315,10 +318,9 @@ impl Volume {
         self.options.read_only || of.is_read_only()
     }
 
-    /// A name of a client that knows no private code points as this volume stores it. The entry that has it may have another form of
-    /// it: every look-up finds that.
+    /// A name of a client as this volume stores it. The entry that has it may have another form of it: every look-up finds that.
     pub fn stored_form(&self, name: Vec<u8>) -> Vec<u8> {
-        if self.options.private_names { names::private_form(name) } else { name }
+        if self.options.private_names { self.options.kept.private_form(name) } else { name }
     }
 
     /// The entry of `folder` with this name: exactly, else in another form.

@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::private_use::sfm;
+use super::private_use::{private_form, sfm};
 
 /// How clients of Windows see some characters of names: the table of Samba's module catia. The characters on the disk
 /// stay what they are.
@@ -15,16 +15,34 @@ pub struct Characters {
     to_client: BTreeMap<u16, u16>,
 }
 
+/// Characters that are stored as themselves where others that Windows forbids are stored as private code points: a bit for each of
+/// ASCII.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct KeptCharacters(u128);
+
+impl KeptCharacters {
+    /// How Samba stores a name by default (`fruit:encoding = private`) beside its table: what clients send for a character of the
+    /// table is that character on the disk.
+    pub fn private_form(self, plain: Vec<u8>) -> Vec<u8> {
+        private_form(plain, |byte| byte < 0x80 && self.0 >> byte & 1 == 1)
+    }
+}
+
 /// What shows a last space in the private-use view.
 const SPACE_END: u16 = 0xF028;
 const SPACE: u16 = 0x20;
+/// The most pairs that a table has.
+const MOST_PAIRS: usize = 1024;
 
 impl Characters {
     /// Reads `0x22:0xa8,0x3a:0xf7`: characters on the disk, and what clients see. `None` if it is not of this form, or if one
-    /// character occurs twice on the same side, or one for clients is ASCII. A slash, which no name on the disk has, is left out.
+    /// character occurs twice on the same side, one for clients is ASCII, or there are more than 1024. A slash, which no name on the disk has, is left out.
     pub fn parse(text: &str) -> Option<Self> {
         let mut all = Self::default();
-        for pair in text.split([',', ' ']).filter(|pair| !pair.is_empty()) {
+        for (number, pair) in text.split([',', ' ']).filter(|pair| !pair.is_empty()).enumerate() {
+            if number == MOST_PAIRS {
+                return None;
+            }
             let (disk, client) = pair.split_once(':')?;
             let (disk, client) = (code(disk)?, code(client)?);
             let is_known = all.from_client.insert(client, view(disk)).is_some();
@@ -42,6 +60,12 @@ impl Characters {
     /// Whether clients see all characters as they are without it.
     pub fn is_empty(&self) -> bool {
         self.to_client.is_empty()
+    }
+
+    /// The characters on the disk in this table.
+    pub fn kept(&self) -> KeptCharacters {
+        let is_kept = |byte: &u8| self.to_client.contains_key(&view(u16::from(*byte)));
+        KeptCharacters((0..0x80).filter(is_kept).fold(0, |set, byte| set | 1 << byte))
     }
 
     /// A name in the private-use view, as clients see it.
@@ -137,6 +161,35 @@ mod tests {
             assert_eq!(Characters::parse(text), None, "{text}");
         }
         assert!(Characters::parse("").unwrap().is_empty());
+        let many = |pairs: u32| {
+            (0..pairs).map(|n| format!("{}:{}", 0x4000 + n, 0x5000 + n)).collect::<Vec<_>>().join(",")
+        };
+        assert!(Characters::parse(&many(1024)).is_some() && Characters::parse(&many(1025)).is_none());
+    }
+
+    /// What smbd 4.17 stores with `vfs objects = catia fruit streams_xattr`: `interop layouts` compares it.
+    #[test]
+    fn what_the_table_names_is_stored_as_itself() {
+        let table = Characters::parse("0x3a:0xf7,0x22:0xf020").unwrap();
+        let stored = |name: &str| String::from_utf8(table.kept().private_form(name.into())).unwrap();
+        assert_eq!(stored("a:b\"c"), "a:b\"c");
+        assert_eq!(stored("a:b?c."), "a:b\u{f025}c\u{f029}");
+        assert_eq!(
+            String::from_utf8(KeptCharacters::default().private_form(b"a:b ".to_vec())).unwrap(),
+            "a\u{f022}b\u{f028}"
+        );
+        let spaces = Characters::parse("0x20:0xb1").unwrap();
+        assert_eq!(spaces.kept().private_form(b"a b ".to_vec()), b"a b ");
+    }
+
+    #[test]
+    fn a_table_of_private_code_points_shows_these() {
+        // That of Windows' Services for UNIX, as Cygwin and others have it: U+F000 and the character.
+        let table = Characters::parse("0x22:0xf022,0x3a:0xf03a").unwrap();
+        let shown = |name: &str| String::from_utf16(&table.shown(windows_view(name.as_bytes()))).unwrap();
+        assert_eq!(shown("a\"b:c"), "a\u{f022}b\u{f03a}c");
+        let read: Vec<u16> = "a\u{f022}b\u{f03a}c".encode_utf16().collect();
+        assert_eq!(from_windows_view(&table.read(&read)), Ok(b"a\"b:c".to_vec()));
     }
 
     proptest! {

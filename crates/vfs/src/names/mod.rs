@@ -42,7 +42,7 @@ pub mod report;
 #[cfg(test)]
 mod test_names;
 
-pub use characters::Characters;
+pub use characters::{Characters, KeptCharacters};
 pub use fold::{FoldedKey, Folding, folded_units, folds_alike};
 pub use forms::{has_mixed_forms, has_other_forms, one_form, other_forms};
 pub use hiding::{Hiding, is_like};
@@ -54,5 +54,5 @@ pub use mangle::parse_mangled;
 pub use name::{Name, NameError};
 pub use normalise::{to_hfs_nfd, to_nfc};
 pub use octets::{from_text_view, text_view};
-pub use private_use::{Map, detect_map, from_windows_view, plain_form, private_form, windows_view};
+pub use private_use::{Map, detect_map, from_windows_view, plain_form, windows_view};
 pub use report::{Trouble, report};

@@ -148,12 +148,26 @@ pub(super) fn private_forms(plain: &[u8]) -> [Vec<u8>; 3] {
     [private, native, parts.join(ESCAPED_SLASH)]
 }
 
-/// A name as Samba stores it by default: see [`plain_form`].
-pub fn private_form(plain: Vec<u8>) -> Vec<u8> {
-    match has_private_forms(&plain) {
-        true => private_forms(&plain).into_iter().next().unwrap_or(plain),
-        false => plain,
+/// A name as Samba stores it by default: see [`plain_form`]. Characters that are kept stay as they are.
+pub(super) fn private_form(plain: Vec<u8>, is_kept: impl Fn(u8) -> bool) -> Vec<u8> {
+    if !has_private_forms(&plain) {
+        return plain;
     }
+    let mut stored = Vec::with_capacity(plain.len() + 8);
+    for (at, byte) in plain.iter().enumerate() {
+        let is_last = at + 1 == plain.len();
+        let private = match byte {
+            _ if is_kept(*byte) => None,
+            b' ' if is_last => Some('\u{f028}'),
+            b'.' if is_last => Some('\u{f029}'),
+            _ => Map::Sfm.private(char::from(*byte)),
+        };
+        match private {
+            Some(c) => stored.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            None => stored.push(*byte),
+        }
+    }
+    stored
 }
 
 /// The private code point of a character in the map of Services for Macintosh.
@@ -441,6 +455,8 @@ mod tests {
             for form in private_forms(&plain) {
                 prop_assert_eq!(plain_form(&form), &*plain);
             }
+            prop_assert_eq!(private_form(plain.to_vec(), |_| false), private_forms(&plain)[0].clone());
+            prop_assert_eq!(private_form(plain.to_vec(), |_| true), &*plain);
         }
     }
 }

@@ -141,7 +141,8 @@ pub(super) const SHARE: &[Setting] = &[
     new(Share, "name-encoding", Operator, OneOf(&["plain", "private"]), "\"plain\"").says(
         "How new names store a character that Windows forbids, or a space or dot at the end, from clients of SMB and AFP.",
         "\"plain\": as itself, as NFS and local programs see it. \"private\": as a private code point, as Samba with \
-         `fruit:encoding = private` does, which shows clients no other such names. Names are found in either form.",
+         `fruit:encoding = private` does, which shows clients no other such names; characters of `catia-mappings` \
+         are stored as themselves. Names are found in either form.",
     ),
     new(Share, "catia-mappings", Operator, Kind::Characters, "\"\"").example("\"0x22:0xa8,0x3a:0xf7,0x3f:0xbf\"").own().says(
         "Characters of names that SMB clients see as others: `catia:mappings` of Samba.",

@@ -2,6 +2,7 @@
 //!
 //! Each line becomes an entry of the report. [`rows`] says of each setting whether it limits access, and what it becomes.
 
+mod catia;
 mod conf;
 mod files;
 mod host_words;

@@ -1,7 +1,6 @@
 //! `vfs objects`: the modules of smbd, and how they store what Macs keep beside a file.
 
-use vfs::names::Characters;
-
+use super::catia;
 use super::work::Work;
 use crate::adopt::share::words;
 
@@ -132,18 +131,25 @@ fn layout(work: &mut Work<'_>, modules: &[String]) {
             );
         }
     }
-    if has("fruit") && of.value("fruit:encoding") != Some("native") {
+    names(work, has("fruit"), has("catia"));
+}
+
+/// How characters that Windows forbids are stored, and what clients see of them.
+fn names(work: &mut Work<'_>, has_fruit: bool, has_catia: bool) {
+    let of = work.of;
+    let is_native = of.value("fruit:encoding").is_some_and(|value| value.eq_ignore_ascii_case("native"));
+    let table = of.list("catia:mappings").filter(|_| has_catia);
+    let is_private = has_fruit && !is_native && !table.is_some_and(catia::is_native);
+    if is_private {
         work.share.set_text("name-encoding", "private");
         work.to("fruit:encoding", "name-encoding = \"private\"");
     }
-    match of.value("catia:mappings").filter(|_| has("catia")) {
-        Some(table) if Characters::parse(table).is_some() => {
-            work.share.set_text("catia-mappings", table);
-            work.to("catia:mappings", "catia-mappings");
+    match (of.list("catia:mappings"), table) {
+        (Some(_), _) if has_fruit && is_native => {
+            work.no_effect("catia:mappings", "fruit:encoding = native puts a table of its own in its place");
         }
-        Some(_) => {
-            work.no_effect("catia:mappings", "such a table has no place here: names are shown as they are")
-        }
-        None => {}
+        (_, Some(table)) => catia::translate(work, table, is_private),
+        (Some(_), None) => work.no_effect("catia:mappings", "`vfs objects` has no catia"),
+        (None, None) => {}
     }
 }

@@ -392,6 +392,31 @@ fn what_macs_keep_beside_files_has_the_layout_of_samba() {
     assert!(admits(films, "192.168.1.7") && !admits(films, "192.168.2.7"));
 }
 
+/// What smbd 4.17 does with each was seen on its disk: `interop layouts`.
+#[test]
+fn tables_of_characters_become_settings_or_are_named() {
+    for (lines, encoding, mappings) in [
+        ("catia:mappings = 22:a8 3A:F7", None, Some("\"0x22:0xa8,0x3a:0xf7\"")),
+        ("catia:mappings = 0x3a:0x2d,0x22:0xa8", None, Some("\"0x22:0xa8\"")),
+        ("catia:mappings = 0x22:0xf020,0x3a:0xf022", None, None),
+        ("catia:mappings = 0x22:0xf022,0x3a:0xf03a", None, Some("\"0x22:0xf022,0x3a:0xf03a\"")),
+        (
+            "vfs objects = catia fruit\ncatia:mappings = 0x3a:0xf022",
+            Some("\"private\""),
+            Some("\"0x3a:0xf022\""),
+        ),
+        ("vfs objects = catia fruit\nfruit:encoding = native\ncatia:mappings = 0x3a:0xf7", None, None),
+        ("vfs objects = streams_xattr\ncatia:mappings = 0x3a:0xf7", None, None),
+    ] {
+        let (share, _) = share("vfs objects = catia", lines);
+        let found = (setting(&share, "name-encoding"), setting(&share, "catia-mappings"));
+        assert_eq!(found, (encoding, mappings), "{lines}");
+        let outcome = share.source.iter().rev().find(|one| one.name == "catia:mappings").unwrap();
+        let is_told = !format!("{outcome:?}").contains("unknown");
+        assert!(is_told && outcome.lost().is_none(), "{lines}: {outcome:?}");
+    }
+}
+
 #[test]
 fn changed_and_cut_text_is_translated_without_a_panic() {
     let mut random = 7_u64;

@@ -176,12 +176,12 @@ async fn the_names_of_the_servers_own_folders_are_refused() {
 
 /// A user of a share that stores and shows names as Samba does with these settings.
 async fn of_samba(private_names: bool, mappings: &str) -> (User, Arc<Volume>) {
-    let options = VolumeOptions { private_names, ..VolumeOptions::default() };
+    let characters = Characters::parse(mappings).unwrap();
+    let options = VolumeOptions { private_names, kept: characters.kept(), ..VolumeOptions::default() };
     let volume = Arc::new(Volume::new(Arc::new(Memory::ticking()), options));
     let created = vfs::Time { secs: 1_500_000_000, nanos: 0 };
     let kind = ShareKind::Disk { volume: volume.clone(), serial: 1, created };
-    let options =
-        ShareOptions { characters: Characters::parse(mappings).unwrap(), ..ShareOptions::default() };
+    let options = ShareOptions { characters, ..ShareOptions::default() };
     let share = Arc::new(Share { name: "samba".into(), comment: String::new(), kind, options });
     let mut ada = User::new(&service_with(|config| config.shares.push(share))).await;
     ada.tree = ada.enter("samba").await.unwrap();
@@ -214,6 +214,18 @@ async fn new_names_are_stored_as_samba_stores_them() {
     assert_eq!(named(&mut ada, same, FileClass::RENAME, "1\u{f025}2").await, Status::SUCCESS);
     ada.close(same).await;
     assert_eq!(stored(&volume), ["1\u{f025}2", "a\u{f022}b", "etc\u{f029}", "plain"]);
+}
+
+/// smbd 4.17 with `vfs objects = catia fruit streams_xattr` and `catia:mappings = 0x3a:0xf7`.
+#[tokio::test]
+async fn what_a_table_names_is_stored_as_itself_beside_private_code_points() {
+    let (mut ada, volume) = of_samba(true, "0x3a:0xf7").await;
+    for name in ["a\u{f7}b", "c\u{f025}d"] {
+        let made = ada.make(name, b"abc").await;
+        ada.close(made).await;
+    }
+    assert_eq!(stored(&volume), ["a:b", "c\u{f025}d"]);
+    assert_eq!(listed(&mut ada, "*").await, ["a\u{f7}b", "c\u{f025}d"]);
 }
 
 #[tokio::test]
