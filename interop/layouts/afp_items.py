@@ -1,6 +1,8 @@
 """Writes and reads files as Macs do, over AFP: `afp_items.py write|check PORT VOLUME USER PASSWORD FILE`. FILE is JSON: a list of
-items with a name, and what is not null of `folder`, `data`, `info` (Finder info), `fork`, `comment` (text) and `attributes` (by
-name). Bytes are in hexadecimal. `rename`, `exchange` and `remove` take names instead of FILE."""
+items with a name, and what is not null of `folder`, `data`, `info` (Finder info), `fork`, `comment` (text), `bits` (invisible 1,
+system 4), `created` and `changed`
+(seconds from 2000 on) and `attributes` (by name). Bytes are in hexadecimal. `check` prints `right PART` or
+`wrong PART` for each part. `rename`, `exchange` and `remove` take names instead of FILE."""
 
 import json
 import os
@@ -11,7 +13,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 import afp  # noqa: E402
 
 FINDER_INFO = 0x20
+BITS = 0x01
+CREATED = 0x04
 CHANGED = 0x08
+# Of the bits: invisible, system; and the one that says to set the others and not to clear them.
+SHOWN_BITS = 0x0005
+SET = 0x8000
 CHUNK = 1 << 16
 
 
@@ -43,9 +50,28 @@ class Mac(afp.Client):
         body = struct.pack(">BBHIH", 35, 0, self.volume, afp.ROOT, FINDER_INFO) + afp.path(name)
         self.command(even(body) + info)
 
+    def changed(self, name):
+        return struct.unpack(">i", self._params(name, CHANGED)[:4])[0]
+
     def set_changed(self, name, seconds):
         """The date of the last change, in seconds from 2000 on."""
         body = struct.pack(">BBHIH", 35, 0, self.volume, afp.ROOT, CHANGED) + afp.path(name)
+        self.command(even(body) + struct.pack(">i", seconds))
+
+    def bits(self, name):
+        return struct.unpack(">H", self._params(name, BITS)[:2])[0] & SHOWN_BITS
+
+    def set_bits(self, name, bits):
+        for value in (SET | bits, SHOWN_BITS & ~bits):
+            if value & SHOWN_BITS:
+                body = struct.pack(">BBHIH", 35, 0, self.volume, afp.ROOT, BITS) + afp.path(name)
+                self.command(even(body) + struct.pack(">H", value))
+
+    def created(self, name):
+        return struct.unpack(">i", self._params(name, CREATED)[:4])[0]
+
+    def set_created(self, name, seconds):
+        body = struct.pack(">BBHIH", 35, 0, self.volume, afp.ROOT, CREATED) + afp.path(name)
         self.command(even(body) + struct.pack(">i", seconds))
 
     def fork(self, name, resource):
@@ -114,21 +140,38 @@ class Mac(afp.Client):
             self.set_comment(name, item["comment"])
         for attribute, value in item.get("attributes", {}).items():
             self.set_attribute(name, attribute, bytes.fromhex(value))
+        if item.get("bits") is not None:
+            self.set_bits(name, item["bits"])
+        if item.get("created") is not None:
+            self.set_created(name, item["created"])
         if item.get("changed") is not None:
             self.set_changed(name, item["changed"])
 
     def found(self, item):
-        """What is there of an item, in the form of the item."""
+        """What an item should have, and has: the parts, in the form of the item."""
         name = item["name"]
         read = {
+            "bits": lambda: self.bits(name),
+            "created": lambda: self.created(name),
+            "changed": lambda: self.changed(name),
             "data": lambda: self.fork(name, False).hex(),
             "info": lambda: self.finder_info(name).hex(),
             "fork": lambda: self.fork(name, True).hex(),
             "comment": lambda: self.comment(name),
         }
-        found = {key: get() for key, get in read.items() if item.get(key) is not None}
-        found["attributes"] = {known: self.attribute(name, known).hex() for known in item.get("attributes", {})}
-        return found
+        for key, get in read.items():
+            if item.get(key) is not None:
+                yield key, item[key], value_of(get)
+        for known, value in item.get("attributes", {}).items():
+            yield known, value, value_of(lambda known=known: self.attribute(name, known).hex())
+
+
+def value_of(get):
+    """What the server says; a refusal is a value that nothing has."""
+    try:
+        return get()
+    except afp.Refused as refused:
+        return f"refused: {refused}"
 
 
 def short(value):
@@ -140,26 +183,29 @@ def main():
     command, port, volume, user, password, *words = sys.argv[1:]
     client = Mac(int(port), volume, user, password)
     if command == "rename":
-        return client.rename(*words)
+        client.rename(*words)
+        return None
     if command == "exchange":
-        return client.exchange(*words)
+        client.exchange(*words)
+        return None
     if command == "remove":
-        return client.remove(*words)
+        client.remove(*words)
+        return None
     with open(words[0], encoding="utf-8") as file:
         items = json.load(file)
+    wrong = None
     for item in items:
         if command == "write":
             client.put(item)
             continue
-        try:
-            found = client.found(item)
-        except afp.Refused as refused:
-            sys.exit(f"{item['name']}: {refused}")
-        for key, value in found.items():
-            if value != item.get(key, {}):
-                sys.exit(f"{item['name']}: {key} is {short(value)}, not {short(item.get(key))}")
-    return None
+        is_there = not str(value_of(lambda item=item: client.finder_info(item["name"]))).startswith("refused")
+        print("right name" if is_there else "wrong name")
+        for key, expected, found in client.found(item):
+            print("right" if found == expected else "wrong", key)
+            if found != expected and wrong is None:
+                wrong = f"{item['name']}: {key} is {short(found)}, not {short(expected)}"
+    return wrong
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -3,16 +3,16 @@
 //! which smbd reads, too, and takes that back. On ext4 with little in each file, and on XFS, whose attributes have up to
 //! 64 KiB, with much, and with files of real Macs.
 
+mod catia;
 pub mod content;
 pub mod corpus;
+mod facts;
 pub mod image;
 mod moving;
 pub mod netatalk;
 pub mod place;
 
-use std::path::Path;
-
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::expected::Expected;
 use super::outcome::Outcomes;
@@ -20,7 +20,9 @@ use super::{Args, conclude, prepare};
 use crate::netatalk::packages;
 use crate::{debian, isolate, process};
 use content::{Amount, Data, Item};
-use place::{CATIA, Place};
+use facts::Facts;
+use netatalk::Mac;
+use place::{MARKS, Place};
 
 /// A layout, as smb.conf names it.
 pub struct Layout {
@@ -161,8 +163,10 @@ pub fn run(args: &Args) -> Result<()> {
     match needs.iter().find(|program| process::find(program).is_none()) {
         Some(program) => outcomes.skip("all", &format!("{program} is not installed")),
         None => {
-            on(&mut outcomes, "ext4", Amount::Little)?;
-            on(&mut outcomes, "xfs", Amount::Much)?;
+            let facts = Facts::default();
+            on(&mut outcomes, "ext4", Amount::Little, &facts)?;
+            on(&mut outcomes, "xfs", Amount::Much, &facts)?;
+            facts.conclude(&mut outcomes);
             outcomes.run("all", &[], || Ok(()));
         }
     }
@@ -176,8 +180,8 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// All layouts on a file system of this kind. If there can be none, those with little are in an ordinary folder.
-fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
-    let place = Place::new(kind)?;
+fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount, facts: &Facts) -> Result<()> {
+    let place = Place::new(kind, facts.clone())?;
     match place.mounted() {
         Ok(()) => outcomes.run(&format!("{kind}: image"), &[], || Ok(())),
         Err(error) => {
@@ -201,6 +205,7 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
             outcomes.run(&format!("{kind}: {}: {what}", layout.name), &[], test);
         };
         read_and_write(&place, layout, amount, (smbd, ours), &mut |what, test| check(what, outcomes, test));
+        check("a Mac reads it over AFP", outcomes, &|| over_afp(&place, layout, amount, (smbd, ours_afp)));
         let macs: Vec<Item> = share_of(&macs, number).collect();
         if !macs.is_empty() {
             let (told, lone): (Vec<Item>, Vec<Item>) =
@@ -213,9 +218,11 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount) -> Result<()> {
             }
         }
     }
-    outcomes.run(&format!("{kind}: characters are shown by smbd's table"), &[], || {
-        catia(&place, amount, (smbd, ours))
-    });
+    for table in catia::TABLES {
+        outcomes.run(&format!("{kind}: {}: names are as with smbd's table", table.name), &[], || {
+            catia::compare(&place, table, (smbd, ours, ours_afp))
+        });
+    }
     if let Some(afpd) = &afpd {
         netatalk::serve_both(outcomes, kind, &place, (afpd, ours, ours_afp));
     }
@@ -248,6 +255,8 @@ const ODD: &str = "odd\u{f022}name";
 /// The same for a file that this server makes.
 const NEW_ODD: &str = "new\u{f025}odd";
 const FOLDER: &str = "folder";
+/// With dates and bits of its own. It is removed again: `adopt --convert` leaves it as it is.
+const DATED: &str = "dated";
 
 fn made_by_smbd(amount: Amount) -> Vec<Item> {
     let files = [OLD, CHANGED, ODD].map(|name| amount.older(name));
@@ -291,6 +300,18 @@ fn read_and_write(
         theirs.write(layout.name, std::slice::from_ref(&old))?;
         ours.check(layout.name, std::slice::from_ref(&old))
     });
+    check("dates and bits", &|| {
+        let [old, new] = &MARKS;
+        let (names, file) = ([DATED], Item { streams: Vec::new(), ..amount.older(DATED) });
+        theirs.write(layout.name, &[file])?;
+        theirs.mark(layout.name, &names, old)?;
+        theirs.check_marks(layout.name, &names, old).context("smbd's own")?;
+        ours.check_marks(layout.name, &names, old).context("as this server shows them")?;
+        ours.mark(layout.name, &names, new)?;
+        ours.check_marks(layout.name, &names, new).context("its own")?;
+        theirs.check_marks(layout.name, &names, new).context("as smbd shows what is changed")?;
+        theirs.remove(layout.name, DATED)
+    });
     check("smbd reads a folder that is changed", &|| {
         let folder = Item { streams: new.streams[..1].to_vec(), ..amount.folder(FOLDER) };
         ours.write(layout.name, &[folder])?;
@@ -299,21 +320,16 @@ fn read_and_write(
     });
 }
 
-/// Files with characters that clients see as others, by smbd and by this server.
-fn catia(place: &Place, amount: Amount, (smbd, ours): (u16, u16)) -> Result<()> {
-    let (theirs, ours) = (place.client(smbd), place.client(ours));
-    let (old, new) = (amount.older("a\u{f7}b"), amount.newer("c\u{a8}d"));
-    let data = |item: Item| [Item { streams: Vec::new(), ..item }];
-    let (old, new) = (data(old), data(new));
-    theirs.write(CATIA, &old)?;
-    ours.check(CATIA, &old).context("as this server shows it")?;
-    ours.write(CATIA, &new)?;
-    theirs.check(CATIA, &new).context("as smbd shows it")?;
-    for name in ["a:b", "c\"d"] {
-        let path = Path::new(&place.share(CATIA)).join(name);
-        ensure!(path.exists(), "{} is not on the disk", path.display());
-    }
-    Ok(())
+/// What smbd has, as this server shows it over AFP; and what it changes over AFP, as smbd shows it.
+fn over_afp(place: &Place, layout: &Layout, amount: Amount, (smbd, afp): (u16, u16)) -> Result<()> {
+    let (theirs, ours) = (place.client(smbd), Mac::new(place, afp, "AFP").without_comments());
+    // AFP has no names of streams but those of attributes, up to 64 KiB.
+    let old: Vec<Item> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
+    ours.check(layout.name, &old)?;
+    let new = amount.newer("over AFP");
+    ours.write(layout.name, std::slice::from_ref(&new))?;
+    ours.check(layout.name, std::slice::from_ref(&new)).context("a new file")?;
+    theirs.check(layout.name, &[new]).context("a new file, as smbd shows it")
 }
 
 /// Each file of real Macs is in two of the layouts.

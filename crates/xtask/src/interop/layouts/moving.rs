@@ -89,6 +89,13 @@ pub fn convert_and_undo(place: &Place, layout: &Layout, read: impl FnOnce() -> R
     Ok(())
 }
 
+/// What `fourfold adopt` makes of smbd's configuration. It may refuse shares that need more than is translated.
+pub fn settings_of(configuration: &Path) -> Result<String> {
+    let words = ["adopt", "--smb-conf", &*configuration.to_string_lossy()];
+    let output = process::output(server::binary(), &words, LIMIT)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
 fn adopt(place: &Place, words: &[&str]) -> Result<Value> {
     let output = process::output(server::binary(), &[&["adopt"], words].concat(), LIMIT)?;
     let said = [&output.stdout[..], &output.stderr].concat();

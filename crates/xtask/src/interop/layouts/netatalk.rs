@@ -9,7 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
 
 use super::content::{Amount, COLON, Data, Item, stream_of, text_list};
-use super::place::{ADA, Client, Place};
+use super::facts::Facts;
+use super::place::{self, ADA, Client, Place};
 use super::{CHANGED, Check, FOLDER, Layout, NETATALK, NEW, ODD, OLD, moving};
 use crate::interop::outcome::Outcomes;
 use crate::netatalk::packages;
@@ -21,6 +22,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 const MOVED: &str = "moved";
 const GONE: &str = "gone";
 const COMMENT: &str = "A comment";
+
+/// Bits, dates of creation and of the last change: those of [`place::MARKS`], as AFP has them.
+const MARKS: [[i32; 3]; 2] =
+    [[1, 1_000_000_000 - EPOCH, 1_234_567_890 - EPOCH], [4, 1_100_000_000 - EPOCH, 1_300_000_000 - EPOCH]];
+/// 2000-01-01 as a Unix time.
+const EPOCH: i32 = 946_684_800;
 
 const TAGS: &str = "user.com.apple.metadata:_kMDItemUserTags";
 
@@ -62,15 +69,27 @@ pub struct Mac {
     /// A file of its own.
     items: PathBuf,
     port: String,
+    facts: Facts,
+    /// Who is asked, in the matrix of facts.
+    reader: &'static str,
+    /// Whether the files have comments.
+    is_commented: bool,
 }
 
 impl Mac {
-    fn new(place: &Place, port: u16) -> Self {
-        Self::with(place.state("items.json"), port)
+    /// afpd's, or that of this server.
+    pub fn new(place: &Place, port: u16, reader: &'static str) -> Self {
+        Self { facts: place.facts(), reader, ..Self::with(place.state("items.json"), port) }
+    }
+
+    /// Of files that no Mac has written over AFP.
+    pub fn without_comments(self) -> Self {
+        Self { is_commented: false, ..self }
     }
 
     pub fn with(items: PathBuf, port: u16) -> Self {
-        Self { items, port: port.to_string() }
+        let (facts, reader, is_commented) = (Facts::default(), "AFP", true);
+        Self { items, port: port.to_string(), facts, reader, is_commented }
     }
 
     pub fn write(&self, volume: &str, items: &[Item]) -> Result<()> {
@@ -79,7 +98,7 @@ impl Mac {
 
     /// The same, and gives all of them a date of the last change: seconds from 2000 on.
     pub fn write_dated(&self, volume: &str, items: &[Item], changed: i64) -> Result<()> {
-        let mut items: Vec<Value> = items.iter().map(as_json).collect();
+        let mut items: Vec<Value> = items.iter().map(|item| self.as_json(item)).collect();
         items.iter_mut().for_each(|item| item["changed"] = changed.into());
         self.send("write", volume, items)
     }
@@ -90,7 +109,7 @@ impl Mac {
     }
 
     fn with_items(&self, command: &str, volume: &str, items: &[Item]) -> Result<()> {
-        self.send(command, volume, items.iter().map(as_json).collect())
+        self.send(command, volume, items.iter().map(|item| self.as_json(item)).collect())
     }
 
     fn send(&self, command: &str, volume: &str, items: Vec<Value>) -> Result<()> {
@@ -103,10 +122,34 @@ impl Mac {
         let script = script.to_string_lossy();
         let to = [&*script, command, &self.port, volume, ADA.name, ADA.password];
         let output = process::output("python3", &[&to[..], words].concat(), LIMIT)?;
+        self.facts.add_lines(volume, self.reader, &String::from_utf8_lossy(&output.stdout));
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "{volume}: {}", said.lines().last().unwrap_or_default());
         Ok(())
     }
+
+    fn as_json(&self, item: &Item) -> Value {
+        let mut found = as_json(item);
+        if self.is_commented {
+            found["comment"] = COMMENT.into();
+        }
+        found
+    }
+
+    /// Gives files bits and a date of creation.
+    pub fn mark(&self, volume: &str, names: &[&str], marks: [i32; 3]) -> Result<()> {
+        self.send("write", volume, marked(names, marks))
+    }
+
+    /// Whether files have these.
+    pub fn check_marks(&self, volume: &str, names: &[&str], marks: [i32; 3]) -> Result<()> {
+        self.send("check", volume, marked(names, marks))
+    }
+}
+
+fn marked(names: &[&str], [bits, created, changed]: [i32; 3]) -> Vec<Value> {
+    let one = |name: &&str| json!({"name": name, "bits": bits, "created": created, "changed": changed});
+    names.iter().map(one).collect()
 }
 
 /// An item as a Mac sees it: with a slash for what is a colon to other systems.
@@ -127,7 +170,6 @@ fn as_json(item: &Item) -> Value {
             name => drop(attributes.insert(name.replace(COLON, ":"), hex(value).into())),
         }
     }
-    found.insert("comment".into(), COMMENT.into());
     found.insert("attributes".into(), attributes.into());
     json!(found)
 }
@@ -159,7 +201,7 @@ pub fn start(outcomes: &mut Outcomes, kind: &str, place: &Place) -> Result<Optio
     let layouts = || LAYOUTS.iter().chain(KEPT);
     let afpd = place.afpd("netatalk", layouts().map(|layout| (layout.name, layout.settings)))?;
     outcomes.run(&format!("{kind}: netatalk"), &[], || {
-        let mac = Mac::new(place, afpd.1);
+        let mac = Mac::new(place, afpd.1, "afpd");
         layouts().try_for_each(|layout| mac.write(layout.name, &made_by_afpd()))
     });
     Ok(Some(afpd))
@@ -185,7 +227,7 @@ pub fn adopt(outcomes: &mut Outcomes, kind: &str, place: &Place, (afpd, smbd): (
     for layout in KEPT {
         let name = |what: &str| format!("{kind}: {}: {what}", layout.name);
         outcomes.run(&name("adopt finds it"), &[], || moving::survey(place, layout));
-        let (all, mac) = (made_by_afpd(), Mac::new(place, afpd.1));
+        let (all, mac) = (made_by_afpd(), Mac::new(place, afpd.1, "afpd"));
         let plain: Vec<Item> = all.iter().filter(|item| item.name != ODD).cloned().collect();
         outcomes.run(&name("smbd reads what is converted, and all comes back"), &[], || {
             let converted = place.converted(layout.name);
@@ -204,8 +246,8 @@ struct Ports {
 }
 
 fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Check<'_>) {
-    let theirs = Mac::new(place, ports.afpd);
-    let ours = Mac::new(place, ports.ours);
+    let theirs = Mac::new(place, ports.afpd, "afpd");
+    let ours = Mac::new(place, ports.ours, "AFP");
     let smb = place.client(ports.ours_smb);
     let volume = layout.name;
     let (old, new) = ([Amount::Little.older(CHANGED)], [Amount::Little.newer(CHANGED)]);
@@ -236,6 +278,15 @@ fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Chec
         theirs.check(volume, &[folder])?;
         ours.write(volume, &[Amount::Little.folder(FOLDER)])?;
         theirs.check(volume, &[Amount::Little.folder(FOLDER)])
+    });
+    check("dates and bits", &|| {
+        theirs.mark(volume, &[OLD], MARKS[0])?;
+        theirs.check_marks(volume, &[OLD], MARKS[0]).context("afpd's own")?;
+        ours.check_marks(volume, &[OLD], MARKS[0]).context("afpd's, as this server shows them")?;
+        smb.check_marks(volume, &[OLD], &place::MARKS[0]).context("afpd's, over SMB")?;
+        ours.mark(volume, &[OLD], MARKS[1])?;
+        smb.check_marks(volume, &[OLD], &place::MARKS[1]).context("over SMB")?;
+        theirs.check_marks(volume, &[OLD], MARKS[1]).context("as afpd shows them")
     });
     check("afpd reads what is moved", &|| {
         ours.run("rename", volume, &[MOVED, "elsewhere"])?;

@@ -1,5 +1,7 @@
 //! The folders, the servers and the client of a run.
 
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -7,9 +9,11 @@ use std::os::unix::fs::{MetadataExt as _, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 
+use super::catia::{self, TABLES};
 use super::content::{Data, Item};
+use super::facts::{Fact, Facts};
 use super::image::Image;
 use super::{LAYOUTS, Layout, netatalk};
 use crate::netatalk::Volume;
@@ -19,8 +23,6 @@ use crate::{isolate, server};
 
 pub const ADA: User = User { name: "ada", password: "secret" };
 pub const UID: u32 = 61001;
-/// The share with a table of characters.
-pub const CATIA: &str = "catia";
 /// How the names of shares of what is converted end.
 const CONVERTED: &str = "-converted";
 /// A file with the value of an attribute in `.AppleDouble`, without the name of the file it belongs to.
@@ -34,17 +36,21 @@ pub struct Place {
     shares: PathBuf,
     image: Result<Image>,
     configuration: PathBuf,
+    /// What was right.
+    facts: Facts,
+    /// smbd's port.
+    theirs: Cell<u16>,
 }
 
 impl Place {
     /// With shares on a file system of this kind, if that can be.
-    pub fn new(kind: &str) -> Result<Self> {
+    pub fn new(kind: &str, facts: Facts) -> Result<Self> {
         let folder = process::fresh_folder(&format!("interop-layouts-{kind}"))?;
         let shares = folder.join("shares");
         fs::create_dir_all(&shares)?;
         let image = Image::mount(kind, &shares);
         let layouts = LAYOUTS.iter().chain(netatalk::LAYOUTS).chain(netatalk::KEPT);
-        for name in layouts.map(|layout| layout.name).chain([CATIA]) {
+        for name in layouts.map(|layout| layout.name).chain(TABLES.iter().map(|table| table.name)) {
             let share = shares.join(name);
             fs::create_dir_all(&share)?;
             chown(&share, Some(UID), Some(UID))?;
@@ -53,7 +59,7 @@ impl Place {
             samba::unix_users(&folder, &[(ADA, UID)])?;
         }
         let configuration = samba::client_configuration(&folder.join("client"))?;
-        Ok(Self { folder, shares, image, configuration })
+        Ok(Self { folder, shares, image, configuration, facts, theirs: Cell::default() })
     }
 
     pub fn mounted(&self) -> Result<(), &anyhow::Error> {
@@ -87,11 +93,13 @@ impl Place {
             [(layout.name.to_owned(), layout.settings), (self.converted(layout.name), layout.converted().1)]
                 .map(|(name, settings)| Share { name, folder: folder.clone(), settings })
         };
-        let (name, folder) = (CATIA.to_owned(), self.shares.join(CATIA));
-        let catia =
-            Share { name, folder, settings: "  vfs objects = catia\n  catia:mappings = 0x22:0xa8,0x3a:0xf7" };
+        let catia = TABLES.iter().map(|table| {
+            let (name, folder) = (table.name.to_owned(), self.shares.join(table.name));
+            Share { name, folder, settings: table.settings }
+        });
         let converted = netatalk::KEPT.iter().flat_map(share).filter(|share| share.name.ends_with(CONVERTED));
-        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).chain(converted).chain([catia]).collect();
+        let shares: Vec<Share> = LAYOUTS.iter().flat_map(share).chain(converted).chain(catia).collect();
+        self.theirs.set(port);
         Ok((samba::start(&self.folder.join("smbd"), port, &[ADA], &shares, "")?, port))
     }
 
@@ -124,14 +132,11 @@ impl Place {
                 layout.name
             )
         };
-        let catia = format!(
-            "[[share]]\nname = \"{CATIA}\"\npath = \"{}\"\ncatia-mappings = \"0x22:0xa8,0x3a:0xf7\"\n",
-            self.share(CATIA)
-        );
         let settings = self.folder.join("fourfold.toml");
         let shares: String = LAYOUTS.iter().chain(netatalk::LAYOUTS).map(share).collect();
-        let all =
-            "[server]\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n".to_owned() + &shares + &catia;
+        let all = "[server]\nafp-logins = [\"cleartext\"]\nbonjour = \"off\"\n\n".to_owned()
+            + &shares
+            + &catia::adopted(self)?;
         fs::write(&settings, all)?;
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
         let ports = ["--smb-port", &port.to_string(), "--afp-port", &afp.to_string()];
@@ -140,7 +145,13 @@ impl Place {
     }
 
     pub fn client(&self, port: u16) -> Client {
-        Client::new(self.folder.join("local"), self.configuration.clone(), port)
+        let reader = if port == self.theirs.get() { "smbd" } else { "SMB" };
+        let client = Client::new(self.folder.join("local"), self.configuration.clone(), port);
+        Client { facts: self.facts.clone(), reader, ..client }
+    }
+
+    pub fn facts(&self) -> Facts {
+        self.facts.clone()
     }
 
     /// Whether a file has exactly the attributes that smbd would have written.
@@ -215,11 +226,14 @@ pub struct Client {
     local: PathBuf,
     configuration: PathBuf,
     port: String,
+    facts: Facts,
+    /// Who is asked, in the matrix of facts.
+    reader: &'static str,
 }
 
 impl Client {
     pub fn new(local: PathBuf, configuration: PathBuf, port: u16) -> Self {
-        Self { local, configuration, port: port.to_string() }
+        Self { local, configuration, port: port.to_string(), facts: Facts::default(), reader: "SMB" }
     }
 
     /// Writes files and folders with their streams.
@@ -248,22 +262,79 @@ impl Client {
         let mut expected = Vec::new();
         for item in items {
             let data = match &item.data {
-                Data::File(data) => Some((item.name.clone(), data)),
+                Data::File(data) => Some((Fact::Data, item.name.clone(), data)),
                 Data::Folder | Data::Kept => None,
             };
-            let streams = item.streams.iter().map(|(name, value)| (format!("{}:{name}", item.name), value));
+            let streams = item
+                .streams
+                .iter()
+                .map(|(name, value)| (Fact::of_stream(name), format!("{}:{name}", item.name), value));
             expected.extend(data.into_iter().chain(streams));
         }
-        let names: Vec<&str> = expected.iter().map(|(name, _)| name.as_str()).collect();
+        let names: Vec<&str> = expected.iter().map(|(_, name, _)| name.as_str()).collect();
         let (all, run) = self.read(share, &names)?;
-        for ((name, value), found) in expected.into_iter().zip(all) {
-            let Some(found) = found else {
-                run?;
-                anyhow::bail!("{name} is not there");
-            };
-            ensure!(found == *value, "{name} is {}, not {}", short(&found), short(value));
+        let (mut wrong, mut there) = (None, BTreeSet::new());
+        for ((fact, name, value), found) in expected.into_iter().zip(all) {
+            if found.is_some() {
+                there.insert(name.split(':').next().unwrap_or_default().to_owned());
+            }
+            self.facts.add(layout_of(share), self.reader, fact, found.as_ref() == Some(value));
+            wrong = wrong.or(match found {
+                None => Some(format!("{name} is not there")),
+                Some(found) if found == *value => None,
+                Some(found) => Some(format!("{name} is {}, not {}", short(&found), short(value))),
+            });
         }
-        run
+        for item in items {
+            self.facts.add(layout_of(share), self.reader, Fact::Name, there.contains(&item.name));
+        }
+        match wrong {
+            Some(wrong) if wrong.ends_with("is not there") => run.and_then(|()| bail!(wrong)),
+            Some(wrong) => bail!(wrong),
+            None => run,
+        }
+    }
+
+    pub fn remove(&self, share: &str, name: &str) -> Result<()> {
+        self.run(share, &self.local(share)?, &[format!("del \"{name}\"")])
+    }
+
+    /// Gives files dates, and takes or gives bits.
+    pub fn mark(&self, share: &str, names: &[&str], marks: &Marks) -> Result<()> {
+        let local = self.local(share)?;
+        let mark = |name: &&str| {
+            [
+                format!("utimes \"{name}\" {} -1 {} -1", marks.created, marks.changed),
+                format!("setmode \"{name}\" {}", marks.mode),
+            ]
+        };
+        self.run(share, &local, &names.iter().flat_map(mark).collect::<Vec<_>>())
+    }
+
+    /// Whether files have these dates and bits.
+    pub fn check_marks(&self, share: &str, names: &[&str], marks: &Marks) -> Result<()> {
+        let local = self.local(share)?;
+        let mut wrong = None;
+        for name in names {
+            let text = self.said(share, &local, &[format!("allinfo \"{name}\"")])?;
+            let value = |key: &str| {
+                let line = text.lines().find_map(|line| line.strip_prefix(key));
+                line.unwrap_or_default().trim().to_owned()
+            };
+            let bits = value("attributes:");
+            let bits: String = bits.chars().take_while(|c| *c != ' ').filter(|c| "HS".contains(*c)).collect();
+            for (fact, found, expected) in [
+                (Fact::Dates, value("create_time:"), marks.created_shown),
+                (Fact::Dates, value("write_time:"), marks.changed_shown),
+                (Fact::Bits, bits, marks.bits_shown),
+            ] {
+                self.facts.add(layout_of(share), self.reader, fact, found == expected);
+                let is_wrong = found != expected;
+                wrong =
+                    wrong.or(is_wrong.then(|| format!("{name}: {fact:?} are {found:?}, not {expected:?}")));
+            }
+        }
+        wrong.map_or(Ok(()), |wrong| bail!(wrong))
     }
 
     /// What files and streams have; `None`: there is no such one. Then the result of the program.
@@ -286,13 +357,30 @@ impl Client {
     }
 
     fn run(&self, share: &str, local: &Path, commands: &[String]) -> Result<()> {
+        self.said(share, local, commands).map(drop)
+    }
+
+    /// What the program prints. Dates are those of UTC.
+    fn said(&self, share: &str, local: &Path, commands: &[String]) -> Result<String> {
         let (unc, login) = (format!("//127.0.0.1/{share}"), format!("{}%{}", ADA.name, ADA.password));
         let (configuration, commands) = (
             self.configuration.to_string_lossy(),
             format!("lcd {}; {}", local.display(), commands.join("; ")),
         );
-        let args = [&*unc, "-s", &configuration, "-p", &self.port, "-U", &login, "-c", &commands];
-        let output = process::output("smbclient", &args, LIMIT)?;
+        let args = [
+            "TZ=UTC",
+            "smbclient",
+            &*unc,
+            "-s",
+            &configuration,
+            "-p",
+            &self.port,
+            "-U",
+            &login,
+            "-c",
+            &commands,
+        ];
+        let output = process::output("env", &args, LIMIT)?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
         text.push_str(&String::from_utf8_lossy(&output.stderr));
         let is_known = |line: &&str| line.contains("NT_STATUS_OBJECT_NAME_COLLISION"); // the folder is there
@@ -303,8 +391,43 @@ impl Client {
             "{share}: {}",
             text.trim()
         );
-        Ok(())
+        Ok(text)
     }
+}
+
+/// Dates and bits of a file, as smbclient takes and shows them.
+pub struct Marks {
+    created: &'static str,
+    changed: &'static str,
+    created_shown: &'static str,
+    changed_shown: &'static str,
+    mode: &'static str,
+    bits_shown: &'static str,
+}
+
+/// Two sets of them. The seconds are round ones of time(2).
+pub const MARKS: [Marks; 2] = [
+    Marks {
+        created: "2001:09:09-01:46:40",
+        created_shown: "Sun Sep  9 01:46:40 2001 UTC",
+        changed: "2009:02:13-23:31:30",
+        changed_shown: "Fri Feb 13 23:31:30 2009 UTC",
+        mode: "+h-s",
+        bits_shown: "H",
+    },
+    Marks {
+        created: "2004:11:09-11:33:20",
+        created_shown: "Tue Nov  9 11:33:20 2004 UTC",
+        changed: "2011:03:13-07:06:40",
+        changed_shown: "Sun Mar 13 07:06:40 2011 UTC",
+        mode: "-h+s",
+        bits_shown: "S",
+    },
+];
+
+/// The layout in the matrix of facts: that of a share, also after its conversion.
+fn layout_of(share: &str) -> &str {
+    share.strip_suffix(CONVERTED).unwrap_or(share)
 }
 
 /// The beginning of a value, and its length.
