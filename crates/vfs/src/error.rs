@@ -47,8 +47,10 @@ pub enum Error {
     /// ([`Volume::recalled`](crate::Volume::recalled)).
     LeaseRecall(FileId),
     NoSuchAttribute,
-    /// A named limit of the server is reached.
+    /// A named limit of the server is reached. It may last.
     TooMany,
+    /// The host has no memory or no descriptor left, for now.
+    Exhausted,
     /// The disk failed.
     Io,
     /// It is on another server, which does not answer.
@@ -58,9 +60,8 @@ pub enum Error {
 impl Error {
     /// Whether a file system refuses an extended attribute so that its value must go elsewhere.
     pub(crate) fn is_no_place_for_attribute(self) -> bool {
-        let refusals =
-            [Self::NoRoomForAttribute, Self::NoSpace, Self::FileTooLarge, Self::TooMany, Self::NotSupported];
-        refusals.contains(&self)
+        use Error::{Exhausted, FileTooLarge, NoRoomForAttribute, NoSpace, NotSupported, TooMany};
+        matches!(self, NoRoomForAttribute | NoSpace | FileTooLarge | TooMany | Exhausted | NotSupported)
     }
 }
 
@@ -100,6 +101,7 @@ impl fmt::Display for Error {
             Self::LeaseRecall(_) => "a lease is being recalled",
             Self::NoSuchAttribute => "no such attribute",
             Self::TooMany => "a limit of the server is reached",
+            Self::Exhausted => "the server is short of memory or descriptors",
             Self::Io => "the disk failed",
             Self::Away => "the server that has it does not answer",
         })

@@ -29,6 +29,7 @@ impl From<Error> for ResultCode {
             Error::ShareConflict => Self::DENY_CONFLICT,
             Error::NoSuchAttribute => Self::ITEM_NOT_FOUND,
             Error::TooMany => Self::NO_MORE_LOCKS,
+            Error::Exhausted => Self::MISC_ERROR,
         }
     }
 }

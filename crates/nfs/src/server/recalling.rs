@@ -14,6 +14,9 @@ use crate::wire::v3::{NamedFile, Procedure, named_files};
 pub(super) const LIMIT: Duration = Duration::from_secs(1);
 /// How often a call is tried in that time: others may have got leases again.
 const MOST_TRIES: u32 = 8;
+/// How long a call waits for a locked range of another client, and between two tries.
+const SHORT_LOCK: Duration = Duration::from_millis(100);
+const BETWEEN_LOOKS: Duration = Duration::from_millis(5);
 /// Between two tries of a call that waits for the state of a file at another server, and does not say of which.
 pub(super) const PAUSE: Duration = Duration::from_millis(2);
 
@@ -54,6 +57,24 @@ impl Attempts {
             }
         }
         true
+    }
+}
+
+/// Repeats what a locked range of another client refuses, for [`SHORT_LOCK`] at most: many locks are short, and a client of
+/// NFSv3 does not repeat it itself.
+pub(super) async fn once_unlocked<T, F>(mut act: impl FnMut() -> F) -> vfs::Result<T>
+where
+    F: Future<Output = vfs::Result<T>>,
+{
+    let deadline = Instant::now() + SHORT_LOCK;
+    let can_wait = tokio::runtime::Handle::try_current().is_ok();
+    loop {
+        match act().await {
+            Err(vfs::Error::RangeLocked) if can_wait && Instant::now() < deadline => {
+                sleep(BETWEEN_LOOKS).await
+            }
+            done => return done,
+        }
     }
 }
 

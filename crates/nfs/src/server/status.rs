@@ -31,14 +31,14 @@ impl From<Error> for Status {
             Error::Busy => Self::ACCES,
             Error::NotSupported => Self::NOTSUPP,
             // The client waits and repeats the call: the obstacle is expected to go.
-            Error::WouldBlock => Self::JUKEBOX,
-            Error::RangeLocked => Self::JUKEBOX,
-            Error::ShareConflict => Self::ACCES,
+            Error::WouldBlock | Error::LeaseRecall(_) | Error::Exhausted => Self::JUKEBOX,
+            // Nothing says when the other client ends them. Reads and writes have waited for a short lock.
+            Error::RangeLocked | Error::ShareConflict => Self::ACCES,
             // The removal may take long, so the client should not wait, and the file still exists.
             Error::BeingRemoved => Self::ACCES,
-            Error::LeaseRecall(_) => Self::JUKEBOX,
             Error::NoSuchAttribute => Self::NOENT,
-            Error::TooMany => Self::JUKEBOX,
+            // A limit that may last.
+            Error::TooMany => Self::SERVERFAULT,
             Error::Io | Error::Away => Self::IO,
         }
     }

@@ -31,7 +31,7 @@ impl From<Error> for Status {
             Error::RangeLocked => Self::FILE_LOCK_CONFLICT,
             Error::ShareConflict => Self::SHARING_VIOLATION,
             Error::NoSuchAttribute => Self::OBJECT_NAME_NOT_FOUND,
-            Error::TooMany => Self::INSUFFICIENT_RESOURCES,
+            Error::TooMany | Error::Exhausted => Self::INSUFFICIENT_RESOURCES,
             Error::Io => Self::UNEXPECTED_IO_ERROR,
             Error::Away => Self::HOST_UNREACHABLE,
         }

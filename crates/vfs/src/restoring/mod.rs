@@ -368,8 +368,8 @@ fn is_other_tree(folder: &Found, entry: &Found) -> bool {
 
 /// Whether the rest cannot be restored either.
 fn is_of_the_disk(error: Error) -> bool {
-    use Error::{Io, NoSpace, NotSupported, QuotaExceeded, ReadOnly, Stale, TooMany};
-    matches!(error, Io | NoSpace | NotSupported | QuotaExceeded | ReadOnly | Stale | TooMany)
+    use Error::{Exhausted, Io, NoSpace, NotSupported, QuotaExceeded, ReadOnly, Stale, TooMany};
+    matches!(error, Io | NoSpace | NotSupported | QuotaExceeded | ReadOnly | Stale | TooMany | Exhausted)
 }
 
 fn folder_at(volume: &Volume, path: &[&[u8]]) -> Result<Found> {

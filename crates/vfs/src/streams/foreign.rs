@@ -83,7 +83,7 @@ impl Streams {
         let attrs: Vec<(&[u8], &[u8])> = all.iter().map(|(name, value)| (&name[..], &value[..])).collect();
         let (bytes, problems) = mac_sidecar::synthesize(&info, &attrs, 0);
         if !problems.is_empty() {
-            return Err(Error::TooMany); // something would be left out
+            return Err(Error::NoRoomForAttribute); // something would be left out
         }
         listed::write(&books, file, &books.list(), &bytes)?;
         touch(file.object)

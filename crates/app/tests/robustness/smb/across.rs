@@ -4,7 +4,7 @@
 //! | an NFS client… | while an SMB client has… | the answer |
 //! |---|---|---|
 //! | reads, writes, truncates, removes, renames | it open without sharing | NFS3ERR_ACCES: it may last |
-//! | reads, writes, locks | a range locked | NFS3ERR_JUKEBOX, DENIED |
+//! | reads, writes, locks | a range locked | NFS3ERR_ACCES, DENIED |
 //! | reads, writes, truncates, removes, renames | a lease or an oplock | NFS3ERR_JUKEBOX until it has been given up |
 //! | looks up, reads | deleted it, and still open | as before |
 
@@ -160,8 +160,8 @@ fn a_range_locked_over_smb_binds_nfs() {
     let file = scene.open(|_| ());
     let at_once = lock::Flags::FAIL_IMMEDIATELY;
     scene.lock(file, (0, 10), lock::Flags::EXCLUSIVE | at_once).unwrap();
-    let (handle, wait) = (scene.handle.clone(), Err(NfsStatus::JUKEBOX));
-    assert_eq!((scene.reads(0), scene.writes(5), scene.cuts()), (wait, wait, Ok(())));
+    let (handle, refused) = (scene.handle.clone(), Err(NfsStatus::ACCES));
+    assert_eq!((scene.reads(0), scene.writes(5), scene.cuts()), (refused, refused, Ok(())));
     assert_eq!((scene.reads(10), scene.writes(10)), (Ok(()), Ok(())));
     assert_eq!(scene.nfs.lock(&handle, 1, (5, 10), false), Stat::DENIED);
     assert_eq!(scene.nfs.lock(&handle, 1, (10, 5), true), Stat::GRANTED);
@@ -169,7 +169,7 @@ fn a_range_locked_over_smb_binds_nfs() {
     assert_eq!((scene.reads(0), scene.writes(5)), (Ok(()), Ok(())));
 
     scene.lock(file, (0, 10), lock::Flags::SHARED | at_once).unwrap();
-    assert_eq!((scene.reads(0), scene.writes(5)), (Ok(()), wait));
+    assert_eq!((scene.reads(0), scene.writes(5)), (Ok(()), refused));
     assert_eq!(scene.nfs.lock(&handle, 1, (0, 5), false), Stat::GRANTED);
     assert_eq!(scene.nfs.lock(&handle, 1, (5, 5), true), Stat::DENIED);
     scene.smb.close(file).unwrap();

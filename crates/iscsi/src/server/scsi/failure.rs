@@ -21,7 +21,7 @@ impl From<Error> for Refusal {
             Error::RangeLocked | Error::ShareConflict | Error::LeaseRecall(_) | Error::Busy => {
                 return Self::Status(Status::BUSY);
             }
-            Error::TooMany => return Self::Status(Status::TASK_SET_FULL),
+            Error::TooMany | Error::Exhausted => return Self::Status(Status::TASK_SET_FULL),
             Error::Io | Error::Away | Error::WouldBlock => {
                 Sense::new(Key::MEDIUM_ERROR, Asc::UNRECOVERED_READ_ERROR)
             }

@@ -95,6 +95,7 @@ impl From<Error> for Status {
             | Error::LeaseRecall(_)
             | Error::NoSuchAttribute
             | Error::TooMany
+            | Error::Exhausted
             | Error::Locked => Self::SERVERFAULT,
         }
     }

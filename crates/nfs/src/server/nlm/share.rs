@@ -108,7 +108,7 @@ fn wanted(access: Modes) -> Access {
 fn refused(error: Error) -> Stat {
     match error {
         Error::ShareConflict => Stat::DENIED,
-        Error::TooMany => Stat::DENIED_NOLOCKS,
+        Error::TooMany | Error::Exhausted => Stat::DENIED_NOLOCKS,
         _ => Stat::FAILED,
     }
 }

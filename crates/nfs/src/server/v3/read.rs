@@ -4,6 +4,7 @@ use wire::Writer;
 
 use super::target::Target;
 use crate::server::gss::Flavor;
+use crate::server::recalling::once_unlocked;
 use crate::server::rpc::{Answered, Call};
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
@@ -51,6 +52,6 @@ async fn data(target: &Target, request: &Request<'_>, most: u32) -> Result<ReadD
     let (volume, actor, found) = (&target.export.volume, &target.actor, &target.found);
     Ok(match &target.sidecar {
         Some(sidecar) => volume.read_sidecar(actor, (found, sidecar), request.offset, length)?,
-        None => volume.read(actor, found, request.offset, length).await?,
+        None => once_unlocked(|| volume.read(actor, found, request.offset, length)).await?,
     })
 }

@@ -2,6 +2,7 @@ use vfs::backend::Stability;
 
 use super::MAX_DATA;
 use super::target::size;
+use crate::server::recalling::once_unlocked;
 use crate::server::rpc::Call;
 use crate::wire::v3::types::Status;
 use crate::wire::v3::write::{Request, Res, ResOk, StableHow};
@@ -28,7 +29,8 @@ pub(super) async fn write(call: &Call<'_>, request: Request<'_>) -> Res {
         .map_err(|status| target.fail(status))?;
     let data = call.message.slice_ref(data);
     let volume = &target.export.volume;
-    match volume.write(&target.actor, &target.found, request.offset, data, stability).await {
+    let write = || volume.write(&target.actor, &target.found, request.offset, data.clone(), stability);
+    match once_unlocked(write).await {
         Ok(change) => Ok(ResOk {
             wcc: target.wcc(&change),
             count,

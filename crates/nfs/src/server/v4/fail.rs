@@ -61,7 +61,12 @@ pub(super) fn in_minor(status: Status, minor: u32, number: Option<OperationNumbe
         (0, Status::SYMLINK) if number == Some(Op::LOOKUPP) => Status::NOTDIR,
         (0, Status::SYMLINK) if !matches!(number, Some(Op::OPEN | Op::LOOKUP | Op::SECINFO)) => Status::INVAL,
         (0, _) => status,
-        (_, Status::RESOURCE) => Status::DELAY,
+        // Clients that are silent lose their places.
+        (_, Status::RESOURCE) if matches!(number, Some(Op::EXCHANGE_ID | Op::CREATE_SESSION)) => {
+            Status::DELAY
+        }
+        // A limit that is reached may last as long as the client that asks: to try again helps nobody.
+        (_, Status::RESOURCE) => Status::SERVERFAULT,
         (_, Status::RESTOREFH) => Status::NOFILEHANDLE,
         (_, Status::STALE_STATEID) => Status::BAD_STATEID,
         _ => status,
@@ -106,7 +111,7 @@ impl From<Error> for Status {
             // A mount point, a share in a share, or a program that runs: nothing says that it will go.
             Error::Busy => Self::ACCESS,
             // The client waits and repeats the call: the obstacle is expected to go.
-            Error::WouldBlock | Error::LeaseRecall(_) => Self::DELAY,
+            Error::WouldBlock | Error::LeaseRecall(_) | Error::Exhausted => Self::DELAY,
             Error::NotSupported => Self::NOTSUPP,
             Error::RangeLocked => Self::LOCKED,
             Error::ShareConflict => Self::SHARE_DENIED,

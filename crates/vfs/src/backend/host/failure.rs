@@ -87,14 +87,14 @@ pub(super) fn fact(error: Errno) -> Error {
         Errno::AGAIN => Error::WouldBlock,
         Errno::LOOP => Error::IsLink,
         Errno::NODATA => Error::NoSuchAttribute,
-        Errno::NFILE | Errno::MFILE | Errno::NOMEM => Error::TooMany,
+        Errno::NFILE | Errno::MFILE | Errno::NOMEM => Error::Exhausted,
         _ => Error::Io,
     }
 }
 
 /// Logs an error that is not the answer to a client's request.
 fn report(call: &str, errno: Errno, at: Option<BorrowedFd<'_>>, name: &[u8]) {
-    if matches!(fact(errno), Error::Io | Error::TooMany) {
+    if matches!(fact(errno), Error::Io | Error::Exhausted) {
         log(call, errno, at, name);
     }
 }
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(*log.0.lock().unwrap(), "", "an answer to the client");
         assert_eq!(of("fsync", &file)(Errno::IO), Error::Io);
         let folder_fd = std::fs::File::open(folder.path()).unwrap();
-        assert_eq!(of_entry("openat2", &folder_fd, b"sub")(Errno::NFILE), Error::TooMany);
+        assert_eq!(of_entry("openat2", &folder_fd, b"sub")(Errno::NFILE), Error::Exhausted);
         let said = log.0.lock().unwrap().clone();
         assert!(said.contains("call=\"fsync\" errno=Input/output error"), "{said}");
         assert!(said.contains(&format!("path={} ", path.display())), "{said}");

@@ -79,12 +79,12 @@ pub(super) fn open(mount: BorrowedFd<'_>, key: &HostKey) -> Result<OwnedFd> {
     handle.bytes[..bytes.len()].copy_from_slice(bytes);
     for _ in 0..MOST_TRIES {
         match open_by_handle(mount, &mut handle) {
-            Err(Error::TooMany) => std::thread::yield_now(),
+            Err(Error::Exhausted) => std::thread::yield_now(),
             Err(Error::NotFound | Error::Invalid) => return Err(Error::Stale),
             other => return other,
         }
     }
-    Err(Error::TooMany)
+    Err(Error::Exhausted)
 }
 
 /// Linux says ENOMEM, too, at the moment when the inode number of a file that is gone is given to a new one (iget_locked

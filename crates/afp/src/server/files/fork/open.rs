@@ -137,7 +137,7 @@ async fn open(
 
 fn refusal(error: Error) -> ResultCode {
     match error {
-        Error::TooMany => ResultCode::TOO_MANY_FILES_OPEN,
+        Error::TooMany | Error::Exhausted => ResultCode::TOO_MANY_FILES_OPEN,
         other => other.into(),
     }
 }

@@ -6,7 +6,7 @@ use vfs::backend::faulty::{Call, Faulty};
 use super::*;
 
 /// Errors of a host and their statuses.
-const FACTS: [(Error, Status); 13] = [
+const FACTS: [(Error, Status); 14] = [
     (Error::NoSpace, Status::NOSPC),
     (Error::QuotaExceeded, Status::DQUOT),
     (Error::Io, Status::IO),
@@ -18,7 +18,8 @@ const FACTS: [(Error, Status); 13] = [
     (Error::NoRoomForAttribute, Status::FBIG),
     (Error::TooManyLinks, Status::MLINK),
     (Error::NotSupported, Status::NOTSUPP),
-    (Error::TooMany, Status::JUKEBOX),
+    (Error::TooMany, Status::SERVERFAULT),
+    (Error::Exhausted, Status::JUKEBOX),
     (Error::Busy, Status::ACCES),
 ];
 
