@@ -400,6 +400,8 @@ declare::ranks! {
     HostFiles Known,
     /// The tables of open files of all volumes.
     HostFileTables Known,
+    /// The descriptors of files' data that can be closed.
+    HostFileData Known,
     /// The descriptors of one file.
     HostFile Known,
     /// Whether a file of the host has an ACL.

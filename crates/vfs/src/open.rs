@@ -126,7 +126,7 @@ pub struct Open {
     /// Of a resource fork: where it was found last.
     fork: Mutex<Option<Arc<Fork>>, rank::OpenFork>,
     /// Its place among the opens of all clients. The last field: it is free when the descriptors are.
-    _permit: OpenPermit,
+    permit: OpenPermit,
 }
 
 impl Volume {
@@ -141,7 +141,7 @@ impl Volume {
     ) -> Result<Open> {
         let OpenOptions { stream, access, deny, create, place, granted, remove_on_close, concern, empties } =
             options;
-        let permit = self.site.opens.take(actor.holder)?; // before anything takes a descriptor
+        let permit = self.permit_for(actor, file, &stream, access)?; // before anything takes a descriptor
         let changes = access.intersects(Modes::WRITE.union(Modes::DELETE));
         self.note(if changes { Act::OpenToChange } else { Act::Open }, &file.object);
         self.may_open(&actor.caller, file, access, granted)?;
@@ -177,7 +177,7 @@ impl Volume {
             changed,
             place,
             fork,
-            _permit: permit,
+            permit,
         };
         match open.guard.stream() {
             Stream::Named(name) => open.find_stream(name, create).await?,
@@ -189,6 +189,14 @@ impl Volume {
         }
         open.remove_on_close = remove_on_close;
         Ok(open)
+    }
+
+    fn permit_for(&self, actor: &Actor, file: &Found, stream: &Stream, access: Modes) -> Result<OpenPermit> {
+        let only_reads = !access.intersects(Modes::WRITE) && *stream == Stream::Data;
+        match only_reads && file.object.lends_data() {
+            true => self.site.opens.take_half(actor.holder),
+            false => self.site.opens.take(actor.holder),
+        }
     }
 
     /// Counts a file that a protocol keeps for the actor's client without an open of the tree. `TooMany`: the client has as
@@ -254,6 +262,11 @@ impl Open {
     /// The actor that opened it, acting through it.
     pub fn actor(&self) -> &Actor {
         &self.actor
+    }
+
+    /// Counts it as one that writes, which takes one descriptor more. `TooMany`: the client has as many as it may have.
+    pub fn count_as_writing(&self) -> Result<()> {
+        self.permit.become_whole()
     }
 
     /// Whether this is the data fork.

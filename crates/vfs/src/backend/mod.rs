@@ -339,6 +339,11 @@ pub trait Object: Any + Send + Sync {
         false
     }
 
+    /// Whether it may close the descriptor for reading while a client has it open, and opens it again when it is read.
+    fn lends_data(&self) -> bool {
+        self.through(Call::Attributes).is_ok_and(|behind| behind.lends_data())
+    }
+
     /// Whether it is in a tree that refuses every change, in whichever volume.
     fn is_read_only(&self) -> bool {
         false

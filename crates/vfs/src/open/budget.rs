@@ -1,5 +1,6 @@
 //! How many files clients may have open at once. Each open takes descriptors of the process, of which the host gives a limited
-//! number, and connections need some, too. No client takes all: one may have as many open as are free for its kind.
+//! number, and connections need some, too. No client takes all: one may have as many open as are free for its kind. An open that
+//! only reads counts half: the descriptor of its data is one of the cache's, which closes those that were not used lately.
 //!
 //! ```text
 //! limit ─┬─ half at most: guests, who have not proven who they are. One of them: as many as guests have left
@@ -18,6 +19,10 @@ use lock::{Mutex, rank};
 
 use crate::{Error, Result};
 
+/// What an open counts: one that keeps the descriptor of its data, such as one that writes.
+const WHOLE: usize = 2;
+/// One that gives up the descriptor of its data when others need it.
+const HALF: usize = 1;
 /// Guests may have one part in this many of the limit.
 const GUESTS_PART: usize = 2;
 /// A client that has so many or fewer open is not the one who takes too many, as long as its kind has room.
@@ -54,6 +59,7 @@ pub(crate) struct OpenBudget {
     counts: Mutex<Counts, rank::OpenBudget>,
 }
 
+/// In halves of an open.
 #[derive(Default)]
 struct Counts {
     all: usize,
@@ -64,7 +70,7 @@ struct Counts {
     said: Option<Instant>,
 }
 
-/// How much of the budget is in use.
+/// How much of the budget is in use. Two opens that only read count as one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OpenCounts {
     /// All opens.
@@ -95,19 +101,34 @@ impl OpenBudget {
     pub(crate) fn counts(&self) -> OpenCounts {
         let (limit, counts) = (self.limit.load(Ordering::Relaxed), self.counts.lock());
         let Counts { all, guests, refused, .. } = *counts;
+        let (all, guests) = (all.div_ceil(WHOLE), guests.div_ceil(WHOLE));
         OpenCounts { all, limit, guests, guests_limit: limit / GUESTS_PART, refused }
     }
 
     /// One more open; `TooMany` if the holder's part is used up. The server's own opens (`None`) are counted and never refused.
     pub(crate) fn take(self: &Arc<Self>, holder: Option<Holder>) -> Result<OpenPermit> {
+        self.take_part(holder, WHOLE)
+    }
+
+    /// One more open that gives up the descriptor of its data when others need it.
+    pub(crate) fn take_half(self: &Arc<Self>, holder: Option<Holder>) -> Result<OpenPermit> {
+        self.take_part(holder, HALF)
+    }
+
+    fn take_part(self: &Arc<Self>, holder: Option<Holder>, part: usize) -> Result<OpenPermit> {
+        self.count(holder, part)?;
+        Ok(OpenPermit { budget: self.clone(), holder, part: part.into() })
+    }
+
+    fn count(&self, holder: Option<Holder>, part: usize) -> Result<()> {
         let mut counts = self.counts.lock();
         if let Some(holder) = holder
-            && !counts.have_room(holder, self.limit.load(Ordering::Relaxed))
+            && !counts.have_room(holder, self.limit.load(Ordering::Relaxed), part)
         {
             counts.refused += 1;
             let now = Instant::now();
             let says = counts.said.is_none_or(|said| now.duration_since(said) >= SAY_EVERY);
-            let (own, all) = (counts.of(holder), counts.all);
+            let (own, all) = (counts.of(holder).div_ceil(WHOLE), counts.all.div_ceil(WHOLE));
             if says {
                 counts.said = Some(now);
             }
@@ -117,8 +138,8 @@ impl OpenBudget {
             }
             return Err(Error::TooMany);
         }
-        counts.add(holder);
-        Ok(OpenPermit { budget: self.clone(), holder })
+        counts.add(holder, part);
+        Ok(())
     }
 }
 
@@ -141,29 +162,29 @@ impl Counts {
         self.holders.get(&holder).copied().unwrap_or(0)
     }
 
-    fn have_room(&self, holder: Holder, limit: usize) -> bool {
-        let mut free = limit.saturating_sub(self.all);
+    fn have_room(&self, holder: Holder, limit: usize, part: usize) -> bool {
+        let mut free = limit.saturating_mul(WHOLE).saturating_sub(self.all);
         if holder.user.is_none() {
-            free = free.min((limit / GUESTS_PART).saturating_sub(self.guests));
+            free = free.min((limit / GUESTS_PART).saturating_mul(WHOLE).saturating_sub(self.guests));
         }
         let own = self.of(holder);
-        free > own || (free > 0 && own < FEW.min(limit / (4 * GUESTS_PART)))
+        free >= own + part || (free >= part && own < WHOLE * FEW.min(limit / (4 * GUESTS_PART)))
     }
 
-    fn add(&mut self, holder: Option<Holder>) {
-        self.all += 1;
+    fn add(&mut self, holder: Option<Holder>, part: usize) {
+        self.all += part;
         if let Some(holder) = holder {
-            self.guests += usize::from(holder.user.is_none());
-            *self.holders.entry(holder).or_default() += 1;
+            self.guests += if holder.user.is_none() { part } else { 0 };
+            *self.holders.entry(holder).or_default() += part;
         }
     }
 
-    fn remove(&mut self, holder: Option<Holder>) {
-        self.all -= 1;
+    fn remove(&mut self, holder: Option<Holder>, part: usize) {
+        self.all -= part;
         let Some(holder) = holder else { return };
-        self.guests -= usize::from(holder.user.is_none());
+        self.guests -= if holder.user.is_none() { part } else { 0 };
         if let Some(own) = self.holders.get_mut(&holder) {
-            *own -= 1;
+            *own -= part;
             if *own == 0 {
                 self.holders.remove(&holder);
             }
@@ -175,11 +196,26 @@ impl Counts {
 pub struct OpenPermit {
     budget: Arc<OpenBudget>,
     holder: Option<Holder>,
+    part: AtomicUsize,
+}
+
+impl OpenPermit {
+    /// The open keeps the descriptor of its data from now on; `TooMany` if the holder's part is used up.
+    pub(crate) fn become_whole(&self) -> Result<()> {
+        if self.part.load(Ordering::Acquire) == WHOLE {
+            return Ok(());
+        }
+        self.budget.count(self.holder, WHOLE - HALF)?;
+        if self.part.swap(WHOLE, Ordering::AcqRel) == WHOLE {
+            self.budget.counts.lock().remove(self.holder, WHOLE - HALF); // another thread was faster
+        }
+        Ok(())
+    }
 }
 
 impl Drop for OpenPermit {
     fn drop(&mut self) {
-        self.budget.counts.lock().remove(self.holder);
+        self.budget.counts.lock().remove(self.holder, *self.part.get_mut());
     }
 }
 
@@ -212,6 +248,25 @@ mod tests {
         assert_eq!(budget.counts().guests, 375);
         drop(first);
         assert_eq!(greedy(&budget, Holder::guest(address(2))).len(), 125, "now it has 250");
+    }
+
+    #[test]
+    fn an_open_that_only_reads_counts_half_until_it_writes() {
+        let budget = budget(100);
+        let guest = Holder::guest(address(1));
+        let reading: Vec<_> = std::iter::from_fn(|| budget.take_half(Some(guest)).ok()).take(1000).collect();
+        assert_eq!((reading.len(), budget.counts().guests), (50, 25));
+        assert_eq!(reading[0].become_whole(), Err(Error::TooMany));
+        let other: Vec<_> = greedy(&budget, Holder::guest(address(2)));
+        assert!(!other.is_empty());
+        drop(other);
+        let mut reading = reading;
+        reading.truncate(10);
+        reading.iter().chain(&reading).for_each(|one| one.become_whole().unwrap());
+        assert_eq!(budget.counts().guests, 10);
+        drop(reading);
+        assert_eq!(budget.counts().all, 0);
+        assert!(budget.counts.lock().holders.is_empty());
     }
 
     #[test]

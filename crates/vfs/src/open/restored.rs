@@ -53,7 +53,7 @@ impl Volume {
             changed: AtomicBool::new(false),
             place: Some(self.site.places.add(file.object.id(), restored.place, &self.backend)),
             fork: Mutex::default(),
-            _permit: permit,
+            permit,
         };
         if restored.is_going {
             open.mark_going();

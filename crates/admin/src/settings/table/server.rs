@@ -313,8 +313,9 @@ pub(super) const SERVER: &[Setting] = &[
         .without_default("a quarter of the limit of descriptors")
         .says(
             "How many files clients of all protocols may have open at once.",
-            "An open file takes up to four descriptors, and connections need some, too. Clients without a login have a half of \
-             this together. One client may have as many as the others leave free: `fourfold status` shows how many there are. \
+            "An open file takes up to four descriptors, and connections need some, too. One that a client only reads counts half: \
+             the descriptor of its data is closed when others need it, and opened again for the next read (not for servers that \
+             are not root, and not for folders on other machines). Clients without a login have a half of this together. One client may have as many as the others leave free: `fourfold status` shows how many there are. \
              The limit of descriptors is the hard one (`ulimit -Hn`, `LimitNOFILE` of systemd).",
         ),
     new(Server, "cache-buffers", Operator, Size, "\"48 MiB\"")

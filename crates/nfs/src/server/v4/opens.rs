@@ -263,6 +263,9 @@ async fn widened(
     if (access, deny) != (own_access, own_deny) {
         let (volume, actor) = (&target.export.volume, state.acting(&target.actor.caller));
         let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
+        if access.intersects(Modes::WRITE) {
+            state.count_as_writing()?;
+        }
         volume.once_recalled(RECALL_LIMIT, || volume.recall(&actor, state.file, cause)).await?;
         volume.once_recalled(RECALL_LIMIT, || state.change(access, deny)).await?;
     }

@@ -124,6 +124,14 @@ impl OpenState {
         self.held.lock().as_ref().map_or(Err(Error::Stale), |held| held.guard().change(access, deny))
     }
 
+    /// Counts it as one that writes.
+    pub(super) fn count_as_writing(&self) -> vfs::Result<()> {
+        match &*self.held.lock() {
+            Some(Held::Open(open)) => open.count_as_writing(),
+            _ => Ok(()),
+        }
+    }
+
     /// Closes it in the tree.
     pub(super) fn shut(&self) {
         let held = self.held.lock().take();

@@ -199,6 +199,11 @@ impl Object for FaultyObject {
         Ok(&*self.inner)
     }
 
+    /// No call of its own: plans count those of before.
+    fn lends_data(&self) -> bool {
+        self.inner.lends_data()
+    }
+
     fn peer<'a>(&self, other: &'a dyn Object) -> Result<&'a dyn Object> {
         inner_of(other)
     }

@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 use lock::{Mutex, rank};
 
 use super::Reached;
+use super::descriptors::DataDescriptors;
 use super::object::HostObject;
 use crate::HostKey;
 use crate::caches::{Cache, CacheReport, Ghost};
@@ -25,6 +26,8 @@ pub struct KeptFiles {
     /// The number of tables among which the limit is divided.
     divided: AtomicUsize,
     tables: Mutex<Vec<Weak<Table>>, rank::HostFileTables>,
+    /// Those of the files' data, also of files that clients have open.
+    pub(super) data: DataDescriptors,
 }
 
 /// What of the files that clients have used lately is in the host's memory.
@@ -46,6 +49,7 @@ impl KeptFiles {
             limit: AtomicUsize::new(limit),
             divided: AtomicUsize::new(0),
             tables: Mutex::default(),
+            data: DataDescriptors::new(limit),
         })
     }
 
@@ -95,7 +99,9 @@ impl Cache for KeptFiles {
     }
 
     fn limit_to(&self, limit: u64) {
-        self.limit.store(usize::try_from(limit).unwrap_or(usize::MAX), Ordering::Relaxed);
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.limit.store(limit, Ordering::Relaxed);
+        self.data.limit_to(limit);
         self.divide();
     }
 }
@@ -152,6 +158,11 @@ impl Objects {
         }
         all.divide();
         Self { table, all: all.clone() }
+    }
+
+    /// The open files of all volumes.
+    pub(super) fn all(&self) -> &KeptFiles {
+        &self.all
     }
 
     pub(super) fn find(&self, key: &HostKey) -> Option<Arc<HostObject>> {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
+use super::descriptors::{Descriptor, Opened};
 use super::failure::{self, last_fact};
-use super::object::{HostObject, Opened};
+use super::object::HostObject;
 use super::{guards, handle};
 use crate::backend::{Object, Stability, Wait};
 use crate::{Access, Error, Kind, Result};
@@ -19,10 +20,24 @@ impl HostObject {
     /// Opens the data for reading or writing, unless it is open. Permission has been checked: the server's own ids
     /// open, so that one descriptor serves every caller.
     pub(super) fn open_for(&self, want: Access) -> Result<()> {
-        let mut opened = self.opened.lock();
-        let writes = want.contains(Access::WRITE);
-        if opened.write.is_some() || (!writes && opened.read.is_some()) {
-            return Ok(());
+        self.opened_for(want.contains(Access::WRITE)).map(drop)
+    }
+
+    fn opened_for(&self, writes: bool) -> Result<Arc<OwnedFd>> {
+        let found = |opened: &Opened| match opened.any() {
+            Some((fd, can_write)) if can_write || !writes => Some(fd.clone()),
+            _ => None,
+        };
+        if let Some(fd) = found(&self.data.lock()) {
+            return Ok(fd);
+        }
+        let (all, lends) = (&self.shared.objects.all().data, self.lends());
+        if lends && !writes {
+            all.make_room();
+        }
+        let mut opened = self.data.lock();
+        if let Some(fd) = found(&opened) {
+            return Ok(fd); // another thread has opened it meanwhile
         }
         self.shared.act_as_ourselves()?;
         // The host would have this open wait for the server's own lease.
@@ -30,26 +45,54 @@ impl HostObject {
         let new = handle::reopen(self.fd(), if writes { OFlags::RDWR } else { OFlags::RDONLY }).map(Arc::new);
         if let Ok(new) = &new {
             // One descriptor for all: with two, the host gives no lease against readers.
-            *opened = match writes {
-                true => Opened { read: None, write: Some(new.clone()) },
-                false => Opened { read: Some(new.clone()), write: None },
+            let descriptor = match (writes, lends) {
+                (true, _) => all.writes(new.clone()),
+                (false, true) => all.reads(new.clone()),
+                (false, false) => Descriptor::uncounted(new.clone()),
             };
+            opened.become_only(descriptor, writes);
         }
         if let Some(way) = way {
-            let now =
-                opened.write.as_ref().map(|fd| (fd, true)).or(opened.read.as_ref().map(|fd| (fd, false)));
-            way.end(self, now);
+            way.end(self, opened.any());
         }
-        new.map(drop)
+        drop(opened);
+        if new.is_ok() && lends && !writes {
+            self.data.note_use();
+            all.lend(&self.data);
+        }
+        new
+    }
+
+    /// Whether the descriptor for reading may be closed while clients have the file open: it can be opened again whatever
+    /// has become of the file's mode. Only root can do that, on file systems that do not ask another machine.
+    pub(super) fn lends(&self) -> bool {
+        let is_here = self.shared.is_local && self.id().device == self.shared.device;
+        is_here && self.shared.switches_ids && self.kind() == Kind::File
     }
 
     pub(super) fn readable(&self) -> Result<Arc<OwnedFd>> {
-        let opened = self.opened.lock();
-        opened.read.as_ref().or(opened.write.as_ref()).cloned().ok_or(Error::Invalid)
+        let opened = self.data.lock();
+        match opened.any() {
+            Some((fd, _)) => {
+                self.data.note_use();
+                Ok(fd.clone())
+            }
+            None if opened.is_given_up() => {
+                drop(opened);
+                self.opened_for(false)
+            }
+            None => Err(Error::Invalid),
+        }
     }
 
     pub(super) fn writable(&self) -> Result<Arc<OwnedFd>> {
-        self.opened.lock().write.clone().ok_or(Error::Invalid)
+        let opened = self.data.lock();
+        opened.write.as_ref().map(|write| write.fd().clone()).ok_or(Error::Invalid)
+    }
+
+    /// The descriptor of the data, if it is open now.
+    fn opened_now(&self) -> Option<Arc<OwnedFd>> {
+        self.data.lock().any().map(|(fd, _)| fd.clone())
     }
 
     pub(super) fn cut(&self, size: u64) -> Result<()> {
@@ -86,12 +129,12 @@ impl HostObject {
             .map_err(failure::of("fallocate", &*fd))
     }
 
-    pub(super) fn copy_from(&self, source: &Self, mut from: u64, mut to: u64, length: u64) -> Result<u64> {
-        let (input, output, end) = (source.readable()?, self.writable()?, from.saturating_add(length));
+    pub(super) fn copy_from(&self, input: &OwnedFd, mut from: u64, mut to: u64, length: u64) -> Result<u64> {
+        let (output, end) = (self.writable()?, from.saturating_add(length));
         let start = from;
         while from < end {
             let most = usize::try_from(end - from).unwrap_or(usize::MAX).min(MOST_IN_ONE_CALL);
-            match rustix::fs::copy_file_range(&input, Some(&mut from), &output, Some(&mut to), most) {
+            match rustix::fs::copy_file_range(input, Some(&mut from), &output, Some(&mut to), most) {
                 Ok(0) => break, // the end of the source
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(_) if from > start => break, // said again when it is asked for the rest
@@ -103,8 +146,8 @@ impl HostObject {
 
     /// FICLONERANGE, ioctl_ficlonerange(2).
     #[allow(unsafe_code)]
-    pub(super) fn clone_from(&self, source: &Self, from: u64, to: u64, length: u64) -> Result<()> {
-        let (input, output) = (source.readable()?, self.writable()?);
+    pub(super) fn clone_from(&self, input: &OwnedFd, from: u64, to: u64, length: u64) -> Result<()> {
+        let output = self.writable()?;
         let range = libc::file_clone_range {
             src_fd: i64::from(input.as_raw_fd()),
             src_offset: from,
@@ -127,16 +170,9 @@ impl HostObject {
             return Ok(());
         }
         self.shared.act_as_ourselves()?;
-        let kept = {
-            let opened = self.opened.lock();
-            opened.write.as_ref().or(opened.read.as_ref()).cloned()
-        };
-        let fd = match kept {
+        let fd = match self.opened_now() {
             Some(fd) => fd,
-            None if self.kind() == Kind::File => {
-                self.open_for(Access::READ)?;
-                self.readable()?
-            }
+            None if self.kind() == Kind::File => self.opened_for(false)?,
             None => Arc::new(handle::reopen(self.fd(), OFlags::RDONLY | OFlags::NONBLOCK)?),
         };
         let synced =
@@ -163,10 +199,8 @@ impl HostObject {
     /// Since 6.14 it answers only a caller that may write the file. Then it is asked again as the
     /// server itself.
     pub(super) fn resident_range(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
-        let fd = {
-            let opened = self.opened.lock();
-            opened.write.as_ref().or(opened.read.as_ref()).cloned()?
-        };
+        let fd = self.opened_now()?;
+        self.data.note_use();
         let pages = (offset + length).div_ceil(4096) - offset / 4096;
         let cached = match cached_pages(&fd, offset, length) {
             Err(Error::NotPermitted) => {
@@ -182,17 +216,13 @@ impl HostObject {
 impl HostObject {
     /// Whether its data is open. One that another thread opens just now counts as not open.
     pub(super) fn has_data(&self) -> bool {
-        let is_open = |opened: &Opened| opened.read.is_some() || opened.write.is_some();
-        self.kind() == Kind::File && self.opened.try_lock().is_some_and(|opened| is_open(&opened))
+        self.kind() == Kind::File && self.data.try_lock().is_some_and(|opened| opened.any().is_some())
     }
 
     /// The length of its data, and how many bytes of it the page cache has. `None` if the kernel cannot say.
     pub(super) fn cached(&self) -> Option<(u64, u64)> {
         let length = self.attributes().ok()?.size;
-        let fd = {
-            let opened = self.opened.lock();
-            opened.write.as_ref().or(opened.read.as_ref()).cloned()?
-        };
+        let fd = self.opened_now()?;
         self.shared.act_as_ourselves().ok()?;
         let pages = if length == 0 { 0 } else { cached_pages(&fd, 0, length).ok()? };
         Some((length, pages.saturating_mul(4096).min(length)))

@@ -21,9 +21,16 @@ type Uuid = [u8; 16];
 /// btrfs a number for each subvolume.
 const BTRFS: u64 = 0x9123_683e;
 const XFS: u64 = 0x5846_5342;
+/// The file systems of disks and of memory, linux/magic.h: ext4, tmpfs, overlayfs, F2FS, bcachefs and, of OpenZFS, ZFS.
+const LOCAL: [u64; 8] = [BTRFS, XFS, 0xef53, 0x0102_1994, 0x794c_7630, 0xf2f5_2010, 0xca45_1a4e, 0x2fc1_2fc1];
 
 /// The device that has a number.
 static DEVICES: Mutex<BTreeMap<u64, u32>, rank::HostDevices> = Mutex::new(BTreeMap::new());
+
+/// Whether it is one that asks no other machine and no other process.
+pub(super) fn is_local(at: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(at).is_ok_and(|found| LOCAL.contains(&(found.f_type as u64 & 0xffff_ffff)))
+}
 
 /// The number of the file system that an open file is on, never 0. Without a UUID, it is made of the id that the host
 /// reports, else of the device number.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, RenameFlags, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
+use super::descriptors::Descriptor;
 use super::object::{ENTRY, HostObject, attributes_of};
 use super::{Reached, failure, handle, stat, stat_at};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
@@ -274,13 +275,14 @@ impl HostObject {
     }
 
     pub(super) fn list_from(&self, cookie: u64, sink: &mut dyn FnMut(ListEntry<'_>) -> bool) -> Result<bool> {
-        let mut opened = self.opened.lock(); // the descriptor's position is shared
+        let mut opened = self.data.lock(); // the descriptor's position is shared
         if opened.read.is_none() {
             self.shared.act_as_ourselves()?;
             let fd = rustix::fs::openat(&self.fd, c".", OFlags::DIRECTORY | ENTRY, Mode::empty());
-            opened.read = Some(Arc::new(fd.map_err(failure::of("openat", &self.fd))?));
+            let fd = Arc::new(fd.map_err(failure::of("openat", &self.fd))?);
+            opened.read = Some(Descriptor::uncounted(fd));
         }
-        let Some(fd) = opened.read.as_ref() else { return Err(Error::Io) };
+        let Some(fd) = opened.read.as_ref().map(Descriptor::fd) else { return Err(Error::Io) };
         // A folder has at least `.` and `..`, and ext4 of Linux 6.18 says at once that there is nothing in about one
         // of some thousand listings of a large folder that clients change. Asked again, it lists all of it.
         for _ in 0..LIST_TRIES {
@@ -325,7 +327,7 @@ impl HostObject {
 fn new_file(folder: &HostObject, fd: OwnedFd, key: HostKey, attributes: &crate::Attributes) -> HostObject {
     let fd = Arc::new(fd);
     let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, Reached::ByName);
-    object.opened.lock().write = Some(fd);
+    object.data.lock().write = Some(Descriptor::uncounted(fd)); // it names the file, too
     object
 }
 

@@ -6,6 +6,7 @@
 //! `unsafe`: for calls that have no safe wrapper (file handles, file-system ids, cache residency).
 
 mod cache;
+mod descriptors;
 pub(super) mod failure;
 mod file;
 mod file_system;
@@ -100,6 +101,8 @@ struct Shared {
     file_system: u64,
     /// Runs each call with the caller's ids.
     switches_ids: bool,
+    /// No other machine has a say in who may open a file.
+    is_local: bool,
     /// Where files can be opened by handle. Without it [`Traces`] and a search of the tree find them.
     mount: Option<OwnedFd>,
     /// The mount that the root is on, where the host has handles.
@@ -153,6 +156,7 @@ impl Host {
             mounts: Mounts::default(),
             cross_mounts: options.cross_mounts,
             switches_ids: root_user,
+            is_local: file_system::is_local(root.as_fd()),
             mount,
             mount_id: handle::key_at(root.as_fd(), b"").ok().map(|(_, mount)| mount),
             as_live: options.snapshot_of.and_then(|live| handle::AsLive::new(root.as_fd(), &live)),

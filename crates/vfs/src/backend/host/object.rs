@@ -10,6 +10,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 
+use super::descriptors::FileData;
 use super::file::read_once;
 use super::metered::Growth;
 use super::{Reached, Shared, failure, handle};
@@ -28,7 +29,7 @@ const SMALLEST_BLOCK: u64 = 512;
 pub(super) struct HostObject {
     pub(super) shared: Arc<Shared>,
     pub(super) fd: Arc<OwnedFd>,
-    pub(super) opened: Mutex<Opened, rank::HostFile>,
+    pub(super) data: Arc<FileData>,
     pub(super) reached: Reached,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
     acl: Mutex<Option<(Instant, Time, bool)>, rank::HostFileAcl>,
@@ -41,15 +42,6 @@ pub(super) struct HostObject {
     kind: Kind,
 }
 
-/// Descriptors for data.
-#[derive(Default)]
-pub(super) struct Opened {
-    /// Reads, or lists a folder.
-    pub(super) read: Option<Arc<OwnedFd>>,
-    /// Writes (and reads).
-    pub(super) write: Option<Arc<OwnedFd>>,
-}
-
 impl HostObject {
     pub(super) fn new(
         shared: Arc<Shared>,
@@ -58,10 +50,10 @@ impl HostObject {
         attributes: &Attributes,
         reached: Reached,
     ) -> Self {
-        let (opened, acl) = (Mutex::default(), Mutex::default());
+        let (data, acl) = (Arc::default(), Mutex::default());
         let (charge, metered_by) = (OnceLock::new(), OnceLock::new());
         let (id, kind) = (attributes.id, attributes.kind);
-        Self { shared, fd, opened, reached, acl, charge, metered_by, key, id, kind }
+        Self { shared, fd, data, reached, acl, charge, metered_by, key, id, kind }
     }
 
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
@@ -342,10 +334,11 @@ impl Object for HostObject {
         to: u64,
         length: u64,
     ) -> Result<u64> {
-        self.shared.act_to_change(caller)?;
         let source = Self::of(source)?;
+        let input = source.readable()?; // as ourselves, if it has to be opened again
+        self.shared.act_to_change(caller)?;
         let length = length.min(source.attributes()?.size.saturating_sub(from));
-        self.metered(Growth::Write { offset: to, length }, || self.copy_from(source, from, to, length))
+        self.metered(Growth::Write { offset: to, length }, || self.copy_from(&input, from, to, length))
     }
 
     fn clone_range(
@@ -356,11 +349,12 @@ impl Object for HostObject {
         to: u64,
         length: u64,
     ) -> Result<()> {
-        self.shared.act_to_change(caller)?;
         let source = Self::of(source)?;
+        let input = source.readable()?;
+        self.shared.act_to_change(caller)?;
         let all = source.attributes()?.size.saturating_sub(from);
         let growth = Growth::Write { offset: to, length: if length == 0 { all } else { length } };
-        self.metered(growth, || self.clone_from(source, from, to, length))
+        self.metered(growth, || self.clone_from(&input, from, to, length))
     }
 
     fn resident(&self, offset: u64, length: u64) -> Option<Arc<OwnedFd>> {
@@ -400,6 +394,10 @@ impl Object for HostObject {
 
     fn is_heard(&self) -> bool {
         self.reached == Reached::ByName
+    }
+
+    fn lends_data(&self) -> bool {
+        self.lends()
     }
 
     fn guard(&self, against: Against, at_once: bool, hears: &Arc<dyn HearsLocal>) -> Result<Hold> {

@@ -109,12 +109,9 @@ impl HostObject {
         }
         let guards = guards()?;
         self.open_for(Access::READ)?;
-        let opened = self.opened.lock();
-        let (fd, can_write) = match (&opened.write, &opened.read) {
-            (Some(fd), _) => (fd.clone(), true),
-            (None, Some(fd)) => (fd.clone(), false),
-            (None, None) => return Err(Error::NotSupported),
-        };
+        let opened = self.data.lock();
+        let (fd, can_write) = opened.any().ok_or(Error::NotSupported)?;
+        let fd = fd.clone();
         let mut table = guards.table.lock();
         let file = self.id();
         let lease = Leased { fd, can_write, against, breaks: 0, ends_all: false };
