@@ -1,9 +1,10 @@
 //! Who may use what `fourfold migrate` and `cp` have copied: nobody more than in the source.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use rustix::fs::{XattrFlags, getxattr, setxattr};
 use serde_json::Value;
@@ -29,16 +30,16 @@ fn rights(report: &Value, how: &str) -> Vec<String> {
     report["rights"][how].as_object().unwrap().keys().cloned().collect()
 }
 
-fn mode(path: &Path) -> u32 {
+pub(crate) fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())).mode() & 0o7777
 }
 
-fn set_mode(path: &Path, mode: u32) {
+pub(crate) fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
 /// A POSIX ACL of Linux (linux/posix_acl_xattr.h): version 2, then tag, permissions and id of each entry.
-fn posix_acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
+pub(crate) fn posix_acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     let mut acl = 2_u32.to_le_bytes().to_vec();
     for (tag, rights, id) in entries {
         acl.extend([&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat());
@@ -46,9 +47,9 @@ fn posix_acl(entries: &[(u16, u16, u32)]) -> Vec<u8> {
     acl
 }
 
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
-fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
+pub(crate) fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
     let mut value = [0; 1024];
     getxattr(path, name, &mut value[..]).ok().map(|length| value[..length].to_vec())
 }
@@ -94,6 +95,52 @@ fn rights_of_smbd_are_carried_and_never_widened() {
     let text = with_umask("022", &["migrate", &url, copy.to_str().unwrap()]);
     let text = String::from_utf8_lossy(&text.stdout).into_owned();
     assert!(rights(&report, "replaced").is_empty() || !text.contains("nothing was lost"), "{text}");
+}
+
+/// A command on a machine with these accounts.
+fn on_machine(passwd: &Path, program: &str) -> Command {
+    let script = "mount --bind \"$1\" /etc/passwd && shift && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script, "sh"]).arg(passwd).arg(program);
+    command
+}
+
+#[test]
+fn an_owner_is_the_account_of_the_same_name() {
+    let can_mount = || {
+        let passwd = Path::new("/etc/passwd");
+        on_machine(passwd, "true").status().is_ok_and(|status| status.success())
+    };
+    if !Smbd::is_here() || !is_root() || !can_mount() {
+        println!("skipped: no smbd, not root, or no namespaces");
+        return;
+    }
+    let ((top, _share), (place, old)) = (folder(), folder());
+    let accounts = fs::read_to_string("/etc/passwd").unwrap();
+    let machine = |name: &str, uid: u32| {
+        let file = top.path().join(name);
+        fs::write(&file, format!("{accounts}museum:x:{uid}:{uid}::/nonexistent:/bin/false\n")).unwrap();
+        file
+    };
+    let (there, here) = (machine("there", 4242), machine("here", 5151));
+    fs::write(old.join("letter"), "letter").unwrap();
+    chown(old.join("letter"), Some(4242), None).unwrap();
+    let at = "127.0.19.4";
+    let port = std::net::TcpListener::bind((at, 0)).unwrap().local_addr().unwrap().port();
+    let _smbd = Smbd::start_by(on_machine(&there, "/usr/sbin/smbd"), place.path(), (at, port), (&old, ""));
+    let mut account = on_machine(&there, "smbpasswd");
+    account.args(["-L", "-s", "-a", "-c"]).arg(place.path().join("smb.conf")).arg("museum");
+    let mut child = account.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"secret\nsecret\n").unwrap();
+    assert!(child.wait().unwrap().success(), "smbpasswd");
+
+    let copy = top.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    let mut migrate = on_machine(&here, env!("CARGO_BIN_EXE_fourfold"));
+    let output = migrate.args(["migrate", &format!("smb://{at}:{port}/archive")]).arg(&copy).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    // smbd shows S-1-5-21-…, which is no number; the name that it has for it is asked for.
+    assert_eq!(fs::metadata(copy.join("letter")).unwrap().uid(), 5151, "{said}");
 }
 
 #[test]

@@ -27,7 +27,17 @@ impl Smbd {
     }
 
     /// With more lines for the share.
-    pub(crate) fn start_with(place: &Path, (address, port): (&str, u16), share: &Path, lines: &str) -> Self {
+    pub(crate) fn start_with(place: &Path, address: (&str, u16), share: &Path, lines: &str) -> Self {
+        Self::start_by(Command::new("/usr/sbin/smbd"), place, address, (share, lines))
+    }
+
+    /// By a command that runs smbd in surroundings of its own.
+    pub(crate) fn start_by(
+        mut command: Command,
+        place: &Path,
+        (address, port): (&str, u16),
+        (share, lines): (&Path, &str),
+    ) -> Self {
         let at = |name: &str| {
             let folder = place.join(name);
             fs::create_dir_all(&folder).unwrap();
@@ -52,7 +62,7 @@ impl Smbd {
         );
         let config = place.join("smb.conf");
         fs::write(&config, text).unwrap();
-        let child = Command::new("/usr/sbin/smbd")
+        let child = command
             .args(["--foreground", "--no-process-group", "--debug-stdout", "--configfile"])
             .arg(&config)
             .process_group(0)
