@@ -8,4 +8,5 @@ pub(super) mod exchange;
 pub(super) mod forks;
 pub(super) mod inhibited;
 pub(super) mod operation;
+pub(super) mod permitted;
 pub(super) mod safe_save;

@@ -36,6 +36,7 @@ mod volume;
 pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
+pub use changing::permitted::{Permitted, Plan};
 pub use described::description::{Description, Wanted};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::Looked;

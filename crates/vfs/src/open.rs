@@ -41,6 +41,7 @@ use crate::acl::{Rights, server};
 use crate::backend::Found;
 use crate::changing::coherence::who;
 use crate::changing::operation::Operation;
+use crate::changing::permitted::Permitted;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::noted::Act;
@@ -337,6 +338,11 @@ impl Open {
         }
     }
 
+    /// The actor, whose modes of the open were asked.
+    fn permitted(&self) -> Permitted<'_> {
+        Permitted::by_open(&self.actor)
+    }
+
     /// The actor whose permissions count for what the open does to folders.
     fn doer(&self) -> Actor {
         let caller = if self.granted { Caller::root() } else { self.actor.caller.clone() };
@@ -355,7 +361,10 @@ impl Open {
             other => other?,
         }
         match self.is_data {
-            true => self.volume.may_touch_fork(&self.actor, &self.node, (offset, length), write).await,
+            true => {
+                let by = self.permitted();
+                self.volume.may_touch_fork(&by, &self.node, (offset, length), write).await
+            }
             false => Ok(()),
         }
     }
@@ -367,7 +376,7 @@ impl Open {
     }
 
     async fn recall_of(&self, node: &Node, stream: &Stream, cause: Cause) {
-        self.volume.recall_and_wait(&self.actor, node.id(), stream, cause).await;
+        self.volume.recall_and_wait(&self.permitted(), node.id(), stream, cause).await;
     }
 
     /// Begins a change of the stream, whose leases were recalled. It is announced to the

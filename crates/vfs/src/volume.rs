@@ -23,6 +23,7 @@ use crate::acl::NewPermissions;
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, NewKind, Object, Snapshot, Space};
+use crate::changing::permitted::Plan;
 use crate::events::{Happened, Hub};
 use crate::finding::own_folders::refuse_own;
 use crate::finding::whereabouts::Whereabouts;
@@ -366,15 +367,18 @@ impl Volume {
         let cause = if changes.size.is_some() { Cause::Truncate } else { Cause::Attributes };
         self.note_change(cause, &of.object);
         let (node, before) = (&of.object, self.may_change(of)?);
-        if let Some(size) = changes.size {
+        if changes.size.is_some() {
             self.may_write_despite(actor, &of.object)?;
-            self.may_resize(actor, node.id(), size.min(before.size))?;
+        }
+        let permitted = self.permit(actor, Plan::Attributes(of, changes))?;
+        if let Some(size) = changes.size {
+            self.may_resize(&permitted, node.id(), size.min(before.size))?;
         }
         let _fork = match changes.size {
-            Some(size) => self.may_cut_fork(actor, node, size)?,
+            Some(size) => self.may_cut_fork(&permitted, node, size)?,
             None => None,
         };
-        let operation = self.change_file(actor, node, cause)?;
+        let operation = self.change_file(&permitted, node, cause)?;
         self.change_attributes(actor, of, changes)?;
         operation.commit();
         Ok(Change { before, after: node.attributes()? })
@@ -424,8 +428,9 @@ impl Volume {
         let before = self.may_change(folder)?;
         self.may_gain_entry(folder)?;
         let name = self.new_entry_name(&actor.caller, folder, name)?;
-        self.may_lose_fork(actor, folder, &name)?;
-        let mut operation = self.change_file(actor, &target.object, Cause::Attributes)?;
+        let permitted = self.permit(actor, Plan::Link(target, folder))?;
+        self.may_lose_fork(&permitted, folder, &name)?;
+        let mut operation = self.change_file(&permitted, &target.object, Cause::Attributes)?;
         operation.announce(&[(folder.object.id(), &name, What::Created)]);
         let by = self.linking(&actor.caller, target, folder)?;
         let _pins = self.pin_new_name(&folder.object, &name)?;

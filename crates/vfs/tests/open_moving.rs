@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream};
-use vfs::{Actor, Error, Kind, OpenOptions, Volume};
+use vfs::{Access, Actor, Error, Kind, OpenOptions, Plan, Volume};
 
 use scene::{RW, at, client, read, scenes, stream, write};
 
@@ -190,7 +190,11 @@ async fn what_those_who_are_away_have_open_below_a_folder_is_closed_when_asked_f
             let _away = scene.volume.state().leave(ClientId(2), Arc::new(give_way));
             match below {
                 true => scene.volume.recall_below(&client(1), &folder.object).await,
-                false => scene.volume.recall_handles(&client(1), &made.object).await,
+                false => {
+                    let by = client(1);
+                    let permitted = scene.volume.permit(&by, Plan::Use(&made, Access::WRITE)).unwrap();
+                    scene.volume.recall_handles(&permitted, &made.object).await;
+                }
             }
             assert!(held.lock().unwrap().is_none() && !scene.volume.open_below(&folder.object));
         }

@@ -123,12 +123,26 @@ impl Volume {
         }
         let Some(acl) = self.stored_acl(of)? else { return object.set_attributes(caller, changes) };
         let none = SetAttributes::default();
+        let parts = self.attribute_parts(caller, of, changes)?;
+        let changed = parts.iter().filter(|(_, part)| *part != none);
+        changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
+        if parts[1].1 == none { Ok(()) } else { self.restate(of, &acl) }
+    }
+
+    /// The changes of size, of owner, group and mode, and of times, each with the identity that makes it, if an ACL applies. All
+    /// permissions are asked before the first change.
+    pub(crate) fn attribute_parts<'a>(
+        &self,
+        caller: &'a Caller,
+        of: &Found,
+        changes: &SetAttributes,
+    ) -> Result<[(&'a Caller, SetAttributes); 3]> {
+        let none = SetAttributes::default();
         let size = SetAttributes { size: changes.size, ..none };
         let SetAttributes { accessed, modified, mode, uid, gid, .. } = *changes;
         let (times, owning) =
             (SetAttributes { accessed, modified, ..none }, SetAttributes { mode, uid, gid, ..none });
         let only_now = ![accessed, modified].iter().any(|time| matches!(time, SetTime::To(_)));
-        // All permissions first.
         let sizing = if size == none { caller } else { self.acting(caller, of, Rights::WRITE_DATA)? };
         let timing = match self.acting(caller, of, Rights::WRITE_ATTRIBUTES) {
             _ if times == none => caller,
@@ -137,10 +151,7 @@ impl Volume {
         };
         let (owner, owning) =
             if owning == none { (caller, owning) } else { self.may_own(caller, of, owning)? };
-        let parts = [(sizing, size), (owner, owning), (timing, times)];
-        let changed = parts.iter().filter(|(_, part)| *part != none);
-        changed.into_iter().try_for_each(|(by, part)| object.set_attributes(by, part))?;
-        if owning == none { Ok(()) } else { self.restate(of, &acl) }
+        Ok([(sizing, size), (owner, owning), (timing, times)])
     }
 
     /// A caller that may change the ACL may set a mode. Owner and group change only if the host

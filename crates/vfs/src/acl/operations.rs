@@ -10,7 +10,8 @@ use super::{
     Acl, AclChange, Entries, Entry, Inherited, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba, server,
 };
 use crate::backend::{Found, Object, XattrMode};
-use crate::permission::by_mode;
+use crate::changing::permitted::Plan;
+use crate::permission::{by_mode, sticks};
 use crate::state::Cause;
 use crate::{
     Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
@@ -109,8 +110,9 @@ impl Volume {
     pub fn set_acl(&self, actor: &Actor, of: &Found, change: &AclChange) -> Result<Change> {
         let before = self.may_change(of)?;
         let change = self.new_parts(of, change)?;
+        let permitted = self.permit(actor, Plan::Acl(of, &change))?;
         let owners = self.may_set_acl(&actor.caller, of, &change)?;
-        let operation = self.change_file(actor, &of.object, Cause::Attributes)?;
+        let operation = self.change_file(&permitted, &of.object, Cause::Attributes)?;
         self.put_acl(of, &change, owners)?;
         operation.commit();
         Ok(Change { before, after: of.object.attributes()? })
@@ -131,7 +133,7 @@ impl Volume {
     }
 
     /// Whether the caller may make this change; returns the new owner and group of the host's file.
-    fn may_set_acl(&self, caller: &Caller, of: &Found, change: &AclChange) -> Result<(u32, u32)> {
+    pub(crate) fn may_set_acl(&self, caller: &Caller, of: &Found, change: &AclChange) -> Result<(u32, u32)> {
         let Attributes { mut uid, mut gid, kind, .. } = of.attributes;
         if !matches!(kind, Kind::File | Kind::Folder) {
             return Err(Error::NotSupported);
@@ -338,11 +340,6 @@ fn check_who(who: &Who) -> Result<()> {
         Who::Foreign(bytes) if bytes.len() > MAX_FOREIGN => Err(Error::Invalid),
         _ => Ok(()),
     }
-}
-
-/// Whether the folder's sticky bit keeps the caller from removing an entry.
-fn sticks(caller: &Caller, of: &Attributes, folder: &Attributes) -> bool {
-    folder.mode & 0o1000 != 0 && ![of.uid, folder.uid].contains(&caller.uid)
 }
 
 /// The rights that the host's permission gives to a file without a stored ACL.

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::backend::Found;
+use crate::changing::permitted::Permitted;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
@@ -98,49 +99,68 @@ impl Volume {
         let _ = timeout(RECALL_DEADLINE, self.state().removed_elsewhere(file)).await;
     }
 
-    pub(crate) fn may_read(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
+    pub(crate) fn may_read(
+        &self,
+        by: &Permitted<'_>,
+        file: FileId,
+        offset: u64,
+        length: usize,
+    ) -> Result<()> {
         if self.site.state.quiet(file) {
             return Ok(());
         }
-        self.check_io(actor, file, offset, length, false)?;
-        self.recall(actor, file, Cause::Read)
+        self.check_io(by, file, offset, length, false)?;
+        self.recall(by, file, Cause::Read)
     }
 
-    pub(crate) fn may_write(&self, actor: &Actor, file: FileId, offset: u64, length: usize) -> Result<()> {
+    pub(crate) fn may_write(
+        &self,
+        by: &Permitted<'_>,
+        file: FileId,
+        offset: u64,
+        length: usize,
+    ) -> Result<()> {
         if self.site.state.quiet(file) {
             return Ok(());
         }
-        self.check_io(actor, file, offset, length, true)?;
-        self.recall(actor, file, Cause::Write)
+        self.check_io(by, file, offset, length, true)?;
+        self.recall(by, file, Cause::Write)
     }
 
-    pub(crate) fn may_resize(&self, actor: &Actor, file: FileId, smaller: u64) -> Result<()> {
+    pub(crate) fn may_resize(&self, by: &Permitted<'_>, file: FileId, smaller: u64) -> Result<()> {
         if self.site.state.quiet(file) {
             return Ok(());
         }
-        self.site.state.check_resize(file, &Stream::Data, who(actor), smaller)
+        self.site.state.check_resize(file, &Stream::Data, who(by), smaller)
     }
 
-    fn check_io(&self, actor: &Actor, file: FileId, offset: u64, length: usize, write: bool) -> Result<()> {
+    fn check_io(
+        &self,
+        by: &Permitted<'_>,
+        file: FileId,
+        offset: u64,
+        length: usize,
+        write: bool,
+    ) -> Result<()> {
         let Some(range) = Range::new(offset, length as u64) else { return Ok(()) };
-        self.site.state.check_io(file, &Stream::Data, who(actor), range, write)
+        self.site.state.check_io(file, &Stream::Data, who(by), range, write)
     }
 
     /// Recalls the leases of other clients that `cause` collides with. `LeaseRecall`: they are not
     /// returned yet.
-    pub fn recall(&self, actor: &Actor, file: FileId, cause: Cause) -> Result<()> {
-        self.recall_stream(actor, file, &Stream::Data, cause)
+    pub fn recall(&self, by: &Permitted<'_>, file: FileId, cause: Cause) -> Result<()> {
+        self.recall_stream(by, file, &Stream::Data, cause)
     }
 
     /// The same for another stream of the file.
     pub(crate) fn recall_stream(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         file: FileId,
         stream: &Stream,
         cause: Cause,
     ) -> Result<()> {
-        match self.site.state.break_for(file, stream, cause, actor.party) {
+        match self.site.state.break_for(file, stream, cause, by.party) {
             None => Ok(()),
             Some(recall) => {
                 self.site.recalls.settle(file, recall);
@@ -151,8 +171,14 @@ impl Volume {
 
     /// Recalls the leases of other clients that `cause` collides with, and waits until they are
     /// returned, or taken at the deadline.
-    pub(crate) async fn recall_and_wait(&self, actor: &Actor, file: FileId, stream: &Stream, cause: Cause) {
-        self.site.recall_and_wait(actor.party, file, stream, cause).await;
+    pub(crate) async fn recall_and_wait(
+        &self,
+        by: &Permitted<'_>,
+        file: FileId,
+        stream: &Stream,
+        cause: Cause,
+    ) {
+        self.site.recall_and_wait(by.party, file, stream, cause).await;
     }
 
     /// As [`Volume::set_attributes`], of an object that this actor has just made. If its state is not here yet, nothing
@@ -179,40 +205,31 @@ impl Volume {
         self.site.state.is_written_behind(file, &Stream::Data, actor.party)
     }
 
-    /// The file behind an entry that is about to be removed or moved. `None` if no client can be
-    /// concerned by that. Fails if an open of another client denies one of these modes.
+    /// Asks the clients that have a file behind a name that is about to go: fails if an open of another one denies one of these
+    /// modes, and recalls the leases that stand against it.
     pub(crate) fn concerned(
         &self,
-        actor: &Actor,
-        folder: &Found,
-        name: &[u8],
+        by: &Permitted<'_>,
+        going: Option<&Found>,
         (cause, denied_by): (Cause, Modes),
-    ) -> Result<Option<Found>> {
-        if !self.site.state.is_used() && !self.site.listens() {
-            return Ok(None);
-        }
-        let found = match folder.object.lookup(self.passing(&actor.caller, folder)?, name) {
-            Ok(found) => found,
-            Err(Error::NotFound) => return Ok(None),
-            Err(error) => return Err(error),
-        };
-        self.site.state.check_leave(found.object.id(), who(actor), denied_by)?;
-        self.recall(actor, found.object.id(), cause)?;
-        Ok(Some(found))
+    ) -> Result<()> {
+        let Some(going) = going else { return Ok(()) };
+        self.site.state.check_leave(going.object.id(), who(by), denied_by)?;
+        self.recall(by, going.object.id(), cause)
     }
 
     /// Recalls what another server may have granted on files that are about to lose a name, before their states were here to
     /// stay.
     pub(crate) fn recall_once_pinned<const N: usize>(
         &self,
-        actor: &Actor,
-        files: [(&Option<Found>, Cause); N],
+        by: &Permitted<'_>,
+        files: [(Option<&Found>, Cause); N],
     ) -> Result<()> {
         if !self.site.state.is_joined() {
             return Ok(());
         }
-        let mut known = files.iter().filter_map(|(found, cause)| Some((found.as_ref()?, *cause)));
-        known.try_for_each(|(found, cause)| self.recall(actor, found.object.id(), cause))
+        let mut known = files.iter().filter_map(|(found, cause)| Some(((*found)?, *cause)));
+        known.try_for_each(|(found, cause)| self.recall(by, found.object.id(), cause))
     }
 
     /// Ends the leases of other clients on a folder's listing.

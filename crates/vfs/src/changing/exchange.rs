@@ -6,6 +6,7 @@
 //! After that, the other properties of the files are put back to the names where they were: Mac
 //! metadata, named streams, extended attributes, owner, mode and ACL. An open of one of the files keeps its contents.
 
+use super::permitted::Plan;
 use crate::acl::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
@@ -33,10 +34,12 @@ impl Volume {
     /// Exchanges the contents of two files: each is a folder and the stored name there. The caller may write both.
     pub async fn exchange(&self, actor: &Actor, one: (&Found, &[u8]), other: (&Found, &[u8])) -> Result<()> {
         let [one, other] = [one, other].map(|(folder, name)| At { folder, name });
+        let names = ((one.folder, one.name), (other.folder, other.name));
+        let permitted = self.permit(actor, Plan::Move(names.0, names.1, RenameMode::Exchange))?;
         for (at, cause) in [(one, Cause::Rename), (other, Cause::Remove)] {
             let found = self.lookup(&actor.caller, &at.folder.object, at.name)?;
             self.may_exchange(actor, &found)?;
-            self.recall_and_wait(actor, found.object.id(), &Stream::Data, cause).await;
+            self.recall_and_wait(&permitted, found.object.id(), &Stream::Data, cause).await;
         }
         self.settled(|| self.exchange_now(actor, one, other)).await
     }

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use super::permitted::{Permitted, Plan};
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
 use crate::state::{Cause, Range, Stream, Who};
@@ -23,8 +24,8 @@ pub(crate) struct ForkChange<'a> {
 }
 
 /// A client is not bound by what it holds of the fork itself, whichever open it uses.
-fn stateless(actor: &Actor) -> Who<'_> {
-    Who::stateless(actor.party.client)
+fn stateless(by: &Permitted<'_>) -> Who<'static> {
+    Who::stateless(by.party.client)
 }
 
 impl Drop for ForkChange<'_> {
@@ -41,12 +42,12 @@ impl Volume {
     /// of a fork that others deny or have locked. Fails if nothing may be read.
     pub(crate) async fn readable_beside_fork(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         of: &Node,
         (offset, length): (u64, usize),
     ) -> Result<usize> {
         match self.part_in_use(of).await? {
-            Some((owner, part)) => self.readable_part(actor, &owner, &part, (offset, length)),
+            Some((owner, part)) => self.readable_part(by, &owner, &part, (offset, length)),
             None => Ok(length),
         }
     }
@@ -55,12 +56,12 @@ impl Volume {
     /// asked, and the change of the fork begins.
     pub(crate) async fn may_write_fork<'a>(
         &'a self,
-        actor: &'a Actor,
+        by: &Permitted<'a>,
         of: &Node,
         written: Written<'_>,
     ) -> Result<Option<ForkChange<'a>>> {
         match self.part_in_use(of).await? {
-            Some((owner, part)) => self.may_write_part(actor, owner, &part, written),
+            Some((owner, part)) => self.may_write_part(by, owner, &part, written),
             None => Ok(None),
         }
     }
@@ -69,7 +70,7 @@ impl Volume {
     /// which it is not known what it says, counts as one of the whole fork.
     pub(crate) async fn may_touch_fork(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         of: &Node,
         (offset, length): (u64, u64),
         write: bool,
@@ -78,9 +79,9 @@ impl Volume {
         let may = || match write {
             true => {
                 let written = Written { offset, length, data: None };
-                self.may_write_part(actor, owner.clone(), &part, written).map(drop)
+                self.may_write_part(by, owner.clone(), &part, written).map(drop)
             }
-            false => self.may_read_part(actor, &owner, &part, (offset, length)).map(drop),
+            false => self.may_read_part(by, &owner, &part, (offset, length)).map(drop),
         };
         self.settled(may).await
     }
@@ -88,24 +89,24 @@ impl Volume {
     /// The same for a change of the file's size.
     pub(crate) fn may_cut_fork<'a>(
         &'a self,
-        actor: &'a Actor,
+        by: &Permitted<'a>,
         of: &Node,
         size: u64,
     ) -> Result<Option<ForkChange<'a>>> {
         let Some((streams, owner)) = self.fork_in_use(of)? else { return Ok(None) };
         let Some(kept) = streams.fork_part(of.clone())?.kept_by_cut(size) else { return Ok(None) };
-        self.may_resize_fork(actor, owner, kept).map(Some)
+        self.may_resize_fork(by, owner, kept).map(Some)
     }
 
     /// Whether an entry of a folder may be removed, moved or replaced as far as a fork goes with it: it fails if the entry
     /// is a sidecar, and others hold the fork of its file.
-    pub(crate) fn may_lose_fork(&self, actor: &Actor, folder: &Found, name: &[u8]) -> Result<()> {
+    pub(crate) fn may_lose_fork(&self, by: &Permitted<'_>, folder: &Found, name: &[u8]) -> Result<()> {
         let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar_name(name)) else { return Ok(()) };
         if !self.site.state.has_forks() {
             return Ok(());
         }
         let Some(owner) = streams.file_beside(folder.object.as_ref(), name)? else { return Ok(()) };
-        match self.may_resize_fork(actor, owner.object, 0) {
+        match self.may_resize_fork(by, owner.object, 0) {
             // A range of it is locked: it cannot go, and the lock may stay for long.
             Err(Error::RangeLocked) => Err(Error::ShareConflict),
             other => other.map(drop),
@@ -115,7 +116,7 @@ impl Volume {
     /// The same for a move and what it replaces. A sidecar that has moved with its file already stays where it is.
     pub(crate) fn may_move_fork(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         from: (&Found, &[u8]),
         to: (&Found, &[u8]),
     ) -> Result<()> {
@@ -128,8 +129,8 @@ impl Volume {
         if is_from && is_to && streams.has_followed(places.0, places.1)? {
             return Ok(());
         }
-        self.may_lose_fork(actor, from.0, from.1)?;
-        self.may_lose_fork(actor, to.0, to.1)
+        self.may_lose_fork(by, from.0, from.1)?;
+        self.may_lose_fork(by, to.0, to.1)
     }
 
     /// Reads a sidecar that is not on the disk. A caller that may read its file may read it. `of` is that file, with the
@@ -148,7 +149,8 @@ impl Volume {
         let length = match self.site.state.has_forks() && !self.site.state.quiet(of.object.id()) {
             true => {
                 let part = ForkPart::of_composed(of.object.clone(), &of.attributes, sidecar);
-                self.readable_part(actor, &of.object, &part, (offset, length))?
+                let permitted = self.permit(actor, Plan::Use(of, Access::READ))?;
+                self.readable_part(&permitted, &of.object, &part, (offset, length))?
             }
             false => length,
         };
@@ -181,7 +183,7 @@ impl Volume {
 
     fn may_read_part(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         owner: &Node,
         part: &ForkPart,
         (offset, length): (u64, u64),
@@ -191,20 +193,20 @@ impl Volume {
         if read.is_empty() {
             return Ok(());
         }
-        self.check_fork(actor, owner, read.start - fork.start, read.end - read.start, false)?;
-        self.recall_stream(actor, owner.id(), &Stream::Resource, Cause::Read)
+        self.check_fork(by, owner, read.start - fork.start, read.end - read.start, false)?;
+        self.recall_stream(by, owner.id(), &Stream::Resource, Cause::Read)
     }
 
     /// The same for a client that may get fewer bytes than it wants: those before the fork.
     fn readable_part(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         owner: &Node,
         part: &ForkPart,
         (offset, length): (u64, usize),
     ) -> Result<usize> {
         let start = part.range().start;
-        match self.may_read_part(actor, owner, part, (offset, length as u64)) {
+        match self.may_read_part(by, owner, part, (offset, length as u64)) {
             Err(_) if offset < start => Ok((start - offset) as usize),
             other => other.map(|()| length),
         }
@@ -212,7 +214,7 @@ impl Volume {
 
     fn may_write_part<'a>(
         &'a self,
-        actor: &'a Actor,
+        by: &Permitted<'a>,
         owner: Node,
         part: &ForkPart,
         written: Written<'_>,
@@ -221,29 +223,36 @@ impl Volume {
         let inside = written.offset.max(fork.start)..end.min(fork.end);
         if let Some(kept) = part.kept_by_write(written) {
             if !inside.is_empty() {
-                self.check_fork(actor, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
+                self.check_fork(by, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
             }
-            return self.may_resize_fork(actor, owner, kept).map(Some);
+            return self.may_resize_fork(by, owner, kept).map(Some);
         }
         if inside.is_empty() {
             return Ok(None);
         }
-        self.check_fork(actor, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
-        self.begin_fork(actor, owner, Cause::Write).map(Some)
+        self.check_fork(by, &owner, inside.start - fork.start, inside.end - inside.start, true)?;
+        self.begin_fork(by, owner, Cause::Write).map(Some)
     }
 
-    fn check_fork(&self, actor: &Actor, owner: &Node, offset: u64, length: u64, write: bool) -> Result<()> {
+    fn check_fork(
+        &self,
+        by: &Permitted<'_>,
+        owner: &Node,
+        offset: u64,
+        length: u64,
+        write: bool,
+    ) -> Result<()> {
         let Some(range) = Range::new(offset, length) else { return Ok(()) };
-        self.site.state.check_io(owner.id(), &Stream::Resource, stateless(actor), range, write)
+        self.site.state.check_io(owner.id(), &Stream::Resource, stateless(by), range, write)
     }
 
-    fn may_resize_fork<'a>(&'a self, actor: &'a Actor, owner: Node, kept: u64) -> Result<ForkChange<'a>> {
-        self.site.state.check_resize(owner.id(), &Stream::Resource, stateless(actor), kept)?;
-        self.begin_fork(actor, owner, Cause::Truncate)
+    fn may_resize_fork<'a>(&'a self, by: &Permitted<'a>, owner: Node, kept: u64) -> Result<ForkChange<'a>> {
+        self.site.state.check_resize(owner.id(), &Stream::Resource, stateless(by), kept)?;
+        self.begin_fork(by, owner, Cause::Truncate)
     }
 
-    fn begin_fork<'a>(&'a self, actor: &'a Actor, owner: Node, cause: Cause) -> Result<ForkChange<'a>> {
-        self.recall_stream(actor, owner.id(), &Stream::Resource, cause)?;
-        Ok(ForkChange { volume: self, actor, owner, cause })
+    fn begin_fork<'a>(&'a self, by: &Permitted<'a>, owner: Node, cause: Cause) -> Result<ForkChange<'a>> {
+        self.recall_stream(by, owner.id(), &Stream::Resource, cause)?;
+        Ok(ForkChange { volume: self, actor: by.actor(), owner, cause })
     }
 }

@@ -12,6 +12,7 @@
 
 use std::sync::Arc;
 
+use super::permitted::Permitted;
 use crate::backend::Found;
 use crate::events::{Aspects, Change, Happened};
 use crate::local::{DATA, Own, What};
@@ -44,12 +45,12 @@ impl Volume {
     /// collides with. If there are any, this is `LeaseRecall`.
     pub(crate) fn change_file<'a>(
         &'a self,
-        actor: &'a Actor,
+        by: &Permitted<'a>,
         file: &'a Node,
         cause: Cause,
     ) -> Result<Operation<'a>> {
-        self.recall(actor, file.id(), cause)?;
-        Ok(self.change_stream(actor, file, Stream::Data, cause))
+        self.recall(by, file.id(), cause)?;
+        Ok(self.change_stream(by.actor(), file, Stream::Data, cause))
     }
 
     /// Begins a change of a stream whose leases were recalled.

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use lock::{Mutex, rank};
 
+use super::permitted::Plan;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, Happened};
@@ -223,7 +224,8 @@ impl Volume {
         let pins = self.pin_names(&names, &[new, old].map(|(found, _)| found.object.id()))?;
         let _changing = self.site.busy.change_pinned(&places.concat(), pins);
         let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
-        self.describe(actor, new.0, Some(new.1), aspects, || {
+        let permitted = self.permit(actor, Plan::Use(new.0, Access::WRITE))?;
+        self.describe(&permitted, new.0, Some(new.1), aspects, || {
             streams.give_of_mac(&file_at(new.0, new.1), &kept, &file_at(old.0, old.1))
         })?;
         let name = old.1.name.escape_ascii();

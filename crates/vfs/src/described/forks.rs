@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::metadata::file_at;
 use crate::acl::Rights;
 use crate::backend::Found;
+use crate::changing::permitted::Plan;
 use crate::events::Aspects;
 use crate::open::forget_info;
 use crate::state::{Cause, Stream};
@@ -84,11 +85,11 @@ impl Volume {
         place: Beside<'_>,
         stream: &Stream,
     ) -> Result<()> {
-        let by = self.may_describe(actor, of, Rights::WRITE_NAMED)?;
-        self.recall_and_wait(actor, of.object.id(), stream, Cause::Truncate).await;
+        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_NAMED))?;
+        self.recall_and_wait(&permitted, of.object.id(), stream, Cause::Truncate).await;
         let operation = self.change_stream(actor, &of.object, stream.clone(), Cause::Truncate);
         let going = stream.clone();
-        self.at(by, of, place, move |streams, caller, file| match &going {
+        self.at(permitted.identity(), of, place, move |streams, caller, file| match &going {
             Stream::Data => Err(Error::Invalid),
             Stream::Resource => streams.remove_fork(caller, file),
             Stream::Info => forget_info(streams, file),

@@ -6,13 +6,14 @@ use crate::acl::Rights;
 use crate::backend::Found;
 use crate::changing::busy::Changing;
 use crate::changing::inhibited::inhibits;
+use crate::changing::permitted::{Permitted, Plan};
 use crate::events::Aspects;
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
 use crate::mac::{Metadata, tags};
 use crate::state::{Cause, Pins, Stream};
 use crate::streams::{self, File};
-use crate::{Access, Actor, Attributes, Beside, Caller, Error, Result, SetAttributes, Time, Volume};
+use crate::{Actor, Attributes, Beside, Result, SetAttributes, Time, Volume};
 
 /// The owner's right to write, in a mode.
 const OWNER_WRITES: u32 = 0o200;
@@ -79,7 +80,8 @@ impl Volume {
         place: Option<Beside<'_>>,
         change: impl FnOnce(&mut Metadata),
     ) -> Result<()> {
-        let by = self.may_describe(actor, of, Rights::WRITE_ATTRIBUTES)?;
+        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
+        let by = permitted.identity();
         let _changing = self.claim(of, place)?;
         let before = self.stored_metadata(of, place)?.unwrap_or_default();
         let (after, unlocks) = self.asked(of, &before, change)?;
@@ -91,9 +93,9 @@ impl Volume {
             return Ok(());
         }
         self.learn_inhibits(of, &after);
-        self.recall_twins(actor, of, (&before, &after))?;
+        self.recall_twins(&permitted, of, (&before, &after))?;
         let created = if after.times.created == before.times.created { Aspects(0) } else { Aspects::CREATED };
-        let stored = self.describe(actor, of, place, Aspects::ATTRIBUTES.union(created), || {
+        let stored = self.describe(&permitted, of, place, Aspects::ATTRIBUTES.union(created), || {
             match (&self.streams, place) {
                 (Some(streams), Some(place)) => {
                     let file = file_at(of, place);
@@ -129,12 +131,17 @@ impl Volume {
     }
 
     /// Recalls what other clients have in their caches of the attributes that change with the model.
-    fn recall_twins(&self, actor: &Actor, of: &Found, (before, after): (&Metadata, &Metadata)) -> Result<()> {
+    fn recall_twins(
+        &self,
+        by: &Permitted<'_>,
+        of: &Found,
+        (before, after): (&Metadata, &Metadata),
+    ) -> Result<()> {
         let id = of.object.id();
         let relabelled = before.finder_info.label() != after.finder_info.label();
         for (name, changes) in [(tags::TAGS, relabelled), (tags::COMMENT, before.comment != after.comment)] {
             if changes && !self.site.state.quiet(id) {
-                self.recall_stream(actor, id, &Stream::Named(name.into()), Cause::Write)?;
+                self.recall_stream(by, id, &Stream::Named(name.into()), Cause::Write)?;
             }
         }
         Ok(())
@@ -165,7 +172,8 @@ impl Volume {
         place: Beside<'_>,
         metadata: &Metadata,
     ) -> Result<()> {
-        let by = self.may_describe(actor, made, Rights::NONE)?;
+        let permitted = self.permit(actor, Plan::Describe(made, Rights::NONE))?;
+        let by = permitted.identity();
         self.learn_inhibits(made, metadata);
         match &self.streams {
             Some(streams)
@@ -191,17 +199,6 @@ impl Volume {
         }
     }
 
-    /// Fails unless this caller may change the metadata of the file: the owner may, and a caller
-    /// that may write the file. If an ACL applies, it decides. Returns the identity under which the
-    /// change is made.
-    pub(crate) fn may_describe<'a>(&self, actor: &'a Actor, of: &Found, right: Rights) -> Result<&'a Caller> {
-        let attributes = self.may_change(of)?;
-        let by = self.acting(&actor.caller, of, right)?;
-        let granted = || of.object.access(by, &attributes, Access::WRITE);
-        let may = attributes.uid == by.uid || granted()?.contains(Access::WRITE);
-        if may { Ok(by) } else { Err(Error::AccessDenied) }
-    }
-
     /// Keeps other threads and other servers from changing the file's streams and metadata, by its place and by
     /// itself. `LeaseRecall` if another server has the state of the file, `Stale` if another server has moved it away and
     /// something of it would be stored beside it.
@@ -224,13 +221,13 @@ impl Volume {
     /// subscribers that watch its folder.
     pub(crate) fn describe(
         &self,
-        actor: &Actor,
+        by: &Permitted<'_>,
         of: &Found,
         place: Option<Beside<'_>>,
         aspects: Aspects,
         write: impl FnOnce() -> Result<()>,
     ) -> Result<()> {
-        let mut operation = self.change_file(actor, &of.object, Cause::Attributes)?;
+        let mut operation = self.change_file(by, &of.object, Cause::Attributes)?;
         if let Some(place) = place {
             let (folder, sidecar) = (place.folder.id(), sidecar_name(place.name));
             operation.announce(&[(folder, place.name, What::Attributes), (folder, &sidecar, What::Anything)]);

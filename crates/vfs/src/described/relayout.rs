@@ -1,7 +1,9 @@
 //! Files get another layout on the disk, one after the other, while the share is served: `fourfold adopt --convert`.
 
 use super::metadata::file_at;
+use crate::acl::Rights;
 use crate::backend::Found;
+use crate::changing::permitted::Plan;
 use crate::events::Aspects;
 use crate::streams::{Raw, Style};
 use crate::{Actor, Beside, Error, Result, Volume};
@@ -75,7 +77,8 @@ impl Volume {
         let (before, seen) = (streams.raw(&file, keeps_fork)?, streams.content(&file)?);
         save(&before)?;
         let mut is_same = false;
-        let changed = self.describe(actor, of, Some(place), Aspects::ATTRIBUTES, || {
+        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
+        let changed = self.describe(&permitted, of, Some(place), Aspects::ATTRIBUTES, || {
             let moved = streams.relayout(&file, style);
             is_same = moved.is_ok() && seen.is_in(&streams.content(&file)?);
             if !is_same {
@@ -114,7 +117,10 @@ impl Volume {
         if !self.site.state.opens(Some(of.object.id()), 1).is_empty() {
             return Ok(false);
         }
-        self.describe(actor, of, Some(place), Aspects::ATTRIBUTES, || streams.restore_raw(&file, before))?;
+        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_ATTRIBUTES))?;
+        self.describe(&permitted, of, Some(place), Aspects::ATTRIBUTES, || {
+            streams.restore_raw(&file, before)
+        })?;
         Ok(true)
     }
 }

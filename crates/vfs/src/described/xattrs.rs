@@ -3,6 +3,7 @@
 
 use crate::acl::Rights;
 use crate::backend::{Found, Object, XattrMode};
+use crate::changing::permitted::Plan;
 use crate::events::Aspects;
 use crate::{Actor, Beside, Caller, Error, Result, Volume};
 
@@ -51,14 +52,14 @@ impl Volume {
         place: Option<Beside<'_>>,
         plan: impl FnOnce(Vec<Xattr>) -> Result<Vec<XattrChange>>,
     ) -> Result<()> {
-        self.may_describe(actor, of, Rights::WRITE_NAMED)?;
+        let permitted = self.permit(actor, Plan::Describe(of, Rights::WRITE_NAMED))?;
         let _changing = self.claim(of, place)?;
         let changes = plan(read(&*of.object)?)?;
         changes.iter().try_for_each(|(name, _)| Xattr::check_name(name))?;
         if changes.is_empty() {
             return Ok(());
         }
-        self.describe(actor, of, place, Aspects::XATTR, || {
+        self.describe(&permitted, of, place, Aspects::XATTR, || {
             changes.iter().try_for_each(|(name, value)| {
                 let stored = [PREFIX, name].concat();
                 match value {

@@ -130,7 +130,8 @@ impl Open {
     }
 
     async fn cut_now(&self, size: u64) -> Result<()> {
-        let fork = || self.volume.may_cut_fork(&self.actor, &self.node, size);
+        let permitted = self.permitted();
+        let fork = || self.volume.may_cut_fork(&permitted, &self.node, size);
         let _fork = if self.is_data { self.volume.settled(fork).await? } else { None };
         let cutting = self.begin(Cause::Truncate);
         let done = match self.is_data {

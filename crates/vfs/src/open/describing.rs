@@ -4,6 +4,7 @@
 use super::Open;
 use crate::acl::AclChange;
 use crate::backend::Found;
+use crate::changing::permitted::Permitted;
 use crate::mac::Metadata;
 use crate::state::{Cause, Stream};
 use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
@@ -61,8 +62,8 @@ impl Open {
 impl Volume {
     /// Asks the clients that keep a file open only in their caches to close it, and waits until
     /// they have. A client that is not connected closes it as well.
-    pub async fn recall_handles(&self, actor: &Actor, file: &Node) {
-        self.site.state.make_way(file.id(), actor.party.client);
-        self.recall_and_wait(actor, file.id(), &Stream::Data, Cause::Remove).await;
+    pub async fn recall_handles(&self, by: &Permitted<'_>, file: &Node) {
+        self.site.state.make_way(file.id(), by.party.client);
+        self.recall_and_wait(by, file.id(), &Stream::Data, Cause::Remove).await;
     }
 }

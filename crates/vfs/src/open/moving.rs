@@ -2,6 +2,7 @@
 
 use super::Open;
 use crate::backend::{Found, RenameMode};
+use crate::changing::permitted::Plan;
 use crate::state::{Cause, Stream};
 use crate::{Caller, Error, Kind, Result};
 
@@ -14,8 +15,12 @@ impl Open {
     /// folder move along. Waits for leases of other clients.
     pub async fn rename_to(&self, folder: &Found, name: &[u8], mode: RenameMode) -> Result<()> {
         self.may_leave()?;
+        let doer = self.doer();
+        let (from, was) = self.place().ok_or(Error::Invalid)?;
+        let from = Found { attributes: from.attributes()?, object: from };
+        drop(self.volume.permit(&doer, Plan::Move((&from, &was), (folder, name), mode))?);
         self.recall(Cause::Rename).await;
-        if let Ok(target) = self.volume.lookup(&self.doer().caller, &folder.object, name) {
+        if let Ok(target) = self.volume.lookup(&doer.caller, &folder.object, name) {
             self.recall_of(&target.object, &Stream::Data, Cause::Remove).await;
         }
         let mut tried = 0;

@@ -5,6 +5,7 @@ use super::parts::Side;
 use super::{At, Restore, settled};
 use crate::acl::server;
 use crate::backend::{Found, Object, Wait};
+use crate::changing::permitted::Plan;
 use crate::state::Cause;
 use crate::streams::Besides;
 use crate::{Access, Error, Kind, Result, Time};
@@ -71,7 +72,8 @@ impl Restore<'_> {
     fn has_same_data(&mut self, source: &Found, there: &Found) -> Result<bool> {
         let (file, to, actor) = (there.object.id(), self.to, &self.actor);
         // What a client has written and not sent yet counts, too.
-        settled(to, || to.recall(actor, file, Cause::Read))?;
+        let permitted = to.permit(actor, Plan::Look)?;
+        settled(to, || to.recall(&permitted, file, Cause::Read))?;
         let (then, now) = (&source.attributes, there.object.attributes()?);
         if (then.size, then.modified) != (now.size, now.modified) {
             return Ok(false);

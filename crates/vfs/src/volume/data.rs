@@ -5,6 +5,7 @@ use bytes::Bytes;
 use super::{Actor, Change, Node};
 use crate::acl::{Rights, server};
 use crate::backend::{Found, Stability, Wait};
+use crate::changing::permitted::Plan;
 use crate::noted::Act;
 use crate::state::{Cause, Stream};
 use crate::streams::Written;
@@ -32,9 +33,9 @@ impl Volume {
     pub async fn read(&self, actor: &Actor, of: &Found, offset: u64, length: usize) -> Result<ReadData> {
         let (node, attributes) = (&of.object, of.attributes);
         self.note(Act::Read, node);
-        self.may_read(actor, node.id(), offset, length)?;
-        self.prepare_to_read(actor, of)?;
-        let readable = self.readable_beside_fork(actor, node, (offset, length)).await?;
+        let permitted = self.permit(actor, Plan::Read(of))?;
+        self.may_read(&permitted, node.id(), offset, length)?;
+        let readable = self.readable_beside_fork(&permitted, node, (offset, length)).await?;
         let (length, end) = within(attributes.size, offset, readable);
         let payload = self.fetch(node, offset, length, length >= SENT).await?;
         let end = end || payload.len() < length;
@@ -42,7 +43,8 @@ impl Volume {
         Ok(ReadData { payload, end, attributes })
     }
 
-    fn prepare_to_read(&self, actor: &Actor, of: &Found) -> Result<()> {
+    /// Opens the host's file for reading, if the actor may read it.
+    pub(crate) fn prepare_to_read(&self, actor: &Actor, of: &Found) -> Result<()> {
         let prepare = |by| of.object.prepare(by, &of.attributes, Access::READ, true);
         match self.acting_on_data(actor, of, Rights::READ_DATA).and_then(prepare) {
             Err(Error::AccessDenied) if self.may_run(actor, of)? => prepare(server()),
@@ -109,12 +111,11 @@ impl Volume {
         let (node, before, caller) = (&to.object, self.may_change(to)?, &actor.caller);
         let length = data.len();
         self.may_write_despite(actor, &to.object)?;
-        self.may_write(actor, node.id(), offset, length)?;
+        let permitted = self.permit(actor, Plan::Write(to))?;
+        self.may_write(&permitted, node.id(), offset, length)?;
         let written = Written { offset, length: length as u64, data: Some(&data) };
-        let _fork = self.may_write_fork(actor, node, written).await?;
+        let _fork = self.may_write_fork(&permitted, node, written).await?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
-        let by = self.acting_on_data(actor, to, Rights::WRITE_DATA)?;
-        node.prepare(by, &before, Access::WRITE, true)?;
         if stability == Stability::Unstable && !node.is_remote() {
             node.write_at(caller, offset, &data, stability)?;
         } else {

@@ -2,6 +2,7 @@
 
 use super::{Actor, Change, Denials, Volume};
 use crate::backend::Found;
+use crate::changing::permitted::Plan;
 use crate::events::Happened;
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
@@ -18,20 +19,22 @@ impl Volume {
         self.may_take_away(actor, folder, &stored)?;
         let denied_by = if self.is_silly(actor, &stored) { Modes::NONE } else { Modes::REMOVE };
         let _names = self.site.state.change_name();
-        let going = self.concerned(actor, folder, &stored, (Cause::Remove, denied_by))?;
-        self.may_lose_fork(actor, folder, &stored)?;
+        let permitted = self.permit(actor, Plan::Remove(folder, &stored))?;
+        let going = permitted.moving.as_ref();
+        self.concerned(&permitted, going, (Cause::Remove, denied_by))?;
+        self.may_lose_fork(&permitted, folder, &stored)?;
         let (id, sidecar) = (folder.object.id(), sidecar_name(&stored));
-        let known = going.as_ref().map_or(id, |going| going.object.id());
+        let known = going.map_or(id, |going| going.object.id());
         let pins = self.pin_names(&[(&folder.object, &stored)], &[known])?;
-        self.recall_once_pinned(actor, [(&going, Cause::Remove)])?;
+        self.recall_once_pinned(&permitted, [(going, Cause::Remove)])?;
         let places = [(id, &*stored, What::Removed), (id, &*sidecar, What::Anything)];
         let operation = self.change_entries(actor, &places);
         let by = self.removing(&actor.caller, folder, &stored)?;
         let changing = self.site.busy.change_pinned(&[(id, &*stored)], pins);
-        self.remove_pair(by, &folder.object, &stored, (kind, going.as_ref()))?;
+        self.remove_pair(by, &folder.object, &stored, (kind, going))?;
         drop(changing);
         match going {
-            Some(going) => operation.commit_entry(&folder.object, &stored, &going, Happened::Removed),
+            Some(going) => operation.commit_entry(&folder.object, &stored, going, Happened::Removed),
             None => operation.commit(),
         }
         Ok(Change { before, after: folder.object.attributes()? })

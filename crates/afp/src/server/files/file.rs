@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vfs::backend::{Found, NewKind};
 use vfs::mac::FileBits;
 use vfs::state::Cause;
-use vfs::{Beside, Error, Kind};
+use vfs::{Beside, Error, Kind, Permitted, Plan};
 use wire::Writer;
 
 use super::params::{Wanted, put_target};
@@ -110,8 +110,9 @@ async fn remove(request: &Request, volume: &OpenVolume, target: &Target) -> Resu
     let found = target.found()?;
     let at = target.place_below(volume)?;
     refuse_inhibited(volume, found, at, FileBits::DELETE_INHIBIT)?;
-    refuse_open(request, volume, found).await?;
     let (actor, tree) = (request.actor(), volume.tree());
+    let permitted = tree.permit(&actor, Plan::Remove(&at.folder, &at.name))?;
+    refuse_open(request, volume, found, &permitted).await?;
     let kind = if is_folder(found) { Kind::Folder } else { Kind::File };
     let gone = volume.once_recalled(|| tree.remove(&actor, &at.folder, &at.name, kind)).await;
     let gone = gone.map_err(|error| match error {
@@ -143,14 +144,18 @@ fn refuse_inhibited(
 }
 
 /// Refuses a file that another client has open and does not close on request.
-async fn refuse_open(request: &Request, volume: &OpenVolume, found: &Found) -> Result<(), ResultCode> {
+async fn refuse_open(
+    request: &Request,
+    volume: &OpenVolume,
+    found: &Found,
+    by: &Permitted<'_>,
+) -> Result<(), ResultCode> {
     let (tree, id) = (volume.tree(), found.object.id());
     if is_folder(found) || tree.state().quiet(id) {
         return Ok(());
     }
-    let actor = request.actor();
     let is_in_use = || {
-        tree.recall(&actor, id, Cause::Remove)?;
+        tree.recall(by, id, Cause::Remove)?;
         tree.state().is_in_use(id, request.session.client)
     };
     if volume.once_recalled(is_in_use).await? { Err(ResultCode::FILE_BUSY) } else { Ok(()) }

@@ -42,7 +42,8 @@ async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<L
     if !call.service.may_grant(subject.state(), subject.file()) {
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
-    subject.recall(Cause::Lock).await?;
+    let permitted = subject.permit_test()?;
+    subject.recall(&permitted, Cause::Lock).await?;
     subject.state().test(subject.file(), &subject.stream, &lock).map_err(|_| Stat::DENIED_GRACE_PERIOD)
 }
 
@@ -66,7 +67,7 @@ pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -
 
 async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
     let asked = Asked::of(call, &request.lock, request.exclusive)?;
-    asked.permit()?;
+    let permitted = asked.permit()?;
     in_its_time(call, &asked.subject, request.reclaim)?;
     let (service, host, subject) = (call.service, call.origin.address, &asked.subject);
     service.locks.hosts.saw(host, request.state);
@@ -74,7 +75,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
         let watched = service.monitor.watch(host, &request.lock.caller_name).await;
         watched.map_err(|()| Stat::DENIED_NOLOCKS)?;
     }
-    subject.recall(Cause::Lock).await?;
+    subject.recall(&permitted, Cause::Lock).await?;
     subject.hold(call)?;
     let stat = if request.block {
         blocked::wait(call, &asked, request, how.back)

@@ -44,10 +44,10 @@ async fn reserve(call: &Call<'_>, request: &ShareRequest<'_>) -> Result<(), Stat
     let share = &request.share;
     let (access, deny) = (modes(share.access.0)?, modes(share.mode.0)?);
     let subject = Subject::of(call, &share.handle)?;
-    subject.permit(wanted(access))?;
+    let permitted = subject.permit(wanted(access))?;
     in_its_time(call, &subject, request.reclaim)?;
     let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
-    subject.recall(cause).await?;
+    subject.recall(&permitted, cause).await?;
     subject.hold(call)?;
     let taken = take(&call.service.locks.shares, key(share, &subject), &subject, (access, deny));
     subject.settle(call);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::timeout;
 use vfs::backend::Found;
 use vfs::state::Cause;
-use vfs::{Actor, Attributes as Facts, Caller, SetAttributes, SetTime};
+use vfs::{Actor, Attributes as Facts, Caller, Plan, SetAttributes, SetTime};
 use wire::Writer;
 
 use super::Compound;
@@ -61,7 +61,7 @@ async fn seen(compound: &mut Compound<'_>, wanted: &Bitmap) -> Result<Arc<Place>
         let found = Found { object: target.found.object.clone(), attributes: now };
         return Ok(Arc::new(Place::File(Box::new(target.sibling(found)))));
     }
-    volume.recall(&target.actor, file, Cause::Read)?;
+    volume.recall(&volume.permit(&target.actor, Plan::Look)?, file, Cause::Read)?;
     let Some(fresh) = place.refreshed()? else { return Ok(place) };
     Ok(Arc::new(fresh))
 }

@@ -1,7 +1,7 @@
 //! READDIR, RFC 7530 16.24.
 
 use vfs::state::Cause;
-use vfs::{Entry, Kind, Page};
+use vfs::{Entry, Kind, Page, Plan};
 use wire::Writer;
 
 use super::asking;
@@ -245,7 +245,7 @@ impl<'a> Rows<'a> {
             if wanted.has(RDATTR_ERROR) {
                 return Err(Status::DELAY.into());
             }
-            volume.recall(&folder.actor, entry.id, Cause::Read)?;
+            volume.recall(&volume.permit(&folder.actor, Plan::Look)?, entry.id, Cause::Read)?;
         }
         if self.needs.referrals && details.attributes.kind == Kind::Link {
             let object = volume.node(&details.key)?;

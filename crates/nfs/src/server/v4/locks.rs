@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vfs::state::{
     Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, Modes, Party, Range, Refused, Stream,
 };
-use vfs::{Actor, FileId, Volume};
+use vfs::{Actor, FileId, Permitted, Plan, Volume};
 use wire::{Reader, Writer};
 
 use super::Compound;
@@ -130,7 +130,7 @@ async fn locked(
     service.nfs4.records.record(client).await?;
     let (volume, file, stream) = (&open.export.volume, open.file, stream(target));
     let actor = open.acting(&target.actor.caller);
-    recall(volume, &actor, file).await?;
+    recall(volume, &Permitted::by_open(&actor), file).await?;
     let in_tree = tree_owner(client, &owner.name);
     let wanted = TreeLock { owner: in_tree.clone(), range, kind, flavour: Flavour::Advisory };
     let known = client.locks_of(owner, open);
@@ -172,7 +172,7 @@ pub(super) async fn test(compound: &Compound<'_>, request: &LockTest<'_>) -> Res
     }
     let (volume, file, stream) = (&target.export.volume, target.found.object.id(), stream(target));
     let actor = Actor::new(target.actor.caller.clone(), Party::client(client.party));
-    recall(volume, &actor, file).await?;
+    recall(volume, &volume.permit(&actor, Plan::Test(&target.found))?, file).await?;
     let owner = tree_owner(&client, &request.owner.name);
     let wanted = TreeLock { owner, range, kind: kind(request.kind)?, flavour: Flavour::Advisory };
     match volume.state().test(file, &stream, &wanted)? {
@@ -240,8 +240,8 @@ fn tree_owner(client: &Client, name: &[u8]) -> TreeOwner {
     TreeOwner::named(client.party, &[&client.id().to_be_bytes()[..], name].concat())
 }
 
-async fn recall(volume: &Volume, actor: &Actor, file: FileId) -> Result<(), Fail> {
-    Ok(volume.once_recalled(LIMIT, || volume.recall(actor, file, Cause::Lock)).await?)
+async fn recall(volume: &Volume, by: &Permitted<'_>, file: FileId) -> Result<(), Fail> {
+    Ok(volume.once_recalled(LIMIT, || volume.recall(by, file, Cause::Lock)).await?)
 }
 
 /// A length of all ones reaches to the end of every file, RFC 7530 16.10.4.

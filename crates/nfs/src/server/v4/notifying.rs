@@ -11,7 +11,7 @@ use vfs::events::{Aspects, Depth, Event, Filter, Happened, Seen};
 
 use vfs::names::long::is_long;
 use vfs::state::{Cause, ClientId, Party};
-use vfs::{Actor, Caller, FileId, Kind, Volume, Watching};
+use vfs::{Actor, Caller, FileId, Kind, Permitted, Volume, Watching};
 
 use super::backchannel::{Called, LONGEST_NOTICE};
 use super::client::Client;
@@ -147,7 +147,8 @@ impl Watch {
     /// Takes the delegation back, as a change of the folder by any other client would.
     fn recall(&self) {
         let by = Actor::new(Caller::root(), Party::client(ClientId::unused()));
-        let _ = self.volume.recall(&by, self.delegation.file, Cause::Attributes); // nothing waits for it
+        let permitted = Permitted::by_server(&by);
+        let _ = self.volume.recall(&permitted, self.delegation.file, Cause::Attributes); // nothing waits for it
     }
 }
 

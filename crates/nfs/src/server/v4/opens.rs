@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock::Mutex;
 use vfs::state::{Cause, Modes, OpenRequest, Party, Stream};
-use vfs::{Actor, Beside, OpenOptions};
+use vfs::{Actor, Beside, OpenOptions, Permitted, Plan};
 use wire::Writer;
 
 use super::Compound;
@@ -17,7 +17,7 @@ use super::named;
 use super::owners::{Begun, Owner, Turn};
 use super::place::Place;
 use super::principal::{Principal, may_end};
-use super::rights::{permit, runs};
+use super::rights::{permit, runs, wanted};
 use super::states::{Held, OpenState, Sent, Sequence, Shares, State};
 use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_delegation, put_no_delegation};
 use crate::server::handle::View;
@@ -266,7 +266,8 @@ async fn widened(
         if access.intersects(Modes::WRITE) {
             state.count_as_writing()?;
         }
-        volume.once_recalled(RECALL_LIMIT, || volume.recall(&actor, state.file, cause)).await?;
+        let permitted = Permitted::by_open(&actor);
+        volume.once_recalled(RECALL_LIMIT, || volume.recall(&permitted, state.file, cause)).await?;
         volume.once_recalled(RECALL_LIMIT, || state.change(access, deny)).await?;
     }
     state.sequence.advance();
@@ -301,7 +302,8 @@ async fn new_open(
             // `open` would wait for as long as the holder of a lease has time, while the client waits for its reply.
             permit(target, access)?;
             let cause = if access.intersects(Modes::WRITE) { Cause::OpenWrite } else { Cause::OpenRead };
-            volume.once_recalled(RECALL_LIMIT, || volume.recall(&actor, file, cause)).await?;
+            let permitted = volume.permit(&actor, Plan::Use(&target.found, wanted(access)))?;
+            volume.once_recalled(RECALL_LIMIT, || volume.recall(&permitted, file, cause)).await?;
         }
         let place = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
         let granted = opening.is_new || runs(target, access)?;

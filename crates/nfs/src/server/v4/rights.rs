@@ -7,7 +7,8 @@ use super::fail::Fail;
 use crate::server::v3::Target;
 use crate::wire::v4::types::Status;
 
-fn wanted(access: Modes) -> Access {
+/// The access of the host's file that an open needs.
+pub(super) fn wanted(access: Modes) -> Access {
     let read = if access.intersects(Modes::READ) { Access::READ } else { Access::NONE };
     let write = if access.intersects(Modes::WRITE) { Access::WRITE } else { Access::NONE };
     read.union(write)

@@ -11,7 +11,7 @@ use vfs::state::{
 };
 
 use vfs::backend::NewKind;
-use vfs::{Error, FileId};
+use vfs::{Caller, Error, FileId, Permitted, SetAttributes};
 
 use super::bench::{ALL, Bench, bench, superuser, volume};
 use crate::wire::nlm::Stat;
@@ -115,7 +115,7 @@ async fn the_recall_of_another_file_delays_nothing() {
     let made = volume.create(&by, &root, b"other", NewKind::File, 0o644).unwrap();
     let other = Holder::of(&bench, made.found.object.id());
     assert_eq!(
-        volume.recall(&by, made.found.object.id(), Cause::Write),
+        volume.recall(&Permitted::by_server(&by), made.found.object.id(), Cause::Write),
         Err(Error::LeaseRecall(made.found.object.id()))
     );
     let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));
@@ -182,4 +182,17 @@ async fn attributes_wait_until_what_is_cached_elsewhere_is_written() {
     let answer = bench.one.call((v3::PROGRAM, 3, v3::Procedure::ACCESS.0), &request).await;
     assert!(answer.value::<v3::access::Res>().unwrap().attributes.is_some());
     drop(holder.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_recalls_no_lease() {
+    let bench = bench().await;
+    let volume = volume(&bench.service);
+    let found = volume.lookup(&Caller::root(), &volume.root().unwrap().object, b"file").unwrap();
+    let closed = SetAttributes { uid: Some(0), mode: Some(0o600), ..SetAttributes::default() };
+    volume.set_attributes(&superuser(), &found, &closed).unwrap();
+    let mut holder = Holder::new(&bench);
+    assert_eq!(bench.test(&bench.one, ALL).await, Stat::FAILED);
+    assert_eq!(bench.lock(&bench.one, ALL).await, Stat::FAILED);
+    assert!(holder.notices.try_recv().is_err(), "the lease was recalled");
 }

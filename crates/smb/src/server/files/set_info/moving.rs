@@ -4,7 +4,7 @@ use vfs::acl::Rights;
 use vfs::backend::{Found, RenameMode};
 use vfs::names::{Folding, folds_alike};
 use vfs::state::{Modes, OpenInfo, Stream};
-use vfs::{Beside, Error, FileId, Kind, Resolved, Volume};
+use vfs::{Beside, Error, FileId, Kind, Plan, Resolved, Volume};
 
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure};
@@ -240,14 +240,13 @@ async fn may_replace(
     if is_readonly && there.attributes.kind != Kind::Folder && !wanted.even_read_only {
         return Err(Status::ACCESS_DENIED);
     }
-    if !volume.rights(&context.caller()?, there, Some(folder))?.contains(Rights::DELETE) {
-        return Err(Status::ACCESS_DENIED);
-    }
+    let actor = context.actor()?;
+    let permitted = volume.permit(&actor, Plan::Leave(there, folder))?;
     if like_posix {
         // The move recalls other clients' caches itself, and fails if an open denies removal.
         return Ok(());
     }
-    volume.recall_handles(&context.actor()?, &there.object).await;
+    volume.recall_handles(&permitted, &there.object).await;
     let opens = opens_of(volume, there.object.id()).await?;
     let is_denied = opens.iter().any(|open| open.deny.intersects(Modes::REMOVE));
     if is_denied { Err(Status::ACCESS_DENIED) } else { Ok(()) }

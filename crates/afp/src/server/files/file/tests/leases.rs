@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use vfs::Caller;
 use vfs::state::{
     BreakNotice, Caching, ClientId, Lease, LeaseRequest, Modes, OpenGuard, OpenRequest, Party, Stream, Style,
 };
+use vfs::{Caller, SetAttributes};
 
 use super::*;
 
@@ -59,4 +59,24 @@ async fn a_command_ends_as_soon_as_the_lease_is_returned() {
     assert_eq!(renamed.await.unwrap(), 0);
     assert_eq!(start.elapsed().as_millis(), 9_001);
     drop(other.await.unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_recalls_no_lease() {
+    let (server, mut ada, v) = volume();
+    ada.create_file(v, ROOT, "notes", false).await;
+    let tree = server.volume("share");
+    let closed = SetAttributes { uid: Some(ADA.2), mode: Some(0o755), ..SetAttributes::default() };
+    let root = tree.root().unwrap();
+    root.object.set_attributes(&Caller::root(), &closed).unwrap();
+    let notes = tree.lookup(&Caller::root(), &root.object, b"notes").unwrap();
+    notes.object.set_attributes(&Caller::root(), &SetAttributes { mode: Some(0o600), ..closed }).unwrap();
+    let mut holder = Holder::new(&server, b"notes");
+    let mut bob = server.log_in(BOB, Version::V3_4);
+    let theirs = bob.open_volume("share");
+    let refused = ResultCode::ACCESS_DENIED.0;
+    assert_eq!(bob.delete(theirs, ROOT, "notes").await, refused);
+    assert_eq!(bob.rename(theirs, ROOT, "notes", "letters").await, refused);
+    assert!(holder.notices.try_recv().is_err(), "the lease was recalled");
+    assert_eq!(holder.lease.caching(), Caching::ALL);
 }

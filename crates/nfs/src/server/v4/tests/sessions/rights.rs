@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use vfs::backend::NewKind;
-use vfs::state::{ClientId, Party};
+use vfs::state::{Caching, ClientId, LeaseRequest, Party, Stream, Style};
 use vfs::{Actor, Caller, SetAttributes, Volume};
 
 use super::delegations::{callable, give_back};
@@ -14,6 +14,7 @@ use crate::wire::v4::types::Status;
 const READ: u32 = 1;
 const WRITE: u32 = 2;
 const BOTH: u32 = 3;
+const PERM: u32 = 1;
 const ACCESS: u32 = 13;
 const WRONG_CRED: u32 = 10082;
 const ANONYMOUS: [u8; 16] = [0; 16];
@@ -202,4 +203,56 @@ fn files_are_copied_by_the_rights_of_their_opens() {
         assert_eq!(newer.call(&asked).0, ACCESS, "{number}");
         newer.0.by(1000);
     }
+}
+
+/// NFS4ERR_ACCESS and NFS4ERR_PERM have the numbers of NFS3ERR_ACCES and NFS3ERR_PERM.
+#[tokio::test(start_paused = true)]
+async fn who_is_refused_recalls_no_lease() {
+    let mut session = root_session();
+    let volume = session.client.service.export_named(b"docs").unwrap().volume.clone();
+    make(&volume, b"kept", 0o600);
+    let closed = SetAttributes { uid: Some(0), mode: Some(0o755), ..SetAttributes::default() };
+    volume.set_attributes(&root(), &volume.root().unwrap(), &closed).unwrap();
+    let kept = volume.lookup(&Caller::root(), &volume.root().unwrap().object, b"kept").unwrap();
+    let (notices, mut heard) = tokio::sync::mpsc::unbounded_channel();
+    let party = Party::client(ClientId(1 << 40));
+    let want = LeaseRequest { party, want: Caching::ALL, style: Style::Bits, notices };
+    let lease = volume.state().lease(kept.object.id(), &Stream::Data, &want).unwrap();
+    assert_eq!(lease.caching(), Caching::ALL);
+    let session = session.by(1000);
+    let folder = session.in_docs(&[words(&[10])]).1[12..].to_vec();
+    let handle = session.in_docs(&[[words(&[15]), opaque(b"kept")].concat(), words(&[10])]).1[20..].to_vec();
+    let names = [opaque(b"kept"), opaque(b"new")].concat();
+    let anonymous = |number: u32, rest: Vec<u8>| [words(&[number]), ANONYMOUS.to_vec(), rest].concat();
+
+    let test = [words(&[13, 2, 0, 0, 0, 8, 0, 0]), opaque(b"process")].concat();
+    let cut = anonymous(34, words(&[1, 0x10, 8, 0, 1]));
+    let write = anonymous(38, [words(&[0, 0, 2]), opaque(b"data")].concat());
+    for (operation, status) in
+        [(read_1(&ANONYMOUS), ACCESS), (write, ACCESS), (cut, ACCESS), (chmod(0o666), PERM), (test, ACCESS)]
+    {
+        assert_eq!(session.at(&handle, std::slice::from_ref(&operation)).0, status, "{operation:?}");
+    }
+    let remove = [words(&[28]), opaque(b"kept")].concat();
+    let rename = [words(&[29]), names.clone()].concat();
+    for operations in [vec![existing(BOTH, b"kept")], vec![remove], vec![words(&[32]), rename]] {
+        assert_eq!(session.in_docs(&operations).0, ACCESS, "{operations:?}");
+    }
+
+    let in_folder = |names: &[u8]| [opaque(&folder), names.to_vec()].concat();
+    let of_file = |rest: &[u32]| [opaque(&handle), words(rest)].concat();
+    let rename = [in_folder(&opaque(b"kept")), in_folder(&opaque(b"new"))].concat();
+    for (procedure, arguments, status) in [
+        (6, of_file(&[0, 0, 4]), ACCESS),
+        (7, of_file(&[0, 0, 4, 0, 4, 0x6162_6364]), ACCESS),
+        (2, of_file(&[0, 0, 0, 1, 0, 1, 0, 0, 0]), ACCESS),
+        (2, of_file(&[1, 0o666, 0, 0, 0, 0, 0, 0]), PERM),
+        (12, in_folder(&opaque(b"kept")), ACCESS),
+        (14, rename, ACCESS),
+    ] {
+        let reply = session.client.call_raw((PROGRAM, 3, procedure), &arguments).await.expect("a reply");
+        assert_eq!(reply.results[..4], words(&[status]), "procedure {procedure}");
+    }
+    assert!(heard.try_recv().is_err(), "the lease was recalled");
+    assert_eq!(lease.caching(), Caching::ALL);
 }
