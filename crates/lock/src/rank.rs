@@ -1,10 +1,8 @@
 //! The ranks of all locks, in the order in which a thread takes them.
-
 mod declare;
 mod place;
 pub use self::place::{Rank, Row};
 use crate::holder::{Known, Unknown};
-
 declare::ranks! {
     /// What this server of a cluster has, asks for and hands over. Clients that are not connected may give way under it.
     ClusterNode Known,

@@ -94,7 +94,7 @@ async fn an_open_file_is_read_whatever_has_become_of_it() {
     assert!(held <= LIMIT + 8, "{held} descriptors for {FILES} open files");
     for number in 0..FILES {
         match number % 4 {
-            0 => std::fs::set_permissions(disk.path(number), PermissionsExt::from_mode(0)).unwrap(),
+            0 => std::fs::set_permissions(disk.path(number), PermissionsExt::from_mode(0o0)).unwrap(),
             1 => std::fs::remove_file(disk.path(number)).unwrap(),
             2 => chown(disk.path(number), Some(0), Some(0)).unwrap(),
             _ => {

@@ -137,7 +137,8 @@ fn an_owner_is_the_account_of_the_same_name() {
     let copy = top.path().join("copy");
     fs::create_dir(&copy).unwrap();
     let mut migrate = on_machine(&here, env!("CARGO_BIN_EXE_fourfold"));
-    let output = migrate.args(["migrate", &format!("smb://{at}:{port}/archive")]).arg(&copy).output().unwrap();
+    let output =
+        migrate.args(["migrate", &format!("smb://{at}:{port}/archive")]).arg(&copy).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     // smbd shows S-1-5-21-…, which is no number; the name that it has for it is asked for.
     assert_eq!(fs::metadata(copy.join("letter")).unwrap().uid(), 5151, "{said}");

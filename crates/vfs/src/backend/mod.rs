@@ -197,8 +197,7 @@ pub trait Object: Any + Send + Sync {
     fn glance_xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
         self.lookup(caller, name)?.object.xattr(xattr)
     }
-    /// `false` if there is certainly no entry of this name. The same for all callers, without a
-    /// switch of identity.
+    /// `false` if there is certainly no entry of this name: for all callers, without a switch of identity.
     fn may_have(&self, _name: &[u8]) -> bool {
         true
     }
@@ -405,8 +404,7 @@ pub trait Backend: Send + Sync {
     fn finds(&self, key: &HostKey) -> Finds {
         self.behind().map_or(Finds::Always, |behind| behind.finds(key))
     }
-    /// The stored names from the share's folder down to a file, as far as the host can say without looking: a hint, which
-    /// may be wrong.
+    /// A hint, which may be wrong: the stored names from the share's folder down to a file, found without looking.
     fn path_hint(&self, _object: &dyn Object) -> Option<Vec<Vec<u8>>> {
         None
     }

@@ -8,11 +8,10 @@
 //! All that asks others takes a [`Permitted`], and only the judgement makes one, so that the order cannot be written
 //! otherwise. A change that the host judges is judged here as the host will do it. The host has the last word.
 
-use std::fs;
 use std::ops::Deref;
-use std::sync::LazyLock;
 
 use crate::acl::{AclChange, Rights};
+use crate::backend::host::links_are_protected;
 use crate::backend::{Found, RenameMode};
 use crate::permission::{may_link, may_set, sticks};
 use crate::volume::Actor;
@@ -247,13 +246,4 @@ impl Volume {
         let stays = by.uid != 0 && sticks(by, &entry.attributes, &folder.attributes);
         if stays { Err(Error::NotPermitted) } else { Ok(()) }
     }
-}
-
-/// Whether the host lets only those link to a file who own it, or may read and write it, proc(5).
-fn links_are_protected() -> bool {
-    static PROTECTED: LazyLock<bool> = LazyLock::new(|| {
-        let text = fs::read_to_string("/proc/sys/fs/protected_hardlinks");
-        text.is_ok_and(|text| text.trim() != "0")
-    });
-    *PROTECTED
 }

@@ -83,6 +83,15 @@ fn switch(caller: &Caller) -> Result<()> {
     Ok(())
 }
 
+/// Whether the host lets only those link to a file who own it, or may read and write it, proc(5).
+pub(crate) fn links_are_protected() -> bool {
+    static PROTECTED: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| {
+        let text = std::fs::read_to_string("/proc/sys/fs/protected_hardlinks");
+        text.is_ok_and(|text| text.trim() != "0")
+    });
+    *PROTECTED
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

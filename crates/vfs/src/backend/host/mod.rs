@@ -25,6 +25,7 @@ mod xattr;
 
 pub use cache::{FILE_BYTES, KeptFiles, Resident};
 pub use file::append;
+pub(crate) use identity::links_are_protected;
 pub(crate) use metered::number_in;
 pub use recount::recount;
 
