@@ -15,7 +15,7 @@ use crate::mac::depot::MARKER;
 use crate::mac::layout::{
     APPLE_FINDER_INFO, INFO_STREAM, NETATALK_METADATA, PLAIN_INFO, RESOURCE_STREAM, stored_xattr,
 };
-use crate::mac::{FileBits, FinderInfo, Metadata, Parts, samba};
+use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata, Parts, samba};
 use crate::{Caller, Error, Result};
 
 /// Bytes that are read at a time to be summed.
@@ -37,7 +37,13 @@ impl Content {
     pub(crate) fn is_in(&self, other: &Self) -> bool {
         let says = |metadata: &Metadata| {
             let (info, mut bits) = (metadata.finder_info_with_date(), metadata.bits);
-            bits.set(FileBits::INVISIBLE, metadata.is_hidden()); // the Finder info says it, too
+            // The Finder info and the DOS attributes say these, too.
+            bits.set(FileBits::INVISIBLE, metadata.is_hidden());
+            for (bit, attribute) in
+                [(FileBits::SYSTEM, DosAttributes::SYSTEM), (FileBits::BACKUP_NEEDED, DosAttributes::ARCHIVE)]
+            {
+                bits.set(bit, bits.contains(bit) || metadata.dos.contains(attribute));
+            }
             (info, metadata.comment.clone(), bits, metadata.dos, metadata.times.backup)
         };
         let created = self.metadata.times.created.is_none_or(|at| other.metadata.times.created == Some(at));

@@ -2,7 +2,7 @@
 
 use super::foreign::{TAGS, in_depot, netatalk_ea, synology};
 use super::*;
-use crate::mac::{FinderInfo, Metadata, layout};
+use crate::mac::{DosAttributes, FinderInfo, Metadata, layout};
 use crate::streams::Style;
 
 /// A file of Samba with all in attributes.
@@ -41,6 +41,20 @@ fn invisible() -> (Disk, Owned) {
     (disk, file)
 }
 
+/// A file to which a client of SMB gave DOS attributes and a date of creation, with no Finder info.
+fn marked() -> (Disk, Owned) {
+    let disk = Disk::new();
+    let file = disk.make("f");
+    set_xattr(&*file.object, layout::NETATALK_METADATA, &Metadata::default().to_netatalk());
+    let (mut metadata, _) = disk.streams.load(&file.file()).unwrap();
+    metadata.set_dos(DosAttributes::HIDDEN | DosAttributes::SYSTEM | DosAttributes::ARCHIVE);
+    metadata.set_hidden(false);
+    metadata.times.created = Some(Time { secs: 1_100_000_000, nanos: 0 });
+    disk.streams.store(&Caller::root(), &file.file(), &metadata).unwrap();
+    disk.put("._f", &[&metadata.to_stored_sidecar(4)[..], b"fork"].concat());
+    (disk, file)
+}
+
 /// A file copied by `rsync -X` from a Mac.
 fn copied() -> (Disk, Owned) {
     let disk = Disk::new();
@@ -60,6 +74,7 @@ fn all() -> Vec<(&'static str, Disk, Owned)> {
         of("samba", samba()),
         of("netatalk", netatalk()),
         of("invisible", invisible()),
+        of("marked", marked()),
         of("copied", copied()),
         of("ea = ad", netatalk_ea()),
         of("synology", synology()),
