@@ -9,6 +9,7 @@ use admin::control::{ArrivingStatus, NotArrived};
 use anyhow::{Context as _, bail};
 use client::{Protocol, Target};
 use migrate::OldServer;
+use vfs::Site;
 use vfs::backend::Backend;
 use vfs::backend::arriving::{Arriving, MARK, Progress, is_incomplete};
 use vfs::backend::host::{Host, as_ourselves};
@@ -44,6 +45,7 @@ pub(crate) fn open(
     share: &ShareSettings,
     host: &Host,
     (style, is_shared): (Style, bool),
+    site: &Arc<Site>,
 ) -> anyhow::Result<Option<Arrival>> {
     let Some(from) = &share.from else {
         return refuse_incomplete(&share.path).map(|()| None);
@@ -59,7 +61,7 @@ pub(crate) fn open(
     let target = target(from.reveal(), share.from_credentials.as_deref())?;
     let (from, source) = (target.to_string(), OldServer::new(target.clone(), TIMEOUT));
     let backend: Arc<dyn Backend> = Arc::new(host.clone());
-    let arriving = Arriving::over(backend, Arc::new(source), style)
+    let arriving = Arriving::over(backend, Arc::new(source), style, site.clone())
         .context("what is not here yet cannot be marked: the folder needs extended attributes")?;
     let arriving = Arc::new(arriving);
     if !arriving.progress().is_done {

@@ -293,8 +293,8 @@ impl Volumes {
             }
             None => {
                 let host = self.open_host(share, &folder).with_context(refused)?;
-                let arriving =
-                    arriving::open(share, &host, (folder.style, folder.shared)).with_context(refused)?;
+                let how = (folder.style, folder.shared);
+                let arriving = arriving::open(share, &host, how, &self.site).with_context(refused)?;
                 Live::Host(host, arriving)
             }
         };

@@ -2,15 +2,17 @@
 
 use std::time::{Duration, Instant};
 
-use client::security::{umask, within};
+use client::security::{PosixAcls, Security, umask, within};
 use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
 use lock::{Mutex, rank};
-use vfs::acl::Who;
+use vfs::acl::{Entries, Who};
 use vfs::backend::arriving::{ArrivingRights, Coming, Described, Listing, Source};
 use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};
+
+use crate::rights::Wanted;
 
 /// Sessions that are kept open while no request needs them.
 const MOST_IDLE: usize = 8;
@@ -192,11 +194,9 @@ impl Source for OldServer {
             let path = opened.tree.native(path);
             let extra = opened.tree.extra(&path, kind)?;
             let security = opened.tree.security(&path, kind, &extra)?;
-            let mut here = |who| named_here(&mut *opened.tree, who);
-            let (user, group) = (here(security.owner)?, here(security.group)?);
-            Ok((extra, rights(security.mode, (user, group), kind)))
+            Ok((extra, rights(&mut *opened.tree, security, kind)?))
         });
-        let (extra, rights) = match told {
+        let (extra, (rights, is_listed)) = match told {
             Err(Error::Away) => return Err(Error::Away),
             // The data can be had all the same.
             Err(error) => {
@@ -207,12 +207,18 @@ impl Source for OldServer {
             }
             Ok(told) => told,
         };
-        let mut lost = None;
+        let mut lost = Vec::new();
         if let Err(error) = keep(streams, file, &extra) {
             tracing::warn!(path, %error, "details of a file of the old server cannot be kept");
-            lost = Some(format!("some of what it has besides its data cannot be kept: {error}"));
+            lost.push(format!("some of what it has besides its data cannot be kept: {error}"));
         }
-        Ok(Described { rights, lost })
+        if !is_listed {
+            lost.push(
+                "its access control list is about an owner or a group that is none here: the mode gives nobody more"
+                    .to_owned(),
+            );
+        }
+        Ok(Described { rights, lost: (!lost.is_empty()).then(|| lost.join("; ")) })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -232,10 +238,36 @@ fn named_here(tree: &mut dyn Tree, who: Option<Who>) -> std::result::Result<Opti
     })
 }
 
-/// The rights of an arrived file: nobody gets more than on the old server, and no program of another machine acts as its owner.
-fn rights(mode: Option<u32>, (user, group): (Option<u32>, Option<u32>), kind: Kind) -> ArrivingRights {
+/// The rights of an arrived file, and whether its list is kept: nobody gets more than on the old server, and no program of another
+/// machine acts as its owner.
+fn rights(
+    tree: &mut dyn Tree,
+    mut security: Security,
+    kind: Kind,
+) -> std::result::Result<(ArrivingRights, bool), ClientError> {
     const PROGRAM: u32 = 0o6000;
-    let mode = mode.map(|mode| within(mode, user.is_some(), group.is_some()));
+    let (user, group) =
+        (named_here(tree, security.owner.clone())?, named_here(tree, security.group.clone())?);
+    let keeps = (user.is_some(), group.is_some());
+    if let Some(entries) = &mut security.list {
+        name_here(tree, entries)?;
+    }
+    let mode = security.mode.map(|mode| within(mode, keeps.0, keeps.1));
     let mode = mode.map(|mode| if kind == Kind::File { mode & !PROGRAM } else { mode });
-    ArrivingRights { mode, user, group, umask: umask() }
+    let PosixAcls { access, default } =
+        if keeps == (true, true) { security.posix.clone() } else { PosixAcls::default() };
+    let list = Wanted::arriving(security, (user, group)).list_of_copy(keeps);
+    let is_listed = list != Some(None);
+    let list = list.flatten();
+    Ok((ArrivingRights { mode, user, group, list, posix: [access, default], umask: umask() }, is_listed))
+}
+
+/// Gives entries the accounts of this machine, where there are any. The others stay as they are, and give nobody here a right.
+fn name_here(tree: &mut dyn Tree, entries: &mut Entries) -> std::result::Result<(), ClientError> {
+    for entry in entries.list.iter_mut().filter(|entry| matches!(entry.who, Who::Foreign(_))) {
+        if let Some(who) = tree.account(&entry.who)? {
+            entry.who = who;
+        }
+    }
+    Ok(())
 }

@@ -65,6 +65,25 @@ pub(crate) fn is_right(what: &str) -> bool {
 }
 
 impl Wanted {
+    /// The rights that arrive, with the accounts of this machine.
+    pub(crate) fn arriving(security: Security, (user, group): (Option<u32>, Option<u32>)) -> Self {
+        let owner = |who, number| Owner { who, number, is_mapped: false };
+        Self {
+            owner: owner(security.owner, user),
+            group: owner(security.group, group),
+            mode: security.mode,
+            list: security.list,
+            posix: security.posix,
+            ..Self::default()
+        }
+    }
+
+    /// The list of a copy that has the owner and the group, or others. `Some(None)`: it is about a group that has no identity here.
+    pub(crate) fn list_of_copy(&self, keeps: (bool, bool)) -> Option<Option<Entries>> {
+        let cut = within(self.mode.unwrap_or_default(), keeps.0, keeps.1);
+        self.with_default(cut).map(|list| with_former(list, self, keeps))
+    }
+
     /// Whether the source says who may use it.
     pub(crate) fn is_known(&self) -> bool {
         self.mode.is_some()
@@ -180,8 +199,7 @@ pub(crate) fn finish(
     if copy.posix(sides, wanted, keeps_owner && keeps_group)? {
         return Ok(copy.others);
     }
-    let list = wanted.with_default(cut).map(|list| with_former(list, wanted, (keeps_owner, keeps_group)));
-    match list {
+    match wanted.list_of_copy((keeps_owner, keeps_group)) {
         Some(Some(list)) if copy.list(sides, &list, wanted.posix != PosixAcls::default())? => {}
         Some(_) => {
             copy.mode(lost, false, "its list is not there: the mode gives nobody more than the list");

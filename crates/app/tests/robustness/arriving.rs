@@ -9,6 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::process::Signal;
 use serde_json::Value;
 
+use crate::migrated_rights::{NONE, attribute, mode, posix_acl, set_mode};
 use crate::server::{Server, USER, folder, open_to_all};
 use crate::smbd::Smbd;
 
@@ -210,4 +211,59 @@ fn what_cannot_arrive_is_counted_and_named_by_status() {
     let server = Server::run(top.path(), &[&*home, "--nfs-port", "0"]);
     assert_eq!(fs::read(share.join("letter")).unwrap(), b"Dear Grace");
     drop(server);
+}
+
+#[test]
+fn lists_arrive_and_a_folder_here_passes_on_nothing() {
+    const ACCESS: &str = "system.posix_acl_access";
+    const DEFAULT: &str = "system.posix_acl_default";
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: not root");
+        return;
+    }
+    let ((top, share), (_place, old)) = (folder(), folder());
+    fs::create_dir(old.join("plans")).unwrap();
+    for (name, bits) in [("plans/house", 0o640), ("letter", 0o640), ("secret", 0o600)] {
+        fs::write(old.join(name), name).unwrap();
+        set_mode(&old.join(name), bits);
+    }
+    let access =
+        posix_acl(&[(0x01, 6, NONE), (0x02, 4, 12_345), (0x04, 0, NONE), (0x10, 4, NONE), (0x20, 0, NONE)]);
+    let passed_on =
+        posix_acl(&[(0x01, 7, NONE), (0x04, 5, NONE), (0x08, 7, 3456), (0x10, 7, NONE), (0x20, 0, NONE)]);
+    let put = |path: &Path, name: &str, value: &[u8]| {
+        rustix::fs::setxattr(path, name, value, rustix::fs::XattrFlags::empty())
+    };
+    let has_acls = put(&old.join("plans/house"), ACCESS, &access)
+        .and_then(|()| put(&old.join("plans"), DEFAULT, &passed_on))
+        // The share here would let the user 12345 into all that is made in it.
+        .and_then(|()| {
+            put(
+                &share,
+                DEFAULT,
+                &posix_acl(&[
+                    (0x01, 7, NONE),
+                    (0x02, 7, 12_345),
+                    (0x04, 7, NONE),
+                    (0x10, 7, NONE),
+                    (0x20, 7, NONE),
+                ]),
+            )
+        })
+        .is_ok();
+    if !has_acls {
+        println!("skipped: no POSIX ACLs here");
+        return;
+    }
+    let (from, home) = (format!("file://{}", old.display()), format!("share={}", share.display()));
+    let _server =
+        Server::run_with_smb(top.path(), &[&home, "--from", &from, "--nfs-port", "off", "--smb-port", "0"]);
+    wait_until(top.path(), |now| now["is_done"] == true);
+    assert_eq!(attribute(&share.join("plans/house"), ACCESS), Some(access));
+    assert_eq!(attribute(&share.join("plans"), DEFAULT), Some(passed_on));
+    for (name, bits) in [("letter", 0o640), ("secret", 0o600)] {
+        assert_eq!(attribute(&share.join(name), ACCESS), None, "{name}");
+        assert_eq!(mode(&share.join(name)), bits, "{name}");
+    }
+    assert_eq!(mode(&share.join("plans/house")) & 0o777, 0o640, "the group's bits are the mask");
 }

@@ -274,7 +274,7 @@ impl Volume {
     }
 
     /// Stores an ACL whose mode is not known yet, and sets owner, group and mode.
-    pub(super) fn store_acl(&self, of: &Found, mut stored: Stored) -> Result<()> {
+    pub(crate) fn store_acl(&self, of: &Found, mut stored: Stored) -> Result<()> {
         let (object, before) = (of.object.as_ref(), &of.attributes);
         let mode = summary(&stored.entries.list, stored.uid, stored.gid);
         stored.mode = mode as u16;

@@ -3,18 +3,13 @@
 use std::sync::Arc;
 
 use super::mark::{self, Mark, Stage};
-use super::{ArrivingRights, Coming, Described, Shared, TURNS, keep_date};
+use super::{ArrivingRights, Coming, Shared, TURNS, keep_date, rights};
 use crate::acl::server;
 use crate::backend::{NewKind, Object, RenameMode};
 use crate::finding::own_folders::{UNFINISHED, is_own_name};
 use crate::streams::File;
-use crate::{Error, Kind, Result, SetAttributes, SetTime};
+use crate::{Error, Kind, Result, SetAttributes};
 use lock::{Mutex, rank};
-
-/// Modes of files and folders from servers that tell none: the rights of the folder that they are in, without those to execute
-/// files.
-const FILE_MODE: u32 = 0o666;
-const FOLDER_MODE: u32 = 0o777;
 
 impl Shared {
     /// Makes sure that all entries of a folder are here.
@@ -63,7 +58,7 @@ impl Shared {
         let stage = match coming.kind {
             Kind::File => Stage::Bare,
             Kind::Folder => Stage::Folder,
-            Kind::Link => return make_link(&**folder, coming).map(|()| None),
+            Kind::Link => return self.make_link(&**folder, coming).map(|()| None),
             _ => return Err(Error::NotSupported),
         };
         let object = match folder.lookup(server(), &coming.name) {
@@ -77,15 +72,14 @@ impl Shared {
             return Ok(None);
         }
         let file = File { folder: &**folder, name: &coming.name, object: &*object };
-        let Described { rights, lost } =
-            self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
-        finish(&**folder, &*object, coming, &rights)?;
+        let described = self.heard(self.source.describe(&path, coming.kind, &file, &self.streams))?;
+        let list_lost = self.finish(&**folder, &object, coming, &described.rights)?;
         match coming.kind {
             Kind::File if coming.length > 0 => self.write_mark(&*object, &Mark::new(Stage::Data, &path))?,
             Kind::File => self.remove_mark(&*object)?,
             _ => {}
         }
-        Ok(lost)
+        Ok(all_lost(described.lost, list_lost))
     }
 
     /// Makes an entry that has its mark before it has its name.
@@ -116,61 +110,44 @@ impl Shared {
         }
         Ok(made)
     }
+
+    fn make_link(&self, folder: &dyn Object, coming: &Coming) -> Result<()> {
+        match folder.create(server(), &coming.name, NewKind::Link(&coming.target), 0o777) {
+            Ok(made) => {
+                let (user, group) = coming.owner.unzip();
+                let rights = ArrivingRights { user, group, ..ArrivingRights::default() };
+                self.finish(folder, &made.object, coming, &rights).map(drop)
+            }
+            Err(Error::Exists) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Rights and date. Returns why the access control list is not here, if it is not.
+    fn finish(
+        &self,
+        folder: &dyn Object,
+        object: &Arc<dyn Object>,
+        coming: &Coming,
+        rights: &ArrivingRights,
+    ) -> Result<Option<String>> {
+        let lost = rights::give(&self.lists, &folder.attributes()?, object, coming.kind, rights)?;
+        if let Some(modified) = coming.modified {
+            keep_date(&**object, modified)?;
+        }
+        Ok(lost)
+    }
+}
+
+/// Both reasons, where there are two.
+fn all_lost(details: Option<String>, list: Option<String>) -> Option<String> {
+    match (details, list) {
+        (Some(details), Some(list)) => Some(format!("{details}; {list}")),
+        (details, list) => details.or(list),
+    }
 }
 
 /// Whether some entries of a folder are not here.
 fn is_unlisted(folder: &dyn Object) -> Result<bool> {
     Ok(mark::read(folder)?.is_some_and(|mark| mark.stage == Stage::Folder))
-}
-
-fn make_link(folder: &dyn Object, coming: &Coming) -> Result<()> {
-    match folder.create(server(), &coming.name, NewKind::Link(&coming.target), 0o777) {
-        Ok(made) => {
-            let (user, group) = coming.owner.unzip();
-            finish(
-                folder,
-                &*made.object,
-                coming,
-                &ArrivingRights { user, group, ..ArrivingRights::default() },
-            )
-        }
-        Err(Error::Exists) => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// Owner, mode and date. A file from a server that tells no owner gets that of its folder. One whose owner cannot be set is its
-/// present owner's alone: others would be in its group.
-fn finish(folder: &dyn Object, object: &dyn Object, coming: &Coming, rights: &ArrivingRights) -> Result<()> {
-    const OWNERS: u32 = 0o700;
-    let above = folder.attributes()?;
-    let (uid, gid) = (rights.user.unwrap_or(above.uid), rights.group.unwrap_or(above.gid));
-    let mut told = rights.mode;
-    let own = object.attributes()?;
-    let owner = SetAttributes {
-        uid: (own.uid != uid).then_some(uid),
-        gid: (own.gid != gid).then_some(gid),
-        ..SetAttributes::default()
-    };
-    if !owner.is_empty()
-        && let Err(error) = object.set_attributes(server(), &owner)
-    {
-        tracing::debug!(%error, uid, gid, "the owner of an arrived file cannot be set");
-        told = told.map(|mode| mode & OWNERS);
-    }
-    if coming.kind != Kind::Link {
-        let granted = if coming.kind == Kind::Folder { FOLDER_MODE } else { FILE_MODE };
-        let mode = SetAttributes {
-            mode: Some(told.unwrap_or(above.mode & granted & !rights.umask)),
-            ..SetAttributes::default()
-        };
-        object.set_attributes(server(), &mode)?;
-    }
-    match coming.modified {
-        Some(modified) => {
-            let date = SetAttributes { modified: SetTime::To(modified), ..SetAttributes::default() };
-            object.set_attributes(server(), &date)
-        }
-        None => Ok(()),
-    }
 }

@@ -31,6 +31,7 @@ mod mark;
 mod missing;
 mod object;
 mod pass;
+mod rights;
 #[cfg(test)]
 mod tests;
 
@@ -46,10 +47,11 @@ pub use self::mark::{NAME as MARK, is_incomplete};
 pub use self::missing::Missing;
 use self::missing::Tally;
 use self::object::{ArrivingObject, inner_of};
+pub use self::rights::ArrivingRights;
 use super::{Backend, Found, Limits, Object, Space, WatchId};
 use crate::acl::server;
 use crate::streams::{File, Streams, Style};
-use crate::{HostKey, Kind, Result, Time};
+use crate::{HostKey, Kind, Result, Site, Time, Volume, VolumeOptions};
 
 /// Files whose arrived pieces are remembered although no client has them open.
 const REMEMBERED: usize = 256;
@@ -90,20 +92,6 @@ pub struct Described {
     pub rights: ArrivingRights,
     /// Why some of it is not here, in words; `None`: all of it is.
     pub lost: Option<String>,
-}
-
-/// Who owns a file there, by numbers of this machine, and who may use it. `None`: the server does not tell, or it is nobody here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ArrivingRights {
-    /// The permissions of Unix. They give nobody more than the file's access control list there, nor if the owner or the group
-    /// are others here.
-    pub mode: Option<u32>,
-    /// The owner.
-    pub user: Option<u32>,
-    /// The group.
-    pub group: Option<u32>,
-    /// Permissions that new files do not get if the server tells none.
-    pub umask: u32,
 }
 
 /// The server that files come from. Paths are those of that server, with slashes; its folder itself is the empty one.
@@ -153,6 +141,8 @@ pub(super) struct Shared {
     inner: Arc<dyn Backend>,
     source: Arc<dyn Source>,
     streams: Streams,
+    /// Where the access control lists of arrived files are stored.
+    lists: Volume,
     root: HostKey,
     is_done: AtomicBool,
     is_away: AtomicBool,
@@ -176,11 +166,17 @@ struct Fetches {
 }
 
 impl Arriving {
-    /// The files of `inner`, and those of `source` that are not there. New metadata get the layout `style`.
+    /// The files of `inner`, and those of `source` that are not there. New metadata get the layout `style`. The site of the volume
+    /// that will be made of it learns of access control lists.
     ///
     /// # Errors
     /// The host's folder cannot be used, or has no extended attributes.
-    pub fn over(inner: Arc<dyn Backend>, source: Arc<dyn Source>, style: Style) -> Result<Self> {
+    pub fn over(
+        inner: Arc<dyn Backend>,
+        source: Arc<dyn Source>,
+        style: Style,
+        site: Arc<Site>,
+    ) -> Result<Self> {
         let root = inner.root()?.object;
         let stage = match mark::read(&*root)? {
             Some(mark) => mark.stage,
@@ -190,7 +186,9 @@ impl Arriving {
             }
         };
         let streams = Streams::new(inner.clone()).with_style(style);
+        let without_streams = VolumeOptions { sidecars: false, ..VolumeOptions::default() };
         let shared = Shared {
+            lists: Volume::in_site(inner.clone(), without_streams, site),
             root: root.key(),
             inner,
             source,

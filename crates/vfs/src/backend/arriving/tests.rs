@@ -50,7 +50,12 @@ impl Source for Old {
 
     fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<Described> {
         file.object.set_xattr(server(), b"user.path", path.as_bytes(), crate::backend::XattrMode::Set)?;
-        let rights = ArrivingRights { mode: Some(0o640), user: Some(1000), group: Some(100), umask: 0 };
+        let rights = ArrivingRights {
+            mode: Some(0o640),
+            user: Some(1000),
+            group: Some(100),
+            ..ArrivingRights::default()
+        };
         self.answer(Described { rights, lost: None })
     }
 
@@ -75,14 +80,15 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let (disk, old) = (Memory::ticking(), Arc::new(Old::default()));
-        let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+        let here =
+            Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default(), Arc::default()).unwrap();
         Self { disk, old, here }
     }
 
     /// The server is killed and starts again.
     fn restart(&mut self) {
         let disk = Arc::new(self.disk.clone());
-        self.here = Arriving::over(disk, self.old.clone(), Style::default()).unwrap();
+        self.here = Arriving::over(disk, self.old.clone(), Style::default(), Arc::default()).unwrap();
     }
 
     fn root(&self) -> Arc<dyn Object> {
@@ -240,12 +246,13 @@ fn a_stop_in_the_middle_of_a_folder_is_made_good() {
     for calls in 1.. {
         let (disk, old) = (Memory::ticking(), Arc::new(Old::default()));
         let faulty = Arc::new(Faulty::new(disk.clone()));
-        let here = Arriving::over(faulty.clone(), old.clone(), Style::default()).unwrap();
+        let here = Arriving::over(faulty.clone(), old.clone(), Style::default(), Arc::default()).unwrap();
         faulty.plan().fail_from(calls, None, Error::NoSpace);
         let listed = here.root().map(|root| root.object).and_then(|root| root.lookup(server(), b"film"));
         let is_whole = listed.is_ok();
         drop((here, faulty));
-        let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+        let here =
+            Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default(), Arc::default()).unwrap();
         for (name, size) in [(&b"letter"[..], 5), (b"empty", 0), (b"film", FILM)] {
             let found = here.root().unwrap().object.lookup(server(), name).unwrap();
             assert_eq!((found.attributes.size, found.attributes.mode), (size, 0o640), "{calls}");
@@ -308,7 +315,8 @@ fn a_file_whose_path_fits_no_attribute_arrives_too() {
     // As on ext4: https://docs.kernel.org/filesystems/ext4/attributes.html, one block for all.
     let disk = Memory::ticking();
     disk.set_xattr_room(4_000);
-    let again = || Arriving::over(Arc::new(disk.clone()), Arc::new(Deep), Style::default()).unwrap();
+    let again =
+        || Arriving::over(Arc::new(disk.clone()), Arc::new(Deep), Style::default(), Arc::default()).unwrap();
     let names = vec![Deep::name(); 20];
     let mut path: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
     path.push(b"end");
@@ -335,7 +343,7 @@ fn one_file_without_room_stops_no_others() {
         let disk = Memory::ticking();
         let faulty = Arc::new(Faulty::new(disk.clone()));
         let old = Arc::new(Old::default());
-        let here = Arriving::over(faulty.clone(), old, Style::default()).unwrap();
+        let here = Arriving::over(faulty.clone(), old, Style::default(), Arc::default()).unwrap();
         faulty.plan().fail(nth, Some(Of::SetXattr), Error::NoRoomForAttribute);
         here.pass(&|| false).unwrap();
         let names = ["letter", "empty", "film", "folder"];
@@ -406,7 +414,8 @@ impl Source for Odd {
 #[test]
 fn what_cannot_be_made_is_counted_and_named_until_it_is_gone() {
     let (disk, old) = (Memory::ticking(), Arc::new(Odd::default()));
-    let start = || Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+    let start =
+        || Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default(), Arc::default()).unwrap();
     let here = start();
     let progress = here.pass(&|| false).unwrap();
     assert_eq!((progress.is_done, progress.failed, progress.missing), (false, 0, 4), "{progress:?}");
@@ -444,7 +453,7 @@ fn what_cannot_be_made_is_counted_and_named_until_it_is_gone() {
 #[test]
 fn what_is_made_late_needs_the_other_server_again() {
     let (disk, old) = (Memory::ticking(), Arc::new(Odd::default()));
-    let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default()).unwrap();
+    let here = Arriving::over(Arc::new(disk.clone()), old.clone(), Style::default(), Arc::default()).unwrap();
     here.pass(&|| false).unwrap();
     let root = disk.root().unwrap().object;
     let lacks_files = || is_incomplete(&root.xattr(MARK).unwrap());
