@@ -340,3 +340,24 @@ fn a_file_that_was_changed_since_keeps_what_it_has() {
     let other = adopt(&[share.to_str().unwrap(), "--convert", "--to", "ntfs", "--state", "/nonexistent"]);
     assert_eq!(other.status.code(), Some(1));
 }
+
+#[test]
+fn a_state_folder_in_the_share_is_not_converted() {
+    let top = tempfile::tempdir().unwrap();
+    let share = top.path().join("share");
+    of_samba(&share);
+    let state = share.join("state");
+    fs::create_dir_all(state.join("adopt")).unwrap();
+    xattr(&state, "user.DosStream.AFP_AfpInfo:$DATA", &info(b"TEXTttxt"));
+    let before = (xattrs(&state), xattrs(&share.join("a")));
+    let (at, state_flag) = (share.to_str().unwrap(), state.to_str().unwrap());
+    let report: Value = serde_json::from_slice(
+        &adopt(&[at, "--convert", "--shown-counts", "--state", state_flag, "--json"]).stdout,
+    )
+    .unwrap();
+    assert_eq!(report["looked"], 5, "the journal and its folder are not looked at");
+    assert_eq!(xattrs(&state), before.0);
+    let undo = adopt(&["--undo", report["journal"].as_str().unwrap(), "--state", state_flag, "--json"]);
+    assert!(undo.status.success(), "{}", String::from_utf8_lossy(&undo.stderr));
+    assert_eq!(xattrs(&share.join("a")), before.1);
+}

@@ -437,3 +437,28 @@ fn a_snapshot_is_taken_after_each_session_of_time_machine() {
     assert_eq!(scene.names().len(), 2);
     assert_ne!(scene.names(), names, "the session is over");
 }
+
+#[test]
+fn a_folder_restored_into_itself_has_what_the_snapshot_has() {
+    let Some(scene) = Scene::new() else { return };
+    scene.settings("");
+    std::fs::create_dir_all(scene.at("a/b")).unwrap();
+    for name in ["a/f", "a/b/g"] {
+        std::fs::write(scene.at(name), name).unwrap();
+    }
+    scene.run(&["snapshot", "create", "studio@m"]);
+    // The source is the snapshot, which stays as it is: what is restored is not read again.
+    for _ in 0..2 {
+        scene.run(&["snapshot", "restore", "studio@m", "a", "--to", "a/b", "--delete"]);
+        let is_there = ["a/b/f", "a/b/b/g", "a/b/g", "a/b/b/b"].map(|name| scene.at(name).exists());
+        assert_eq!(is_there, [true, true, false, false]);
+    }
+    scene.run(&["snapshot", "restore", "studio@m", ".", "--delete"]);
+    assert_eq!(std::fs::read(scene.at("a/b/g")).unwrap(), b"a/b/g");
+    assert!(!scene.at("a/b/f").exists() && scene.at("a/f").exists());
+    for (path, to) in [("a", ".fourfold-snapshots/x"), (".fourfold-snapshots/m/a", "a")] {
+        let refused = scene.command(&["snapshot", "restore", "studio@m", path, "--to", to]).output().unwrap();
+        assert_eq!(refused.status.code(), Some(1), "{path} {to}");
+    }
+    assert_eq!(std::fs::read(scene.at("a/f")).unwrap(), b"a/f");
+}
