@@ -61,7 +61,7 @@ pub(crate) fn may_set(
     if gives_away || regroups || owning && !owns {
         return Err(Error::NotPermitted);
     }
-    let writing = size.is_some() || times.contains(&SetTime::Now);
+    let writing = size.is_some() && of.kind == Kind::File || times.contains(&SetTime::Now);
     if writing && !owns && !writes()? { Err(Error::AccessDenied) } else { Ok(()) }
 }
 

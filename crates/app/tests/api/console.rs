@@ -147,7 +147,8 @@ fn a_setting_is_changed_in_its_file_applied_and_taken_back() {
         assert_eq!(text(), now);
     };
     refused(json!({ "share": "one", "key": "read-only", "value": "maybe" }), "true or false");
-    refused(json!({ "share": "one", "key": "path", "value": "state" }), "state");
+    let moved = change(json!({ "share": "one", "key": "path", "value": "state" }));
+    assert_eq!(moved.0, 403, "a token learns nothing of the host's folders: {}", moved.1);
     refused(json!({ "share": "one", "key": "colour", "value": "red" }), "no property `colour`");
     refused(json!({ "share": "two", "key": "read-only", "value": "on" }), "no share");
     refused(json!({ "share": "one", "key": "name", "value": "two" }), "fourfold rename");

@@ -229,7 +229,11 @@ fn a_disk_that_is_unmounted_ends_its_share_and_brings_it_back() {
     let again = nfs.lookup(&root, "notes").unwrap();
     assert_eq!(nfs.content(&again).unwrap(), b"abc");
     assert_eq!(nfs.lock(&again, 2, (0, 1), true), Stat::GRANTED, "no lock is left");
-    let mut initiator = iscsi::enter(server.iscsi_port);
-    assert_eq!(initiator.read(0, 0, 1).unwrap(), [7; 512]);
+    let mut initiator = None;
+    until(&true, || {
+        initiator = iscsi::enter_with(server.iscsi_port, &iscsi::login()).ok(); // a LUN comes after its share
+        initiator.is_some()
+    });
+    assert_eq!(initiator.unwrap().read(0, 0, 1).unwrap(), [7; 512]);
     assert!(Afp::try_enter(server.afp_port).is_ok());
 }

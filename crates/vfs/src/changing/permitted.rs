@@ -231,6 +231,9 @@ impl Volume {
 
     /// Whether the host lets this caller change the entries of a folder.
     fn judge_entries(&self, by: &Caller, folder: &Found) -> Result<()> {
+        if folder.attributes.kind != Kind::Folder {
+            return Err(Error::NotFolder);
+        }
         self.judge_host(by, folder, Access::WRITE.union(Access::EXECUTE))
     }
 

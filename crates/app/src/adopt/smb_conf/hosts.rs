@@ -1,6 +1,6 @@
 //! `hosts allow` and `hosts deny`: rules for clients. Facts, from `testparm FILE NAME ADDRESS`: who is allowed need not be denied; with
 //! a list of allowed hosts only, all others are refused; with a list of denied hosts, all others may come; what stands behind
-//! EXCEPT counts as not in the list. smbd asks the lists of [global] first, then those of the share.
+//! EXCEPT counts as not in the list. smbd asks the lists of `[global]` first, then those of the share.
 
 use super::host_words::{Hosts, Side};
 use super::work::Work;
