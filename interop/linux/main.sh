@@ -207,8 +207,8 @@ appended() {
 	done
 }
 
-# Locks that an SMB client holds bind others' reads and writes, as long as they are held: through another open of SMB they are refused
-# (FILE_LOCK_CONFLICT, which Linux calls EACCES), over NFS they wait. Locks of NFS are advisory.
+# Locks that an SMB client holds bind others' reads and writes, as long as they are held: they are refused, through another open of SMB
+# (FILE_LOCK_CONFLICT, which Linux calls EACCES) and over NFS. Locks of NFS are advisory.
 bound() {
 	as_user bash -c 'head -c 100 /dev/zero >/mnt/nfs/bound'
 	rm -f /tmp/stop /tmp/held
@@ -219,19 +219,16 @@ bound() {
 	nfs) as_user $FILES write-plain /mnt/smb/bound 3 ;;
 	smb)
 		# `sealed` is another client for the server.
-		refused as_user $FILES write-plain /mnt/sealed/bound 3 2>/tmp/refused
-		cat /tmp/refused
-		grep -q 'Permission denied' /tmp/refused
-		as_user $FILES write-plain /mnt/nfs/bound 3 &
-		writer=$!
-		sleep 3
-		[ -e /proc/$writer ]
+		for mount in sealed nfs; do
+			refused as_user $FILES write-plain /mnt/$mount/bound 3 2>/tmp/refused
+			cat /tmp/refused
+			grep -q 'Permission denied' /tmp/refused
+		done
 		;;
 	esac
 	touch /tmp/stop
 	wait $holder
-	[ -z "$writer" ] || wait $writer
-	as_user $FILES write-plain /mnt/sealed/bound 3
+	for mount in sealed nfs; do as_user $FILES write-plain /mnt/$mount/bound 3; done
 }
 
 # sent NAME OPERATION: how often the client has sent it through this mount.
