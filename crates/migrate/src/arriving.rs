@@ -238,8 +238,8 @@ fn named_here(tree: &mut dyn Tree, who: Option<Who>) -> std::result::Result<Opti
     })
 }
 
-/// The rights of an arrived file, and whether its list is kept: nobody gets more than on the old server, and no program of another
-/// machine acts as its owner.
+/// The rights of an arrived file, and whether its list is kept. No user gets more rights than on the old server, and no program
+/// of another machine acts as its owner.
 fn rights(
     tree: &mut dyn Tree,
     mut security: Security,

@@ -268,8 +268,8 @@ impl Edit {
         authority::demanded(&written(&self.text), &written(&self.document.to_string()))
     }
 
-    /// Refuses what nobody does over the network: sharing a system folder, or naming a user of the system. Only who may make the
-    /// change is told why.
+    /// Refuses changes that are never made over the network: those that share a system folder or name a user of the system. Call
+    /// it only for an author who may make the change, as the error tells what this host has.
     ///
     /// # Errors
     /// It is such a change, or the settings would be refused.

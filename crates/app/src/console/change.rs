@@ -215,7 +215,8 @@ fn edited(
     Ok(running.reload()?)
 }
 
-/// Refuses a change that demands more than its author has shown. Only who has shown enough learns what this host has and has not.
+/// Refuses a change that demands more than its author has shown. The refusal tells what this host has only to an author who has
+/// shown enough.
 fn check_permitted(running: &Running, edit: &Edit, by: &Author) -> Result<(), Unchanged> {
     let Demanded { most, settings } = edit.demanded(running.arguments());
     let settings = settings.join("`, `");

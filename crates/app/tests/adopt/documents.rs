@@ -1,4 +1,5 @@
-//! Settings files of the kinds that people publish: each line is translated or named, nobody gets more, and `check` accepts the result.
+//! Settings files of the kinds that people publish: each line is translated or named, no
+//! right gets wider, and `check` accepts the result.
 
 use std::fs;
 use std::net::IpAddr;

@@ -121,7 +121,7 @@ fn without_a_terminal_the_error_says_how_to_give_the_password() {
     }
 }
 
-/// By the time at which the program connects, nobody reads the password in the list of processes.
+/// The list of processes does not show the password any more when the program connects.
 #[test]
 fn a_typed_password_is_not_in_the_list_of_processes() {
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

@@ -277,7 +277,7 @@ fn names_of_hosts_are_those_that_smbd_looks_up() {
         ["*.example.org rw", "*.org none", "* rw"]
     );
     assert_eq!(rules(LOOKUPS, "hosts allow = @lab"), ["pc1.example.org 10.0.0.7 rw"]);
-    // Without look-ups a name lets nobody in there. One that is refused stays so here.
+    // smbd without look-ups admits no host by its name. Here, too, a name that refuses becomes a rule.
     assert_eq!(rules("", "hosts allow = .example.org 10."), ["10.0.0.0/8 rw"]);
     assert_eq!(rules("", "hosts allow = pc.example.org"), ["* none"]);
     assert_eq!(rules("", "hosts allow = @lab"), ["10.0.0.7 rw"]);

@@ -97,7 +97,7 @@ async fn a_list_that_a_mac_read_and_set_again_is_what_it_was() {
         assert_eq!(tried.write_back(name, bitmap, read.clone()).await, ResultCode::NO_ERROR, "seed {seed}");
         assert_eq!(tried.has(name), before, "seed {seed}");
         // The last entry goes, and the others stay what they are. The mode, which a Mac was shown beside
-        // them, counts behind them, and gives nobody more than the list did.
+        // them, counts behind them, and gives no user more rights than the list did.
         let mut rest = read;
         let list = &mut rest.acl.as_mut().unwrap().entries;
         let gone = list.pop().unwrap();
