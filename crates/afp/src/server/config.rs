@@ -5,9 +5,8 @@ use auth::kerberos::Kerberos;
 use auth::{Accounts, DomainLogon, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
 use vfs::names::{Folding, Hiding};
-use vfs::{Time, Volume};
+use vfs::{Caller, Time, Volume};
 
-use super::homes::Homes;
 use crate::catalogue::Catalogue;
 use crate::server::volumes::ids::Changed;
 
@@ -137,6 +136,28 @@ impl Config {
             addresses: Vec::new(),
         }
     }
+}
+
+/// A share of homes.
+#[derive(Clone)]
+pub struct Homes {
+    /// Its name.
+    pub name: String,
+    /// Clients need a password to open a home.
+    pub has_password: bool,
+    /// Which users have a home.
+    pub policy: SharePolicy,
+    /// All its settings as text. When they change, open homes are closed.
+    pub settings: String,
+    /// Opens homes.
+    pub opener: Arc<dyn OpenHome>,
+}
+
+/// Opens homes.
+pub trait OpenHome: Send + Sync {
+    /// The home of an account as a share with this name, for commands that act as `caller`. `None`: it has none, and the log has
+    /// the reason. Waits for disks.
+    fn open(&self, account: &str, caller: &Caller, name: &str) -> Option<Arc<Share>>;
 }
 
 /// A volume that clients can open.

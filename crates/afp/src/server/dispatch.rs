@@ -9,7 +9,8 @@ use conn::InFlight;
 use conn::observe::{self, Begun};
 
 use super::connection::Connection;
-use super::request::{Outcome, Request};
+use super::reply::Outcome;
+use super::request::Request;
 use super::status;
 use crate::catalogue::CatalogId;
 use crate::server::files::{acl, attribute, directory, enumerate, file, fork, identity, lock};

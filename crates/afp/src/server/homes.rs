@@ -3,36 +3,12 @@
 
 use std::sync::Arc;
 
-use auth::SharePolicy;
-use vfs::Caller;
 use vfs::names::{Folding, folds_alike};
 
-use super::config::{Config, Share};
+use super::config::{Config, Homes, Share};
 use super::volumes::volume::is_named;
 use crate::server::config::Version;
 use crate::server::sessions::session::Session;
-
-/// A share of homes.
-#[derive(Clone)]
-pub struct Homes {
-    /// Its name.
-    pub name: String,
-    /// Clients need a password to open a home.
-    pub has_password: bool,
-    /// Which users have a home.
-    pub policy: SharePolicy,
-    /// All its settings as text. When they change, open homes are closed.
-    pub settings: String,
-    /// Opens homes.
-    pub opener: Arc<dyn OpenHome>,
-}
-
-/// Opens homes.
-pub trait OpenHome: Send + Sync {
-    /// The home of an account as a share with this name, for commands that act as `caller`. `None`: it has none, and the log has
-    /// the reason. Waits for disks.
-    fn open(&self, account: &str, caller: &Caller, name: &str) -> Option<Arc<Share>>;
-}
 
 impl Config {
     /// The name by which a user sees its home in this share of homes: that of the account for the first one, if no share has it,

@@ -1,9 +1,9 @@
 //! The server.
 //!
 //! ```text
-//! conn ─► connection.rs ─► dispatch.rs ─► command files ─► vfs
-//!         DSI frames        one match on    volume.rs, file.rs, fork.rs, enumerate.rs …:
-//!         authentication    the command     each command: request in, reply out
+//! conn ─► frames.rs ─► dispatch.rs ─► command files ─► vfs
+//!         DSI frames    one match on    volume.rs, file.rs, fork.rs, enumerate.rs …:
+//!                       the command     each command: request in, reply out
 //! ```
 //!
 //! [`Service`] has what connections share: the sessions and the shares. A session has its volumes
@@ -13,9 +13,11 @@ mod config;
 mod connection;
 mod dispatch;
 mod files;
+mod frames;
 mod homes;
 mod limits;
 mod new_settings;
+mod reply;
 mod request;
 mod result_code;
 mod service;
@@ -25,7 +27,6 @@ mod status;
 pub(crate) mod testing;
 mod volumes;
 
-pub use config::{ChangePassword, Config, Logins, Share, ShareOptions, Version};
-pub use connection::{protocol, serve_stream};
-pub use homes::{Homes, OpenHome};
+pub use config::{ChangePassword, Config, Homes, Logins, OpenHome, Share, ShareOptions, Version};
+pub use frames::{protocol, serve_stream};
 pub use service::{Service, SessionInfo};

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use vfs::names;
 
 use super::config::{Config, Version};
-use super::request::{Outcome, Reply};
+use super::reply::{Outcome, Reply};
 use super::service::Service;
 use crate::catalogue::CatalogId;
 use crate::server::sessions::uam::Method;

@@ -23,7 +23,8 @@ use vfs::{Caller, Time, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
 use super::config::{Config, Share, ShareOptions, Version};
-use super::connection::{Connection, Served};
+use super::connection::Connection;
+use super::frames::Served;
 use super::service::Service;
 use crate::catalogue::Catalogue;
 use crate::server::sessions::session::{Session, User};

@@ -9,9 +9,9 @@ use vfs::backend::forest::Hidden;
 use vfs::names::Hiding;
 use vfs::{Caller, Volume};
 
+use super::call::{Call, Identity};
 use super::gss::Flavor;
 use super::handle::Named;
-use super::rpc::{Call, Identity};
 use super::{Origin, Protection};
 use crate::wire;
 use crate::wire::v3::types::Status;

@@ -25,8 +25,9 @@ use vfs::Payload;
 use wire::{Reader, Writer};
 
 use super::Service;
+use super::call::{self, Received};
 use super::observed;
-use super::rpc::{self, Received};
+use super::rpc;
 use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, Signed};
 use crate::wire::rpc::{AuthFlavor, AuthStat, Outcome, RecordMark};
 use crate::wire::xdr::{Encode, arguments, padding, put_opaque};
@@ -112,7 +113,7 @@ pub(super) async fn answer(
         observed::refused(begun, received.message.len(), why);
     }
     let (header, origin) = (&received.header, received.origin);
-    Some(rpc::finish(rpc::refusal(header.xid, Outcome::AuthError(why)), None, origin))
+    Some(call::finish(call::refusal(header.xid, Outcome::AuthError(why)), None, origin))
 }
 
 /// The context of a call whose head is signed, RFC 2203 5.3.3.1. `None`: the call has come before, and is dropped.
@@ -157,8 +158,8 @@ async fn data(
     let (protection, sequence) = (credential.protection, credential.sequence);
     let secured = Secured { context, flavor, protection, sequence, _reserved: reserved };
     let Some(message) = secured.opened(received.arguments) else {
-        let (writer, _) = secured.protect(rpc::refusal(xid, Outcome::GarbageArgs), None)?;
-        return Some(rpc::finish(writer, None, origin));
+        let (writer, _) = secured.protect(call::refusal(xid, Outcome::GarbageArgs), None)?;
+        return Some(call::finish(writer, None, origin));
     };
     let identity = secured.context.identity.clone();
     let (message, arguments) = match &message {
@@ -169,7 +170,7 @@ async fn data(
     call.gss = Some(secured);
     let (reserved, writer, payload) = rpc::execute(&mut call, in_flight).await?;
     let (writer, payload) = call.gss.as_ref()?.protect(writer, payload)?;
-    Some(Reply { reserved, ..rpc::finish(writer, payload, origin) })
+    Some(Reply { reserved, ..call::finish(writer, payload, origin) })
 }
 
 /// The arguments of a call.
@@ -255,11 +256,11 @@ fn destroy(received: &Received<'_>, context: &Arc<Context>, sequence: u32) -> Op
         _reserved: Reservation::default(),
     };
     received.service.gss.contexts.remove(context);
-    let (writer, _) = secured.protect(rpc::empty(received.header.xid), None)?;
+    let (writer, _) = secured.protect(call::empty(received.header.xid), None)?;
     if let Some(begun) = &received.begun {
         observed::context(begun, received.message.len(), &context.principal, "context destroyed");
     }
-    Some(rpc::finish(writer, None, received.origin))
+    Some(call::finish(writer, None, received.origin))
 }
 
 impl Service {

@@ -1,11 +1,12 @@
 //! The server's side: RPC programs over one set of exports.
 //!
 //! ```text
-//! stream.rs, datagram.rs ─► rpc.rs ─► replies.rs ─► v3/ · v4/ · mount.rs · nlm/ · nsm.rs · portmap.rs ─► vfs
+//! stream.rs, datagram.rs ─► rpc.rs (call.rs) ─► replies.rs ─► v3/ · v4/ · mount.rs · nlm/ · nsm.rs · portmap.rs ─► vfs
 //!                             └─► gss.rs: logins by Kerberos
 //!                                      handle.rs and export.rs find the file and the caller's user
 //! ```
 
+mod call;
 mod clients;
 mod datagram;
 mod export;

@@ -13,9 +13,9 @@ use auth::{Event, HostSet, Login};
 use wire::{Reader, Writer};
 
 use super::Service;
+use super::call::{Answered, Call};
 use super::export::{Export, Rule};
 use super::gss::Flavor;
-use super::rpc::{Answered, Call};
 use crate::wire::mount::{self as protocol, DirPath, MountOk, MountRes, Name, Procedure, Request, Status};
 use crate::wire::rpc::{AuthFlavor, Outcome};
 use crate::wire::v3::types::FileHandle;

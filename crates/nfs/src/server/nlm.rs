@@ -29,7 +29,7 @@ use vfs::state::ClientId;
 use vfs::{HostKey, Node};
 use wire::Writer;
 
-use super::rpc::{Answered, Call};
+use super::call::{Answered, Call};
 use super::{Export, Service};
 use crate::wire::nlm::{
     CancelRequest, FreeAllRequest, LockRequest, Procedure, Res, ShareRequest, Stat, TestRequest,

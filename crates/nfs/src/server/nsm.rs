@@ -17,7 +17,7 @@ use lock::{Mutex, rank};
 use tokio::time::{Instant, sleep_until};
 use wire::Writer;
 
-use super::rpc::{Answered, Call};
+use super::call::{Answered, Call};
 use super::{CommonGrace, Company, Lost, Phase, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;

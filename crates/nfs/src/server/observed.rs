@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use conn::observe::{Begun, Outcome};
 use vfs::Payload;
 
-use super::rpc::{Answered, Call};
+use super::call::{Answered, Call};
 use crate::wire::rpc::{AuthStat, CallHeader};
 use crate::wire::{mount, nlm, nsm, portmap, v3, v4};
 

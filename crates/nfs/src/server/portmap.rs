@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wire::Writer;
 
-use super::rpc::{Answered, Call};
+use super::call::{Answered, Call};
 use crate::wire::portmap::{
     Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, put_mappings, put_rpcbs,
 };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use vfs::{FileId, Volume};
 
-use super::rpc::Call;
+use super::call::Call;
 use crate::wire::v3::{NamedFile, Procedure, named_files};
 
 /// How long a call waits before its client is told to send it again later. Linux sends it again only after 5 s (JUKEBOX, and

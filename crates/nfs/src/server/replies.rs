@@ -8,7 +8,7 @@ use std::net::IpAddr;
 
 use lock::{Mutex, rank};
 
-use super::rpc::Call;
+use super::call::Call;
 use super::v4::is_kept as v4_is_kept;
 use crate::wire::nlm;
 use crate::wire::v3::{self, Procedure};

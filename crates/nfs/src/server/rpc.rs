@@ -1,141 +1,20 @@
-//! One call, RFC 5531: its program, its caller, and the answer to an invalid call.
+//! The answer to one call, RFC 5531: by its program, or because it is invalid.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bytes::Bytes;
-use conn::observe::{self, Begun};
+use conn::observe;
 use conn::{Allowance, InFlight, Reply, Reservation};
-use vfs::state::Party;
-use vfs::{Caller, Holder, Payload};
+use vfs::Payload;
 use wire::{Reader, Writer};
 
-use super::export::Export;
-use super::gss::{self, Flavor, Secured};
-use super::naming::Naming;
+pub(crate) use super::call::{Answered, Call, Identity};
+pub(super) use super::call::{Received, empty, failure, finish, refusal};
+use super::gss;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
-use crate::wire::rpc::{
-    AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome, RecordMark, ReplyHeader,
-};
-use crate::wire::xdr::{Decode, Encode, arguments, padding};
-
-/// The caller's ids, as the call states them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Identity {
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
-    pub(crate) groups: Vec<u32>,
-    /// AUTH_NONE: always the anonymous user.
-    pub(crate) nobody: bool,
-}
-
-/// A call whose head is decoded.
-pub(super) struct Received<'a> {
-    pub(super) service: &'a Arc<Service>,
-    pub(super) origin: Origin,
-    pub(super) memory: &'a Arc<Allowance>,
-    pub(super) message: &'a Bytes,
-    pub(super) header: CallHeader<'a>,
-    pub(super) arguments: &'a [u8],
-    pub(super) begun: Option<Begun>,
-}
-
-impl<'a> Received<'a> {
-    /// The call of a user, with arguments that are a part of `message`.
-    pub(super) fn call<'b>(self, identity: Identity, message: &'b Bytes, arguments: &'b [u8]) -> Call<'b>
-    where
-        'a: 'b,
-    {
-        let Self { service, origin, memory, header, begun, .. } = self;
-        let (room, minor) = (usize::MAX, v4::minor_of(&header, arguments));
-        let (party, concerns) = (OnceLock::new(), OnceLock::new());
-        Call {
-            service,
-            origin,
-            memory,
-            room,
-            identity,
-            gss: None,
-            header,
-            arguments,
-            minor,
-            message,
-            begun,
-            party,
-            concerns,
-        }
-    }
-}
-
-/// A call that a program executes.
-pub(crate) struct Call<'a> {
-    pub(crate) service: &'a Arc<Service>,
-    pub(crate) origin: Origin,
-    /// The memory that the client's requests may use.
-    pub(crate) memory: &'a Arc<Allowance>,
-    /// The most bytes of a listing, limited by the reserved memory.
-    pub(crate) room: usize,
-    pub(crate) identity: Identity,
-    /// The login that it belongs to, if that was by Kerberos.
-    pub(super) gss: Option<Secured>,
-    pub(crate) header: CallHeader<'a>,
-    pub(crate) arguments: &'a [u8],
-    /// The minor version of NFSv4; 0 for everything else.
-    pub(crate) minor: u32,
-    /// The whole message, for data that must outlive the call.
-    pub(crate) message: &'a Bytes,
-    /// When it began, if it is observed.
-    pub(crate) begun: Option<Begun>,
-    /// The client of version 4 in whose session it is.
-    pub(crate) party: OnceLock<Party>,
-    /// The export that it concerns, if it is observed.
-    pub(crate) concerns: OnceLock<Arc<Export>>,
-}
-
-/// A program's results: bytes in the writer, and optionally data after them.
-pub(crate) type Answered = Result<Option<Payload>, Outcome>;
-
-impl<'a> Call<'a> {
-    /// How users and groups are named to clients of version 4.
-    pub(super) fn naming(&self) -> Arc<Naming> {
-        self.service.naming()
-    }
-
-    /// How the caller has proven who it is.
-    pub(super) fn flavor(&self) -> Flavor {
-        self.gss.as_ref().map_or(Flavor::Sys, |secured| secured.flavor)
-    }
-
-    /// With whose opens those of the caller are counted. AUTH_SYS proves nothing: its uids are what the client says.
-    pub(super) fn holder(&self, caller: &Caller) -> Holder {
-        match self.gss {
-            Some(_) => Holder::user(self.origin.address, caller.uid),
-            None => Holder::guest(self.origin.address),
-        }
-    }
-
-    /// Stands for the login; 0 without one.
-    pub(super) fn principal_hash(&self) -> u64 {
-        self.gss.as_ref().map_or(0, |secured| secured.context.principal_hash)
-    }
-
-    /// The arguments as one value.
-    pub(crate) fn arguments<T: Decode<'a>>(&self) -> Result<T, Outcome> {
-        arguments(&mut Reader::new(self.arguments)).map_err(|_| Outcome::GarbageArgs)
-    }
-
-    /// Notes which export the call concerns.
-    pub(crate) fn note(&self, export: &Arc<Export>) {
-        if self.begun.is_some() {
-            let _ = self.concerns.set(export.clone()); // of two exports the first one counts
-        }
-    }
-
-    /// The arguments must be empty.
-    pub(crate) fn no_arguments(&self) -> Result<(), Outcome> {
-        if self.arguments.is_empty() { Ok(()) } else { Err(Outcome::GarbageArgs) }
-    }
-}
+use crate::wire::rpc::{AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome};
+use crate::wire::xdr::Decode;
 
 /// Answers one message. `None` if the message gets no answer: it is a reply, or has no transaction
 /// id.
@@ -310,38 +189,4 @@ fn identify(header: &CallHeader<'_>, origin: Origin) -> Result<Identity, AuthSta
         }
         Credential::Unknown(_) => Err(AuthStat::AUTH_TOOWEAK),
     }
-}
-
-/// A reply with a head but no results yet, after room for a record mark.
-pub(super) fn empty(xid: u32) -> Writer {
-    let mut writer = Writer::onto(Vec::with_capacity(256));
-    writer.zeros(RecordMark::SIZE);
-    ReplyHeader::success(xid).encode(&mut writer);
-    writer
-}
-
-/// The reply, without a record mark, to a call whose real reply cannot be sent.
-pub(super) fn failure(xid: u32) -> Vec<u8> {
-    refusal(xid, Outcome::SystemErr).into_bytes().split_off(RecordMark::SIZE)
-}
-
-pub(super) fn refusal(xid: u32, outcome: Outcome) -> Writer {
-    let mut writer = Writer::new();
-    writer.zeros(RecordMark::SIZE);
-    ReplyHeader { xid, outcome }.encode(&mut writer);
-    writer
-}
-
-/// Sets the record mark; a datagram has none.
-pub(super) fn finish(mut writer: Writer, body: Option<Payload>, origin: Origin) -> Reply {
-    let data = body.as_ref().map_or(0, Payload::len);
-    let tail = padding(data);
-    if origin.datagram {
-        let head = writer.into_bytes().split_off(RecordMark::SIZE);
-        return Reply { head, body, tail, ..Reply::default() };
-    }
-    let length = writer.len() - RecordMark::SIZE + data + tail;
-    let mark = RecordMark { last: true, len: length as u32 }; // at most MAX_RECORD and a head
-    writer.patch_u32_be(0, mark.word());
-    Reply { head: writer.into_bytes(), body, tail, ..Reply::default() }
 }

@@ -5,11 +5,10 @@ use std::time::Duration;
 use auth::kerberos::Kerberos;
 use auth::{Accounts, DomainLogon, Identity, LoginGuard, SharePolicy, UnixAccounts};
 use namespace::Namespace;
-use vfs::Volume;
 use vfs::names::{Characters, Folding, windows_view};
+use vfs::{Caller, Volume};
 use wire::Sid;
 
-use super::homes::Homes;
 use crate::wire::security::well_known;
 
 /// A version of the protocol, MS-SMB2 2.2.3.
@@ -176,6 +175,28 @@ pub struct Guests {
     pub identity: Option<Identity>,
     /// A user name that no account has makes a guest, as "map to guest = bad user" does.
     pub unknown_users: bool,
+}
+
+/// A share of homes.
+#[derive(Clone)]
+pub struct Homes {
+    /// Its name.
+    pub name: String,
+    /// What clients see beside the name.
+    pub comment: String,
+    /// Which users have a home.
+    pub policy: SharePolicy,
+    /// All its settings as text. When they change, the connections to homes end.
+    pub settings: String,
+    /// Opens homes.
+    pub opener: Arc<dyn OpenHome>,
+}
+
+/// Opens homes.
+pub trait OpenHome: Send + Sync {
+    /// The home of an account as a share with this name, for requests that act as `caller`. `None`: it has none, and the log has
+    /// the reason. Waits for disks.
+    fn open(&self, account: &str, caller: &Caller, name: &str) -> Option<Arc<Share>>;
 }
 
 /// One thing that clients connect to.

@@ -1,23 +1,22 @@
-//! One TCP connection: frames in and out, MS-SMB2 3.3.1.7 and 3.3.5.1.
+//! The state of one TCP connection, MS-SMB2 3.3.1.7.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::BytesMut;
-use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, Stream, ToClient, Watchdog};
+use conn::{Peer, Reply as Frame, ToClient};
 use lock::{Mutex, RwLock, rank};
 
-use super::chain;
 use super::context::{Context, Reply};
-use super::credits::{self, Window};
+use super::credits::Window;
 use super::output::Output;
 use super::requests::Requests;
 use super::service::Service;
 use crate::server::clients::session::Channel;
+use crate::server::login::in_progress::Logins;
 use crate::server::login::negotiate::Negotiated;
-use crate::server::login::session_setup::Logins;
-use crate::wire::frame::{self, PREFIX_LEN};
+use crate::wire::frame;
 use crate::wire::header::{Header, Id};
 use crate::wire::transform::Transform;
 use crate::wire::{Status, error};
@@ -49,22 +48,10 @@ pub(super) struct Connection {
     /// Sessions that have ended. Their clients may not know it yet, so the server still signs
     /// refusals with their keys.
     ended: Mutex<VecDeque<Arc<Channel>>, rank::SmbEndedChannels>,
-    /// Logins under way.
+    /// Logins in progress.
     pub(super) logins: Logins,
     /// A user has logged in: the server accepts longer messages.
     logged_in: AtomicBool,
-}
-
-/// Serves one connection until either side ends it.
-pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
-    let in_flight = usize::from(credits::MOST) + 1;
-    let limits = Limits { in_flight, ..Limits::default() };
-    conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;
-}
-
-/// One connection without its transport, for `conn` and for tests without sockets.
-pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
-    Served(Connection::new(service, peer))
 }
 
 impl Connection {
@@ -82,6 +69,19 @@ impl Connection {
             logins: Logins::default(),
             logged_in: AtomicBool::new(false),
         })
+    }
+
+    /// The connection has begun, and this is how its client is reached.
+    pub(super) fn begin(&self, client: ToClient) {
+        let _ = self.to_client.set(client); // a connection begins once
+    }
+
+    /// The longest message that is accepted at present.
+    pub(super) fn longest_message(&self) -> usize {
+        match self.logged_in.load(Ordering::Relaxed) {
+            true => MAX_TRANSACT as usize + MAX_AROUND,
+            false => MAX_BEFORE_LOGIN,
+        }
     }
 
     /// What was agreed on, once it was.
@@ -156,7 +156,7 @@ impl Connection {
     }
 
     /// The connection is over. Ends everything that only this connection keeps alive.
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.requests.end();
         self.ended.lock().clear();
         let channels: Vec<_> = self.channels.write().drain().map(|(_, channel)| channel).collect();
@@ -166,37 +166,6 @@ impl Connection {
                 self.service.session_lost(session);
             }
         }
-    }
-}
-
-/// The connection as `conn` sees it.
-pub(super) struct Served(pub(super) Arc<Connection>);
-
-impl Protocol for Served {
-    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
-        let Some(prefix) = bytes.first_chunk::<PREFIX_LEN>() else { return Ok(None) };
-        let length = frame::decode(*prefix).map_err(|_| "not a frame of direct TCP")?;
-        let most = match self.0.logged_in.load(Ordering::Relaxed) {
-            true => MAX_TRANSACT as usize + MAX_AROUND,
-            false => MAX_BEFORE_LOGIN,
-        };
-        match length {
-            0..Header::LEN if length < 4 => Err("a frame too short for any message"),
-            length if length > most => Err("a message longer than any that is served"),
-            length => Ok(Some(PREFIX_LEN + length)),
-        }
-    }
-
-    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
-        Box::pin(chain::answer(self.0.clone(), message, in_flight))
-    }
-
-    fn began(&self, client: ToClient) {
-        let _ = self.0.to_client.set(client); // a connection begins once
-    }
-
-    fn ended(&self) {
-        self.0.end();
     }
 }
 

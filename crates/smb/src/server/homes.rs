@@ -3,34 +3,9 @@
 
 use std::sync::Arc;
 
-use auth::SharePolicy;
-use vfs::Caller;
-
-use super::config::{Config, Share};
+use super::config::{Config, Homes, Share};
 use super::service::Service;
 use crate::server::clients::session::User;
-
-/// A share of homes.
-#[derive(Clone)]
-pub struct Homes {
-    /// Its name.
-    pub name: String,
-    /// What clients see beside the name.
-    pub comment: String,
-    /// Which users have a home.
-    pub policy: SharePolicy,
-    /// All its settings as text. When they change, the connections to homes end.
-    pub settings: String,
-    /// Opens homes.
-    pub opener: Arc<dyn OpenHome>,
-}
-
-/// Opens homes.
-pub trait OpenHome: Send + Sync {
-    /// The home of an account as a share with this name, for requests that act as `caller`. `None`: it has none, and the log has
-    /// the reason. Waits for disks.
-    fn open(&self, account: &str, caller: &Caller, name: &str) -> Option<Arc<Share>>;
-}
 
 impl Config {
     /// The name by which a user sees its home in this share of homes: that of the account for the first one, if no share has it,

@@ -4,6 +4,7 @@ pub(super) mod admit;
 pub(crate) mod crypto;
 mod domain;
 pub(super) mod exchange;
+pub(super) mod in_progress;
 pub(super) mod login_lines;
 pub(super) mod logoff;
 pub(super) mod negotiate;

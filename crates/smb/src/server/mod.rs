@@ -1,10 +1,10 @@
 //! The server's side.
 //!
 //! ```text
-//! conn ─► connection.rs ─► chain.rs ─────────────────► command files ─► vfs
-//!         frames, sealing   one request after another:   create.rs, read.rs, query_info/ …
-//!                           signature, credits, session,  each: request in, reply out
-//!                           tree, then the command
+//! conn ─► frames.rs ─► chain.rs ─────────────────► command files ─► vfs
+//!         frames        one request after another:   create.rs, read.rs, query_info/ …
+//!                       sealing, signature, credits,  each: request in, reply out
+//!                       session, tree, then the command
 //! ```
 //!
 //! [`Service`] has everything that connections share: the table of sessions, the clients with their
@@ -21,6 +21,7 @@ mod dfs;
 mod dispatch;
 mod echo;
 mod files;
+mod frames;
 mod homes;
 pub(crate) mod login;
 mod new_settings;
@@ -37,7 +38,6 @@ pub(crate) mod testing;
 mod tests;
 
 pub use clients::durable::note::{CacheNote, LeaseNote, Note};
-pub use config::{Config, Dialect, Encryption, Guests, Share, ShareKind, ShareOptions};
-pub use connection::{protocol, serve_stream};
-pub use homes::{Homes, OpenHome};
+pub use config::{Config, Dialect, Encryption, Guests, Homes, OpenHome, Share, ShareKind, ShareOptions};
+pub use frames::{protocol, serve_stream};
 pub use service::{Service, SessionInfo};

@@ -21,8 +21,9 @@ use vfs::backend::memory::Memory;
 use vfs::{Volume, VolumeOptions};
 use wire::Writer;
 
-use super::connection::{Connection, Served};
+use super::connection::Connection;
 use super::context::poll_once;
+use super::frames::Served;
 use super::{Config, Service, Share, ShareKind, ShareOptions, chain};
 use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, Session, SetUp};
 pub(crate) use crate::client::{open_request, read_request};

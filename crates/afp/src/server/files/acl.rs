@@ -6,7 +6,8 @@ use vfs::Error;
 use vfs::acl::{AclChange, Entries, Entry, Rights, Who, written_back};
 
 use self::darwin::{as_sent, given, rights_of, shown, uuid_of, visible};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::Target;
 use crate::wire::acl::{Access, Acl, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};

@@ -12,7 +12,8 @@ use vfs::state::{Modes, Stream};
 use vfs::{Error, Kind, Open, OpenOptions, names};
 
 use crate::server::config::Version;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::ids::Place;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::Target;

@@ -7,7 +7,8 @@ use vfs::{Access, Beside};
 
 use super::file::to_change;
 use super::{rights, set_parameters};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::target::refuse_above;
 use crate::wire::directory::{CloseDir, DirId, OfPlace};
 use crate::wire::{ResultCode, command};

@@ -11,7 +11,8 @@ use wire::Writer;
 
 use super::params::{Wanted, put_target};
 use super::{rights, set_parameters};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::ids;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::{Target, is_folder, refuse_above};

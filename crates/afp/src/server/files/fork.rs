@@ -9,7 +9,8 @@ pub(in crate::server) mod tests;
 mod write;
 
 pub(in crate::server) use self::table::{Fork, Forks};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::ResultCode;
 use crate::wire::command;
 use crate::wire::fork::{OneFork, Width};

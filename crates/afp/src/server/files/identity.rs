@@ -5,7 +5,8 @@
 use auth::UnixAccounts;
 
 use crate::server::config::Version;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::sessions::uam;
 use crate::wire::identity::{Account, GetUserInfo, MapId, MapName, MappedId, UserBitmap, UserInfo, Uuid};
 use crate::wire::uuid::{Named, number_of};

@@ -3,7 +3,8 @@
 use vfs::state::{LockKind, Range, Refused};
 
 use super::fork::Fork;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::fork::Width;
 use crate::wire::lock::{self, ByteRangeLock};
 use crate::wire::{ResultCode, command};

@@ -14,7 +14,7 @@ use super::uam::{self, Exchange, Judge, Method, Step};
 use super::{domain_login, password};
 use crate::server::config::{Config, Version};
 use crate::server::connection::Connection;
-use crate::server::request::{Outcome, Reply};
+use crate::server::reply::{Outcome, Reply};
 use crate::wire::login::{AuthMethods, ChangePassword, Continue, Login, LoginCont, LoginExt};
 use crate::wire::{ResultCode, command};
 

@@ -11,7 +11,7 @@ use super::session::Session;
 use super::uam::change::{self, Step};
 use super::uam::{self, Method};
 use crate::server::connection::Connection;
-use crate::server::request::{Outcome, Reply};
+use crate::server::reply::{Outcome, Reply};
 use crate::wire::ResultCode;
 use crate::wire::login::{ChangePassword, Continue};
 

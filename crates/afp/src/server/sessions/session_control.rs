@@ -13,7 +13,8 @@ use super::session_pulse::ASLEEP;
 use super::session_token::{self, MAX_NAME};
 use crate::catalogue::CatalogId;
 use crate::server::files::params;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::names::{long_volume_name, utf8_name};
 use crate::wire::session::{
     Asleep, DisconnectOldSession, GetSessionToken, GetSrvrMsg, ListedVolume, SessionToken, SrvrMsg,

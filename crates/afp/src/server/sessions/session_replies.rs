@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lock::{Mutex, rank};
 use tokio::sync::Notify;
 
-use crate::server::request::{Outcome, Reply};
+use crate::server::reply::{Outcome, Reply};
 use crate::wire::{ResultCode, command};
 
 /// How many replies are kept.

@@ -15,7 +15,8 @@ use super::target::{Target, is_folder};
 use crate::catalogue::desktop::{Application, Icon, IconKey};
 use crate::server::Version;
 use crate::server::files::params::{Wanted, put_target};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::desktop::{
     AddAppl, AddComment, AddIcon, Appl, CloseDt, Comment, FourBytes, GetAppl, GetIcon, GetIconInfo, IconInfo,
     OfFile, OpenDt, OpenDtReply, RemoveAppl,

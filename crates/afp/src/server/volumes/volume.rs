@@ -11,7 +11,8 @@ use super::open_volume::OpenVolume;
 use crate::server::config::{Share, Version};
 use crate::server::files::params::date;
 use crate::server::homes::home;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::volume::{
     GetVolParms, OfVolume, OpenVol, Parameters, SetVolParms, SyncDir, attributes, signature,
 };

@@ -11,7 +11,7 @@ use auth::kerberos::SecurityContext;
 use lock::{Mutex, RwLock, rank};
 
 use super::window::Window;
-use crate::server::rpc::Identity;
+use crate::server::call::Identity;
 
 /// The most contexts. Of one client's host, each user has up to three: for krb5, krb5i and krb5p.
 const CONTEXTS: usize = 16_384;

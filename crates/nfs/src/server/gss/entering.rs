@@ -11,8 +11,8 @@ use wire::{Reader, Writer};
 use super::contexts::{Context, Made};
 use super::window::WIDTH;
 use super::{Tickets, VERIFIER_AT};
+use crate::server::call::{self, Identity, Received};
 use crate::server::observed;
-use crate::server::rpc::{self, Identity, Received};
 use crate::wire::gss::{InitArguments, InitResults};
 use crate::wire::rpc::{AuthFlavor, Outcome};
 use crate::wire::xdr::{Encode, Opaque, arguments, put_opaque};
@@ -29,7 +29,7 @@ const KERBEROS_ERROR: u32 = 0x96c7_3a00;
 pub(super) async fn enter(received: Received<'_>) -> Option<Reply> {
     let (service, xid, origin) = (received.service, received.header.xid, received.origin);
     let Ok(InitArguments { token }) = arguments(&mut Reader::new(received.arguments)) else {
-        return Some(rpc::finish(rpc::refusal(xid, Outcome::GarbageArgs), None, origin));
+        return Some(call::finish(call::refusal(xid, Outcome::GarbageArgs), None, origin));
     };
     let tickets = service.gss.tickets()?;
     let accepted = tickets.kerberos.accept(token.to_vec()).await;
@@ -44,13 +44,13 @@ pub(super) async fn enter(received: Received<'_>) -> Option<Reply> {
         Ok((identity, ticket)) => made(&received, identity, ticket)?,
         Err((user, (major, minor), why)) => {
             tell(&received, &user, Event::Failed(&why), "refused");
-            let mut writer = rpc::empty(xid);
+            let mut writer = call::empty(xid);
             let (handle, token) = (Opaque::new(&[]), Opaque::new(&[]));
             InitResults { handle, major, minor, window: 0, token }.encode(&mut writer);
             writer
         }
     };
-    Some(rpc::finish(writer, None, origin))
+    Some(call::finish(writer, None, origin))
 }
 
 /// The results for a client that has logged in. The verifier signs the width of the window, RFC 2203 5.2.3.1.
@@ -62,7 +62,7 @@ fn made(received: &Received<'_>, identity: Identity, ticket: Ticket) -> Option<W
     let made = Made { client, principal, account, identity, expires, security };
     let context = received.service.gss.contexts.add(made);
     tell(received, &context.principal, Event::Accepted(&acts_as), "context created");
-    let plain = rpc::empty(received.header.xid);
+    let plain = call::empty(received.header.xid);
     let mut writer = Writer::new();
     writer.put(&plain.as_bytes()[..VERIFIER_AT]);
     AuthFlavor::RPCSEC_GSS.encode(&mut writer);

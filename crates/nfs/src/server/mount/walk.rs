@@ -4,8 +4,8 @@
 use vfs::{Error, Kind};
 
 use super::{Status, flavors, protocol};
+use crate::server::call::Call;
 use crate::server::handle::{Named, Sealed, View};
-use crate::server::rpc::Call;
 
 /// The most parts that the name of an export has.
 const MOST_PARTS: usize = 16;

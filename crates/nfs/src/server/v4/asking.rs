@@ -13,9 +13,9 @@ use vfs::state::Cause;
 use vfs::{Actor, Attributes as Facts, Caller, Plan, SetAttributes, SetTime};
 use wire::Writer;
 
-use super::Compound;
 use super::attributes::{self, change};
 use super::backchannel::Called;
+use super::compound::Compound;
 use super::delegations::{Delegation, call_back};
 use super::fail::Fail;
 use super::place::Place;

@@ -7,7 +7,7 @@ use vfs::state::Modes;
 use vfs::{Actor, Error, Kind};
 use wire::Writer;
 
-use super::Compound;
+use super::compound::Compound;
 use super::data::{actor, changeable, file};
 use super::fail::Fail;
 use super::place::{Place, checked};

@@ -16,9 +16,9 @@ use vfs::state::Modes;
 use vfs::{Actor, Beside, Open, OpenOptions, Volume};
 use wire::Writer;
 
-use super::Compound;
 use super::backchannel::Called;
 use super::client::Client;
+use super::compound::Compound;
 use super::data::file;
 use super::delegations::call_back;
 use super::fail::Fail;

@@ -9,11 +9,12 @@ use wire::Reader;
 
 use super::attributes::change;
 use super::fail::Fail;
+use super::looking;
 use super::named;
 use super::place::{Place, checked};
 use super::setting::{self, Wanted};
 use super::states::OpenState;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::{SIZE, TIME_ACCESS, TIME_ACCESS_SET, TIME_MODIFY, TIME_MODIFY_SET};
 use crate::wire::v4::opens::OpenHow;
@@ -92,7 +93,7 @@ pub(super) fn read(call: &Call<'_>, attributes: &Attributes<'_>) -> Result<Wante
 }
 
 fn existing(call: &Call<'_>, folder: &Place, name: &[u8], size: Option<u64>) -> Result<Opening, Fail> {
-    let place = Arc::new(folder.child(call, name)?);
+    let place = Arc::new(looking::child(call, folder, name)?);
     let (change, beside) = match folder {
         Place::File(target) => (unchanged(target), Some((target.found.object.clone(), name.to_vec()))),
         _ => (ChangeInfo { atomic: true, before: 0, after: 0 }, None),

@@ -5,11 +5,11 @@ use vfs::state::{Modes, Stream};
 use vfs::{Actor, Kind, ReadData};
 use wire::Writer;
 
-use super::Compound;
+use super::compound::Compound;
 use super::fail::Fail;
 use super::named;
 use super::place::Place;
-use super::sequencing::Sequenced;
+use super::sessions::Sequenced;
 use crate::server::v3::{MAX_DATA, Target, size};
 use crate::wire::v4::files::{Commit, Read, Write};
 use crate::wire::v4::types::{StableHow, StateId, Status};

@@ -19,10 +19,10 @@ use tokio::time::{Instant, sleep};
 use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Party, Style};
 use vfs::{Actor, Beside, Caller, FileId};
 
-use super::Compound;
 use super::attributes::change;
 use super::backchannel::Called;
 use super::client::Client;
+use super::compound::Compound;
 use super::fail::Fail;
 use super::gone;
 use super::place::Place;

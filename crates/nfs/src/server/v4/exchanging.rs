@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use wire::Writer;
 
-use super::Compound;
 use super::backchannel::BackChannel;
 use super::client::Client;
+use super::compound::Compound;
 use super::creation::Begun;
 use super::fail::Fail;
 use super::principal::{Principal, may_speak_for};
 use super::sessions::allowed;
 use crate::server::Service;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v4::sessions::{
     BACK_CHANNEL, BackChannel as BackChannelControl, BindConnection, CONFIRMED, CREATE_SESSION_FLAGS,
     CreateSession, CreatedSession, EXCHANGE_FLAGS, ExchangeId, ExchangedId, FENCE, Implementation, NO_PNFS,

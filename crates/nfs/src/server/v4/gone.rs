@@ -8,8 +8,8 @@
 
 use std::sync::Arc;
 
-use super::Compound;
 use super::client::Client;
+use super::compound::Compound;
 use super::delegations::{Delegation, release};
 use super::place::Place;
 use crate::server::Service;

@@ -7,12 +7,13 @@ use wire::Writer;
 use super::asking;
 use super::attributes::{self, number};
 use super::fail::Fail;
+use super::looking;
 use super::named;
 use super::place::{self, Place};
 use super::referrals;
 use super::shown::{Owners, Shown};
+use crate::server::call::Call;
 use crate::server::handle::{Named, View};
-use crate::server::rpc::Call;
 use crate::server::v3::{MAX_LISTING, Target, listed, listed_name, page};
 use crate::wire::v4::attributes::{FILEHANDLE, MOUNTED_ON_FILEID, RDATTR_ERROR, Source, Values};
 use crate::wire::v4::files::ReadDir;
@@ -83,7 +84,7 @@ impl Entries<'_> {
         names.retain(|(cookie, _)| *cookie > after);
         let folder = Place::Pseudo(path.to_owned());
         for (cookie, name) in names {
-            let found = match folder.child(self.call, name.as_bytes()) {
+            let found = match looking::child(self.call, &folder, name.as_bytes()) {
                 // It is there, and its attributes are not for this connection.
                 Err(Status::WRONGSEC) => Ok(Place::Pseudo(place::below(path, name))),
                 found => found,

@@ -9,8 +9,8 @@ use vfs::state::{
 use vfs::{Actor, FileId, Permitted, Plan, Volume};
 use wire::{Reader, Writer};
 
-use super::Compound;
 use super::client::Client;
+use super::compound::Compound;
 use super::data::file;
 use super::fail::Fail;
 use super::opens::{end, in_its_time, settled};

@@ -1,15 +1,18 @@
-//! ACCESS, READLINK, SECINFO and SECINFO_NO_NAME.
+//! LOOKUP, ACCESS, READLINK, SECINFO and SECINFO_NO_NAME.
 
 use std::sync::Arc;
 
-use vfs::{Access, Kind};
+use vfs::{Access, Kind, Looked};
 use wire::Writer;
 
-use super::Compound;
-use super::place::{Place, below};
+use super::compound::Compound;
+use super::named;
+use super::place::{Place, below, checked, enter};
+use crate::server::call::Call;
 use crate::server::export::Export;
 use crate::server::gss::Flavor;
-use crate::server::rpc::Call;
+use crate::server::handle::View;
+use crate::server::v3::look;
 use crate::wire::gss::KERBEROS;
 use crate::wire::rpc::AuthFlavor;
 use crate::wire::v3::access as bits;
@@ -27,11 +30,43 @@ const XATTRS: u32 = READ_XATTR | WRITE_XATTR | LIST_XATTRS;
 const CURRENT: u32 = 0;
 const PARENT: u32 = 1;
 
+/// The entry of this name, LOOKUP: RFC 7530 16.13.
+pub(super) fn child(call: &Call<'_>, of: &Place, name: &[u8]) -> Result<Place, Status> {
+    if let Place::File(target) = of {
+        match target.found.attributes.kind {
+            _ if target.sidecar.is_some() => return Err(Status::NOTDIR),
+            Kind::Folder => {}
+            Kind::Link => return Err(Status::SYMLINK),
+            _ => return Err(Status::NOTDIR),
+        }
+    }
+    let name = checked(name)?;
+    match of {
+        Place::Pseudo(path) => enter(call, path, name),
+        Place::File(target) => {
+            let child = match look(target, name)? {
+                Looked::File(found) => target.sibling(found), // the same checks as for its folder
+                Looked::Sidecar(sidecar) => {
+                    let key = sidecar.owner.key();
+                    call.target(call.seal_view(target, View::Sidecar, key).as_bytes())?
+                }
+            };
+            if child.found.attributes.kind == Kind::Link && child.export.options.links.is_some() {
+                // Where a link of a namespace is, its clients are told.
+                child.export.volume.saw(child.found.object.id(), &target.found.object, name);
+            }
+            Ok(Place::File(Box::new(child)))
+        }
+        Place::Attributes(target) => named::look_up(target, name),
+        Place::Attribute(_) => Err(Status::NOTDIR),
+    }
+}
+
 /// ACCESS, RFC 7530 16.1: which of the asked rights are checked, and which the caller has. The bits
 /// are those of NFSv3.
 pub(super) fn access(minor: u32, place: &Place, asked: u32, w: &mut Writer) -> Result<(), Status> {
     if let Place::Attributes(target) | Place::Attribute(target) = place {
-        let granted = super::named::access(target)?;
+        let granted = named::access(target)?;
         let meaningful = match place {
             Place::Attribute(_) => bits::READ | bits::MODIFY | bits::EXTEND,
             _ => bits::READ | bits::MODIFY | bits::EXTEND | bits::LOOKUP | bits::DELETE,
@@ -89,7 +124,7 @@ pub(super) fn read_link(place: &Place, w: &mut Writer) -> Result<(), Status> {
 /// SECINFO, RFC 7530 16.31: the flavours that the entry of this name can be used with. From minor version 1 on there is no
 /// current handle after it, RFC 8881 2.6.3.1.1.8.
 pub(super) fn security(compound: &mut Compound<'_>, name: &[u8], w: &mut Writer) -> Result<(), Status> {
-    match compound.current()?.child(compound.call, name) {
+    match child(compound.call, compound.current()?, name) {
         Ok(_) | Err(Status::WRONGSEC) => {} // the answer to that is here
         Err(status) => return Err(status),
     }

@@ -20,12 +20,12 @@ use vfs::state::{Modes, Stream};
 use vfs::{Actor, Beside, Error, Kind, Time, Volume, Wanted as Describe};
 
 pub(super) use self::changing::{commit, cut, open, opening, read, remove, rename, set, write};
-use super::Compound;
 use super::attributes::{self as of_files, change, number, time};
+use super::compound::Compound;
 use super::fail::Fail;
 use super::place::Place;
+use crate::server::call::Call;
 use crate::server::handle::{AttributeName, Named, View};
-use crate::server::rpc::Call;
 use crate::server::v3::Target;
 use crate::wire::v3::access as bits;
 use crate::wire::v4::attributes::{FsId, Values};

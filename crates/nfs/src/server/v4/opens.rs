@@ -7,8 +7,8 @@ use vfs::state::{Cause, Modes, OpenRequest, Party, Stream};
 use vfs::{Actor, Beside, OpenOptions, Permitted, Plan};
 use wire::Writer;
 
-use super::Compound;
 use super::client::Client;
+use super::compound::Compound;
 use super::creating::{self, Opening};
 use super::data::file;
 use super::delegations::Delegation;

@@ -7,15 +7,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use vfs::Kind;
 use vfs::names::long::{check_long, is_long};
-use vfs::{Kind, Looked};
 use wire::Writer;
 
-use super::named;
+use crate::server::call::Call;
 use crate::server::export::Export;
 use crate::server::handle::{Named, View};
-use crate::server::rpc::Call;
-use crate::server::v3::{Target, look};
+use crate::server::v3::Target;
 use crate::wire::v4::types::{FILE_HANDLE_LIMIT, FileHandle, Status};
 use crate::wire::xdr::Encode;
 
@@ -24,7 +23,7 @@ pub(super) enum Place {
     /// A folder above the shares, by the names on the way to it: empty, or `parts/of/names`.
     Pseudo(String),
     File(Box<Target>),
-    /// The folder of the named attributes of a file, RFC 7530 5.3: [`named`].
+    /// The folder of the named attributes of a file, RFC 7530 5.3: [`named`](super::named).
     Attributes(Box<Target>),
     /// One of these. The name is in [`Target::named`].
     Attribute(Box<Target>),
@@ -76,38 +75,6 @@ impl Place {
             }
             Self::Pseudo(path) if path.len() >= FILE_HANDLE_LIMIT => Err(Status::NAMETOOLONG),
             Self::Pseudo(path) => Ok(take(FileHandle::new(&[&[0], path.as_bytes()].concat()))),
-        }
-    }
-
-    /// The entry of this name, RFC 7530 16.13.
-    pub(super) fn child(&self, call: &Call<'_>, name: &[u8]) -> Result<Self, Status> {
-        if let Self::File(target) = self {
-            match target.found.attributes.kind {
-                _ if target.sidecar.is_some() => return Err(Status::NOTDIR),
-                Kind::Folder => {}
-                Kind::Link => return Err(Status::SYMLINK),
-                _ => return Err(Status::NOTDIR),
-            }
-        }
-        let name = checked(name)?;
-        match self {
-            Self::Pseudo(path) => enter(call, path, name),
-            Self::File(target) => {
-                let child = match look(target, name)? {
-                    Looked::File(found) => target.sibling(found), // the same checks as for its folder
-                    Looked::Sidecar(sidecar) => {
-                        let key = sidecar.owner.key();
-                        call.target(call.seal_view(target, View::Sidecar, key).as_bytes())?
-                    }
-                };
-                if child.found.attributes.kind == Kind::Link && child.export.options.links.is_some() {
-                    // Where a link of a namespace is, its clients are told.
-                    child.export.volume.saw(child.found.object.id(), &target.found.object, name);
-                }
-                Ok(Self::File(Box::new(child)))
-            }
-            Self::Attributes(target) => named::look_up(target, name),
-            Self::Attribute(_) => Err(Status::NOTDIR),
         }
     }
 
@@ -206,7 +173,7 @@ pub(super) fn below(path: &str, name: &str) -> String {
 }
 
 /// The share of this path, or the folder on the way to one.
-fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
+pub(super) fn enter(call: &Call<'_>, path: &str, name: &[u8]) -> Result<Place, Status> {
     let name = std::str::from_utf8(name).map_err(|_| Status::NOENT)?;
     let path = below(path, name);
     if let Some(export) = call.service.export_named(path.as_bytes())

@@ -5,9 +5,9 @@
 //! locks by it, and a delegation belong to the user that has opened the file, and the former may close them, too: some clients
 //! close for users whose login is over. Users are told apart by what the call says before the export's rules change it.
 
-use super::Compound;
 use super::client::Client;
-use crate::server::rpc::Call;
+use super::compound::Compound;
+use crate::server::call::Call;
 use crate::wire::v4::types::Status;
 
 /// The user who speaks for a client: no other one may change its record, RFC 7530 9.1.2.

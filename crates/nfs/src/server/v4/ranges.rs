@@ -6,7 +6,7 @@ use vfs::state::{Modes, Party};
 use vfs::{Actor, Open, OpenOptions};
 use wire::Writer;
 
-use super::Compound;
+use super::compound::Compound;
 use super::data::{actor, file};
 use super::fail::Fail;
 use super::place::Place;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use wire::Writer;
 
-use super::Compound;
 use super::attributes::change;
 use super::client::Client;
+use super::compound::Compound;
 use super::delegations::{Delegation, Use, grant, grant_by};
 use super::fail::Fail;
 use super::locks::holds_ranges;
@@ -34,7 +34,7 @@ pub(super) fn complete(compound: &Compound<'_>, one_file_system: bool) -> Result
 
 pub(super) fn own_client<'a>(compound: &'a Compound<'_>) -> Result<&'a Arc<Client>, Status> {
     let sequenced = compound.sequenced.as_ref();
-    sequenced.map(super::sequencing::Sequenced::client).ok_or(Status::OP_NOT_IN_SESSION)
+    sequenced.map(super::sessions::Sequenced::client).ok_or(Status::OP_NOT_IN_SESSION)
 }
 
 /// FREE_STATEID: forgets the locks of an owner by an open, if none is left. An open is closed instead.

@@ -8,7 +8,7 @@ use wire::Writer;
 
 use super::attributes::{REFERRALS, number};
 use super::place::Place;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::*;
 use crate::wire::v4::files::Operation;

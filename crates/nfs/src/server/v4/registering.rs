@@ -10,7 +10,7 @@ use super::fail::Fail;
 use super::names::{Callback, Entered, Place};
 use super::principal::Principal;
 use crate::server::Service;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v4::clients::{Address, SetClientId, SetClientIdConfirm};
 use crate::wire::v4::types::{NetId, Status, UniversalAddress};
 use crate::wire::xdr::Encode;

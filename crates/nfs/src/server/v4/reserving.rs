@@ -3,13 +3,15 @@
 use conn::Reservation;
 use wire::Reader;
 
-use super::MOST_RESULTS;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::server::v3::{MAX_DATA, MAX_LISTING};
 use crate::wire::rpc::CallHeader;
 use crate::wire::v3::PROGRAM;
 use crate::wire::v4::{COMPOUND, Head, Operation};
 use crate::wire::xdr::Decode;
+
+/// The most bytes of the results of one COMPOUND: the longest READ, and some room.
+pub(super) const MOST_RESULTS: usize = (1 << 20) + 64 * 1024;
 
 /// The operations of a COMPOUND as far as they can be decoded.
 fn operations<'a>(arguments: &'a [u8]) -> impl Iterator<Item = Operation<'a>> {

@@ -2,14 +2,14 @@
 //! 16.2 and 18.46.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 
 use vfs::state::Party;
 use wire::Writer;
 
-use super::client::Client;
-use super::sessions::{Begun, RPC_REPLY_HEAD, Session, SlotTurn};
-use super::{Compound, MOST_RESULTS};
+use super::compound::Compound;
+use super::reserving::MOST_RESULTS;
+use super::sessions::{Begun, RPC_REPLY_HEAD, Sequenced};
+use crate::server::call::Call;
 use crate::wire::v4::sessions::{Sequence, Sequenced as Reply};
 use crate::wire::v4::types::Status;
 use crate::wire::v4::{OperationNumber, ReplyHead};
@@ -21,35 +21,6 @@ const COMPARED: usize = 512;
 const LONGEST_CHANGE: usize = 256;
 /// The results of an operation that fails: its number and its status.
 const FAILURE: usize = 8;
-
-/// A COMPOUND that began with SEQUENCE.
-pub(super) struct Sequenced {
-    turn: SlotTurn,
-    /// The client wants the reply to be kept.
-    wants_kept: bool,
-    /// The most bytes of the results, and why there cannot be more.
-    most: (usize, Status),
-}
-
-impl Sequenced {
-    pub(super) fn client(&self) -> &Arc<Client> {
-        &self.session().client
-    }
-
-    pub(super) fn session(&self) -> &Arc<Session> {
-        self.turn.session()
-    }
-
-    /// Whether all data have to be among the kept bytes.
-    pub(super) fn wants_kept(&self) -> bool {
-        self.wants_kept
-    }
-
-    /// Ends the request with its reply without the tag, in two parts; `None` if data follow it that are not in memory.
-    pub(super) fn end(self, reply: Option<[&[u8]; 2]>) {
-        self.turn.end(reply, self.wants_kept);
-    }
-}
 
 /// Whether an operation may stand at this place, RFC 8881 18.34 to 18.37, 18.46 and 18.50.
 pub(super) fn check_place(number: OperationNumber, done: u32, operations: u32) -> Result<(), Status> {
@@ -156,7 +127,7 @@ impl Compound<'_> {
 }
 
 /// A number that stands for a request, to tell two with the same sequence number.
-pub(super) fn digest(call: &crate::server::rpc::Call<'_>, operations: &[u8]) -> u64 {
+pub(super) fn digest(call: &Call<'_>, operations: &[u8]) -> u64 {
     let mut digest = DefaultHasher::new();
     operations.len().hash(&mut digest);
     operations[..operations.len().min(COMPARED)].hash(&mut digest);

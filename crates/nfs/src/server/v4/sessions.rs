@@ -335,6 +335,35 @@ impl Drop for SlotTurn {
     }
 }
 
+/// A COMPOUND that began with SEQUENCE.
+pub(super) struct Sequenced {
+    pub(super) turn: SlotTurn,
+    /// The client wants the reply to be kept.
+    pub(super) wants_kept: bool,
+    /// The most bytes of the results, and why there cannot be more.
+    pub(super) most: (usize, Status),
+}
+
+impl Sequenced {
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.session().client
+    }
+
+    pub(super) fn session(&self) -> &Arc<Session> {
+        self.turn.session()
+    }
+
+    /// Whether all data have to be among the kept bytes.
+    pub(super) fn wants_kept(&self) -> bool {
+        self.wants_kept
+    }
+
+    /// Ends the request with its reply without the tag, in two parts; `None` if data follow it that are not in memory.
+    pub(super) fn end(self, reply: Option<[&[u8]; 2]>) {
+        self.turn.end(reply, self.wants_kept);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use wire::{Reader, Writer};
 
-use super::Compound;
 use super::client::Client;
+use super::compound::Compound;
 use super::states::{By, Opened, Sent, State};
 use crate::server::handle::Named;
 use crate::wire::v4::Operation;

@@ -7,8 +7,8 @@ use vfs::state::Modes;
 use vfs::{Actor, Beside, Kind, Open, OpenOptions};
 use wire::Writer;
 
-use super::Compound;
 use super::client::Client;
+use super::compound::Compound;
 use super::data::file;
 use super::delegations::{Delegation, Grant, Use, grant, grant_by};
 use super::fail::Fail;

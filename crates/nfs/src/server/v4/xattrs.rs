@@ -4,8 +4,8 @@ use vfs::backend::Found;
 use vfs::{Access, Error, Kind, Xattr, XattrChange};
 use wire::Writer;
 
-use super::Compound;
 use super::attributes::change;
+use super::compound::Compound;
 use super::data::changeable;
 use super::fail::Fail;
 use super::place::Place;

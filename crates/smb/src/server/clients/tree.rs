@@ -43,4 +43,16 @@ impl Tree {
             ShareKind::Pipes => Err(Status::INVALID_DEVICE_REQUEST),
         }
     }
+
+    /// The path of an open file from the share's folder, with a backslash in front of each name.
+    pub(in crate::server) fn path_of(&self, open: &vfs::Open) -> Result<Vec<u16>, Status> {
+        let Some((folder, name)) = open.place() else { return Ok(vec![u16::from(b'\\')]) };
+        let path = self.volume()?.path_of(&folder)?;
+        let mut units = Vec::new();
+        for name in path.iter().map(|name| &name[..]).chain([&name[..]]) {
+            units.push(u16::from(b'\\'));
+            units.extend(self.share.shown(name));
+        }
+        Ok(units)
+    }
 }

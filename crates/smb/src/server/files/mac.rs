@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use vfs::{Attributes, Kind as FileKind};
 
-use super::query_info::path_of;
 use crate::server::clients::tree::Tree;
 use crate::server::context::{Context, Failure};
 use crate::wire::Status;
@@ -113,7 +112,7 @@ fn resolve(context: &Context, file: u64) -> Result<Response, Failure> {
     let tree = context.tree()?;
     let known = opens.iter().filter(|open| std::sync::Arc::ptr_eq(&open.tree, tree)).find_map(|open| {
         let known = open.file().ok()?;
-        (known.open.volume().number(known.open.node().id()) == file).then(|| path_of(context, known))
+        (known.open.volume().number(known.open.node().id()) == file).then(|| tree.path_of(&known.open))
     });
     Ok(match known {
         Some(Ok(path)) => {

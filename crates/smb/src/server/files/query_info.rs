@@ -6,8 +6,6 @@ mod file_system;
 mod pipe;
 mod security;
 
-pub(in crate::server) use self::file::path_of;
-
 use crate::server::clients::open::{Open, What};
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::fscc::{FileClass, FsClass};

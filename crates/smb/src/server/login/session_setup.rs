@@ -1,6 +1,5 @@
 //! SESSION_SETUP, MS-SMB2 3.3.5.5.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,7 +11,8 @@ use super::crypto::kdf::{KeyScheme, SessionKeys, signing_key};
 use super::crypto::preauth::Preauth;
 use super::crypto::sealing::Sealer;
 use super::crypto::signing::{Signer, SigningAlgorithm};
-use super::exchange::{Answer, Claim, Exchange, Judge, Login, Names, Policy, Who};
+use super::exchange::{Answer, Claim, Judge, Login, Names, Policy, Who};
+use super::in_progress::Entry;
 use super::login_lines;
 use super::negotiate::Negotiated;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
@@ -24,26 +24,12 @@ use crate::wire::session_setup::{Request, RequestFlags, Response, SessionFlags};
 use crate::wire::time::NtTime;
 use crate::wire::values::SecurityMode;
 
-/// The most logins under way on one connection.
-const MAX_LOGINS: usize = 16;
 /// The status of a login that the rate limit refuses unchecked. Windows shows "no more connections
 /// can be made to this remote computer at this time". For LOGON_FAILURE it would show "the user
 /// name or password is incorrect".
 pub(in crate::server) const TOO_MANY: Status = Status::REQUEST_NOT_ACCEPTED;
 /// The longest name that a NetBIOS client can show.
 const NETBIOS_NAME: usize = 15;
-
-/// Logins under way on one connection, by session id.
-#[derive(Default)]
-pub(in crate::server) struct Logins {
-    table: Mutex<HashMap<u64, Arc<Mutex<Entry, rank::SmbSetup>>>, rank::SmbSetups>,
-}
-
-/// A login under way.
-struct Entry {
-    exchange: Exchange,
-    preauth: Preauth,
-}
 
 /// What a login is for.
 enum Purpose {
@@ -65,7 +51,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         0 => connection.service.unused_session_id(),
         id => id,
     };
-    let entry = connection.logins.entry(id, negotiated, matches!(purpose, Purpose::New))?;
+    let entry = connection.logins.entry(id, &negotiated.preauth, matches!(purpose, Purpose::New))?;
     let claimed = entry.lock().exchange.claimed(request.security_buffer);
     let token = entry.lock().exchange.token_for_kerberos(request.security_buffer);
     let ticket = match (token, context.service().config().kerberos.clone()) {
@@ -395,35 +381,4 @@ fn user(config: &Config, login: &Login, address: IpAddr) -> Result<User, Status>
     let account = matches!(login.who, Who::Account(_)).then_some(&*name);
     let caller = identity.unwrap_or_else(Identity::anonymous).of(FileProtocol::Smb, account, address);
     Ok(User { name, caller, guest, anonymous })
-}
-
-impl Logins {
-    /// Whether a login of this number is under way.
-    fn has(&self, id: u64) -> bool {
-        self.table.lock().contains_key(&id)
-    }
-
-    /// The login of this number. Makes one if there is none.
-    fn entry(
-        &self,
-        id: u64,
-        negotiated: &Negotiated,
-        new: bool,
-    ) -> Result<Arc<Mutex<Entry, rank::SmbSetup>>, Status> {
-        let mut table = self.table.lock();
-        if let Some(entry) = table.get(&id) {
-            return Ok(entry.clone());
-        }
-        if table.len() >= MAX_LOGINS {
-            return Err(if new { Status::INSUFFICIENT_RESOURCES } else { Status::REQUEST_NOT_ACCEPTED });
-        }
-        let preauth = Preauth::from(negotiated.preauth.value());
-        let entry = Arc::new(Mutex::new(Entry { exchange: Exchange::default(), preauth }));
-        table.insert(id, entry.clone());
-        Ok(entry)
-    }
-
-    fn forget(&self, id: u64) {
-        self.table.lock().remove(&id);
-    }
 }

@@ -7,7 +7,8 @@ use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, Open, OpenOptions, SetAttributes, SetTime};
 
 use super::moving::{refuse_taken, single};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::{is_folder, refuse_above};
 use crate::wire::ResultCode;

@@ -6,7 +6,8 @@ use vfs::Error;
 use vfs::mac::FileBits;
 
 use super::{refuse_inhibited, to_change};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::ResultCode;
 use crate::wire::file::ExchangeFiles;
 

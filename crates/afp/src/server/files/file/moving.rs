@@ -7,7 +7,8 @@ use vfs::{Error, names as any_names};
 
 use super::{refuse_inhibited, to_change};
 use crate::catalogue::CatalogId;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::ids::Place;
 use crate::server::volumes::names;
 use crate::server::volumes::open_volume::OpenVolume;

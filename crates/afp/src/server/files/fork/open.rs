@@ -11,7 +11,8 @@ use wire::Writer;
 
 use super::table::{Content, Fork};
 use crate::server::files::params::{self, Wanted};
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::server::volumes::ids::Place;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::{Target, refuse_above};

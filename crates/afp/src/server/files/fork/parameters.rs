@@ -4,7 +4,8 @@ use wire::Writer;
 
 use super::open::{lengths, parameters};
 use crate::server::files::params;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::ResultCode;
 use crate::wire::fork::{AccessMode, GetForkParms, GetForkParmsReply, SetForkParms};
 

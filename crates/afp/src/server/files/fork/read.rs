@@ -3,7 +3,8 @@
 use vfs::Payload;
 
 use crate::server::limits::MAX_READ;
-use crate::server::request::{Outcome, Reply, Request};
+use crate::server::reply::{Outcome, Reply};
+use crate::server::request::Request;
 use crate::wire::ResultCode;
 use crate::wire::fork::{AccessMode, Read, Width};
 

@@ -233,7 +233,7 @@ fn normalized(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
     if context.connection.negotiated().is_none_or(|agreed| agreed.dialect < Dialect::V3_1_1) {
         return Err(Status::NOT_SUPPORTED);
     }
-    let mut path = path_of(context, file)?.split_off(1);
+    let mut path = context.tree()?.path_of(&file.open)?.split_off(1);
     if let vfs::state::Stream::Named(stream) = file.open.guard().stream() {
         path.push(u16::from(b':'));
         path.extend(context.tree()?.share.shown(stream.as_bytes()));
@@ -245,17 +245,4 @@ fn normalized(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
 fn short_name(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
     let (_, name) = file.open.place().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
     Ok(windows_view(&context.service().short_names.of(&name)).into_iter().collect())
-}
-
-/// The path from the share's folder, with a backslash in front of each name.
-pub(in crate::server) fn path_of(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
-    let (volume, share) = (context.tree()?.volume()?, &context.tree()?.share);
-    let Some((folder, name)) = file.open.place() else { return Ok(vec![u16::from(b'\\')]) };
-    let path = volume.path_of(&folder)?;
-    let mut units = Vec::new();
-    for name in path.iter().map(|name| &name[..]).chain([&name[..]]) {
-        units.push(u16::from(b'\\'));
-        units.extend(share.shown(name));
-    }
-    Ok(units)
 }

@@ -9,9 +9,8 @@ use crate::server::clients::open::What;
 use crate::server::clients::session;
 use crate::server::clients::tree::Tree;
 use crate::server::clients::tree_connect::{grant, grant_by};
-use crate::server::config::{self, Config};
+use crate::server::config::{self, Config, Homes};
 use crate::server::files::sids::shown;
-use crate::server::homes::Homes;
 use crate::server::pipes::pipe::{
     Caller, Connection, LocalAccount, OpenFile, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };

@@ -229,7 +229,7 @@ async fn forks_of_one_session_have_a_limit_and_go_with_it() {
 
 #[tokio::test]
 async fn a_command_of_a_fork_is_about_its_file_in_every_session() {
-    use crate::server::connection::Served;
+    use crate::server::frames::Served;
     use conn::{InFlight, Protocol, Watchdog};
     let (server, mut ada) = notes(b"abc").await;
     let mut other = User::of(&server, Version::V3_4);

@@ -1,0 +1,126 @@
+//! One TCP connection: DSI frames in and out, Apple Filing Protocol Programming Guide, "Data Stream Interface".
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+use conn::{Answer, InFlight, Limits, Peer, Protocol, Reply as Frame, Stream, ToClient, Watchdog};
+use wire::{Reader, Writer};
+
+use super::connection::Connection;
+use super::dispatch;
+use super::limits::QUANTUM;
+use super::reply::{Outcome, Reply};
+use super::service::Service;
+use super::status;
+use crate::server::sessions::login;
+use crate::server::sessions::session_replies::REPLIES;
+use crate::wire::ResultCode;
+use crate::wire::dsi::{Command, Header, Options};
+
+/// Serves one connection until either side ends it.
+pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, watchdog: Arc<Watchdog>) {
+    let limits = Limits::default();
+    conn::serve(stream, &peer, protocol(service, peer.clone()), limits, watchdog).await;
+}
+
+/// One connection without its transport, for `conn` and for tests without sockets.
+pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
+    Served(Connection::new(service, peer))
+}
+
+impl Connection {
+    /// One whole message.
+    async fn answer(self: Arc<Self>, mut message: BytesMut, in_flight: InFlight) -> Option<Frame> {
+        let header = Header::decode(&mut Reader::new(&message)).ok()?;
+        message.advance(Header::LEN);
+        let payload = message.freeze();
+        if header.is_reply {
+            return None; // the answer to an attention is not needed
+        }
+        let outcome = match header.command {
+            Command::TICKLE => {
+                if let Some(session) = self.session() {
+                    session.life.hear();
+                }
+                return None;
+            }
+            Command::GET_STATUS => status::run(&self.service),
+            Command::OPEN_SESSION => self.open_session(&payload),
+            Command::CLOSE_SESSION => {
+                if let Some(session) = self.leave() {
+                    self.service.end_session(&session);
+                }
+                self.close();
+                return None;
+            }
+            Command::COMMAND => dispatch::run(&self, header.id, payload, Bytes::new(), in_flight).await,
+            Command::WRITE => self.write(header, payload, in_flight).await,
+            _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+        };
+        Some(framed(header, outcome))
+    }
+
+    fn open_session(&self, payload: &[u8]) -> Outcome {
+        let _asked = Options::decode(&mut Reader::new(payload))?;
+        self.open()?;
+        let options = Options {
+            request_quantum: Some(QUANTUM),
+            replay_cache: Some(REPLIES as u32),
+            ..Options::default()
+        };
+        Ok(Reply::encoded(|w| options.encode(w)))
+    }
+
+    /// A command with data behind it: the header says where they begin.
+    async fn write(self: &Arc<Self>, header: Header, mut payload: Bytes, in_flight: InFlight) -> Outcome {
+        let at = header.code as usize;
+        if at > payload.len() {
+            return Err(ResultCode::PARAM_ERROR);
+        }
+        let data = payload.split_off(at);
+        dispatch::run(self, header.id, payload, data, in_flight).await
+    }
+}
+
+/// A reply with its header.
+fn framed(request: Header, outcome: Outcome) -> Frame {
+    let (code, reply) = match outcome {
+        Ok(reply) => (reply.code.unwrap_or(ResultCode::NO_ERROR), reply),
+        Err(code) => (code, Reply::empty()),
+    };
+    let length = reply.head.len() + reply.data.as_ref().map_or(0, vfs::Payload::len);
+    let header = Header { is_reply: true, code: code.0 as u32, length: length as u32, ..request };
+    let mut w = Writer::onto(Vec::with_capacity(Header::LEN + reply.head.len()));
+    header.encode(&mut w);
+    w.put(&reply.head);
+    Frame { head: w.into_bytes(), body: reply.data, tail: 0, reserved: reply.reserved }
+}
+
+/// The connection's interface to `conn`.
+pub(super) struct Served(pub(super) Arc<Connection>);
+
+impl Protocol for Served {
+    fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
+        let Some(header) = bytes.get(..Header::LEN) else { return Ok(None) };
+        let header = Header::decode(&mut Reader::new(header)).map_err(|_| "not a frame of DSI")?;
+        match header.length as usize {
+            length if length > self.0.longest_message() => Err("a message longer than any that is served"),
+            length => Ok(Some(Header::LEN + length)),
+        }
+    }
+
+    fn answer(&self, message: BytesMut, in_flight: InFlight) -> Answer {
+        Box::pin(self.0.clone().answer(message, in_flight))
+    }
+
+    fn began(&self, client: ToClient) {
+        self.0.begin(client);
+        login::watch(&self.0);
+    }
+
+    fn ended(&self) {
+        if let Some(session) = self.0.leave() {
+            self.0.service.session_lost(&session, &self.0);
+        }
+    }
+}
