@@ -8,7 +8,7 @@
 //!                      View ◄── Membership ──► etcd
 //! ```
 //!
-//! [`Node`] is a state machine without a clock or I/O; [`Cluster`] runs it. ARCHITECTURE.md has the
+//! [`Node`] is a state machine without a clock or I/O; [`Cluster`] runs it. docs/design/cluster.md has the
 //! protocol, what holds at each moment, and what happens on each loss.
 
 mod addresses;

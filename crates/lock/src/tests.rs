@@ -108,12 +108,12 @@ fn a_rank_costs_no_memory_and_its_number_is_its_row() {
     assert_eq!(TABLE[StateFiles::NUMBER].name, "StateFiles");
 }
 
-/// The section "Lock order" of ARCHITECTURE.md has the rows of the table, in their order. `FOURFOLD_WRITE_DOCS=1`
+/// docs/design/lock-order.md has the rows of the table, in their order. `FOURFOLD_WRITE_DOCS=1`
 /// writes them.
 #[test]
-fn the_table_is_in_architecture_md() {
+fn the_table_is_on_its_page() {
     const HEAD: &str = "| rank | what it protects |\n|---|---|\n";
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../ARCHITECTURE.md");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/design/lock-order.md");
     let page = std::fs::read_to_string(path).unwrap();
     let (before, rest) = page.split_once(HEAD).expect("a table of ranks");
     let (there, after) = rest.split_once("\n\n").expect("an end of the table");

@@ -1,6 +1,6 @@
 //! The tree: one model of files, names, opens, locks and Mac metadata that every protocol is a view of.
 //!
-//! Nothing here knows a protocol. See ARCHITECTURE.md, from "Identity" on.
+//! Nothing here knows a protocol. ARCHITECTURE.md follows a request through it, and docs/design has a page for each of its parts.
 
 pub mod acl;
 mod attributes;
