@@ -1,6 +1,7 @@
 //! The measurable rules of the code. Each finding names file, line and rule.
 
 mod arrows;
+mod documents;
 mod fuzzed;
 mod rules;
 mod source;
@@ -29,6 +30,7 @@ impl fmt::Display for Finding {
 pub fn run() -> Result<()> {
     let root = process::root();
     let mut findings = arrows::check(&root)?;
+    findings.extend(documents::check(&root)?);
     let files = rust_files(&root)?;
     for file in &files {
         let text = std::fs::read_to_string(root.join(file))?;
