@@ -108,14 +108,33 @@ fn dataset(path: &Path, place: &Where) -> anyhow::Result<Dataset> {
     })
 }
 
-/// The dataset of a destination, which is made if only its last folder is missing.
-fn destination(path: &Path, place: &Where) -> anyhow::Result<Dataset> {
-    if path.symlink_metadata().is_err()
-        && let (Some(above), Some(name)) = (path.parent(), path.file_name())
-    {
-        return dataset(&Dataset::find(above)?.make_subdataset(Path::new(name))?, place);
+/// The dataset that receives.
+struct Destination {
+    dataset: Dataset,
+    /// This run has made it.
+    is_new: bool,
+}
+
+impl Destination {
+    /// If only its last folder is missing, it is made.
+    fn find(path: &Path, place: &Where) -> anyhow::Result<Self> {
+        if path.symlink_metadata().is_err()
+            && let (Some(above), Some(name)) = (path.parent(), path.file_name())
+        {
+            let made = Dataset::find(above)?.make_subdataset(Path::new(name))?;
+            return Ok(Self { dataset: dataset(&made, place)?, is_new: true });
+        }
+        Ok(Self { dataset: dataset(path, place)?, is_new: false })
     }
-    dataset(path, place)
+
+    /// A new one is removed again if nothing comes, for example because it overlaps with the source.
+    fn receive(&self, link: Link, progress: &mut dyn FnMut(&Progress)) -> Result<Vec<String>, Failure> {
+        let received = ::replicate::receive(&self.dataset, link, progress);
+        if self.is_new && received.is_err() {
+            ::replicate::unmake(&self.dataset);
+        }
+        received
+    }
 }
 
 fn replicate(source: &str, target: &str, asked: &Replicate) -> Done<()> {
@@ -138,11 +157,11 @@ fn replicate(source: &str, target: &str, asked: &Replicate) -> Done<()> {
             bail!("a dry run needs the source on this machine; run it on {}", from.host())
         }
         (End::There(from), End::Here(to)) => {
-            let dataset = destination(&to, &asked.place)?;
+            let destination = Destination::find(&to, &asked.place)?;
             let (child, link) = from.start("--send", until, asked)?;
-            let mut reload = Reload::of(&dataset, &asked.place);
+            let mut reload = Reload::of(&destination.dataset, &asked.place);
             let mut snapshots = Vec::new();
-            let received = ::replicate::receive(&dataset, link, &mut |now| {
+            let received = destination.receive(link, &mut |now| {
                 reload.once();
                 shown.show(now);
                 if snapshots.last() != Some(&now.snapshot) {
@@ -185,14 +204,14 @@ fn local(
     shown: &mut Shown,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     refuse_overlap(from, to)?;
-    let target = destination(to, &asked.place)?;
-    refuse_overlap(from, target.folder())?; // the dataset that the folder is in
+    let target = Destination::find(to, &asked.place)?;
+    refuse_overlap(from, target.dataset.folder())?; // the dataset that the folder is in
     let (ours, theirs) = std::os::unix::net::UnixStream::pair().context("no pair of sockets can be made")?;
     let link = Link::new(ours.try_clone()?, ours);
     let other = Link::new(theirs.try_clone()?, theirs);
-    let mut reload = Reload::of(&target, &asked.place);
+    let mut reload = Reload::of(&target.dataset, &asked.place);
     std::thread::scope(|scope| {
-        let received = scope.spawn(move || ::replicate::receive(&target, other, &mut |_| reload.once()));
+        let received = scope.spawn(move || target.receive(other, &mut |_| reload.once()));
         let sent = from_here(from, name, until, asked, link, &mut |now| shown.show(now));
         shown.end();
         match received.join() {
@@ -230,29 +249,27 @@ fn from_here(
     progress: &mut dyn FnMut(&Progress),
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     let dataset = dataset(from, &asked.place)?;
-    if until.is_none() {
-        take(&dataset)?;
-    }
     let options = Options {
         name: name.to_owned(),
         until: until.map(str::to_owned),
         verify: asked.verify,
         method: asked.method.into(),
         keep: asked.keep,
+        take: until.is_none().then_some(take),
         // The next run sends the difference to the newest.
         passing: until.is_none().then(|| PREFIX.to_owned()),
     };
     Ok(::replicate::send(&dataset, &options, link, progress)?)
 }
 
-fn take(dataset: &Dataset) -> anyhow::Result<()> {
+fn take(dataset: &Dataset) -> Result<(), Refusal> {
     let name = Zoned::now().with_time_zone(TimeZone::UTC).strftime("replicate-%Y%m%dT%H%M%SZ").to_string();
     match dataset.create(&name, SystemTime::now()) {
         // An earlier run of this second took it.
         Err(Refusal::Exists { .. }) => {
-            Ok(dataset.create(&format!("{name}-{}", std::process::id()), SystemTime::now())?)
+            dataset.create(&format!("{name}-{}", std::process::id()), SystemTime::now())
         }
-        taken => Ok(taken?),
+        taken => taken,
     }
 }
 
@@ -262,9 +279,9 @@ fn receive(name: &str, asked: &Replicate) -> Done<()> {
         Ok(path) => path,
         Err(code) => return Ok(Err(code)),
     };
-    let dataset = destination(&path, &asked.place)?;
-    let mut reload = Reload::of(&dataset, &asked.place);
-    let received = ::replicate::receive(&dataset, stdio(), &mut |_| reload.once());
+    let destination = Destination::find(&path, &asked.place)?;
+    let mut reload = Reload::of(&destination.dataset, &asked.place);
+    let received = destination.receive(stdio(), &mut |_| reload.once());
     reported(received.map(drop).map_err(Into::into))
 }
 

@@ -200,6 +200,36 @@ fn mistakes_are_told_with_the_next_step() {
 }
 
 #[test]
+fn an_overlap_is_refused_over_ssh_too() {
+    let Some(scene) = Scene::new() else { return };
+    std::fs::write(scene.at("studio/film"), "one").unwrap();
+    let ssh = |host: &str, path: &str| format!("ssh://{host}/{}", scene.at(path).display());
+    let before = scene.names("one", "studio");
+    let refused = |from: &str, to: &str| {
+        let said = scene.refused("one", &["replicate", from, to]);
+        assert!(said.contains("one folder, or one is inside the other"), "{from} {to}: {said}");
+        let names: Vec<_> =
+            std::fs::read_dir(scene.at("studio")).unwrap().map(|e| e.unwrap().file_name()).collect();
+        assert!(!names.contains(&"inner".into()), "nothing is made: {names:?}");
+        assert!(!scene.at("studio/.fourfold-snapshots/.replica").exists());
+    };
+    refused("studio", &ssh("two", "studio/inner"));
+    refused("ssh://one/studio", scene.at("studio/inner").to_str().unwrap());
+    assert_eq!(scene.names("one", "studio"), before, "no snapshot was taken");
+    // A destination that was empty, and stays so.
+    assert!(run("btrfs", &["-q", "subvolume", "create", scene.at("studio/made").to_str().unwrap()]));
+    refused("studio", &ssh("two", "studio/made"));
+    assert!(!snapshots::is_replica(&scene.at("studio/made")));
+    // A replica around its source.
+    scene.done("one", &["replicate", "studio", "ssh://two/backup"]);
+    std::fs::rename(scene.at("studio"), scene.at("backup/studio")).unwrap();
+    let around = scene.at("backup/studio");
+    let said = scene.refused("one", &["replicate", around.to_str().unwrap(), "ssh://two/backup"]);
+    assert!(said.contains("one folder, or one is inside the other"), "{said}");
+    assert_eq!(std::fs::read(scene.at("backup/studio/film")).unwrap(), b"one");
+}
+
+#[test]
 fn shares_are_destroyed_with_their_snapshots_and_what_they_have_received() {
     let Some(scene) = Scene::new() else { return };
     std::fs::write(scene.at("studio/film"), "one").unwrap();

@@ -46,6 +46,12 @@ pub enum Failure {
         /// The error.
         why: vfs::Error,
     },
+    /// The destination is on the source's machine, and overlaps with this source.
+    #[error(
+        "{} and the destination are one folder, or one is inside the other: nothing was changed; replicate to another place",
+        .0.display()
+    )]
+    Overlap(PathBuf),
     /// Something else, with its next step.
     #[error("{0}")]
     Other(String),

@@ -10,6 +10,7 @@
 //! native/      what btrfs and ZFS do for it: which paths have changed (btrfs), and the streams of `btrfs send` and `zfs send`
 //! keys.rs      the keys by which forks and sidecars name their file: other ones at the destination
 //! record.rs    what a destination knows of its source, on the disk
+//! location.rs  whether source and destination overlap
 //! host.rs      the calls of the host
 //! ```
 
@@ -19,6 +20,7 @@ mod files;
 mod host;
 mod keys;
 mod link;
+mod location;
 mod native;
 mod receiver;
 mod record;
@@ -30,5 +32,5 @@ pub mod wire;
 
 pub use failure::Failure;
 pub use link::Link;
-pub use receiver::{forget, promote, receive};
-pub use sender::{Method, Options, Plan, Progress, common, plan, send};
+pub use receiver::{forget, promote, receive, unmake};
+pub use sender::{Method, Options, Plan, Progress, SnapshotFunction, common, plan, send};

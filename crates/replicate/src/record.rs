@@ -19,6 +19,8 @@ const FORMAT: u32 = 1;
 /// How long the lock is waited for, and how often it is tried.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
+/// The file that is locked.
+const LOCK: &str = ".replica.lock";
 /// It differs after each start of the host.
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
@@ -80,7 +82,7 @@ pub(crate) fn lock(dataset: &Path) -> Result<File> {
         Err(why) if why.kind() != ErrorKind::AlreadyExists => return Err(failed("make")(why)),
         _ => {}
     }
-    let lock = File::options().create(true).append(true).open(folder.join(".replica.lock"));
+    let lock = File::options().create(true).append(true).open(folder.join(LOCK));
     let lock = lock.map_err(failed("lock"))?;
     // A run whose connection has ended may need a moment to notice it.
     let deadline = Instant::now() + PATIENCE;
@@ -96,6 +98,15 @@ pub(crate) fn lock(dataset: &Path) -> Result<File> {
             }
             Err(TryLockError::Error(why)) => return Err(failed("lock")(why)),
         }
+    }
+}
+
+/// Removes what [`lock`] has made, if nothing else is there.
+pub(crate) fn unlock(dataset: &Path) -> std::io::Result<()> {
+    let folder = dataset.join(snapshots::FOLDER);
+    match std::fs::remove_file(folder.join(LOCK)).and_then(|()| std::fs::remove_dir(&folder)) {
+        Err(why) if why.kind() == ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
@@ -206,6 +217,7 @@ impl Record {
     }
 }
 
-fn boot() -> String {
+/// The boot ID of the kernel; empty if it tells none.
+pub(crate) fn boot() -> String {
     std::fs::read_to_string(BOOT).map(|id| id.trim().to_owned()).unwrap_or_default()
 }

@@ -4,11 +4,12 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use sha2::{Digest, Sha256};
-use snapshots::{Dataset, EngineKind, Snapshot};
+use snapshots::{Dataset, EngineKind, Refusal, Snapshot};
 
 use crate::failure::{Failure, Result};
 use crate::keys::Keys;
 use crate::link::Link;
+use crate::location::Location;
 use crate::native;
 use crate::record::Record;
 use crate::sent::{Stream, send_entries, send_stream};
@@ -17,6 +18,9 @@ use crate::wire::{Begin, Entry, Format, Id, Kind, Message, Native, Receiving, Ro
 
 /// Two changes in this time can have the same time.
 const COARSE_S: i64 = 2;
+
+/// Takes a snapshot of a dataset.
+pub type SnapshotFunction = fn(&Dataset) -> std::result::Result<(), Refusal>;
 
 /// What a run sends.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +35,8 @@ pub struct Options {
     pub method: Method,
     /// What the source does not have any more stays at the destination.
     pub keep: bool,
+    /// Takes the snapshot that is sent, after the other side has answered and does not overlap with the source.
+    pub take: Option<SnapshotFunction>,
     /// Of the snapshots whose names begin so only the newest is needed: at the end the others are removed unless they are held.
     pub passing: Option<String>,
 }
@@ -215,6 +221,12 @@ impl Session<'_> {
         let Message::State(mut state) = self.link.receive()? else {
             return Err(Failure::Order("no state"));
         };
+        if Location::of(self.dataset.folder()).overlaps(&state.snapshots) {
+            return Err(Failure::Overlap(self.dataset.folder().to_owned()));
+        }
+        if let Some(take) = self.options.take {
+            take(self.dataset)?;
+        }
         let mut all = known(self.dataset)?;
         if let Some(until) = &self.options.until {
             let last = all.iter().position(|one| one.snapshot.name == *until);

@@ -61,6 +61,16 @@ pub fn receive(
     received.inspect_err(|failure| link.fail(failure))
 }
 
+/// Removes the folder of a destination that was made for a run and to which nothing has come. One with anything in it stays, and
+/// a dataset of ZFS stays empty.
+pub fn unmake(dataset: &Dataset) {
+    let folder = dataset.folder();
+    if !snapshots::is_replica(folder) {
+        // What cannot be removed is empty, or has something in it that somebody else has made.
+        let _ = record::unlock(folder).and_then(|()| std::fs::remove_dir(folder));
+    }
+}
+
 /// Makes a replica a dataset of its own, with the content of the newest snapshot that it has completely. Returns the name of
 /// that snapshot.
 ///

@@ -12,6 +12,7 @@ use super::{Target, expect};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::link::Link;
+use crate::location::Location;
 use crate::native::{self, Received};
 use crate::record::{self, Record};
 use crate::sender::Progress;
@@ -70,30 +71,18 @@ impl<'a> Session<'a> {
                 Record::new(name, &source)
             }
         };
-        record.write(folder)?;
         let received = native::received(dataset);
         Ok(Self { dataset, link, progress, _lock: lock, received, record, target })
     }
 
     pub(super) fn run(mut self) -> Result<Vec<String>> {
-        self.forget_removed()?;
-        let has = |kept: &record::Kept| hex::decode(&kept.id);
-        let snapshots = self.record.snapshots.iter().filter_map(has).collect();
-        let native = match native::able(self.dataset, "destination") {
-            Err(why) => Native::Unable(why),
-            Ok(format) => {
-                let newest = self.record.newest().filter(|_| self.record.receiving().is_none());
-                let newest = newest.and_then(|kept| hex::decode(&kept.id));
-                self.received.tidy_up(newest.as_ref())?;
-                Native::Ready(format, self.received.all()?)
-            }
-        };
-        let state = State { version: VERSION, snapshots, receiving: self.record.receiving(), native };
-        self.link.send(&Message::State(state))?;
-        self.link.flush()?;
+        self.tell_state()?;
+        // The sender refuses a destination that overlaps with its source: it is no replica before the sender goes on.
+        let mut message = self.link.receive()?;
+        self.record.write(self.dataset.folder())?;
         let mut warnings = Vec::new();
         loop {
-            match self.link.receive()? {
+            match message {
                 Message::Begin(begin) => {
                     let lines = self.snapshot(&begin)?;
                     warnings.extend(lines.iter().cloned());
@@ -107,7 +96,27 @@ impl<'a> Session<'a> {
                 }
                 _ => return Err(Failure::Order("neither a snapshot nor the end")),
             }
+            message = self.link.receive()?;
         }
+    }
+
+    fn tell_state(&mut self) -> Result<()> {
+        self.forget_removed()?;
+        let has = |kept: &record::Kept| hex::decode(&kept.id);
+        let complete = self.record.snapshots.iter().filter_map(has);
+        let snapshots = complete.chain(Location::of(self.dataset.folder()).ids()).collect();
+        let native = match native::able(self.dataset, "destination") {
+            Err(why) => Native::Unable(why),
+            Ok(format) => {
+                let newest = self.record.newest().filter(|_| self.record.receiving().is_none());
+                let newest = newest.and_then(|kept| hex::decode(&kept.id));
+                self.received.tidy_up(newest.as_ref())?;
+                Native::Ready(format, self.received.all()?)
+            }
+        };
+        let state = State { version: VERSION, snapshots, receiving: self.record.receiving(), native };
+        self.link.send(&Message::State(state))?;
+        self.link.flush()
     }
 
     fn finished(&mut self, lines: Vec<String>) -> Result<()> {
@@ -119,7 +128,7 @@ impl<'a> Session<'a> {
     fn forget_removed(&mut self) -> Result<()> {
         let names: Vec<String> = self.dataset.list()?.into_iter().map(|one| one.name).collect();
         self.record.retain(&names);
-        self.record.write(self.dataset.folder())
+        Ok(())
     }
 
     /// Takes one snapshot. Returns what did not go as it was meant to.

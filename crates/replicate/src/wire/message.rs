@@ -86,7 +86,8 @@ pub enum Message {
 pub struct State {
     /// The version of the stream.
     pub version: u16,
-    /// The snapshots that it has completely.
+    /// The snapshots that it has completely, and the identities of its folder and those above it: a sender that does not compare
+    /// those takes them for snapshots that it does not have.
     pub snapshots: Vec<Id>,
     /// The snapshot that it has in part.
     pub receiving: Option<Receiving>,
