@@ -1,3 +1,5 @@
+//! Why a file system of CephFS cannot be used, in sentences for the operator.
+
 use rustix::io::Errno;
 
 /// Why a file system of a cluster cannot be used. Each sentence says what to do.
