@@ -1,3 +1,6 @@
+//! The frames of a connection between two servers: greeting, numbered messages, acknowledgements. What a message
+//! says is in `message.rs`.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::{Field, Message, get_bytes, put_bytes};

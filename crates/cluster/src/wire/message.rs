@@ -1,3 +1,6 @@
+//! The messages between servers: who has the state of a file, what clients must hear, and what servers agree on at
+//! the beginning of an epoch.
+
 use vfs::FileId;
 use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Party, Told};
 use wire::{Malformed, Reader, Writer};
