@@ -1,3 +1,12 @@
+//! One client: receives its messages, has each answered on this thread as far as that goes without waiting, and
+//! hands the reading side to another thread if this one blocks.
+//!
+//! ```text
+//! receive ─► next_message ─► answer ─┬─ ready ─► outbox
+//!    ▲                               └─ waits ─► a task of the loop ─► outbox
+//!    └─ flush, when no whole message is left
+//! ```
+
 mod secure;
 
 use std::io;

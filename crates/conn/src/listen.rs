@@ -1,3 +1,5 @@
+//! The clients of one protocol: listens, accepts connections within a limit, and ends all of them at the end.
+
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;

@@ -1,3 +1,6 @@
+//! The replies that wait for one client: gathered into few calls, files sent without a copy, bounded in bytes and
+//! in memory.
+
 mod secure;
 
 use std::collections::VecDeque;

@@ -1,3 +1,6 @@
+//! Bytes that have arrived, cut into messages. A long message is received into a buffer of its own length and
+//! leaves in it.
+
 use bytes::{Buf, Bytes, BytesMut};
 
 use crate::buffers::received as pool;

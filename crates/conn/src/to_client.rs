@@ -1,3 +1,5 @@
+//! How a protocol sends a client what it has not asked for, and ends the connection.
+
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 

@@ -1,3 +1,6 @@
+//! Moves connections from a busy loop to an idle one, ends waits whose deadline has passed, and frees buffers that
+//! are not used.
+
 use std::io;
 use std::sync::{Arc, Weak};
 use std::thread;

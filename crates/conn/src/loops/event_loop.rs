@@ -1,3 +1,6 @@
+//! One event loop: an epoll, a queue of tasks, and the thread that drives both. If a system call blocks that
+//! thread, another one takes the loop over.
+
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;

@@ -1,3 +1,5 @@
+//! The order in which a loop runs its tasks: short ones first, then connections that stream, in rounds.
+
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 

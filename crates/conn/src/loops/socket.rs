@@ -1,3 +1,5 @@
+//! A socket on a loop: what it is ready for, who waits for that and until when, and how busy it is.
+
 use std::future::poll_fn;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpStream};

@@ -1,3 +1,5 @@
+//! A future that runs on the loop of its connection, also after the connection has moved to another loop.
+
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;

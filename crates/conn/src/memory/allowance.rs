@@ -1,3 +1,5 @@
+//! The memory that one connection may make the server hold, and how a request waits for some.
+
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,3 +1,6 @@
+//! The memory that all connections together may make the server hold. When it is short, requests wait in order and
+//! clients that do not receive are disconnected.
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -1,3 +1,5 @@
+//! Memory that was set aside for one reply or message. Dropping it gives it back.
+
 use std::sync::Arc;
 
 use super::{Allowance, Charge};
