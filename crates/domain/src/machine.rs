@@ -1,3 +1,5 @@
+//! The server's account in a domain, as the state folder keeps it, and the keytab that is made of its password.
+
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
