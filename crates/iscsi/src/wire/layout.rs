@@ -1,3 +1,5 @@
+//! Macros that make the codec of a fixed header out of its fields and bits.
+
 /// A type of values in some bits of a byte.
 pub(super) trait Bits: Sized {
     fn of(byte: u8, mask: u8) -> Self;

@@ -1,3 +1,5 @@
+//! What a login asks of the rest of the server: targets, accounts, limits. Tests have a gate of their own.
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 

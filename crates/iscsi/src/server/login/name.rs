@@ -1,3 +1,5 @@
+//! The form of iSCSI names in which they are compared.
+
 /// Bytes of a name, RFC 7143 4.2.7.1.
 const MAX_NAME: usize = 223;
 

@@ -1,3 +1,5 @@
+//! The parameters that a login negotiates, and the limits that the server offers.
+
 use std::ops::RangeInclusive;
 
 /// The most data in one PDU that the server accepts.

@@ -1,3 +1,6 @@
+//! Who uses a unit: the initiator port, and its nexus with a port of the target. Reservations and unit attentions
+//! are kept for these.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 

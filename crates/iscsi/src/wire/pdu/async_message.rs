@@ -1,3 +1,5 @@
+//! Asynchronous Message, RFC 7143 11.9: what a target says without being asked.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{Lun, NO_TAG, Opcode, begin, open};

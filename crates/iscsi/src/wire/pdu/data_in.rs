@@ -1,3 +1,5 @@
+//! Data-In, RFC 7143 11.7: data of a READ, and its status in the last one.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{Lun, NO_TAG, Opcode, begin, open};

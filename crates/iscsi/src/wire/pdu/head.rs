@@ -1,3 +1,5 @@
+//! What all PDUs begin with, RFC 7143 11.2.1: the type, and the lengths of what follows.
+
 use wire::{Malformed, Reader, Writer};
 
 /// Bytes of the basic header.

@@ -1,3 +1,5 @@
+//! Login Request and Login Response, RFC 7143 11.12 and 11.13.
+
 use wire::{Field, Malformed, Reader, Writer};
 
 use super::head::Opcode;

@@ -1,3 +1,5 @@
+//! Logout Request and Logout Response, RFC 7143 11.14 and 11.15.
+
 use super::head::Opcode;
 use crate::wire::layout::{bits, pdu};
 

@@ -1,3 +1,5 @@
+//! NOP-Out and NOP-In, RFC 7143 11.18 and 11.19: whether the other end is alive.
+
 use super::head::{Lun, Opcode};
 use crate::wire::layout::pdu;
 

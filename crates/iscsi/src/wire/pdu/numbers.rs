@@ -1,3 +1,5 @@
+//! The sequence numbers in each PDU of a target, RFC 7143 4.2.2.
+
 use wire::{Malformed, Reader};
 
 /// Sequence numbers that every PDU of a target carries in the same place, RFC 7143 4.2.2.

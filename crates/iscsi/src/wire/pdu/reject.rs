@@ -1,3 +1,5 @@
+//! Reject, RFC 7143 11.17: the answer to a PDU that cannot be processed.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{NO_TAG, Opcode, begin, open};

@@ -1,3 +1,5 @@
+//! SCSI Command, RFC 7143 11.3.
+
 use super::head::{Lun, Opcode};
 use crate::wire::layout::{bits, pdu};
 

@@ -1,3 +1,5 @@
+//! SCSI Response, RFC 7143 11.4, with the residual count.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::head::{Opcode, begin, open};

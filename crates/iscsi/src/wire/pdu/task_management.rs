@@ -1,3 +1,5 @@
+//! Task Management Function Request and Response, RFC 7143 11.5 and 11.6.
+
 use super::head::{Lun, Opcode};
 use crate::wire::layout::{bits, pdu};
 

@@ -1,3 +1,5 @@
+//! Text Request and Text Response, RFC 7143 11.10 and 11.11, by which initiators ask for the list of targets.
+
 use super::head::{Lun, Opcode};
 use crate::wire::layout::pdu;
 

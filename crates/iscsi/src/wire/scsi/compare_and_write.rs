@@ -1,3 +1,5 @@
+//! The descriptor block of COMPARE AND WRITE, SBC-3 5.2.
+
 use wire::{Malformed, Reader};
 
 /// COMPARE AND WRITE, SBC-3 5.2.

@@ -1,3 +1,5 @@
+//! The descriptor blocks of READ, SBC-3 5.11 to 5.13.
+
 use wire::{Malformed, Reader};
 
 use super::Access;

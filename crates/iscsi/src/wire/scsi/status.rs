@@ -1,3 +1,5 @@
+//! The status of a SCSI command, SAM-5 5.3.1.
+
 /// The status of a command, SAM-5 5.3.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub u8);

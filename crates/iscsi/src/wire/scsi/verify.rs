@@ -1,3 +1,5 @@
+//! The descriptor blocks of VERIFY and WRITE AND VERIFY, SBC-3 5.29 and 5.37.
+
 use wire::{Malformed, Reader};
 
 use super::Access;

@@ -1,3 +1,5 @@
+//! The descriptor blocks of WRITE and ORWRITE, SBC-3 5.33 and 5.5.
+
 use wire::{Malformed, Reader};
 
 use super::Access;

@@ -1,3 +1,5 @@
+//! The descriptor blocks of WRITE SAME, SBC-3 5.43 and 5.44.
+
 use wire::{Malformed, Reader};
 
 use super::Access;

@@ -1,3 +1,5 @@
+//! The parameter list of MODE SENSE and MODE SELECT: header, block descriptor, pages.
+
 use wire::{Malformed, Reader, Writer};
 
 /// The header differs between commands of 6 and of 10 bytes.

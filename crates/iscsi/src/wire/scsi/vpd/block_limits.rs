@@ -1,3 +1,5 @@
+//! The VPD page of block limits, SBC-3 6.6.3: how much one command may transfer or unmap.
+
 use wire::{Malformed, Reader, Writer};
 
 /// Body of the block limits page, SBC-3 6.6.3: 60 bytes. Lengths are in blocks; 0 stands for an

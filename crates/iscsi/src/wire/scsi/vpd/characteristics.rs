@@ -1,3 +1,5 @@
+//! The VPD page of block device characteristics, SBC-3 6.6.2.
+
 use wire::{Malformed, Reader, Writer};
 
 /// Body of the block device characteristics page, SBC-3 6.6.2: 60 bytes.

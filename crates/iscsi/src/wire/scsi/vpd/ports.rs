@@ -1,3 +1,5 @@
+//! The VPD page of SCSI ports, SPC-4 7.8.14, by which initiators find other paths to a disk.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::Designators;
