@@ -1,3 +1,5 @@
+//! The server side of Kerberos: a thread takes the tickets of clients and says who they are.
+
 use std::any::Any;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;

@@ -1,3 +1,5 @@
+//! This server as a client of Kerberos: it logs in to the services of its domain.
+
 use std::path::Path;
 
 use auth::kerberos::SecurityContext;
