@@ -1,3 +1,5 @@
+//! A condition variable whose waiting thread holds no other lock.
+
 use std::time::Duration;
 
 use crate::mutex::MutexGuard;

@@ -1,3 +1,5 @@
+//! The mutex with a rank: `lock` verifies the order in debug builds, and registers a thread that has to wait.
+
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 

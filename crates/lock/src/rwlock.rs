@@ -1,3 +1,5 @@
+//! The lock for readers and writers with a rank, as `mutex.rs`.
+
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 

@@ -1,3 +1,5 @@
+//! The macro by which `rank.rs` declares all ranks in one list.
+
 /// Makes the types of the ranks, and their table in the same order.
 macro_rules! ranks {
     ($($(#[doc = $doc:literal])+ $name:ident $holder:ident,)+) => {
