@@ -1,3 +1,5 @@
+//! The cursor that all decoders use. It never reads past the end of its bytes.
+
 use std::fmt;
 
 /// The bytes do not follow the specification. Says what was expected; a peer is told only its protocol's status.

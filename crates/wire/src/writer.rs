@@ -1,3 +1,5 @@
+//! The buffer that all encoders append to.
+
 /// Appends values to a byte buffer, which it owns; [`Writer::into_bytes`] gives it back.
 #[derive(Debug, Default, Clone)]
 pub struct Writer {
