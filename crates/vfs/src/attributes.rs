@@ -1,3 +1,6 @@
+//! How files are identified ([`FileId`], [`HostKey`], [`LastingKey`]), and what the host knows about one
+//! ([`Attributes`]).
+
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

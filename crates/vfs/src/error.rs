@@ -1,3 +1,5 @@
+//! The facts about the tree that make an operation fail.
+
 use std::fmt;
 
 use crate::FileId;

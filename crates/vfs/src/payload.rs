@@ -1,3 +1,5 @@
+//! Data for a client: bytes in memory, or a range of a file that the kernel sends.
+
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The rights of ACLs, with the numbers that NFSv4 and Windows share.
+
 use std::fmt;
 
 /// Rights to a file, as a set of bits: those that a user has, or those that a request needs. The

@@ -1,3 +1,5 @@
+//! The names of the methods of backends and objects, for wrappers that treat them alike.
+
 /// A method of a backend or object that can fail. In wrappers,
 /// [`Object::through`](super::Object::through) is told which one is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -1,3 +1,5 @@
+//! Keeps two threads from changing one name and its sidecar at the same time.
+
 use std::collections::HashSet;
 
 use lock::{Condvar, Mutex, rank};

@@ -1,3 +1,5 @@
+//! Which subscriptions get a change: those of its folder, of the folders above it, and of the volume.
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

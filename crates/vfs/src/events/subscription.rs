@@ -1,3 +1,5 @@
+//! A subscription and its bounded queue. If the subscriber is too slow, events are dropped and it is told so.
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Why the index cannot be used, in sentences for the operator.
+
 use std::path::{Path, PathBuf};
 
 /// The failures of the index. Each message says what the operator can do about it.

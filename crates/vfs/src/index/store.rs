@@ -1,3 +1,5 @@
+//! The database file of the index: opened, checked, and opened again after the disk has failed or was full.
+
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

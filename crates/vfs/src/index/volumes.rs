@@ -1,3 +1,5 @@
+//! The identity that each share keeps for ever.
+
 use redb::{ReadableTable, Table};
 
 use super::IndexError;

@@ -1,3 +1,5 @@
+//! Writes the rows of all tenants behind, in batches, by one thread.
+
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::Arc;

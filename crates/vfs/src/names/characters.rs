@@ -1,3 +1,5 @@
+//! Samba's `catia` table: characters of stored names that clients of Windows see as others.
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

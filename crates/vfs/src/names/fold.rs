@@ -1,3 +1,5 @@
+//! Which names are one on a volume: case and normalisation.
+
 use std::borrow::Borrow;
 
 use unicode_normalization::UnicodeNormalization;

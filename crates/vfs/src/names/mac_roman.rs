@@ -1,3 +1,6 @@
+//! The view of names for old Macs: at most 31 bytes of MacRoman, with the id of the file where that does not
+//! suffice.
+
 use encoding_rs::MACINTOSH;
 use unicode_normalization::UnicodeNormalization;
 

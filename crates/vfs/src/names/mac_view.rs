@@ -1,3 +1,5 @@
+//! The view of names for Macs since OS X: decomposed UTF-8, with `/` where the disk has `:`.
+
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;

@@ -1,3 +1,5 @@
+//! The stored name: one component of a path in the bytes of the host, and the rules for it.
+
 use std::borrow::Borrow;
 use std::ffi::OsStr;
 use std::fmt;

@@ -1,3 +1,5 @@
+//! The composed and decomposed forms of names, and the decomposition of HFS+.
+
 use std::borrow::Cow;
 
 use unicode_normalization::char::{canonical_combining_class, decompose_canonical};

@@ -1,3 +1,6 @@
+//! The view of names for Windows: characters that it forbids are private-use code points, by the map of Services
+//! for Macintosh.
+
 use std::borrow::Cow;
 
 use super::name::{NameError, check};

@@ -1,3 +1,5 @@
+//! Whether deny modes and byte ranges of others let a client read, write, cut or remove.
+
 use super::opens::{Modes, Open};
 use super::range::{Flavour, LockOwner, Range};
 use super::table::Entry;

@@ -1,3 +1,5 @@
+//! The guard of a lease: the holder acknowledges a recall with it, and dropping it gives the lease back.
+
 use std::fmt;
 use std::sync::atomic::{AtomicU8, Ordering};
 

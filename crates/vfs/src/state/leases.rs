@@ -1,3 +1,5 @@
+//! Leases, oplocks and delegations: what a client may cache, when it is granted, and the steps of a recall.
+
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU8;

@@ -1,3 +1,5 @@
+//! How much each client holds, against the limits.
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

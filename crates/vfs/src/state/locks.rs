@@ -1,3 +1,6 @@
+//! Byte-range locks of a file: taken, tested and released within the limits of the client. The rules are in
+//! `ranges.rs`.
+
 use std::collections::BTreeSet;
 
 use super::ledger::{Ledger, Resource};

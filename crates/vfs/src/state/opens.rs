@@ -1,3 +1,5 @@
+//! Opens with their access and deny modes: which ones exclude each other.
+
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
 

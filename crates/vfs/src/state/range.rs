@@ -1,3 +1,5 @@
+//! A range of bytes, and a lock on one.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The rules of byte-range locks on one stream, without limits or waiting.
+
 use super::io::Who;
 use super::range::{Flavour, Lock, LockKind, LockOwner, Range};
 

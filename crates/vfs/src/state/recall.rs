@@ -1,3 +1,5 @@
+//! Recalls: which leases an operation ends, and the future in which it waits for their holders.
+
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::pin;

@@ -1,3 +1,5 @@
+//! What is held, as `status` and the console show it.
+
 use std::fmt;
 
 use super::leases::Caching;

@@ -1,3 +1,5 @@
+//! The table of what is held on files, in shards, and how an entry is looked at, changed and dropped.
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

@@ -1,3 +1,5 @@
+//! Requests that wait for a byte range, in the order of their arrival.
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};

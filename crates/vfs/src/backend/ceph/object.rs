@@ -1,3 +1,5 @@
+//! A file, folder or link of CephFS as an object of the tree.
+
 use std::any::Any;
 use std::sync::Arc;
 use std::time::SystemTime;

@@ -1,3 +1,5 @@
+//! An object that asks the plan before each call, and keeps back writes that are not synced.
+
 use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

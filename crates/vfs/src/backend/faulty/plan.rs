@@ -1,3 +1,5 @@
+//! Which calls fail, stall or are slow, as a test has planned it.
+
 use std::collections::{HashMap, HashSet};
 use std::thread;
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! The writes that a power cut would lose.
+
 use std::collections::HashMap;
 
 use parking_lot::Mutex;

@@ -1,3 +1,5 @@
+//! A file, folder, link or device of the host as an object of the tree. Each method is one or a few system calls.
+
 use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};

@@ -1,3 +1,5 @@
+//! Reads the Mac metadata of a file out of all the parts in which it can be stored. What cannot be parsed is kept.
+
 use wire::Malformed;
 
 use super::{Metadata, Parts};
