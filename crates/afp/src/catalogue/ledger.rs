@@ -1,3 +1,5 @@
+//! The ids of files: which file has which id, which ids are free, and the rows of the index that say so.
+
 use lock::{Mutex, rank};
 use redb::{ReadableTable, TableDefinition, WriteTransaction};
 use vfs::LastingKey;

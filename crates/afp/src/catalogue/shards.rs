@@ -1,3 +1,5 @@
+//! One direction of the mapping between files and ids, in memory, before the database.
+
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};
 use std::mem;

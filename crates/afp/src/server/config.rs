@@ -1,3 +1,5 @@
+//! The settings of the AFP server, as one value that a reload replaces.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! The one map from facts of the tree to result codes.
+
 use vfs::Error;
 use vfs::index::IndexError;
 

@@ -1,3 +1,5 @@
+//! What all connections of the AFP server share: settings, sessions, volumes that are watched.
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
