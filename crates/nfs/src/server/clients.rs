@@ -1,3 +1,5 @@
+//! The clients of NFSv3 and NLM as the tree's tables know them.
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 

@@ -1,3 +1,5 @@
+//! The one map from facts of the tree to statuses of NFSv3. `v4/fail.rs` has the one of NFSv4.
+
 use vfs::Error;
 
 use crate::wire::v3::types::Status;

@@ -1,3 +1,5 @@
+//! The security flavours by which a share admits clients.
+
 use crate::wire::gss::Protection;
 
 /// A security flavour: how the calls of a client prove whose they are, RFC 7530 3.2.1.

@@ -1,3 +1,5 @@
+//! The window of sequence numbers by which a replayed call is recognised, RFC 2203 5.3.3.1.
+
 /// The width of the window, in sequence numbers. Linux sends as many calls at once as it has slots, over several connections.
 pub(super) const WIDTH: u32 = 1024;
 const WORDS: usize = WIDTH as usize / 64;

@@ -1,3 +1,5 @@
+//! The list of mounts that `showmount` prints.
+
 use std::collections::VecDeque;
 use std::net::IpAddr;
 

@@ -1,3 +1,5 @@
+//! The files on which clients of NLM have locks, held open.
+
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 

@@ -1,3 +1,5 @@
+//! The hosts that have locked something over NLM, and how a restart of one is noticed.
+
 use std::collections::HashMap;
 use std::net::IpAddr;
 

@@ -1,3 +1,5 @@
+//! The hosts that are told of a restart of this server, and where they are stored.
+
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::net::IpAddr;

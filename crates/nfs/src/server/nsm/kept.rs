@@ -1,3 +1,5 @@
+//! The table of those hosts, and of NFSv4 clients that may reclaim, in the index of the state folder.
+
 use std::io;
 
 use redb::{ReadableTable, ReadableTableMetadata, TableDefinition};

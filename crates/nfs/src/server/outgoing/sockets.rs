@@ -1,3 +1,5 @@
+//! Calls to other hosts, over the host's own sockets.
+
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
