@@ -1,3 +1,5 @@
+//! The settings of the SMB server, as one value that a reload replaces.
+
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;

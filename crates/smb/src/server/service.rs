@@ -1,3 +1,5 @@
+//! What all connections of the SMB server share: settings, sessions, clients, durable opens.
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};

@@ -1,3 +1,5 @@
+//! The one map from facts of the tree to NTSTATUS.
+
 use vfs::Error;
 
 use crate::wire::Status;

@@ -1,3 +1,5 @@
+//! A tree connection: a share as one session has it.
+
 use std::sync::Arc;
 
 use auth::Grant;

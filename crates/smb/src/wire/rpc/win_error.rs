@@ -1,3 +1,5 @@
+//! The Win32 error codes of RPC calls.
+
 use std::fmt;
 
 /// The result of a call of the server, workstation or witness service: a Win32 error code, MS-ERREF 2.2, or

@@ -1,3 +1,5 @@
+//! The numbers of the privileges that clients ask for.
+
 use crate::wire::rpc::lsarpc::Luid;
 
 /// The number of a privilege by its name, MS-LSAD 3.1.1.2.1. No user has any here, but clients ask

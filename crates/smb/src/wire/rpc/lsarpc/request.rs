@@ -1,3 +1,5 @@
+//! Calls about the policy of the server, names and SIDs, MS-LSAD 3.1.4 and MS-LSAT 3.1.4.
+
 use wire::Malformed;
 
 use crate::wire::rpc::ndr::{Decoder, Handle};

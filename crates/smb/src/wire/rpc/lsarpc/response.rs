@@ -1,3 +1,5 @@
+//! Answers about the policy of the server, names and SIDs, MS-LSAD 3.1.4 and MS-LSAT 3.1.4.
+
 use super::{Dialect, NameUse};
 use crate::wire::Status;
 use crate::wire::rpc::ndr::{Encoder, Handle};

@@ -1,3 +1,5 @@
+//! Arguments of a call out of their bytes, C706 chapter 14.
+
 use wire::tower::Tower;
 use wire::{Malformed, Reader};
 

@@ -1,3 +1,5 @@
+//! Results of a call as bytes, C706 chapter 14.
+
 use wire::Writer;
 
 use super::Handle;

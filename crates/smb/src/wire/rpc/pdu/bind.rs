@@ -1,3 +1,5 @@
+//! The messages by which a client chooses an interface, C706 12.6.4.3 and 12.6.4.4.
+
 use wire::{Malformed, Reader, Writer};
 
 use crate::wire::rpc::{Syntax, Uuid};

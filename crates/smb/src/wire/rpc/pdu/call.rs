@@ -1,3 +1,5 @@
+//! The messages of a call: request, response and fault, C706 12.6.4.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::{Header, flags};

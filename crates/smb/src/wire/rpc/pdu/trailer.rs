@@ -1,3 +1,5 @@
+//! The security trailer of a message, MS-RPCE 2.2.2.11.
+
 use wire::{Malformed, Reader, Writer};
 
 use super::{HEADER, Header};

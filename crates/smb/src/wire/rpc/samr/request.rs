@@ -1,3 +1,5 @@
+//! Calls about accounts, MS-SAMR 3.1.5.
+
 use wire::Malformed;
 
 use crate::wire::rpc::ndr::{Decoder, Handle};

@@ -1,3 +1,5 @@
+//! Answers about accounts, MS-SAMR 3.1.5.
+
 use wire::Writer;
 
 use super::info::{ATTRIBUTES, Displayed, Info};

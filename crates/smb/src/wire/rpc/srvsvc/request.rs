@@ -1,3 +1,5 @@
+//! Calls of the server service, MS-SRVS 3.1.4.
+
 use wire::Malformed;
 
 use super::{Connection, OpenFile, Session, Share, Transport};

@@ -1,3 +1,5 @@
+//! Answers of the server service, MS-SRVS 3.1.4.
+
 use super::Change;
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::ndr::Encoder;

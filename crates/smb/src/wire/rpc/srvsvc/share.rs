@@ -1,3 +1,5 @@
+//! What the server service says of a share, in each level of information.
+
 use crate::wire::rpc::level::Levels;
 use crate::wire::rpc::ndr::Encoder;
 

@@ -1,3 +1,5 @@
+//! The answer of `NetrRemoteTOD`, by which clients compare their clock.
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
