@@ -1,4 +1,4 @@
-//! The table of those hosts, and of NFSv4 clients that may reclaim, in the index of the state folder.
+//! The table of monitored hosts, and of NFSv4 clients that may reclaim, in the index of the state folder.
 
 use std::io;
 
