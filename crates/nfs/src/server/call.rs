@@ -89,9 +89,6 @@ pub(crate) struct Call<'a> {
     pub(crate) concerns: OnceLock<Arc<Export>>,
 }
 
-/// A program's results: bytes in the writer, and optionally data after them.
-pub(crate) type Answered = Result<Option<Payload>, Outcome>;
-
 impl<'a> Call<'a> {
     /// How users and groups are named to clients of version 4.
     pub(super) fn naming(&self) -> Arc<Naming> {

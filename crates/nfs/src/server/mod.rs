@@ -6,6 +6,7 @@
 //!                                      handle.rs and export.rs find the file and the caller's user
 //! ```
 
+mod answer;
 mod call;
 mod clients;
 mod datagram;

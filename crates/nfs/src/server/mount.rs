@@ -13,7 +13,8 @@ use auth::{Event, HostSet, Login};
 use wire::{Reader, Writer};
 
 use super::Service;
-use super::call::{Answered, Call};
+use super::answer::{Answer, AnswerStatus, Answered};
+use super::call::Call;
 use super::export::{Export, Rule};
 use super::gss::Flavor;
 use crate::wire::mount::{self as protocol, DirPath, MountOk, MountRes, Name, Procedure, Request, Status};
@@ -36,8 +37,8 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     let old = call.header.version < 3;
     match Procedure(call.header.procedure) {
         Procedure::NULL => call.no_arguments()?,
-        Procedure::MNT if old => refuse_old(call, w)?,
-        Procedure::MNT => mnt(call, w)?,
+        Procedure::MNT if old => return refuse_old(call, w),
+        Procedure::MNT => return mnt(call, w),
         Procedure::DUMP => dump(call, w)?,
         Procedure::UMNT => umnt(call, call.arguments()?),
         Procedure::UMNTALL => umntall(call)?,
@@ -45,27 +46,27 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         Procedure::EXPORTALL if old => export(call, w)?,
         _ => return Err(Outcome::ProcUnavail),
     }
-    Ok(None)
+    Ok(Answer::default())
 }
 
 /// MNT, RFC 1813 5.2.1.
-fn mnt(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+fn mnt(call: &Call<'_>, w: &mut Writer) -> Answered {
     let path: AnyPath<'_> = arguments(&mut Reader::new(call.arguments)).map_err(|_| Outcome::GarbageArgs)?;
-    let mounted = walk::walk(call, &path);
-    match &mounted {
+    Ok(match walk::walk(call, &path) {
         Ok((path, handle, flavors)) => {
-            log(call, Event::Accepted(path));
-            call.service.mounts.add(call.origin.address, path);
+            log(call, Event::Accepted(&path));
+            call.service.mounts.add(call.origin.address, &path);
             let handle = FileHandle::new(handle.as_bytes());
-            MountRes(Ok(MountOk { handle, flavors: Words::new(flavors) })).encode(w);
+            MountRes(Ok(MountOk { handle, flavors: Words::new(&flavors) })).encode(w);
+            Answer::of(AnswerStatus::Mount(Status::OK))
         }
         Err(status) => {
             let why = status.name().unwrap_or_default();
             log(call, Event::Failed(&format!("{why}: {}", path.escape_ascii())));
-            MountRes::<MountOk<'_>>(Err(*status)).encode(w);
+            MountRes::<MountOk<'_>>(Err(status)).encode(w);
+            Answer::of(AnswerStatus::Mount(status))
         }
-    }
-    Ok(())
+    })
 }
 
 /// Logs the client and the share of a mount. Without Kerberos there is no login: the server trusts the client's user ids.
@@ -81,10 +82,10 @@ fn log(call: &Call<'_>, event: Event<'_>) {
 }
 
 /// MNT of versions 1 and 2 asks for an NFSv2 handle, and the server has no NFSv2.
-fn refuse_old(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
+fn refuse_old(call: &Call<'_>, w: &mut Writer) -> Answered {
     call.arguments::<Request<'_>>()?;
     MountRes::<[u8; protocol::FHSIZE]>(Err(Status::ACCES)).encode(w);
-    Ok(())
+    Ok(Answer::of(AnswerStatus::Mount(Status::ACCES)))
 }
 
 /// DUMP, RFC 1813 5.2.2: the clients and the paths that they mounted, as far as clients have

@@ -29,7 +29,8 @@ use vfs::state::ClientId;
 use vfs::{HostKey, Node};
 use wire::Writer;
 
-use super::call::{Answered, Call};
+use super::answer::{Answer, AnswerStatus, Answered};
+use super::call::Call;
 use super::{Export, Service};
 use crate::wire::nlm::{
     CancelRequest, FreeAllRequest, LockRequest, Procedure, Res, ShareRequest, Stat, TestRequest,
@@ -117,6 +118,7 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
             // This server waits for no lock of another server.
             let request: TestRequest<'_> = call.arguments()?;
             Res { cookie: request.cookie, stat: Stat::DENIED }.encode(w);
+            return Ok(Answer::of(AnswerStatus::Nlm(Stat::DENIED)));
         }
         Procedure::GRANTED_RES => granted::answered(call, &call.arguments()?),
         Procedure::GRANTED_MSG => drop(call.arguments::<TestRequest<'_>>()?),
@@ -125,16 +127,27 @@ pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         procedure => match message::Pair::of(procedure) {
             Some(pair) => {
                 let results = run(call, pair.procedure, lock::Back::Message).await?;
-                message::send(call, pair.answer, results);
+                message::send(call, pair.answer, results.bytes);
             }
-            None => w.put(&run(call, procedure, lock::Back::Call).await?),
+            None => {
+                let results = run(call, procedure, lock::Back::Call).await?;
+                w.put(&results.bytes);
+                return Ok(Answer::of(AnswerStatus::Nlm(results.stat)));
+            }
         },
     }
-    Ok(None)
+    Ok(Answer::default())
+}
+
+/// The results of a procedure.
+struct Results {
+    stat: Stat,
+    /// All of them, the status included.
+    bytes: Vec<u8>,
 }
 
 /// The results of a procedure that exists as a call and as a message, or only as a call.
-async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<Vec<u8>, Outcome> {
+async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<Results, Outcome> {
     match procedure {
         Procedure::TEST => {
             let request: TestRequest<'_> = call.arguments()?;
@@ -144,15 +157,17 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
             let request: LockRequest<'_> = call.arguments()?;
             let how = lock::How { monitored: procedure == Procedure::LOCK, back };
             let stat = lock::lock(call, &request, how).await;
-            Ok(encoded(&Res { cookie: request.cookie, stat }))
+            Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
         }
         Procedure::CANCEL => {
             let request: CancelRequest<'_> = call.arguments()?;
-            Ok(encoded(&Res { cookie: request.cookie, stat: lock::cancel(call, &request).await }))
+            let stat = lock::cancel(call, &request).await;
+            Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
         }
         Procedure::UNLOCK => {
             let request: UnlockRequest<'_> = call.arguments()?;
-            Ok(encoded(&Res { cookie: request.cookie, stat: lock::unlock(call, &request).await }))
+            let stat = lock::unlock(call, &request).await;
+            Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
         }
         Procedure::SHARE => Ok(share::share(call, &call.arguments::<ShareRequest<'_>>()?).await),
         Procedure::UNSHARE => Ok(share::unshare(call, &call.arguments::<ShareRequest<'_>>()?)),
@@ -160,10 +175,13 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
     }
 }
 
-fn encoded(results: &impl Encode) -> Vec<u8> {
-    let mut w = Writer::new();
-    results.encode(&mut w);
-    w.into_bytes()
+impl Results {
+    /// These results, in which the status is `stat`.
+    fn of(stat: Stat, results: &impl Encode) -> Self {
+        let mut w = Writer::new();
+        results.encode(&mut w);
+        Self { stat, bytes: w.into_bytes() }
+    }
 }
 
 /// FREE_ALL: a client without a status monitor has restarted.

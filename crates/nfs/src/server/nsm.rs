@@ -17,7 +17,8 @@ use lock::{Mutex, rank};
 use tokio::time::{Instant, sleep_until};
 use wire::Writer;
 
-use super::call::{Answered, Call};
+use super::answer::{Answer, Answered};
+use super::call::Call;
 use super::{CommonGrace, Company, Lost, Phase, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
@@ -188,7 +189,7 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         Procedure::NOTIFY => notify(call, &call.arguments()?),
         _ => return Err(Outcome::ProcUnavail),
     }
-    Ok(None)
+    Ok(Answer::default())
 }
 
 /// STAT: whether the host is monitored.

@@ -5,24 +5,25 @@ use std::borrow::Cow;
 use conn::observe::{Begun, Outcome};
 use vfs::Payload;
 
-use super::call::{Answered, Call};
+use super::answer::{AnswerStatus, Answered};
+use super::call::Call;
 use crate::wire::rpc::{AuthStat, CallHeader};
 use crate::wire::{mount, nlm, nsm, portmap, v3, v4};
 
-/// Tells the observers of a call that has been answered with these results.
-pub(super) fn end(begun: &Begun, call: &Call<'_>, answered: &Answered, results: &[u8]) {
+/// Tells the observers of a call that has been answered, with so many bytes of results before the data.
+pub(super) fn end(begun: &Begun, call: &Call<'_>, answered: &Answered, results: usize) {
     let (result, failed) = match answered {
-        Ok(_) => result(call, results),
+        Ok(answer) => answer.status.map_or_else(|| ("OK".into(), false), AnswerStatus::name),
         Err(outcome) => (format!("{outcome:?}"), true),
     };
-    let data = answered.as_ref().ok().and_then(Option::as_ref).map_or(0, Payload::len);
+    let data = answered.as_ref().ok().and_then(|answer| answer.data.as_ref()).map_or(0, Payload::len);
     begun.end(&Outcome {
         user: &user(call),
         share: call.concerns.get().map_or("", |export| &export.name),
         result: &result,
         failed,
         bytes_in: call.message.len(),
-        bytes_out: results.len() + data,
+        bytes_out: results + data,
     });
 }
 
@@ -64,22 +65,4 @@ pub(super) fn command(header: &CallHeader<'_>) -> Cow<'static, str> {
         portmap::PROGRAM => format!("PORTMAP {number}"),
         program => format!("program {program} procedure {number}"),
     })
-}
-
-/// The status in the results, and whether it is an error. Results without a status are those of calls that cannot fail.
-fn result(call: &Call<'_>, results: &[u8]) -> (String, bool) {
-    let number = call.header.procedure;
-    let status = match call.header.program {
-        v3::PROGRAM if call.header.version == v4::VERSION => {
-            v4::status(number, results).map(|status| (format!("{status:?}"), status != v4::types::Status::OK))
-        }
-        v3::PROGRAM => v3::status(v3::Procedure(number), results)
-            .map(|status| (format!("{status:?}"), status != v3::types::Status::OK)),
-        mount::PROGRAM => mount::status(mount::Procedure(number), results)
-            .map(|status| (format!("{status:?}"), status != mount::Status::OK)),
-        nlm::PROGRAM => nlm::stat(nlm::Procedure(number), results)
-            .map(|stat| (format!("{stat:?}"), !matches!(stat, nlm::Stat::GRANTED | nlm::Stat::BLOCKED))),
-        _ => None,
-    };
-    status.unwrap_or_else(|| ("OK".into(), false))
 }

@@ -9,7 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wire::Writer;
 
-use super::call::{Answered, Call};
+use super::answer::{Answer, Answered};
+use super::call::Call;
 use crate::wire::portmap::{
     Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, put_mappings, put_rpcbs,
 };
@@ -105,7 +106,7 @@ pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
         2 => portmap_v2(call, w)?,
         version => rpcbind(call, version, w)?,
     }
-    Ok(None)
+    Ok(Answer::default())
 }
 
 /// RFC 1833 3.2.

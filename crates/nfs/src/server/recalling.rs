@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use vfs::{FileId, Volume};
 
 use super::call::Call;
-use crate::wire::v3::{NamedFile, Procedure, named_files};
+use crate::wire::v3::{Arguments, NamedFile};
 
 /// How long a call waits before its client is told to send it again later. Linux sends it again only after 5 s (JUKEBOX, and
 /// DENIED_GRACE_PERIOD of NLM), while a client that is there gives its lease back within milliseconds.
@@ -36,12 +36,12 @@ impl Default for Attempts {
 impl Attempts {
     /// After an attempt that may have met a lease: waits until the leases of the files that the call names are returned.
     /// Answers whether to try again.
-    pub(super) async fn again(&mut self, call: &Call<'_>) -> bool {
-        let named = named_files(Procedure(call.header.procedure), call.arguments).unwrap_or_default();
-        let mut files: Vec<_> = named.iter().filter_map(|named| found(call, named)).collect();
+    pub(super) async fn again(&mut self, call: &Call<'_>, arguments: &Arguments<'_>) -> bool {
+        let named = arguments.files();
+        let mut files: Vec<_> = named.iter().flatten().filter_map(|named| found(call, named)).collect();
         files.retain(|(volume, file)| volume.is_recalling(*file));
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + LIMIT);
-        if is_joined(call, &named) {
+        if is_joined(call, named[0].as_ref()) {
             // It may be the state of a folder, of the owner of a sidecar, or one that has just come.
             sleep(PAUSE).await;
             if Instant::now() >= deadline {
@@ -78,16 +78,16 @@ where
     }
 }
 
-/// Whether the states of these files can be at other servers.
-fn is_joined(call: &Call<'_>, named: &[NamedFile<'_>]) -> bool {
-    let target = named.first().and_then(|(handle, _)| call.target(handle).ok());
+/// Whether the state of this file can be at another server.
+fn is_joined(call: &Call<'_>, named: Option<&NamedFile<'_>>) -> bool {
+    let target = named.and_then(|named| call.target(&named.handle).ok());
     target.is_some_and(|target| target.export.volume.state().is_joined())
 }
 
-fn found(call: &Call<'_>, (handle, name): &NamedFile<'_>) -> Option<(Arc<Volume>, FileId)> {
-    let target = call.target(handle).ok()?;
+fn found(call: &Call<'_>, named: &NamedFile<'_>) -> Option<(Arc<Volume>, FileId)> {
+    let target = call.target(&named.handle).ok()?;
     let volume = &target.export.volume;
-    let file = match name {
+    let file = match &named.name {
         None => target.found.object.id(),
         Some(name) => volume.lookup(&target.actor.caller, &target.found.object, name).ok()?.object.id(),
     };

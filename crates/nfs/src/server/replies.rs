@@ -11,7 +11,7 @@ use lock::{Mutex, rank};
 use super::call::Call;
 use super::v4::is_kept as v4_is_kept;
 use crate::wire::nlm;
-use crate::wire::v3::{self, Procedure};
+use crate::wire::v3;
 use crate::wire::v4;
 
 /// The most replies that are kept, for all clients.
@@ -126,18 +126,7 @@ impl Drop for Entry<'_> {
 fn must_not_repeat(program: u32, procedure: u32) -> bool {
     use nlm::Procedure as Lock;
     match program {
-        v3::PROGRAM => matches!(
-            Procedure(procedure),
-            Procedure::SETATTR
-                | Procedure::CREATE
-                | Procedure::MKDIR
-                | Procedure::SYMLINK
-                | Procedure::MKNOD
-                | Procedure::REMOVE
-                | Procedure::RMDIR
-                | Procedure::RENAME
-                | Procedure::LINK
-        ),
+        v3::PROGRAM => v3::Procedure(procedure).is_executed_once(),
         nlm::PROGRAM => matches!(
             Lock(procedure),
             Lock::LOCK | Lock::CANCEL | Lock::UNLOCK | Lock::NM_LOCK | Lock::SHARE | Lock::UNSHARE

@@ -9,11 +9,13 @@ use conn::{Allowance, InFlight, Reply, Reservation};
 use vfs::Payload;
 use wire::{Reader, Writer};
 
-pub(crate) use super::call::{Answered, Call, Identity};
+use super::answer::Answered;
+pub(crate) use super::call::{Call, Identity};
 pub(super) use super::call::{Received, empty, failure, finish, refusal};
 use super::gss;
 use super::{Origin, Service, mount, nlm, nsm, observed, portmap, tls, v3, v4};
 use crate::wire::rpc::{AuthFlavor, AuthStat, CallHeader, Credential, Message, Outcome};
+use crate::wire::v3::{Arguments, Procedure};
 use crate::wire::xdr::Decode;
 
 /// Answers one message. `None` if the message gets no answer: it is a reply, or has no transaction
@@ -62,31 +64,38 @@ pub(crate) async fn answer(
     Some(Reply { reserved, ..finish(writer, payload, origin) })
 }
 
+/// The arguments of a call of version 3, or why there are none. `None` for any other program and version.
+type V3Arguments<'a> = Option<Result<Arguments<'a>, Outcome>>;
+
 /// Executes a call: the memory that is reserved for its reply, the reply, and the data after it.
 pub(super) async fn execute(
     call: &mut Call<'_>,
     in_flight: InFlight,
 ) -> Option<(Reservation, Writer, Option<Payload>)> {
-    let is_nfs = call.header.program == crate::wire::v3::PROGRAM;
-    let (is_v3, is_v4) = (
-        is_nfs && call.header.version == crate::wire::v3::VERSION,
-        is_nfs && call.header.version == crate::wire::v4::VERSION,
-    );
-    if is_v3 && let Some(file) = crate::wire::v3::first_handle(call.arguments) {
-        in_flight.about(&file).await;
+    use crate::wire;
+    let (program, version) = (call.header.program, call.header.version);
+    let (mut reserved, mut arguments) = (Reservation::default(), None);
+    if (program, version) == (wire::v3::PROGRAM, wire::v3::VERSION) {
+        let decoded = Arguments::of(Procedure(call.header.procedure), call.arguments);
+        if let Ok(arguments) = &decoded {
+            if let Some(file) = arguments.files()[0] {
+                in_flight.about(&file.handle).await;
+            }
+            // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
+            if !call.origin.datagram {
+                reserved = v3::reserved(call, arguments).await?;
+            }
+        }
+        arguments = Some(decoded);
+    } else if (program, version) == (wire::v3::PROGRAM, wire::v4::VERSION) {
+        reserved = v4::reserved(call).await?;
     }
-    // Replies by datagram need no reserved memory: they leave at once, and only few are made at a time.
-    let reserved = match (is_v3, is_v4) {
-        (true, _) if !call.origin.datagram => v3::reserved(call).await?,
-        (_, true) => v4::reserved(call).await?,
-        _ => Reservation::default(),
-    };
-    let (writer, payload) = observe::within(call.begun.as_ref(), replied(call)).await?;
+    let (writer, payload) = observe::within(call.begun.as_ref(), replied(call, &arguments)).await?;
     Some((reserved, writer, payload))
 }
 
 /// The reply kept from the first time that this call came, or a new one.
-async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
+async fn replied(call: &Call<'_>, arguments: &V3Arguments<'_>) -> Option<(Writer, Option<Payload>)> {
     use super::replies::Begun;
     let replies = &call.service.replies;
     let entry = match replies.key_of(call).map(|key| replies.begin(key)) {
@@ -104,12 +113,12 @@ async fn replied(call: &Call<'_>) -> Option<(Writer, Option<Payload>)> {
     };
     let mut writer = empty(call.header.xid);
     let start = writer.len();
-    let answered = dispatch(call, &mut writer).await;
+    let answered = dispatch(call, arguments, &mut writer).await;
     if let Some(begun) = &call.begun {
-        observed::end(begun, call, &answered, &writer.as_bytes()[start..]);
+        observed::end(begun, call, &answered, writer.len() - start);
     }
     let (writer, payload) = match answered {
-        Ok(payload) => (writer, payload),
+        Ok(answer) => (writer, answer.data),
         Err(outcome) => (refusal(call.header.xid, outcome), None),
     };
     if let Some(entry) = entry {
@@ -131,7 +140,7 @@ fn tell_of_version(call: &Call<'_>, newest: u32) {
     call.service.refused.tell(call.origin.address, spoken, &instead);
 }
 
-async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
+async fn dispatch(call: &Call<'_>, arguments: &V3Arguments<'_>, writer: &mut Writer) -> Answered {
     use crate::wire;
     let version = call.header.version;
     let spoken = |(low, high): (u32, u32)| {
@@ -144,9 +153,11 @@ async fn dispatch(call: &Call<'_>, writer: &mut Writer) -> Answered {
             // RFC 7530 3.1: version 4 needs a transport that controls congestion.
             let newest = if call.origin.datagram { newest.min(wire::v3::VERSION) } else { newest };
             spoken((oldest.min(newest), newest)).inspect_err(|_| tell_of_version(call, newest))?;
-            match version {
-                wire::v4::VERSION => v4::dispatch(call, writer).await,
-                _ => v3::dispatch(call, writer).await,
+            match arguments {
+                Some(arguments) => {
+                    Ok(v3::dispatch(call, arguments.as_ref().map_err(|why| *why)?, writer).await)
+                }
+                None => v4::dispatch(call, writer).await,
             }
         }
         wire::mount::PROGRAM => {

@@ -54,14 +54,6 @@ enumeration! {
     SERVERFAULT = 10006,
 }
 
-/// The status that begins the results of MNT.
-pub fn status(procedure: Procedure, results: &[u8]) -> Option<Status> {
-    if procedure != Procedure::MNT {
-        return None;
-    }
-    Status::decode(&mut Reader::new(results)).ok()
-}
-
 record! {
     /// The argument of MNT and UMNT.
     pub struct Request<'a> {

@@ -63,24 +63,6 @@ enumeration! {
     FAILED = 9,
 }
 
-/// The status in the results of a procedure that has one: it follows the cookie.
-pub fn stat(procedure: Procedure, results: &[u8]) -> Option<Stat> {
-    let has_one = matches!(
-        procedure,
-        Procedure::TEST
-            | Procedure::LOCK
-            | Procedure::CANCEL
-            | Procedure::UNLOCK
-            | Procedure::GRANTED
-            | Procedure::SHARE
-            | Procedure::UNSHARE
-            | Procedure::NM_LOCK
-    );
-    let r = &mut Reader::new(results);
-    let _cookie = NetObj::decode(r).ok().filter(|_| has_one)?;
-    Stat::decode(r).ok()
-}
-
 record! {
     /// nlm4_lock: the range of a file that an owner at a host locks. A length of 0 reaches to the end of the file,
     /// wherever that will be.

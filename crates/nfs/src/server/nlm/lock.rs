@@ -4,7 +4,7 @@ use vfs::Error;
 use vfs::state::{Cause, Flavour, Lock, LockKind, Refused};
 
 use super::asked::{Asked, Subject, svid_and_owner};
-use super::{Call, Stat, blocked, encoded};
+use super::{Call, Results, Stat, blocked};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm::{
     CancelRequest, Holder, LockRequest, NetObj, TestReply, TestRequest, TestRes, UnlockRequest,
@@ -28,13 +28,14 @@ pub(super) struct How {
 }
 
 /// TEST: whether the lock is available. If not, returns the conflicting lock and its owner.
-pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Vec<u8> {
-    let cookie = request.cookie;
-    match conflict(call, request).await {
-        Ok(Some(held)) => encoded(&TestRes { cookie, reply: TestReply::Denied(holder(&held)) }),
-        Ok(None) => encoded(&TestRes { cookie, reply: TestReply::Other(Stat::GRANTED) }),
-        Err(stat) => encoded(&TestRes { cookie, reply: TestReply::Other(stat) }),
-    }
+pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Results {
+    let conflict = conflict(call, request).await;
+    let (stat, reply) = match &conflict {
+        Ok(Some(held)) => (Stat::DENIED, TestReply::Denied(holder(held))),
+        Ok(None) => (Stat::GRANTED, TestReply::Other(Stat::GRANTED)),
+        Err(stat) => (*stat, TestReply::Other(*stat)),
+    };
+    Results::of(stat, &TestRes { cookie: request.cookie, reply })
 }
 
 async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, Stat> {

@@ -9,7 +9,7 @@ use vfs::{Access, Error, FileId};
 
 use super::asked::{Subject, owner};
 use super::lock::in_its_time;
-use super::{Call, Stat, encoded};
+use super::{Call, Results, Stat};
 use crate::wire::nlm::{NetObj, Share, ShareRequest, ShareRes};
 
 /// The reservations that clients hold.
@@ -35,7 +35,7 @@ impl Shares {
 }
 
 /// SHARE. A second reservation by the same owner replaces the first.
-pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
+pub(super) async fn share(call: &Call<'_>, request: &ShareRequest<'_>) -> Results {
     let stat = reserve(call, request).await.map_or_else(|stat| stat, |()| Stat::GRANTED);
     answer(request.cookie, stat)
 }
@@ -68,7 +68,7 @@ fn take(shares: &Shares, key: Key, subject: &Subject, (access, deny): (Modes, Mo
 }
 
 /// UNSHARE. Releasing a reservation that does not exist is no error.
-pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
+pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> Results {
     let stat = match Subject::of(call, &request.share.handle) {
         Ok(subject) => {
             let key = key(&request.share, &subject);
@@ -82,8 +82,8 @@ pub(super) fn unshare(call: &Call<'_>, request: &ShareRequest<'_>) -> Vec<u8> {
     answer(request.cookie, stat)
 }
 
-fn answer(cookie: NetObj<'_>, stat: Stat) -> Vec<u8> {
-    encoded(&ShareRes { cookie, stat, sequence: 0 })
+fn answer(cookie: NetObj<'_>, stat: Stat) -> Results {
+    Results::of(stat, &ShareRes { cookie, stat, sequence: 0 })
 }
 
 fn key(share: &Share<'_>, subject: &Subject) -> Key {

@@ -1,11 +1,11 @@
 use vfs::{Access, Kind};
 
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::access::{self as bits, Request, Res, ResOk};
 use crate::wire::v3::types::Fail;
 
 /// ACCESS, RFC 1813 3.3.4: the rights that the caller has, of those that it asks for.
-pub(super) fn access(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn access(call: &Call<'_>, request: &Request<'_>) -> Res {
     let target = call.target(&request.object)?;
     let all = Access::READ.union(Access::WRITE).union(Access::EXECUTE);
     let granted = target.export.volume.access(&target.actor.caller, &target.found, all);

@@ -2,17 +2,18 @@ use vfs::backend::{Found, NewKind};
 use vfs::{Change, Error, Kind, SetAttributes, SetTime, Time};
 use wire::Writer;
 
+use super::put;
 use super::target::{Target, changes, new_name};
-use crate::server::rpc::Call;
+use crate::server::answer::Answer;
+use crate::server::call::Call;
 use crate::wire::v3::create::{CreateHow, Request, ResFail, ResOk};
 use crate::wire::v3::types::{FileHandle, Sattr3, Status, Verifier};
-use crate::wire::xdr::Encode;
 
 /// The mode of a new file if the client gives none.
 const FILE_MODE: u32 = 0o644;
 
 /// CREATE, RFC 1813 3.3.8.
-pub(super) fn create(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+pub(super) fn create(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
     answer(call, &request.place.dir, w, |folder| {
         let name = new_name(&request.place.name)?;
         match request.how {
@@ -23,7 +24,7 @@ pub(super) fn create(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
             CreateHow::Guarded(wanted) => make(folder, name, NewKind::File, &wanted, FILE_MODE),
             CreateHow::Exclusive(verifier) => make_once(folder, name, verifier),
         }
-    });
+    })
 }
 
 /// A new object, and the change of its folder.
@@ -36,10 +37,10 @@ pub(super) fn answer(
     folder: &[u8],
     w: &mut Writer,
     make: impl FnOnce(&Target) -> Result<Made, Status>,
-) {
+) -> Answer {
     let folder = match call.target_to_change(folder) {
         Ok(folder) => folder,
-        Err(fail) => return fail.encode(w),
+        Err(fail) => return put(w, &fail),
     };
     match make(&folder) {
         Ok((found, change)) => {
@@ -49,9 +50,9 @@ pub(super) fn answer(
                 attributes: Some(folder.shown(&found.object, &found.attributes)),
                 dir_wcc: folder.wcc(&change),
             };
-            Ok::<_, ResFail>(ok).encode(w);
+            put(w, &Ok::<_, ResFail>(ok))
         }
-        Err(status) => folder.fail(status).encode(w),
+        Err(status) => put(w, &folder.fail(status)),
     }
 }
 

@@ -1,5 +1,5 @@
 use super::MAX_LISTING;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::fsinfo::{self as bits, Request, Res, ResOk};
 use crate::wire::v3::types::NfsTime;
 
@@ -8,7 +8,7 @@ const PREFERRED_LISTING: u32 = 64 * 1024;
 const _: () = assert!(PREFERRED_LISTING <= MAX_LISTING);
 
 /// FSINFO, RFC 1813 3.3.19.
-pub(super) fn fsinfo(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn fsinfo(call: &Call<'_>, request: &Request<'_>) -> Res {
     let target = call.target(&request.root)?;
     let limits = target.export.volume.limits();
     Ok(ResOk {

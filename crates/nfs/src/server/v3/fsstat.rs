@@ -1,9 +1,9 @@
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::fsstat::{Request, Res, ResOk};
 use crate::wire::v3::types::Fail;
 
 /// FSSTAT, RFC 1813 3.3.18.
-pub(super) fn fsstat(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn fsstat(call: &Call<'_>, request: &Request<'_>) -> Res {
     let target = call.target(&request.root)?;
     let space = target.export.volume.space(&target.found.object);
     let space = space.map_err(|error| Fail::new(error.into(), target.attributes()))?;

@@ -1,12 +1,12 @@
 use vfs::Change;
 
 use super::target::{Target, entry_name};
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::link::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::Status;
 
 /// LINK, RFC 1813 3.3.15.
-pub(super) fn link(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn link(call: &Call<'_>, request: &Request<'_>) -> Res {
     let file = call.target(&request.file)?;
     let folder = call.target_to_change(&request.link.dir).map_err(|fail| {
         ResFail::new(fail.status, ResOk { attributes: file.attributes(), link_dir_wcc: fail.body })

@@ -1,18 +1,19 @@
 use wire::Writer;
 
+use super::put;
 use super::target::{Target, entry_name};
+use crate::server::answer::Answer;
+use crate::server::call::Call;
 use crate::server::handle::{Sealed, View};
-use crate::server::rpc::Call;
 use crate::wire::v3::lookup::{Request, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Fattr3, FileHandle, Status};
-use crate::wire::xdr::Encode;
 use vfs::{Kind, Looked};
 
 /// LOOKUP, RFC 1813 3.3.3. `.` and `..` are the folder and its parent; the share's folder is its own parent.
-pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+pub(super) fn lookup(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
     let folder = match call.target(&request.what.dir) {
         Ok(folder) => folder,
-        Err(status) => return ResFail::new(status, None).encode(w),
+        Err(status) => return put(w, &ResFail::from(status)),
     };
     match find(call, &folder, &request.what.name) {
         Ok((handle, attributes)) => {
@@ -21,9 +22,9 @@ pub(super) fn lookup(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
                 attributes,
                 dir_attributes: folder.attributes(),
             };
-            Ok::<_, ResFail>(ok).encode(w);
+            put(w, &Ok::<_, ResFail>(ok))
         }
-        Err(status) => Fail::new(status, folder.attributes()).encode(w),
+        Err(status) => put(w, &Fail::new(status, folder.attributes())),
     }
 }
 

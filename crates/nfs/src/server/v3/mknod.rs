@@ -3,12 +3,13 @@ use wire::Writer;
 
 use super::create::{answer, make};
 use super::target::new_name;
-use crate::server::rpc::Call;
+use crate::server::answer::Answer;
+use crate::server::call::Call;
 use crate::wire::v3::mknod::{MknodData, Request};
 use crate::wire::v3::types::Status;
 
 /// MKNOD, RFC 1813 3.3.11. Devices only where the share's settings allow them.
-pub(super) fn mknod(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+pub(super) fn mknod(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
     answer(call, &request.place.dir, w, |folder| {
         let (kind, wanted) = match &request.what {
             MknodData::Fifo(wanted) => (NewKind::Fifo, wanted),
@@ -21,5 +22,5 @@ pub(super) fn mknod(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
             MknodData::Other(_) => return Err(Status::BADTYPE),
         };
         make(folder, new_name(&request.place.name)?, kind, wanted, 0o644)
-    });
+    })
 }

@@ -32,12 +32,11 @@ pub(super) use target::{Target, file_type, size};
 use conn::Reservation;
 use wire::Writer;
 
+use super::answer::{Answer, AnswerStatus};
+use super::call::Call;
 use super::recalling::Attempts;
-use super::rpc::{Answered, Call};
-use crate::wire::rpc::Outcome;
-use crate::wire::v3::types::Status;
-use crate::wire::v3::{self, Procedure};
-use crate::wire::xdr::Encode;
+use crate::wire::v3::Arguments;
+use crate::wire::v3::types::Results;
 
 /// The most data of one READ or WRITE, in bytes.
 pub(crate) const MAX_DATA: u32 = 1 << 20;
@@ -63,16 +62,11 @@ impl Call<'_> {
 
 /// Reserves memory for the longest possible reply to a call. `None` if the connection has ended in
 /// the meantime.
-pub(crate) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
-    let listing = match Procedure(call.header.procedure) {
-        Procedure::READ => match call.arguments() {
-            Ok(request) => return read::reserved(call, &request).await,
-            Err(_) => 0, // the procedure will report the error
-        },
-        Procedure::READDIR => call.arguments::<v3::readdir::Request<'_>>().map_or(0, |request| request.count),
-        Procedure::READDIRPLUS => {
-            call.arguments::<v3::readdirplus::Request<'_>>().map_or(0, |request| request.maxcount)
-        }
+pub(crate) async fn reserved(call: &mut Call<'_>, arguments: &Arguments<'_>) -> Option<Reservation> {
+    let listing = match arguments {
+        Arguments::Read(request) => return read::reserved(call, request).await,
+        Arguments::ReadDir(request) => request.count,
+        Arguments::ReadDirPlus(request) => request.maxcount,
         _ => return Some(Reservation::default()), // their replies are short
     };
     let (reserved, room) = call.memory.reserve_up_to(listing.min(MAX_LISTING) as usize);
@@ -80,49 +74,44 @@ pub(crate) async fn reserved(call: &mut Call<'_>) -> Option<Reservation> {
     Some(reserved)
 }
 
-/// Runs the procedure that a call names. Repeats it after another client has given back a
+/// Runs the procedure that has these arguments. Repeats it after another client has given back a
 /// conflicting lease.
-pub(crate) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(crate) async fn dispatch(call: &Call<'_>, arguments: &Arguments<'_>, w: &mut Writer) -> Answer {
     let (start, mut attempts) = (w.len(), Attempts::default());
     loop {
-        let mut payload = None;
-        match Procedure(call.header.procedure) {
-            Procedure::READ => payload = read::read(call, w).await?,
-            Procedure::WRITE => write::write(call, call.arguments()?).await.encode(w),
-            Procedure::COMMIT => commit::commit(call, call.arguments()?).await.encode(w),
-            _ => dispatch_at_once(call, w)?,
-        }
-        let is_jukebox = w.as_bytes()[start..].starts_with(&Status::JUKEBOX.0.to_be_bytes());
-        if !is_jukebox || !attempts.again(call).await {
-            return Ok(payload);
+        let answer = match arguments {
+            Arguments::Null(()) => Answer::default(),
+            Arguments::GetAttr(request) => put(w, &getattr::getattr(call, request)),
+            Arguments::SetAttr(request) => put(w, &setattr::setattr(call, request)),
+            Arguments::LookUp(request) => lookup::lookup(call, request, w),
+            Arguments::Access(request) => put(w, &access::access(call, request)),
+            Arguments::ReadLink(request) => readlink::readlink(call, request, w),
+            Arguments::Read(request) => read::read(call, request, w).await,
+            Arguments::Write(request) => put(w, &write::write(call, request).await),
+            Arguments::Create(request) => create::create(call, request, w),
+            Arguments::MkDir(request) => mkdir::mkdir(call, request, w),
+            Arguments::SymLink(request) => symlink::symlink(call, request, w),
+            Arguments::MkNod(request) => mknod::mknod(call, request, w),
+            Arguments::Remove(request) => put(w, &remove::remove(call, request)),
+            Arguments::RmDir(request) => put(w, &rmdir::rmdir(call, request)),
+            Arguments::Rename(request) => put(w, &rename::rename(call, request)),
+            Arguments::Link(request) => put(w, &link::link(call, request)),
+            Arguments::ReadDir(request) => readdir::readdir(call, request, w),
+            Arguments::ReadDirPlus(request) => readdirplus::readdirplus(call, request, w),
+            Arguments::FsStat(request) => put(w, &fsstat::fsstat(call, request)),
+            Arguments::FsInfo(request) => put(w, &fsinfo::fsinfo(call, request)),
+            Arguments::PathConf(request) => put(w, &pathconf::pathconf(call, request)),
+            Arguments::Commit(request) => put(w, &commit::commit(call, request).await),
+        };
+        if !answer.is_jukebox() || !attempts.again(call, arguments).await {
+            return answer;
         }
         w.truncate(start);
     }
 }
 
-/// The procedures that never wait.
-fn dispatch_at_once(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
-    match Procedure(call.header.procedure) {
-        Procedure::NULL => call.no_arguments()?,
-        Procedure::GETATTR => getattr::getattr(call, call.arguments()?).encode(w),
-        Procedure::SETATTR => setattr::setattr(call, call.arguments()?).encode(w),
-        Procedure::LOOKUP => lookup::lookup(call, call.arguments()?, w),
-        Procedure::ACCESS => access::access(call, call.arguments()?).encode(w),
-        Procedure::READLINK => readlink::readlink(call, call.arguments()?, w),
-        Procedure::CREATE => create::create(call, call.arguments()?, w),
-        Procedure::MKDIR => mkdir::mkdir(call, call.arguments()?, w),
-        Procedure::SYMLINK => symlink::symlink(call, call.arguments()?, w),
-        Procedure::MKNOD => mknod::mknod(call, call.arguments()?, w),
-        Procedure::REMOVE => remove::remove(call, call.arguments()?).encode(w),
-        Procedure::RMDIR => rmdir::rmdir(call, call.arguments()?).encode(w),
-        Procedure::RENAME => rename::rename(call, call.arguments()?).encode(w),
-        Procedure::LINK => link::link(call, call.arguments()?).encode(w),
-        Procedure::READDIR => readdir::readdir(call, call.arguments()?, w),
-        Procedure::READDIRPLUS => readdirplus::readdirplus(call, call.arguments()?, w),
-        Procedure::FSSTAT => fsstat::fsstat(call, call.arguments()?).encode(w),
-        Procedure::FSINFO => fsinfo::fsinfo(call, call.arguments()?).encode(w),
-        Procedure::PATHCONF => pathconf::pathconf(call, call.arguments()?).encode(w),
-        _ => return Err(Outcome::ProcUnavail),
-    }
-    Ok(())
+/// Encodes the results of a procedure.
+fn put(w: &mut Writer, results: &impl Results) -> Answer {
+    results.encode(w);
+    Answer::of(AnswerStatus::V3(results.status()))
 }

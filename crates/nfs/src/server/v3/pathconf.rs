@@ -1,8 +1,8 @@
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::pathconf::{Request, Res, ResOk};
 
 /// PATHCONF, RFC 1813 3.3.20.
-pub(super) fn pathconf(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn pathconf(call: &Call<'_>, request: &Request<'_>) -> Res {
     let target = call.target(&request.object)?;
     let limits = target.export.volume.limits();
     Ok(ResOk {

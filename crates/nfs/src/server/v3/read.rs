@@ -2,35 +2,29 @@ use conn::Reservation;
 use vfs::ReadData;
 use wire::Writer;
 
+use super::put;
 use super::target::Target;
+use crate::server::answer::Answer;
+use crate::server::call::Call;
 use crate::server::gss::Flavor;
 use crate::server::recalling::once_unlocked;
-use crate::server::rpc::{Answered, Call};
 use crate::wire::v3::read::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Status};
-use crate::wire::xdr::Encode;
 
 /// READ, RFC 1813 3.3.6. The data follow the results, straight from the page cache if possible.
-pub(super) async fn read(call: &Call<'_>, w: &mut Writer) -> Answered {
-    let request: Request<'_> = call.arguments()?;
+pub(super) async fn read(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
     let target = match call.target(&request.file) {
         Ok(target) => target,
-        Err(status) => {
-            ResFail::new(status, None).encode(w);
-            return Ok(None);
-        }
+        Err(status) => return put(w, &ResFail::from(status)),
     };
-    match data(&target, &request, call.max_data()).await {
+    match data(&target, request, call.max_data()).await {
         Ok(data) => {
             let attributes = Some(target.shown(&target.found.object, &data.attributes));
             let count = data.payload.len() as u32; // at most MAX_DATA
-            Res::Ok(ResOk { attributes, count, eof: data.end }).encode(w);
-            Ok(Some(data.payload))
+            let answer = put(w, &Res::Ok(ResOk { attributes, count, eof: data.end }));
+            Answer { data: Some(data.payload), ..answer }
         }
-        Err(status) => {
-            Fail::new(status, target.attributes()).encode(w);
-            Ok(None)
-        }
+        Err(status) => put(w, &Fail::new(status, target.attributes())),
     }
 }
 

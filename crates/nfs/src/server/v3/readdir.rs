@@ -4,25 +4,26 @@ use vfs::names::long::{is_long, shortened};
 use vfs::{Error, Page};
 use wire::Writer;
 
+use super::put;
 use super::target::Target;
-use crate::server::rpc::Call;
+use crate::server::answer::{Answer, AnswerStatus};
+use crate::server::call::Call;
 use crate::wire::v3::readdir::{self, Entry, Request, ResFail};
 use crate::wire::v3::types::{Fail, Name, Status};
-use crate::wire::xdr::Encode;
 
 /// Cookies stay valid while entries come and go, so no verification is needed: the verifier is
 /// always zero.
 pub(super) const VERIFIER: [u8; 8] = [0; 8];
 
 /// READDIR, RFC 1813 3.3.16.
-pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+pub(super) fn readdir(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
     let folder = match call.target(&request.dir) {
         Ok(folder) => folder,
-        Err(status) => return ResFail::new(status, None).encode(w),
+        Err(status) => return put(w, &ResFail::from(status)),
     };
     let page = match page(&folder, request.cookie) {
         Ok(page) => page,
-        Err(status) => return Fail::new(status, folder.attributes()).encode(w),
+        Err(status) => return put(w, &Fail::new(status, folder.attributes())),
     };
     let count = request.count.min(call.max_listing());
     let mut entries = readdir::begin(w, &folder.attributes(), &VERIFIER, count);
@@ -32,9 +33,10 @@ pub(super) fn readdir(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
     });
     if !all && entries.is_empty() {
         entries.discard();
-        return Fail::new(Status::TOOSMALL, folder.attributes()).encode(w);
+        return put(w, &Fail::new(Status::TOOSMALL, folder.attributes()));
     }
     entries.finish(all && page.complete);
+    Answer::of(AnswerStatus::V3(Status::OK))
 }
 
 /// Entries of a folder from a cookie on. A page of which nothing is listed is passed over, unless it is the last: clients

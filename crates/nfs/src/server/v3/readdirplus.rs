@@ -1,32 +1,34 @@
 use vfs::Page;
 use wire::Writer;
 
+use super::put;
 use super::readdir::{VERIFIER, listed, listed_name, page};
 use super::target::Target;
+use crate::server::answer::{Answer, AnswerStatus};
+use crate::server::call::Call;
 use crate::server::handle::{Named, View};
-use crate::server::rpc::Call;
 use crate::wire::v3::readdirplus::{self, Entry, Request, ResFail};
 use crate::wire::v3::types::{Fail, FileHandle, Name, Status};
-use crate::wire::xdr::Encode;
 
 /// READDIRPLUS, RFC 1813 3.3.17.
-pub(super) fn readdirplus(call: &Call<'_>, request: Request<'_>, w: &mut Writer) {
+pub(super) fn readdirplus(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
     let folder = match call.target(&request.dir) {
         Ok(folder) => folder,
-        Err(status) => return ResFail::new(status, None).encode(w),
+        Err(status) => return put(w, &ResFail::from(status)),
     };
     let page = match page(&folder, request.cookie) {
         Ok(page) => page,
-        Err(status) => return Fail::new(status, folder.attributes()).encode(w),
+        Err(status) => return put(w, &Fail::new(status, folder.attributes())),
     };
     let maxcount = request.maxcount.min(call.max_listing());
     let mut entries = readdirplus::begin(w, &folder.attributes(), &VERIFIER, request.dircount, maxcount);
     let all = listed(&folder, &page).all(|entry| push(call, &folder, &page, &mut entries, entry));
     if !all && entries.is_empty() {
         entries.discard();
-        return Fail::new(Status::TOOSMALL, folder.attributes()).encode(w);
+        return put(w, &Fail::new(Status::TOOSMALL, folder.attributes()));
     }
     entries.finish(all && page.complete);
+    Answer::of(AnswerStatus::V3(Status::OK))
 }
 
 /// Adds an entry. Attributes that are not available are left out: the entry has just been removed,

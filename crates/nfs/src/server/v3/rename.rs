@@ -2,12 +2,12 @@ use vfs::Change;
 use vfs::backend::RenameMode;
 
 use super::target::{Target, entry_name};
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::rename::{Request, Res, ResFail, ResOk};
 use crate::wire::v3::types::Status;
 
 /// RENAME, RFC 1813 3.3.14.
-pub(super) fn rename(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn rename(call: &Call<'_>, request: &Request<'_>) -> Res {
     let from = call
         .target_to_change(&request.from.dir)
         .map_err(|fail| ResFail::new(fail.status, ResOk { from_dir_wcc: fail.body, ..Default::default() }))?;

@@ -1,12 +1,12 @@
 use vfs::Kind;
 
 use super::target::entry_name;
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::rmdir::{Request, Res, ResOk};
 use crate::wire::v3::types::Status;
 
 /// RMDIR, RFC 1813 3.3.13: `.` is INVAL, `..` is EXIST.
-pub(super) fn rmdir(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn rmdir(call: &Call<'_>, request: &Request<'_>) -> Res {
     let folder = call.target_to_change(&request.object.dir)?;
     let name = match &*request.object.name {
         b".." => Err(Status::EXIST),

@@ -1,11 +1,11 @@
 use super::target::{changes, nfs_time};
-use crate::server::rpc::Call;
+use crate::server::call::Call;
 use crate::wire::v3::setattr::{Request, Res, ResOk};
 use crate::wire::v3::types::Status;
 
 /// SETATTR, RFC 1813 3.3.2. The guard compares with the time that the client was last shown, in the
 /// precision of the wire.
-pub(super) fn setattr(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) fn setattr(call: &Call<'_>, request: &Request<'_>) -> Res {
     let target = call.target_to_change(&request.object)?;
     let wanted = changes(&request.new_attributes).map_err(|status| target.fail(status))?;
     if request.guard.is_some_and(|guard| guard != nfs_time(target.found.attributes.changed)) {

@@ -7,9 +7,9 @@ use vfs::names::long::{check_long, is_long};
 use vfs::state::Party;
 use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, Looked, Node, SetAttributes, Time};
 
+use crate::server::call::Call;
 use crate::server::export::Export;
 use crate::server::handle::{Named, Sealed, View};
-use crate::server::rpc::Call;
 use crate::wire::v3::types::{Fail, Fattr3, FileType, NfsTime, Sattr3, SetTime, SpecData, Status, Wcc};
 
 /// The file of a handle.

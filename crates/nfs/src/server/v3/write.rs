@@ -2,14 +2,14 @@ use vfs::backend::Stability;
 
 use super::MAX_DATA;
 use super::target::size;
+use crate::server::call::Call;
 use crate::server::recalling::once_unlocked;
-use crate::server::rpc::Call;
 use crate::wire::v3::types::Status;
 use crate::wire::v3::write::{Request, Res, ResOk, StableHow};
 
 /// WRITE, RFC 1813 3.3.7. UNSTABLE data are in the host's page cache when the reply is sent. COMMIT
 /// puts them on the disk.
-pub(super) async fn write(call: &Call<'_>, request: Request<'_>) -> Res {
+pub(super) async fn write(call: &Call<'_>, request: &Request<'_>) -> Res {
     let target = call.target_to_change(&request.file)?;
     let stability = match request.stable {
         StableHow::UNSTABLE => Stability::Unstable,

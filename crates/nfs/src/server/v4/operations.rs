@@ -16,7 +16,8 @@ use super::{
     asking, changing, copying, data, delegations, exchanging, gone, listing, locks, looking, named, opens,
     ranges, reclaiming, referrals, registering, sequencing, wanting, xattrs,
 };
-use crate::server::call::{Answered, Call};
+use crate::server::answer::{Answer, AnswerStatus, Answered};
+use crate::server::call::Call;
 use crate::server::recalling::{LIMIT, PAUSE};
 use crate::wire::rpc::Outcome;
 use crate::wire::v4::types::Status;
@@ -31,7 +32,7 @@ const MOST_TRIES: u32 = 8;
 /// Runs the procedure that a call names.
 pub(in crate::server) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
     match call.header.procedure {
-        0 => call.no_arguments().map(|()| None),
+        0 => call.no_arguments().map(|()| Answer::default()),
         COMPOUND => compound(call, w).await,
         _ => Err(Outcome::ProcUnavail),
     }
@@ -44,10 +45,11 @@ async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
     let refusal = if is_spoken { head.refusal() } else { Some(Status::MINOR_VERS_MISMATCH) };
     let refusal = refusal.or_else(|| std::str::from_utf8(&head.tag).err().map(|_| Status::INVAL));
     let start = w.len();
-    let reply = ReplyHead { status: refusal.unwrap_or(Status::OK), tag: head.tag, results: 0 };
+    let mut status = refusal.unwrap_or(Status::OK);
+    let reply = ReplyHead { status, tag: head.tag, results: 0 };
     reply.encode(w);
     if refusal.is_some() {
-        return Ok(None);
+        return Ok(Answer::of(AnswerStatus::V4(status)));
     }
     let count_at = w.len() - 4;
     let mut compound = Compound::new(call, &head, start);
@@ -61,11 +63,11 @@ async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
     }
     for done in 1..=head.operations {
         compound.is_last = done == head.operations;
-        let status = compound.next(r, done, w).await;
+        status = compound.next(r, done, w).await;
         if let Some(repeated) = compound.repeated.take() {
             w.truncate(start);
-            sequencing::put_with_tag(&reply, &repeated, w);
-            return Ok(None);
+            let status = sequencing::put_with_tag(&reply, &repeated, w);
+            return Ok(Answer::of(AnswerStatus::V4(status)));
         }
         w.patch_u32_be(count_at, done);
         w.patch_u32_be(start, status.0);
@@ -73,7 +75,7 @@ async fn compound(call: &Call<'_>, w: &mut Writer) -> Answered {
             break;
         }
     }
-    Ok(compound.end(&reply, w))
+    Ok(Answer { data: compound.end(&reply, w), ..Answer::of(AnswerStatus::V4(status)) })
 }
 
 impl Compound<'_> {

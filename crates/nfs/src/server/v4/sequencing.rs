@@ -4,7 +4,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use vfs::state::Party;
-use wire::Writer;
+use wire::{Reader, Writer};
 
 use super::compound::Compound;
 use super::reserving::MOST_RESULTS;
@@ -13,7 +13,7 @@ use crate::server::call::Call;
 use crate::wire::v4::sessions::{Sequence, Sequenced as Reply};
 use crate::wire::v4::types::Status;
 use crate::wire::v4::{OperationNumber, ReplyHead};
-use crate::wire::xdr::{Encode, opaque_size};
+use crate::wire::xdr::{Decode, Encode, opaque_size};
 
 /// How much of a request is compared to tell two requests with the same number.
 const COMPARED: usize = 512;
@@ -141,10 +141,12 @@ pub(super) fn without_tag<'a>(head: &ReplyHead<'_>, reply: &'a [u8]) -> [&'a [u8
     [status, &rest[opaque_size(head.tag.len())..]]
 }
 
-/// Writes a reply that was kept, with the tag of this request.
-pub(super) fn put_with_tag(head: &ReplyHead<'_>, kept: &[u8], w: &mut Writer) {
-    let (status, rest) = kept.split_at(4);
-    w.put(status);
+/// Writes a reply that was kept, with the tag of this request. Returns its status.
+pub(super) fn put_with_tag(head: &ReplyHead<'_>, kept: &[u8], w: &mut Writer) -> Status {
+    let mut r = Reader::new(kept);
+    let status = Status::decode(&mut r).expect("a reply that was kept begins with its status");
+    status.encode(w);
     head.tag.encode(w);
-    w.put(rest);
+    w.put(r.rest());
+    status
 }

@@ -256,6 +256,24 @@ impl<'a, T: Decode<'a>, B: Decode<'a>> Decode<'a> for Result<T, Fail<B>> {
     }
 }
 
+/// The results of a procedure. They begin with their status.
+pub trait Results: Encode {
+    /// The status.
+    fn status(&self) -> Status;
+}
+
+impl<T: Encode, B: Encode> Results for Result<T, Fail<B>> {
+    fn status(&self) -> Status {
+        self.as_ref().map_or_else(Results::status, |_| Status::OK)
+    }
+}
+
+impl<B: Encode> Results for Fail<B> {
+    fn status(&self) -> Status {
+        self.status
+    }
+}
+
 impl<T: Encode, B: Encode> Encode for Result<T, Fail<B>> {
     fn encode(&self, w: &mut Writer) {
         match self {

@@ -152,11 +152,6 @@ record! {
     }
 }
 
-/// The status that begins the results of COMPOUND; NULL has none.
-pub fn status(procedure: u32, results: &[u8]) -> Option<Status> {
-    if procedure == COMPOUND { Status::decode(&mut Reader::new(results)).ok() } else { None }
-}
-
 impl Head<'_> {
     /// The status that refuses the whole call, so that no operation is executed: RFC 7530 15.2.4,
     /// RFC 8881 16.2.3.
