@@ -18,7 +18,7 @@ use crate::server::sessions::session_replies::Known;
 use crate::server::sessions::{login, session_control, session_notices};
 use crate::server::volumes::{desktop, id, search, volume};
 use crate::wire::ResultCode;
-use crate::wire::command;
+use crate::wire::command::{self, Family};
 
 /// Runs the command at the start of `body`.
 pub(super) async fn run(
@@ -75,7 +75,7 @@ pub(super) async fn run(
 }
 
 fn command_name(command: u8) -> Cow<'static, str> {
-    command::name(command).map_or_else(|| command.to_string().into(), Cow::Borrowed)
+    command::properties(command).name.map_or_else(|| command.to_string().into(), Cow::Borrowed)
 }
 
 /// Tells the observers of a command that has ended. `repeated`: its outcome is out of the replay cache.
@@ -105,94 +105,39 @@ fn observed(
     });
 }
 
-/// Does what is asked.
+/// Does what is asked. Commands that move data are not boxed: they are the most frequent.
 async fn command_of(connection: &Arc<Connection>, request: &Request) -> Outcome {
-    match request.command {
-        // Commands that move data are not boxed: they are the most frequent.
-        command::OPEN_FORK
-        | command::CLOSE_FORK
-        | command::READ
-        | command::READ_EXT
-        | command::WRITE
-        | command::WRITE_EXT
-        | command::GET_FORK_PARMS
-        | command::SET_FORK_PARMS
-        | command::FLUSH_FORK
-        | command::SYNC_FORK => fork::run(request).await,
-        command::OPEN_VOL
-        | command::CLOSE_VOL
-        | command::GET_VOL_PARMS
-        | command::SET_VOL_PARMS
-        | command::FLUSH
-        | command::SYNC_DIR => {
+    match command::properties(request.command).family {
+        Family::Fork => fork::run(request).await,
+        Family::Volume => {
             let outcome = Box::pin(volume::run(request)).await;
             if request.command == command::OPEN_VOL {
                 session_notices::volumes_opened(&request.session);
             }
             outcome
         }
-        command::GET_FILE_DIR_PARMS
-        | command::SET_FILE_DIR_PARMS
-        | command::SET_FILE_PARMS
-        | command::CREATE_FILE
-        | command::DELETE
-        | command::RENAME
-        | command::MOVE_AND_RENAME
-        | command::COPY_FILE
-        | command::EXCHANGE_FILES => Box::pin(file::run(request)).await,
-        command::SET_DIR_PARMS | command::CREATE_DIR | command::OPEN_DIR | command::CLOSE_DIR => {
-            Box::pin(directory::run(request)).await
+        Family::File => Box::pin(file::run(request)).await,
+        Family::Directory => Box::pin(directory::run(request)).await,
+        Family::Enumerate => Box::pin(enumerate::run(request)).await,
+        Family::Search => Box::pin(search::run(request)).await,
+        Family::Id => Box::pin(id::run(request)).await,
+        Family::Lock => Box::pin(lock::run(request)).await,
+        Family::Desktop => Box::pin(desktop::run(request)).await,
+        Family::Attribute => Box::pin(attribute::run(request)).await,
+        Family::Acl => Box::pin(acl::run(request)).await,
+        Family::Identity => Box::pin(identity::run(request)).await,
+        Family::Session => Box::pin(session_control::run(request)).await,
+        Family::Login => {
+            let after = login::after(connection, &request.session, request.command, &request.body);
+            Box::pin(after).await
         }
-        command::ENUMERATE | command::ENUMERATE_EXT | command::ENUMERATE_EXT2 => {
-            Box::pin(enumerate::run(request)).await
-        }
-        command::CAT_SEARCH | command::CAT_SEARCH_EXT => Box::pin(search::run(request)).await,
-        command::CREATE_ID | command::RESOLVE_ID | command::DELETE_ID => Box::pin(id::run(request)).await,
-        command::BYTE_RANGE_LOCK | command::BYTE_RANGE_LOCK_EXT => Box::pin(lock::run(request)).await,
-        _ => Box::pin(beside_files(connection, request)).await,
-    }
-}
-
-/// The same for metadata, users and sessions.
-async fn beside_files(connection: &Arc<Connection>, request: &Request) -> Outcome {
-    match request.command {
-        command::OPEN_DT
-        | command::CLOSE_DT
-        | command::ADD_ICON
-        | command::GET_ICON
-        | command::GET_ICON_INFO
-        | command::ADD_APPL
-        | command::REMOVE_APPL
-        | command::GET_APPL
-        | command::ADD_COMMENT
-        | command::GET_COMMENT
-        | command::REMOVE_COMMENT => desktop::run(request).await,
-        command::GET_EXT_ATTR
-        | command::SET_EXT_ATTR
-        | command::REMOVE_EXT_ATTR
-        | command::LIST_EXT_ATTRS => attribute::run(request).await,
-        command::GET_ACL | command::SET_ACL | command::ACCESS => acl::run(request).await,
-        command::GET_USER_INFO | command::MAP_ID | command::MAP_NAME => identity::run(request).await,
-        command::GET_SRVR_PARMS
-        | command::GET_SRVR_MSG
-        | command::GET_SESSION_TOKEN
-        | command::DISCONNECT_OLD_SESSION
-        | command::ZZZ => session_control::run(request).await,
-        command::LOGIN
-        | command::LOGIN_EXT
-        | command::LOGIN_CONT
-        | command::LOGOUT
-        | command::CHANGE_PASSWORD
-        | command::GET_AUTH_METHODS => {
-            login::after(connection, &request.session, request.command, &request.body).await
-        }
-        _ => Err(ResultCode::CALL_NOT_SUPPORTED),
+        Family::Other => Err(ResultCode::CALL_NOT_SUPPORTED),
     }
 }
 
 /// If a request has two errors, a missing folder counts before errors of later fields.
 fn blame(request: &Request, code: ResultCode) -> ResultCode {
-    if code != ResultCode::PARAM_ERROR || !is_about_folder(request.command) {
+    if code != ResultCode::PARAM_ERROR || !command::properties(request.command).in_folder {
         return code;
     }
     let mut r = request.reader();
@@ -203,32 +148,6 @@ fn blame(request: &Request, code: ResultCode) -> ResultCode {
         Ok::<_, ResultCode>(folder >= CatalogId::FIRST.0 && is_unknown)
     };
     if is_gone() == Ok(true) { ResultCode::OBJECT_NOT_FOUND } else { code }
-}
-
-/// Whether the numbers of a volume and a folder follow the command and one byte.
-fn is_about_folder(number: u8) -> bool {
-    matches!(
-        number,
-        command::COPY_FILE
-            | command::CREATE_DIR
-            | command::CREATE_FILE
-            | command::DELETE
-            | command::MOVE_AND_RENAME
-            | command::OPEN_DIR
-            | command::OPEN_FORK
-            | command::RENAME
-            | command::SET_DIR_PARMS
-            | command::SET_FILE_PARMS
-            | command::GET_FILE_DIR_PARMS
-            | command::SET_FILE_DIR_PARMS
-            | command::CREATE_ID
-            | command::EXCHANGE_FILES
-            | command::ADD_APPL
-            | command::REMOVE_APPL
-            | command::ADD_COMMENT
-            | command::REMOVE_COMMENT
-            | command::GET_COMMENT
-    )
 }
 
 #[cfg(test)]

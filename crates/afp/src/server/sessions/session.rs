@@ -11,7 +11,7 @@ use vfs::{Actor, Caller};
 
 use super::session_life::Life;
 use super::session_notices::Told;
-use super::session_replies::{self, Known};
+use super::session_replies::Known;
 use crate::server::config::{Share, Version};
 use crate::server::connection::Connection;
 use crate::server::files::enumerate::Listings;
@@ -19,6 +19,7 @@ use crate::server::files::fork::Forks;
 use crate::server::service::{Service, SessionInfo};
 use crate::server::volumes::open_volume::{OpenVolume, Volumes};
 use crate::server::volumes::search::Searches;
+use crate::wire::command;
 
 /// The user of a session.
 #[derive(Debug, Clone)]
@@ -154,7 +155,7 @@ impl Session {
 
     /// The stored state of a request, which may have been sent before.
     pub(in crate::server) fn replies_to(&self, id: u16, number: u8) -> Option<Known<'_>> {
-        if self.version.is_3() && !session_replies::is_harmless(number) {
+        if self.version.is_3() && !command::properties(number).repeatable {
             self.told.changes(Instant::now());
         }
         self.life.replies.begin(id, number)

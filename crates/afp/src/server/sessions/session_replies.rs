@@ -64,48 +64,6 @@ pub(in crate::server) enum Known<'a> {
     Underway,
 }
 
-/// Whether a repeated execution is harmless.
-pub(in crate::server) fn is_harmless(number: u8) -> bool {
-    matches!(
-        number,
-        command::READ
-            | command::READ_EXT
-            | command::ENUMERATE
-            | command::ENUMERATE_EXT
-            | command::ENUMERATE_EXT2
-            | command::CAT_SEARCH
-            | command::CAT_SEARCH_EXT
-            | command::GET_FILE_DIR_PARMS
-            | command::GET_FORK_PARMS
-            | command::GET_VOL_PARMS
-            | command::GET_SRVR_PARMS
-            | command::GET_SRVR_MSG
-            | command::GET_USER_INFO
-            | command::GET_SESSION_TOKEN
-            | command::GET_AUTH_METHODS
-            | command::GET_EXT_ATTR
-            | command::LIST_EXT_ATTRS
-            | command::GET_ACL
-            | command::ACCESS
-            | command::MAP_ID
-            | command::MAP_NAME
-            | command::RESOLVE_ID
-            | command::GET_ICON
-            | command::GET_ICON_INFO
-            | command::GET_APPL
-            | command::GET_COMMENT
-            | command::FLUSH
-            | command::FLUSH_FORK
-            | command::SYNC_DIR
-            | command::SYNC_FORK
-            | command::SPOTLIGHT_RPC
-            | command::ZZZ
-            // Ends or changes the session itself: belongs to the connection that it was sent on.
-            | command::DISCONNECT_OLD_SESSION
-            | command::LOGOUT
-    )
-}
-
 impl Replies {
     /// Begins to keep replies: from now on, the client can reconnect.
     pub(in crate::server) fn begin_keeping(&self) {
@@ -125,7 +83,7 @@ impl Replies {
         if !self.keeps.load(Ordering::Relaxed) {
             return None;
         }
-        if is_harmless(number) {
+        if command::properties(number).repeatable {
             self.count();
             return None;
         }
