@@ -167,13 +167,13 @@ impl Chain {
             waiting: Mutex::default(),
             counted: Mutex::default(),
         };
-        let failed_before =
-            self.failed.filter(|_| related && needs_file(header.command) && self.file.is_none());
+        let properties = header.command.properties();
+        let failed_before = self.failed.filter(|_| related && properties.on_open && self.file.is_none());
         let mut outcome = match (admitted.refusal, failed_before) {
             (Some(status), _) | (None, Some(status)) => Err(status.into()),
             (None, None) => observe::within(begun.as_ref(), finish(&context)).await,
         };
-        if may_change_folders(header.command)
+        if properties.ends_leases
             && let Ok(session) = context.session()
         {
             session.client().deliver();
@@ -302,30 +302,7 @@ async fn finish(context: &Context) -> Outcome {
 }
 
 fn command_name(command: Command) -> Cow<'static, str> {
-    command.name().map_or_else(|| format!("command {}", command.0).into(), Cow::Borrowed)
-}
-
-/// Commands on a file. They fail with the status of the request before them if that gave no file.
-fn needs_file(command: Command) -> bool {
-    matches!(
-        command,
-        Command::CLOSE
-            | Command::FLUSH
-            | Command::READ
-            | Command::WRITE
-            | Command::LOCK
-            | Command::IOCTL
-            | Command::QUERY_DIRECTORY
-            | Command::CHANGE_NOTIFY
-            | Command::QUERY_INFO
-            | Command::SET_INFO
-    )
-}
-
-/// Commands that may end the lease of a folder. A client that has made a file and then lists the folder must know by then
-/// that it cannot take the listing from its cache.
-fn may_change_folders(command: Command) -> bool {
-    matches!(command, Command::CREATE | Command::CLOSE | Command::SET_INFO)
+    command.properties().name.map_or_else(|| format!("command {}", command.0).into(), Cow::Borrowed)
 }
 
 /// An error response, MS-SMB2 2.2.2.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use lock::{Mutex, rank};
 
 use crate::wire::Status;
-use crate::wire::header::{Command, Flags, Header};
+use crate::wire::header::{Flags, Header};
 
 /// An open's channel sequence, and its requests under way.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Sequence {
         sequence: &Arc<Mutex<Self, rank::SmbSequence>>,
         header: &Header,
     ) -> Result<Option<Counted>, Status> {
-        let changes = matches!(header.command, Command::WRITE | Command::SET_INFO | Command::IOCTL);
+        let changes = header.command.properties().in_sequence;
         let number = header.channel_sequence();
         let mut this = sequence.lock();
         match number.wrapping_sub(this.current) {
@@ -87,6 +87,7 @@ impl Drop for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wire::header::Command;
 
     fn header(command: Command, number: u16) -> Header {
         Header { status: Status(number.into()), ..Header::request(command, 1) }

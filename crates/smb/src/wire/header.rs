@@ -9,59 +9,85 @@ use super::Status;
 /// The first four bytes of a message that is neither encrypted nor compressed.
 pub const PROTOCOL_ID: [u8; 4] = [0xFE, b'S', b'M', b'B'];
 
-number! {
-    /// What a message asks or answers, MS-SMB2 2.2.1.2.
-    Command: u16 {
-        NEGOTIATE = 0x00,
-        SESSION_SETUP = 0x01,
-        LOGOFF = 0x02,
-        TREE_CONNECT = 0x03,
-        TREE_DISCONNECT = 0x04,
-        CREATE = 0x05,
-        CLOSE = 0x06,
-        FLUSH = 0x07,
-        READ = 0x08,
-        WRITE = 0x09,
-        LOCK = 0x0A,
-        IOCTL = 0x0B,
-        CANCEL = 0x0C,
-        ECHO = 0x0D,
-        QUERY_DIRECTORY = 0x0E,
-        CHANGE_NOTIFY = 0x0F,
-        QUERY_INFO = 0x10,
-        SET_INFO = 0x11,
-        OPLOCK_BREAK = 0x12,
-        SERVER_TO_CLIENT_NOTIFICATION = 0x13,
-    }
+/// What a request must have before it is executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Connection,
+    Session,
+    Tree,
 }
 
-impl Command {
+/// What the server knows of a command before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Properties {
     /// The specification's name, if it has one.
-    pub fn name(self) -> Option<&'static str> {
-        Some(match self {
-            Self::NEGOTIATE => "NEGOTIATE",
-            Self::SESSION_SETUP => "SESSION_SETUP",
-            Self::LOGOFF => "LOGOFF",
-            Self::TREE_CONNECT => "TREE_CONNECT",
-            Self::TREE_DISCONNECT => "TREE_DISCONNECT",
-            Self::CREATE => "CREATE",
-            Self::CLOSE => "CLOSE",
-            Self::FLUSH => "FLUSH",
-            Self::READ => "READ",
-            Self::WRITE => "WRITE",
-            Self::LOCK => "LOCK",
-            Self::IOCTL => "IOCTL",
-            Self::CANCEL => "CANCEL",
-            Self::ECHO => "ECHO",
-            Self::QUERY_DIRECTORY => "QUERY_DIRECTORY",
-            Self::CHANGE_NOTIFY => "CHANGE_NOTIFY",
-            Self::QUERY_INFO => "QUERY_INFO",
-            Self::SET_INFO => "SET_INFO",
-            Self::OPLOCK_BREAK => "OPLOCK_BREAK",
-            Self::SERVER_TO_CLIENT_NOTIFICATION => "SERVER_TO_CLIENT_NOTIFICATION",
-            _ => return None,
-        })
-    }
+    pub name: Option<&'static str>,
+    pub scope: Scope,
+    /// It acts on an open. In a chain it fails with the status of the request before it, if that gave no open.
+    pub on_open: bool,
+    /// It may end the lease of a folder. A client that has made a file and then lists the folder must know by then that it
+    /// cannot take the listing from its cache.
+    pub ends_leases: bool,
+    /// It is executed after the login has expired, because it releases something, 3.3.5.2.9.
+    pub releases: bool,
+    /// It is refused if it was sent before the client lost a channel, 3.3.5.2.10.
+    pub in_sequence: bool,
+}
+
+/// Declares the commands from one table. Its columns: name and number; scope; which properties are true.
+macro_rules! commands {
+    ($($name:ident = $number:literal: $scope:ident, [$($property:ident),*];)*) => {
+        number! {
+            /// What a message asks or answers, MS-SMB2 2.2.1.2.
+            Command: u16 { $($name = $number,)* }
+        }
+
+        impl Command {
+            /// The properties of a command. An unknown one is refused after it was admitted.
+            pub const fn properties(self) -> Properties {
+                let unknown = Properties {
+                    name: None,
+                    scope: Scope::Tree,
+                    on_open: false,
+                    ends_leases: false,
+                    releases: false,
+                    in_sequence: false,
+                };
+                match self {
+                    $(Self::$name => Properties {
+                        name: Some(stringify!($name)),
+                        scope: Scope::$scope,
+                        $($property: true,)*
+                        ..unknown
+                    },)*
+                    _ => unknown,
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    NEGOTIATE = 0x00: Connection, [];
+    SESSION_SETUP = 0x01: Connection, [];
+    LOGOFF = 0x02: Session, [releases];
+    TREE_CONNECT = 0x03: Session, [];
+    TREE_DISCONNECT = 0x04: Tree, [releases];
+    CREATE = 0x05: Tree, [ends_leases];
+    CLOSE = 0x06: Tree, [on_open, ends_leases, releases];
+    FLUSH = 0x07: Tree, [on_open];
+    READ = 0x08: Tree, [on_open];
+    WRITE = 0x09: Tree, [on_open, in_sequence];
+    LOCK = 0x0A: Tree, [on_open, releases];
+    IOCTL = 0x0B: Tree, [on_open, in_sequence];
+    CANCEL = 0x0C: Tree, [];
+    ECHO = 0x0D: Session, [];
+    QUERY_DIRECTORY = 0x0E: Tree, [on_open];
+    CHANGE_NOTIFY = 0x0F: Tree, [on_open];
+    QUERY_INFO = 0x10: Tree, [on_open];
+    SET_INFO = 0x11: Tree, [on_open, ends_leases, in_sequence];
+    OPLOCK_BREAK = 0x12: Tree, [];
+    SERVER_TO_CLIENT_NOTIFICATION = 0x13: Tree, [];
 }
 
 bits! {

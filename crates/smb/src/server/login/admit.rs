@@ -9,7 +9,7 @@ use crate::server::clients::session::Channel;
 use crate::server::clients::tree::Tree;
 use crate::server::connection::Connection;
 use crate::wire::Status;
-use crate::wire::header::{Command, Flags, Header};
+use crate::wire::header::{Command, Flags, Header, Scope};
 
 /// How a request has come.
 pub(in crate::server) struct Origin<'a> {
@@ -101,19 +101,17 @@ fn allow(
         Some(_) => {}
         None => is_genuine(header, message, channel)?,
     }
-    if matches!(header.command, Command::NEGOTIATE | Command::SESSION_SETUP) {
+    let properties = header.command.properties();
+    if properties.scope == Scope::Connection {
         return Ok(None);
     }
     if session.requires_encryption() && origin.sealed.is_none() {
         return Err(Status::ACCESS_DENIED);
     }
-    // After the login has expired, only requests that release something are executed, 3.3.5.2.9.
-    let releases =
-        matches!(header.command, Command::LOGOFF | Command::CLOSE | Command::LOCK | Command::TREE_DISCONNECT);
-    if !releases && session.has_expired(SystemTime::now()) {
+    if !properties.releases && session.has_expired(SystemTime::now()) {
         return Err(Status::NETWORK_SESSION_EXPIRED);
     }
-    if matches!(header.command, Command::LOGOFF | Command::ECHO | Command::TREE_CONNECT) {
+    if properties.scope == Scope::Session {
         return Ok(None);
     }
     let tree = session.trees.find(header.tree_id()).ok_or(Status::NETWORK_NAME_DELETED)?;
