@@ -11,13 +11,13 @@ use lock::{Mutex, rank};
 use vfs::Payload;
 
 use super::connection::{Connection, unseal};
-use super::context::{Context, Failure, Outcome, Reply, poll_once};
-use super::dispatch;
+use super::context::{Context, Failure, IncomingRequest, Outcome, Reply, RequestScope, poll_once};
+use super::dispatch::CommandScope;
 use super::output::Output;
 use crate::server::clients::session::{Channel, Session};
 use crate::server::clients::tree::Tree;
 use crate::server::files::facts::Facts;
-use crate::server::login::admit::{self, Origin};
+use crate::server::login::admit::{self, Admission, Origin};
 use crate::server::login::negotiate;
 use crate::wire::Status;
 use crate::wire::frame::{Kind, PREFIX_LEN};
@@ -150,15 +150,13 @@ impl Chain {
             header.id = Id::Sync { reserved: 0, tree: self.tree_id };
         }
         let origin = Origin { sealed: self.sealed.as_ref(), related, first: self.position == 0 };
-        let admitted = admit::judge(&self.connection, &header, &message, &origin);
-        let context = Context {
+        let (admission, signer) = admit::judge(&self.connection, &header, &message, &origin);
+        let request = IncomingRequest {
             connection: self.connection.clone(),
             in_flight: self.in_flight.clone(),
             header,
             message: message.freeze(),
-            channel: admitted.channel,
-            signer: admitted.signer,
-            tree: admitted.tree,
+            signer,
             sealed: self.sealed.is_some(),
             related_file: self.file.filter(|_| related),
             facts_before: self.facts.take().filter(|_| related),
@@ -167,45 +165,69 @@ impl Chain {
             waiting: Mutex::default(),
             counted: Mutex::default(),
         };
-        let properties = header.command.properties();
-        let failed_before = self.failed.filter(|_| related && properties.on_open && self.file.is_none());
-        let mut outcome = match (admitted.refusal, failed_before) {
-            (Some(status), _) | (None, Some(status)) => Err(status.into()),
-            (None, None) => observe::within(begun.as_ref(), finish(&context)).await,
-        };
-        if properties.ends_leases
-            && let Ok(session) = context.session()
-        {
-            session.client().deliver();
-        }
-        self.facts = outcome.as_mut().ok().and_then(|reply| reply.facts.take());
-        self.note(&header, related, &outcome);
-        let (status, bytes_out) = self.respond(&context, charge, outcome);
-        if let Some(begun) = &begun {
-            let (session, tree) = self.concerned(&context);
-            Told { session, tree, status, bytes_out }.observed(begun, context.message.len());
+        let begun = begun.as_ref();
+        match admission {
+            Admission::Connection(scope) => self.execute(&Context { scope, request }, charge, begun).await,
+            Admission::Session(scope) => self.execute(&Context { scope, request }, charge, begun).await,
+            Admission::Tree(scope) => self.execute(&Context { scope, request }, charge, begun).await,
+            Admission::Refused(scope, status) => {
+                self.end(&Context { scope, request }, charge, begun, Err(status.into()));
+            }
         }
         Ok(())
     }
 
+    /// Executes an admitted request.
+    async fn execute<S: CommandScope>(&mut self, context: &Context<S>, charge: u16, begun: Option<&Begun>) {
+        let is_related = context.header.flags.contains(Flags::RELATED);
+        let needs_open = context.header.command.properties().on_open;
+        let outcome = match self.failed.filter(|_| is_related && needs_open && self.file.is_none()) {
+            Some(status) => Err(status.into()),
+            None => observe::within(begun, finish(context)).await,
+        };
+        self.end(context, charge, begun, outcome);
+    }
+
+    /// Answers a request, and keeps what the next one uses.
+    fn end<S: RequestScope>(
+        &mut self,
+        context: &Context<S>,
+        charge: u16,
+        begun: Option<&Begun>,
+        mut outcome: Outcome,
+    ) {
+        if context.header.command.properties().ends_leases
+            && let Some(channel) = context.scope.channel()
+        {
+            channel.session.client().deliver();
+        }
+        self.facts = outcome.as_mut().ok().and_then(|reply| reply.facts.take());
+        self.note(&context.header, &outcome);
+        let (status, bytes_out) = self.respond(context, charge, outcome);
+        if let Some(begun) = begun {
+            let (session, tree) = self.concerned(context);
+            Told { session, tree, status, bytes_out }.observed(begun, context.message.len());
+        }
+    }
+
     /// The session and the tree of an answered request: SESSION_SETUP and TREE_CONNECT have made them.
-    fn concerned(&self, context: &Context) -> (Option<Arc<Session>>, Option<Arc<Tree>>) {
+    fn concerned<S: RequestScope>(&self, context: &Context<S>) -> (Option<Arc<Session>>, Option<Arc<Tree>>) {
         let session = match context.header.command {
             Command::SESSION_SETUP => {
                 self.connection.channel(self.session_id).map(|channel| channel.session.clone())
             }
-            _ => context.session().ok().cloned(),
+            _ => context.scope.channel().map(|channel| channel.session.clone()),
         };
         let tree = match (context.header.command, &session) {
             (Command::TREE_CONNECT, Some(session)) => session.trees.find(self.tree_id),
-            _ => context.tree.clone(),
+            _ => context.scope.tree().cloned(),
         };
         (session, tree)
     }
 
     /// Keeps the session, tree and file that the next, related request uses.
-    fn note(&mut self, header: &Header, related: bool, outcome: &Outcome) {
-        if !related {
+    fn note(&mut self, header: &Header, outcome: &Outcome) {
+        if !header.flags.contains(Flags::RELATED) {
             self.file = None;
         }
         (self.session_id, self.tree_id) = (header.session_id, header.tree_id());
@@ -228,7 +250,7 @@ impl Chain {
     }
 
     /// Answers the status and the length of the response.
-    fn respond(&self, context: &Context, charge: u16, outcome: Outcome) -> (Status, usize) {
+    fn respond(&self, context: &IncomingRequest, charge: u16, outcome: Outcome) -> (Status, usize) {
         let mut reply = outcome.unwrap_or_else(|failure| refusal(&failure));
         let mut output = self.output.lock();
         if !output.has_room(reply.body.len() + reply.data.as_ref().map_or(0, Payload::len)) {
@@ -285,8 +307,8 @@ impl Told {
 }
 
 /// The command, with a word to the client when it is slow.
-async fn finish(context: &Context) -> Outcome {
-    let mut running = dispatch::run(context);
+async fn finish<S: CommandScope>(context: &Context<S>) -> Outcome {
+    let mut running = S::run(context);
     if let Some(outcome) = poll_once(running.as_mut()) {
         return outcome;
     }

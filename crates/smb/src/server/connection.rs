@@ -8,7 +8,7 @@ use bytes::BytesMut;
 use conn::{Peer, Reply as Frame, ToClient};
 use lock::{Mutex, RwLock, rank};
 
-use super::context::{Context, Reply};
+use super::context::{IncomingRequest, Reply};
 use super::credits::Window;
 use super::output::Output;
 use super::requests::Requests;
@@ -143,7 +143,7 @@ impl Connection {
 
     /// Tells the client that the answer to `request` comes later. The chain's answers so far are
     /// sent first.
-    pub(super) fn send_interim(&self, request: &Context, output: &mut Output, id: u64) {
+    pub(super) fn send_interim(&self, request: &IncomingRequest, output: &mut Output, id: u64) {
         let mut interim = output.beside();
         let earlier = std::mem::replace(output, output.beside());
         output.async_id = Some(id);

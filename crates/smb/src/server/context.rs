@@ -1,6 +1,7 @@
 //! One request on its way through the server, and what comes of it.
 
 use std::future::Future;
+use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, Waker};
@@ -118,18 +119,74 @@ impl From<Malformed> for Status {
     }
 }
 
-/// A request with all facts that are known before its command runs.
-pub(super) struct Context {
+/// What a request has been admitted to: a session of its connection, a tree of that session, or neither.
+pub(super) trait RequestScope: Send + Sync {
+    /// The session as the connection has it.
+    fn channel(&self) -> Option<&Arc<Channel>>;
+
+    /// The tree.
+    fn tree(&self) -> Option<&Arc<Tree>> {
+        None
+    }
+}
+
+/// Of a command that needs no session, and of a request that is refused. It may have one.
+pub(super) struct ConnectionScope(pub(super) Option<Arc<Channel>>);
+
+impl RequestScope for ConnectionScope {
+    fn channel(&self) -> Option<&Arc<Channel>> {
+        self.0.as_ref()
+    }
+}
+
+/// Of a command that needs a session.
+pub(super) struct SessionScope(pub(super) Arc<Channel>);
+
+impl RequestScope for SessionScope {
+    fn channel(&self) -> Option<&Arc<Channel>> {
+        Some(&self.0)
+    }
+}
+
+/// Of a command that needs a tree: all that are about files and pipes.
+pub(super) struct TreeScope {
+    pub(super) channel: Arc<Channel>,
+    pub(super) tree: Arc<Tree>,
+}
+
+impl RequestScope for TreeScope {
+    fn channel(&self) -> Option<&Arc<Channel>> {
+        Some(&self.channel)
+    }
+
+    fn tree(&self) -> Option<&Arc<Tree>> {
+        Some(&self.tree)
+    }
+}
+
+/// A request in the scope that it was admitted to, which for most commands is a tree.
+pub(super) struct Context<S = TreeScope> {
+    pub(super) scope: S,
+    pub(super) request: IncomingRequest,
+}
+
+impl<S> Deref for Context<S> {
+    type Target = IncomingRequest;
+
+    fn deref(&self) -> &IncomingRequest {
+        &self.request
+    }
+}
+
+/// A request with all facts that are known before its command runs, besides its scope.
+pub(super) struct IncomingRequest {
     pub(super) connection: Arc<Connection>,
     pub(super) in_flight: InFlight,
     pub(super) header: Header,
     /// The request from its header on.
     pub(super) message: Bytes,
-    /// The session as this connection has it; `None` before one is set up.
-    pub(super) channel: Option<Arc<Channel>>,
     /// The session whose key signs the answer, because the request was signed.
     pub(super) signer: Option<Arc<Channel>>,
-    pub(super) tree: Option<Arc<Tree>>,
     /// It came encrypted.
     pub(super) sealed: bool,
     /// The file of the request before it, if this is a related request.
@@ -147,19 +204,14 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// What all connections share.
-    pub(super) fn service(&self) -> &Arc<Service> {
-        &self.connection.service
-    }
-
     /// The session.
-    pub(super) fn session(&self) -> Result<&Arc<Session>, Status> {
-        self.channel.as_ref().map(|channel| &channel.session).ok_or(Status::USER_SESSION_DELETED)
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.scope.channel.session
     }
 
     /// The tree.
-    pub(super) fn tree(&self) -> Result<&Arc<Tree>, Status> {
-        self.tree.as_ref().ok_or(Status::NETWORK_NAME_DELETED)
+    pub(super) fn tree(&self) -> &Arc<Tree> {
+        &self.scope.tree
     }
 
     /// The open that a request names; all ones in a related request is the file of the one before it. The rest of the
@@ -169,9 +221,9 @@ impl Context {
             Some(file) if key == FileKey::ALL_ONES => file,
             _ => key,
         };
-        let session = self.session()?;
+        let session = self.session();
         let open = session.opens.find(key).ok_or(Status::FILE_CLOSED)?;
-        if !Arc::ptr_eq(&open.tree, self.tree()?) {
+        if !Arc::ptr_eq(&open.tree, self.tree()) {
             return Err(Status::FILE_CLOSED);
         }
         // Refuses a change that was sent before the client lost a channel, 3.3.5.2.10.
@@ -201,38 +253,42 @@ impl Context {
     }
 
     /// The user whose permissions apply.
-    pub(super) fn caller(&self) -> Result<Caller, Status> {
-        Ok(self.session()?.user().caller.clone())
+    pub(super) fn caller(&self) -> Caller {
+        self.session().user().caller.clone()
     }
 
     /// With whose opens those of the client are counted. Guests prove nothing, not even that they are two.
-    pub(super) fn holder(&self) -> Result<Holder, Status> {
-        let (user, address) = (self.session()?.user(), self.connection.peer.address.ip());
-        Ok(match user.has_account() {
+    pub(super) fn holder(&self) -> Holder {
+        let (user, address) = (self.session().user(), self.connection.peer.address.ip());
+        match user.has_account() {
             true => Holder::user(address, user.caller.uid),
             false => Holder::guest(address),
-        })
+        }
     }
 
     /// The actor of a request that does not act through an open.
-    pub(super) fn actor(&self) -> Result<Actor, Status> {
-        let session = self.session()?;
-        Ok(Actor::new(session.user().caller.clone(), Party::client(session.client_id())))
+    pub(super) fn actor(&self) -> Actor {
+        let session = self.session();
+        Actor::new(session.user().caller.clone(), Party::client(session.client_id()))
     }
 
     /// The client in the tree's tables.
-    pub(super) fn client_id(&self) -> Result<ClientId, Status> {
-        Ok(self.session()?.client_id())
+    pub(super) fn client_id(&self) -> ClientId {
+        self.session().client_id()
     }
+}
 
+impl Context<SessionScope> {
+    /// The session.
+    pub(super) fn session(&self) -> &Arc<Session> {
+        &self.scope.0.session
+    }
+}
+
+impl<S: RequestScope> Context<S> {
     /// What the client of the session is, as far as it has said so.
     pub(super) fn mac(&self) -> mac::Kind {
-        self.channel.as_ref().map_or(mac::Kind::Other, |channel| channel.session.mac.kind())
-    }
-
-    /// Whether the client is Linux: it has offered the POSIX extensions.
-    pub(super) fn is_linux(&self) -> bool {
-        self.connection.negotiated().is_some_and(|agreed| agreed.offers_posix)
+        self.scope.channel().map_or(mac::Kind::Other, |channel| channel.session.mac.kind())
     }
 
     /// Whether the client expects POSIX behaviour: files and folders that are open can be renamed
@@ -244,35 +300,6 @@ impl Context {
     /// Whether the client is a Mac that has said so (create context AAPL).
     pub(super) fn is_mac(&self) -> bool {
         self.mac() != mac::Kind::Other
-    }
-
-    /// Refuses transfers that are longer than agreed on, or than the request has paid for: MS-SMB2 3.3.5.2.5.
-    pub(super) fn may_transfer(&self, length: u32) -> Result<(), Status> {
-        let negotiated = self.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
-        if length > negotiated.max_transact {
-            return Err(Status::INVALID_PARAMETER);
-        }
-        let paid = u64::from(self.header.credit_charge.max(1)) * CREDIT;
-        match negotiated.dialect.has_large_mtu() && u64::from(length) > paid {
-            true => Err(Status::INVALID_PARAMETER),
-            false => Ok(()),
-        }
-    }
-
-    /// Memory for the data of a file. Data that are in the page cache leave from there, unless they are signed or encrypted.
-    pub(super) async fn reserve(
-        &self,
-        bytes: usize,
-        is_resident: impl FnOnce() -> bool,
-    ) -> Result<Reservation, Status> {
-        let is_plain = !self.sealed && self.signer.is_none();
-        let reserve = self.connection.peer.memory.reserve_unless(bytes, || is_plain && is_resident());
-        let is_alone = self.output.lock().reserved.bytes() == 0;
-        let reserved = match is_alone {
-            true => reserve.await,
-            false => tokio::time::timeout(MEMORY_WITHIN, reserve).await.ok().flatten(),
-        };
-        reserved.ok_or(Status::INSUFFICIENT_RESOURCES)
     }
 
     /// Waits for something that may take long. If it is not ready at once, the client gets an
@@ -308,10 +335,51 @@ impl Context {
     /// Whether a client that has lost this connection may ask for the outcome over another one.
     /// MS-SMB2 3.2.5.1.6 tells clients to send such requests again.
     fn may_be_asked_for_again(&self) -> bool {
-        let another = |session: &Arc<Session>| {
-            session.connections().iter().any(|connection| !Arc::ptr_eq(connection, &self.connection))
+        let another = |channel: &Arc<Channel>| {
+            channel.session.connections().iter().any(|connection| !Arc::ptr_eq(connection, &self.connection))
         };
-        self.header.command == Command::CREATE && self.session().is_ok_and(another)
+        self.header.command == Command::CREATE && self.scope.channel().is_some_and(another)
+    }
+}
+
+impl IncomingRequest {
+    /// What all connections share.
+    pub(super) fn service(&self) -> &Arc<Service> {
+        &self.connection.service
+    }
+
+    /// Whether the client is Linux: it has offered the POSIX extensions.
+    pub(super) fn is_linux(&self) -> bool {
+        self.connection.negotiated().is_some_and(|agreed| agreed.offers_posix)
+    }
+
+    /// Refuses transfers that are longer than agreed on, or than the request has paid for: MS-SMB2 3.3.5.2.5.
+    pub(super) fn may_transfer(&self, length: u32) -> Result<(), Status> {
+        let negotiated = self.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
+        if length > negotiated.max_transact {
+            return Err(Status::INVALID_PARAMETER);
+        }
+        let paid = u64::from(self.header.credit_charge.max(1)) * CREDIT;
+        match negotiated.dialect.has_large_mtu() && u64::from(length) > paid {
+            true => Err(Status::INVALID_PARAMETER),
+            false => Ok(()),
+        }
+    }
+
+    /// Memory for the data of a file. Data that are in the page cache leave from there, unless they are signed or encrypted.
+    pub(super) async fn reserve(
+        &self,
+        bytes: usize,
+        is_resident: impl FnOnce() -> bool,
+    ) -> Result<Reservation, Status> {
+        let is_plain = !self.sealed && self.signer.is_none();
+        let reserve = self.connection.peer.memory.reserve_unless(bytes, || is_plain && is_resident());
+        let is_alone = self.output.lock().reserved.bytes() == 0;
+        let reserved = match is_alone {
+            true => reserve.await,
+            false => tokio::time::timeout(MEMORY_WITHIN, reserve).await.ok().flatten(),
+        };
+        reserved.ok_or(Status::INSUFFICIENT_RESOURCES)
     }
 
     /// Tells the client, once, that the answer will take a while. The chain's answers so far are

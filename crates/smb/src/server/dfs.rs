@@ -75,7 +75,7 @@ pub(super) fn referrals(
         [&text::of("\\")[..], &below[..end]].concat()
     };
     let components = Path::parse_from(context.is_mac(), &share, rest)?.components;
-    let referral = link_in(volume, &context.caller()?, &share, &components)?.and_then(|(at, link)| {
+    let referral = link_in(volume, &context.caller(), &share, &components)?.and_then(|(at, link)| {
         let client = Client { address: context.connection.peer.address.ip(), site };
         Some((at, context.service().config().namespace.refer(&link, Protocol::Smb, client)?))
     });

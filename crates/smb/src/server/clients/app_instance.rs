@@ -53,7 +53,7 @@ impl Instances {
     /// Closes the application's opens of other clients. Refused when one of them belongs to a later
     /// start of the application.
     pub(in crate::server) fn take_over(&self, context: &Context, instance: Instance) -> Result<(), Status> {
-        let (guid, share) = (context.session()?.client_guid, &context.tree()?.share);
+        let (guid, share) = (context.session().client_guid, &context.tree().share);
         let mut others = Vec::new();
         for known in self.table.lock().get(&instance.id).into_iter().flatten() {
             let Some(open) = known.open.upgrade().filter(|open| Arc::ptr_eq(&open.tree.share, share)) else {
@@ -83,7 +83,7 @@ impl Instances {
         instance: Instance,
         open: &Arc<Open>,
     ) -> Result<(), Status> {
-        let client_guid = context.session()?.client_guid;
+        let client_guid = context.session().client_guid;
         let mut table = self.table.lock();
         if table.len() >= CLEAR_AT && table.len().is_power_of_two() {
             table.retain(|_, opens| opens.iter().any(|known| known.open.strong_count() > 0));

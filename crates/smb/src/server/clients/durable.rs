@@ -167,7 +167,7 @@ pub(in crate::server) async fn grant(context: &Context, wish: Wish, open: &Open)
     if !is_file || !(by_handle || may_persist) {
         return Ok(());
     }
-    let session = context.session()?;
+    let session = context.session();
     let (client, user, told) = (session.client().clone(), session.user(), OnceLock::new());
     let persistent = if may_persist { OnceLock::new() } else { OnceLock::from(false) };
     let durable = Durable { timeout, create_guid, client, user, by_handle, persistent, told };
@@ -195,11 +195,11 @@ pub(in crate::server) fn reconnect(
 ) -> Result<Arc<Open>, Failure> {
     let fits = |lost: &Lost| fits(context, request, lease, back, &lost.open);
     let mut open = context.service().durables.claim(context, back.file, fits)?;
-    open.tree = context.tree()?.clone();
+    open.tree = context.tree().clone();
     if let What::File(file) = &mut open.what {
-        file.open.act_as(context.caller()?);
+        file.open.act_as(context.caller());
     }
-    open.session = Arc::downgrade(context.session()?);
+    open.session = Arc::downgrade(context.session());
     open.sequence = Sequence::beginning(context.header.channel_sequence());
     open.key.volatile = context.service().file_number();
     if let Ok(file) = open.file() {
@@ -227,7 +227,7 @@ fn fits(
     back: Return,
     open: &Open,
 ) -> Result<(), Status> {
-    let client = context.session()?.client();
+    let client = context.session().client();
     let made_as = match open.durable.get() {
         Some(durable) => durable.create_guid,
         None => open.resilience().map(|_| None).ok_or(Status::OBJECT_NAME_NOT_FOUND)?,
@@ -235,7 +235,7 @@ fn fits(
     // A reconnect of version 1 need not know the number. A version 2 client without a number
     // sends zeros.
     let same = back.create_guid.is_none_or(|guid| made_as.unwrap_or_default() == guid);
-    let same = same && Arc::ptr_eq(open.tree.volume()?, context.tree()?.volume()?);
+    let same = same && Arc::ptr_eq(open.tree.volume()?, context.tree().volume()?);
     let same = same && (back.persistent || !open.is_persistent());
     let key = match open.held.get().map(|held| (held, held.cache.kind())) {
         None if open.resilience().is_none() && !open.is_persistent() => {

@@ -83,7 +83,7 @@ pub(in crate::server) fn check_key(
     of: Option<&Of>,
 ) -> Result<(), Status> {
     let Some(lease) = wanted.lease else { return Ok(()) };
-    match context.session()?.client().cache(&lease.key.0) {
+    match context.session().client().cache(&lease.key.0) {
         Some(cache) if !of.is_some_and(|of| cache.is_of(of)) => Err(Status::INVALID_PARAMETER),
         _ => Ok(()),
     }
@@ -97,7 +97,7 @@ pub(in crate::server) async fn grant(
 ) -> Result<Cached, Failure> {
     let file = open.file()?;
     let Some((want, kind)) = wish(context, wanted, file) else { return Ok(Cached::NONE) };
-    let client = context.session()?.client().clone();
+    let client = context.session().client().clone();
     let guard = file.open.guard();
     let style = if kind == Kind::Oplock { Style::Steps } else { Style::Bits };
     let request = LeaseRequest { party: guard.party(), want, style, notices: client.notices() };

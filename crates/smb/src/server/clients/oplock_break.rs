@@ -47,7 +47,7 @@ async fn oplock(context: &Context, request: Oplock) -> Result<Oplock, Failure> {
 
 /// MS-SMB2 3.3.5.22.2.
 async fn lease(context: &Context, request: Lease) -> Result<Lease, Failure> {
-    let client = context.session()?.client();
+    let client = context.session().client();
     let cache = client.cache(&request.key.0).filter(|cache| cache.kind() != Kind::Oplock);
     let opens = cache.map(|cache| cache.opens()).unwrap_or_default();
     let held = opens.iter().find_map(|open| open.held.get());

@@ -7,7 +7,7 @@ use auth::{Grant, SharePolicy, Visitor};
 use super::session::User;
 use super::tree::Tree;
 use crate::server::config::{Dialect, Share, ShareKind};
-use crate::server::context::{Also, Context, Outcome, Reply};
+use crate::server::context::{Also, Context, Outcome, Reply, SessionScope};
 use crate::server::homes::home;
 use crate::wire::Status;
 use crate::wire::header::Flags;
@@ -19,9 +19,9 @@ const READ_ONLY: AccessMask = AccessMask(AccessMask::FILE_READ.0 | AccessMask::F
 /// The longest name of a share, in UTF-16 units.
 const MAX_NAME: usize = 80;
 
-pub(in crate::server) async fn run(context: &Context) -> Outcome {
+pub(in crate::server) async fn run(context: &Context<SessionScope>) -> Outcome {
     let request = Request::decode(&context.message)?;
-    let session = context.session()?;
+    let session = context.session();
     let user = session.user();
     let must_sign = session.dialect == Dialect::V3_1_1 && user.has_account();
     if must_sign && !context.sealed && !context.header.flags.contains(Flags::SIGNED) {

@@ -5,7 +5,7 @@ use crate::wire::tree_disconnect;
 
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     tree_disconnect::Request::decode(&context.message)?;
-    let (session, tree) = (context.session()?, context.tree()?);
+    let (session, tree) = (context.session(), context.tree());
     session.disconnect_tree(tree);
     Ok(Reply::encoded(|w| tree_disconnect::Response.encode(w)))
 }

@@ -14,7 +14,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     {
         response = Response { flags: Flags::POSTQUERY_ATTRIB, info: facts.network_open() };
     }
-    context.session()?.opens.remove(open.key);
+    context.session().opens.remove(open.key);
     let (key, is_persistent) = (open.key, open.is_persistent());
     let closed = open.file().ok().map(|file| (file.open.volume().clone(), file.open.node().id()));
     drop(open); // which closes it, unless another request uses it still

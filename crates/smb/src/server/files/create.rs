@@ -75,17 +75,17 @@ struct Opened {
 pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let message = context.message.clone();
     let request = Request::decode(&message)?;
-    let tree = context.tree()?;
+    let tree = context.tree();
     let Ok(volume) = tree.volume() else { return crate::server::pipes::pipe_end::open(context, &request) };
     let asked = request.contexts.iter().map(Asked::decode).collect::<Result<Vec<_>, _>>()?;
-    let wish = Wish::of(&asked, context.session()?.dialect.is_v3())?;
+    let wish = Wish::of(&asked, context.session().dialect.is_v3())?;
     if let Wish::Reconnect(back) = wish {
         let lease = leases::named(context, &asked);
         let open = reconnect(context, &request, lease, back).await?;
         return reply::reconnected(context, &open).await;
     }
     let replay = context.header.flags.contains(Flags::REPLAY);
-    let client = context.session()?.client();
+    let client = context.session().client();
     let numbered = match wish.create_guid().map(|guid| Begun::new(client, guid, replay)).transpose()? {
         Some(Begun::Again(open)) => return reply::again(context, &request, &asked, open).await,
         Some(Begun::New(numbered)) => Some(numbered),
@@ -120,7 +120,7 @@ async fn repeated(
     if !inherited::wait_for_create(context, guid).await? {
         return Err(failure);
     }
-    match Begun::new(context.session()?.client(), guid, true)? {
+    match Begun::new(context.session().client(), guid, true)? {
         Begun::Again(open) => reply::again(context, request, asked, open).await,
         Begun::New(_) => Err(failure),
     }
@@ -159,7 +159,7 @@ fn judge<'a>(
     lease: Option<Lease>,
 ) -> Result<Wanted<'a>, Failure> {
     check_options(request)?;
-    let mut path = Path::parse_from(context.is_mac(), &context.tree()?.share, name)?;
+    let mut path = Path::parse_from(context.is_mac(), &context.tree().share, name)?;
     if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
         return Err(Status::FILE_IS_A_DIRECTORY.into());
     }
@@ -178,8 +178,8 @@ fn judge<'a>(
     }
     let number = context.service().file_number();
     let key = lease.map_or_else(|| context.service().party_key(number), |lease| lease.key.0);
-    let party = Party { client: context.client_id()?, key: Some(key) };
-    let mut actor = Actor::new(context.caller()?, party).held_by(context.holder()?);
+    let party = Party { client: context.client_id(), key: Some(key) };
+    let mut actor = Actor::new(context.caller(), party).held_by(context.holder());
     actor.is_blind_to_forks = !context.is_mac();
     actor.parent_key = lease.and_then(leases::parent_key);
     Ok(Wanted { request, path, previous, access, asked, lease, actor, number })
@@ -297,7 +297,7 @@ fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
 pub(in crate::server) fn register(context: &Context, open: Open) -> Result<Arc<Open>, Status> {
     let open = Arc::new(open);
     *context.counted.lock() = Some(Sequence::born(&open.sequence));
-    context.session()?.opens.add(open.clone())?;
+    context.session().opens.add(open.clone())?;
     debug_assert!(matches!(open.what, What::File(_) | What::Pipe(_)));
     Ok(open)
 }

@@ -49,10 +49,10 @@ impl Mac {
 pub(in crate::server) fn answer(context: &Context, asked: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
     let response = match Request::decode(asked)? {
         Request::ServerQuery { fields, client_caps } => {
-            let mac = &context.session()?.mac;
+            let mac = &context.session().mac;
             mac.asked(client_caps);
             let service = context.service().config();
-            Response::ServerQuery(describe(context.tree()?, mac.kind(), fields, &service.model)?)
+            Response::ServerQuery(describe(context.tree(), mac.kind(), fields, &service.model)?)
         }
         Request::ResolveId { file } => resolve(context, file)?,
         Request::Unknown { .. } => return Ok(None),
@@ -108,8 +108,8 @@ pub(in crate::server) fn posix_mode(of: &Attributes) -> u16 {
 
 /// The path of a file that the client has open.
 fn resolve(context: &Context, file: u64) -> Result<Response, Failure> {
-    let opens = context.session()?.opens.all();
-    let tree = context.tree()?;
+    let opens = context.session().opens.all();
+    let tree = context.tree();
     let known = opens.iter().filter(|open| std::sync::Arc::ptr_eq(&open.tree, tree)).find_map(|open| {
         let known = open.file().ok()?;
         (known.open.volume().number(known.open.node().id()) == file).then(|| tree.path_of(&known.open))

@@ -55,7 +55,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
         let pattern = scan.pattern.take().filter(|_| request.pattern.is_empty());
         *scan = Scan { pattern, ..Scan::default() };
     }
-    let tree = context.tree()?;
+    let tree = context.tree();
     let folding = tree.folding();
     if scan.pattern.is_none() {
         let asked = tree.share.options.characters.read(&request.pattern);

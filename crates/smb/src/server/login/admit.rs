@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use super::crypto::signing::Signer;
 use crate::server::clients::session::Channel;
-use crate::server::clients::tree::Tree;
 use crate::server::connection::Connection;
+use crate::server::context::{ConnectionScope, SessionScope, TreeScope};
 use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header, Scope};
 
@@ -21,44 +21,39 @@ pub(in crate::server) struct Origin<'a> {
     pub(in crate::server) first: bool,
 }
 
-/// What has been found out about a request.
-#[derive(Default)]
-pub(in crate::server) struct Admitted {
-    /// The session as this connection has it.
-    pub(in crate::server) channel: Option<Arc<Channel>>,
-    pub(in crate::server) tree: Option<Arc<Tree>>,
-    /// The session whose key signs the answer.
-    pub(in crate::server) signer: Option<Arc<Channel>>,
-    /// Why it is not executed.
-    pub(in crate::server) refusal: Option<Status>,
+/// Where a request may be executed.
+pub(in crate::server) enum Admission {
+    Connection(ConnectionScope),
+    Session(SessionScope),
+    Tree(TreeScope),
+    /// Nowhere, for this reason.
+    Refused(ConnectionScope, Status),
 }
 
-/// Finds a request's session and tree, and whether it may be executed.
+/// Finds a request's session and tree, and the session whose key signs the answer.
 pub(in crate::server) fn judge(
     connection: &Connection,
     header: &Header,
     message: &[u8],
     origin: &Origin<'_>,
-) -> Admitted {
-    let mut admitted = Admitted { channel: connection.channel(header.session_id), ..Admitted::default() };
+) -> (Admission, Option<Arc<Channel>>) {
     let is_signed = header.flags.contains(Flags::SIGNED);
-    let refusal = match &admitted.channel {
-        Some(channel) => {
-            let must_sign = channel.session.require_signing && header.command != Command::NEGOTIATE;
-            let signs =
-                origin.sealed.is_none() && channel.session.user().can_sign() && (is_signed || must_sign);
-            admitted.signer = Some(channel.clone()).filter(|_| signs);
-            allow(header, message, origin, channel).map(|tree| admitted.tree = tree).err()
-        }
-        None => {
-            if is_signed && header.session_id != 0 {
-                admitted.signer = not_of_this_connection(connection, header, message);
-            }
-            stranger(header, origin).err()
-        }
+    let Some(channel) = connection.channel(header.session_id) else {
+        let signs = is_signed && header.session_id != 0;
+        let signer = if signs { not_of_this_connection(connection, header, message) } else { None };
+        let scope = ConnectionScope(None);
+        return match stranger(header, origin) {
+            Ok(()) => (Admission::Connection(scope), signer),
+            Err(status) => (Admission::Refused(scope, status), signer),
+        };
     };
-    admitted.refusal = refusal;
-    admitted
+    let must_sign = channel.session.require_signing && header.command != Command::NEGOTIATE;
+    let signs = origin.sealed.is_none() && channel.session.user().can_sign() && (is_signed || must_sign);
+    let signer = signs.then(|| channel.clone());
+    match allow(header, message, origin, &channel) {
+        Ok(admission) => (admission, signer),
+        Err(status) => (Admission::Refused(ConnectionScope(Some(channel)), status), signer),
+    }
 }
 
 /// A request of a session that this connection does not have.
@@ -85,13 +80,13 @@ fn not_of_this_connection(connection: &Connection, header: &Header, message: &[u
     (session.user().can_sign() && signer.verify(message)).then(|| Arc::new(Channel { session, signer }))
 }
 
-/// The tree of a request, if it may be executed.
+/// Where a request of a session may be executed.
 fn allow(
     header: &Header,
     message: &[u8],
     origin: &Origin<'_>,
     channel: &Arc<Channel>,
-) -> Result<Option<Arc<Tree>>, Status> {
+) -> Result<Admission, Status> {
     let session = &channel.session;
     if origin.related && origin.first {
         return Err(Status::INVALID_PARAMETER);
@@ -103,7 +98,7 @@ fn allow(
     }
     let properties = header.command.properties();
     if properties.scope == Scope::Connection {
-        return Ok(None);
+        return Ok(Admission::Connection(ConnectionScope(Some(channel.clone()))));
     }
     if session.requires_encryption() && origin.sealed.is_none() {
         return Err(Status::ACCESS_DENIED);
@@ -112,13 +107,13 @@ fn allow(
         return Err(Status::NETWORK_SESSION_EXPIRED);
     }
     if properties.scope == Scope::Session {
-        return Ok(None);
+        return Ok(Admission::Session(SessionScope(channel.clone())));
     }
     let tree = session.trees.find(header.tree_id()).ok_or(Status::NETWORK_NAME_DELETED)?;
     if tree.require_encryption && origin.sealed.is_none() {
         return Err(Status::ACCESS_DENIED);
     }
-    Ok(Some(tree))
+    Ok(Admission::Tree(TreeScope { channel: channel.clone(), tree }))
 }
 
 /// A request that came in the clear must have a right signature if it has one, and must have one if

@@ -7,7 +7,7 @@ use auth::{Event, Login as Line, LoginRecord, LogonRefused};
 use super::exchange::{Claim, Login, TicketRefused, Who};
 use crate::server::clients::session::Session;
 use crate::server::config::Config;
-use crate::server::context::{Context, Failure};
+use crate::server::context::{ConnectionScope, Context, Failure};
 use crate::wire::Status;
 
 const PROTOCOL: &str = "smb";
@@ -16,13 +16,22 @@ const PROTOCOL: &str = "smb";
 const OLD_RESPONSE: &str = "NTLMv1 and LM are refused";
 
 /// A user begins a session. Dropping the record writes the session's end.
-pub(in crate::server) fn begun(context: &Context, session: &Session, login: &Login) -> LoginRecord {
+pub(in crate::server) fn begun(
+    context: &Context<ConnectionScope>,
+    session: &Session,
+    login: &Login,
+) -> LoginRecord {
     let guard = context.service().config().login_guard.clone();
     LoginRecord::begin(&guard, &line(context, login), &protection(session), Instant::now())
 }
 
 /// A user renews a session, or another connection joins it.
-pub(in crate::server) fn continued(context: &Context, session: &Session, login: &Login, how: &str) {
+pub(in crate::server) fn continued(
+    context: &Context<ConnectionScope>,
+    session: &Session,
+    login: &Login,
+    how: &str,
+) {
     let to = format!("{}, {how}", protection(session));
     let config = context.service().config();
     config.login_guard.log.tell(&line(context, login), Event::Accepted(&to), Instant::now());
@@ -30,7 +39,7 @@ pub(in crate::server) fn continued(context: &Context, session: &Session, login: 
 
 /// A login has failed.
 pub(in crate::server) fn failed(
-    context: &Context,
+    context: &Context<ConnectionScope>,
     config: &Config,
     claim: Option<&Claim>,
     failure: &Failure,
@@ -46,7 +55,7 @@ pub(in crate::server) fn failed(
 
 /// A domain controller has refused a login, or could not be asked.
 pub(in crate::server) fn domain_refused(
-    context: &Context,
+    context: &Context<ConnectionScope>,
     config: &Config,
     claim: &Claim,
     refused: &LogonRefused,
@@ -55,25 +64,29 @@ pub(in crate::server) fn domain_refused(
 }
 
 /// A ticket was refused.
-pub(in crate::server) fn ticket_refused(context: &Context, config: &Config, refused: &TicketRefused) {
+pub(in crate::server) fn ticket_refused(
+    context: &Context<ConnectionScope>,
+    config: &Config,
+    refused: &TicketRefused,
+) {
     let (peer, user) = (context.connection.peer.address, &*refused.principal);
     let line = Line { protocol: PROTOCOL, peer, user, method: "Kerberos" };
     config.login_guard.log.tell(&line, Event::Failed(&refused.why), Instant::now());
 }
 
 /// A login was refused by the rate limit.
-pub(in crate::server) fn refused(context: &Context, config: &Config, claim: &Claim) {
+pub(in crate::server) fn refused(context: &Context<ConnectionScope>, config: &Config, claim: &Claim) {
     tell(context, config, Some(claim), Event::Refused);
 }
 
-fn tell(context: &Context, config: &Config, claim: Option<&Claim>, event: Event<'_>) {
+fn tell(context: &Context<ConnectionScope>, config: &Config, claim: Option<&Claim>, event: Event<'_>) {
     let (peer, user) = (context.connection.peer.address, claim.map_or("", |claim| &claim.user));
     let method = if claim.is_some_and(|claim| claim.is_old) { "NTLMv1" } else { "NTLMv2" };
     let line = Line { protocol: PROTOCOL, peer, user, method };
     config.login_guard.log.tell(&line, event, Instant::now());
 }
 
-fn line<'a>(context: &Context, login: &'a Login) -> Line<'a> {
+fn line<'a>(context: &Context<ConnectionScope>, login: &'a Login) -> Line<'a> {
     let (user, method) = match &login.who {
         Who::Account(account) => (&*account.name, login.method),
         Who::Guest => (&*login.user, "guest"),

@@ -11,7 +11,7 @@ use super::crypto::signing::SigningAlgorithm;
 use super::exchange;
 use crate::server::config::{Config, Dialect, Encryption};
 use crate::server::connection::{Connection, MAX_TRANSACT, framed};
-use crate::server::context::{Also, Context, Outcome, Reply};
+use crate::server::context::{Also, ConnectionScope, Context, Outcome, Reply};
 use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header};
 use crate::wire::negotiate::{Request, Response};
@@ -62,7 +62,7 @@ struct Chosen {
 }
 
 /// NEGOTIATE, MS-SMB2 3.3.5.4.
-pub(in crate::server) async fn run(context: &Context) -> Outcome {
+pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcome {
     let connection = &context.connection;
     let request = Request::decode(&context.message)?;
     let config = connection.service.config();

@@ -17,7 +17,7 @@ use super::login_lines;
 use super::negotiate::Negotiated;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
 use crate::server::config::{Config, Dialect, Encryption};
-use crate::server::context::{Also, Context, Failure, Outcome, Reply};
+use crate::server::context::{Also, ConnectionScope, Context, Failure, Outcome, Reply};
 use crate::wire::Status;
 use crate::wire::header::Flags;
 use crate::wire::session_setup::{Request, RequestFlags, Response, SessionFlags};
@@ -41,7 +41,7 @@ enum Purpose {
     Binding(Arc<Session>),
 }
 
-pub(in crate::server) async fn run(context: &Context) -> Outcome {
+pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcome {
     let message = context.message.clone();
     let request = Request::decode(&message)?;
     let connection = &context.connection;
@@ -81,7 +81,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
 
 /// Runs the step that decides whether the user is let in. Repeated wrong passwords are delayed.
 async fn decide(
-    context: &Context,
+    context: &Context<ConnectionScope>,
     request: &Request<'_>,
     entry: &Mutex<Entry, rank::SmbSetup>,
     id: u64,
@@ -141,12 +141,16 @@ pub(in crate::server) async fn pause(time: Duration) {
 }
 
 /// The purpose of the request, if the request is allowed: MS-SMB2 3.3.5.5 and 3.3.5.5.2.
-fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) -> Result<Purpose, Status> {
+fn purpose(
+    context: &Context<ConnectionScope>,
+    request: &Request<'_>,
+    negotiated: &Negotiated,
+) -> Result<Purpose, Status> {
     let id = context.header.session_id;
     if request.flags.contains(RequestFlags::BINDING) {
         return binding(context, negotiated).map(Purpose::Binding);
     }
-    match &context.channel {
+    match &context.scope.0 {
         Some(channel) => Ok(Purpose::Renewal(channel.clone())),
         None if id == 0 || context.connection.logins.has(id) => Ok(Purpose::New),
         None => Err(Status::USER_SESSION_DELETED),
@@ -155,7 +159,7 @@ fn purpose(context: &Context, request: &Request<'_>, negotiated: &Negotiated) ->
 
 /// The session that a connection joins, 3.3.5.5 and 3.3.5.5.2. As Windows does, it checks the
 /// algorithms first.
-fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, Status> {
+fn binding(context: &Context<ConnectionScope>, negotiated: &Negotiated) -> Result<Arc<Session>, Status> {
     let id = context.header.session_id;
     if id == 0 {
         return Err(Status::INVALID_PARAMETER);
@@ -169,7 +173,7 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
             return Err(Status::NOT_SUPPORTED);
         }
     }
-    if !negotiated.dialect.is_v3() || context.channel.is_some() {
+    if !negotiated.dialect.is_v3() || context.scope.0.is_some() {
         return Err(Status::REQUEST_NOT_ACCEPTED);
     }
     if !context.header.flags.contains(Flags::SIGNED)
@@ -193,7 +197,7 @@ fn binding(context: &Context, negotiated: &Negotiated) -> Result<Arc<Session>, S
 }
 
 fn step(
-    context: &Context,
+    context: &Context<ConnectionScope>,
     request: &Request<'_>,
     entry: &Mutex<Entry, rank::SmbSetup>,
     (id, purpose): (u64, &Purpose),
@@ -253,7 +257,7 @@ fn expires(config: &Config, login: &Login) -> Option<SystemTime> {
 
 /// Begins a new session. Other requests can find it from now on.
 fn begin(
-    context: &Context,
+    context: &Context<ConnectionScope>,
     config: &Config,
     request: &Request<'_>,
     login: &Login,
@@ -301,7 +305,7 @@ fn begin(
 }
 
 /// The client has lost its connection and logs in again: its old session ends, MS-SMB2 3.3.5.5.3.
-fn replace(context: &Context, previous: u64, by: &Session) {
+fn replace(context: &Context<ConnectionScope>, previous: u64, by: &Session) {
     let service = context.service();
     if let Some(old) = service.session(previous)
         && old.user().caller == by.user().caller
@@ -313,7 +317,7 @@ fn replace(context: &Context, previous: u64, by: &Session) {
 
 /// Another channel of a session, with a signing key of its own.
 fn bind(
-    context: &Context,
+    context: &Context<ConnectionScope>,
     session: &Arc<Session>,
     user: &User,
     login: &Login,

@@ -113,7 +113,7 @@ pub(in crate::server) fn open(context: &Context, request: &Request<'_>) -> Outco
         true => AccessMask::FILE_ALL,
         false => granted,
     };
-    let session = context.session()?;
+    let session = context.session();
     let name = String::from_utf16(&request.name).map_err(|_| Status::OBJECT_NAME_NOT_FOUND)?;
     if request.options.contains(Options::DIRECTORY_FILE) {
         return Err(Status::INVALID_PARAMETER.into());
@@ -131,7 +131,7 @@ pub(in crate::server) fn open(context: &Context, request: &Request<'_>) -> Outco
     };
     let number = context.service().file_number();
     let pipe = What::Pipe(PipeEnd(Arc::new(shared)));
-    let open = Open::new(number, session, context.tree()?, granted, pipe);
+    let open = Open::new(number, session, context.tree(), granted, pipe);
     let open = create::register(context, open)?;
     let info = NetworkOpen {
         allocation_size: ROOM,

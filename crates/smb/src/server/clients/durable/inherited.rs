@@ -348,7 +348,7 @@ pub(in crate::server) async fn wait_for_loss(context: &Context, persistent: u64)
 /// Waits until this server has inherited the open that a CREATE of this client has made at a lost server. False: it has not.
 pub(in crate::server) async fn wait_for_create(context: &Context, guid: [u8; 16]) -> Result<bool, Status> {
     let Some(shared) = context.service().shared.get() else { return Ok(false) };
-    let client = context.session()?.client();
+    let client = context.session().client();
     let until = Instant::now() + LOST_WITHIN;
     let may_come = || shared.replicas.has_others() || !shared.inheriting.lock().servers.is_empty();
     let lost = async {

@@ -32,7 +32,7 @@ use crate::wire::values::{Capabilities, FileKey};
 pub(in crate::server) fn is_offered(context: &Context) -> Result<bool, Status> {
     let negotiated = context.connection.negotiated();
     let knows = negotiated.is_some_and(|n| n.server_capabilities.contains(Capabilities::PERSISTENT_HANDLES));
-    Ok(knows && context.tree()?.share.options.continuous)
+    Ok(knows && context.tree().share.options.continuous)
 }
 
 /// Waits until it is known whether the successor of this server has an open that is to be persistent. Without a successor the
@@ -58,7 +58,7 @@ pub(in crate::server) async fn refuse(
     wanted: &Wanted<'_>,
     found: &Found,
 ) -> Result<Option<Found>, Status> {
-    if !context.session()?.dialect.is_v3() || wanted.is_stream() || found.attributes.kind != Kind::File {
+    if !context.session().dialect.is_v3() || wanted.is_stream() || found.attributes.kind != Kind::File {
         return Ok(None);
     }
     let is_reserved = || volume.site().state().is_reserved(found.object.id());

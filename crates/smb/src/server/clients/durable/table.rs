@@ -213,7 +213,7 @@ impl Durables {
         file: FileKey,
         fits: impl FnOnce(&Lost) -> Result<(), Status>,
     ) -> Result<Open, Status> {
-        let uid = context.session()?.user().caller.uid;
+        let uid = context.session().user().caller.uid;
         let claimed = self.change(|table| {
             let lost = table.lost.get(&file.persistent).filter(|lost| lost.unverified.is_none());
             let lost = lost.ok_or(Status::OBJECT_NAME_NOT_FOUND)?;

@@ -160,7 +160,7 @@ pub(super) fn wrap(
     // The bits of FileModeInformation are those of CreateOptions, MS-FSCC 2.4.31.
     let mode = ModeFlags(wanted.options().0 & KEPT_OPTIONS);
     let file = File::new(open, via, &wanted.request.name, mode, tree);
-    let open = Open::new(wanted.number, context.session()?, tree, granted, What::File(Box::new(file)));
+    let open = Open::new(wanted.number, context.session(), tree, granted, What::File(Box::new(file)));
     Ok(Open { sequence: Sequence::beginning(context.header.channel_sequence()), ..open })
 }
 

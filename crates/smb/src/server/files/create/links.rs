@@ -184,9 +184,8 @@ impl<'a> Way<'a> {
 
     /// Whether the client has to ask where the path goes on: a link of a namespace.
     fn leaves(&self, found: &vfs::backend::Found) -> bool {
-        self.context.tree().is_ok_and(|tree| {
-            dfs::is_of_namespace(self.context, &tree.share) && dfs::is_link(&tree.share, found)
-        })
+        let share = &self.context.tree().share;
+        dfs::is_of_namespace(self.context, share) && dfs::is_link(share, found)
     }
 
     /// Replaces the link at `at` by its target. `false` if the server must not follow this link.
@@ -254,8 +253,7 @@ fn spliced(path: &[Vec<u8>], at: usize, target: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// Tells the client where the link leads, and how much of its path follows the link.
 fn stopped(context: &Context, after: &[Vec<u8>], target: &[u8]) -> Failure {
-    let shown =
-        |name: &[u8]| context.tree().map_or_else(|_| windows_view(name), |tree| tree.share.shown(name));
+    let shown = |name: &[u8]| context.tree().share.shown(name);
     let unparsed: usize = after.iter().map(|name| (shown(name).len() + 1) * 2).sum();
     let relative = !target.starts_with(b"/");
     let name = shown_target(target);

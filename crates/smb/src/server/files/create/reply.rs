@@ -36,7 +36,7 @@ pub(super) async fn finish(
         context.service().durables.forget(&other);
     }
     if let Err(status) = durable::grant(context, wish, &open).await {
-        context.session()?.opens.remove(open.key); // the client has cancelled it
+        context.session().opens.remove(open.key); // the client has cancelled it
         return Err(status.into());
     }
     if let Some(instance) = Instance::of(&wanted.asked).filter(|_| wish.create_guid().is_some()) {
@@ -108,7 +108,7 @@ fn respond(
     let is_link = facts.attributes.kind == Kind::Link;
     let response = Response {
         oplock_level: cached.oplock,
-        flags: if is_link && context.session()?.dialect.is_v3() { Response::REPARSE_POINT } else { 0 },
+        flags: if is_link && context.session().dialect.is_v3() { Response::REPARSE_POINT } else { 0 },
         action,
         info: facts.network_open(),
         file: open.key,
@@ -125,7 +125,7 @@ fn answer(
     file: &File,
     facts: &Facts,
 ) -> Result<Option<Answer>, Failure> {
-    let tree = context.tree()?;
+    let tree = context.tree();
     Ok(match asked {
         Asked::MaximalAccess(_) => {
             let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
@@ -133,7 +133,7 @@ fn answer(
                 Some((folder, _)) => Some(Found { attributes: folder.attributes()?, object: folder }),
                 None => None,
             };
-            let access = maximal(tree.volume()?, tree, &context.caller()?, &found, parent.as_ref());
+            let access = maximal(tree.volume()?, tree, &context.caller(), &found, parent.as_ref());
             Some(match access {
                 Ok(access) => Answer::MaximalAccess { status: Status::SUCCESS, access: access.0 },
                 Err(status) => Answer::MaximalAccess { status, access: 0 },

@@ -31,14 +31,14 @@ pub(super) fn resume_key(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
     let mut key = [0; 24];
     key[..8].copy_from_slice(&open.key.persistent.to_le_bytes());
     key[8..16].copy_from_slice(&open.key.volatile.to_le_bytes());
-    key[16..].copy_from_slice(&asked.context.session()?.id.to_le_bytes());
+    key[16..].copy_from_slice(&asked.context.session().id.to_le_bytes());
     Ok(Output::encoded(|w| ResumeKey(key).encode(w)))
 }
 
 /// The open of this session that a key names.
 fn source(asked: &Asked<'_>, key: &ResumeKey) -> Result<Arc<Open>, Status> {
     let mut r = Reader::new(&key.0);
-    let session = asked.context.session()?;
+    let session = asked.context.session();
     let file = FileKey { persistent: r.u64_le()?, volatile: r.u64_le()? };
     let open = session.opens.find(file).filter(|_| r.u64_le() == Ok(session.id));
     open.ok_or(Status::OBJECT_NAME_NOT_FOUND)
@@ -135,7 +135,7 @@ pub(super) async fn duplicate(asked: &Asked<'_>, open: &Open) -> Result<Output, 
     };
     let mut r = Reader::new(&extents.source);
     let key = FileKey { persistent: r.u64_le()?, volatile: r.u64_le()? };
-    let source = asked.context.session()?.opens.find(key).ok_or(Status::INVALID_HANDLE)?;
+    let source = asked.context.session().opens.find(key).ok_or(Status::INVALID_HANDLE)?;
     source.require(AccessMask::READ_DATA | AccessMask::EXECUTE)?;
     let (from, to, length) = (extents.source_offset, extents.target_offset, extents.byte_count);
     let input = source.file()?;

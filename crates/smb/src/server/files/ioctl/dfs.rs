@@ -27,7 +27,7 @@ pub(super) fn referrals(asked: &Asked<'_>) -> Result<Output, Failure> {
         return Err(Status::INVALID_PARAMETER.into());
     }
     let site = site.map(|name| String::from_utf16_lossy(&name));
-    let referrals = dfs::referrals(context, &context.session()?.user(), &path, site.as_deref())?;
+    let referrals = dfs::referrals(context, &context.session().user(), &path, site.as_deref())?;
     let output = Output::encoded(|w| referrals.encode(level, w));
     // MS-DFSC 3.2.5.5: the client asks again with more room.
     if output.bytes.len() > asked.room() { Err(Status::BUFFER_OVERFLOW.into()) } else { Ok(output) }

@@ -41,7 +41,7 @@ pub(super) fn peek(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
 
 /// PIPE_WAIT, MS-SMB2 3.3.5.15.4: our pipes are never busy.
 pub(super) fn wait(asked: &Asked<'_>) -> Result<Output, Failure> {
-    if !matches!(asked.context.tree()?.share.kind, ShareKind::Pipes) {
+    if !matches!(asked.context.tree().share.kind, ShareKind::Pipes) {
         return Err(Status::INVALID_DEVICE_REQUEST.into());
     }
     let wanted = Wait::decode(&mut asked.input())?;

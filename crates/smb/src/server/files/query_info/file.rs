@@ -86,7 +86,7 @@ async fn of_facts(context: &Context, open: &Open, file: &File, class: FileClass)
         FileClass::STANDARD_LINK => standard_link(&standard(file, &facts)).encode(&mut w),
         FileClass::STAT => stat(open, &facts).encode(&mut w),
         FileClass::CASE_SENSITIVE => {
-            let sensitive = context.tree()?.share.options.case_sensitive;
+            let sensitive = context.tree().share.options.case_sensitive;
             let flags = if sensitive { CaseSensitiveFlags::CASE_SENSITIVE_DIR } else { Default::default() };
             info::CaseSensitive { flags }.encode(&mut w);
         }
@@ -181,7 +181,7 @@ fn mode(file: &File) -> info::Mode {
 }
 
 fn id(context: &Context, facts: &Facts) -> Result<info::Id, Status> {
-    let ShareKind::Disk { volume, serial, .. } = &context.tree()?.share.kind else {
+    let ShareKind::Disk { volume, serial, .. } = &context.tree().share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST);
     };
     let mut file_id = [0; 16];
@@ -195,7 +195,7 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
     let facts = Facts::of(file).await?;
     let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
     let Attributes { kind, size, allocated, .. } = facts.attributes;
-    let (mut all, share) = (Vec::new(), &context.tree()?.share);
+    let (mut all, share) = (Vec::new(), &context.tree().share);
     let mut add = |name: &[u8], size, allocation_size| {
         let mut named: Vec<u16> = vec![u16::from(b':')];
         named.extend(share.shown(name));
@@ -208,7 +208,7 @@ async fn streams(context: &Context, file: &File) -> Result<Vec<Stream>, Failure>
     if kind != Kind::Folder {
         add(b"", size, allocated);
     }
-    let (volume, place) = (context.tree()?.volume()?, file.open.place());
+    let (volume, place) = (context.tree().volume()?, file.open.place());
     let place = place.as_ref().map(|(folder, name)| Beside { folder, name });
     if !volume.metadata(&found, place)?.finder_info.is_none() {
         add(INFO.as_bytes(), info_stream::LEN as u64, info_stream::LEN as u64);
@@ -233,10 +233,10 @@ fn normalized(context: &Context, file: &File) -> Result<Vec<u16>, Status> {
     if context.connection.negotiated().is_none_or(|agreed| agreed.dialect < Dialect::V3_1_1) {
         return Err(Status::NOT_SUPPORTED);
     }
-    let mut path = context.tree()?.path_of(&file.open)?.split_off(1);
+    let mut path = context.tree().path_of(&file.open)?.split_off(1);
     if let vfs::state::Stream::Named(stream) = file.open.guard().stream() {
         path.push(u16::from(b':'));
-        path.extend(context.tree()?.share.shown(stream.as_bytes()));
+        path.extend(context.tree().share.shown(stream.as_bytes()));
     }
     Ok(path)
 }

@@ -32,7 +32,7 @@ const ATTRIBUTE_LEN: usize = 16;
 
 /// The answer of one class.
 pub(super) fn answer(context: &Context, open: &Open, class: FsClass) -> Result<Answer, Failure> {
-    let tree = context.tree()?;
+    let tree = context.tree();
     let share = &tree.share;
     let ShareKind::Disk { volume, serial, created } = &share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST.into());

@@ -64,8 +64,8 @@ pub(super) async fn rename(
     if named.place().is_none() {
         return Err(Status::ACCESS_DENIED.into()); // it is the share's own folder
     }
-    let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
-    let (caller, folder) = (context.caller()?, place.folder(context)?);
+    let (volume, place) = (context.tree().volume()?, resolve(context, &wanted.name)?);
+    let (caller, folder) = (context.caller(), place.folder(context)?);
     may_add(volume, &caller, &folder, named.node().kind())?;
     let _still = context.wait(may_move(context, named, &folder)).await??;
     let (mut mode, mut name) = (RenameMode::Keep, &place.1);
@@ -102,8 +102,8 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
     if wanted.root != 0 || wanted.name.first() == Some(&COLON) {
         return Err(Status::INVALID_PARAMETER.into());
     }
-    let (volume, place) = (context.tree()?.volume()?, resolve(context, &wanted.name)?);
-    let (caller, folder) = (context.caller()?, place.folder(context)?);
+    let (volume, place) = (context.tree().volume()?, resolve(context, &wanted.name)?);
+    let (caller, folder) = (context.caller(), place.folder(context)?);
     may_add(volume, &caller, &folder, Kind::File)?;
     // The open needs no access for that, but a user that may not change the file may not add names
     // to it.
@@ -115,7 +115,7 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
             return Ok(());
         }
         context.wait(may_replace(context, (&folder, &place), there, &wanted)).await??;
-        let actor = context.actor()?;
+        let actor = context.actor();
         let remove = || volume.remove(&actor, &folder, &place.0.name, Kind::File);
         context.wait(volume.settled(remove)).await?.map_err(rename_status)?;
     }
@@ -155,7 +155,7 @@ struct Place(Resolved, Vec<u8>);
 
 impl Place {
     fn folder(&self, context: &Context) -> Result<Found, Status> {
-        Ok(self.0.parent(&context.caller()?)?)
+        Ok(self.0.parent(&context.caller())?)
     }
 }
 
@@ -166,7 +166,7 @@ fn without_root(name: &[u16]) -> &[u16] {
 }
 
 fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
-    let tree = context.tree()?;
+    let tree = context.tree();
     let name = dfs::below_share(context, &tree.share, name).unwrap_or(name);
     let path = Path::parse_from(context.is_mac(), &tree.share, without_root(name))?;
     if path.stream.is_some() || path.data || path.folder {
@@ -174,7 +174,7 @@ fn resolve(context: &Context, name: &[u16]) -> Result<Place, Failure> {
     }
     let Some(last) = path.components.last() else { return Err(Status::OBJECT_NAME_INVALID.into()) };
     let volume = tree.volume()?;
-    let caller = context.caller()?;
+    let caller = context.caller();
     let resolved = place(context, volume, &caller, tree.folding(), &path.components)?;
     Ok(Place(resolved, last.clone()))
 }
@@ -193,7 +193,7 @@ fn may_add(volume: &Volume, caller: &vfs::Caller, folder: &Found, kind: Kind) ->
 /// Windows also opens the target folder for writing, which other opens of it may deny. Macs expect
 /// that the move is allowed.
 async fn may_move(context: &Context, named: &vfs::Open, to: &Found) -> Result<Option<vfs::Still>, Status> {
-    let volume = context.tree()?.volume()?;
+    let volume = context.tree().volume()?;
     let node = named.node();
     let opens = opens_of(volume, node.id()).await?;
     if opens.iter().any(|open| open.stream != Stream::Data) {
@@ -234,13 +234,13 @@ async fn may_replace(
     if there.attributes.kind == Kind::Folder && !like_posix {
         return Err(Status::ACCESS_DENIED);
     }
-    let volume = context.tree()?.volume()?;
+    let volume = context.tree().volume()?;
     let beside = Beside { folder: &folder.object, name: &place.0.name };
     let is_readonly = volume.metadata(there, Some(beside))?.is_readonly();
     if is_readonly && there.attributes.kind != Kind::Folder && !wanted.even_read_only {
         return Err(Status::ACCESS_DENIED);
     }
-    let actor = context.actor()?;
+    let actor = context.actor();
     let permitted = volume.permit(&actor, Plan::Leave(there, folder))?;
     if like_posix {
         // The move recalls other clients' caches itself, and fails if an open denies removal.
