@@ -92,29 +92,11 @@ pub fn rpc(data: &[u8]) {
 
 /// wire/v3: arguments, the first byte is the procedure.
 pub fn v3_requests(data: &[u8]) {
-    choose!(data,
-        1 => v3::getattr::Request<'_>,
-        2 => v3::setattr::Request<'_>,
-        3 => v3::lookup::Request<'_>,
-        4 => v3::access::Request<'_>,
-        5 => v3::readlink::Request<'_>,
-        6 => v3::read::Request<'_>,
-        7 => v3::write::Request<'_>,
-        8 => v3::create::Request<'_>,
-        9 => v3::mkdir::Request<'_>,
-        10 => v3::symlink::Request<'_>,
-        11 => v3::mknod::Request<'_>,
-        12 => v3::remove::Request<'_>,
-        13 => v3::rmdir::Request<'_>,
-        14 => v3::rename::Request<'_>,
-        15 => v3::link::Request<'_>,
-        16 => v3::readdir::Request<'_>,
-        17 => v3::readdirplus::Request<'_>,
-        18 => v3::fsstat::Request<'_>,
-        19 => v3::fsinfo::Request<'_>,
-        20 => v3::pathconf::Request<'_>,
-        21 => v3::commit::Request<'_>,
-    );
+    let Some((number, bytes)) = data.split_first() else { return };
+    let procedure = v3::Procedure((*number).into());
+    if let Ok(value) = v3::Arguments::of(procedure, bytes) {
+        assert_eq!(v3::Arguments::of(procedure, &encoded(&value)), Ok(value));
+    }
 }
 
 /// wire/v3: results, the first byte is the procedure.

@@ -33,9 +33,9 @@ pub mod entries;
 mod tests;
 
 use super::rpc::Outcome;
-use super::xdr::{arguments, enumeration};
+use super::xdr::{Encode, arguments, enumeration};
 use types::{DirOpArgs, FileHandle, Name};
-use wire::Reader;
+use wire::{Reader, Writer};
 
 /// The program's number, RFC 1813 2.1.
 pub const PROGRAM: u32 = 100_003;
@@ -110,6 +110,14 @@ macro_rules! procedures {
             pub fn files(&self) -> [Option<NamedFile<'a>>; 2] {
                 match self {
                     $(Self::$name(_arguments) => pair([$(_arguments.$file.into()),*]),)*
+                }
+            }
+        }
+
+        impl Encode for Arguments<'_> {
+            fn encode(&self, w: &mut Writer) {
+                match self {
+                    $(Self::$name(arguments) => arguments.encode(w),)*
                 }
             }
         }
