@@ -1,3 +1,5 @@
+//! ACCESS, RFC 1813 3.3.4.
+
 use vfs::{Access, Kind};
 
 use crate::server::call::Call;

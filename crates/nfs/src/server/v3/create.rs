@@ -1,3 +1,5 @@
+//! CREATE, RFC 1813 3.3.8, and what it has in common with MKDIR, SYMLINK and MKNOD.
+
 use vfs::backend::{Found, NewKind};
 use vfs::{Change, Error, Kind, SetAttributes, SetTime, Time};
 use wire::Writer;

@@ -1,3 +1,5 @@
+//! FSINFO, RFC 1813 3.3.19: the sizes that the server prefers and allows.
+
 use super::MAX_LISTING;
 use crate::server::call::Call;
 use crate::wire::v3::fsinfo::{self as bits, Request, Res, ResOk};

@@ -1,3 +1,5 @@
+//! LINK, RFC 1813 3.3.15.
+
 use vfs::Change;
 
 use super::target::{Target, entry_name};

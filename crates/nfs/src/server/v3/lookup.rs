@@ -1,3 +1,5 @@
+//! LOOKUP, RFC 1813 3.3.3.
+
 use wire::Writer;
 
 use super::put;

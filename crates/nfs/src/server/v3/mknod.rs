@@ -1,3 +1,5 @@
+//! MKNOD, RFC 1813 3.3.11.
+
 use vfs::backend::NewKind;
 use wire::Writer;
 

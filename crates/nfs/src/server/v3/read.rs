@@ -1,3 +1,5 @@
+//! READ, RFC 1813 3.3.6, and the memory that its data need.
+
 use conn::Reservation;
 use vfs::ReadData;
 use wire::Writer;

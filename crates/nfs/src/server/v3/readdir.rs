@@ -1,3 +1,5 @@
+//! READDIR, RFC 1813 3.3.16, and the pages of a listing that READDIRPLUS and NFSv4 use, too.
+
 use std::borrow::Cow;
 
 use vfs::names::long::{is_long, shortened};

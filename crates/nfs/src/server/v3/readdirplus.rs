@@ -1,3 +1,5 @@
+//! READDIRPLUS, RFC 1813 3.3.17.
+
 use vfs::Page;
 use wire::Writer;
 

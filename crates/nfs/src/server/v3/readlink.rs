@@ -1,3 +1,5 @@
+//! READLINK, RFC 1813 3.3.5.
+
 use wire::Writer;
 
 use super::put;

@@ -1,3 +1,5 @@
+//! RENAME, RFC 1813 3.3.14.
+
 use vfs::Change;
 use vfs::backend::RenameMode;
 

@@ -1,3 +1,5 @@
+//! SETATTR, RFC 1813 3.3.2.
+
 use super::target::{changes, nfs_time};
 use crate::server::call::Call;
 use crate::wire::v3::setattr::{Request, Res, ResOk};

@@ -1,3 +1,5 @@
+//! SYMLINK, RFC 1813 3.3.10.
+
 use vfs::backend::NewKind;
 use wire::Writer;
 

@@ -1,3 +1,5 @@
+//! WRITE, RFC 1813 3.3.7.
+
 use vfs::backend::Stability;
 
 use super::MAX_DATA;
