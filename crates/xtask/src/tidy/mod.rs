@@ -3,6 +3,7 @@
 mod arrows;
 mod documents;
 mod fuzzed;
+mod opening;
 mod rules;
 mod source;
 
@@ -37,6 +38,7 @@ pub fn run() -> Result<()> {
         let source =
             source::Source::parse(file, &text).with_context(|| format!("cannot read {file} as Rust"))?;
         findings.extend(rules::check(&source));
+        findings.extend(opening::check(&source));
     }
     findings.extend(fuzzed::check(&root, &files)?);
     for finding in &findings {

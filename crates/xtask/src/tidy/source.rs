@@ -26,6 +26,8 @@ pub struct Source {
     pub tokens: Vec<Token>,
     /// Lines of the file without those of its tests.
     pub lines: usize,
+    /// It begins with a comment about the file as a whole (`//!`).
+    pub has_opening: bool,
 }
 
 impl Source {
@@ -34,7 +36,8 @@ impl Source {
         let mut flat = Flat::default();
         flat.add(stream);
         let lines = text.lines().count() - flat.test_lines;
-        Ok(Self { path: path.to_owned(), tokens: flat.tokens, lines })
+        let has_opening = text.trim_start().starts_with("//!");
+        Ok(Self { path: path.to_owned(), tokens: flat.tokens, lines, has_opening })
     }
 
     /// Whether the file is for tests only. Such a file may have any length.
