@@ -68,6 +68,9 @@ impl Hosts {
         let host = by_name(word, side, server)?;
         if side == Side::Refuses && !server.looks_up_hosts {
             self.notes.push(format!("{word} is refused here, and would not be known there: {LOOKUPS}"));
+        } else if side == Side::Refuses && !host.contains(['*', '?']) {
+            self.notes
+                .push(format!("each address of {word} is refused, too, by whatever name smbd knows it"));
         }
         Ok(vec![host])
     }
