@@ -141,7 +141,7 @@ pub(super) fn text(report: &Report, mode: Mode) -> String {
     if report.removed > 0 {
         line(format_args!("{} removed from the destination", report.removed));
     }
-    let RightsReport { carried, mapped, replaced } = &report.rights;
+    let RightsReport { carried, mapped, replaced, unseen } = &report.rights;
     for (how, counts) in [("as in the source", carried), ("in another form", mapped)] {
         let counts: Vec<String> = counts.iter().map(|(what, files)| format!("{what} of {files}")).collect();
         if !counts.is_empty() {
@@ -155,10 +155,13 @@ pub(super) fn text(report: &Report, mode: Mode) -> String {
         ));
         losses(replaced, &mut line);
     }
+    if let Some(unseen) = unseen {
+        line(format_args!("rights that may be wider than in the source: {unseen}"));
+    }
     if !report.lost.is_empty() {
         line(format_args!("did not survive:"));
         losses(&report.lost, &mut line);
-    } else if replaced.is_empty() {
+    } else if replaced.is_empty() && unseen.is_none() {
         line(format_args!("nothing was lost"));
     }
     for failure in report.failed.iter().take(FAILURES) {

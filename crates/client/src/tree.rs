@@ -224,6 +224,12 @@ pub trait Tree: Peer {
         Ok(false)
     }
 
+    /// Whether files may have access control lists that the server has not shown. The mode beside such a list may give more than the
+    /// list: servers show the mask of a POSIX ACL as the group's bits.
+    fn hides_lists(&self) -> bool {
+        false
+    }
+
     /// The account of this machine that has the name by which the server knows this one. `None`: it has no such name.
     fn account(&mut self, _who: &Who) -> Result<Option<Who>> {
         Ok(None)

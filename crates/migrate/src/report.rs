@@ -41,6 +41,8 @@ pub struct RightsReport {
     pub mapped: BTreeMap<String, u64>,
     /// Others: nobody may do more than in the source, or, if the source does not say who may, than in the folder.
     pub replaced: BTreeMap<String, Loss>,
+    /// Rights that the source may have and has not shown, and what to do about it.
+    pub unseen: Option<String>,
 }
 
 /// What was done.

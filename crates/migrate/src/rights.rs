@@ -34,6 +34,8 @@ const PROGRAM: u32 = 0o6000;
 const CUT: &str = "owner or group are others, so it gives them less: nobody gets more than before";
 const UNSHOWN: &str =
     "the source does not show who may use it: the umask and the folder of the destination decide";
+const HIDDEN: &str = "access control lists: the source does not show them this way. If its files have such lists, their modes may give \
+     more than the lists, to the group above all; copy over SMB or NFS version 4, or from the folder itself";
 const FOREIGN_PROGRAM: &str = "a program of another machine does not act as its owner or group here";
 
 /// The rights to a file of the source, with the accounts of the destination.
@@ -113,6 +115,9 @@ pub(crate) fn read(
         }
         other => other?,
     };
+    if sides.from.hides_lists() && security.mode.is_some() {
+        shared.tally.count(|report| report.rights.unseen = Some(HIDDEN.into()));
+    }
     let is_program = kind == Kind::File
         && shared.plan.from.protocol != Protocol::File
         && security.mode.is_some_and(|mode| mode & PROGRAM != 0);

@@ -39,6 +39,7 @@ mod quota;
 mod random;
 mod records;
 mod replaced;
+mod rights_grid;
 mod scrub;
 mod server;
 mod signals;

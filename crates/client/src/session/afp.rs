@@ -60,6 +60,8 @@ pub(super) struct Afp {
     flights: Vec<Flight>,
     largest: usize,
     seconds: u64,
+    /// The server has refused to show a list.
+    hides_lists: bool,
 }
 
 impl Afp {
@@ -108,6 +110,7 @@ impl Afp {
             flights: Vec::new(),
             largest,
             seconds,
+            hides_lists: false,
         })
     }
 

@@ -2,7 +2,7 @@
 //! entry decides. The server's own ACLs are final. So such an ACL is stored with entries behind it
 //! that say what the mode says, marked [`Rights::FROM_MODE`].
 
-use super::mode::entries_of_mode;
+use super::mode::{entries_of_mode, rights_of, rights_without};
 use super::{Acl, Entries, Entry, EntryKind, Inherit, NOBODY, Rights, Who};
 use crate::{Attributes, Caller, Kind};
 
@@ -51,6 +51,21 @@ impl Acl {
             of_mode.for_each(|entry| entry.rights = entry.rights.intersection(self.of_class(&entry.who, of)));
         }
         entries
+    }
+
+    /// The entries that clients must see behind those of a POSIX ACL, for which the mode decides what no entry decides. The host shows
+    /// the mask of the ACL as the group's bits of the mode (POSIX 1003.1e 23.1.3), which may be more than the owning group has. These
+    /// entries take that from the group, and leave it to an owner who is a member.
+    pub fn bound_of_mode(&self, of: &Attributes) -> Vec<Entry> {
+        let over = (of.mode & !self.mode_beside(of.mode)) >> 3 & 7;
+        if self.stored || over == 0 {
+            return Vec::new();
+        }
+        let is_folder = of.kind == Kind::Folder;
+        let taken = rights_without(over, is_folder);
+        let of_owner = rights_of(of.mode >> 6 & 7, is_folder).intersection(taken);
+        let owner = Some(Entry::allow(self.owner.clone(), of_owner)).filter(|_| of_owner != Rights::NONE);
+        owner.into_iter().chain([Entry::deny(self.group.clone(), taken)]).collect()
     }
 
     /// What the entries from a mode give a class of users, or, where there are none, the whole list.

@@ -46,7 +46,7 @@ pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
 }
 
 /// The rights that a class does not have which lacks these bits.
-fn rights_without(bits: u32, is_folder: bool) -> Rights {
+pub(super) fn rights_without(bits: u32, is_folder: bool) -> Rights {
     let needs_both = is_folder && bits & 3 != 0;
     rights_of(bits, is_folder).union(if needs_both { Rights::DELETE_CHILD } else { Rights::NONE })
 }

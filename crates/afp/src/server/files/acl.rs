@@ -3,14 +3,15 @@
 mod darwin;
 
 use vfs::Error;
-use vfs::acl::{AclChange, Entries, Entry, Rights, Who, written_back};
+use vfs::acl::{Acl, AclChange, Entries, Entry, Rights, Who, written_back};
+use vfs::backend::Found;
 
 use self::darwin::{as_sent, given, rights_of, shown, uuid_of, visible};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
 use crate::server::volumes::open_volume::OpenVolume;
 use crate::server::volumes::target::Target;
-use crate::wire::acl::{Access, Acl, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};
+use crate::wire::acl::{self as wire_acl, Access, Bitmap, Get, Reply as GetReply, Security, Set, Uuid};
 use crate::wire::uuid::Named;
 use crate::wire::{ResultCode, command};
 
@@ -29,7 +30,7 @@ fn get(request: &Request) -> Outcome {
     let asked = Get::decode(&mut request.reader())?;
     let volume = request.volume(asked.volume)?;
     let target = volume.resolve(request.caller(), asked.directory, &asked.path)?;
-    let acl = volume.tree().acl(target.found()?)?;
+    let (acl, _) = with_bound(&volume, target.found()?)?;
     let security = Security {
         owner: asked.bitmap.contains(Bitmap::OWNER).then(|| uuid_of(&acl.owner)),
         group: asked.bitmap.contains(Bitmap::GROUP).then(|| uuid_of(&acl.group)),
@@ -74,6 +75,14 @@ fn group(uuid: &Uuid) -> Option<Who> {
     }
 }
 
+/// The ACL of a file as a Mac sees it, and the entries at its end that only say what the mode says too much.
+fn with_bound(volume: &OpenVolume, found: &Found) -> Result<(Acl, Vec<Entry>), ResultCode> {
+    let mut acl = volume.tree().acl(found)?;
+    let bound = acl.bound_of_mode(&found.attributes);
+    acl.entries.list.extend(bound.iter().cloned());
+    Ok((acl, bound))
+}
+
 /// The new entries, if the request changes them.
 fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Option<Entries>, ResultCode> {
     let found = target.found()?;
@@ -81,11 +90,11 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     if asked.security.acl.is_none() && !removes {
         return Ok(None);
     }
-    let before = volume.tree().acl(found)?;
+    let (before, bound) = with_bound(volume, found)?;
     let Some(acl) = &asked.security.acl else {
         return Ok(Some(before.replaced_before_mode(Vec::new(), false, &found.attributes)));
     };
-    let protected = acl.flags & Acl::NO_INHERIT != 0;
+    let protected = acl.flags & wire_acl::Acl::NO_INHERIT != 0;
     let as_sent = |entry: &Entry| as_sent(entry, &before);
     let Some(mut list) = written_back(&before.entries.list, given(acl, &before)?, as_sent)
         .or_else(|| (protected != before.entries.protected).then(|| visible(&before)))
@@ -93,6 +102,7 @@ fn entries(volume: &OpenVolume, target: &Target, asked: &Set<'_>) -> Result<Opti
     else {
         return Ok(None); // what the client has read
     };
+    list.retain(|entry| !bound.contains(entry)); // the entries from the mode say it
     if asked.bitmap.contains(Bitmap::INHERIT)
         && let Some(place) = target.place(volume)?
     {

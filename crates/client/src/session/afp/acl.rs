@@ -71,7 +71,10 @@ impl Afp {
     pub(super) fn whole_acl(&mut self, path: &str) -> Result<Option<Entries>> {
         let acl = match self.list(path) {
             Err(error) if error.ends_session() => return Err(error),
-            Err(_) => return Ok(None),
+            Err(_) => {
+                self.hides_lists = true;
+                return Ok(None);
+            }
             Ok(acl) => acl,
         };
         let protected = acl.flags & Acl::NO_INHERIT != 0;

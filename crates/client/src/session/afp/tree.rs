@@ -35,6 +35,10 @@ const PARTS: [&str; 2] = ["com.apple.FinderInfo", "com.apple.ResourceFork"];
 const NAMES: u32 = 128 << 10;
 
 impl Tree for Afp {
+    fn hides_lists(&self) -> bool {
+        self.hides_lists
+    }
+
     fn entries(&mut self, folder: &str) -> Result<Listing> {
         let (mut start, mut listing, mut pages) = (1, Listing::default(), Pages::of(folder));
         loop {

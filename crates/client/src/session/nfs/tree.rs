@@ -16,6 +16,11 @@ use crate::session::{FileId, Session};
 use crate::tree::{Entry, Extra, Kind, Listing, Lost, Space, Stamp, Tree, below, last_name, text, told};
 
 impl Tree for Nfs {
+    /// RFC 1813 has no lists.
+    fn hides_lists(&self) -> bool {
+        true
+    }
+
     fn entries(&mut self, folder: &str) -> Result<Listing> {
         let handle = self.folder(folder)?;
         let (mut cookie, mut verifier, mut listing) = (0, Verifier::default(), Listing::default());

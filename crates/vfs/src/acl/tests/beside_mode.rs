@@ -41,12 +41,9 @@ fn the_same_entries_stand_before_another_mode() {
     assert_eq!(acl(after).mode_beside(0), 0o700);
 }
 
-/// acl(5): with an ACL of the host, the mode's bits for the group are the most that a named user or
-/// group has. They are not the bits of the owning group.
-#[test]
-fn the_mode_beside_users_by_name_is_not_what_they_have_at_most() {
+/// A file of mode 0674 whose POSIX ACL says: owner rw, user 1001 rwx, owning group r, mask rwx, others r.
+fn masked() -> (crate::Attributes, Acl) {
     let attributes = super::attributes(crate::Kind::File, 0o674);
-    // Version 2; owner rw, user 1001 rwx, owning group r, mask rwx, others r.
     let entry = |tag: u16, bits: u16, id: u32| {
         [&tag.to_le_bytes()[..], &bits.to_le_bytes(), &id.to_le_bytes()].concat()
     };
@@ -59,5 +56,31 @@ fn the_mode_beside_users_by_name_is_not_what_they_have_at_most() {
     ];
     let posix = [&2_u32.to_le_bytes()[..], &all.concat()].concat();
     let acl = super::super::mode::derive(&attributes, Some(&posix));
+    (attributes, acl)
+}
+
+/// acl(5): with an ACL of the host, the mode's bits for the group are the most that a named user or
+/// group has. They are not the bits of the owning group.
+#[test]
+fn the_mode_beside_users_by_name_is_not_what_they_have_at_most() {
+    let (attributes, acl) = masked();
     assert_eq!(acl.mode_beside(attributes.mode), 0o644);
+}
+
+/// The same: a reader that asks the mode last takes from the group what only the mask says. The owner, who has no execution, keeps writing.
+#[test]
+fn what_only_the_mask_says_is_taken_from_the_group() {
+    let (attributes, acl) = masked();
+    let taken = Rights::WRITE_DATA.union(Rights::EXECUTE);
+    match &acl.bound_of_mode(&attributes)[..] {
+        [owner, group] => {
+            assert_eq!((owner.kind, &owner.who), (EntryKind::Allow, &Who::User(attributes.uid)));
+            assert_eq!(owner.rights.intersection(taken), Rights::WRITE_DATA);
+            assert_eq!((group.kind, &group.who), (EntryKind::Deny, &Who::Group(attributes.gid)));
+            assert_eq!(group.rights.intersection(taken.union(Rights::READ_DATA)), taken);
+        }
+        other => panic!("{other:?}"),
+    }
+    let of_mode = super::super::mode::derive(&attributes, None);
+    assert_eq!(of_mode.bound_of_mode(&attributes), [], "a mode alone says no more than it gives");
 }

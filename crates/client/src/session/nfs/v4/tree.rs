@@ -51,6 +51,10 @@ const DETAILS: [u32; 10] = [
 ];
 
 impl Tree for Nfs4 {
+    fn hides_lists(&self) -> bool {
+        self.acl_attribute().is_none()
+    }
+
     fn entries(&mut self, folder: &str) -> Result<Listing> {
         let handle = self.folder(folder)?;
         let (mut listing, mut naming) = (Listing::default(), std::mem::take(&mut self.naming));
