@@ -2,6 +2,7 @@
 
 mod acl;
 mod answers;
+mod classes;
 mod metadata;
 mod names;
 mod opens;

@@ -10,6 +10,7 @@ use ::smb::wire::{Command, InfoType, create, query_info, set_info};
 use vfs::acl::{Entries, Entry, EntryKind, Inherit, Rights, Who, summary};
 use wire::{Reader, Writer};
 
+use super::classes::Owners;
 use super::metadata::existing;
 use super::{LIST_BYTES, Smb, malformed};
 use crate::Result;
@@ -30,7 +31,7 @@ impl Smb {
             return Ok(None);
         };
         Ok(Some(Entries {
-            list: dacl.aces.iter().filter_map(whole_entry).collect(),
+            list: entries(&descriptor, dacl),
             protected: descriptor.control.contains(Control::DACL_PROTECTED),
             auto_inherited: descriptor.control.contains(Control::DACL_AUTO_INHERITED),
         }))
@@ -199,16 +200,14 @@ fn security(descriptor: &SecurityDescriptor) -> Security {
         ..Security::default()
     };
     let Some(dacl) = &descriptor.dacl else { return security };
-    let mut list: Vec<Entry> = dacl.aces.iter().filter_map(whole_entry).collect();
+    let mut list = entries(descriptor, dacl);
     if says_mode(descriptor) {
-        list.iter_mut().zip(&dacl.aces).for_each(|(entry, ace)| {
-            let AceBody::Plain { sid, .. } = &ace.body else { return };
-            match Some(sid) {
-                sid if sid == descriptor.owner.as_ref() => entry.who = Who::Owner,
-                sid if sid == descriptor.group.as_ref() => entry.who = Who::OwningGroup,
-                _ => {}
-            }
-        });
+        let of_class = |who: &Who| match Some(who) {
+            who if who == who_is(descriptor.owner.as_ref()).as_ref() => Some(Who::Owner),
+            who if who == who_is(descriptor.group.as_ref()).as_ref() => Some(Who::OwningGroup),
+            _ => None,
+        };
+        list.iter_mut().for_each(|entry| entry.who = of_class(&entry.who).unwrap_or(entry.who.clone()));
         security.mode = Some(summary(&list, u32::MAX, u32::MAX));
         return security;
     }
@@ -229,6 +228,17 @@ fn security(descriptor: &SecurityDescriptor) -> Security {
     security
 }
 
+/// The entries of a list; those of a server of Unix with the order of its classes.
+fn entries(descriptor: &SecurityDescriptor, dacl: &Acl) -> Vec<Entry> {
+    let list = dacl.aces.iter().filter_map(whole_entry).collect();
+    let (owner, group) = (who_is(descriptor.owner.as_ref()), who_is(descriptor.group.as_ref()));
+    Owners { owner: owner.as_ref(), group: group.as_ref() }.exact(list)
+}
+
+fn who_is(sid: Option<&Sid>) -> Option<Who> {
+    sid.map(|sid| who_of(sid, Inherit::NONE))
+}
+
 /// Whether an entry neither gives nor takes rights: one that is written to logs, or a label.
 fn is_no_right(kind: AceType) -> bool {
     /// SYSTEM_AUDIT, SYSTEM_ALARM, their forms for objects and callbacks, SYSTEM_MANDATORY_LABEL to
@@ -242,7 +252,12 @@ fn says_mode(descriptor: &SecurityDescriptor) -> bool {
     let Some(dacl) = &descriptor.dacl else { return true };
     let of_mode = [descriptor.owner.as_ref(), descriptor.group.as_ref(), Some(&EVERYONE)];
     let mut seen = Vec::new();
-    !descriptor.control.contains(Control::DACL_PROTECTED)
+    // smbd protects each list that it makes of a mode. A list of Windows that is protected may say no more, but must stay protected.
+    let is_of_unix = |sid: &Option<Sid>| sid.as_ref().is_some_and(|sid| Unix::of(sid).is_some());
+    let may_be = !descriptor.control.contains(Control::DACL_PROTECTED)
+        || is_of_unix(&descriptor.owner)
+        || is_of_unix(&descriptor.group);
+    may_be
         && dacl.aces.iter().all(|ace| match &ace.body {
             AceBody::Plain { sid, .. } => {
                 let is_new = !seen.contains(&sid);
