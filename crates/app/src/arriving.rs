@@ -10,8 +10,8 @@ use anyhow::{Context as _, bail};
 use client::{Protocol, Target};
 use migrate::OldServer;
 use vfs::Site;
+use vfs::arriving::{Arriving, MARK, Progress, is_incomplete};
 use vfs::backend::Backend;
-use vfs::backend::arriving::{Arriving, MARK, Progress, is_incomplete};
 use vfs::backend::host::{Host, as_ourselves};
 use vfs::streams::Style;
 

@@ -7,7 +7,7 @@ use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
 use lock::{Mutex, rank};
 use vfs::acl::{Entries, Who};
-use vfs::backend::arriving::{ArrivingRights, Coming, Described, Listing, Source};
+use vfs::arriving::{ArrivingRights, Coming, Described, Listing, Source};
 use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};

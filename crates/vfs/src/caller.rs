@@ -1,3 +1,7 @@
+//! The identity that an operation runs as.
+
+use std::sync::LazyLock;
+
 /// The Unix identity that a request runs as.
 pub use auth::Identity as Caller;
 
@@ -16,4 +20,10 @@ bitflags::bitflags! {
         /// Execute a file, or pass through a folder.
         const EXECUTE = 1;
     }
+}
+
+/// The server itself.
+pub(crate) fn server() -> &'static Caller {
+    static SERVER: LazyLock<Caller> = LazyLock::new(Caller::root);
+    &SERVER
 }

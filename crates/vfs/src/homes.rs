@@ -7,27 +7,23 @@
 //! stored in the highest of these folders.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lock::{Mutex, rank};
 
 use super::{HostKey, Result};
-use crate::acl::server;
 use crate::backend::Backend;
-use crate::finding::own_folders::trust;
+use crate::backend::Node;
 use crate::site::Site;
-use crate::streams::STORE;
-use crate::volume::Node;
+use crate::streams::stores::{Above, Stores, each_once};
 
 /// The folders of one volume, and of others on its file system.
 pub(crate) struct Homes {
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) site: Arc<Site>,
-    /// The folders above the share's folder, on the same file system, the highest first.
-    above: OnceLock<Vec<Node>>,
-    /// Those of them that have a store, as of this count of changes to stores.
-    stores: Mutex<Option<(u64, Vec<Node>)>, rank::StoresAbove>,
+    /// The folders above the share's folder.
+    above: Above,
     /// Whether the server has read from the share's own folders what the whole site must know.
     learned: AtomicBool,
     /// The same of mounts inside the share.
@@ -46,68 +42,15 @@ pub(crate) enum Relation {
 
 impl Homes {
     pub(crate) fn new(backend: Arc<dyn Backend>, site: Arc<Site>) -> Arc<Self> {
-        let (above, learned) = (OnceLock::new(), AtomicBool::new(false));
-        let (stores, learned_mounts) = (Mutex::default(), Mutex::default());
-        let homes = Arc::new(Self { backend, site, above, stores, learned, learned_mounts });
+        let (above, learned) = (Above::new(backend.clone()), AtomicBool::new(false));
+        let homes = Arc::new(Self { backend, site, above, learned, learned_mounts: Mutex::default() });
         homes.site.add_homes(&homes);
         homes
     }
 
-    /// Folders in which the store for a file may be. The first one is for new streams.
-    pub(crate) fn of(&self, key: &HostKey) -> Result<Vec<Node>> {
-        let own = self.backend.homes(key)?;
-        let Some(first) = own.first() else { return Ok(own) };
-        let on_mount = key.mount().is_some();
-        let overlaps = |other: &Self, root: &Node| {
-            on_mount || root.id() == first.id() || self.is_below(root) || other.is_below(first)
-        };
-        let others = self.site.roots_on(first.id().device, self, overlaps);
-        let stores = if on_mount { Vec::new() } else { self.stores_above() };
-        if others.is_empty() && stores.is_empty() {
-            return Ok(own);
-        }
-        let is_above = |root: &Node| !on_mount && self.is_below(root);
-        let (higher, beside): (Vec<Node>, Vec<Node>) = others.into_iter().partition(is_above);
-        let mut all: Vec<Node> = Vec::new();
-        for home in stores.into_iter().chain(higher).chain(own).chain(beside) {
-            if all.iter().all(|known| known.id() != home.id()) {
-                all.push(home);
-            }
-        }
-        Ok(all)
-    }
-
     /// Whether the share's folder is below this one, on the same file system.
     fn is_below(&self, folder: &Node) -> bool {
-        self.above().iter().any(|above| above.id() == folder.id())
-    }
-
-    fn above(&self) -> &[Node] {
-        self.above.get_or_init(|| {
-            let mut above = self.backend.above();
-            above.reverse();
-            above
-        })
-    }
-
-    /// The folders above that have a store. The host is asked again after each change to a store.
-    fn stores_above(&self) -> Vec<Node> {
-        if self.above().is_empty() {
-            return Vec::new();
-        }
-        let changes = self.site.stored_changes.load(Ordering::Acquire);
-        if let Some((as_of, stores)) = &*self.stores.lock()
-            && *as_of == changes
-        {
-            return stores.clone();
-        }
-        let has_store = |folder: &&Node| {
-            let store = folder.lookup(server(), STORE);
-            store.is_ok_and(|store| trust(self.backend.as_ref(), &store).is_ok())
-        };
-        let stores: Vec<Node> = self.above().iter().filter(has_store).cloned().collect();
-        *self.stores.lock() = Some((changes, stores.clone()));
-        stores
+        self.above.has(folder)
     }
 
     /// How this volume's folder lies to another one's.
@@ -153,7 +96,7 @@ impl Homes {
             self.site.acls.look_for_sambas(home)?;
         }
         // The server may not be permitted to read folders outside the share: then they say nothing.
-        let above = if key.mount().is_none() { self.above() } else { &[] };
+        let above = if key.mount().is_none() { self.above.folders() } else { &[] };
         above.iter().for_each(|folder| _ = self.site.inhibited.look(&**folder));
         for home in &self.of(key)? {
             let _ = self.site.acls.look(self.backend.as_ref(), &**home);
@@ -163,5 +106,29 @@ impl Homes {
             Some(mount) => _ = self.learned_mounts.lock().insert(mount),
         }
         Ok(())
+    }
+}
+
+impl Stores for Homes {
+    fn of(&self, key: &HostKey) -> Result<Vec<Node>> {
+        let own = self.backend.homes(key)?;
+        let Some(first) = own.first() else { return Ok(own) };
+        let on_mount = key.mount().is_some();
+        let overlaps = |other: &Self, root: &Node| {
+            on_mount || root.id() == first.id() || self.is_below(root) || other.is_below(first)
+        };
+        let others = self.site.roots_on(first.id().device, self, overlaps);
+        let stores =
+            if on_mount { Vec::new() } else { self.above.with_store(self.changes().load(Ordering::Acquire)) };
+        if others.is_empty() && stores.is_empty() {
+            return Ok(own);
+        }
+        let is_above = |root: &Node| !on_mount && self.is_below(root);
+        let (higher, beside): (Vec<Node>, Vec<Node>) = others.into_iter().partition(is_above);
+        Ok(each_once(stores.into_iter().chain(higher).chain(own).chain(beside)))
+    }
+
+    fn changes(&self) -> &AtomicU64 {
+        &self.site.stored_changes
     }
 }

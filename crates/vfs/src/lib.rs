@@ -2,7 +2,9 @@
 //!
 //! Nothing here knows a protocol. ARCHITECTURE.md follows a request through it, and docs/design has a page for each of its parts.
 
+mod access;
 pub mod acl;
+pub mod arriving;
 mod attributes;
 pub mod backend;
 mod backups;
@@ -13,6 +15,7 @@ mod described;
 mod error;
 pub mod events;
 mod finding;
+mod guarding;
 mod homes;
 pub mod index;
 mod listing;
@@ -34,19 +37,21 @@ mod traffic;
 mod volume;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
+pub use backend::{MAX_PATH_DEPTH, Node, Untrusted};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
 pub use changing::permitted::{Permitted, Plan};
 pub use described::description::{Description, Wanted};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::Looked;
-pub use described::xattrs::{Xattr, XattrChange};
+pub use described::xattrs::XattrChange;
 pub use error::{Error, Result};
 pub use finding::links::MAX_LINKS;
-pub use finding::own_folders::{Misplaced, OwnFolder, Untrusted, is_own_name};
-pub use finding::paths::{MAX_PATH_DEPTH, PathError, Resolved};
+pub use finding::own_folders::Misplaced;
+pub use finding::paths::{PathError, Resolved};
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
+pub use names::own::{OwnFolder, is_own_name};
 pub use open::{
     Allocated, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still, TakenOver,
 };
@@ -54,5 +59,6 @@ pub use payload::Payload;
 pub use pool::{DiskCalls, disk_calls};
 pub use restoring::{Restore, RestoreObserver, RestoreOptions, Restored};
 pub use site::Site;
+pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;
-pub use volume::{Actor, Change, Denials, Made, Node, ReadData, Volume, VolumeOptions};
+pub use volume::{Actor, Change, Denials, Made, ReadData, Volume, VolumeOptions};

@@ -36,13 +36,13 @@ use self::known::Known;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
 use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, Volume};
-use crate::acl::server;
 use crate::backend::ListEntry;
+use crate::backend::Node;
+use crate::caller::server;
 use crate::changing::inhibited::Inhibited;
-use crate::finding::own_folders::is_own_name;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
+use crate::names::own::is_own_name;
 use crate::streams::Streams;
-use crate::volume::Node;
 
 /// Folders with fewer entries are not worth a watch.
 const WORTH_KEEPING: usize = 32;

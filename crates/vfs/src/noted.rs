@@ -13,11 +13,6 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 
-use crate::backend::Backend;
-use crate::state::Cause;
-use crate::volume::Node;
-use crate::{FileId, Volume};
-
 /// The most files that are noted of one operation.
 const MOST_FILES: usize = 8;
 /// The longest path that is noted, in bytes; of a longer one the end is kept.
@@ -97,6 +92,12 @@ pub enum Paths {
     Later,
 }
 
+/// Finds the path of a noted file when it is asked for.
+pub(crate) trait LaterPath: Send + Sync {
+    /// The names from the share's folder down to the file, as far as they are known now.
+    fn parts(&self) -> Vec<Vec<u8>>;
+}
+
 /// The path of a noted file from the share's folder.
 #[derive(Clone)]
 pub struct NotedPath(PathOf);
@@ -104,22 +105,27 @@ pub struct NotedPath(PathOf);
 #[derive(Clone)]
 enum PathOf {
     Known(String),
-    /// Of the file, or of an entry of the folder.
-    Later(Arc<dyn Backend>, Node, Option<Box<[u8]>>),
+    Later(Arc<dyn LaterPath>),
 }
 
 impl NotedPath {
+    /// This path, which was found with the note.
+    pub(crate) fn found(path: &[u8]) -> Self {
+        Self(PathOf::Known(text(path)))
+    }
+
+    /// A path that is found when it is asked for.
+    pub(crate) fn later(path: Arc<dyn LaterPath>) -> Self {
+        Self(PathOf::Later(path))
+    }
+
     /// The path without a slash at the front; empty for the share's folder, and for a file whose path the host does not
     /// tell. Bytes that are not UTF-8 are written as `\xNN`.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match &self.0 {
             PathOf::Known(path) => Cow::Borrowed(path),
-            PathOf::Later(backend, file, entry) => {
-                let mut parts = backend.path_hint(&**file).unwrap_or_default();
-                parts.extend(entry.iter().map(|name| name.to_vec()));
-                Cow::Owned(text(&parts.join(&b'/')))
-            }
+            PathOf::Later(path) => Cow::Owned(text(&path.parts().join(&b'/'))),
         }
     }
 }
@@ -270,8 +276,13 @@ impl Drop for Timed {
     }
 }
 
+/// Whether an observer needs the paths as they are when the operation runs.
+pub(crate) fn wants_paths_at_once() -> bool {
+    PATHS.load(Ordering::Relaxed) != 0
+}
+
 /// Adds a note, unless there is one about the same file that says as much.
-fn add(notes: &Notes, note: FileNote) {
+pub(crate) fn add(notes: &Notes, note: FileNote) {
     let mut noted = notes.0.lock();
     let says_as_much = |known: &FileNote| {
         let is_part = known.act == Act::Create
@@ -284,90 +295,13 @@ fn add(notes: &Notes, note: FileNote) {
 }
 
 /// The notes of the operation on this thread, if an observer wants this file among them.
-fn wanted() -> Option<Arc<Notes>> {
+pub(crate) fn wanted() -> Option<Arc<Notes>> {
     if FILES.load(Ordering::Relaxed) == 0 {
         return None;
     }
     let notes = CURRENT.with_borrow(Clone::clone)?;
     let is_wanted = PATHS.load(Ordering::Relaxed) != 0 || notes.0.lock().files.is_empty();
     is_wanted.then_some(notes)
-}
-
-impl Volume {
-    /// Notes what is done to a file.
-    pub(crate) fn note(&self, act: Act, of: &Node) {
-        if let Some(notes) = wanted() {
-            let inode = Some(of.id().inode);
-            add(&notes, FileNote { act, path: self.noted_path(of, None), to: None, inode });
-        }
-    }
-
-    /// Notes a change of a file with this cause.
-    pub(crate) fn note_change(&self, cause: Cause, of: &Node) {
-        match cause {
-            Cause::Write | Cause::Truncate | Cause::Overwrite => self.note(Act::Write, of),
-            Cause::Attributes => self.note(Act::Attributes, of),
-            Cause::Remove => self.note(Act::Remove, of),
-            _ => {}
-        }
-    }
-
-    /// Notes what is done to an entry of a folder.
-    pub(crate) fn note_entry(&self, act: Act, folder: &Node, name: &[u8], file: Option<FileId>) {
-        if let Some(notes) = wanted() {
-            let path = self.noted_path(folder, Some(name));
-            add(&notes, FileNote { act, path, to: None, inode: file.map(|file| file.inode) });
-        }
-    }
-
-    /// Notes a move.
-    pub(crate) fn note_move(&self, from: (&Node, &[u8]), to: (&Node, &[u8])) {
-        if let Some(notes) = wanted() {
-            let path = self.noted_path(from.0, Some(from.1));
-            let to = Some(self.noted_path(to.0, Some(to.1)));
-            add(&notes, FileNote { act: Act::Rename, path, to, inode: None });
-        }
-    }
-
-    /// Notes a further name of a file.
-    pub(crate) fn note_link(&self, file: &Node, folder: &Node, name: &[u8]) {
-        if let Some(notes) = wanted() {
-            let (path, to) = (self.noted_path(file, None), Some(self.noted_path(folder, Some(name))));
-            add(&notes, FileNote { act: Act::Link, path, to, inode: Some(file.id().inode) });
-        }
-    }
-
-    /// The path of a file, or of an entry of a folder.
-    fn noted_path(&self, of: &Node, entry: Option<&[u8]>) -> NotedPath {
-        if PATHS.load(Ordering::Relaxed) == 0 {
-            return NotedPath(PathOf::Later(self.backend.clone(), of.clone(), entry.map(Into::into)));
-        }
-        let mut path = self.path_now(of);
-        if let Some(name) = entry {
-            if !path.is_empty() {
-                path.push(b'/');
-            }
-            path.extend_from_slice(name);
-        }
-        NotedPath(PathOf::Known(text(&path)))
-    }
-
-    /// The path, by what the host has in memory, or by where the file was seen last; empty if neither knows it.
-    fn path_now(&self, of: &Node) -> Vec<u8> {
-        if let Some(parts) = self.backend.path_hint(&**of) {
-            return parts.join(&b'/');
-        }
-        let opened = self.site.places.place_of(of.id()).map(|(folder, name)| (folder, name.to_vec()));
-        let place = opened.or_else(|| {
-            let (folder, name) = self.whereabouts.of(of.id())?;
-            Some((self.node(&folder).ok()?.object, name.to_vec()))
-        });
-        let Some((folder, name)) = place.filter(|(folder, _)| folder.id() != of.id()) else {
-            return Vec::new();
-        };
-        let above = self.backend.path_hint(&*folder).map(|parts| parts.join(&b'/')).unwrap_or_default();
-        if above.is_empty() { name } else { [above, name].join(&b'/') }
-    }
 }
 
 /// A path as text.
@@ -384,73 +318,11 @@ fn text(path: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::host::{Host, HostOptions};
-    use crate::backend::{NewKind, RenameMode, Stability};
-    use crate::state::{ClientId, Party};
-    use crate::{Actor, Caller, Kind, SetAttributes, VolumeOptions};
 
     #[test]
     fn bytes_that_are_no_text_are_shown_as_numbers() {
         assert_eq!(text("straße".as_bytes()), "straße");
         assert_eq!(text(b"a\xff/b"), "a\\xff/b");
         assert_eq!(text(&[b'a'; 5000]).len(), LONGEST_PATH);
-    }
-
-    /// One test, because whether notes are wanted is one fact of the process.
-    #[tokio::test]
-    async fn an_operation_notes_its_files_while_an_observer_wants_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let host = Host::open(folder.path(), &HostOptions::default()).unwrap();
-        let volume = Volume::new(Arc::new(host), VolumeOptions::default());
-        let actor = Actor::new(Caller::root(), Party::client(ClientId(1)));
-        let root = volume.root().unwrap();
-        assert!(Notes::begin().is_none(), "no observer wants notes");
-        want(3, Some(Paths::AtOnce), true);
-        let of = |part: &dyn Fn()| {
-            let notes = Notes::begin();
-            during(notes.as_ref(), part);
-            let files = notes.unwrap().taken().files;
-            let shown = |note: FileNote| {
-                (note.act, note.path.text().into_owned(), note.to.map(|to| to.text().into_owned()))
-            };
-            files.into_iter().map(shown).collect::<Vec<_>>()
-        };
-        let made = of(&|| _ = volume.create(&actor, &root, b"plans", NewKind::Folder, 0o755));
-        assert_eq!(made, [(Act::Create, "plans".into(), None)]);
-        let plans = volume.lookup(&actor.caller, &root.object, b"plans").unwrap();
-        let made = of(&|| _ = volume.create(&actor, &plans, b"a", NewKind::File, 0o644));
-        assert_eq!(made, [(Act::Create, "plans/a".into(), None)]);
-        let file = volume.lookup(&actor.caller, &plans.object, b"a").unwrap();
-        let changes = SetAttributes { mode: Some(0o600), ..SetAttributes::default() };
-        let set = of(&|| _ = volume.set_attributes(&actor, &file, &changes));
-        assert_eq!(set, [(Act::Attributes, "plans/a".into(), None)]);
-        let notes = Notes::begin();
-        let written = volume.write(&actor, &file, 0, bytes::Bytes::from_static(b"x"), Stability::File);
-        let mut written = std::pin::pin!(written);
-        std::future::poll_fn(|cx| during(notes.as_ref(), || written.as_mut().poll(cx))).await.unwrap();
-        let noted = notes.unwrap().taken();
-        assert_eq!(noted.files.len(), 1, "{noted:?}");
-        assert_eq!((noted.files[0].act, &*noted.files[0].path.text()), (Act::Write, "plans/a"));
-        assert!(noted.disk > Duration::ZERO, "{noted:?}");
-        let moved = of(&|| {
-            volume.rename(&actor, (&plans, b"a"), (&root, b"b"), RenameMode::Replace).unwrap();
-        });
-        assert_eq!(moved, [(Act::Rename, "plans/a".into(), Some("b".into()))]);
-        let gone = of(&|| _ = volume.remove(&actor, &root, b"b", Kind::File));
-        assert_eq!(gone, [(Act::Remove, "b".into(), None)]);
-        let refused = of(&|| _ = volume.remove(&actor, &root, b"absent", Kind::File));
-        assert_eq!(refused, [(Act::Remove, "absent".into(), None)], "it is tried");
-        want(3, Some(Paths::Later), false);
-        let plans = volume.lookup(&actor.caller, &root.object, b"plans").unwrap();
-        let made = of(&|| _ = volume.create(&actor, &plans, b"c", NewKind::File, 0o644));
-        assert_eq!(made, [(Act::Create, "plans/c".into(), None)]);
-        let file = volume.lookup(&actor.caller, &plans.object, b"c").unwrap();
-        let set = of(&|| {
-            volume.set_attributes(&actor, &file, &changes).unwrap();
-            volume.rename(&actor, (&plans, b"c"), (&root, b"d"), RenameMode::Replace).unwrap();
-        });
-        assert_eq!(set, [(Act::Attributes, "d".into(), None)], "only the first, where it is now");
-        want(3, None, false);
-        assert!(Notes::begin().is_none());
     }
 }

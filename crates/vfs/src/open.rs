@@ -37,8 +37,10 @@ pub(crate) use self::places::Places;
 pub use self::restored::TakenOver;
 pub use self::space::Allocated;
 use super::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
-use crate::acl::{Rights, server};
+use crate::acl::Rights;
 use crate::backend::Found;
+use crate::backend::Node;
+use crate::caller::server;
 use crate::changing::coherence::who;
 use crate::changing::operation::Operation;
 use crate::changing::permitted::Permitted;
@@ -50,7 +52,6 @@ use crate::state::{
     Refused, State, Stream,
 };
 use crate::streams::Fork;
-use crate::volume::Node;
 
 /// What a client opens, and for which access.
 #[derive(Debug, Clone)]

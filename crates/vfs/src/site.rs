@@ -11,7 +11,8 @@ use std::sync::{Arc, OnceLock, Weak};
 use lock::{Mutex, rank};
 
 use super::{FileId, Volume};
-use crate::acl::Known;
+use crate::access::Known;
+use crate::backend::Node;
 use crate::caches::{Cache, CacheReport};
 use crate::changing::busy::Busy;
 use crate::changing::changed::Changed;
@@ -25,7 +26,6 @@ use crate::open::{Holds, OpenBudget, OpenCounts, Places};
 use crate::pool::Pool;
 use crate::state::{Coordinator, Limits, Policy, State, Told};
 use crate::traffic::{Counted, Traffic};
-use crate::volume::Node;
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
 #[derive(Default)]

@@ -6,6 +6,7 @@
 
 mod data;
 mod linking;
+mod noting;
 mod removing;
 mod renaming;
 
@@ -23,23 +24,20 @@ use super::{
 use crate::acl::NewPermissions;
 use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
-use crate::backend::{Backend, Finds, Found, NewKind, Object, Snapshot, Space};
+use crate::backend::{Backend, Finds, Found, NewKind, Node, Snapshot, Space};
 use crate::changing::permitted::Plan;
 use crate::events::{Happened, Hub};
-use crate::finding::own_folders::refuse_own;
 use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
 use crate::local::{Locals, What};
+use crate::names::own::refuse_own;
 use crate::noted::Act;
 use crate::open::Holder;
 use crate::permission::by_mode;
 use crate::site::Site;
 use crate::state::{Cause, Modes, OpenId, Party, State};
 use crate::streams::{Streams, Style};
-
-/// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
-pub type Node = Arc<dyn Object>;
 
 /// The options of a volume.
 #[derive(Debug, Clone)]
@@ -208,7 +206,9 @@ impl Volume {
             view: site.new_view(),
             listings: Listings::new(options.cache.clone(), site.details.clone()),
             streams: options.sidecars.then(|| {
-                let streams = Streams::at(&homes).with_what_is_there().with_style(options.style);
+                let streams = Streams::at(homes.backend.clone(), homes.clone())
+                    .with_what_is_there()
+                    .with_style(options.style);
                 Arc::new(streams.shared(options.shared))
             }),
             backend,

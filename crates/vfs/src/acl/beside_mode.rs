@@ -31,7 +31,7 @@ pub fn before_mode(given: Vec<Entry>, protected: bool, mode: u32, is_folder: boo
 }
 
 /// The same entries before another mode; `None` for an ACL without entries from a mode.
-pub(super) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool) -> Option<Entries> {
+pub(crate) fn before_another_mode(entries: &Entries, mode: u32, is_folder: bool) -> Option<Entries> {
     let is_marked = |entry: &Entry| entry.rights.contains(Rights::FROM_MODE);
     if !entries.list.iter().any(is_marked) {
         return None;

@@ -7,15 +7,15 @@ const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
 
 /// The kind of the new file, its owner and its group.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Heir {
-    pub(super) is_folder: bool,
-    pub(super) uid: u32,
-    pub(super) gid: u32,
+pub(crate) struct Heir {
+    pub(crate) is_folder: bool,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
 }
 
 /// The entries of a new file in a folder with `above`, which gets `own` (if it was given any).
 /// `None` if neither has entries, so that the mode applies.
-pub(super) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: Heir) -> Option<Entries> {
+pub(crate) fn entries_of(own: Option<&Entries>, above: Option<&Entries>, heir: Heir) -> Option<Entries> {
     let passed: Vec<Entry> = match own {
         Some(own) if own.protected => Vec::new(),
         _ => {
@@ -67,7 +67,7 @@ fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = 
 /// ```text
 /// owner of the mode, entries of other users and groups within the mode's group, group of the mode, others of the mode
 /// ```
-pub(super) fn beside_mode(list: Vec<Entry>, said: Inherited, heir: Heir) -> Vec<Entry> {
+pub(crate) fn beside_mode(list: Vec<Entry>, said: Inherited, heir: Heir) -> Vec<Entry> {
     let (said, mode) = match said {
         Inherited::AsItIs => return list,
         Inherited::Saying(mode) => (mode, mode),

@@ -3,17 +3,13 @@
 //! A file has an [`Acl`]: one that a client has set, which is stored beside the file (`stored.rs`),
 //! or one that says the same as its mode (`mode.rs`). A stored ACL applies to all users, over every
 //! protocol, as long as the file's owner, group and mode are those with which it was stored: after
-//! a chmod or chown the mode applies again. The operations of a volume ask `enforce.rs`. If a
-//! volume has never had a stored ACL, that is one atomic load.
+//! a chmod or chown the mode applies again. Here is the model, without I/O; `crate::access` applies
+//! it to the files of a volume.
 
-mod beside_mode;
-mod creating;
-mod enforce;
+pub(crate) mod beside_mode;
 mod evaluate;
-mod inherit;
-mod known;
-mod mode;
-mod operations;
+pub(crate) mod inherit;
+pub(crate) mod mode;
 mod rights;
 pub mod samba;
 pub mod stored;
@@ -24,11 +20,8 @@ mod written_back;
 use std::sync::Arc;
 
 pub use self::beside_mode::before_mode;
-pub(crate) use self::enforce::server;
-pub(crate) use self::known::{KEY_FILE, Known};
 pub(crate) use self::mode::by_posix_acl;
 pub use self::mode::{entries_of_mode, entries_of_posix, summary};
-pub(crate) use self::operations::{POSIX, RightsAttribute};
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
 pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, Stored};

@@ -15,7 +15,7 @@ const ALL_BITS: u32 = 7;
 
 /// The ACL of a file as the host has it: its mode, and the value of its POSIX ACL, if that says
 /// more than the mode.
-pub(super) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
+pub(crate) fn derive(attributes: &Attributes, posix: Option<&[u8]>) -> Acl {
     let is_folder = attributes.kind == Kind::Folder;
     let classes = posix.and_then(Classes::parse).unwrap_or_else(|| Classes::of_mode(attributes.mode));
     Acl {
@@ -38,7 +38,7 @@ pub fn entries_of_posix(value: &[u8], is_folder: bool) -> Option<Vec<Entry>> {
 }
 
 /// The rights that three bits of a mode give.
-pub(super) fn rights_of(bits: u32, is_folder: bool) -> Rights {
+pub(crate) fn rights_of(bits: u32, is_folder: bool) -> Rights {
     let bit = |bit, rights| if bits & bit == bit { rights } else { Rights::NONE };
     // The host removes an entry for a caller that may write to the folder and pass through it.
     let both = if is_folder { bit(3, Rights::DELETE_CHILD) } else { Rights::NONE };

@@ -13,7 +13,7 @@ use crate::Attributes;
 /// The attribute of a file that holds its ACL.
 pub(crate) const ATTRIBUTE: &[u8] = b"user.fourfold.acl";
 /// The key that seals a volume's ACLs.
-pub(super) type SealKey = [u8; 16];
+pub(crate) type SealKey = [u8; 16];
 
 const VERSION: u8 = 1;
 const PROTECTED: u8 = 1;
@@ -41,7 +41,7 @@ pub struct Stored {
 
 impl Stored {
     /// Whether this applies to a file with these attributes.
-    pub(super) fn is_fresh(&self, attributes: &Attributes) -> bool {
+    pub(crate) fn is_fresh(&self, attributes: &Attributes) -> bool {
         (u32::from(self.mode), self.uid, self.gid)
             == (attributes.mode & 0o777, attributes.uid, attributes.gid)
     }
@@ -53,7 +53,7 @@ impl Stored {
         body.and_then(|body| Self::decode(body).ok()).is_some_and(|stored| stored.is_fresh(attributes))
     }
 
-    pub(super) fn into_acl(self) -> Acl {
+    pub(crate) fn into_acl(self) -> Acl {
         let owner = self.owner.unwrap_or(Who::User(self.uid));
         Acl { owner, group: self.group, entries: self.entries, stored: true, within_mode: false }
     }
@@ -102,7 +102,7 @@ impl Stored {
         Ok(Self { mode, uid, gid, owner, group, entries })
     }
 
-    pub(super) fn seal(&self, key: &SealKey) -> Vec<u8> {
+    pub(crate) fn seal(&self, key: &SealKey) -> Vec<u8> {
         let mut bytes = self.encode();
         let seal = seal_of(key, &bytes);
         bytes.extend_from_slice(&seal);
@@ -110,7 +110,7 @@ impl Stored {
     }
 
     /// `None` if the value was not sealed with this key.
-    pub(super) fn open(key: &SealKey, bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn open(key: &SealKey, bytes: &[u8]) -> Option<Self> {
         let (body, seal) = bytes.split_at_checked(bytes.len().checked_sub(SEAL_LEN)?)?;
         let difference = seal_of(key, body).iter().zip(seal).fold(0, |all, (a, b)| all | (a ^ b));
         if difference == 0 { Self::decode(body).ok() } else { None }

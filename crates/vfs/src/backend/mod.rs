@@ -1,22 +1,23 @@
 //! The stores of files. [`Backend`] is one volume's store and [`Object`] one file, folder, link or
 //! device in it.
 //!
-//! There are seven: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
+//! There are six: `host` (a folder of the host's file system), `ceph` (a folder of CephFS, by Ceph's
 //! client library), `forest` (a tree of several backends), `long_names` (any other, with names that
-//! are longer than the host's), `arriving` (any other, with files that are still on another server), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
+//! are longer than the host's), `memory` (tests) and `faulty` (any other, failing on demand). Every method may block
 //! unless it says otherwise, and is called on the thread that answers the request. `crate::Volume`
 //! moves calls that are known to wait for a disk to the blocking pool.
 
-pub mod arriving;
+mod above;
 mod call;
 pub mod ceph;
 mod facts;
 pub mod faulty;
 pub mod forest;
-mod guarding;
 pub mod host;
 pub(crate) mod long_names;
 pub mod memory;
+mod modes;
+mod trusted;
 mod watching;
 
 use std::any::Any;
@@ -28,10 +29,15 @@ use auth::Grant;
 
 use self::forest::Hidden;
 
+pub use self::above::MAX_PATH_DEPTH;
+pub(crate) use self::above::name_in;
 pub use self::call::Call;
 pub use self::facts::{Allowance, Finds, Limits, Space};
-pub use self::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
+pub use self::modes::{NewKind, RenameMode, Stability, Wait, XattrMode};
+pub use self::trusted::Untrusted;
+pub(crate) use self::trusted::trust;
 pub use self::watching::{Heard, WatchEvent, WatchId};
+pub use super::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};
 use super::{
     Access, Attributes, Caller, Error, FileId, HostKey, Kind, LastingKey, Result, SetAttributes, Time,
 };
@@ -45,44 +51,8 @@ pub struct Found {
     pub attributes: Attributes,
 }
 
-/// What to make.
-#[derive(Debug, Clone, Copy)]
-pub enum NewKind<'a> {
-    /// An empty regular file. An existing file of that name is an error.
-    File,
-    /// A folder.
-    Folder,
-    /// A symbolic link to this target.
-    Link(&'a [u8]),
-    /// A FIFO.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A character device: major, minor.
-    CharDevice(u32, u32),
-    /// A block device: major, minor.
-    BlockDevice(u32, u32),
-}
-
-/// What a rename does with a file that has the new name already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RenameMode {
-    /// Replaces it, as POSIX does.
-    Replace,
-    /// Fails with `Exists`.
-    Keep,
-    /// The two change places; both keep their identity.
-    Exchange,
-}
-
-/// Whether a call may wait for a disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wait {
-    /// It may.
-    Allowed,
-    /// It answers `WouldBlock` instead.
-    Never,
-}
+/// A file, folder, link or device of a volume. Cheap to clone; holding one keeps the file alive.
+pub type Node = Arc<dyn Object>;
 
 /// An entry of a folder as far as it is known without holding it.
 #[derive(Debug, Clone)]
@@ -105,17 +75,6 @@ impl Glance {
     }
 }
 
-/// What must be on the disk when a write returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stability {
-    /// Nothing.
-    Unstable,
-    /// The data and what is needed to read it back.
-    Data,
-    /// The data and all metadata.
-    File,
-}
-
 /// One entry of a folder as the host lists it.
 #[derive(Debug, Clone, Copy)]
 pub struct ListEntry<'a> {
@@ -127,17 +86,6 @@ pub struct ListEntry<'a> {
     pub kind: Option<Kind>,
     /// Where to go on after this entry. Never 0; stays right while other entries come and go.
     pub cookie: u64,
-}
-
-/// What to do about an extended attribute that exists or does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum XattrMode {
-    /// Make or replace.
-    Set,
-    /// Fail with `Exists`.
-    Create,
-    /// Fail with `NoSuchAttribute`.
-    Replace,
 }
 
 /// The tree as it was at some time.

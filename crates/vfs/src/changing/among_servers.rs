@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
 use crate::backend::Found;
+use crate::backend::Node;
 use crate::mac::layout::sidecar_owner;
 use crate::state::{Pins, RECALL_DEADLINE};
-use crate::volume::Node;
 use crate::{Beside, Caller, Error, FileId, Result, Site, Volume};
 
 /// How often it is looked up what names stand for that other servers change meanwhile.

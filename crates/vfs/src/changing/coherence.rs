@@ -10,12 +10,13 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::backend::Found;
+use crate::backend::Node;
 use crate::changing::permitted::Permitted;
 use crate::events::{self, Happened};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
 use crate::state::{Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, Settled, Stream, Who};
-use crate::volume::{Actor, Node};
+use crate::volume::Actor;
 use crate::{Change, Error, FileId, Result, SetAttributes, Site, Volume};
 
 /// The files whose leases are being recalled, each with the number of recalls that have not ended.

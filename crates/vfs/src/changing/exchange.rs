@@ -7,12 +7,12 @@
 //! metadata, named streams, extended attributes, owner, mode and ACL. An open of one of the files keeps its contents.
 
 use super::permitted::Plan;
-use crate::acl::RightsAttribute;
+use crate::access::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
-use crate::described::xattrs::replace_xattrs;
 use crate::state::{Cause, Pins, Stream};
 use crate::streams::Described;
+use crate::streams::xattrs::replace_xattrs;
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume, Xattr};
 
 /// A file at its place.

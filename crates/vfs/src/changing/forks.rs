@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use super::permitted::{Permitted, Plan};
 use crate::backend::Found;
+use crate::backend::Node;
 use crate::mac::layout::is_sidecar_name;
 use crate::state::{Cause, Range, Stream, Who};
 use crate::streams::{ForkPart, Streams, Written};
-use crate::volume::{Actor, Node, ReadData};
+use crate::volume::{Actor, ReadData};
 use crate::{Access, Error, Kind, Payload, Result, Volume};
 
 /// A change of the fork of a file, through its sidecar. Leases on the fork that are granted meanwhile are recalled when

@@ -13,12 +13,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use lock::{Mutex, rank};
 
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::{Backend, FileKey, Found, Object, RenameMode, XattrMode, file_key};
+use crate::caller::server;
 use crate::described::by_mode::WRITE_BITS;
 use crate::mac::layout::sidecar_owner;
 use crate::mac::{DosAttributes, FileBits, Metadata};
-use crate::volume::Node;
 use crate::{Actor, Attributes, Caller, Error, Kind, Result, Time, Volume, streams};
 
 /// On a share's folder: there may be such files.

@@ -14,10 +14,11 @@ use std::sync::Arc;
 
 use super::permitted::Permitted;
 use crate::backend::Found;
+use crate::backend::Node;
 use crate::events::{Aspects, Change, Happened};
 use crate::local::{DATA, Own, What};
 use crate::state::{Cause, Stream};
-use crate::volume::{Actor, Node};
+use crate::volume::Actor;
 use crate::{FileId, Kind, Result, Volume};
 
 /// A change that is being made.

@@ -23,13 +23,13 @@ use std::time::{Duration, Instant, SystemTime};
 use lock::{Mutex, rank};
 
 use super::permitted::Plan;
+use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::events::{Aspects, Happened};
 use crate::names::one_form;
 use crate::state::Stream;
 use crate::streams::{OfMac, is_of_mac};
-use crate::volume::Node;
 use crate::{Access, Actor, Beside, Caller, Error, FileId, HostKey, Kind, Result, Time, Volume};
 
 /// How long a name is remembered that a client has moved a file away from: as long as Windows does.

@@ -2,12 +2,13 @@
 //! their own structures from it.
 
 use super::by_mode::{locks, shown_dos};
-use super::xattrs;
-use crate::acl::{POSIX, SAMBAS_ACL, STORED_ACL};
+use crate::access::POSIX;
+use crate::acl::{SAMBAS_ACL, STORED_ACL};
+use crate::backend::Node;
 use crate::backend::{Found, Object};
 use crate::mac::{DosAttributes, FileBits, FinderInfo, Metadata};
+use crate::streams::xattrs;
 use crate::streams::{self, File, Streams};
-use crate::volume::Node;
 use crate::{Beside, Details, Kind, Result, Time, Volume};
 
 /// What a file is besides its data.

@@ -1,10 +1,10 @@
 //! `._name` as a part of `name`: found by look-up, left out of listings, moved and removed with its file.
 
+use crate::backend::Node;
 use crate::backend::{Found, NewKind, Object, RenameMode};
 use crate::finding::entry_name::{EntryName, Target};
 use crate::mac::layout;
 use crate::streams::{File, Synthesized, View};
-use crate::volume::Node;
 use crate::{Caller, Error, Kind, Result, Volume};
 
 /// What a look-up found.

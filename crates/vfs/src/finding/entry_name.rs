@@ -12,10 +12,10 @@
 use std::borrow::Cow;
 use std::ops::Deref;
 
-use super::own_folders::refuse_own;
 use crate::backend::{Found, RenameMode};
 use crate::changing::busy::Changing;
 use crate::mac::layout::{is_sidecar_name, sidecar_name, sidecar_owner};
+use crate::names::own::refuse_own;
 use crate::names::{self, Folding};
 use crate::{Caller, Error, Result, Volume};
 

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::own_folders::is_own_name;
-use super::own_folders::refuse_own;
 use crate::backend::Found;
 use crate::mac::layout::is_sidecar_name;
+use crate::names::own::is_own_name;
+use crate::names::own::refuse_own;
 use crate::names::{Folding, has_mixed_forms};
 use crate::streams::Streams;
 use crate::{Caller, Error, Result, Volume};

@@ -1,12 +1,9 @@
 //! Look-up of a whole path, for protocols whose clients name files by paths.
 
-use super::own_folders::refuse_own;
-use crate::backend::Found;
+use crate::backend::{Found, MAX_PATH_DEPTH, Node, name_in};
 use crate::names::Folding;
-use crate::{Caller, Error, Kind, Node, Result, Volume};
-
-/// The most components of a path.
-pub const MAX_PATH_DEPTH: usize = 512;
+use crate::names::own::refuse_own;
+use crate::{Caller, Error, Kind, Result, Volume};
 
 /// The entry that a path leads to.
 #[derive(Clone)]
@@ -164,19 +161,4 @@ fn folder(found: Found) -> Result<Found> {
 fn check(name: &[u8]) -> Result<()> {
     let is_path = matches!(name, b"" | b"." | b"..") || name.iter().any(|byte| matches!(byte, b'/' | 0));
     if is_path { Err(Error::InvalidName) } else { refuse_own(name) }
-}
-
-/// The name that a folder has in the one above it.
-pub(crate) fn name_in(above: &Node, folder: &Node) -> Result<Vec<u8>> {
-    if let Some(name) = above.unlisted_name(&**folder) {
-        return Ok(name);
-    }
-    let mut found = None;
-    above.list(0, &mut |entry| {
-        if entry.id == folder.id() && !matches!(entry.name, b"." | b"..") {
-            found = Some(entry.name.to_vec());
-        }
-        found.is_none()
-    })?;
-    found.ok_or(Error::Stale)
 }

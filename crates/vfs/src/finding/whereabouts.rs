@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
 
-use super::own_folders::is_own_name;
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::{Found, ListEntry};
-use crate::volume::Node;
+use crate::caller::server;
+use crate::names::own::is_own_name;
 use crate::{Error, FileId, HostKey, Kind, Result, Volume};
 
 /// Files whose last place is remembered.
@@ -98,7 +98,7 @@ impl Volume {
         {
             return Ok((above, name.into()));
         }
-        let name = super::paths::name_in(&above.object, &of.object)?;
+        let name = crate::backend::name_in(&above.object, &of.object)?;
         self.saw(of.object.id(), &above.object, &name);
         Ok((above, name))
     }

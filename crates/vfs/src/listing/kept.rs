@@ -13,10 +13,10 @@ use super::names::{Name, Names};
 use super::reading::{names_among, read_names, watch};
 use super::state::{Folder, State};
 use super::{Listing, Most, PIECE, Page, WORTH_KEEPING, collect};
+use crate::backend::Node;
 use crate::backend::{Backend, Found, WatchEvent, WatchId};
 use crate::names::Folding;
 use crate::streams::Streams;
-use crate::volume::Node;
 use crate::{Attributes, FileId, Result};
 
 /// After so many calls of [`Listings::tend`] a folder that was too large for the budget is tried again,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{Entry, Listing, Page, is_hidden};
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::{Found, ListEntry};
-use crate::finding::own_folders::is_own_name;
+use crate::caller::server;
 use crate::mac::layout::is_sidecar_name;
+use crate::names::own::is_own_name;
 use crate::streams::Streams;
-use crate::volume::Node;
 use crate::{Attributes, Result, Time, Volume};
 
 /// After this time, a change gives a folder another time than it had before. Kernels stamp times by

@@ -1,9 +1,9 @@
 //! Reading what is to be kept of a folder.
 
 use super::names::{Name, Names};
+use crate::backend::Node;
 use crate::backend::{Backend, ListEntry, WatchId};
 use crate::names::{Folding, folds_alike};
-use crate::volume::Node;
 use crate::{Attributes, Result};
 
 /// A watch on a folder, if it is not too small to be worth one.

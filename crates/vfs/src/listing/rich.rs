@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering;
 
 use super::known::Nanos;
 use super::{Details, Entry, Listing, Page};
-use crate::acl::server;
 use crate::backend::Glance;
+use crate::caller::server;
 use crate::described::by_mode::{WRITE_BITS, shown_dos};
 use crate::described::description::{Gathered, Source};
 use crate::mac::layout::sidecar_name;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use super::own::What;
 use super::tree::Added;
 use super::{HeardEntry, Queue};
+use crate::backend::Node;
 use crate::backend::{Found, Heard};
 use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
-use crate::finding::own_folders::is_own_name;
 use crate::mac::layout::{self, is_sidecar_name};
+use crate::names::own::is_own_name;
 use crate::streams::File;
-use crate::volume::Node;
 use crate::{Caller, FileId, Kind, Volume};
 
 /// How far ahead the other half of a move is looked for.

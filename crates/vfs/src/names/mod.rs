@@ -37,6 +37,7 @@ mod mangle;
 mod name;
 mod normalise;
 pub mod octets;
+pub mod own;
 mod private_use;
 pub mod report;
 #[cfg(test)]

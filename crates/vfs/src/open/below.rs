@@ -20,8 +20,8 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::backend::Backend;
+use crate::backend::Node;
 use crate::state::{Cause, MOST_TRIES, Party, RECALL_DEADLINE, Stream};
-use crate::volume::Node;
 use crate::{Actor, Beside, Error, FileId, Result, Site, Volume};
 
 use super::places::Place;

@@ -4,11 +4,12 @@
 use bytes::Bytes;
 
 use super::Open;
+use crate::backend::Node;
 use crate::backend::Stability;
 use crate::changing::coherence::who;
 use crate::noted::Act;
 use crate::state::{Cause, Modes, Stream};
-use crate::volume::{Node, SENT_BLINDLY, within};
+use crate::volume::{SENT_BLINDLY, within};
 use crate::{Caller, Error, Payload, Result};
 
 /// What [`Open::read_at`] gives.

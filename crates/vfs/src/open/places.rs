@@ -13,9 +13,9 @@ use lock::{Mutex, rank};
 
 use super::Beside;
 use crate::backend::Backend;
+use crate::backend::Node;
 use crate::changing::busy::{Busy, Changing};
 use crate::state::Link;
-use crate::volume::Node;
 use crate::{Caller, Error, FileId, HostKey};
 
 /// The folder and name of an open file, as of now.

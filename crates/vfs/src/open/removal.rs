@@ -9,6 +9,7 @@ use super::Open;
 use super::info::forget_info;
 use super::places::Place;
 use super::streams::cut_fork;
+use crate::backend::Node;
 use crate::backend::{Found, same_file};
 use crate::events::{Change, Happened};
 use crate::finding::entry_name::EntryName;
@@ -18,7 +19,6 @@ use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
 use crate::state::{Cause, Last, RECALL_DEADLINE, Stream, Told};
 use crate::streams::File;
-use crate::volume::Node;
 use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
 
 impl Open {

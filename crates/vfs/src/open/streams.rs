@@ -8,11 +8,11 @@ use bytes::Bytes;
 
 use super::Open;
 use crate::acl::Rights;
+use crate::backend::Node;
 use crate::backend::{Found, Stability, Wait};
 use crate::mac::info_stream;
 use crate::state::{Modes, Stream};
 use crate::streams::{File, Fork, Streams};
-use crate::volume::Node;
 use crate::{Caller, Error, Result};
 
 /// How many places of a file are looked at that local processes move meanwhile.

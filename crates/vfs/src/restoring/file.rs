@@ -1,11 +1,12 @@
 //! Restoring one file: a copy in the server's own folder, which is moved to its place when it is whole.
 
 use super::{At, MOST_LINKED, Restore, Restored, fresh, is_other_tree, settled};
-use crate::acl::server;
+use crate::backend::trust;
 use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
+use crate::caller::server;
 use crate::described::metadata::file_at;
-use crate::finding::own_folders::trust;
 use crate::mac::FileBits;
+use crate::streams::stores::Stores;
 use crate::streams::{STORE, find_or_make};
 use crate::{Access, Beside, Error, Kind, Node, Result, SetAttributes, SetTime};
 

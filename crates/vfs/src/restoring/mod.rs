@@ -22,10 +22,10 @@ mod tests;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::acl::server;
+use crate::backend::MAX_PATH_DEPTH;
 use crate::backend::{Found, NewKind};
-use crate::finding::own_folders::refuse_own;
-use crate::finding::paths::MAX_PATH_DEPTH;
+use crate::caller::server;
+use crate::names::own::refuse_own;
 use crate::state::{ClientId, Party};
 use crate::{Actor, Caller, Error, HostKey, Kind, Node, Result, Time, Volume};
 

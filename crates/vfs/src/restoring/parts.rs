@@ -2,8 +2,8 @@
 
 use super::file::{PIECE, copy_host_xattrs};
 use super::{At, Restore, fresh};
-use crate::acl::server;
 use crate::backend::{Stability, Wait};
+use crate::caller::server;
 use crate::mac::{FileBits, Metadata};
 use crate::streams::{File, Streams};
 use crate::{Error, Kind, Result, Volume, streams};

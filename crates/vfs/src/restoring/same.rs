@@ -3,8 +3,8 @@
 use super::file::PIECE;
 use super::parts::Side;
 use super::{At, Restore, settled};
-use crate::acl::server;
 use crate::backend::{Found, Object, Wait};
+use crate::caller::server;
 use crate::changing::permitted::Plan;
 use crate::state::Cause;
 use crate::streams::Besides;

@@ -2,14 +2,15 @@
 
 use super::living::Living;
 use super::{Flaw, Outcome, Scrub, Why};
-use crate::acl::{STORED_ACL, Stored, server};
+use crate::acl::{STORED_ACL, Stored};
+use crate::backend::Node;
 use crate::backend::{Glance, Object};
+use crate::caller::server;
 use crate::changing::inhibited::{has_note, inhibits, note};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{FileBits, Problem};
 use crate::names::long;
 use crate::streams::{self, File, MOVING, pair, sidecar, store};
-use crate::volume::Node;
 use crate::{Error, HostKey, Kind, Result};
 
 /// Files that are looked at twice.

@@ -6,12 +6,12 @@
 use std::collections::HashMap;
 
 use super::walk::{self, Visitor};
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::{Backend, Finds, Found};
-use crate::finding::own_folders::is_own_name;
+use crate::caller::server;
 use crate::mac::layout::is_sidecar_name;
+use crate::names::own::is_own_name;
 use crate::streams::{MOVING, OWNER, pair, store};
-use crate::volume::Node;
 use crate::{Error, HostKey, Kind, Result};
 
 /// Keys that are looked for by a walk. With more, what is not seen is unknown.

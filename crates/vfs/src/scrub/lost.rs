@@ -1,9 +1,9 @@
 //! The server's own folder for what a scrub takes away and what may be the only copy of something.
 
 use super::Outcome;
-use crate::acl::server;
+use crate::backend::trust;
 use crate::backend::{Backend, NewKind, Object, RenameMode, XattrMode};
-use crate::finding::own_folders::trust;
+use crate::caller::server;
 use crate::streams::find_or_make;
 use crate::{Error, OwnFolder, Result};
 

@@ -26,13 +26,14 @@ mod walk;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::Object;
+use crate::caller::server;
 use crate::changing::busy::Changing;
-use crate::finding::own_folders::{UNFINISHED, is_own_name};
 use crate::mac::layout::{NETATALK2_FOLDER, SYNOLOGY_FOLDER};
+use crate::names::own::{UNFINISHED, is_own_name};
+use crate::streams::stores::Stores;
 use crate::streams::{STORE, Streams};
-use crate::volume::Node;
 use crate::{Attributes, Error, HostKey, Kind, Result, Time, Volume};
 
 pub use self::finding::{Finding, Flaw, Outcome, Why};
@@ -99,7 +100,10 @@ impl<'a> Scrub<'a> {
             goes_on
         })?;
         let sidecars = volume.streams.is_some();
-        let streams = volume.streams.clone().unwrap_or_else(|| Arc::new(Streams::at(&volume.homes)));
+        let streams = volume
+            .streams
+            .clone()
+            .unwrap_or_else(|| Arc::new(Streams::at(volume.backend.clone(), volume.homes.clone())));
         Ok(Self {
             volume,
             streams,

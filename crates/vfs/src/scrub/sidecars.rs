@@ -3,11 +3,12 @@
 use super::attributes::is_damage;
 use super::living::Living;
 use super::{Flaw, Outcome, Scrub, Why, lost};
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::{Found, NewKind, Object, RenameMode, XattrMode};
+use crate::caller::server;
 use crate::mac::layout::{is_sidecar_name, sidecar_name, sidecar_owner};
+use crate::streams::stores::Stores;
 use crate::streams::{File, MOVING, OWNER, SIDECAR, find_or_make, pair, sidecar, store};
-use crate::volume::Node;
 use crate::{Caller, Error, HostKey, Kind, Result};
 
 /// What an entry `._name` is.

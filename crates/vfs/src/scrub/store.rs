@@ -3,13 +3,14 @@
 use super::living::Living;
 use super::walk::page;
 use super::{Flaw, Outcome, Scrub, Why, place};
-use crate::acl::{KEY_FILE, server};
+use crate::access::KEY_FILE;
+use crate::backend::Node;
+use crate::backend::trust;
 use crate::backend::{Found, Object};
-use crate::finding::own_folders::trust;
+use crate::caller::server;
 use crate::mac::layout::sidecar_name;
 use crate::restoring::STAGING;
 use crate::streams::{MOVING, STORE, pair, sidecar, store};
-use crate::volume::Node;
 use crate::{Error, HostKey, Kind, Result};
 
 /// The length of the key of ACLs in bytes.

@@ -1,8 +1,8 @@
 //! A walk through a tree, by pages of each folder. Nothing but the pages of the folders on the way is kept.
 
-use crate::acl::server;
+use crate::backend::Node;
 use crate::backend::Object;
-use crate::volume::Node;
+use crate::caller::server;
 use crate::{Error, Kind, Result};
 
 /// Entries of a folder that are looked at together.

@@ -7,7 +7,7 @@ use super::leases::{Caching, LeaseId};
 use super::ledger::Resource;
 use super::table::Entry;
 use super::{Party, State};
-use crate::backend::Hold;
+use crate::guarding::Hold;
 use crate::{Error, FileId, Result};
 
 /// A lease. Dropping its last guard gives it back; an open can keep one (`OpenGuard::keep`).

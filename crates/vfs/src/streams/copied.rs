@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use super::store::{STORE, folder_key, folder_name, names};
 use super::{OWNER, SIDECAR, found};
-use crate::acl::server;
 use crate::backend::{Backend, Object, RenameMode, XattrMode};
+use crate::caller::server;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
 use crate::{HostKey, Kind, Result};
 

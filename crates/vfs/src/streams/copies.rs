@@ -1,8 +1,7 @@
 //! Everything a file is besides its data, for a copy of it.
 
-use super::{File, StreamInfo, Streams, found};
+use super::{File, StreamInfo, Streams, found, xattrs};
 use crate::backend::XattrMode;
-use crate::described::xattrs;
 use crate::mac::Metadata;
 use crate::{Access, Caller, Error, Result};
 

@@ -28,11 +28,13 @@ mod seen;
 mod server_folders;
 pub(crate) mod sidecar;
 pub(crate) mod store;
+pub(crate) mod stores;
 mod style;
 #[cfg(test)]
 mod tests;
 mod twins;
 mod view;
+pub(crate) mod xattrs;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -54,14 +56,14 @@ pub use self::raw::{MOST_SAVED, Raw, RawFile, RawPlace};
 use self::seen::Seen;
 pub use self::server_folders::ServerFolders;
 use self::server_folders::{AnyFolders, LookedAt};
-pub use self::store::STORE;
 pub(crate) use self::store::find_or_make;
+use self::stores::{OfOneVolume, Stores};
 pub use self::style::Style;
 pub use self::view::{Owned, Synthesized, View};
 use super::{Access, Caller, Error, HostKey, Kind, Result};
 use crate::backend::{Backend, Object};
-use crate::homes::Homes;
 use crate::mac::layout;
+pub use crate::names::own::STORE;
 
 /// The [`HostKey`] of the file that a sidecar belongs to. On the sidecar.
 pub(crate) const OWNER: &[u8] = b"user.fourfold.owner";
@@ -113,7 +115,7 @@ type StoredFiles = (u64, Option<u64>, HashSet<HostKey>);
 pub struct Streams {
     backend: Arc<dyn Backend>,
     /// Where stores are.
-    homes: Arc<Homes>,
+    stores: Arc<dyn Stores>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
     moved: Mutex<Moved, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
@@ -140,13 +142,14 @@ pub struct Streams {
 impl Streams {
     /// The streams of the files on this backend, which shares nothing else with other volumes.
     pub fn new(backend: Arc<dyn Backend>) -> Self {
-        Self::at(&Homes::new(backend, Arc::default()))
+        Self::at(backend.clone(), Arc::new(OfOneVolume::new(backend)))
     }
 
-    pub(crate) fn at(homes: &Arc<Homes>) -> Self {
+    /// The streams of the files on this backend, with their stores there.
+    pub(crate) fn at(backend: Arc<dyn Backend>, stores: Arc<dyn Stores>) -> Self {
         Self {
-            backend: homes.backend.clone(),
-            homes: homes.clone(),
+            backend,
+            stores,
             moved: Mutex::default(),
             seen: Mutex::default(),
             store_seen: Mutex::default(),

@@ -55,7 +55,12 @@ impl Content {
 impl Streams {
     /// The same streams, with one layout for all that is written.
     fn forced(&self, style: Style) -> Self {
-        let forced = Self { style, forced: true, apple_double: self.apple_double, ..Self::at(&self.homes) };
+        let forced = Self {
+            style,
+            forced: true,
+            apple_double: self.apple_double,
+            ..Self::at(self.backend.clone(), self.stores.clone())
+        };
         forced.knowing(self)
     }
 

@@ -8,13 +8,10 @@ use std::sync::atomic::Ordering;
 use siphasher::sip128::SipHasher24;
 
 use super::{Streams, found};
-use crate::backend::{Finds, Found, NewKind, Object, XattrMode};
-use crate::finding::own_folders::trust;
+use crate::backend::{Finds, Found, NewKind, Object, XattrMode, trust};
+pub(crate) use crate::names::own::STORE;
 use crate::{Attributes, Caller, Error, HostKey, Result};
 
-/// The folder at the root of a share or mount; never shown to clients. In it is a folder for each file that needs one, named by
-/// the file's [`HostKey`] in hexadecimal.
-pub const STORE: &[u8] = b".fourfold-streams";
 /// In a file's folder: its sidecar.
 pub(crate) const SIDECAR: &[u8] = b"sidecar";
 /// In a file's folder: something not finished.
@@ -149,12 +146,12 @@ impl Streams {
 
     /// A number that changes with each change to the set of files that have streams in a store.
     pub(crate) fn stored_changes(&self) -> u64 {
-        self.homes.site.stored_changes.load(Ordering::Acquire)
+        self.stores.changes().load(Ordering::Acquire)
     }
 
     /// The set of files that have streams in a store has changed.
     pub(crate) fn note_stored_change(&self) {
-        self.homes.site.stored_changes.fetch_add(1, Ordering::AcqRel);
+        self.stores.changes().fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether a file may have streams in a store. Stores are listed once after each change to them. Where other servers
@@ -196,7 +193,7 @@ impl Streams {
     /// is no store.
     fn trusted_stores(&self, key: &HostKey) -> Result<Vec<Found>> {
         let mut stores = Vec::new();
-        for home in self.homes.of(key)? {
+        for home in self.stores.of(key)? {
             let there = found(home.lookup(&Caller::root(), STORE))?;
             stores.extend(there.filter(|there| trust(self.backend.as_ref(), there).is_ok()));
         }
@@ -214,7 +211,7 @@ impl Streams {
         if let Some(folder) = self.stored(key)? {
             return Ok(folder);
         }
-        let home = self.homes.of(key)?.into_iter().next().ok_or(Error::Stale)?;
+        let home = self.stores.of(key)?.into_iter().next().ok_or(Error::Stale)?;
         let store = find_or_make(&*home, STORE, NewKind::Folder, 0o700)?;
         if let Err(why) = trust(self.backend.as_ref(), &store) {
             tracing::warn!(target: "metadata", name = %STORE.escape_ascii(), %why, "not used as the server's own folder for streams");

@@ -2,9 +2,11 @@
 
 use bytes::Bytes;
 
-use super::{Actor, Change, Node};
-use crate::acl::{Rights, server};
+use super::{Actor, Change};
+use crate::acl::Rights;
+use crate::backend::Node;
 use crate::backend::{Found, Stability, Wait};
+use crate::caller::server;
 use crate::changing::permitted::Plan;
 use crate::noted::Act;
 use crate::state::{Cause, Stream};

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{Actor, Change, Node, Volume};
+use super::{Actor, Change, Volume};
+use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::changing::operation::Operation;
 use crate::changing::permitted::Plan;

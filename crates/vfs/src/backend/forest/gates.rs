@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use auth::Grant;
 
-use crate::acl::server;
 use crate::backend::{Backend, Object};
+use crate::caller::server;
 use crate::names::Hiding;
 use crate::{Caller, FileId, Kind, Result};
 

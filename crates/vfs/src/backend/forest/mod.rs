@@ -33,7 +33,7 @@ use self::offered::{FIRST_TREE, OfferedFolder};
 use self::table::{Attached, Place, Shared};
 use self::watches::SnapshotWatches;
 use super::{Backend, Finds, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
-use crate::acl::server;
+use crate::caller::server;
 use crate::{Error, FileId, HostKey, Kind, LastingKey, Result, Time};
 
 /// A backend that can be attached to others.

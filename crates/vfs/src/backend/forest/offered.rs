@@ -9,8 +9,8 @@ use auth::Grant;
 
 use super::gates::GatePath;
 use super::table::{Attached, Offered, Place, Shared};
-use crate::acl::server;
 use crate::backend::{Call, Found, ListEntry, NewKind, Object, Stability};
+use crate::caller::server;
 use crate::permission::by_mode;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 

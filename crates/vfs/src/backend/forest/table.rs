@@ -11,9 +11,9 @@ use super::gates::{Gate, GatePath, Gates};
 use super::object::ForestObject;
 use super::offered::OfferedFolder;
 use super::{Offer, Tree, free_device};
-use crate::acl::server;
 use crate::backend::{Backend, Found, Object};
-use crate::finding::paths::{MAX_PATH_DEPTH, name_in};
+use crate::backend::{MAX_PATH_DEPTH, name_in};
+use crate::caller::server;
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, Time};
 
 /// The place of an attached tree.

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir};
 use super::object::attributes_of;
 use super::private::Private;
 use super::{failure, identity, stat, stat_at};
-use crate::OwnFolder;
+use crate::names::own::OwnFolder;
 use crate::quota::{Footprint, Others, Quota, Recounted};
 use crate::{Error, FileId, Kind, Result};
 

@@ -2,10 +2,10 @@
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
-use crate::acl::server;
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, XattrMode};
-use crate::finding::own_folders::UNFINISHED;
+use crate::caller::server;
 use crate::names::long::{self, ATTRIBUTE, MAX_NAMES, NUMBERS, is_long, is_of, shortened};
+use crate::names::own::UNFINISHED;
 use crate::{Access, Caller, Error, Kind, Result, SetAttributes};
 
 /// How often a move is tried again if others make and remove the entry at its target meanwhile.

@@ -8,9 +8,9 @@ use auth::Grant;
 
 use super::heard::HeardNames;
 use super::{entries, wrapped};
-use crate::acl::server;
 use crate::backend::forest::Hidden;
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, first_step};
+use crate::caller::server;
 use crate::names::long::{NUMBERS, is_long, is_shortened, shortened};
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result};
 

@@ -8,8 +8,8 @@ use lock::{Mutex, rank};
 use super::entries;
 use crate::FileId;
 use crate::backend::{Heard, Object, WatchEvent, WatchId};
-use crate::finding::own_folders::UNFINISHED;
 use crate::names::long::is_shortened;
+use crate::names::own::UNFINISHED;
 
 /// Most names that are remembered. With one more, all are forgotten.
 const MOST_NAMES: usize = 65_536;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use self::folder::{LongFolder, bare};
 use self::heard::HeardNames;
 use super::{Backend, Found, Limits, Object, Space, WatchEvent, WatchId};
-use crate::acl::server;
+use crate::caller::server;
 use crate::names::long::is_shortened;
 use crate::{HostKey, Kind, Result};
 

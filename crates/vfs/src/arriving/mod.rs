@@ -48,8 +48,8 @@ pub use self::missing::Missing;
 use self::missing::Tally;
 use self::object::{ArrivingObject, inner_of};
 pub use self::rights::ArrivingRights;
-use super::{Backend, Found, Limits, Object, Space, WatchId};
-use crate::acl::server;
+use crate::backend::{Backend, Found, Limits, Object, Space, WatchId};
+use crate::caller::server;
 use crate::streams::{File, Streams, Style};
 use crate::{HostKey, Kind, Result, Site, Time, Volume, VolumeOptions};
 
@@ -137,7 +137,7 @@ pub struct Arriving {
 }
 
 /// What all objects share.
-pub(super) struct Shared {
+struct Shared {
     inner: Arc<dyn Backend>,
     source: Arc<dyn Source>,
     streams: Streams,

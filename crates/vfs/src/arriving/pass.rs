@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use super::mark::{self, Mark, Stage};
 use super::missing::Tally;
 use super::{Arriving, Progress, Shared};
-use crate::acl::server;
 use crate::backend::Object;
-use crate::finding::own_folders::is_own_name;
+use crate::caller::server;
+use crate::names::own::is_own_name;
 use crate::{Error, Kind, Result};
 
 /// Folders in each other.

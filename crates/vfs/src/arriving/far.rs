@@ -3,8 +3,8 @@
 
 use super::Shared;
 use super::mark::{self, Mark};
-use crate::acl::server;
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
+use crate::caller::server;
 use crate::streams::store;
 use crate::{Access, Error, Result};
 

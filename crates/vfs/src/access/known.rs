@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use lock::{Mutex, rank};
 
-use super::Acl;
-use super::samba::{self, NtAcl, SidMap};
-use super::stored::{ATTRIBUTE, SealKey, Stored};
+use crate::acl::Acl;
+use crate::acl::samba::{self, NtAcl, SidMap};
+use crate::acl::stored::{ATTRIBUTE, SealKey, Stored};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::caches::CacheReport;
 use crate::streams::{STORE, find_or_make};

@@ -10,7 +10,7 @@ use super::Shared;
 use super::file::{Fetch, Known};
 use crate::backend::forest::Hidden;
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait};
-use crate::finding::own_folders::is_own_name;
+use crate::names::own::is_own_name;
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 pub(super) struct ArrivingObject {

@@ -7,8 +7,8 @@
 //! | 8 | bytes of the data that are here from the beginning on, little-endian |
 //! | rest | the path, UTF-8 |
 
-use crate::acl::server;
 use crate::backend::{Object, XattrMode};
+use crate::caller::server;
 use crate::{Error, Result};
 
 /// The attribute.

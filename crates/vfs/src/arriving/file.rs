@@ -7,8 +7,8 @@ use lock::{Mutex, rank};
 
 use super::mark::Mark;
 use super::{Shared, keep_date};
-use crate::acl::server;
 use crate::backend::{Object, Stability};
+use crate::caller::server;
 use crate::{Access, Result};
 
 /// Bytes that arrive together.

@@ -2,17 +2,17 @@
 
 use auth::Grant;
 
-use super::beside_mode::before_another_mode;
-use super::inherit::{Heir, beside_mode, entries_of};
-use super::mode::{derive, rights_of, summary};
-use super::stored::{ATTRIBUTE, Stored};
-use super::{
-    Acl, AclChange, Entries, Entry, Inherited, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba, server,
-};
+use crate::acl::beside_mode::before_another_mode;
+use crate::acl::inherit::{Heir, beside_mode, entries_of};
+use crate::acl::mode::{derive, rights_of, summary};
+use crate::acl::stored::{ATTRIBUTE, SealKey, Stored};
+use crate::acl::{Acl, AclChange, Entries, Entry, Inherited, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba};
 use crate::backend::{Found, Object, XattrMode};
+use crate::caller::server;
 use crate::changing::permitted::Plan;
 use crate::permission::{by_mode, sticks};
 use crate::state::Cause;
+use crate::streams::stores::Stores;
 use crate::{
     Access, Actor, Attributes, Caller, Change, Description, Error, Kind, Result, SetAttributes, Volume,
 };
@@ -268,7 +268,7 @@ impl Volume {
         self.store_acl(&now, Stored { mode: 0, uid, gid, owner, group, entries })
     }
 
-    fn seal_key(&self, object: &dyn Object) -> Result<super::stored::SealKey> {
+    fn seal_key(&self, object: &dyn Object) -> Result<SealKey> {
         let home = self.homes.of(&object.key())?.into_iter().next().ok_or(Error::Stale)?;
         self.site.acls.seal_key(self.backend.as_ref(), &*home)
     }

@@ -2,20 +2,15 @@
 //! what it allows is done as the server itself, as the host knows only the mode. If none applies,
 //! the host judges the caller.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use auth::Grant;
 
-use super::{Acl, Rights};
+use crate::acl::{Acl, Rights};
+use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
-use crate::volume::Node;
+use crate::caller::server;
 use crate::{Access, Actor, Attributes, Caller, Error, Kind, Result, SetAttributes, SetTime, Volume};
-
-/// The server itself.
-pub(crate) fn server() -> &'static Caller {
-    static SERVER: LazyLock<Caller> = LazyLock::new(Caller::root);
-    &SERVER
-}
 
 /// Bits of a mode that make a program run as another user or group.
 const RUNS_AS: u32 = 0o6000;

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::mark::{self, Mark, Stage};
 use super::{ArrivingRights, Coming, Shared, TURNS, keep_date, rights};
-use crate::acl::server;
 use crate::backend::{NewKind, Object, RenameMode};
-use crate::finding::own_folders::{UNFINISHED, is_own_name};
+use crate::caller::server;
+use crate::names::own::{UNFINISHED, is_own_name};
 use crate::streams::File;
 use crate::{Error, Kind, Result, SetAttributes};
 use lock::{Mutex, rank};

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use super::mark::{Mark, Stage};
 use super::{Coming, Listing, Shared, keep_date, mark};
-use crate::acl::server;
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
+use crate::caller::server;
 use crate::streams::store;
 use crate::{Access, Error, Result};
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::acl::stored::Stored;
-use crate::acl::{Entries, Who, server};
+use crate::acl::{Entries, Who};
 use crate::backend::{Found, Object, XattrMode};
+use crate::caller::server;
 use crate::{Attributes, Error, Kind, Result, SetAttributes, Volume};
 
 /// Modes of files and folders from servers that tell none: the rights of the folder that they are in, without those to execute

@@ -1,10 +1,11 @@
 //! New files in folders that have a stored ACL, and new files that are given one.
 
-use super::inherit::{Heir, beside_mode, entries_of};
 use super::operations::check_entries;
-use super::stored::Stored;
-use super::{NewPermissions, Rights, Who, server};
+use crate::acl::inherit::{Heir, beside_mode, entries_of};
+use crate::acl::stored::Stored;
+use crate::acl::{NewPermissions, Rights, Who};
 use crate::backend::{Found, NewKind};
+use crate::caller::server;
 use crate::finding::entry_name::EntryName;
 use crate::{Access, Caller, Error, Kind, Result, SetAttributes, Volume};
 

@@ -1,0 +1,12 @@
+//! Permissions of the files of a volume: which callers may do what, by the model of `crate::acl`.
+//!
+//! The operations of a volume ask `enforce.rs`. If a volume has never had a stored ACL, that is one
+//! atomic load.
+
+mod creating;
+mod enforce;
+mod known;
+mod operations;
+
+pub(crate) use self::known::{KEY_FILE, Known};
+pub(crate) use self::operations::{POSIX, RightsAttribute};
