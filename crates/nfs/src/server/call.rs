@@ -16,6 +16,9 @@ use super::{Origin, Service, v4};
 use crate::wire::rpc::{CallHeader, Outcome, RecordMark, ReplyHeader};
 use crate::wire::xdr::{Decode, Encode, arguments, padding};
 
+/// The longest record that is received: a WRITE of the largest size with its head, and some room.
+pub const MAX_RECORD: usize = (1 << 20) + 64 * 1024;
+
 /// The caller's ids, as the call states them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {

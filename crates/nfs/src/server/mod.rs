@@ -47,6 +47,7 @@ use lock::{Mutex, RwLock, rank};
 use rustls::ServerConfig;
 use vfs::names::{Folding, folds_alike};
 
+pub use call::MAX_RECORD;
 use clients::Clients;
 pub use datagram::{MAX_DATAGRAM, serve_datagrams};
 pub use export::{Export, ExportOptions, Rule, Squash, TlsRule};
@@ -57,7 +58,7 @@ pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
 pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
-pub use stream::{MAX_RECORD, protocol, serve_stream};
+pub use stream::{protocol, serve_stream};
 pub use takeover::{CommonGrace, Lost, Phase};
 pub use tls::Protection;
 

@@ -6,12 +6,11 @@ use bytes::{Bytes, BytesMut};
 use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Secured, Stream, ToClient, Watchdog};
 use rustls::ServerConfig;
 
+use super::call::MAX_RECORD;
 use super::tls::Securing;
 use super::{Origin, Protection, Service, rpc};
 use crate::wire::rpc::RecordMark;
 
-/// The longest record that is received: a WRITE of the largest size with its head, and some room.
-pub const MAX_RECORD: usize = (1 << 20) + 64 * 1024;
 /// The most fragments of one record. Real clients send one.
 const MAX_FRAGMENTS: usize = 1024;
 

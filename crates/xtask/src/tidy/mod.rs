@@ -2,6 +2,7 @@
 
 mod arrows;
 mod documents;
+mod floors;
 mod fuzzed;
 mod opening;
 mod rules;
@@ -33,13 +34,16 @@ pub fn run() -> Result<()> {
     let mut findings = arrows::check(&root)?;
     findings.extend(documents::check(&root)?);
     let files = rust_files(&root)?;
+    let mut sources = Vec::new();
     for file in &files {
         let text = std::fs::read_to_string(root.join(file))?;
         let source =
             source::Source::parse(file, &text).with_context(|| format!("cannot read {file} as Rust"))?;
         findings.extend(rules::check(&source));
         findings.extend(opening::check(&source));
+        sources.push(source);
     }
+    findings.extend(floors::check(&sources));
     findings.extend(fuzzed::check(&root, &files)?);
     for finding in &findings {
         println!("{finding}");

@@ -13,7 +13,7 @@ use lock::{Mutex, RwLock, rank};
 use super::backchannel::BackChannel;
 use super::client::Client;
 use crate::server::Origin;
-use crate::server::stream::MAX_RECORD;
+use crate::server::call::MAX_RECORD;
 use crate::wire::v4::OPERATIONS_LIMIT;
 use crate::wire::v4::sessions::{ChannelAttributes, SessionId};
 use crate::wire::v4::types::Status;
