@@ -134,14 +134,14 @@ impl Volume {
         Ok(there(caller, folder, &stored)?.map(|found| (stored, found)))
     }
 
-    /// The same without names that are composed in parts: one call to the host for each of [`names::other_forms`].
+    /// The same without names that are composed in parts: one call to the host for each of the other forms.
     pub(crate) fn in_usual_form(
         &self,
         caller: &Caller,
         folder: &Found,
         name: &[u8],
     ) -> Result<Option<(Vec<u8>, Found)>> {
-        for form in names::other_forms(name) {
+        for form in self.options.kept.other_forms(name) {
             if let Some(found) = there(caller, folder, &form)? {
                 return Ok(Some((form, found)));
             }

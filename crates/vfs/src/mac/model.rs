@@ -10,6 +10,7 @@ use super::netatalk;
 use super::problem::{Problem, Source};
 use super::samba::DosAttrib;
 use super::sidecar::{self, SidecarHead};
+use super::time;
 use crate::Time;
 
 /// What a file is besides its forks and its POSIX attributes: the one model that all clients see and all layouts on the
@@ -103,6 +104,17 @@ impl Metadata {
     /// Writes `user.DOSATTRIB`.
     pub fn to_dosattrib(&self) -> Vec<u8> {
         DosAttrib { attributes: self.dos, created: self.times.created, itime: self.kept.itime }.build()
+    }
+
+    /// The same without the creation time.
+    pub fn to_undated_dosattrib(&self) -> Vec<u8> {
+        DosAttrib { attributes: self.dos, created: None, itime: self.kept.itime }.build()
+    }
+
+    /// Whether afpd has written a header for the file that can hold its whole creation time: the unit there is the second.
+    pub fn is_dated_by_netatalk(&self) -> bool {
+        let is_of_afpd = self.kept.id_hint.is_some_and(|hint| hint.ino != [0; 8]);
+        is_of_afpd && time::from_2000(time::to_2000(self.times.created)) == self.times.created
     }
 
     /// Writes the stream `AFP_AfpInfo`.

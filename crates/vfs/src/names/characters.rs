@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::private_use::{private_form, sfm};
+use super::forms::other_forms;
+use super::private_use::{plain_form, private_form, sfm};
 
 /// How clients of Windows see some characters of names: the table of Samba's module catia. The characters on the disk
 /// stay what they are.
@@ -27,6 +28,23 @@ impl KeptCharacters {
     /// table is that character on the disk.
     pub fn private_form(self, plain: Vec<u8>) -> Vec<u8> {
         private_form(plain, |byte| byte < 0x80 && self.0 >> byte & 1 == 1)
+    }
+
+    /// The [`other_forms`] of a name, and those in which Samba stores it beside its table: some of the characters that Windows forbids
+    /// as themselves, and the others as private code points.
+    pub fn other_forms(self, name: &[u8]) -> impl Iterator<Item = Vec<u8>> + use<> {
+        let mut forms: Vec<Vec<u8>> = other_forms(name).collect();
+        if self != Self::default() {
+            let is_plain = |form: &&[u8]| matches!(plain_form(form), Cow::Borrowed(_));
+            let all = forms.iter().map(|form| &**form).chain([name]).filter(is_plain);
+            let stored: Vec<Vec<u8>> = all.map(|plain| self.private_form(plain.to_vec())).collect();
+            for form in stored {
+                if form != name && !forms.contains(&form) {
+                    forms.push(form);
+                }
+            }
+        }
+        forms.into_iter()
     }
 }
 
@@ -182,6 +200,22 @@ mod tests {
         );
         let spaces = Characters::parse("0x20:0xb1").unwrap();
         assert_eq!(spaces.kept().private_form(b"a b ".to_vec()), b"a b ");
+    }
+
+    #[test]
+    fn a_name_has_one_more_form_beside_a_table() {
+        let table = Characters::parse("0x3a:0xf7").unwrap().kept();
+        let forms = |kept: KeptCharacters, name: &str| -> Vec<String> {
+            kept.other_forms(name.as_bytes()).map(|form| String::from_utf8(form).unwrap()).collect()
+        };
+        assert_eq!(forms(table, "a:b?"), ["a\u{f022}b\u{f025}", "a:2fb?", "a:b\u{f025}"]);
+        assert_eq!(forms(table, "a\u{f022}b\u{f025}"), ["a:b?", "a:2fb?", "a:b\u{f025}"]);
+        assert_eq!(forms(table, "a:b\u{f025}"), ["a:b?", "a\u{f022}b\u{f025}", "a:2fb?"]);
+        assert_eq!(forms(table, "plain"), [""; 0]);
+        for name in ["a:b?", "a:b", "\u{e9}:?"] {
+            let usual = other_forms(name.as_bytes()).map(|form| String::from_utf8(form).unwrap());
+            assert_eq!(forms(KeptCharacters::default(), name), usual.collect::<Vec<_>>(), "{name}");
+        }
     }
 
     #[test]

@@ -88,6 +88,21 @@ impl Own {
         }
     }
 
+    /// What belongs into `user.DOSATTRIB`. afpd sets the creation time in its header alone, and the time in this attribute counts: a copy
+    /// of the header's time would hide what afpd sets later.
+    fn dosattrib_for(&self, metadata: &Metadata) -> Option<Vec<u8>> {
+        let is_dated =
+            |bytes: &Vec<u8>| samba::DosAttrib::parse(bytes).is_ok_and(|has| has.created.is_some());
+        let has_header = self.in_header || self.netatalk.is_some();
+        let in_header_alone =
+            has_header && metadata.is_dated_by_netatalk() && !self.dosattrib.as_ref().is_some_and(is_dated);
+        let says_date = metadata.times.created.is_some() && !in_header_alone;
+        if metadata.dos == DosAttributes::default() && !says_date && self.dosattrib.is_none() {
+            return None;
+        }
+        Some(if in_header_alone { metadata.to_undated_dosattrib() } else { metadata.to_dosattrib() })
+    }
+
     fn model(&self, sidecar: Option<&Sidecar>, header: Option<&Sidecar>) -> (Metadata, Vec<Problem>) {
         // Samba appends a byte to each attribute; the format has a fixed length and ignores it.
         let in_attribute = self.info_streams.first().map(|(_, value)| value);
@@ -324,11 +339,10 @@ pub(crate) fn has_own(names: &[Vec<u8>]) -> bool {
 fn put_model(caller: &Caller, object: &dyn Object, own: Own, metadata: &Metadata) -> Result<()> {
     let something = !metadata.is_empty();
     let netatalk = own.netatalk_for(metadata).filter(|_| something);
+    let dosattrib = own.dosattrib_for(metadata).filter(|_| something);
     // First what could not be read: the values below replace it.
     put(caller, object, KEPT, own.kept, metadata.to_kept())?;
-    let says_dos = metadata.dos != DosAttributes::default() || metadata.times.created.is_some();
-    let dosattrib = (says_dos || own.dosattrib.is_some()).then(|| metadata.to_dosattrib());
-    put(caller, object, DOSATTRIB, own.dosattrib, dosattrib.filter(|_| something))?;
+    put(caller, object, DOSATTRIB, own.dosattrib, dosattrib)?;
     let netatalk = match &netatalk {
         Some(metadata) => Some(dated(metadata, object)?.to_netatalk()),
         None => None,

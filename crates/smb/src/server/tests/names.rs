@@ -229,6 +229,20 @@ async fn what_a_table_names_is_stored_as_itself_beside_private_code_points() {
 }
 
 #[tokio::test]
+async fn a_name_stored_beside_a_table_is_found_in_each_form() {
+    let (mut ada, volume) = of_samba(true, "0x3a:0xf7").await;
+    let made = ada.make("a\u{f7}b\u{f025}c", b"abc").await;
+    ada.close(made).await;
+    assert_eq!(stored(&volume), ["a:b\u{f025}c"]);
+    // As NFS looks names up, with case.
+    let (root, caller) = (volume.root().unwrap(), Caller::root());
+    for form in ["a:b?c", "a\u{f022}b\u{f025}c", "a:b\u{f025}c", "a:2fb?c"] {
+        assert!(volume.lookup(&caller, &root.object, form.as_bytes()).is_ok(), "{form}");
+    }
+    assert_eq!(volume.lookup(&caller, &root.object, b"A:b?c").err(), Some(vfs::Error::NotFound));
+}
+
+#[tokio::test]
 async fn a_stored_private_code_point_is_the_character_that_clients_send() {
     let service = service();
     let (mut ada, volume) = (User::new(&service).await, volume(&service, "share"));

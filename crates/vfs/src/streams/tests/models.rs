@@ -1,7 +1,8 @@
 use super::*;
 use crate::Error;
+use crate::mac::fields::{Dates, Fields, IdHint};
 use crate::mac::layout::{DOSATTRIB, KEPT, NETATALK_METADATA};
-use crate::mac::{DosAttributes, FinderInfo, Metadata, Source};
+use crate::mac::{DosAttributes, FinderInfo, Metadata, Source, netatalk};
 
 fn load(disk: &Disk, file: &Owned) -> Metadata {
     disk.streams.load(&file.file()).unwrap().0
@@ -37,6 +38,33 @@ fn what_is_stored_is_loaded_and_is_where_neighbours_look() {
     assert_eq!(file.object.xattr(NETATALK_METADATA).unwrap().len(), 402);
     assert_eq!(file.object.xattr(DOSATTRIB).unwrap()[4..6], [4, 0]); // version 4
     assert_eq!(file.object.xattr(KEPT), Err(Error::NoSuchAttribute));
+}
+
+/// afpd changes the date in its header, and knows no DOS attributes.
+#[test]
+fn a_creation_date_that_afpd_sets_later_counts() {
+    let (at, later) = (|secs| Some(Time { secs, nanos: 0 }), Some(Time { secs: 1_100_000_000, nanos: 0 }));
+    let by_afpd = |created| {
+        let id_hint = IdHint { dev: [1; 8], ino: [2; 8], syn: [3; 8], id: [4; 4] };
+        let dates = Dates { created, ..Dates::default() };
+        netatalk::build(&Fields { dates: Some(dates), id_hint: Some(id_hint), ..Fields::default() })
+    };
+    for dos in [DosAttributes::default(), DosAttributes::HIDDEN] {
+        let disk = Disk::new();
+        let file = disk.make("f");
+        set_xattr(&*file.object, NETATALK_METADATA, &by_afpd(at(1_000_000_000)));
+        let mut metadata = load(&disk, &file);
+        metadata.set_dos(dos);
+        metadata.comment = b"of this server".to_vec();
+        disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+        assert_eq!(load(&disk, &file).times.created, at(1_000_000_000));
+        set_xattr(&*file.object, NETATALK_METADATA, &by_afpd(later));
+        assert_eq!(load(&disk, &file).times.created, later, "{dos:?}");
+        // A client with a finer clock.
+        metadata.times.created = Some(Time { secs: 1_200_000_000, nanos: 500 });
+        disk.streams.store(&user(), &file.file(), &metadata).unwrap();
+        assert_eq!(load(&disk, &file).times.created, metadata.times.created);
+    }
 }
 
 #[test]
