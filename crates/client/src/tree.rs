@@ -249,6 +249,11 @@ pub trait Tree: Peer {
     /// Cuts an open file off, or lengthens it with zeros.
     fn set_length(&mut self, file: FileId, length: u64) -> Result<()>;
 
+    /// The same for an open resource fork.
+    fn set_fork_length(&mut self, fork: FileId, length: u64) -> Result<()> {
+        self.set_length(fork, length)
+    }
+
     /// Bytes of a file's resource fork.
     fn fork_length(&mut self, path: &str) -> Result<u64> {
         Ok(match self.get(path, Aspect::Fork)? {

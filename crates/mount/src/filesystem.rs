@@ -18,7 +18,7 @@ use lock::{Mutex, rank};
 use crate::TRUSTED;
 use crate::answers::{attributes, errno, file_type};
 use crate::files::Files;
-use crate::forks::is_fixed;
+use crate::forks::{Place, is_fixed, place};
 use crate::nodes::Nodes;
 use crate::sessions::Sessions;
 
@@ -243,13 +243,31 @@ impl Filesystem for Tree {
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
-        let done = self.changed_in(parent, name).and_then(|path| self.remove_file(&path));
+        let done = self.path_in(parent, name).and_then(|path| match place(&path) {
+            Place::Fork(file) => self.remove_fork(&path, &file),
+            _ => changeable(path).and_then(|path| self.remove_file(&path)),
+        });
         answer(reply, done, |reply, ()| reply.ok(), ReplyEmpty::error);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         let done = self.changed_in(parent, name).and_then(|path| self.remove_folder(&path));
         answer(reply, done, |reply, ()| reply.ok(), ReplyEmpty::error);
+    }
+
+    /// tar makes files by it when it sets their attributes.
+    fn mknod(
+        &self,
+        _: &Request,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+        umask: u32,
+        _: u32,
+        reply: ReplyEntry,
+    ) {
+        let made = self.path_in(parent, name).and_then(|path| self.make_node(&path, mode, umask));
+        answer(reply, made, |reply, told| reply.entry(&TRUSTED, &told, GENERATION), ReplyEntry::error);
     }
 
     fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
@@ -292,7 +310,7 @@ impl Filesystem for Tree {
         flags: i32,
         reply: ReplyCreate,
     ) {
-        let done = self.changed_in(parent, name).and_then(|path| self.make_file(&path, mode & !umask, flags));
+        let done = self.path_in(parent, name).and_then(|path| self.made(&path, mode & !umask, flags));
         let ok = |reply: ReplyCreate, (told, handle)| {
             reply.created(&TRUSTED, &told, GENERATION, FileHandle(handle), FopenFlags::empty());
         };
@@ -330,9 +348,9 @@ impl Filesystem for Tree {
         answer(reply, done, ReplyWrite::written, ReplyWrite::error);
     }
 
-    /// Every write was answered by the server already.
-    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
-        reply.ok();
+    /// Every write was answered by the server already, but those to forks in memory.
+    fn flush(&self, _: &Request, _: INodeNo, handle: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        answer(reply, self.saved(handle), |reply, ()| reply.ok(), ReplyEmpty::error);
     }
 
     fn release(
@@ -350,7 +368,11 @@ impl Filesystem for Tree {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, handle: FileHandle, _: bool, reply: ReplyEmpty) {
-        let done = self.with_file(handle, |tree, file| tree.flush(file));
+        let fork = self.files.lock().fork_of(handle.0);
+        let done = match fork {
+            Some(_) => self.saved(handle),
+            None => self.with_file(handle, |tree, file| tree.flush(file)),
+        };
         answer(reply, done, |reply, ()| reply.ok(), ReplyEmpty::error);
     }
 

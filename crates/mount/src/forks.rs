@@ -1,4 +1,4 @@
-//! Resource forks as files, to be read. Linux has no extended attributes of more than 64 KiB, and many forks are longer.
+//! Resource forks as files. Linux has no extended attributes of more than 64 KiB, and many forks are longer.
 //!
 //! macOS names the fork of a file `NAME/..namedfork/rsrc`. Linux looks for no name below a file, so the first two change places here:
 //! `..namedfork/NAME/rsrc`, in the folder that has the file. Listings do not show `..namedfork`, as on macOS.
@@ -39,7 +39,7 @@ pub(crate) fn place(path: &str) -> Place<'_> {
     }
 }
 
-/// Whether nothing of a path can be changed, as it is one of forks.
+/// Whether a path is one of forks: there no names can be made, moved or removed.
 pub(crate) fn is_fixed(path: &str) -> bool {
     !matches!(place(path), Place::Tree(_))
 }
@@ -52,16 +52,8 @@ pub(crate) fn folder(name: &str, of: &Entry) -> Entry {
 
 /// The fork of a file. Each file has one, which may be empty.
 pub(crate) fn fork(of: &Entry, length: u64) -> Entry {
-    let mode = of.mode.map(|mode| mode & 0o444);
-    Entry {
-        name: RESOURCE_FORK.to_owned(),
-        kind: Kind::File,
-        length,
-        links: 1,
-        is_locked: true,
-        mode,
-        ..of.clone()
-    }
+    let mode = of.mode.map(|mode| mode & 0o666);
+    Entry { name: RESOURCE_FORK.to_owned(), kind: Kind::File, length, links: 1, mode, ..of.clone() }
 }
 
 #[cfg(test)]

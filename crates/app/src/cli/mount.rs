@@ -13,7 +13,7 @@ empty folder of this machine, until it is unmounted, or Ctrl-C. What Macs keep b
   user.com.apple.ResourceFork    the resource fork, if it has at most 64 KiB, the most that Linux takes
   user.NAME                      a named stream, or an extended attribute: tags, the comment and what other programs keep
 
-so `cp -a` and `rsync -X` carry them. The resource fork of FOLDER/NAME, of any length, is read as the file FOLDER/..namedfork/NAME/rsrc,
+so `cp -a` and `rsync -X` carry them. The resource fork of FOLDER/NAME, of any length, is the file FOLDER/..namedfork/NAME/rsrc,
 which listings do not show (macOS calls it FOLDER/NAME/..namedfork/rsrc). The server decides what the account may do. Names and attributes are trusted for a second,
 data as long as a file is open. Locks bind programs of this machine, not other clients. If the connection is lost, it is made
 again, and files that are open are opened again.

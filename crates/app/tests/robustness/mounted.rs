@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use client::metadata::{Aspect, Value};
+use client::metadata::{Aspect, Got, Value};
 use client::tree::Tree;
 use client::{Connector, Reach, Target};
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
@@ -222,7 +222,7 @@ fn shows_long_forks(at: &Path, url: &str) {
     let forks = at.join("..namedfork");
     let path = forks.join("game/rsrc");
     let told = fs::metadata(&path).unwrap();
-    assert_eq!((told.len(), told.mode() & 0o222), (300_001, 0), "it is only read");
+    assert_eq!((told.len(), told.mode() & 0o700), (300_001, 0o600));
     assert!(fs::read(&path).unwrap() == fork);
     let mut part = [0; 7];
     File::open(&path).unwrap().read_exact_at(&mut part, 200_000).unwrap();
@@ -248,12 +248,99 @@ fn shows_long_forks(at: &Path, url: &str) {
     }
     let read_only =
         |done: std::io::Result<()>| done.unwrap_err().kind() == std::io::ErrorKind::ReadOnlyFilesystem;
-    assert!(read_only(OpenOptions::new().write(true).open(&path).map(drop)));
     assert!(read_only(fs::write(forks.join("new"), b"")));
     assert!(read_only(fs::create_dir(forks.join("game/new"))));
-    assert!(read_only(fs::remove_file(&path)));
     assert!(read_only(fs::rename(&path, at.join("moved"))));
     fs::remove_file(at.join("game")).unwrap();
+}
+
+/// The resource fork of a file, as a client without a mount reads it.
+fn fork_of(url: &str, file: &str) -> Vec<u8> {
+    match tree(url).get(file, Aspect::Fork).unwrap() {
+        Got::Value(Value::Bytes(bytes)) => bytes,
+        _ => Vec::new(),
+    }
+}
+
+/// A fork is written as a file: as a whole, in pieces, longer, shorter and empty.
+fn writes_forks(at: &Path, url: &str) {
+    let fork: Vec<u8> = (0..300_001_u32).map(|at| (at / 3) as u8).collect();
+    let (game, path) = (at.join("game"), at.join("..namedfork/game/rsrc"));
+    fs::write(&game, b"data").unwrap();
+    setxattr(&game, "user.com.apple.FinderInfo", &[&b"APPLgame"[..], &[0; 24]].concat(), XattrFlags::empty())
+        .unwrap();
+    fs::write(&path, &fork).unwrap();
+    assert!(fork_of(url, "game") == fork, "what is written arrives");
+    assert!(fs::read(&path).unwrap() == fork);
+    let file = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    file.write_all_at(b"changed", 100_000).unwrap();
+    file.set_len(200_000).unwrap();
+    let mut part = [0; 7];
+    File::open(&path).unwrap().read_exact_at(&mut part, 100_000).unwrap();
+    assert_eq!((&part, fs::metadata(&path).unwrap().len()), (b"changed", 200_000), "others see it at once");
+    file.sync_all().unwrap();
+    let now = fork_of(url, "game");
+    assert_eq!((now.len(), &now[100_000..100_007]), (200_000, &b"changed"[..]));
+    drop(file);
+    let mut appended = OpenOptions::new().append(true).open(&path).unwrap();
+    appended.write_all(b"end").unwrap();
+    drop(appended);
+    assert!(fork_of(url, "game").ends_with(b"end"));
+    run("truncate", &["-s", "5", path.to_str().unwrap()]);
+    assert_eq!(fork_of(url, "game"), &fork[..5]);
+    let new = OpenOptions::new().write(true).create_new(true).open(&path).map(drop);
+    assert_eq!(new.unwrap_err().kind(), std::io::ErrorKind::AlreadyExists, "each file has a fork");
+    let mode = fs::set_permissions(&path, fs::Permissions::from_mode(0o600));
+    assert_eq!(mode.unwrap_err().kind(), std::io::ErrorKind::PermissionDenied, "it has the mode of its file");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(fork_of(url, "game"), [0; 0], "to servers it is empty");
+    assert_eq!(fs::read(&path).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    assert_eq!(fs::read_dir(at.join("..namedfork/game")).unwrap().count(), 0);
+    drop(OpenOptions::new().write(true).create_new(true).open(&path).unwrap());
+    assert_eq!(fs::read(&path).unwrap(), b"");
+    assert_eq!(fs::read(&game).unwrap(), b"data");
+    assert_eq!(attribute(&game, "user.com.apple.FinderInfo").unwrap()[..8], *b"APPLgame");
+    carries_forks(at, url);
+    fs::remove_file(&game).unwrap();
+}
+
+/// Waits until the kernel asks for attributes again, which it trusts for a second: tar fails if a file changes while it is read.
+fn until_asked_again() {
+    std::thread::sleep(Duration::from_millis(1_100));
+}
+
+/// What programs of Linux do with forks: docs/mounting.md.
+fn carries_forks(at: &Path, url: &str) {
+    let text = |path: &Path| path.to_str().unwrap().to_owned();
+    let (long, fork) = (fs::read(at.join("film")).unwrap(), at.join("..namedfork/game/rsrc"));
+    run("cp", &[&text(&at.join("film")), &text(&fork)]);
+    assert!(fork_of(url, "game") == long);
+    let copy = at.join("copy");
+    run("cp", &["-a", &text(&at.join("game")), &text(&copy)]);
+    assert!(fork_of(url, "copy").is_empty(), "cp -a leaves out what is no attribute");
+    run("cp", &["-a", &text(&fork), &text(&at.join("..namedfork/copy/rsrc"))]);
+    assert!(fork_of(url, "copy") == long);
+    // tar removes a file that is there, and makes it anew.
+    let archive = at.with_extension("tar");
+    until_asked_again();
+    run("tar", &["-cf", &text(&archive), "-C", &text(at), "game", "..namedfork/game/rsrc"]);
+    fs::write(&fork, b"another").unwrap();
+    run("tar", &["-xf", &text(&archive), "-C", &text(at)]);
+    assert!(fork_of(url, "game") == long);
+    // With attributes it makes files by mknod.
+    fs::write(&fork, b"short").unwrap();
+    until_asked_again();
+    run("tar", &["--xattrs", "--xattrs-include=user.*", "-cf", &text(&archive), "-C", &text(at), "game"]);
+    fs::remove_file(at.join("game")).unwrap();
+    run("tar", &["--xattrs", "--xattrs-include=user.*", "-xf", &text(&archive), "-C", &text(at)]);
+    assert_eq!(fork_of(url, "game"), b"short");
+    // mv to another file system copies, and removes.
+    let outside = at.with_extension("fork");
+    run("mv", &[&text(&fork), &text(&outside)]);
+    assert_eq!((fork_of(url, "game"), fs::read(&outside).unwrap()), (vec![], b"short".to_vec()));
+    run("mv", &[&text(&outside), &text(&fork)]);
+    assert_eq!(fork_of(url, "game"), b"short");
+    fs::remove_file(&copy).unwrap();
 }
 
 #[test]
@@ -286,6 +373,9 @@ fn a_file_that_a_mac_has_locked_is_refused_to_programs() {
     refused("rename", fs::rename(&locked, at.join("moved")));
     refused("replace", fs::rename(&other, &locked));
     refused("remove", fs::remove_file(&locked));
+    let fork = at.join("..namedfork/contract/rsrc");
+    refused("write the fork", OpenOptions::new().write(true).open(&fork).map(drop));
+    refused("empty the fork", fs::remove_file(&fork));
     assert_eq!(fs::read(&locked).unwrap(), b"signed");
     assert_eq!(fs::read(share.join("contract")).unwrap(), b"signed");
     assert!(tree(&url).entry("contract").unwrap().is_locked, "no attempt has unlocked it");
@@ -310,6 +400,7 @@ fn programs_work_in_a_mounted_tree() {
         works_as_a_file_system(&at, &share);
         keeps_what_macs_keep(&at);
         shows_long_forks(&at, &urls[0].1);
+        writes_forks(&at, &urls[0].1);
         // Another protocol sees the same.
         let (_, second) = urls.iter().find(|(name, _)| name != protocol).unwrap();
         let through = Mounted::new(second, &other);

@@ -10,6 +10,7 @@ use fuser::{Errno, FileAttr, FileHandle, INodeNo, RenameFlags, TimeOrNow};
 use super::{Answer, Tree, changeable};
 use crate::answers::{WRITE_BITS, errno, stamp};
 use crate::files::OpenFile;
+use crate::forks::{Place, place};
 
 /// What new files and folders have where the protocol has modes and a program asks for nothing else.
 const USUAL: [u32; 2] = [0o644, 0o755];
@@ -83,7 +84,11 @@ impl Tree {
         handle: Option<FileHandle>,
         set: &Set,
     ) -> Answer<FileAttr> {
-        let path = changeable(self.path(number)?)?;
+        let path = self.path(number)?;
+        if let Place::Fork(file) = place(&path) {
+            return self.set_fork_attributes((number, handle), (&path, &file), set);
+        }
+        let path = changeable(path)?;
         let entry = self.entry(&path)?;
         if let Some(size) = set.size {
             self.set_size(number, handle, &path, size)?;
@@ -101,6 +106,11 @@ impl Tree {
         if set.owner.1.is_some_and(|new| new != group) {
             return Err(Errno::EPERM);
         }
+        self.set_times(&path, set)?;
+        Ok(self.attributes(number.0, &self.entry(&path)?))
+    }
+
+    pub(super) fn set_times(&self, path: &str, set: &Set) -> Answer<()> {
         let time = |time: TimeOrNow| {
             let (seconds, nanoseconds) = stamp(match time {
                 TimeOrNow::SpecificTime(time) => time,
@@ -109,14 +119,14 @@ impl Tree {
             Value::Time(seconds, nanoseconds)
         };
         if let Some(accessed) = set.accessed {
-            self.put(&path, Aspect::Accessed, &time(accessed))?; // protocols without it have no reader of it
+            self.put(path, Aspect::Accessed, &time(accessed))?; // protocols without it have no reader of it
         }
         if let Some(modified) = set.modified
-            && !self.put(&path, Aspect::Modified, &time(modified))?
+            && !self.put(path, Aspect::Modified, &time(modified))?
         {
             return Err(Errno::EOPNOTSUPP);
         }
-        Ok(self.attributes(number.0, &self.entry(&path)?))
+        Ok(())
     }
 
     pub(super) fn target(&self, path: &str) -> Answer<String> {
@@ -152,8 +162,27 @@ impl Tree {
         self.looked_up(path)
     }
 
+    /// Makes a file or a fork, and opens it.
+    pub(super) fn made(&self, path: &str, mode: u32, flags: i32) -> Answer<(FileAttr, u64)> {
+        match place(path) {
+            Place::Fork(_) => self.made_fork(path, flags),
+            Place::Tree(path) => self.make_file(path, mode, flags),
+            _ => Err(Errno::EROFS),
+        }
+    }
+
+    /// Makes a file or a fork, as no server here has devices.
+    pub(super) fn make_node(&self, path: &str, mode: u32, umask: u32) -> Answer<FileAttr> {
+        if mode & libc::S_IFMT != libc::S_IFREG {
+            return Err(Errno::EPERM);
+        }
+        let (told, handle) = self.made(path, mode & !umask & 0o7777, libc::O_EXCL)?;
+        self.released(FileHandle(handle));
+        Ok(told)
+    }
+
     /// Makes a file and opens it. Without O_EXCL, another client may have made it meanwhile.
-    pub(super) fn make_file(&self, path: &str, mode: u32, flags: i32) -> Answer<(FileAttr, u64)> {
+    fn make_file(&self, path: &str, mode: u32, flags: i32) -> Answer<(FileAttr, u64)> {
         if !self.files.lock().has_room() {
             return Err(Errno::ENFILE);
         }

@@ -34,15 +34,18 @@ impl Tree {
     }
 
     pub(super) fn written(&self, handle: FileHandle, offset: u64, data: &[u8]) -> Answer<u32> {
-        self.with_file(handle, |tree, file| write_all(tree, file, offset, data))?;
+        let fork = self.files.lock().fork_of(handle.0);
+        match fork {
+            Some(node) if self.files.lock().write_fork(node, offset, data) => {}
+            Some(_) => return Err(Errno::EFBIG),
+            None => self.with_file(handle, |tree, file| write_all(tree, file, offset, data))?,
+        }
         u32::try_from(data.len()).map_err(|_| Errno::EINVAL)
     }
 
     pub(super) fn read_at(&self, handle: FileHandle, offset: u64, size: u32) -> Answer<Vec<u8>> {
-        if let Some(bytes) = self.files.lock().bytes(handle.0) {
-            let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-            let to = from.saturating_add(size as usize).min(bytes.len());
-            return Ok(bytes[from..to].to_vec());
+        if let Some(bytes) = self.read_in_memory(handle, offset, size) {
+            return Ok(bytes);
         }
         self.with_file(handle, |tree, file| {
             let mut all = Vec::new();
@@ -58,9 +61,23 @@ impl Tree {
         })
     }
 
+    fn read_in_memory(&self, handle: FileHandle, offset: u64, size: u32) -> Option<Vec<u8>> {
+        let files = self.files.lock();
+        let bytes = files.fork(files.fork_of(handle.0)?)?;
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        let to = from.saturating_add(size as usize).min(bytes.len());
+        Some(bytes[from..to].to_vec())
+    }
+
     /// Closes a file. The handle counts as open until the server has closed it: a server of AFP removes no file that is open.
     pub(super) fn released(&self, handle: FileHandle) {
-        let Some(file) = self.files.lock().get(handle.0) else { return self.files.lock().take(handle.0) };
+        let Some(file) = self.files.lock().get(handle.0) else {
+            if let Err(error) = self.saved(handle) {
+                let why = std::io::Error::from_raw_os_error(error.code());
+                tracing::warn!("a resource fork could not be written: {why}");
+            }
+            return self.files.lock().take(handle.0);
+        };
         let closed = self.sessions.on(file.slot, 1, |lent| {
             match self.files.lock().get(handle.0).map(|file| file.open) {
                 Some((generation, open)) if generation == lent.generation => lent.tree.close(open),

@@ -91,10 +91,11 @@ impl Tree for Afp {
     }
 
     fn set_length(&mut self, file: FileId, length: u64) -> Result<()> {
-        let ForkId(fork) = *self.files.get(file)?;
-        let length = i64::try_from(length).map_err(|_| crate::Error::Full)?;
-        let request = SetForkParms { fork, bitmap: FileBitmap::EXTENDED_DATA_LENGTH, length };
-        self.call(command::SET_FORK_PARMS, "a fork", |w| request.encode(w)).map(drop)
+        self.set_length_of(file, FileBitmap::EXTENDED_DATA_LENGTH, length)
+    }
+
+    fn set_fork_length(&mut self, fork: FileId, length: u64) -> Result<()> {
+        self.set_length_of(fork, FileBitmap::EXTENDED_RESOURCE_LENGTH, length)
     }
 
     fn fork_length(&mut self, path: &str) -> Result<u64> {
@@ -215,11 +216,16 @@ impl Afp {
         self.client.call(command::MOVE_AND_RENAME, |w| request.encode(w))?.well().map(drop)
     }
 
+    fn set_length_of(&mut self, file: FileId, bitmap: FileBitmap, length: u64) -> Result<()> {
+        let ForkId(fork) = *self.files.get(file)?;
+        let length = i64::try_from(length).map_err(|_| crate::Error::Full)?;
+        let request = SetForkParms { fork, bitmap, length };
+        self.call(command::SET_FORK_PARMS, "a fork", |w| request.encode(w)).map(drop)
+    }
+
     fn cut_fork(&mut self, path: &str) -> Result<()> {
         let file = self.open_fork(path, How::Write)?;
-        let ForkId(fork) = *self.files.get(file)?;
-        let request = SetForkParms { fork, bitmap: FileBitmap::EXTENDED_RESOURCE_LENGTH, length: 0 };
-        let cut = self.call(command::SET_FORK_PARMS, path, |w| request.encode(w)).map(drop);
+        let cut = self.set_fork_length(file, 0);
         self.close(file)?;
         cut
     }
