@@ -188,6 +188,13 @@ impl Description {
 }
 
 impl Volume {
+    /// Whether another server may keep dates and DOS attributes of the file in a file beside it, as Netatalk does in `.AppleDouble`. A
+    /// sidecar does not have them.
+    pub fn may_have_header(&self, place: Beside<'_>) -> bool {
+        let streams = self.streams.as_deref().filter(|streams| streams.looks_for_other_files());
+        streams.is_some_and(|streams| streams.may_be_elsewhere(&**place.folder, Kind::File))
+    }
+
     /// Describes a file. One call to the host tells that there is nothing to say. One more call
     /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
     /// seen, which is right for the share's own folder.

@@ -2,7 +2,7 @@
 
 use vfs::backend::Found;
 use vfs::mac::DosAttributes;
-use vfs::{Attributes, Description, Details, FileId, Kind, Wanted};
+use vfs::{Attributes, Beside, Description, Details, FileId, Kind, Wanted};
 
 use super::extended_attributes;
 use super::hiding;
@@ -112,8 +112,11 @@ impl Facts {
         let attributes = file.open.attributes()?;
         let size = if file.open.is_data() { attributes.size } else { file.open.size().await? };
         let found = Found { object: file.open.node().clone(), attributes };
+        let (volume, place) = (file.open.volume(), file.open.place());
+        let beside = place.as_ref().map(|(folder, name)| Beside { folder, name });
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
-        let description = file.open.volume().description(&found, None, Wanted::METADATA)?;
+        let beside = beside.filter(|beside| volume.may_have_header(*beside));
+        let description = volume.description(&found, beside, Wanted::METADATA)?;
         Self::new(file, &found, description, size)
     }
 

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use vfs::backend::Call;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
-use vfs::{Volume, VolumeOptions};
+use vfs::backend::{Backend as _, Call, NewKind, Stability};
+use vfs::mac::{DosAttributes, Metadata};
+use vfs::{Caller, Volume, VolumeOptions};
 use wire::Reader;
 
 use super::*;
@@ -70,7 +71,11 @@ fn closed(answer: &Answer) -> NetworkOpen {
 
 /// A share whose backend counts its calls.
 fn counting() -> (Arc<Service>, Arc<Faulty>) {
-    let faulty = Arc::new(Faulty::new(Memory::ticking()));
+    counting_of(Memory::ticking())
+}
+
+fn counting_of(memory: Memory) -> (Arc<Service>, Arc<Faulty>) {
+    let faulty = Arc::new(Faulty::new(memory));
     let volume = Arc::new(Volume::new(faulty.clone(), VolumeOptions::default()));
     let kind = ShareKind::Disk { volume, serial: 1, created: vfs::Time { secs: 1_500_000_000, nanos: 0 } };
     let counted =
@@ -126,6 +131,28 @@ async fn after_a_change_in_a_chain_the_rest_of_it_tells_what_is_true() {
     assert!(!FileAttributes(created(&answers[0]).file_attributes).contains(FileAttributes::READONLY));
     assert!(basic.attributes.contains(FileAttributes::READONLY));
     assert!(FileAttributes(closed(&answers[3]).file_attributes).contains(FileAttributes::READONLY));
+}
+
+/// Netatalk keeps dates and bits of a file in `.AppleDouble`, where a file needs no extended attribute.
+#[tokio::test]
+async fn a_header_of_netatalk_dates_and_hides_an_open_file() {
+    let (memory, caller) = (Memory::ticking(), Caller::root());
+    let root = memory.root().unwrap().object;
+    root.create(&caller, b"notes", NewKind::File, 0o666).unwrap();
+    let folder = root.create(&caller, b".AppleDouble", NewKind::Folder, 0o777).unwrap().object;
+    let header = folder.create(&caller, b"notes", NewKind::File, 0o666).unwrap().object;
+    let mut metadata = Metadata::default();
+    let made = vfs::Time { secs: 1_000_000_000, nanos: 0 };
+    metadata.times.created = Some(made);
+    metadata.set_dos(DosAttributes::HIDDEN);
+    header.write_at(&caller, 0, &metadata.to_netatalk2(b"notes", 0), Stability::File).unwrap();
+    let (service, _) = counting_of(memory);
+    let mut ada = User::new(&service).await;
+    let answers = ada.call_chain(vec![create(&ada, |_| ()), query(FileClass::BASIC), close()]).await;
+    let basic = info::Basic::decode(&mut Reader::new(&data(&answers[1]))).unwrap();
+    assert_eq!(basic.creation_time, made.into());
+    assert!(basic.attributes.contains(FileAttributes::HIDDEN));
+    assert_eq!(created(&answers[0]).creation_time, basic.creation_time.0);
 }
 
 /// The facts of an open are told as of the time from which its client may cache them.
