@@ -28,6 +28,9 @@ pub const NFS_CLIENTS: &[Package] = &[
     Package { name: "util-linux", shows: "/usr/bin/setpriv" },
 ];
 
+/// libnfs's programs alone.
+pub const NFS_PROGRAMS: &[Package] = &[Package { name: "libnfs-utils", shows: "/usr/bin/nfs-ls" }];
+
 /// qemu's NFS driver is a plug-in whose folder depends on the processor.
 const QEMU_NFS: &str = "qemu-block-extra";
 

@@ -10,6 +10,7 @@ use super::content::{Amount, Item};
 use super::facts::Fact;
 use super::moving;
 use super::netatalk::Mac;
+use super::nfs::Nfs;
 use super::place::{Client, Place};
 
 /// A share with a table.
@@ -73,7 +74,7 @@ pub const TABLES: &[Table] = &[
     Table {
         name: "catia-private",
         settings: "  vfs objects = catia fruit streams_xattr\n  catia:mappings = 0x3a:0xf7",
-        names: &[("a:b", "a\u{f7}b"), ("a\u{f025}b", "a\u{f025}b")],
+        names: &[("a:b", "a\u{f7}b"), ("a\u{f025}b", "a\u{f025}b"), ("a:b\u{f025}c", "a\u{f7}b\u{f025}c")],
     },
     Table {
         name: "catia-native",
@@ -123,6 +124,8 @@ pub fn compare(place: &Place, table: &Table, (smbd, ours, afp): (u16, u16, u16))
     check(&theirs, "s ", "smbd")?;
     check(&ours, "s ", "this server")?;
     mac.check(table.name, &of(&macs, "s ")).context("this server shows smbd's over AFP")?;
+    let stored: Vec<Item> = table.names.iter().map(|name| data("s ", name.0)).collect();
+    Nfs::new(place).check(table.name, &stored).context("this server shows smbd's over NFS")?;
     ours.write(table.name, &made("o "))?;
     check(&ours, "o ", "this server")?;
     check(&theirs, "o ", "smbd")?;

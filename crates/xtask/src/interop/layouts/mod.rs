@@ -10,6 +10,7 @@ mod facts;
 pub mod image;
 mod moving;
 pub mod netatalk;
+mod nfs;
 pub mod place;
 
 use anyhow::{Context, Result};
@@ -22,6 +23,7 @@ use crate::{debian, isolate, process};
 use content::{Amount, Data, Item};
 use facts::Facts;
 use netatalk::Mac;
+use nfs::Nfs;
 use place::{MARKS, Place};
 
 /// A layout, as smb.conf names it.
@@ -155,11 +157,12 @@ pub fn run(args: &Args) -> Result<()> {
     }
     prepare(
         args,
-        &[debian::SMB_CLIENTS, debian::SMB_PEER, debian::AFP_PEER, debian::IMAGES].concat(),
+        &[debian::SMB_CLIENTS, debian::SMB_PEER, debian::AFP_PEER, debian::IMAGES, debian::NFS_PROGRAMS]
+            .concat(),
         false,
     )?;
     let mut outcomes = Outcomes::default();
-    let needs = ["smbd", "smbclient"];
+    let needs = ["smbd", "smbclient", "python3", "nfs-ls", "nfs-cat"];
     match needs.iter().find(|program| process::find(program).is_none()) {
         Some(program) => outcomes.skip("all", &format!("{program} is not installed")),
         None => {
@@ -206,6 +209,7 @@ fn on(outcomes: &mut Outcomes, kind: &str, amount: Amount, facts: &Facts) -> Res
         };
         read_and_write(&place, layout, amount, (smbd, ours), &mut |what, test| check(what, outcomes, test));
         check("a Mac reads it over AFP", outcomes, &|| over_afp(&place, layout, amount, (smbd, ours_afp)));
+        check("a Mac reads it over NFS", outcomes, &|| over_nfs(&place, layout, amount, smbd));
         let macs: Vec<Item> = share_of(&macs, number).collect();
         if !macs.is_empty() {
             let (told, lone): (Vec<Item>, Vec<Item>) =
@@ -274,7 +278,7 @@ fn read_and_write(
     (smbd, ours): (u16, u16),
     check: &mut Check<'_>,
 ) {
-    let (theirs, ours) = (place.client(smbd), place.client(ours));
+    let (theirs, ours, nfs) = (place.client(smbd), place.client(ours), Nfs::new(place));
     let (old, new) = (amount.older(CHANGED), amount.newer(CHANGED));
     let (odd, plain): (Vec<Item>, Vec<Item>) =
         made_by_smbd(amount).into_iter().partition(|item| item.name == ODD);
@@ -307,6 +311,7 @@ fn read_and_write(
         theirs.mark(layout.name, &names, old)?;
         theirs.check_marks(layout.name, &names, old).context("smbd's own")?;
         ours.check_marks(layout.name, &names, old).context("as this server shows them")?;
+        nfs.check_marks(layout.name, &names, netatalk::MARKS[0]).context("as it shows them over NFS")?;
         ours.mark(layout.name, &names, new)?;
         ours.check_marks(layout.name, &names, new).context("its own")?;
         theirs.check_marks(layout.name, &names, new).context("as smbd shows what is changed")?;
@@ -327,6 +332,17 @@ fn over_afp(place: &Place, layout: &Layout, amount: Amount, (smbd, afp): (u16, u
     let old: Vec<Item> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
     ours.check(layout.name, &old)?;
     let new = amount.newer("over AFP");
+    ours.write(layout.name, std::slice::from_ref(&new))?;
+    ours.check(layout.name, std::slice::from_ref(&new)).context("a new file")?;
+    theirs.check(layout.name, &[new]).context("a new file, as smbd shows it")
+}
+
+/// What smbd has, as this server shows it over NFS; and what it changes over NFS, as smbd shows it.
+fn over_nfs(place: &Place, layout: &Layout, amount: Amount, smbd: u16) -> Result<()> {
+    let (theirs, ours) = (place.client(smbd), Nfs::new(place));
+    let old: Vec<Item> = made_by_smbd(amount).into_iter().filter(|item| item.name != CHANGED).collect();
+    ours.check(layout.name, &old)?;
+    let new = amount.newer("over NFS");
     ours.write(layout.name, std::slice::from_ref(&new))?;
     ours.check(layout.name, std::slice::from_ref(&new)).context("a new file")?;
     theirs.check(layout.name, &[new]).context("a new file, as smbd shows it")

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::content::{Amount, COLON, Data, Item, stream_of, text_list};
 use super::facts::Facts;
+use super::nfs::Nfs;
 use super::place::{self, ADA, Client, Place};
 use super::{CHANGED, Check, FOLDER, Layout, NETATALK, NEW, ODD, OLD, moving};
 use crate::interop::outcome::Outcomes;
@@ -24,7 +25,7 @@ const GONE: &str = "gone";
 const COMMENT: &str = "A comment";
 
 /// Bits, dates of creation and of the last change: those of [`place::MARKS`], as AFP has them.
-const MARKS: [[i32; 3]; 2] =
+pub const MARKS: [[i32; 3]; 2] =
     [[1, 1_000_000_000 - EPOCH, 1_234_567_890 - EPOCH], [4, 1_100_000_000 - EPOCH, 1_300_000_000 - EPOCH]];
 /// 2000-01-01 as a Unix time.
 const EPOCH: i32 = 946_684_800;
@@ -147,13 +148,14 @@ impl Mac {
     }
 }
 
-fn marked(names: &[&str], [bits, created, changed]: [i32; 3]) -> Vec<Value> {
+/// Bits and dates of files, for a client that reads them from a file.
+pub fn marked(names: &[&str], [bits, created, changed]: [i32; 3]) -> Vec<Value> {
     let one = |name: &&str| json!({"name": name, "bits": bits, "created": created, "changed": changed});
     names.iter().map(one).collect()
 }
 
 /// An item as a Mac sees it: with a slash for what is a colon to other systems.
-fn as_json(item: &Item) -> Value {
+pub fn as_json(item: &Item) -> Value {
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let mut found = Map::new();
     found.insert("name".into(), item.name.replace(COLON, "/").replace('\u{f025}', "?").into());
@@ -248,11 +250,19 @@ struct Ports {
 fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Check<'_>) {
     let theirs = Mac::new(place, ports.afpd, "afpd");
     let ours = Mac::new(place, ports.ours, "AFP");
-    let smb = place.client(ports.ours_smb);
+    let (smb, nfs) = (place.client(ports.ours_smb), Nfs::new(place));
     let volume = layout.name;
     let (old, new) = ([Amount::Little.older(CHANGED)], [Amount::Little.newer(CHANGED)]);
     check("reads what afpd wrote", &|| ours.check(volume, &made_by_afpd()));
     check("reads what afpd wrote over SMB", &|| smb.check(volume, &made_by_afpd()));
+    check("reads what afpd wrote over NFS", &|| nfs.check(volume, &made_by_afpd()));
+    check("afpd reads what is new over NFS", &|| {
+        nfs.write(volume, &[Amount::Little.newer("over NFS")])?;
+        nfs.check(volume, &[Amount::Little.newer("over NFS")])?;
+        Mac::new(place, ports.afpd, "afpd")
+            .without_comments()
+            .check(volume, &[Amount::Little.newer("over NFS")])
+    });
     check("afpd reads what is changed", &|| {
         ours.write(volume, &new)?;
         ours.check(volume, &new)?;
@@ -278,6 +288,10 @@ fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Chec
         theirs.check(volume, &[folder])?;
         ours.write(volume, &[Amount::Little.folder(FOLDER)])?;
         theirs.check(volume, &[Amount::Little.folder(FOLDER)])
+    });
+    check("dates and bits over NFS", &|| {
+        theirs.mark(volume, &[OLD], MARKS[0])?;
+        nfs.check_marks(volume, &[OLD], MARKS[0])
     });
     check("dates and bits", &|| {
         theirs.mark(volume, &[OLD], MARKS[0])?;

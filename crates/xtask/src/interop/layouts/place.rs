@@ -40,6 +40,8 @@ pub struct Place {
     facts: Facts,
     /// smbd's port.
     theirs: Cell<u16>,
+    /// The port of this server for NFS.
+    nfs: Cell<u16>,
 }
 
 impl Place {
@@ -59,7 +61,15 @@ impl Place {
             samba::unix_users(&folder, &[(ADA, UID)])?;
         }
         let configuration = samba::client_configuration(&folder.join("client"))?;
-        Ok(Self { folder, shares, image, configuration, facts, theirs: Cell::default() })
+        Ok(Self {
+            folder,
+            shares,
+            image,
+            configuration,
+            facts,
+            theirs: Cell::default(),
+            nfs: Cell::default(),
+        })
     }
 
     pub fn mounted(&self) -> Result<(), &anyhow::Error> {
@@ -139,7 +149,10 @@ impl Place {
             + &catia::adopted(self)?;
         fs::write(&settings, all)?;
         server::add_user_with(&state, ADA.name, ADA.password, UID, &["--legacy-password"])?;
-        let ports = ["--smb-port", &port.to_string(), "--afp-port", &afp.to_string()];
+        let nfs = process::free_port()?;
+        self.nfs.set(nfs);
+        let [smb_port, afp_port, nfs_port] = [port, afp, nfs].map(|port| port.to_string());
+        let ports = ["--smb-port", &*smb_port, "--afp-port", &afp_port, "--nfs-port", &nfs_port];
         let running = server::ours_with_settings(&settings, &state, &ports)?;
         Ok((running, port, afp))
     }
@@ -148,6 +161,10 @@ impl Place {
         let reader = if port == self.theirs.get() { "smbd" } else { "SMB" };
         let client = Client::new(self.folder.join("local"), self.configuration.clone(), port);
         Client { facts: self.facts.clone(), reader, ..client }
+    }
+
+    pub fn nfs_port(&self) -> u16 {
+        self.nfs.get()
     }
 
     pub fn facts(&self) -> Facts {
