@@ -302,6 +302,11 @@ fn read_and_write(place: &Place, layout: &Layout, ports: Ports, check: &mut Chec
         smb.check_marks(volume, &[OLD], &place::MARKS[1]).context("over SMB")?;
         theirs.check_marks(volume, &[OLD], MARKS[1]).context("as afpd shows them")
     });
+    move_and_remove(place, volume, (&theirs, &ours), check);
+}
+
+/// Entries that are moved, exchanged, made in a new folder and removed.
+fn move_and_remove(place: &Place, volume: &str, (theirs, ours): (&Mac, &Mac), check: &mut Check<'_>) {
     check("afpd reads what is moved", &|| {
         ours.run("rename", volume, &[MOVED, "elsewhere"])?;
         ours.check(volume, &[Amount::Little.older("elsewhere")])?;
