@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, Sender};
 use std::thread;
 use std::time::Instant;
 
-use crate::meter::{Measured, Meter};
+use crate::meter::{Meter, MeterReading};
 use crate::pattern::{Pattern, Random};
 use crate::plan::{Cell, Plan};
-use crate::workload::{Made, Worker};
+use crate::workload::{CreatedEntry, Worker};
 use crate::{Error, Result, machine};
 use client::Connector;
 
@@ -20,18 +20,18 @@ pub(crate) struct Go {
 }
 
 /// What a client says.
-pub(crate) enum Said {
+pub(crate) enum ClientMessage {
     Ready(String),
-    Done(Box<Done>),
+    Done(Box<ClientMeasurement>),
     Failed(Error),
     /// What it could not remove. The last that it says.
     Left(Vec<String>),
 }
 
 /// What a client measured.
-pub(crate) struct Done {
+pub(crate) struct ClientMeasurement {
     pub(crate) ended: Instant,
-    pub(crate) measured: Measured,
+    pub(crate) measured: MeterReading,
     pub(crate) cpu: f64,
     pub(crate) wire: u64,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Client<'a> {
 }
 
 impl Client<'_> {
-    pub(crate) fn work(&self, say: &Sender<Said>, ordered: &Receiver<Go>) {
+    pub(crate) fn work(&self, say: &Sender<ClientMessage>, ordered: &Receiver<Go>) {
         if self.cell.clients == 1 && self.is_beside_server {
             machine::stay_on_one_processor();
         }
@@ -58,15 +58,15 @@ impl Client<'_> {
         let mut worker = match self.worker() {
             Ok(worker) => worker,
             Err(error) => {
-                let _ = say.send(Said::Failed(error));
+                let _ = say.send(ClientMessage::Failed(error));
                 return;
             }
         };
         match self.prepare(&mut worker) {
-            Ok(agreed) => drop(say.send(Said::Ready(agreed))),
+            Ok(agreed) => drop(say.send(ClientMessage::Ready(agreed))),
             Err(error) => {
                 abandon(&mut worker, &error);
-                drop(say.send(Said::Failed(error)));
+                drop(say.send(ClientMessage::Failed(error)));
             }
         }
         let prepared = worker.made.len();
@@ -78,14 +78,14 @@ impl Client<'_> {
             }
             let cleaned = if is_over { Ok(()) } else { clean_to(&mut worker, prepared) };
             let _ = say.send(match (measured, cleaned) {
-                (Ok(done), Ok(())) => Said::Done(Box::new(done)),
-                (Err(error), _) | (_, Err(error)) => Said::Failed(error),
+                (Ok(done), Ok(())) => ClientMessage::Done(Box::new(done)),
+                (Err(error), _) | (_, Err(error)) => ClientMessage::Failed(error),
             });
             if is_over {
                 break;
             }
         }
-        let _ = say.send(Said::Left(self.clean(worker)));
+        let _ = say.send(ClientMessage::Left(self.clean(worker)));
     }
 
     fn worker(&self) -> Result<Worker<'_>> {
@@ -112,13 +112,13 @@ impl Client<'_> {
         }
         if worker.session.abilities().files {
             worker.session.make_folder(&self.folder)?;
-            worker.made.push(Made::Folder(self.folder.clone()));
+            worker.made.push(CreatedEntry::Folder(self.folder.clone()));
         }
         self.cell.workload.prepare(worker)?;
         Ok(worker.session.agreed())
     }
 
-    fn measure(&self, worker: &mut Worker<'_>, go: &Go) -> Result<Done> {
+    fn measure(&self, worker: &mut Worker<'_>, go: &Go) -> Result<ClientMeasurement> {
         worker.random = Random::new(self.plan.seed ^ worker.client as u64);
         if let Some(wait) = go.at.checked_duration_since(Instant::now()) {
             thread::sleep(wait);
@@ -132,7 +132,7 @@ impl Client<'_> {
         self.cell.workload.run(worker, &mut meter)?;
         let ended = Instant::now();
         let cpu = machine::thread_cpu() - cpu;
-        Ok(Done { ended, measured: meter.end(), cpu, wire: traffic(worker) - wire })
+        Ok(ClientMeasurement { ended, measured: meter.end(), cpu, wire: traffic(worker) - wire })
     }
 
     /// Removes what the client made. Returns what is left.
@@ -144,8 +144,8 @@ impl Client<'_> {
                 let _ = worker.clean();
             }
         }
-        let name = |made: Made| match made {
-            Made::Folder(path) | Made::File(path) => path,
+        let name = |made: CreatedEntry| match made {
+            CreatedEntry::Folder(path) | CreatedEntry::File(path) => path,
         };
         worker.made.into_iter().map(name).collect()
     }
@@ -160,7 +160,7 @@ fn abandon(worker: &mut Worker<'_>, error: &Error) {
 
 /// Removes what was made after the preparation.
 fn clean_to(worker: &mut Worker<'_>, prepared: usize) -> Result<()> {
-    let kept: Vec<Made> = worker.made.drain(..prepared).collect();
+    let kept: Vec<CreatedEntry> = worker.made.drain(..prepared).collect();
     let cleaned = worker.clean();
     worker.made.splice(0..0, kept);
     cleaned

@@ -13,14 +13,14 @@ const SIGNIFICANT: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// What both have measured.
-    pub rows: Vec<Compared>,
+    pub rows: Vec<ComparisonRow>,
     /// Measurements that only one of them has.
     pub missing: usize,
 }
 
 /// A measurement that both have.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Compared {
+pub struct ComparisonRow {
     /// The protocol.
     pub protocol: String,
     /// The workload, and how it was executed.
@@ -30,13 +30,13 @@ pub struct Compared {
     /// The probability of such a difference by chance; `None`: too few repeats to tell.
     pub p: Option<f64>,
     /// What that means.
-    pub judged: Judged,
+    pub judged: SpeedChange,
 }
 
 /// Whether the second is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Judged {
+pub enum SpeedChange {
     /// It is faster.
     Faster,
     /// It is slower.
@@ -69,13 +69,13 @@ pub fn compare(a: &Report, b: &Report) -> Result<Comparison> {
         let factor = after.summary.median / before.summary.median.max(1e-9);
         let p = welch(&before.rates, &after.rates);
         let judged = match p {
-            None => Judged::Unknown,
-            Some(p) if p >= SIGNIFICANT => Judged::Same,
-            Some(_) if factor > 1.0 => Judged::Faster,
-            Some(_) => Judged::Slower,
+            None => SpeedChange::Unknown,
+            Some(p) if p >= SIGNIFICANT => SpeedChange::Same,
+            Some(_) if factor > 1.0 => SpeedChange::Faster,
+            Some(_) => SpeedChange::Slower,
         };
         let (protocol, measurement) = (before.run.protocol.to_string(), before.cell.clone());
-        rows.push(Compared { protocol, measurement, factor, p, judged });
+        rows.push(ComparisonRow { protocol, measurement, factor, p, judged });
     }
     if rows.is_empty() {
         let names = |report: &Report| {
@@ -92,12 +92,12 @@ impl Comparison {
     /// A line for each measurement.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let line = |row: &Compared| {
+        let line = |row: &ComparisonRow| {
             let judged = match row.judged {
-                Judged::Unknown => "too few repeats to tell",
-                Judged::Same => "no significant difference",
-                Judged::Faster => "faster",
-                Judged::Slower => "slower",
+                SpeedChange::Unknown => "too few repeats to tell",
+                SpeedChange::Same => "no significant difference",
+                SpeedChange::Faster => "faster",
+                SpeedChange::Slower => "slower",
             };
             let chance = row.p.map(|p| format!(" (p = {p:.3})")).unwrap_or_default();
             let name = format!("{}, {}", row.protocol, row.measurement);
@@ -130,13 +130,13 @@ mod tests {
             (compared.rows[0].judged, compared.lines().join("\n"))
         };
         let (judged, line) = with(&[200e6, 201e6, 199e6]);
-        assert!(judged == Judged::Faster && line.contains("2.00 x  faster (p = 0.000)"), "{line}");
+        assert!(judged == SpeedChange::Faster && line.contains("2.00 x  faster (p = 0.000)"), "{line}");
         let (judged, line) = with(&[50e6, 51e6, 49e6]);
-        assert!(judged == Judged::Slower && line.contains("0.50 x  slower (p = 0.000)"), "{line}");
+        assert!(judged == SpeedChange::Slower && line.contains("0.50 x  slower (p = 0.000)"), "{line}");
         let (judged, line) = with(&[90e6, 115e6, 101e6]);
-        assert!(judged == Judged::Same && line.contains("no significant difference"), "{line}");
+        assert!(judged == SpeedChange::Same && line.contains("no significant difference"), "{line}");
         let (judged, line) = with(&[500e6]);
-        assert!(judged == Judged::Unknown && line.ends_with("too few repeats to tell"), "{line}");
+        assert!(judged == SpeedChange::Unknown && line.ends_with("too few repeats to tell"), "{line}");
     }
 
     #[test]

@@ -20,12 +20,12 @@ pub fn histogram() -> Histogram<u64> {
 pub(crate) struct Meter<'a> {
     deadline: Instant,
     stop: &'a AtomicBool,
-    measured: Measured,
+    measured: MeterReading,
 }
 
 /// What was measured.
 #[derive(Debug, Clone)]
-pub(crate) struct Measured {
+pub(crate) struct MeterReading {
     pub(crate) operations: u64,
     pub(crate) bytes: u64,
     pub(crate) latency: Histogram<u64>,
@@ -35,13 +35,13 @@ pub(crate) struct Measured {
     pub(crate) cut_short: bool,
 }
 
-impl Default for Measured {
+impl Default for MeterReading {
     fn default() -> Self {
         Self { operations: 0, bytes: 0, latency: histogram(), pictures: (0, 0), cut_short: false }
     }
 }
 
-impl Measured {
+impl MeterReading {
     pub(crate) fn add(&mut self, other: &Self) {
         self.operations += other.operations;
         self.bytes += other.bytes;
@@ -53,7 +53,7 @@ impl Measured {
 
 impl<'a> Meter<'a> {
     pub(crate) fn new(deadline: Instant, stop: &'a AtomicBool) -> Self {
-        Self { deadline, stop, measured: Measured::default() }
+        Self { deadline, stop, measured: MeterReading::default() }
     }
 
     /// Whether another operation may begin.
@@ -84,7 +84,7 @@ impl<'a> Meter<'a> {
         self.measured.bytes
     }
 
-    pub(crate) fn end(mut self) -> Measured {
+    pub(crate) fn end(mut self) -> MeterReading {
         self.measured.cut_short = !self.goes_on();
         self.measured
     }

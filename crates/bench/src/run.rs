@@ -9,12 +9,12 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, Done, Go, Said};
+use crate::client::{Client, ClientMeasurement, ClientMessage, Go};
 use crate::clock::{Change, Clocks};
 use crate::folder::Folder;
 use crate::link::Link;
 use crate::machine::{self, Server};
-use crate::meter::Measured;
+use crate::meter::MeterReading;
 use crate::mount::Counter;
 use crate::pattern::Pattern;
 use crate::plan::{Cache, Cell, Plan};
@@ -210,7 +210,7 @@ impl Runner<'_> {
             drop(orders); // the clients clean up
             let mut left = Vec::new();
             for said in &said {
-                if let Said::Left(names) = said {
+                if let ClientMessage::Left(names) = said {
                     left.extend(names);
                 }
             }
@@ -258,7 +258,7 @@ impl Runner<'_> {
         &self,
         cell: &Cell,
         orders: &[Sender<Go>],
-        said: &Receiver<Said>,
+        said: &Receiver<ClientMessage>,
         watcher: &mut dyn Watcher,
         advanced: &mut usize,
     ) -> Result<()> {
@@ -267,9 +267,11 @@ impl Runner<'_> {
         let mut agreed = String::new();
         for said in said.iter().take(orders.len()) {
             match said {
-                Said::Ready(what) => agreed = what,
-                Said::Failed(error) => return Err(error),
-                Said::Done(_) | Said::Left(_) => return Err(Error::Other("a client is gone".into())),
+                ClientMessage::Ready(what) => agreed = what,
+                ClientMessage::Failed(error) => return Err(error),
+                ClientMessage::Done(_) | ClientMessage::Left(_) => {
+                    return Err(Error::Other("a client is gone".into()));
+                }
             }
         }
         let server = Server::find(self.target, self.plan.server_pid);
@@ -375,13 +377,13 @@ enum Outcome {
 }
 
 /// What all clients measured, or the first failure.
-fn collect(said: &Receiver<Said>, clients: usize) -> Result<Vec<Done>> {
+fn collect(said: &Receiver<ClientMessage>, clients: usize) -> Result<Vec<ClientMeasurement>> {
     let (mut done, mut failed) = (Vec::new(), None);
     for said in said.iter().take(clients) {
         match said {
-            Said::Done(measured) => done.push(*measured),
-            Said::Failed(error) => failed = failed.or(Some(error)),
-            Said::Ready(_) | Said::Left(_) => {}
+            ClientMessage::Done(measured) => done.push(*measured),
+            ClientMessage::Failed(error) => failed = failed.or(Some(error)),
+            ClientMessage::Ready(_) | ClientMessage::Left(_) => {}
         }
     }
     match failed {
@@ -391,8 +393,8 @@ fn collect(said: &Receiver<Said>, clients: usize) -> Result<Vec<Done>> {
     }
 }
 
-fn fill(run: &mut Run, done: &[Done], begun: Instant) {
-    let mut all = Measured::default();
+fn fill(run: &mut Run, done: &[ClientMeasurement], begun: Instant) {
+    let mut all = MeterReading::default();
     done.iter().for_each(|done| all.add(&done.measured));
     let ended = done.iter().map(|done| done.ended).max().unwrap_or(begun);
     run.seconds = ended.saturating_duration_since(begun).as_secs_f64();
@@ -408,7 +410,7 @@ fn fill(run: &mut Run, done: &[Done], begun: Instant) {
 }
 
 /// Counts between bounds that grow by a quarter.
-fn buckets(all: &Measured) -> Vec<(u64, u64)> {
+fn buckets(all: &MeterReading) -> Vec<(u64, u64)> {
     let mut buckets: Vec<(u64, u64)> = Vec::new();
     for value in all.latency.iter_recorded() {
         let (value, count) = (value.value_iterated_to(), value.count_at_value());

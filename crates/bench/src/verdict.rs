@@ -38,7 +38,7 @@ pub struct Evidence {
     /// The MTU of this end, and of the path.
     pub mtu: Option<(u64, u64)>,
     /// What crossed the interface while the clients moved their bytes, if a cache lies between.
-    pub cached: Option<Cached>,
+    pub cached: Option<CacheTraffic>,
     /// Seconds by which the time of day jumped.
     pub clock_jump: Option<f64>,
     /// Seconds in which this machine slept.
@@ -47,7 +47,7 @@ pub struct Evidence {
 
 /// Bytes before and behind the cache of a network file system's client.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cached {
+pub struct CacheTraffic {
     /// Bytes that the clients read and wrote.
     pub moved: u64,
     /// Bytes on the wire.
@@ -56,7 +56,7 @@ pub struct Cached {
     pub interface: String,
 }
 
-impl Cached {
+impl CacheTraffic {
     /// The part that the cache hid.
     fn hidden(&self) -> f64 {
         1.0 - self.wire as f64 / self.moved.max(1) as f64
@@ -301,7 +301,7 @@ fn notes(evidence: &Evidence) -> Vec<String> {
              of a switch is smaller. Give all of them the same MTU."
         ));
     }
-    let hid_some = |cached: &&Cached| (SOME_CACHED..MOST_CACHED).contains(&cached.hidden());
+    let hid_some = |cached: &&CacheTraffic| (SOME_CACHED..MOST_CACHED).contains(&cached.hidden());
     if let Some(cached) = evidence.cached.as_ref().filter(hid_some) {
         notes.push(format!("Note that {}.", cached.text()));
     }
@@ -379,9 +379,9 @@ pub fn evidence(records: &[Record], run: &Run) -> Evidence {
 }
 
 /// Only workloads of bytes are judged: the others have more on the wire than content.
-fn cached(run: &Run) -> Option<Cached> {
+fn cached(run: &Run) -> Option<CacheTraffic> {
     let interface = run.wire_interface.clone()?;
-    (run.unit() == Unit::Bytes).then_some(Cached { moved: run.bytes, wire: run.wire_bytes, interface })
+    (run.unit() == Unit::Bytes).then_some(CacheTraffic { moved: run.bytes, wire: run.wire_bytes, interface })
 }
 
 #[cfg(test)]
@@ -463,7 +463,7 @@ mod tests {
 
     #[test]
     fn what_a_cache_hid_is_told_by_the_bytes_on_the_wire() {
-        let cached = |wire| Some(Cached { moved: 500_000_000, wire, interface: "eth0".into() });
+        let cached = |wire| Some(CacheTraffic { moved: 500_000_000, wire, interface: "eth0".into() });
         let (found, text) = limit(|e| e.cached = cached(10_000_000));
         assert_eq!(found, Limit::ClientCache);
         assert!(text.contains("hid 98 %") && text.contains("500 MB, and 10 MB crossed eth0"), "{text}");

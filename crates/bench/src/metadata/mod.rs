@@ -168,9 +168,9 @@ fn rows(
 }
 
 /// `None`: the writer's protocol has no way to write it.
-type Written = Option<(Option<String>, Vec<Cell>)>;
+type WriteOutcome = Option<(Option<String>, Vec<Cell>)>;
 
-fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> Result<Written> {
+fn row(peers: &mut [Box<dyn Peer>], writer: usize, path: &str, fact: &Fact) -> Result<WriteOutcome> {
     let (path, above) = match (fact.aspect, &fact.value) {
         (Aspect::Name, Value::Text(name)) => (format!("{path}/{name}"), Some(path)),
         _ => (path.to_owned(), None),

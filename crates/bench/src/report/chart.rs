@@ -18,7 +18,7 @@ const FONT: &str = "sans-serif";
 const WIDTH: u32 = 460;
 const BAR: u32 = 26;
 
-type Drawn = Result<(), Box<dyn Error>>;
+type DrawResult = Result<(), Box<dyn Error>>;
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A bar with its extremes.
@@ -44,7 +44,7 @@ fn color(number: usize) -> RGBColor {
 }
 
 /// The drawing with the page's colours. A drawing into a string does not fail.
-fn svg(size: (u32, u32), about: &str, draw: impl FnOnce(&Area<'_>) -> Drawn) -> String {
+fn svg(size: (u32, u32), about: &str, draw: impl FnOnce(&Area<'_>) -> DrawResult) -> String {
     let mut text = String::new();
     {
         let area = SVGBackend::with_string(&mut text, size).into_drawing_area();

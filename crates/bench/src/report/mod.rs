@@ -36,13 +36,13 @@ pub struct Row {
 
 /// What a load curve is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Loaded<'a> {
+struct LoadCurveKey<'a> {
     workload: &'a str,
     /// Empty for the link as it is.
     link: &'a str,
 }
 
-impl std::fmt::Display for Loaded<'_> {
+impl std::fmt::Display for LoadCurveKey<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { workload, link } = self;
         match link.is_empty() {
@@ -133,11 +133,11 @@ impl Report {
     }
 
     /// Load curves: for each workload and link the targets with their speeds by the number of clients.
-    fn curves(&self) -> BTreeMap<Loaded<'_>, Vec<Curve<'_>>> {
-        let mut curves: BTreeMap<Loaded<'_>, Vec<Curve<'_>>> = BTreeMap::new();
+    fn curves(&self) -> BTreeMap<LoadCurveKey<'_>, Vec<Curve<'_>>> {
+        let mut curves: BTreeMap<LoadCurveKey<'_>, Vec<Curve<'_>>> = BTreeMap::new();
         for row in &self.rows {
             let link = row.run.link.map_or("", |link| link.name());
-            let of = curves.entry(Loaded { workload: &row.run.workload, link }).or_default();
+            let of = curves.entry(LoadCurveKey { workload: &row.run.workload, link }).or_default();
             let point = (row.run.clients, row.summary.median);
             match of.iter_mut().find(|(target, _)| *target == row.target) {
                 Some((_, points)) if points.iter().all(|(clients, _)| *clients != point.0) => {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Worker;
-use super::worker::Made;
+use super::worker::CreatedEntry;
 use crate::meter::Meter;
 use crate::{Error, Result};
 use client::How;
@@ -156,6 +156,6 @@ pub(super) fn lantest(worker: &mut Worker<'_>, meter: &mut Meter<'_>) -> Result<
         }
     }
     worker.settle(file)?;
-    debug_assert!(worker.made.contains(&Made::File(worker.path("large"))));
+    debug_assert!(worker.made.contains(&CreatedEntry::File(worker.path("large"))));
     Ok(())
 }

@@ -8,7 +8,7 @@ mod metadata;
 mod streams;
 mod worker;
 
-pub(crate) use worker::{Made, Worker};
+pub(crate) use worker::{CreatedEntry, Worker};
 
 use crate::Result;
 use crate::meter::Meter;

@@ -15,7 +15,7 @@ const MAX_FILES: usize = 100_000;
 
 /// Something that a client made, and removes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Made {
+pub(crate) enum CreatedEntry {
     Folder(String),
     File(String),
 }
@@ -36,7 +36,7 @@ pub(crate) struct Worker<'a> {
     pub(crate) bytes: u64,
     /// The lengths of the images, if they are given.
     pub(crate) images: &'a [u64],
-    pub(crate) made: Vec<Made>,
+    pub(crate) made: Vec<CreatedEntry>,
 }
 
 impl Worker<'_> {
@@ -58,14 +58,14 @@ impl Worker<'_> {
     pub(super) fn make_folder(&mut self, name: &str) -> Result<()> {
         let path = self.path(name);
         self.session.make_folder(&path)?;
-        self.made.push(Made::Folder(path));
+        self.made.push(CreatedEntry::Folder(path));
         Ok(())
     }
 
     pub(super) fn create(&mut self, name: &str) -> Result<FileId> {
         let path = self.path(name);
         let file = self.session.open(&path, How::Create)?;
-        self.made.push(Made::File(path));
+        self.made.push(CreatedEntry::File(path));
         Ok(file)
     }
 
@@ -76,7 +76,7 @@ impl Worker<'_> {
     pub(super) fn remove(&mut self, name: &str) -> Result<()> {
         let path = self.path(name);
         self.session.remove(&path)?;
-        if let Some(at) = self.made.iter().rposition(|made| *made == Made::File(path.clone())) {
+        if let Some(at) = self.made.iter().rposition(|made| *made == CreatedEntry::File(path.clone())) {
             self.made.remove(at);
         }
         Ok(())
@@ -181,8 +181,8 @@ impl Worker<'_> {
         let mut left = Vec::new();
         while let Some(made) = self.made.pop() {
             let removed = match &made {
-                Made::Folder(path) => self.session.remove_folder(path),
-                Made::File(path) => self.session.remove(path),
+                CreatedEntry::Folder(path) => self.session.remove_folder(path),
+                CreatedEntry::File(path) => self.session.remove(path),
             };
             match removed {
                 Ok(()) | Err(Error::Missing(_)) => {}
