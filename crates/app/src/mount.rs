@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::mount::{Mounted, Options};
+use ::mount::{MountedTree, Options};
 use anyhow::{Context as _, bail};
 use client::{Protocol, Target};
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,7 +22,7 @@ pub(crate) fn run(asked: &Mount) -> anyhow::Result<ExitCode> {
     };
     let target = target(&asked.url, &asked.login)?;
     refuse_overlap(&target, &asked.folder, options.timeout)?;
-    let mut mounted = Mounted::new(target, &asked.folder, &options)?;
+    let mut mounted = MountedTree::new(target, &asked.folder, &options)?;
     let mut unmounter = mounted.unmounter();
     let signals = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let (mut interrupt, mut terminate) = {

@@ -227,7 +227,7 @@ impl Filesystem for Tree {
         _: Option<BsdFileFlags>,
         reply: ReplyAttr,
     ) {
-        let set = changes::Set { mode, owner: (uid, gid), size, accessed, modified };
+        let set = changes::AttributeChanges { mode, owner: (uid, gid), size, accessed, modified };
         let done = self.set_attributes(number, handle, &set);
         answer(reply, done, |reply, told| reply.attr(&TRUSTED, &told), ReplyAttr::error);
     }

@@ -68,12 +68,12 @@ pub enum Error {
 
 /// A mounted tree.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct MountedTree {
     session: Session<Tree>,
     sessions: Arc<Sessions>,
 }
 
-impl Mounted {
+impl MountedTree {
     /// Connects to the server, and mounts the tree on a folder. Nothing is answered before [`Self::run`].
     ///
     /// # Errors

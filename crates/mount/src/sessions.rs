@@ -146,12 +146,12 @@ impl Slot {
 }
 
 /// The thread that keeps idle sessions alive. It ends when this is dropped.
-pub(crate) struct Kept {
+pub(crate) struct KeepAlive {
     end: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Drop for Kept {
+impl Drop for KeepAlive {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(thread) = self.thread.take() {
@@ -161,7 +161,7 @@ impl Drop for Kept {
 }
 
 /// Keeps idle sessions alive.
-pub(crate) fn keep(sessions: &Arc<Sessions>) -> io::Result<Kept> {
+pub(crate) fn keep(sessions: &Arc<Sessions>) -> io::Result<KeepAlive> {
     let (end, ended) = channel();
     let sessions = sessions.clone();
     let thread = std::thread::Builder::new().name("keeper".into()).spawn(move || {
@@ -169,5 +169,5 @@ pub(crate) fn keep(sessions: &Arc<Sessions>) -> io::Result<Kept> {
             sessions.touch();
         }
     })?;
-    Ok(Kept { end: Some(end), thread: Some(thread) })
+    Ok(KeepAlive { end: Some(end), thread: Some(thread) })
 }

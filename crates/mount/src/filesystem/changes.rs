@@ -16,7 +16,7 @@ use crate::forks::{Place, place};
 const USUAL: [u32; 2] = [0o644, 0o755];
 
 /// What setattr changes.
-pub(super) struct Set {
+pub(super) struct AttributeChanges {
     pub(super) mode: Option<u32>,
     pub(super) owner: (Option<u32>, Option<u32>),
     pub(super) size: Option<u64>,
@@ -82,7 +82,7 @@ impl Tree {
         &self,
         number: INodeNo,
         handle: Option<FileHandle>,
-        set: &Set,
+        set: &AttributeChanges,
     ) -> Answer<FileAttr> {
         let path = self.path(number)?;
         if let Place::Fork(file) = place(&path) {
@@ -110,7 +110,7 @@ impl Tree {
         Ok(self.attributes(number.0, &self.entry(&path)?))
     }
 
-    pub(super) fn set_times(&self, path: &str, set: &Set) -> Answer<()> {
+    pub(super) fn set_times(&self, path: &str, set: &AttributeChanges) -> Answer<()> {
         let time = |time: TimeOrNow| {
             let (seconds, nanoseconds) = stamp(match time {
                 TimeOrNow::SpecificTime(time) => time,

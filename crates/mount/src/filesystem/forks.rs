@@ -5,7 +5,7 @@ use client::tree::{Entry, Kind};
 use client::{Error, FileId, How, Protocol};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, OpenAccMode, OpenFlags};
 
-use super::changes::Set;
+use super::changes::AttributeChanges;
 use super::{Answer, Tree};
 use crate::answers::errno;
 use crate::files::{NO_FORK, OpenFile};
@@ -137,7 +137,7 @@ impl Tree {
         &self,
         (number, handle): (INodeNo, Option<FileHandle>),
         (path, file): (&str, &str),
-        set: &Set,
+        set: &AttributeChanges,
     ) -> Answer<FileAttr> {
         let told = self.attributes(number.0, &self.entry(path)?);
         let is_other = |new: Option<u32>, now: u32| new.is_some_and(|new| new != now);

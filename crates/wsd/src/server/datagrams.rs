@@ -10,7 +10,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 
 use super::links::Link;
-use super::{Announced, Taken, message_id, random_delay};
+use super::{AnnouncedDevice, PortError, message_id, random_delay};
 use crate::wire::answer;
 use crate::wire::namespace::{DEVICE_PROFILE, PUBLICATION};
 use crate::wire::request::{Ask, MOST_BYTES, Request, Type as Kind};
@@ -33,8 +33,8 @@ pub(super) struct Sockets {
 }
 
 impl Sockets {
-    pub(super) fn open(link: &Link) -> Result<Self, Taken> {
-        Self::try_open(link).map_err(|error| Taken { port: "UDP 3702", error })
+    pub(super) fn open(link: &Link) -> Result<Self, PortError> {
+        Self::try_open(link).map_err(|error| PortError { port: "UDP 3702", error })
     }
 
     fn try_open(link: &Link) -> io::Result<Self> {
@@ -87,7 +87,7 @@ fn bound(address: SocketAddr) -> io::Result<Socket> {
 }
 
 /// Answers the datagrams that arrive.
-pub(super) async fn serve(announced: Arc<Announced>, sockets: Arc<Sockets>) {
+pub(super) async fn serve(announced: Arc<AnnouncedDevice>, sockets: Arc<Sockets>) {
     let (mut to_all, mut to_us) = (vec![0; MOST_BYTES + 1], vec![0; MOST_BYTES + 1]);
     let mut waiting = JoinSet::new();
     loop {
@@ -117,7 +117,12 @@ pub(super) async fn serve(announced: Arc<Announced>, sockets: Arc<Sockets>) {
 
 /// The answer to a datagram, and the delay before it. `None` if the datagram is no question, or
 /// concerns other devices.
-fn answer_to(announced: &Announced, link: &Link, message: &[u8], from: IpAddr) -> Option<(String, Duration)> {
+fn answer_to(
+    announced: &AnnouncedDevice,
+    link: &Link,
+    message: &[u8],
+    from: IpAddr,
+) -> Option<(String, Duration)> {
     let request = Request::decode(message).ok()?;
     let (is_probe, is_about_us) = match &request.ask {
         Ask::Probe { types, scoped } => (true, !scoped && types.iter().all(is_ours)),

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::links::{HTTP_PORT, Link};
-use super::{Announced, Taken};
+use super::{AnnouncedDevice, PortError};
 use crate::wire::http::{Head, MOST_HEAD, response};
 use crate::wire::request::{Ask, MOST_BYTES, Request};
 
@@ -23,8 +23,8 @@ const BACKLOG: i32 = 16;
 const LIMIT: Duration = Duration::from_secs(5);
 
 /// Listens on the link's address.
-pub(super) fn listen(link: &Link) -> Result<TcpListener, Taken> {
-    try_listen(link.at(HTTP_PORT)).map_err(|error| Taken { port: "TCP 5357", error })
+pub(super) fn listen(link: &Link) -> Result<TcpListener, PortError> {
+    try_listen(link.at(HTTP_PORT)).map_err(|error| PortError { port: "TCP 5357", error })
 }
 
 fn try_listen(address: SocketAddr) -> io::Result<TcpListener> {
@@ -37,7 +37,7 @@ fn try_listen(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 /// Answers clients of the link.
-pub(super) async fn serve(announced: Arc<Announced>, link: Link, listener: TcpListener) {
+pub(super) async fn serve(announced: Arc<AnnouncedDevice>, link: Link, listener: TcpListener) {
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -58,7 +58,7 @@ pub(super) async fn serve(announced: Arc<Announced>, link: Link, listener: TcpLi
 }
 
 /// One request and its response.
-async fn converse(announced: &Announced, mut stream: TcpStream, from: SocketAddr) -> io::Result<()> {
+async fn converse(announced: &AnnouncedDevice, mut stream: TcpStream, from: SocketAddr) -> io::Result<()> {
     let answer = match announced.limiter.lock().takes(from.ip(), Instant::now()) {
         true => None,
         false => Some(response("503 Service Unavailable", "")),
@@ -71,7 +71,7 @@ async fn converse(announced: &Announced, mut stream: TcpStream, from: SocketAddr
     stream.shutdown().await
 }
 
-async fn answer_to(announced: &Announced, stream: &mut TcpStream) -> io::Result<Vec<u8>> {
+async fn answer_to(announced: &AnnouncedDevice, stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     let mut received = Vec::new();
     let (head, body_at) = loop {
         match Head::decode(&received) {

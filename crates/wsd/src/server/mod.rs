@@ -79,7 +79,7 @@ impl Responder {
 }
 
 /// A device with the state that its messages need.
-struct Announced {
+struct AnnouncedDevice {
     device: Device,
     endpoint: String,
     /// The path in HTTP: `/uuid`.
@@ -91,7 +91,7 @@ struct Announced {
     limiter: Mutex<Limiter, rank::WsdClients>,
 }
 
-impl Announced {
+impl AnnouncedDevice {
     fn new(device: Device) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let uuid = uuid(device.uuid);
@@ -135,7 +135,7 @@ impl Announced {
 
 /// Announces the device on the present links. Starts again when they change.
 async fn announce(device: Device, mut stopping: watch::Receiver<bool>, sockets: watch::Sender<Sockets>) {
-    let mut announced = Announced::new(device);
+    let mut announced = AnnouncedDevice::new(device);
     loop {
         let links = links::of(&announced.device.listen);
         let shared = Arc::new(announced);
@@ -152,12 +152,12 @@ async fn announce(device: Device, mut stopping: watch::Receiver<bool>, sockets: 
             let bye = || answer::bye(&message_id(), shared.sequence(), &shared.endpoint);
             return repeat(&BYE_AFTER, &open, |_| bye()).await;
         }
-        announced = Announced::new(shared.device.clone());
+        announced = AnnouncedDevice::new(shared.device.clone());
     }
 }
 
 /// Sends Hello. Returns when the host's addresses have changed.
-async fn stay(announced: &Announced, open: &[Arc<datagrams::Sockets>], links: &[Link]) {
+async fn stay(announced: &AnnouncedDevice, open: &[Arc<datagrams::Sockets>], links: &[Link]) {
     tokio::time::sleep(random_delay()).await;
     repeat(&HELLO_AFTER, open, |link| {
         let place = announced.place(link);
@@ -174,10 +174,10 @@ async fn stay(announced: &Announced, open: &[Arc<datagrams::Sockets>], links: &[
 }
 
 /// Begins to answer on each link where that is possible.
-fn begin(announced: &Arc<Announced>, links: &[Link]) -> (Vec<Arc<datagrams::Sockets>>, JoinSet<()>) {
+fn begin(announced: &Arc<AnnouncedDevice>, links: &[Link]) -> (Vec<Arc<datagrams::Sockets>>, JoinSet<()>) {
     let (mut open, mut tasks, mut refused) = (Vec::new(), JoinSet::new(), None);
     for link in links {
-        let both = || Ok::<_, Taken>((metadata::listen(link)?, datagrams::Sockets::open(link)?));
+        let both = || Ok::<_, PortError>((metadata::listen(link)?, datagrams::Sockets::open(link)?));
         match both() {
             Ok((listener, sockets)) => {
                 let sockets = Arc::new(sockets);
@@ -189,7 +189,7 @@ fn begin(announced: &Arc<Announced>, links: &[Link]) -> (Vec<Arc<datagrams::Sock
         }
     }
     // One line, however many addresses the host has: the cause is mostly the same.
-    if let Some((address, Taken { port, error })) = refused {
+    if let Some((address, PortError { port, error })) = refused {
         tracing::warn!(%address, port, %error, "Windows does not list the server: the port cannot be used");
     }
     if !open.is_empty() {
@@ -200,7 +200,7 @@ fn begin(announced: &Arc<Announced>, links: &[Link]) -> (Vec<Arc<datagrams::Sock
 }
 
 /// A port that cannot be used.
-struct Taken {
+struct PortError {
     port: &'static str,
     error: std::io::Error,
 }

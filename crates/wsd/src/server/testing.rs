@@ -2,12 +2,12 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Announced, Device};
+use super::{AnnouncedDevice, Device};
 
 pub(super) const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 9));
 
-pub(super) fn announced() -> Announced {
-    Announced::new(Device {
+pub(super) fn announced() -> AnnouncedDevice {
+    AnnouncedDevice::new(Device {
         uuid: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7],
         computer: "NAS".into(),
         workgroup: "WORKGROUP".into(),

@@ -75,7 +75,7 @@ struct Element {
 
 /// The parts of a message that have been read.
 #[derive(Default)]
-struct Found {
+struct MessageParts {
     action: String,
     message_id: String,
     types: Vec<Type>,
@@ -93,7 +93,7 @@ impl Request {
             return Err(Malformed("a message longer than any that is answered"));
         }
         let text = std::str::from_utf8(message).map_err(|_| Malformed("not UTF-8"))?;
-        let found = Found::read(text.trim_start_matches('\u{feff}'))?;
+        let found = MessageParts::read(text.trim_start_matches('\u{feff}'))?;
         if found.message_id.is_empty() || found.message_id.len() > MOST_ID {
             return Err(Malformed("no message id, or a long one"));
         }
@@ -107,7 +107,7 @@ impl Request {
     }
 }
 
-impl Found {
+impl MessageParts {
     fn read(text: &str) -> Result<Self, Malformed> {
         let (mut reader, mut found) = (NsReader::from_str(text), Self::default());
         let (mut open, mut elements) = (Vec::<Element>::new(), 0);
