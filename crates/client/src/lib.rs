@@ -17,7 +17,7 @@ pub mod tree;
 
 pub use error::{Error, Result};
 pub use session::{
-    Abilities, Connector, Detour, FileId, Finished, HEAD, How, Reach, Session, Socket, Ticket, Traffic,
+    Abilities, Completion, Connector, Detour, FileId, HEAD, How, Reach, Session, Socket, Ticket, Traffic,
     Transfer,
 };
 pub use session::{chap, decode_answers, evict, is_empty, iscsi_failed, keep};

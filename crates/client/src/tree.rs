@@ -164,7 +164,7 @@ pub fn flag_name(flag: Aspect<'_>) -> &'static str {
 
 /// Something of a file that could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lost {
+pub struct MetadataLoss {
     /// What of the file.
     pub what: String,
     /// Why; `None`: the protocol has no way to.
@@ -197,7 +197,7 @@ pub trait Tree: Peer {
     fn extra(&mut self, path: &str, kind: Kind) -> Result<Extra>;
 
     /// Writes what the protocol can write, the dates last. Returns the rest.
-    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<MetadataLoss>> {
         let mut writing = Writing { tree: self, path, lost: Vec::new() };
         writing.contents(extra)?;
         writing.details(kind, extra)?;
@@ -297,7 +297,7 @@ pub(crate) fn security_of<T: Tree + ?Sized>(tree: &mut T, path: &str, extra: &Ex
 pub(crate) struct Writing<'a, T: Tree + ?Sized> {
     pub(crate) tree: &'a mut T,
     pub(crate) path: &'a str,
-    pub(crate) lost: Vec<Lost>,
+    pub(crate) lost: Vec<MetadataLoss>,
 }
 
 impl<T: Tree + ?Sized> Writing<'_, T> {
@@ -308,7 +308,7 @@ impl<T: Tree + ?Sized> Writing<'_, T> {
             Err(error) if error.ends_session() => return Err(error),
             Err(error) => Some(error.to_string()),
         };
-        self.lost.push(Lost { what: what.to_owned(), why: lost });
+        self.lost.push(MetadataLoss { what: what.to_owned(), why: lost });
         Ok(())
     }
 
@@ -360,7 +360,7 @@ impl<T: Tree + ?Sized> Writing<'_, T> {
             Err(error) if error.ends_session() => return Err(error),
             Err(error) => Some(error.to_string()),
         };
-        self.lost.push(Lost { what: what.to_owned(), why });
+        self.lost.push(MetadataLoss { what: what.to_owned(), why });
         Ok(false)
     }
 

@@ -12,7 +12,7 @@ use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};
 
-use crate::rights::Wanted;
+use crate::rights::TranslatedRights;
 
 /// Sessions that are kept open while no request needs them.
 const MOST_IDLE: usize = 8;
@@ -27,13 +27,13 @@ pub struct OldServer {
 
 #[derive(Default)]
 struct State {
-    idle: Vec<Opened>,
+    idle: Vec<SourceSession>,
     /// Until then requests fail at once.
     away_until: Option<Instant>,
 }
 
 /// A session, with the file that it has read last.
-struct Opened {
+struct SourceSession {
     tree: Box<dyn Tree>,
     file: Option<(String, FileId)>,
 }
@@ -47,9 +47,9 @@ impl OldServer {
     }
 
     /// A session; if possible one that has this file open.
-    fn session(&self, path: &str) -> std::result::Result<(Opened, bool), ClientError> {
+    fn session(&self, path: &str) -> std::result::Result<(SourceSession, bool), ClientError> {
         let mut state = self.state.lock();
-        let has_file = |one: &Opened| one.file.as_ref().is_some_and(|(name, _)| name == path);
+        let has_file = |one: &SourceSession| one.file.as_ref().is_some_and(|(name, _)| name == path);
         let at = state.idle.iter().position(has_file).or_else(|| state.idle.len().checked_sub(1));
         if let Some(at) = at {
             return Ok((state.idle.remove(at), true));
@@ -58,14 +58,14 @@ impl OldServer {
             return Err(ClientError::Lost("it did not answer a moment ago".into()));
         }
         drop(state);
-        Ok((Opened { tree: self.connector.tree()?, file: None }, false))
+        Ok((SourceSession { tree: self.connector.tree()?, file: None }, false))
     }
 
     /// Does something with a session. One that was idle may have been closed by the server: then a new one is tried.
     fn with<T>(
         &self,
         path: &str,
-        mut act: impl FnMut(&mut Opened) -> std::result::Result<T, ClientError>,
+        mut act: impl FnMut(&mut SourceSession) -> std::result::Result<T, ClientError>,
     ) -> Result<T> {
         loop {
             // The thread may still act for a client, and the client may not be allowed to read the source.
@@ -86,7 +86,7 @@ impl OldServer {
         }
     }
 
-    fn give_back(&self, opened: Opened) {
+    fn give_back(&self, opened: SourceSession) {
         let mut state = self.state.lock();
         state.away_until = None;
         if state.idle.len() < MOST_IDLE {
@@ -124,7 +124,7 @@ impl OldServer {
     }
 }
 
-impl Opened {
+impl SourceSession {
     /// Reads from a file, which stays open for the next request.
     fn read(&mut self, path: &str, offset: u64, length: usize) -> std::result::Result<Vec<u8>, ClientError> {
         let file = match &self.file {
@@ -256,7 +256,7 @@ fn rights(
     let mode = mode.map(|mode| if kind == Kind::File { mode & !PROGRAM } else { mode });
     let PosixAcls { access, default } =
         if keeps == (true, true) { security.posix.clone() } else { PosixAcls::default() };
-    let list = Wanted::arriving(security, (user, group)).list_of_copy(keeps);
+    let list = TranslatedRights::arriving(security, (user, group)).list_of_copy(keeps);
     let is_listed = list != Some(None);
     let list = list.flatten();
     Ok((ArrivingRights { mode, user, group, list, posix: [access, default], umask: umask() }, is_listed))

@@ -7,7 +7,7 @@ use client::{Error, FileId, How, Result, Transfer};
 use sha2::{Digest as _, Sha256};
 
 use crate::rights;
-use crate::walk::Shared;
+use crate::walk::CopyContext;
 use crate::worker::{Job, Sides, extras};
 
 /// Bytes of one read or write, if the servers allow as much.
@@ -22,7 +22,7 @@ const LONGEST_NAME: usize = 255;
 pub(crate) const NO_WAY: &str = "the destination's protocol has no way to";
 
 /// A copy that was made.
-pub(crate) struct Copied {
+pub(crate) struct FileCopy {
     /// The SHA-256 of its data, in hexadecimal digits.
     pub(crate) sum: String,
     /// What of the file could not be written.
@@ -30,7 +30,7 @@ pub(crate) struct Copied {
 }
 
 /// Copies the file. It has another name until all data are there, so that an interrupted copy leaves no file that looks whole.
-pub(crate) fn copy(shared: &Shared<'_>, job: &Job, sides: &mut Sides) -> Result<Copied> {
+pub(crate) fn copy(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides) -> Result<FileCopy> {
     let (from, to) = (sides.from.native(&job.path), sides.to.native(&job.to));
     let extra = sides.from.extra(&from, job.entry.kind)?;
     let wanted = rights::read(shared, sides, (&job.path, &from, job.entry.kind), &extra)?;
@@ -59,7 +59,7 @@ pub(crate) fn copy(shared: &Shared<'_>, job: &Job, sides: &mut Sides) -> Result<
     if job.entry.links > 1 {
         shared.tally.lose(&job.path, "hard link", "each name became a file of its own");
     }
-    Ok(Copied { sum, lost: known })
+    Ok(FileCopy { sum, lost: known })
 }
 
 /// Makes the file. What a former attempt has left by its name goes.
@@ -93,7 +93,7 @@ fn partial_name(name: &str) -> String {
 }
 
 fn data(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     job: &Job,
     sides: &mut Sides,
     (source, made): (FileId, FileId),
@@ -171,7 +171,7 @@ fn finish(sides: &mut Sides) -> Result<()> {
 }
 
 /// Reads the copy back and compares it with what was read from the source.
-pub(crate) fn check(shared: &Shared<'_>, job: &Job, sides: &mut Sides, copied: &Copied) -> Result<()> {
+pub(crate) fn check(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides, copied: &FileCopy) -> Result<()> {
     if sum(shared, &mut *sides.to, &job.to)? != copied.sum {
         return Err(Error::Other("what was read back is not what was copied".into()));
     }
@@ -179,7 +179,7 @@ pub(crate) fn check(shared: &Shared<'_>, job: &Job, sides: &mut Sides, copied: &
 }
 
 /// The SHA-256 of a file's data.
-pub(crate) fn sum(shared: &Shared<'_>, tree: &mut dyn Tree, path: &str) -> Result<String> {
+pub(crate) fn sum(shared: &CopyContext<'_>, tree: &mut dyn Tree, path: &str) -> Result<String> {
     let file = tree.open(&tree.native(path), How::Read)?;
     let (mut hash, mut offset, piece) = (Sha256::new(), 0, PIECE.min(tree.largest()));
     loop {

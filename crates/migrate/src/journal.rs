@@ -23,7 +23,7 @@ struct Head {
 
 /// A copied file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Copied {
+pub(crate) struct JournalEntry {
     path: String,
     #[serde(flatten)]
     state: State,
@@ -90,7 +90,7 @@ impl Journal {
                     }
                     Err(_) => return Err(failed(&"it is no journal of a migration")),
                 }
-            } else if let Ok(copied) = serde_json::from_slice::<Copied>(&line) {
+            } else if let Ok(copied) = serde_json::from_slice::<JournalEntry>(&line) {
                 known.insert(copied.path, copied.state);
             }
         }
@@ -115,7 +115,7 @@ impl Journal {
             path: self.path.clone(),
             why: error.to_string(),
         };
-        let copied = Copied { path: path.to_owned(), state: State::of(entry), sum: sum.to_owned() };
+        let copied = JournalEntry { path: path.to_owned(), state: State::of(entry), sum: sum.to_owned() };
         let mut line = serde_json::to_vec(&copied).map_err(|error| failed(&error))?;
         line.push(b'\n');
         let mut file = self.file.lock();

@@ -12,7 +12,7 @@
 use client::tree::{Kind, below};
 use client::{Error as ClientError, How, Protocol, Reach, Target};
 
-use crate::walk::Shared;
+use crate::walk::CopyContext;
 use crate::worker::Sides;
 use crate::{Error, Mode, Plan, Result};
 
@@ -27,11 +27,11 @@ const STALE_SECONDS: i64 = 24 * 60 * 60;
 #[derive(Debug)]
 pub(crate) struct Probe(String);
 
-type Found<T> = std::result::Result<T, ClientError>;
+type ClientResult<T> = std::result::Result<T, ClientError>;
 
 impl Probe {
     /// Makes one in a folder of the destination.
-    fn make(sides: &mut Sides, folder: &str) -> Found<Self> {
+    fn make(sides: &mut Sides, folder: &str) -> ClientResult<Self> {
         let mut number = [0; 8];
         getrandom::fill(&mut number).map_err(|_| ClientError::Other("no random numbers".into()))?;
         let probe = Self(format!("{PREFIX}{:016x}", u64::from_le_bytes(number)));
@@ -42,7 +42,7 @@ impl Probe {
     }
 
     /// Whether a folder of the source shows it.
-    fn is_in(&self, sides: &mut Sides, folder: &str) -> Found<bool> {
+    fn is_in(&self, sides: &mut Sides, folder: &str) -> ClientResult<bool> {
         let path = sides.from.native(&below(folder, &self.0));
         match sides.from.entry(&path) {
             Ok(_) => Ok(true),
@@ -51,7 +51,7 @@ impl Probe {
         }
     }
 
-    fn remove(&self, sides: &mut Sides, folder: &str) -> Found<()> {
+    fn remove(&self, sides: &mut Sides, folder: &str) -> ClientResult<()> {
         let path = sides.to.native(&below(folder, &self.0));
         sides.to.remove(&path)
     }
@@ -110,7 +110,7 @@ pub(crate) fn prove(plan: &Plan, sides: &mut Sides) -> Result<Option<Probe>> {
 }
 
 /// Whether the destination's folder is in the source.
-fn is_seen(plan: &Plan, sides: &mut Sides, probe: &Probe) -> Found<bool> {
+fn is_seen(plan: &Plan, sides: &mut Sides, probe: &Probe) -> ClientResult<bool> {
     for folder in ends(&plan.to) {
         if is_refused(plan, &folder) && probe.is_in(sides, &folder)? {
             return Ok(true);
@@ -120,7 +120,7 @@ fn is_seen(plan: &Plan, sides: &mut Sides, probe: &Probe) -> Found<bool> {
 }
 
 /// Whether the source's folder is in the destination, and the copy writes there.
-fn holds_source(plan: &Plan, sides: &mut Sides) -> Found<bool> {
+fn holds_source(plan: &Plan, sides: &mut Sides) -> ClientResult<bool> {
     for folder in ends(&plan.from).into_iter().filter(|folder| !folder.is_empty()) {
         let first = folder.split('/').next().unwrap_or_default();
         let is_written = match &plan.as_name {
@@ -146,7 +146,7 @@ fn holds_source(plan: &Plan, sides: &mut Sides) -> Found<bool> {
 
 /// Whether a folder of the destination is the source's, or one that is copied from there. A folder in which no probe can be made is
 /// none that the copy changes.
-pub(crate) fn is_source(plan: &Plan, sides: &mut Sides, folder: &str) -> Found<bool> {
+pub(crate) fn is_source(plan: &Plan, sides: &mut Sides, folder: &str) -> ClientResult<bool> {
     let probe = match Probe::make(sides, folder) {
         Err(error) if error.ends_session() => return Err(error),
         Err(_) => return Ok(false),
@@ -162,11 +162,11 @@ pub(crate) fn is_source(plan: &Plan, sides: &mut Sides, folder: &str) -> Found<b
 
 /// Before the first removal: whether the source is in what is removed.
 pub(crate) fn is_source_in(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     folder: &str,
     depth: usize,
-) -> Found<bool> {
+) -> ClientResult<bool> {
     if is_source(shared.plan, sides, folder)? {
         return Ok(true);
     }

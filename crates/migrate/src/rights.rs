@@ -4,13 +4,13 @@
 //! If the source does not show who may use a file, the umask and the folder of the destination decide, as for any new file.
 
 use client::security::{PosixAcls, Security, entries_of, within};
-use client::tree::{Extra, Kind, Lost};
+use client::tree::{Extra, Kind, MetadataLoss};
 use client::{Error as ClientError, Protocol, Result, stranger_name};
 use vfs::acl::samba::text_of_sid;
 use vfs::acl::{Entries, Entry, Inherit, Rights, Who, entries_of_posix};
 
 use crate::copying::NO_WAY;
-use crate::walk::Shared;
+use crate::walk::CopyContext;
 use crate::worker::Sides;
 
 /// The name of the whole list in reports.
@@ -40,7 +40,7 @@ const FOREIGN_PROGRAM: &str = "a program of another machine does not act as its 
 
 /// The rights to a file of the source, with the accounts of the destination.
 #[derive(Debug, Default)]
-pub(crate) struct Wanted {
+pub(crate) struct TranslatedRights {
     owner: Owner,
     group: Owner,
     mode: Option<u32>,
@@ -66,7 +66,7 @@ pub(crate) fn is_right(what: &str) -> bool {
     [OWNER, GROUP, MODE].contains(&what)
 }
 
-impl Wanted {
+impl TranslatedRights {
     /// The rights that arrive, with the accounts of this machine.
     pub(crate) fn arriving(security: Security, (user, group): (Option<u32>, Option<u32>)) -> Self {
         let owner = |who, number| Owner { who, number, is_mapped: false };
@@ -99,11 +99,11 @@ impl Wanted {
 
 /// Reads the rights to a file or folder of the source.
 pub(crate) fn read(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     (path, from, kind): (&str, &str, Kind),
     extra: &Extra,
-) -> Result<Wanted> {
+) -> Result<TranslatedRights> {
     let security = match sides.from.security(from, kind, extra) {
         Err(error) if !error.ends_session() => {
             shared.tally.replace(path, LIST, &error.to_string());
@@ -121,12 +121,12 @@ pub(crate) fn read(
     let is_program = kind == Kind::File
         && shared.plan.from.protocol != Protocol::File
         && security.mode.is_some_and(|mode| mode & PROGRAM != 0);
-    let mut wanted = Wanted {
+    let mut wanted = TranslatedRights {
         mode: security.mode.map(|mode| if is_program { mode & !PROGRAM } else { mode }),
         is_mapped: [&shared.plan.from, &shared.plan.to].iter().any(|side| side.protocol == Protocol::Smb),
         is_program,
         posix: security.posix,
-        ..Wanted::default()
+        ..TranslatedRights::default()
     };
     wanted.owner = account(shared, sides, security.owner)?;
     wanted.group = account(shared, sides, security.group)?;
@@ -144,7 +144,7 @@ pub(crate) fn read(
 }
 
 /// Which account is meant, and whether it is another one than the source says. `None`: `--accounts` drops it.
-fn here(shared: &Shared<'_>, sides: &mut Sides, who: Who) -> Result<Option<(Who, bool)>> {
+fn here(shared: &CopyContext<'_>, sides: &mut Sides, who: Who) -> Result<Option<(Who, bool)>> {
     if let Some(mapped) = shared.plan.accounts.0.get(&who) {
         return Ok(mapped.clone().map(|who| (who, true)));
     }
@@ -157,7 +157,7 @@ fn here(shared: &Shared<'_>, sides: &mut Sides, who: Who) -> Result<Option<(Who,
     })
 }
 
-fn account(shared: &Shared<'_>, sides: &mut Sides, who: Option<Who>) -> Result<Owner> {
+fn account(shared: &CopyContext<'_>, sides: &mut Sides, who: Option<Who>) -> Result<Owner> {
     let Some(who) = who else { return Ok(Owner::default()) };
     let (number, is_mapped) = match here(shared, sides, who.clone())? {
         Some((Who::User(number) | Who::Group(number), is_mapped)) => (Some(number), is_mapped),
@@ -168,7 +168,7 @@ fn account(shared: &Shared<'_>, sides: &mut Sides, who: Option<Who>) -> Result<O
 
 /// A new folder lets nobody in that the source keeps out, while it is filled. The copy itself writes in it.
 pub(crate) fn begin(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     (path, from, to): (&str, &str, &str),
 ) -> Result<()> {
@@ -176,7 +176,7 @@ pub(crate) fn begin(
     let extra = sides.from.extra(from, Kind::Folder)?;
     let wanted = read(shared, sides, (path, from, Kind::Folder), &extra)?;
     if let Some(mode) = wanted.mode {
-        let open = Wanted { mode: Some(mode | FOR_THE_COPY), ..wanted };
+        let open = TranslatedRights { mode: Some(mode | FOR_THE_COPY), ..wanted };
         sides.to.set_extra(to, Kind::Folder, &open.dress(Extra::default()))?;
     }
     Ok(())
@@ -184,11 +184,11 @@ pub(crate) fn begin(
 
 /// Gives a copy its list, and says what became of its rights. `lost` could not be written. Returns what is not as in the source.
 pub(crate) fn finish(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     (path, to, kind): (&str, &str, Kind),
-    wanted: &Wanted,
-    lost: &[Lost],
+    wanted: &TranslatedRights,
+    lost: &[MetadataLoss],
 ) -> Result<Vec<String>> {
     let mut copy = Finishing { shared, path, to, kind, others: Vec::new() };
     let keeps_owner = copy.owner(OWNER, &wanted.owner, lost);
@@ -218,7 +218,7 @@ pub(crate) fn finish(
     Ok(copy.others)
 }
 
-impl Wanted {
+impl TranslatedRights {
     /// The list, with what a default ACL passes on: for destinations that have no default ACLs.
     fn with_default(&self, mode: u32) -> Option<Entries> {
         let passed_on = self.posix.default.as_deref().and_then(|value| entries_of_posix(value, false));
@@ -241,7 +241,7 @@ impl Wanted {
 /// `None`: it is about a group that has no identity here.
 fn with_former(
     entries: Entries,
-    wanted: &Wanted,
+    wanted: &TranslatedRights,
     (keeps_owner, keeps_group): (bool, bool),
 ) -> Option<Entries> {
     let former = |owner: &Owner, is_group: bool| match (owner.number, &owner.who) {
@@ -272,7 +272,7 @@ fn with_former(
 
 /// A copy that gets its rights.
 struct Finishing<'a, 'b> {
-    shared: &'a Shared<'b>,
+    shared: &'a CopyContext<'b>,
     path: &'a str,
     to: &'a str,
     kind: Kind,
@@ -287,7 +287,7 @@ impl Finishing<'_, '_> {
     }
 
     /// Whether the copy has the owner or the group.
-    fn owner(&mut self, what: &str, owner: &Owner, lost: &[Lost]) -> bool {
+    fn owner(&mut self, what: &str, owner: &Owner, lost: &[MetadataLoss]) -> bool {
         let lost = lost.iter().find(|lost| lost.what == what);
         match (owner.number, lost, &owner.who) {
             (Some(_), None, _) => {
@@ -304,7 +304,7 @@ impl Finishing<'_, '_> {
         false
     }
 
-    fn mode(&mut self, lost: &[Lost], is_mapped: bool, cut: &str) {
+    fn mode(&mut self, lost: &[MetadataLoss], is_mapped: bool, cut: &str) {
         match lost.iter().find(|lost| lost.what == MODE) {
             Some(lost) => self.replace(MODE, lost.why.as_deref().unwrap_or(NO_WAY)),
             None if cut.is_empty() => self.shared.tally.keep(MODE, is_mapped),
@@ -313,7 +313,7 @@ impl Finishing<'_, '_> {
     }
 
     /// POSIX ACLs, as they are. `false`: a list says the same, or there are none.
-    fn posix(&mut self, sides: &mut Sides, wanted: &Wanted, keeps_owners: bool) -> Result<bool> {
+    fn posix(&mut self, sides: &mut Sides, wanted: &TranslatedRights, keeps_owners: bool) -> Result<bool> {
         let none = PosixAcls::default();
         if wanted.posix == none || !keeps_owners || !self.shared.plan.accounts.0.is_empty() {
             return Ok(false);
@@ -378,7 +378,7 @@ impl Finishing<'_, '_> {
 
 /// Compares the rights to both. `known` are those that the copy could not get.
 pub(crate) fn compare(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     (path, kind): (&str, Kind),
     ((from, from_extra), (to, to_extra)): ((&str, &Extra), (&str, &Extra)),
@@ -431,7 +431,7 @@ pub(crate) fn compare(
 }
 
 /// The folder itself is the share of the destination, whose rights stay. They may let others in than in the source.
-pub(crate) fn compare_roots(shared: &Shared<'_>, sides: &mut Sides, extra: &Extra) -> Result<()> {
+pub(crate) fn compare_roots(shared: &CopyContext<'_>, sides: &mut Sides, extra: &Extra) -> Result<()> {
     if !shared.plan.only.is_empty() {
         return Ok(());
     }
@@ -501,19 +501,19 @@ mod tests {
         let entry = |who| Entry::allow(who, Rights::READ_DATA);
         let list = Entries { list: vec![entry(Who::Owner), entry(Who::OwningGroup)], ..Entries::default() };
         let owner = |who, number| Owner { who, number, is_mapped: false };
-        let wanted = Wanted {
+        let wanted = TranslatedRights {
             owner: owner(Some(Who::User(7)), Some(7)),
             group: owner(Some(Who::Group(8)), Some(8)),
-            ..Wanted::default()
+            ..TranslatedRights::default()
         };
-        let whose = |wanted: &Wanted, kept| {
+        let whose = |wanted: &TranslatedRights, kept| {
             let list = with_former(list.clone(), wanted, kept)?;
             Some(list.list.into_iter().map(|entry| entry.who).collect::<Vec<_>>())
         };
         assert_eq!(whose(&wanted, (true, true)).unwrap(), [Who::Owner, Who::OwningGroup]);
         assert_eq!(whose(&wanted, (false, false)).unwrap(), [Who::User(7), Who::Owner, Who::Group(8)]);
         // The group of the copy would get what a group had that nobody can name.
-        let unknown = Wanted { group: Owner::default(), ..wanted };
+        let unknown = TranslatedRights { group: Owner::default(), ..wanted };
         assert_eq!(whose(&unknown, (true, false)), None);
     }
 }

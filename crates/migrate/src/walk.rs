@@ -32,7 +32,7 @@ const UNREADABLE: &str =
 const TICK: Duration = Duration::from_millis(100);
 
 /// What all threads use.
-pub(crate) struct Shared<'a> {
+pub(crate) struct CopyContext<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) stop: &'a AtomicBool,
     pub(crate) from: Connector,
@@ -46,7 +46,7 @@ pub(crate) struct Shared<'a> {
     probe: Option<Probe>,
 }
 
-impl Shared<'_> {
+impl CopyContext<'_> {
     pub(crate) fn is_over(&self) -> bool {
         self.stop.load(Ordering::Relaxed) || self.broken().is_some()
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progres
     let (from, to) = (plan.from.to_string(), plan.to.to_string());
     let connector =
         |target: &client::Target| Connector::new(target.clone(), Reach::direct(plan.timeout), 1, 0);
-    let mut shared = Shared {
+    let mut shared = CopyContext {
         plan,
         stop,
         from: connector(&plan.from),
@@ -98,7 +98,7 @@ pub(crate) fn run(plan: &Plan, stop: &AtomicBool, watch: &mut dyn FnMut(&Progres
 }
 
 /// All but the probe.
-fn copy(shared: &Shared<'_>, mut sides: Sides, watch: &mut dyn FnMut(&Progress)) -> Result<()> {
+fn copy(shared: &CopyContext<'_>, mut sides: Sides, watch: &mut dyn FnMut(&Progress)) -> Result<()> {
     let (plan, stop) = (shared.plan, shared.stop);
     let workers = (0..plan.streams.max(1)).map(|_| open(shared)).collect::<Result<Vec<_>>>()?;
     let (sender, receiver) = sync_channel(QUEUE);
@@ -126,7 +126,7 @@ fn copy(shared: &Shared<'_>, mut sides: Sides, watch: &mut dyn FnMut(&Progress))
     if stop.load(Ordering::Relaxed) {
         return Err(Error::Stopped);
     }
-    let (mut sides, Walked { folders, surplus }) = match walked {
+    let (mut sides, WalkResult { folders, surplus }) = match walked {
         Ok(walked) => walked?,
         Err(panic) => std::panic::resume_unwind(panic),
     };
@@ -137,7 +137,7 @@ fn copy(shared: &Shared<'_>, mut sides: Sides, watch: &mut dyn FnMut(&Progress))
     Ok(())
 }
 
-fn open(shared: &Shared<'_>) -> Result<Sides> {
+fn open(shared: &CopyContext<'_>) -> Result<Sides> {
     let server = |target: &client::Target, error| Error::Server(target.to_string(), error);
     let from = shared.from.tree().map_err(|error| server(&shared.plan.from, error))?;
     let to = shared.to.tree().map_err(|error| server(&shared.plan.to, error))?;
@@ -161,15 +161,15 @@ impl Place {
 
 /// What was found in both trees.
 #[derive(Debug, Default)]
-struct Walked {
+struct WalkResult {
     /// The folders, each before those in it.
     folders: Vec<Place>,
     /// What only the destination has: paths in it.
     surplus: Vec<(String, Kind)>,
 }
 
-fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Result<Walked> {
-    let (mut walked, mut stack, mut bytes) = (Walked::default(), vec![(Place::default(), 0)], 0);
+fn walk(shared: &CopyContext<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Result<WalkResult> {
+    let (mut walked, mut stack, mut bytes) = (WalkResult::default(), vec![(Place::default(), 0)], 0);
     while let Some((folder, depth)) = stack.pop() {
         if shared.is_over() {
             return Ok(walked);
@@ -205,7 +205,7 @@ fn walk(shared: &Shared<'_>, sides: &mut Sides, jobs: &SyncSender<Job>) -> Resul
 
 /// One folder: returns the folders in it.
 fn level(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     place: &Place,
     (jobs, surplus): (&SyncSender<Job>, &mut Vec<(String, Kind)>),
@@ -265,7 +265,7 @@ fn level(
 /// What the destination has in a folder, by the names that can be one. A folder that it does not have is made, with the rights that it
 /// has in the source. `None`: the copy ends, or the folder cannot be compared.
 fn there(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     place: &Place,
 ) -> std::result::Result<Option<HashMap<String, Entry>>, ClientError> {
@@ -292,7 +292,7 @@ fn there(
     Ok(Some(entries.map(|entry| (name_key(&entry.name), entry)).collect()))
 }
 
-fn file(shared: &Shared<'_>, job: Job, jobs: &SyncSender<Job>) {
+fn file(shared: &CopyContext<'_>, job: Job, jobs: &SyncSender<Job>) {
     let Mode::Copy { .. } = shared.plan.mode else {
         shared.tally.found.fetch_add(1, Ordering::Relaxed);
         let _ = jobs.send(job); // the workers end only with this end of the queue
@@ -315,7 +315,7 @@ fn file(shared: &Shared<'_>, job: Job, jobs: &SyncSender<Job>) {
 }
 
 fn link(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     sides: &mut Sides,
     place: &Place,
     there: Option<&Entry>,
@@ -358,7 +358,7 @@ fn link(
 }
 
 /// Removes what only the destination has, when it is proved that nothing of it is the source.
-fn remove_all(shared: &Shared<'_>, sides: &mut Sides, surplus: &[(String, Kind)]) -> Result<()> {
+fn remove_all(shared: &CopyContext<'_>, sides: &mut Sides, surplus: &[(String, Kind)]) -> Result<()> {
     let server = |error| Error::Server(shared.plan.to.to_string(), error);
     for (path, _) in surplus.iter().filter(|(_, kind)| *kind == Kind::Folder) {
         match overlap::is_source_in(shared, sides, path, DEEPEST) {
@@ -394,7 +394,7 @@ fn remove(sides: &mut Sides, path: &str, kind: Kind, depth: usize) -> std::resul
 }
 
 /// Gives a folder its details, when nothing is made in it any more, or compares them.
-fn dress(shared: &Shared<'_>, sides: &mut Sides, place: &Place) {
+fn dress(shared: &CopyContext<'_>, sides: &mut Sides, place: &Place) {
     let folder = &place.from;
     let (from, to) = (sides.from.native(folder), sides.to.native(&place.to));
     let mut act = || {

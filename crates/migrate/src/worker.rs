@@ -8,7 +8,7 @@ use client::tree::{Entry, Tree};
 use client::{Connector, Error as ClientError};
 use lock::{Mutex, rank};
 
-use crate::walk::Shared;
+use crate::walk::CopyContext;
 use crate::{Mode, comparing, copying, rights};
 
 /// Attempts at one file while sessions break.
@@ -41,7 +41,7 @@ impl Sides {
 }
 
 /// Takes jobs until there are no more.
-pub(crate) fn work(shared: &Shared<'_>, jobs: &Mutex<Receiver<Job>, rank::MigrationJobs>, first: Sides) {
+pub(crate) fn work(shared: &CopyContext<'_>, jobs: &Mutex<Receiver<Job>, rank::MigrationJobs>, first: Sides) {
     let mut sides = Some(first);
     loop {
         let job = jobs.lock().recv();
@@ -56,7 +56,7 @@ pub(crate) fn work(shared: &Shared<'_>, jobs: &Mutex<Receiver<Job>, rank::Migrat
     }
 }
 
-fn attempt(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<(), ClientError> {
+fn attempt(shared: &CopyContext<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<(), ClientError> {
     let mut pause = PAUSE;
     for attempt in 1.. {
         let error = match try_once(shared, job, sides) {
@@ -80,14 +80,14 @@ fn attempt(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<
 }
 
 /// Removes what a failed copy has made of the file.
-fn tidy(shared: &Shared<'_>, job: &Job, sides: &mut Sides) {
+fn tidy(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides) {
     if let Mode::Copy { .. } = shared.plan.mode {
         let partial = sides.to.native(&copying::partial(&job.to));
         let _ = sides.to.remove(&partial); // there may be none
     }
 }
 
-fn try_once(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<(), ClientError> {
+fn try_once(shared: &CopyContext<'_>, job: &Job, sides: &mut Option<Sides>) -> Result<(), ClientError> {
     let sides = match sides {
         Some(sides) => sides,
         None => sides.insert(Sides::open(&shared.from, &shared.to)?),
@@ -107,7 +107,7 @@ fn try_once(shared: &Shared<'_>, job: &Job, sides: &mut Option<Sides>) -> Result
 }
 
 /// Compares the data and everything else.
-fn compare(shared: &Shared<'_>, job: &Job, sides: &mut Sides) -> Result<(), ClientError> {
+fn compare(shared: &CopyContext<'_>, job: &Job, sides: &mut Sides) -> Result<(), ClientError> {
     let Some(there) = &job.there else {
         shared.tally.fail(&job.path, "it is missing in the destination");
         return Ok(());
@@ -129,7 +129,7 @@ fn compare(shared: &Shared<'_>, job: &Job, sides: &mut Sides) -> Result<(), Clie
 
 /// Compares what the files are besides their data, without what is known to be lost.
 pub(crate) fn extras(
-    shared: &Shared<'_>,
+    shared: &CopyContext<'_>,
     job: &Job,
     sides: &mut Sides,
     known: &[String],

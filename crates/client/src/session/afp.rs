@@ -15,7 +15,7 @@ use wire::{Reader, Writer};
 
 use super::pages::Pages;
 use super::socket::Socket;
-use super::{Abilities, FileId, Finished, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, FileId, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result, Target};
 
 /// The version that the session asks for.
@@ -258,7 +258,7 @@ impl Session for Afp {
         Ok(ticket)
     }
 
-    fn finish(&mut self) -> Result<Finished> {
+    fn finish(&mut self) -> Result<Completion> {
         loop {
             let answer = self.client.receive().map_err(|error| said(error, self.seconds))?;
             let id = answer.header.id;
@@ -266,9 +266,9 @@ impl Session for Afp {
             let flight = self.flights.swap_remove(at);
             return match (answer.code(), flight.is_read) {
                 (ResultCode::NO_ERROR | ResultCode::EOF_ERROR, true) => {
-                    Ok(Finished::read(flight.ticket.0, &answer.payload))
+                    Ok(Completion::read(flight.ticket.0, &answer.payload))
                 }
-                (ResultCode::NO_ERROR, false) => Ok(Finished::wrote(flight.ticket.0, flight.length)),
+                (ResultCode::NO_ERROR, false) => Ok(Completion::wrote(flight.ticket.0, flight.length)),
                 (code, _) => Err(self.said(AfpError::Refused(code), "a transfer")),
             };
         }

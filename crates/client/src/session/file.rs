@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, XattrFlags};
 
-use super::{Abilities, FileId, Finished, How, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, FileId, How, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result};
 
 /// The longest extended attribute that is read.
@@ -21,10 +21,10 @@ pub use tree::keep;
 
 pub(super) struct Local {
     /// The folder as the server sees it, for what files are besides their data: to read, and to write.
-    kept: [Option<tree::Kept>; 2],
+    kept: [Option<tree::ServedFolder>; 2],
     folder: PathBuf,
     files: Slots<File>,
-    done: VecDeque<Finished>,
+    done: VecDeque<Completion>,
     next: u64,
     buffer: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Local {
         self.folder.join(path)
     }
 
-    fn transfer(&mut self, file: FileId, transfer: Transfer<'_>) -> io::Result<Finished> {
+    fn transfer(&mut self, file: FileId, transfer: Transfer<'_>) -> io::Result<Completion> {
         let open = self.files.get(file).map_err(io::Error::other)?;
         match transfer {
             Transfer::Read { offset, length } => {
@@ -61,14 +61,14 @@ impl Local {
                         count => read += count,
                     }
                 }
-                Ok(Finished::read(self.next, &self.buffer[..read]))
+                Ok(Completion::read(self.next, &self.buffer[..read]))
             }
             Transfer::Write { offset, data, stable } => {
                 open.write_all_at(data, offset)?;
                 if stable {
                     open.sync_data()?;
                 }
-                Ok(Finished::wrote(self.next, data.len()))
+                Ok(Completion::wrote(self.next, data.len()))
             }
         }
     }
@@ -122,7 +122,7 @@ impl Session for Local {
         Ok(finished.ticket)
     }
 
-    fn finish(&mut self) -> Result<Finished> {
+    fn finish(&mut self) -> Result<Completion> {
         self.done.pop_front().ok_or_else(|| Error::Other("no transfer is in flight".into()))
     }
 

@@ -10,7 +10,7 @@ use std::collections::{HashMap, VecDeque};
 use ::iscsi::client::{Algorithm, Chap, Client, Data, Error as IscsiError, Login, command_16};
 
 use super::socket::Socket;
-use super::{Abilities, FileId, Finished, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, FileId, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result, Target};
 
 /// The bytes at each end of a disk that must be zeros, and are never written.
@@ -249,14 +249,14 @@ impl Session for Disk {
         Ok(Ticket(tag.into()))
     }
 
-    fn finish(&mut self) -> Result<Finished> {
+    fn finish(&mut self) -> Result<Completion> {
         let flight =
             self.flights.pop_front().ok_or_else(|| Error::Other("no transfer is in flight".into()))?;
         let answer = self.client.end(flight.tag).and_then(::iscsi::client::Answer::well);
         let data = answer.map_err(|error| self.said(error))?;
         Ok(match flight.is_read {
-            true => Finished::read(flight.tag.into(), &data),
-            false => Finished::wrote(flight.tag.into(), flight.length),
+            true => Completion::read(flight.tag.into(), &data),
+            false => Completion::wrote(flight.tag.into(), flight.length),
         })
     }
 

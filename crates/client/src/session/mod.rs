@@ -78,7 +78,7 @@ pub const HEAD: usize = 8;
 
 /// A finished transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
+pub struct Completion {
     /// Which one.
     pub ticket: Ticket,
     /// Bytes read or written.
@@ -87,7 +87,7 @@ pub struct Finished {
     pub head: [u8; HEAD],
 }
 
-impl Finished {
+impl Completion {
     fn wrote(ticket: u64, length: usize) -> Self {
         Self { ticket: Ticket(ticket), length, head: [0; HEAD] }
     }
@@ -157,7 +157,7 @@ pub trait Session: Send {
     fn start(&mut self, file: FileId, transfer: Transfer<'_>) -> Result<Ticket>;
 
     /// Waits for the next transfer to finish, in any order.
-    fn finish(&mut self) -> Result<Finished>;
+    fn finish(&mut self) -> Result<Completion>;
 
     /// Waits for the transfers in flight and closes all files, after a failure: files that are open cannot be
     /// removed everywhere.

@@ -23,7 +23,7 @@ use rpc::{Rpc, decode, is_udp, ok, results};
 use wire::Writer;
 
 use super::pages::Pages;
-use super::{Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, FileId, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::security::umask;
 use crate::tree::Tree;
 use crate::{Error, Result, Target};
@@ -336,7 +336,7 @@ impl Session for Nfs {
         Ok(Ticket(xid.into()))
     }
 
-    fn finish(&mut self) -> Result<Finished> {
+    fn finish(&mut self) -> Result<Completion> {
         let record = self.rpc.receive()?;
         let number = xid(&record);
         let at = self.flights.iter().position(|flight| flight.xid == number);
@@ -345,11 +345,11 @@ impl Session for Nfs {
         let results = results(&record)?;
         if flight.is_read {
             let done: read::ResOkData<'_> = ok::<_, Option<Fattr3>>(results, "a read")?;
-            let finished = Finished::read(number.into(), &done.data[..done.data.len().min(HEAD)]);
-            return Ok(Finished { length: done.data.len(), ..finished });
+            let finished = Completion::read(number.into(), &done.data[..done.data.len().min(HEAD)]);
+            return Ok(Completion { length: done.data.len(), ..finished });
         }
         let done: write::ResOk = ok::<_, Wcc>(results, "a write")?;
-        Ok(Finished::wrote(number.into(), done.count as usize))
+        Ok(Completion::wrote(number.into(), done.count as usize))
     }
 
     fn flush(&mut self, file: FileId) -> Result<()> {

@@ -35,7 +35,7 @@ pub(super) use answers::decode_answer;
 
 use super::pages::Pages;
 use super::socket::Socket;
-use super::{Abilities, FileId, Finished, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
+use super::{Abilities, Completion, FileId, How, Reach, Session, Slots, Ticket, Traffic, Transfer};
 use crate::{Error, Result, Target};
 
 /// The longest message of a server.
@@ -298,7 +298,7 @@ impl Session for Smb {
         Ok(Ticket(message))
     }
 
-    fn finish(&mut self) -> Result<Finished> {
+    fn finish(&mut self) -> Result<Completion> {
         let answer = self.answer(None)?;
         let id = answer.header.message_id;
         let at = self.flights.iter().position(|flight| flight.message == id);
@@ -306,10 +306,10 @@ impl Session for Smb {
         match (answer.status(), flight.written) {
             (Status::SUCCESS, Some(_)) => {
                 let count = write::Response::decode(&answer.message).map_err(malformed)?.count;
-                Ok(Finished::wrote(id, count as usize))
+                Ok(Completion::wrote(id, count as usize))
             }
             (Status::SUCCESS, None) => read_answer(id, &answer.message),
-            (Status::END_OF_FILE, None) => Ok(Finished::read(id, &[])),
+            (Status::END_OF_FILE, None) => Ok(Completion::read(id, &[])),
             (status, _) => Err(refused(status, "a transfer")),
         }
     }

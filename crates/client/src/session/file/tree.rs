@@ -23,7 +23,8 @@ use crate::metadata::{Aspect, Got, Peer, Value};
 use crate::security::{PosixAcls, Security};
 use crate::session::{FileId, Session};
 use crate::tree::{
-    Entry, Extra, FLAGS, Kind, LONGEST, Listing, Lost, Space, Stamp, Tree, Writing, last_name, security_of,
+    Entry, Extra, FLAGS, Kind, LONGEST, Listing, MetadataLoss, Space, Stamp, Tree, Writing, last_name,
+    security_of,
 };
 use crate::{Error, Result};
 
@@ -33,14 +34,14 @@ const POSIX_ACL: &[u8] = b"system.posix_acl_access";
 const POSIX_DEFAULT: &[u8] = b"system.posix_acl_default";
 
 /// The folder as the server sees it.
-pub(super) struct Kept {
+pub(super) struct ServedFolder {
     root: Arc<dyn Object>,
     streams: Streams,
     /// For access control lists.
     volume: Volume,
 }
 
-impl Kept {
+impl ServedFolder {
     /// Reading changes nothing in the folder: the server itself tidies what it reads.
     fn of(folder: &Path, read_only: bool) -> Result<Self> {
         let folder = std::path::absolute(folder).map_err(|error| said(&error, &folder.to_string_lossy()))?;
@@ -98,10 +99,10 @@ fn failed(error: &vfs::Error, path: &str) -> Error {
 }
 
 impl Local {
-    fn kept(&mut self, to_write: bool) -> Result<&Kept> {
+    fn kept(&mut self, to_write: bool) -> Result<&ServedFolder> {
         let kept = &mut self.kept[usize::from(to_write)];
         if kept.is_none() {
-            *kept = Some(Kept::of(&self.folder, !to_write)?);
+            *kept = Some(ServedFolder::of(&self.folder, !to_write)?);
         }
         kept.as_ref().ok_or(Error::Unsupported("metadata"))
     }
@@ -236,7 +237,7 @@ impl Tree for Local {
         Ok(extra)
     }
 
-    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<MetadataLoss>> {
         let mut writing = Writing { tree: self, path, lost: Vec::new() };
         let mode = writing.owners(kind, extra)?;
         let lost = writing.lost;
@@ -339,7 +340,7 @@ fn described(name: &str, about: &fs::Metadata) -> Entry {
 /// The prefix of extended attributes of OS/2 and Windows on the host: docs/on-disk-format.md.
 const EA: &[u8] = b"user.fourfold.ea.";
 
-impl Kept {
+impl ServedFolder {
     fn describe(&self, file: &File<'_>, kind: Kind, extra: &mut Extra) -> vfs::Result<()> {
         let root = Caller::root();
         if kind == Kind::File

@@ -6,7 +6,7 @@ use vfs::mac::{FinderInfo, plist, sidecar};
 use super::metadata::WRITE_BITS;
 use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
 use crate::session::{FileId, How, Session, Transfer};
-use crate::tree::{Extra, FLAGS, Kind, Lost, Tree, Writing};
+use crate::tree::{Extra, FLAGS, Kind, MetadataLoss, Tree, Writing};
 use crate::{Error, Result};
 
 /// Bytes of one read or write.
@@ -116,7 +116,7 @@ pub(super) fn set_extra<T: Sidecars + Tree>(
     kind: Kind,
     extra: &Extra,
     is_beside: bool,
-) -> Result<Vec<Lost>> {
+) -> Result<Vec<MetadataLoss>> {
     let mut contents = extra.clone();
     let mut lost = Vec::new();
     if is_beside {
@@ -140,7 +140,11 @@ pub(super) fn set_extra<T: Sidecars + Tree>(
 }
 
 /// One `._name` has all that Macs keep beside the data, so it is written at once.
-fn write_beside<T: Sidecars + Peer + ?Sized>(tree: &mut T, path: &str, extra: &Extra) -> Result<Vec<Lost>> {
+fn write_beside<T: Sidecars + Peer + ?Sized>(
+    tree: &mut T,
+    path: &str,
+    extra: &Extra,
+) -> Result<Vec<MetadataLoss>> {
     let mut lost = Vec::new();
     let comment = extra.comment.as_deref().map(plist::write_text);
     let streams = extra.streams.iter().map(|(name, value)| (name.as_bytes(), &value[..]));
@@ -151,7 +155,7 @@ fn write_beside<T: Sidecars + Peer + ?Sized>(tree: &mut T, path: &str, extra: &E
         return Ok(lost);
     }
     let (head, problems) = sidecar::synthesize(&info, &streams, extra.fork.len() as u64);
-    lost.extend(problems.iter().map(|problem| Lost {
+    lost.extend(problems.iter().map(|problem| MetadataLoss {
         what: "stream".into(),
         why: Some(format!("it does not fit into {}: {problem:?}", path_beside(path))),
     }));
@@ -159,7 +163,10 @@ fn write_beside<T: Sidecars + Peer + ?Sized>(tree: &mut T, path: &str, extra: &E
     match tree.write_all(&path_beside(path), 0, &[&head[..], &extra.fork].concat()) {
         Err(error) if error.ends_session() => return Err(error),
         Err(error) => {
-            lost.push(Lost { what: "Finder info, streams and fork".into(), why: Some(error.to_string()) });
+            lost.push(MetadataLoss {
+                what: "Finder info, streams and fork".into(),
+                why: Some(error.to_string()),
+            });
         }
         Ok(()) => {}
     }

@@ -13,7 +13,9 @@ use crate::Result;
 use crate::metadata::{Aspect, Peer as _, Value};
 use crate::session::pages::Pages;
 use crate::session::{FileId, Session};
-use crate::tree::{Entry, Extra, Kind, Listing, Lost, Space, Stamp, Tree, below, last_name, text, told};
+use crate::tree::{
+    Entry, Extra, Kind, Listing, MetadataLoss, Space, Stamp, Tree, below, last_name, text, told,
+};
 
 impl Tree for Nfs {
     /// RFC 1813 has no lists.
@@ -123,7 +125,7 @@ impl Tree for Nfs {
         Ok(extra)
     }
 
-    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<MetadataLoss>> {
         set_extra(self, path, kind, extra, true)
     }
 

@@ -31,7 +31,7 @@ use super::rpc::{Rpc, results};
 use super::{GLANCE_BYTES, LIST_BYTES, MAX_FOLDERS, mode_of_new};
 use crate::session::pages::Pages;
 use crate::session::{
-    Abilities, FileId, Finished, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
+    Abilities, Completion, FileId, HEAD, How, Reach, Session, Slots, Ticket, Traffic, Transfer,
 };
 use crate::{Error, Result, Target};
 
@@ -331,7 +331,7 @@ impl Session for Nfs4 {
         Ok(Ticket(xid.into()))
     }
 
-    fn finish(&mut self) -> Result<Finished> {
+    fn finish(&mut self) -> Result<Completion> {
         let (record, has_waited) = match self.arrived.pop_front() {
             Some(record) => (record, true),
             None => (self.rpc.receive()?, false),
@@ -347,10 +347,10 @@ impl Session for Nfs4 {
         answer.skip(Number::PUTFH)?;
         if flight.is_read {
             let data = answer.read()?;
-            let finished = Finished::read(number.into(), &data[..data.len().min(HEAD)]);
-            return Ok(Finished { length: data.len(), ..finished });
+            let finished = Completion::read(number.into(), &data[..data.len().min(HEAD)]);
+            return Ok(Completion { length: data.len(), ..finished });
         }
-        Ok(Finished::wrote(number.into(), answer.written()? as usize))
+        Ok(Completion::wrote(number.into(), answer.written()? as usize))
     }
 
     fn flush(&mut self, file: FileId) -> Result<()> {

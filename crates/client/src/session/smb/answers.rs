@@ -3,7 +3,7 @@
 use ::smb::wire::Status;
 
 use super::{Blocking, Client};
-use crate::session::{Finished, HEAD};
+use crate::session::{Completion, HEAD};
 use crate::{Error, Result};
 
 /// Where READ's answer has the offset of its data, MS-SMB2 2.2.20.
@@ -19,14 +19,14 @@ pub(super) fn said(client: &Client<Blocking>, error: ::smb::client::Error) -> Er
 }
 
 /// The data stay in the message: they are not copied.
-pub(super) fn read_answer(id: u64, message: &[u8]) -> Result<Finished> {
+pub(super) fn read_answer(id: u64, message: &[u8]) -> Result<Completion> {
     let short = || Error::Other("a short answer to READ".into());
     let offset = usize::from(*message.get(DATA_OFFSET_AT).ok_or_else(short)?);
     let length = message.get(DATA_OFFSET_AT + 2..).and_then(|bytes| bytes.first_chunk().copied());
     let length = u32::from_le_bytes(length.ok_or_else(short)?) as usize;
     let data = message.get(offset..).and_then(|data| data.get(..length)).ok_or_else(short)?;
-    let finished = Finished::read(id, &data[..length.min(HEAD)]);
-    Ok(Finished { length, ..finished })
+    let finished = Completion::read(id, &data[..length.min(HEAD)]);
+    Ok(Completion { length, ..finished })
 }
 
 /// The answer to a READ, if it is one, whose head that is kept is never longer than the data. And the name of a SID.

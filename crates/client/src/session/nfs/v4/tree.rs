@@ -18,7 +18,9 @@ use crate::session::nfs::rpc::malformed;
 use crate::session::nfs::sidecar::{Sidecars as _, path_beside, set_extra};
 use crate::session::nfs::tree::drop_sidecars;
 use crate::session::{FileId, Session as _};
-use crate::tree::{Entry, Extra, FLAGS, Kind, Listing, Lost, Space, Stamp, Tree, last_name, text, told};
+use crate::tree::{
+    Entry, Extra, FLAGS, Kind, Listing, MetadataLoss, Space, Stamp, Tree, last_name, text, told,
+};
 use crate::{Error, Result};
 
 /// NFS4_CONTENT_DATA, RFC 7862 11.
@@ -171,7 +173,7 @@ impl Tree for Nfs4 {
         Ok(extra)
     }
 
-    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<Lost>> {
+    fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<MetadataLoss>> {
         let has_parts = extra.finder_info.as_ref().is_some_and(|info| info.iter().any(|byte| *byte != 0))
             || extra.comment.is_some()
             || !extra.streams.is_empty()
