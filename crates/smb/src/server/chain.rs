@@ -126,7 +126,7 @@ impl Chain {
             }
             if let Some(begun) = &begun {
                 let session = self.connection.channel(header.session_id).map(|found| found.session.clone());
-                let cancel = Told { session, tree: None, status: Status::SUCCESS, bytes_out: 0 };
+                let cancel = RequestRecord { session, tree: None, status: Status::SUCCESS, bytes_out: 0 };
                 cancel.observed(begun, message.len());
             }
             return Ok(());
@@ -206,7 +206,7 @@ impl Chain {
         let (status, bytes_out) = self.respond(context, charge, outcome);
         if let Some(begun) = begun {
             let (session, tree) = self.concerned(context);
-            Told { session, tree, status, bytes_out }.observed(begun, context.message.len());
+            RequestRecord { session, tree, status, bytes_out }.observed(begun, context.message.len());
         }
     }
 
@@ -285,14 +285,14 @@ impl Chain {
 }
 
 /// What observers are told of a request that has ended.
-struct Told {
+struct RequestRecord {
     session: Option<Arc<Session>>,
     tree: Option<Arc<Tree>>,
     status: Status,
     bytes_out: usize,
 }
 
-impl Told {
+impl RequestRecord {
     fn observed(&self, begun: &Begun, bytes_in: usize) {
         let user = self.session.as_ref().map(|session| session.user());
         begun.end(&observe::Outcome {

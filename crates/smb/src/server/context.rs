@@ -16,7 +16,7 @@ use vfs::{Actor, Caller, Holder, Payload};
 use super::connection::Connection;
 use super::output::Output;
 use super::requests::Ticket;
-use super::sequence::{Counted, Sequence};
+use super::sequence::{Sequence, SequenceGuard};
 use super::service::Service;
 use crate::server::clients::open::{Open, What};
 use crate::server::clients::session::{Channel, Session};
@@ -200,7 +200,7 @@ pub(super) struct IncomingRequest {
     pub(super) last: bool,
     pub(super) waiting: Mutex<Option<Ticket>, rank::SmbTicket>,
     /// Counts the request among those of its file, once the request has used the file.
-    pub(super) counted: Mutex<Option<Counted>, rank::SmbCounted>,
+    pub(super) counted: Mutex<Option<SequenceGuard>, rank::SmbCounted>,
 }
 
 impl Context {

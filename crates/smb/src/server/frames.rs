@@ -21,13 +21,13 @@ pub async fn serve_stream(service: Arc<Service>, stream: Stream, peer: Peer, wat
 
 /// One connection without its transport, for `conn` and for tests without sockets.
 pub fn protocol(service: Arc<Service>, peer: Peer) -> impl Protocol {
-    Served(Connection::new(service, peer))
+    SmbProtocol(Connection::new(service, peer))
 }
 
 /// The connection as `conn` sees it.
-pub(super) struct Served(pub(super) Arc<Connection>);
+pub(super) struct SmbProtocol(pub(super) Arc<Connection>);
 
-impl Protocol for Served {
+impl Protocol for SmbProtocol {
     fn message_length(&self, bytes: &[u8]) -> Result<Option<usize>, &'static str> {
         let Some(prefix) = bytes.first_chunk::<PREFIX_LEN>() else { return Ok(None) };
         let length = frame::decode(*prefix).map_err(|_| "not a frame of direct TCP")?;

@@ -24,7 +24,7 @@ pub(super) struct Sequence {
 
 /// A request that is counted until this is dropped.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct SequenceGuard {
     sequence: Arc<Mutex<Sequence, rank::SmbSequence>>,
     number: u16,
     birth: bool,
@@ -37,10 +37,10 @@ impl Sequence {
     }
 
     /// Counts the request that makes the open.
-    pub(super) fn born(sequence: &Arc<Mutex<Self, rank::SmbSequence>>) -> Counted {
+    pub(super) fn born(sequence: &Arc<Mutex<Self, rank::SmbSequence>>) -> SequenceGuard {
         let mut this = sequence.lock();
         (this.now, this.unborn) = (this.now + 1, true);
-        Counted { sequence: sequence.clone(), number: this.current, birth: true }
+        SequenceGuard { sequence: sequence.clone(), number: this.current, birth: true }
     }
 
     /// Whether the client has not yet received the open's id.
@@ -52,7 +52,7 @@ impl Sequence {
     pub(super) fn admit(
         sequence: &Arc<Mutex<Self, rank::SmbSequence>>,
         header: &Header,
-    ) -> Result<Option<Counted>, Status> {
+    ) -> Result<Option<SequenceGuard>, Status> {
         let changes = header.command.properties().in_sequence;
         let number = header.channel_sequence();
         let mut this = sequence.lock();
@@ -69,11 +69,11 @@ impl Sequence {
             return Err(Status::FILE_NOT_AVAILABLE);
         }
         this.now += 1;
-        Ok(Some(Counted { sequence: sequence.clone(), number, birth: false }))
+        Ok(Some(SequenceGuard { sequence: sequence.clone(), number, birth: false }))
     }
 }
 
-impl Drop for Counted {
+impl Drop for SequenceGuard {
     fn drop(&mut self) {
         let mut sequence = self.sequence.lock();
         sequence.unborn &= !self.birth;
@@ -97,7 +97,7 @@ mod tests {
         sequence: &Arc<Mutex<Sequence, rank::SmbSequence>>,
         command: Command,
         number: u16,
-    ) -> Result<Option<Counted>, Status> {
+    ) -> Result<Option<SequenceGuard>, Status> {
         Sequence::admit(sequence, &header(command, number))
     }
 

@@ -23,7 +23,7 @@ use wire::Writer;
 
 use super::connection::Connection;
 use super::context::poll_once;
-use super::frames::Served;
+use super::frames::SmbProtocol;
 use super::{Config, Service, Share, ShareKind, ShareOptions, chain};
 use crate::client::{Answer, Client, Credentials, How, Link, Offer, Request, Session, SetUp};
 pub(crate) use crate::client::{open_request, read_request};
@@ -141,7 +141,7 @@ impl Loop {
         let (sender, inbox) = unbounded_channel();
         let is_over = Arc::new(AtomicBool::new(false));
         let (to, over) = (sender.clone(), is_over.clone());
-        Served(connection.clone()).began(ToClient::of(move |reply| match reply {
+        SmbProtocol(connection.clone()).began(ToClient::of(move |reply| match reply {
             Some(reply) if !over.load(Ordering::Relaxed) => to.send(message(reply)).is_ok(),
             _ => {
                 over.store(true, Ordering::Relaxed);
@@ -170,7 +170,7 @@ impl Link for Loop {
         if self.is_over() {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let served = Served(self.connection.clone());
+        let served = SmbProtocol(self.connection.clone());
         let mut frame = frame.to_vec();
         if let Some(damage) = &self.damage {
             damage(&mut frame);
@@ -216,7 +216,7 @@ impl Link for Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        Served(self.connection.clone()).ended();
+        SmbProtocol(self.connection.clone()).ended();
     }
 }
 

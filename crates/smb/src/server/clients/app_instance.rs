@@ -40,10 +40,10 @@ impl Instance {
 /// The opens of applications, by the application.
 #[derive(Default)]
 pub(in crate::server) struct Instances {
-    table: Mutex<HashMap<[u8; 16], Vec<Known>>, rank::SmbAppInstances>,
+    table: Mutex<HashMap<[u8; 16], Vec<InstanceOpen>>, rank::SmbAppInstances>,
 }
 
-struct Known {
+struct InstanceOpen {
     version: Option<(u64, u64)>,
     client_guid: [u8; 16],
     open: Weak<Open>,
@@ -91,7 +91,7 @@ impl Instances {
         if table.len() < MOST {
             let opens = table.entry(instance.id).or_default();
             opens.retain(|known| known.open.strong_count() > 0);
-            opens.push(Known { version: instance.version, client_guid, open: Arc::downgrade(open) });
+            opens.push(InstanceOpen { version: instance.version, client_guid, open: Arc::downgrade(open) });
         }
         Ok(())
     }

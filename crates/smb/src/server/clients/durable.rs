@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use vfs::state::Caching;
 
-use self::inherited::Told;
+use self::inherited::ReplicatedOpen;
 pub(in crate::server) use self::table::Durables;
 use self::table::Lost;
 use super::client::Client;
@@ -56,7 +56,7 @@ pub(in crate::server) struct Durable {
     /// Whether it is persistent. Not set as long as that depends on the successor of this server.
     persistent: OnceLock<bool>,
     /// Another server was told of it.
-    told: OnceLock<Told>,
+    told: OnceLock<ReplicatedOpen>,
 }
 
 impl Durable {

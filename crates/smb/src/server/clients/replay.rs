@@ -26,7 +26,7 @@ enum Creation {
 }
 
 /// The start of a numbered CREATE.
-pub(in crate::server) enum Begun<'a> {
+pub(in crate::server) enum ReplayCheck<'a> {
     /// The CREATE is new.
     New(Numbered<'a>),
     /// It was answered already with this open.
@@ -103,7 +103,7 @@ impl Drop for Number {
     }
 }
 
-impl<'a> Begun<'a> {
+impl<'a> ReplayCheck<'a> {
     /// Begins a CREATE with this number, which may be repeated.
     pub(in crate::server) fn new(
         client: &'a Arc<Client>,
@@ -118,12 +118,12 @@ impl<'a> Begun<'a> {
             None => None,
         };
         match before {
-            Some(open) if replay => return Ok(Begun::Again(open)),
+            Some(open) if replay => return Ok(ReplayCheck::Again(open)),
             Some(_) => return Err(Status::DUPLICATE_OBJECTID),
             None if table.len() >= MOST => return Err(Status::INSUFFICIENT_RESOURCES),
             None => table.insert(guid, Creation::UnderWay),
         };
-        Ok(Begun::New(Numbered { client, guid }))
+        Ok(ReplayCheck::New(Numbered { client, guid }))
     }
 }
 

@@ -5,7 +5,7 @@ mod changes;
 mod tests;
 mod watch;
 
-use self::watch::Told;
+use self::watch::NotifyReply;
 pub(in crate::server) use self::watch::Watched;
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure, Outcome, Reply};
@@ -45,12 +45,12 @@ fn watchable(open: &Open) -> Result<&File, Failure> {
     Ok(file)
 }
 
-fn answer(key: FileKey, told: Told) -> Outcome {
+fn answer(key: FileKey, told: NotifyReply) -> Outcome {
     let (status, changes) = match told {
-        Told::Changes(changes) => (Status::SUCCESS, changes),
-        Told::TooMany => (Status::NOTIFY_ENUM_DIR, Vec::new()),
-        Told::Going => return Err(Status::DELETE_PENDING.into()),
-        Told::Closed => return Err(Status::NOTIFY_CLEANUP.into()),
+        NotifyReply::Changes(changes) => (Status::SUCCESS, changes),
+        NotifyReply::TooMany => (Status::NOTIFY_ENUM_DIR, Vec::new()),
+        NotifyReply::Going => return Err(Status::DELETE_PENDING.into()),
+        NotifyReply::Closed => return Err(Status::NOTIFY_CLEANUP.into()),
     };
     let response = Response { data: encoded(&changes) };
     Ok(Reply { status, file: Some(key), ..Reply::encoded(|w| response.encode(w)) })

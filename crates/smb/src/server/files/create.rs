@@ -28,7 +28,7 @@ pub(in crate::server) use self::stream::{INFO, RESOURCE, named};
 use crate::server::clients::app_instance::Instance;
 use crate::server::clients::durable::{Return, Wish, inherited, persistent};
 use crate::server::clients::open::{Open, What};
-use crate::server::clients::replay::Begun;
+use crate::server::clients::replay::ReplayCheck;
 use crate::server::clients::tree::Tree;
 use crate::server::clients::{durable, leases};
 use crate::server::context::{Context, Failure, Outcome};
@@ -86,9 +86,9 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     }
     let replay = context.header.flags.contains(Flags::REPLAY);
     let client = context.session().client();
-    let numbered = match wish.create_guid().map(|guid| Begun::new(client, guid, replay)).transpose()? {
-        Some(Begun::Again(open)) => return reply::again(context, &request, &asked, open).await,
-        Some(Begun::New(numbered)) => Some(numbered),
+    let numbered = match wish.create_guid().map(|guid| ReplayCheck::new(client, guid, replay)).transpose()? {
+        Some(ReplayCheck::Again(open)) => return reply::again(context, &request, &asked, open).await,
+        Some(ReplayCheck::New(numbered)) => Some(numbered),
         None => None,
     };
     let lease = leases::asked(context, &request, &asked);
@@ -120,9 +120,9 @@ async fn repeated(
     if !inherited::wait_for_create(context, guid).await? {
         return Err(failure);
     }
-    match Begun::new(context.session().client(), guid, true)? {
-        Begun::Again(open) => reply::again(context, request, asked, open).await,
-        Begun::New(_) => Err(failure),
+    match ReplayCheck::new(context.session().client(), guid, true)? {
+        ReplayCheck::Again(open) => reply::again(context, request, asked, open).await,
+        ReplayCheck::New(_) => Err(failure),
     }
 }
 

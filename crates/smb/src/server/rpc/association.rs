@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 use wire::Reader;
 
-use super::bound::{Bound, Call, Sizes, fault, parts, responses, whole_bind};
-use super::login::{self, Begun, Progress};
+use super::bound::{Call, RpcBinding, Sizes, fault, parts, responses, whole_bind};
+use super::login::{self, PendingLogin, Progress};
 use super::protection::{LONGEST_TOKEN, Protection};
-use super::registrations::{Group, Taken};
+use super::registrations::{Group, NoticeResult};
 use super::witness::{Caller, Outcome};
 use super::{Interface, Rpc, mapper, witness};
 use crate::wire::rpc::WinError;
@@ -43,7 +43,7 @@ pub(super) struct Association {
     rpc: Arc<Rpc>,
     serves: Interface,
     peer: SocketAddr,
-    bound: Option<Bound<Interface>>,
+    bound: Option<RpcBinding<Interface>>,
     group: Option<Group>,
     login: Login,
     pending: Vec<Pending>,
@@ -55,7 +55,7 @@ enum Login {
     /// The client has not shown who it is.
     None,
     /// The tokens go back and forth.
-    Begun(Begun, Trailer),
+    Begun(PendingLogin, Trailer),
     Done(User),
     Failed,
 }
@@ -64,7 +64,7 @@ impl Login {
     fn is_kerberos(&self) -> bool {
         match self {
             Self::None | Self::Failed => false,
-            Self::Begun(begun, _) => matches!(begun, Begun::Kerberos(_)),
+            Self::Begun(begun, _) => matches!(begun, PendingLogin::Kerberos(_)),
             Self::Done(user) => matches!(user.of.protection, Some(Protection::Kerberos(_))),
         }
     }
@@ -137,7 +137,7 @@ impl Association {
             },
         };
         let group = self.rpc.registrations.join(bind.group);
-        let mut bound = Bound::new(&bind, SIZES);
+        let mut bound = RpcBinding::new(&bind, SIZES);
         let port = match self.serves {
             Interface::Mapper => self.rpc.ports.mapper,
             Interface::Witness => self.rpc.ports.witness,
@@ -303,12 +303,12 @@ impl Association {
         for pending in std::mem::take(&mut self.pending) {
             let registrations = &self.rpc.registrations;
             let stub = match registrations.take(&pending.handle, now) {
-                Taken::Notice(notice) => notify_response(Ok(&notice)),
-                Taken::Gone => notify_response(Err(WinError::NOT_FOUND)),
-                Taken::Nothing(_) if pending.until.is_some_and(|until| until <= now) => {
+                NoticeResult::Notice(notice) => notify_response(Ok(&notice)),
+                NoticeResult::Gone => notify_response(Err(WinError::NOT_FOUND)),
+                NoticeResult::Nothing(_) if pending.until.is_some_and(|until| until <= now) => {
                     notify_response(Err(WinError::TIMEOUT))
                 }
-                Taken::Nothing(ends) => {
+                NoticeResult::Nothing(ends) => {
                     // Looked at again when the registration ends, too.
                     let until = pending.until.into_iter().chain(ends).min();
                     self.pending.push(Pending { until, ..pending });

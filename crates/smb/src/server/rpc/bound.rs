@@ -26,7 +26,7 @@ pub(in crate::server) struct Sizes {
 }
 
 /// What a client has bound. `I` names the interfaces that there are.
-pub(in crate::server) struct Bound<I> {
+pub(in crate::server) struct RpcBinding<I> {
     sizes: Sizes,
     /// The largest fragment that the client takes.
     pub(in crate::server) max_transmit: u16,
@@ -43,7 +43,7 @@ pub(in crate::server) struct Call {
     pub(in crate::server) stub: Vec<u8>,
 }
 
-impl<I: Copy> Bound<I> {
+impl<I: Copy> RpcBinding<I> {
     pub(in crate::server) fn new(bind: &Bind, sizes: Sizes) -> Self {
         Self {
             sizes,

@@ -36,7 +36,7 @@ pub(super) struct User {
 }
 
 /// A login that has begun.
-pub(super) enum Begun {
+pub(super) enum PendingLogin {
     Ntlm(Box<Exchange>),
     Kerberos(Ticketing),
 }
@@ -51,7 +51,7 @@ pub(super) struct Ticketing {
 /// How a login goes on.
 pub(super) enum Progress {
     /// The client is to answer this.
-    Asked(Vec<u8>, Begun),
+    Asked(Vec<u8>, PendingLogin),
     /// With the last token, if there is one.
     LoggedIn(Vec<u8>, User),
     Refused,
@@ -61,10 +61,10 @@ pub(super) enum Progress {
 pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) -> Progress {
     let config = rpc.service.config();
     let Some(kerberos) = config.kerberos.clone().filter(|_| level < auth_level::PRIVACY) else {
-        return go_on(rpc, peer, Begun::Ntlm(Box::default()), token).await;
+        return go_on(rpc, peer, PendingLogin::Ntlm(Box::default()), token).await;
     };
     let Some((mech, mech_types, ticket)) = ticket_in(token) else {
-        return go_on(rpc, peer, Begun::Ntlm(Box::default()), token).await;
+        return go_on(rpc, peer, PendingLogin::Ntlm(Box::default()), token).await;
     };
     match kerberos.begin(ticket).await {
         Err(refused) => refuse(&config, peer, "", &refused.to_string()),
@@ -74,7 +74,7 @@ pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) 
         }),
         Ok(kerberos::Begun::Half { reply, state }) => {
             let token = answer(NegState::ACCEPT_INCOMPLETE, Some(mech), Some(&reply), None);
-            Progress::Asked(token, Begun::Kerberos(Ticketing { state, mech_types }))
+            Progress::Asked(token, PendingLogin::Kerberos(Ticketing { state, mech_types }))
         }
     }
 }
@@ -101,15 +101,15 @@ fn answer(state: NegState, mech: Option<&[u8]>, token: Option<&[u8]>, mic: Optio
 }
 
 /// Takes a further token.
-pub(super) async fn go_on(rpc: &Rpc, peer: SocketAddr, begun: Begun, token: &[u8]) -> Progress {
+pub(super) async fn go_on(rpc: &Rpc, peer: SocketAddr, begun: PendingLogin, token: &[u8]) -> Progress {
     let config = rpc.service.config();
     let mut exchange = match begun {
-        Begun::Ntlm(exchange) => exchange,
-        Begun::Kerberos(ticketing) => return finish(&config, peer, ticketing, token).await,
+        PendingLogin::Ntlm(exchange) => exchange,
+        PendingLogin::Kerberos(ticketing) => return finish(&config, peer, ticketing, token).await,
     };
     match run(&config, peer, &mut exchange, token).await {
         Err(()) => Progress::Refused,
-        Ok(Step { token, login: None }) => Progress::Asked(token, Begun::Ntlm(exchange)),
+        Ok(Step { token, login: None }) => Progress::Asked(token, PendingLogin::Ntlm(exchange)),
         Ok(Step { token, login: Some(login) }) => {
             let Who::Account(account) = login.who else { return Progress::Refused };
             let line = Line { protocol: PROTOCOL, peer, user: &account.name, method: login.method };

@@ -65,7 +65,7 @@ struct Registration {
 }
 
 /// What is known of a server.
-struct Known {
+struct NodeState {
     node: Node,
     is_lost: bool,
 }
@@ -79,7 +79,7 @@ struct InGroup {
 
 #[derive(Default)]
 struct Table {
-    nodes: Vec<Known>,
+    nodes: Vec<NodeState>,
     groups: HashMap<u32, InGroup>,
     /// How many registrations clients of an address have.
     of_client: HashMap<IpAddr, usize>,
@@ -106,7 +106,7 @@ impl Drop for Group {
 
 /// What a waiting client gets.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
+pub(super) enum NoticeResult {
     Notice(Notice),
     /// Nothing yet. The registration ends then.
     Nothing(Option<Instant>),
@@ -224,16 +224,16 @@ impl Registrations {
     }
 
     /// What a waiting client is told now.
-    pub(super) fn take(&self, handle: &Handle, now: Instant) -> Taken {
+    pub(super) fn take(&self, handle: &Handle, now: Instant) -> NoticeResult {
         let mut table = self.table.lock();
-        let Some(registration) = table.registrations.get_mut(handle) else { return Taken::Gone };
+        let Some(registration) = table.registrations.get_mut(handle) else { return NoticeResult::Gone };
         match registration.next(now) {
-            Some(notice) => Taken::Notice(notice),
+            Some(notice) => NoticeResult::Notice(notice),
             None if registration.ends.is_some_and(|ends| ends <= now) => {
                 table.forget(handle);
-                Taken::Gone
+                NoticeResult::Gone
             }
-            None => Taken::Nothing(registration.ends),
+            None => NoticeResult::Nothing(registration.ends),
         }
     }
 
@@ -260,12 +260,13 @@ impl Registrations {
     pub(super) fn adopt(&self, nodes: Vec<Node>, now: Instant) {
         let table = &mut *self.table.lock();
         let before = std::mem::take(&mut table.nodes);
-        table.nodes = nodes.into_iter().map(|node| Known { node, is_lost: false }).collect();
-        let is_gone = |known: &Known, all: &[Known]| all.iter().all(|one| one.node.name != known.node.name);
-        let lost: Vec<Known> = before
+        table.nodes = nodes.into_iter().map(|node| NodeState { node, is_lost: false }).collect();
+        let is_gone =
+            |known: &NodeState, all: &[NodeState]| all.iter().all(|one| one.node.name != known.node.name);
+        let lost: Vec<NodeState> = before
             .iter()
             .filter(|known| is_gone(known, &table.nodes))
-            .map(|known| Known { node: known.node.clone(), is_lost: true })
+            .map(|known| NodeState { node: known.node.clone(), is_lost: true })
             .collect();
         table.nodes.extend(lost);
         table.nodes.truncate(MAX_NODES);
@@ -336,8 +337,8 @@ impl Table {
     }
 
     /// The server that has an address, or had it last.
-    fn at(&self, address: IpAddr) -> Option<&Known> {
-        let has = |known: &&Known| known.node.addresses.contains(&address);
+    fn at(&self, address: IpAddr) -> Option<&NodeState> {
+        let has = |known: &&NodeState| known.node.addresses.contains(&address);
         let up = self.nodes.iter().find(|known| !known.is_lost && has(known));
         up.or_else(|| self.nodes.iter().find(has))
     }
@@ -373,7 +374,7 @@ impl Table {
     /// durable opens, or of the next server that stays.
     fn destination(&self, from: u16) -> Option<Vec<IpAddr>> {
         let stays =
-            |known: &&Known| !known.is_lost && !known.node.is_leaving && !known.node.addresses.is_empty();
+            |known: &&NodeState| !known.is_lost && !known.node.is_leaving && !known.node.addresses.is_empty();
         let all = || self.nodes.iter().filter(stays);
         let next = all().filter(|known| known.node.number > from).min_by_key(|known| known.node.number);
         let chosen = next.or_else(|| all().min_by_key(|known| known.node.number))?;

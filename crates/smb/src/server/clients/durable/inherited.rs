@@ -61,12 +61,12 @@ struct Inheriting {
 }
 
 /// Tells the successor when the open is closed.
-pub(in crate::server) struct Told {
+pub(in crate::server) struct ReplicatedOpen {
     replicas: Arc<dyn Replicas>,
     open: OpenId,
 }
 
-impl Drop for Told {
+impl Drop for ReplicatedOpen {
     fn drop(&mut self) {
         self.replicas.forget(self.open);
     }
@@ -115,7 +115,7 @@ pub(in crate::server) fn keep(service: &Service, open: &Open) {
     };
     let lease = open.held.get().map(|held| held.lease.id());
     shared.replicas.keep(file.open.guard(), lease, guid, note, persistent);
-    durable.told.get_or_init(|| Told { replicas: shared.replicas.clone(), open: id });
+    durable.told.get_or_init(|| ReplicatedOpen { replicas: shared.replicas.clone(), open: id });
 }
 
 /// Whether the successor has an open as it was told last, once that is known.

@@ -36,7 +36,7 @@ pub(super) struct Watch {
 }
 
 /// The answer to a request.
-pub(super) enum Told {
+pub(super) enum NotifyReply {
     Changes(Vec<Change>),
     /// The changes did not fit: the client must list the folder.
     TooMany,
@@ -96,21 +96,21 @@ impl Watch {
     }
 
     /// What has happened since the last request, or else what happens next.
-    pub(super) async fn next(&self, room: usize) -> Told {
+    pub(super) async fn next(&self, room: usize) -> NotifyReply {
         let closing = self.closing.notified();
         tokio::pin!(closing);
         closing.as_mut().enable();
         if self.closed.load(Ordering::Acquire) {
-            return Told::Closed;
+            return NotifyReply::Closed;
         }
         tokio::select! {
             biased;
             told = self.changes(room.min(self.room)) => told,
-            () = closing => Told::Closed,
+            () = closing => NotifyReply::Closed,
         }
     }
 
-    async fn changes(&self, room: usize) -> Told {
+    async fn changes(&self, room: usize) -> NotifyReply {
         let mut watching = self.watching.lock().await;
         let mut changes = Vec::new();
         let mut event = watching.next().await;
@@ -118,7 +118,7 @@ impl Watch {
             match event {
                 Event::Changed(seen) => changes::of(&seen, self.wanted, &self.share, &mut changes),
                 Event::Overflowed => return too_many(&mut watching),
-                Event::Going if changes.is_empty() => return Told::Going,
+                Event::Going if changes.is_empty() => return NotifyReply::Going,
                 Event::Going => {} // seen by the next request, which asks whether the folder goes
             }
             if changes.iter().map(Change::padded_len).sum::<usize>() > room {
@@ -127,16 +127,16 @@ impl Watch {
             event = match watching.try_next() {
                 Some(event) => event,
                 None if changes.is_empty() => watching.next().await,
-                None => return Told::Changes(changes),
+                None => return NotifyReply::Changes(changes),
             };
         }
     }
 }
 
 /// Drops all changes that still wait: the client lists the folder now and sees them there.
-fn too_many(watching: &mut Watching) -> Told {
+fn too_many(watching: &mut Watching) -> NotifyReply {
     while watching.try_next().is_some() {}
-    Told::TooMany
+    NotifyReply::TooMany
 }
 
 /// The aspects of a file that the client wants to know of. A write changes a file's size and

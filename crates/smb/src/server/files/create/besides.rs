@@ -7,7 +7,7 @@ use wire::Reader;
 
 use crate::server::config::Config;
 use crate::server::files::extended_attributes;
-use crate::server::files::mac::aces::{self, Taken};
+use crate::server::files::mac::aces::{self, MacAclChange};
 use crate::server::files::security;
 use crate::server::files::sids;
 use crate::wire::Status;
@@ -37,7 +37,7 @@ impl Besides {
                     let said = is_mac.then(|| aces::take(&mut descriptor));
                     sids::take(&mut descriptor, config);
                     asked.acl = security::change(&descriptor, parts(&descriptor), None)?;
-                    if let Some(Taken { mode, is_list }) = said {
+                    if let Some(MacAclChange { mode, is_list }) = said {
                         asked.mode = mode;
                         asked.acl.entries = asked.acl.entries.filter(|_| is_list);
                     }

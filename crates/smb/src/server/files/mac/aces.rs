@@ -17,7 +17,7 @@ pub(in crate::server) fn add(descriptor: &mut SecurityDescriptor, of: &Attribute
 
 /// The changes that a Mac asks for with a list.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::server) struct Taken {
+pub(in crate::server) struct MacAclChange {
     /// The permission bits that the Mac wants.
     pub(in crate::server) mode: Option<u32>,
     /// The list has other entries as well.
@@ -25,8 +25,8 @@ pub(in crate::server) struct Taken {
 }
 
 /// Takes the entries out of a list that a Mac sent.
-pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor) -> Taken {
-    let mut taken = Taken { mode: None, is_list: true };
+pub(in crate::server) fn take(descriptor: &mut SecurityDescriptor) -> MacAclChange {
+    let mut taken = MacAclChange { mode: None, is_list: true };
     let Some(dacl) = &mut descriptor.dacl else { return taken };
     let before = dacl.aces.len();
     dacl.aces.retain(|ace| match number_of(ace) {
@@ -70,15 +70,15 @@ mod tests {
     fn a_list_of_such_entries_alone_changes_the_mode_alone() {
         // S-1-5-88-3: the third number is the mode, in decimal. 33261 is 0o100755.
         let mut sent = list(vec![denies("S-1-5-88-3-33261"), denies("S-1-5-88-1-501")]);
-        assert_eq!(take(&mut sent), Taken { mode: Some(0o755), is_list: false });
+        assert_eq!(take(&mut sent), MacAclChange { mode: Some(0o755), is_list: false });
     }
 
     #[test]
     fn other_entries_are_left() {
         let everyone = Ace::allow(sid("S-1-1-0"), AccessMask::READ_DATA, AceFlags::NONE);
         let mut sent = list(vec![everyone.clone(), denies("S-1-5-88-2-20"), denies("S-1-5-88-2-21")]);
-        assert_eq!(take(&mut sent), Taken { mode: None, is_list: true });
+        assert_eq!(take(&mut sent), MacAclChange { mode: None, is_list: true });
         assert_eq!(sent.dacl.unwrap().aces, [everyone]);
-        assert_eq!(take(&mut list(vec![])), Taken { mode: None, is_list: true });
+        assert_eq!(take(&mut list(vec![])), MacAclChange { mode: None, is_list: true });
     }
 }

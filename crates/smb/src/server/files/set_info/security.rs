@@ -5,7 +5,7 @@ use vfs::{Caller, Error, SetAttributes};
 
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure};
-use crate::server::files::mac::aces::{self, Taken};
+use crate::server::files::mac::aces::{self, MacAclChange};
 use crate::server::files::security;
 use crate::server::files::sids;
 use crate::wire::Status;
@@ -29,8 +29,11 @@ pub(super) async fn set(context: &Context, open: &Open, request: &Request<'_>) -
         tracing::debug!(%malformed, "a security descriptor");
         Status::INVALID_SECURITY_DESCR
     })?;
-    let sent =
-        if context.is_mac() { aces::take(&mut descriptor) } else { Taken { mode: None, is_list: true } };
+    let sent = if context.is_mac() {
+        aces::take(&mut descriptor)
+    } else {
+        MacAclChange { mode: None, is_list: true }
+    };
     sids::take(&mut descriptor, &context.service().config());
     let shown = security::shown_of(file)?;
     let mut change = security::change(&descriptor, parts, Some(&shown))?;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use wire::Reader;
 
 use super::{PipeHost, lsarpc, samr, srvsvc, wkssvc};
-use crate::server::rpc::bound::{Bound, Call, Sizes, fault, responses, whole_bind};
+use crate::server::rpc::bound::{Call, RpcBinding, Sizes, fault, responses, whole_bind};
 use crate::wire::rpc::Syntax;
 use crate::wire::rpc::pdu::{BindNak, Fault, Header, Request, kind};
 
@@ -25,7 +25,7 @@ type Answers = Result<Vec<Vec<u8>>, Vec<Vec<u8>>>;
 pub(super) struct Association {
     pipe: &'static str,
     host: Arc<dyn PipeHost>,
-    bound: Option<Bound<Interface>>,
+    bound: Option<RpcBinding<Interface>>,
     policies: lsarpc::Policies,
     sam: samr::Handles,
 }
@@ -66,7 +66,7 @@ impl Association {
             return Ok(vec![Header::new(kind::BIND_NAK, header.call).message(|w| nak.encode(w))]);
         }
         let bind = whole_bind(header, &mut r).map_err(|_| Vec::new())?;
-        let mut bound = Bound::new(&bind, SIZES);
+        let mut bound = RpcBinding::new(&bind, SIZES);
         let group = if bind.group == 0 { 1 } else { bind.group }; // groups share nothing here
         let ack = bound.acknowledge(&bind, (format!("\\PIPE\\{}", self.pipe), group), Interface::of);
         self.bound = Some(bound);

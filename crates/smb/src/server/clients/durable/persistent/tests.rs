@@ -9,7 +9,7 @@ use vfs::state::{LeaseId, OpenGuard, OpenId, Replicas};
 use wire::Writer;
 
 use crate::client::{Answer, Offer};
-use crate::server::clients::replay::{Begun, Creations};
+use crate::server::clients::replay::{Creations, ReplayCheck};
 use crate::server::testing::{ADA, BOB, User, open_request, service_with, share, share_of};
 use crate::server::{Service, Share, ShareOptions};
 use crate::wire::create::{self, Action, Request, Response, ShareAccess};
@@ -333,17 +333,17 @@ async fn a_repeated_create_that_waits_finds_the_open_that_is_inherited_meanwhile
     let client = service.client_of(GUID);
     let session = client.sessions()[0].clone();
     let [inherited, made] = files.map(|file| session.opens.find(file.file).unwrap());
-    let begin = |number: u8| match Begun::new(&client, [number; 16], true) {
-        Ok(Begun::New(numbered)) => numbered,
-        Ok(Begun::Again(_)) => panic!("it has an open"),
+    let begin = |number: u8| match ReplayCheck::new(&client, [number; 16], true) {
+        Ok(ReplayCheck::New(numbered)) => numbered,
+        Ok(ReplayCheck::Again(_)) => panic!("it has an open"),
         Err(status) => panic!("{status:?}"),
     };
     // It collides with the inherited open: the client gets that.
     let waits = begin(7);
     Creations::restore(&client, [7; 16], &inherited, Action::CREATED).unwrap();
     drop(waits);
-    let again = Begun::new(&client, [7; 16], true);
-    assert!(matches!(again, Ok(Begun::Again(open)) if Arc::ptr_eq(&open, &inherited)));
+    let again = ReplayCheck::new(&client, [7; 16], true);
+    assert!(matches!(again, Ok(ReplayCheck::Again(open)) if Arc::ptr_eq(&open, &inherited)));
     let other = Creations::restore(&client, [7; 16], &made, Action::CREATED);
     assert_eq!(other, Err(Status::DUPLICATE_OBJECTID), "the client has one");
     // It does not collide: the client gets the new open, and the inherited one is closed.
@@ -351,8 +351,8 @@ async fn a_repeated_create_that_waits_finds_the_open_that_is_inherited_meanwhile
     Creations::restore(&client, [8; 16], &inherited, Action::CREATED).unwrap();
     let closed = waits.done(&made, Action::OPENED);
     assert!(closed.is_some_and(|open| Arc::ptr_eq(&open, &inherited)));
-    let again = Begun::new(&client, [8; 16], true);
-    assert!(matches!(again, Ok(Begun::Again(open)) if Arc::ptr_eq(&open, &made)));
+    let again = ReplayCheck::new(&client, [8; 16], true);
+    assert!(matches!(again, Ok(ReplayCheck::Again(open)) if Arc::ptr_eq(&open, &made)));
 }
 
 // As with FILE_WRITE_THROUGH, MS-FSA 2.1.5.4: of what was answered nothing is lost with the server.
