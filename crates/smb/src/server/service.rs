@@ -14,7 +14,7 @@ use super::connection::Connection;
 use crate::server::clients::app_instance::Instances;
 use crate::server::clients::client::Client;
 use crate::server::clients::durable::Durables;
-use crate::server::clients::durable::inherited::Shared;
+use crate::server::clients::durable::inherited::SharedService;
 use crate::server::clients::open::{File, Open};
 use crate::server::clients::session::{Session, User};
 use crate::server::files::short_names::ShortNames;
@@ -36,7 +36,7 @@ pub struct Service {
     /// Opens of applications that may move to other clients.
     pub(super) instances: Instances,
     /// The other servers of the tree, if there are any.
-    pub(super) shared: OnceLock<Arc<Shared>>,
+    pub(super) shared: OnceLock<Arc<SharedService>>,
     next_file: AtomicU64,
     /// Hosts with clients that speak only SMB 1.
     pub(super) refused: RefusedVersions,

@@ -23,7 +23,7 @@ use vfs::state::{Caching, LeaseRequest, Stream, Style};
 pub(in crate::server) use self::cache::{Cache, Held, Key, Kind, Of};
 use super::open::{File, Open};
 use crate::server::context::{Context, Failure};
-use crate::server::files::create::Wanted;
+use crate::server::files::create::RequestedOpen;
 use crate::server::login::negotiate::Negotiated;
 use crate::wire::Status;
 use crate::wire::create::Request;
@@ -79,7 +79,7 @@ pub(in crate::server) fn parent_key(lease: Lease) -> Option<[u8; 16]> {
 /// for a file that is about to be made.
 pub(in crate::server) fn check_key(
     context: &Context,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     of: Option<&Of>,
 ) -> Result<(), Status> {
     let Some(lease) = wanted.lease else { return Ok(()) };
@@ -92,7 +92,7 @@ pub(in crate::server) fn check_key(
 /// Grants the caching that a new open asks for, as far as other opens allow it.
 pub(in crate::server) async fn grant(
     context: &Context,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     open: &Arc<Open>,
 ) -> Result<Cached, Failure> {
     let file = open.file()?;
@@ -120,7 +120,7 @@ pub(in crate::server) async fn grant(
 }
 
 /// The caching that a request asks for, and whether by a lease or an oplock.
-fn wish(context: &Context, wanted: &Wanted<'_>, file: &File) -> Option<(Caching, Kind)> {
+fn wish(context: &Context, wanted: &RequestedOpen<'_>, file: &File) -> Option<(Caching, Kind)> {
     let folder = file.open.node().kind() == FileKind::Folder && file.open.is_data();
     if let Some(lease) = wanted.lease {
         let version2 = lease.v2.is_some();

@@ -18,7 +18,7 @@ use super::leases::Held;
 use super::replay::Number;
 use super::session::Session;
 use super::tree::Tree;
-use crate::server::files::change_notify::Watched;
+use crate::server::files::change_notify::FolderWatch;
 use crate::server::files::lock::LockSequences;
 use crate::server::files::query_directory::Scan;
 use crate::server::pipes::pipe_end::PipeEnd;
@@ -90,7 +90,7 @@ pub(in crate::server) struct File {
     /// The client's position in the folder's listing.
     pub(in crate::server) scan: Mutex<Scan, rank::SmbScan>,
     /// Its changes, for CHANGE_NOTIFY.
-    pub(in crate::server) watched: Watched,
+    pub(in crate::server) watched: FolderWatch,
     /// LOCK requests that have been answered.
     pub(in crate::server) lock_sequences: LockSequences,
     /// The mode of the open, as CREATE and FileModeInformation set it.
@@ -274,7 +274,7 @@ impl File {
             position: AtomicU64::new(0),
             path: Mutex::new(path.into()),
             scan: Mutex::default(),
-            watched: Watched::default(),
+            watched: FolderWatch::default(),
             lock_sequences: LockSequences::default(),
             mode: AtomicU32::new(mode.0),
             ea_cursor: AtomicUsize::new(0),

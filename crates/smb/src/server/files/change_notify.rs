@@ -5,8 +5,8 @@ mod changes;
 mod tests;
 mod watch;
 
+pub(in crate::server) use self::watch::FolderWatch;
 use self::watch::NotifyReply;
-pub(in crate::server) use self::watch::Watched;
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::wire::Status;

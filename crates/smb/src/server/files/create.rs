@@ -48,7 +48,7 @@ const MOST_LOOKS: usize = 4;
 const KNOWN_ATTRIBUTES: u32 = 0x0000_FFB7;
 
 /// A CREATE as far as it can be judged without looking at the tree.
-pub(in crate::server) struct Wanted<'a> {
+pub(in crate::server) struct RequestedOpen<'a> {
     request: &'a Request<'a>,
     pub(in crate::server) path: Path,
     /// It is a previous version. As on Windows, its open may ask for rights to change it, and each change is refused.
@@ -64,7 +64,7 @@ pub(in crate::server) struct Wanted<'a> {
 }
 
 /// The result.
-struct Opened {
+struct CreateResult {
     open: Open,
     action: Action,
     /// The file's attributes, if it has only data, and if nothing that this request did since they
@@ -157,7 +157,7 @@ fn judge<'a>(
     (request, name): (&'a Request<'a>, &[u16]),
     asked: Vec<Asked<'a>>,
     lease: Option<Lease>,
-) -> Result<Wanted<'a>, Failure> {
+) -> Result<RequestedOpen<'a>, Failure> {
     check_options(request)?;
     let mut path = Path::parse_from(context.is_mac(), &context.tree().share, name)?;
     if path.folder && request.options.contains(Options::NON_DIRECTORY_FILE) {
@@ -182,7 +182,7 @@ fn judge<'a>(
     let mut actor = Actor::new(context.caller(), party).held_by(context.holder());
     actor.is_blind_to_forks = !context.is_mac();
     actor.parent_key = lease.and_then(leases::parent_key);
-    Ok(Wanted { request, path, previous, access, asked, lease, actor, number })
+    Ok(RequestedOpen { request, path, previous, access, asked, lease, actor, number })
 }
 
 fn check_options(request: &Request<'_>) -> Result<(), Status> {
@@ -209,7 +209,7 @@ fn check_options(request: &Request<'_>) -> Result<(), Status> {
     Ok(())
 }
 
-impl Wanted<'_> {
+impl RequestedOpen<'_> {
     pub(in crate::server) fn request(&self) -> &Request<'_> {
         self.request
     }
@@ -238,8 +238,8 @@ async fn open(
     context: &Context,
     tree: &Arc<Tree>,
     volume: &Arc<Volume>,
-    wanted: &Wanted<'_>,
-) -> Result<Opened, Failure> {
+    wanted: &RequestedOpen<'_>,
+) -> Result<CreateResult, Failure> {
     let folding = tree.folding();
     for _ in 0..MOST_LOOKS {
         let way = links::follow(context, volume, wanted, folding)?;
@@ -247,7 +247,7 @@ async fn open(
             Some(found) => {
                 let waited = persistent::refuse(context, volume, wanted, found).await?;
                 match &waited {
-                    Some(now) if now.attributes.links == 0 => Err(Missed::again()),
+                    Some(now) if now.attributes.links == 0 => Err(CreateFailure::again()),
                     _ => {
                         existing::open(context, tree, volume, wanted, &way, waited.as_ref().unwrap_or(found))
                             .await
@@ -266,26 +266,26 @@ async fn open(
 }
 
 /// A failure, or the news that the tree is no longer what it was.
-struct Missed {
+struct CreateFailure {
     failure: Failure,
     again: bool,
 }
 
-impl Missed {
+impl CreateFailure {
     /// Another client changed the tree first.
     fn again() -> Self {
         Self { failure: Status::RETRY.into(), again: true }
     }
 }
 
-impl<T: Into<Failure>> From<T> for Missed {
+impl<T: Into<Failure>> From<T> for CreateFailure {
     fn from(failure: T) -> Self {
         Self { failure: failure.into(), again: false }
     }
 }
 
 /// Why a path leads nowhere.
-fn astray(wanted: &Wanted<'_>, at: usize, why: Error) -> Failure {
+fn astray(wanted: &RequestedOpen<'_>, at: usize, why: Error) -> Failure {
     let on_the_way = at + 1 < wanted.path.components.len();
     match why {
         Error::NotFound | Error::NotFolder if on_the_way => Status::OBJECT_PATH_NOT_FOUND.into(),

@@ -24,7 +24,7 @@ use crate::wire::ioctl::{Request, Response};
 use crate::wire::values::FileKey;
 
 /// A control code with its arguments.
-struct Asked<'a> {
+struct IoctlCall<'a> {
     context: &'a Context,
     request: Request,
     input: Bytes,
@@ -49,7 +49,7 @@ impl Output {
     }
 }
 
-impl Asked<'_> {
+impl IoctlCall<'_> {
     /// The open that it is about.
     async fn open(&self) -> Result<std::sync::Arc<Open>, Status> {
         self.context.open(self.request.file).await
@@ -78,9 +78,9 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     if request.flags != Request::IS_FSCTL {
         return Err(Status::NOT_SUPPORTED.into());
     }
-    let asked = Asked { context, request, input };
+    let asked = IoctlCall { context, request, input };
     let output = answer(&asked).await?;
-    let Asked { request, .. } = asked;
+    let IoctlCall { request, .. } = asked;
     let is_of_file = request.file != FileKey::ALL_ONES || context.related_file.is_some();
     let file = if request.file == FileKey::ALL_ONES { context.related_file } else { Some(request.file) };
     let response = Response {
@@ -91,7 +91,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     Ok(Reply { status: output.status, file, ..Reply::encoded(|w| response.encode(w)) })
 }
 
-async fn answer(asked: &Asked<'_>) -> Result<Output, Failure> {
+async fn answer(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
     match asked.request.control_code {
         Code::DFS_GET_REFERRALS | Code::DFS_GET_REFERRALS_EX => dfs::referrals(asked),
         Code::VALIDATE_NEGOTIATE_INFO => connection::validate(asked),
@@ -102,7 +102,7 @@ async fn answer(asked: &Asked<'_>) -> Result<Output, Failure> {
 }
 
 /// Codes about an open.
-async fn about_open(asked: &Asked<'_>) -> Result<Output, Failure> {
+async fn about_open(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
     let open = asked.open().await?;
     match asked.request.control_code {
         Code::PIPE_TRANSCEIVE => pipe::transceive(asked, &open),
@@ -146,7 +146,7 @@ async fn settled(
 }
 
 /// SRV_ENUMERATE_SNAPSHOTS, MS-SMB2 3.3.5.15.1.
-fn snapshots(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+fn snapshots(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     /// SRV_SNAPSHOT_ARRAY. Its last four bytes are room for a first label.
     const LEAST: usize = 16;
     open.file()?;

@@ -18,7 +18,7 @@ use crate::wire::lock::{Element, Flags, Request, Response};
 use crate::wire::values::Capabilities;
 
 /// A requested lock.
-struct Wanted {
+struct RequestedLock {
     range: Range,
     kind: LockKind,
     /// The client waits for it.
@@ -107,7 +107,7 @@ async fn lock(context: &Context, open: Arc<Open>, elements: &[Element]) -> Resul
 }
 
 /// The wait holds no reference to the open. Closing the open cancels the lock.
-async fn wait(context: &Context, open: Arc<Open>, wanted: &Wanted) -> Result<(), Status> {
+async fn wait(context: &Context, open: Arc<Open>, wanted: &RequestedLock) -> Result<(), Status> {
     let locked = context.wait(open.file()?.open.wait_lock(wanted.range, wanted.kind)).await?;
     drop(open);
     match locked {
@@ -117,14 +117,14 @@ async fn wait(context: &Context, open: Arc<Open>, wanted: &Wanted) -> Result<(),
     }
 }
 
-fn wanted(element: &Element) -> Result<Wanted, Status> {
+fn wanted(element: &Element) -> Result<RequestedLock, Status> {
     let may_wait = !element.flags.contains(Flags::FAIL_IMMEDIATELY);
     let kind = match Flags(element.flags.0 & !Flags::FAIL_IMMEDIATELY.0) {
         Flags::SHARED => LockKind::Shared,
         Flags::EXCLUSIVE => LockKind::Exclusive,
         _ => return Err(Status::INVALID_PARAMETER),
     };
-    Ok(Wanted { range: range(element)?, kind, may_wait })
+    Ok(RequestedLock { range: range(element)?, kind, may_wait })
 }
 
 /// MS-FSA 2.1.5.8: a range of no bytes is allowed. A range that passes the last offset is not.

@@ -70,17 +70,17 @@ async fn set_file(
         }
         FileClass::RENAME => {
             let target = whole(data, Target::decode)?;
-            moving::rename(context, open, file, moving::Wanted::from(target)).await?;
+            moving::rename(context, open, file, moving::RenameTarget::from(target)).await?;
             inherited::keep_now(context, open).await;
         }
         FileClass::RENAME_EX => {
             let target = whole(data, TargetEx::decode)?;
-            moving::rename(context, open, file, moving::Wanted::from(target)).await?;
+            moving::rename(context, open, file, moving::RenameTarget::from(target)).await?;
             inherited::keep_now(context, open).await;
         }
         FileClass::LINK => {
             let target = whole(data, Target::decode)?;
-            moving::link(context, open, file, moving::Wanted::from(target)).await?;
+            moving::link(context, open, file, moving::RenameTarget::from(target)).await?;
         }
         FileClass::POSITION => {
             let position = whole(data, info::Position::decode)?.current_byte_offset;

@@ -27,9 +27,9 @@ use crate::wire::values::{NetworkOpen, OplockLevel};
 pub(in crate::server) const ROOM: u64 = 4096;
 
 /// A client's end of a named pipe. Dropping it ends the reads that wait.
-pub(in crate::server) struct PipeEnd(Arc<Shared>);
+pub(in crate::server) struct PipeEnd(Arc<PipeState>);
 
-struct Shared {
+struct PipeState {
     /// Also in `pipe`. But `pipe` is locked while it answers a call that lists all opens.
     name: &'static str,
     pipe: Mutex<Pipe, rank::SmbPipe>,
@@ -74,7 +74,7 @@ impl Drop for PipeEnd {
     }
 }
 
-struct Reading(Arc<Shared>);
+struct Reading(Arc<PipeState>);
 
 impl Reading {
     /// The first message, cut to `most` bytes. Waits until there is one.
@@ -123,7 +123,7 @@ pub(in crate::server) fn open(context: &Context, request: &Request<'_>) -> Outco
     if request.disposition == Disposition::CREATE {
         return Err(Status::ACCESS_DENIED.into());
     }
-    let shared = Shared {
+    let shared = PipeState {
         name: pipe.name(),
         pipe: Mutex::new(pipe),
         closed: AtomicBool::new(false),

@@ -45,7 +45,7 @@ const SOON: Duration = Duration::from_millis(50);
 const VERIFIED_WITHIN: Duration = Duration::from_secs(40);
 
 /// The service as one of several servers of one tree.
-pub(in crate::server) struct Shared {
+pub(in crate::server) struct SharedService {
     replicas: Arc<dyn Replicas>,
     service: Weak<Service>,
     inheriting: Mutex<Inheriting, rank::SmbDurable>,
@@ -86,7 +86,7 @@ impl Service {
     pub fn share_with(self: &Arc<Self>, replicas: Arc<dyn Replicas>) -> Arc<dyn Successor> {
         self.begin_with(replicas.server());
         let service = Arc::downgrade(self);
-        let shared = Arc::new(Shared { replicas, service, inheriting: Mutex::default() });
+        let shared = Arc::new(SharedService { replicas, service, inheriting: Mutex::default() });
         let _ = self.shared.set(shared.clone()); // it is called once
         shared
     }
@@ -183,7 +183,7 @@ fn note(open: &Open, durable: &Durable, file: &File) -> Option<Note> {
     })
 }
 
-impl Successor for Shared {
+impl Successor for SharedService {
     fn client(&self, name: &[u8; 16]) -> Option<(ClientId, mpsc::UnboundedSender<BreakNotice>)> {
         let client = self.service.upgrade()?.client_of(*name);
         let known = (client.id, client.notices());

@@ -22,7 +22,7 @@ use super::inherited;
 use super::{Return, Wish, reconnect};
 use crate::server::clients::open::Open;
 use crate::server::context::{Context, Failure};
-use crate::server::files::create::Wanted;
+use crate::server::files::create::RequestedOpen;
 use crate::wire::Status;
 use crate::wire::create::Request;
 use crate::wire::create_context::values::Lease;
@@ -55,7 +55,7 @@ pub(in crate::server) async fn decide(context: &Context, open: &Open) -> Result<
 pub(in crate::server) async fn refuse(
     context: &Context,
     volume: &Volume,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     found: &Found,
 ) -> Result<Option<Found>, Status> {
     if !context.session().dialect.is_v3() || wanted.is_stream() || found.attributes.kind != Kind::File {

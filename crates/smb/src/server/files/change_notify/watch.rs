@@ -22,7 +22,7 @@ const LEAST: usize = 16;
 
 /// The watch of an open folder, once there is one. Dropping it, with its open, ends the requests that wait.
 #[derive(Default)]
-pub(in crate::server) struct Watched(Mutex<Option<Arc<Watch>>, rank::SmbWatch>);
+pub(in crate::server) struct FolderWatch(Mutex<Option<Arc<Watch>>, rank::SmbWatch>);
 
 pub(super) struct Watch {
     /// Requests are answered in the order in which they came.
@@ -46,7 +46,7 @@ pub(super) enum NotifyReply {
     Closed,
 }
 
-impl Watched {
+impl FolderWatch {
     /// The watch. The first request begins it and decides for good which changes it reports.
     pub(super) fn watch(
         &self,
@@ -64,7 +64,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for FolderWatch {
     fn drop(&mut self) {
         if let Some(watch) = self.0.get_mut() {
             watch.closed.store(true, Ordering::Release);

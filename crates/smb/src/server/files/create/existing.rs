@@ -7,9 +7,9 @@ use vfs::backend::Found;
 use vfs::mac::DosAttributes;
 use vfs::{Beside, Error, Kind, OpenOptions, Volume};
 
-use super::links::Followed;
+use super::links::LinkResolution;
 use super::stream::{self, Base, Target};
-use super::{Missed, Opened, Wanted, access, via};
+use super::{CreateFailure, CreateResult, RequestedOpen, access, via};
 use crate::server::clients::leases::{self, Of};
 use crate::server::clients::open::{File, Open, Via, What};
 use crate::server::clients::tree::Tree;
@@ -33,10 +33,10 @@ pub(super) async fn open(
     context: &Context,
     tree: &Arc<Tree>,
     volume: &Arc<Volume>,
-    wanted: &Wanted<'_>,
-    way: &Followed,
+    wanted: &RequestedOpen<'_>,
+    way: &LinkResolution,
     found: &Found,
-) -> Result<Opened, Missed> {
+) -> Result<CreateResult, CreateFailure> {
     let is_stream = wanted.path.stream.is_some();
     if !is_stream && wanted.disposition() == Disposition::CREATE {
         return Err(Status::OBJECT_NAME_COLLISION.into());
@@ -95,7 +95,7 @@ pub(super) async fn open(
     };
     let is_same = is_plain && !waited && !overwrites && open.is_data();
     let open = wrap(context, tree, wanted, granted, (open, via))?;
-    Ok(Opened { open, action, plain: is_same.then_some(found.attributes) })
+    Ok(CreateResult { open, action, plain: is_same.then_some(found.attributes) })
 }
 
 /// Waits for an open; answers whether it had to wait. Another client that this open waited for may
@@ -103,7 +103,7 @@ pub(super) async fn open(
 pub(super) async fn once_others_let(
     context: &Context,
     opening: impl Future<Output = vfs::Result<vfs::Open>>,
-) -> Result<(vfs::Open, bool), Missed> {
+) -> Result<(vfs::Open, bool), CreateFailure> {
     let mut opening = pin!(opening);
     let at_once = poll_once(opening.as_mut());
     let waited = at_once.is_none();
@@ -116,7 +116,7 @@ pub(super) async fn once_others_let(
         other => other.into(),
     })?;
     match waited && open.attributes()?.links == 0 {
-        true => Err(Missed::again()),
+        true => Err(CreateFailure::again()),
         false => Ok((open, waited)),
     }
 }
@@ -125,10 +125,10 @@ pub(super) async fn once_others_let(
 /// streams, and gets the attributes of a new one: MS-FSA 2.1.5.1.2.1.
 async fn overwrite(
     volume: &Arc<Volume>,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     base: &Base<'_>,
     open: &vfs::Open,
-) -> Result<(), Missed> {
+) -> Result<(), CreateFailure> {
     if open.size().await? > 0 {
         open.empty().await?;
     }
@@ -141,7 +141,7 @@ async fn overwrite(
 }
 
 /// Whether a stream exists or not as the client expects.
-fn agrees(wanted: &Wanted<'_>, target: &Target) -> Result<(), Status> {
+fn agrees(wanted: &RequestedOpen<'_>, target: &Target) -> Result<(), Status> {
     match wanted.disposition() {
         Disposition::CREATE if target.is_there => Err(Status::OBJECT_NAME_COLLISION),
         Disposition::OPEN | Disposition::OVERWRITE if !target.is_there => Err(Status::OBJECT_NAME_NOT_FOUND),
@@ -153,7 +153,7 @@ fn agrees(wanted: &Wanted<'_>, target: &Target) -> Result<(), Status> {
 pub(super) fn wrap(
     context: &Context,
     tree: &Arc<Tree>,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     granted: AccessMask,
     (open, via): (vfs::Open, Option<Via>),
 ) -> Result<Open, Status> {
@@ -167,7 +167,7 @@ pub(super) fn wrap(
 /// Whether the file has the kind that was asked for. A client that opens a link to a folder itself
 /// may ask for a folder or a file: not all clients know which of the two they remove.
 fn fits(
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     kind: Kind,
     is_stream: bool,
     leads_to: impl FnOnce() -> Result<Option<Found>, Status>,
@@ -193,7 +193,7 @@ fn fits(
 
 /// What the open may be used for.
 fn grant(
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     max: AccessMask,
     read_only: bool,
     overwrites: bool,
@@ -217,7 +217,7 @@ fn grant(
 
 /// A hidden or system file is overwritten only if the request has the same attributes: MS-FSA
 /// 2.1.5.1.2.
-fn keeps_attributes(wanted: &Wanted<'_>, dos: DosAttributes) -> Result<(), Status> {
+fn keeps_attributes(wanted: &RequestedOpen<'_>, dos: DosAttributes) -> Result<(), Status> {
     let asked = DosAttributes(wanted.request.file_attributes);
     let lost = |bit| dos.contains(bit) && !asked.contains(bit);
     match lost(DosAttributes::HIDDEN) || lost(DosAttributes::SYSTEM) {

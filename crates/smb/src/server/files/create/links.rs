@@ -8,7 +8,7 @@ use vfs::names::{Folding, windows_view};
 use vfs::{Caller, Error, Kind, MAX_LINKS, PathError, Resolved, Volume};
 use wire::Writer;
 
-use super::{Wanted, astray};
+use super::{RequestedOpen, astray};
 use crate::server::context::{Context, Failure};
 use crate::server::dfs;
 use crate::wire::Status;
@@ -44,7 +44,7 @@ enum Last {
 }
 
 impl Last {
-    fn of(context: &Context, wanted: &Wanted<'_>) -> Self {
+    fn of(context: &Context, wanted: &RequestedOpen<'_>) -> Self {
         let (access, options) = (wanted.access, wanted.options());
         let removes = access.contains(AccessMask::DELETE) || options.contains(Options::DELETE_ON_CLOSE);
         let uses_data = access.0 & DATA.0 != 0 || wanted.overwrites();
@@ -64,7 +64,7 @@ impl Last {
 }
 
 /// Where a path leads.
-pub(super) struct Followed {
+pub(super) struct LinkResolution {
     pub(super) resolved: Resolved,
     /// The link at the end of the client's path, if it was followed. The client moves or removes
     /// the name of this link.
@@ -87,9 +87,9 @@ impl<T: Into<Failure>> From<T> for Astray {
 pub(super) fn follow(
     context: &Context,
     volume: &Volume,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     folding: Folding,
-) -> Result<Followed, Failure> {
+) -> Result<LinkResolution, Failure> {
     let caller = &wanted.actor.caller;
     let way = Way::new(context, volume, caller, folding, &wanted.path.components);
     way.resolve(Last::of(context, wanted)).map_err(|failed| match failed {
@@ -142,7 +142,7 @@ impl<'a> Way<'a> {
         Self { context, volume, caller, folding, path, own_from: 0, link: None, via: None }
     }
 
-    fn resolve(mut self, last: Last) -> Result<Followed, Astray> {
+    fn resolve(mut self, last: Last) -> Result<LinkResolution, Astray> {
         let root = self.volume.root()?;
         for _ in 0..=MAX_LINKS {
             let looked = self.volume.lookup_path(self.caller, &root, &slices(&self.path), self.folding);
@@ -153,7 +153,7 @@ impl<'a> Way<'a> {
                         let at = self.path.len() - 1;
                         if at >= self.own_from {
                             match last {
-                                Last::Itself => return Ok(Followed { resolved, via: None }),
+                                Last::Itself => return Ok(LinkResolution { resolved, via: None }),
                                 Last::Stop => {
                                     return Err(stopped(self.context, &[], &target(&resolved)?).into());
                                 }
@@ -164,7 +164,7 @@ impl<'a> Way<'a> {
                     }
                     None if self.spell_out(self.path.len().wrapping_sub(1)) => continue,
                     None if last == Last::FollowIfThere && self.via.is_some() => return self.stop(last),
-                    _ => return Ok(Followed { resolved, via: self.via }),
+                    _ => return Ok(LinkResolution { resolved, via: self.via }),
                 },
                 Err(error) if error.why == Error::IsLink => error.at,
                 Err(error) if error.why == Error::NotFound && self.spell_out(error.at) => continue,
@@ -208,9 +208,9 @@ impl<'a> Way<'a> {
 
     /// The path leads no further. Opens the link at its end if the client only wants to look at it.
     /// Otherwise the client is told where the last of its links leads.
-    fn stop(self, last: Last) -> Result<Followed, Astray> {
+    fn stop(self, last: Last) -> Result<LinkResolution, Astray> {
         match (self.via, self.link) {
-            (Some(resolved), _) if last == Last::FollowIfThere => Ok(Followed { resolved, via: None }),
+            (Some(resolved), _) if last == Last::FollowIfThere => Ok(LinkResolution { resolved, via: None }),
             (_, Some((target, after))) => Err(stopped(self.context, &after, &target).into()),
             (_, None) => Err(Status::OBJECT_NAME_NOT_FOUND.into()), // cannot happen without a link
         }

@@ -9,9 +9,9 @@ use vfs::{Beside, Error, OpenOptions, Volume};
 
 use super::besides::Besides;
 use super::existing::wrap;
-use super::links::Followed;
+use super::links::LinkResolution;
 use super::stream::Target;
-use super::{Missed, Opened, Wanted, access, via};
+use super::{CreateFailure, CreateResult, RequestedOpen, access, via};
 use crate::server::clients::leases;
 use crate::server::clients::tree::Tree;
 use crate::server::context::Context;
@@ -30,9 +30,9 @@ pub(super) async fn make(
     context: &Context,
     tree: &Arc<Tree>,
     volume: &Arc<Volume>,
-    wanted: &Wanted<'_>,
-    way: &Followed,
-) -> Result<Opened, Missed> {
+    wanted: &RequestedOpen<'_>,
+    way: &LinkResolution,
+) -> Result<CreateResult, CreateFailure> {
     if matches!(wanted.disposition(), Disposition::OPEN | Disposition::OVERWRITE) {
         return Err(Status::OBJECT_NAME_NOT_FOUND.into());
     }
@@ -58,7 +58,7 @@ pub(super) async fn make(
     volume.permit_open(&wanted.actor).map(drop)?; // none is made that the client cannot open
     let create = || volume.create_with_permissions(&wanted.actor, &parent, name, kind, &permissions);
     let made = match context.wait(volume.settled(create)).await? {
-        Err(Error::Exists | Error::LeaseRecall(_)) => return Err(Missed::again()),
+        Err(Error::Exists | Error::LeaseRecall(_)) => return Err(CreateFailure::again()),
         other => other?,
     };
     let at = Beside { folder: &parent.object, name: &resolved.name };
@@ -92,16 +92,16 @@ pub(super) async fn make(
     }
     let is_same = !is_described && besides.is_nothing() && open.is_data();
     let open = wrap(context, tree, wanted, granted, (open, via))?;
-    Ok(Opened { open, action: Action::CREATED, plain: is_same.then_some(made.attributes) })
+    Ok(CreateResult { open, action: Action::CREATED, plain: is_same.then_some(made.attributes) })
 }
 
 /// Sets the DOS attributes that differ from those of any new file; answers whether there are any.
 fn describe(
     volume: &Volume,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     (made, at): (&vfs::backend::Found, Beside<'_>),
     folder: bool,
-) -> Result<bool, Missed> {
+) -> Result<bool, CreateFailure> {
     let archive = if folder { FileAttributes::NONE } else { FileAttributes::ARCHIVE };
     let wants =
         facts::to_keep(FileAttributes(wanted.request.file_attributes) | archive, DosAttributes::default());

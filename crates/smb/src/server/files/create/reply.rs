@@ -12,7 +12,7 @@ use crate::server::clients::open::{File, Open};
 use crate::server::clients::replay::Numbered;
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure, Outcome, Reply};
-use crate::server::files::create::{Opened, Wanted, maximal, register};
+use crate::server::files::create::{CreateResult, RequestedOpen, maximal, register};
 use crate::server::files::facts::Facts;
 use crate::server::files::mac;
 use crate::wire::Status;
@@ -24,8 +24,8 @@ use crate::wire::values::OplockLevel;
 /// Makes the open known, gives it what it may cache, and answers.
 pub(super) async fn finish(
     context: &Context,
-    wanted: &Wanted<'_>,
-    opened: Opened,
+    wanted: &RequestedOpen<'_>,
+    opened: CreateResult,
     wish: Wish,
     numbered: Option<Numbered<'_>>,
 ) -> Outcome {

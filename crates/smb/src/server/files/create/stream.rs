@@ -9,7 +9,7 @@ use vfs::state::Stream;
 use vfs::streams::StreamInfo;
 use vfs::{Beside, Error, Kind, Volume};
 
-use super::Wanted;
+use super::RequestedOpen;
 use crate::server::clients::tree::Tree;
 use crate::server::context::{Context, Failure};
 use crate::server::files::facts;
@@ -73,7 +73,7 @@ pub(super) struct Base<'a> {
 pub(super) async fn find(
     context: &Context,
     tree: &Tree,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     base: &Base<'_>,
 ) -> Result<Target, Failure> {
     let Some(name) = wanted.path.stream.as_deref() else {
@@ -107,7 +107,7 @@ pub(super) async fn find(
 /// The named stream with exactly this name, else the one whose name differs only in case.
 async fn known(
     tree: &Tree,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     base: &Base<'_>,
     name: &str,
     folding: Folding,
@@ -123,7 +123,7 @@ async fn known(
 /// Macs know of stays if the client is none, as when it puts another file in this one's place.
 pub(super) async fn forget(
     volume: &std::sync::Arc<Volume>,
-    wanted: &Wanted<'_>,
+    wanted: &RequestedOpen<'_>,
     base: &Base<'_>,
 ) -> Result<(), Failure> {
     let Base { found, place, metadata } = base;

@@ -7,8 +7,8 @@ use vfs::state::{Modes, Stream};
 use vfs::{Beside, OpenOptions, Volume};
 
 use super::existing::once_others_let;
-use super::links::Followed;
-use super::{Missed, Wanted, access};
+use super::links::LinkResolution;
+use super::{CreateFailure, RequestedOpen, access};
 use crate::server::clients::open::Via;
 use crate::server::clients::tree::Tree;
 use crate::server::context::Context;
@@ -21,8 +21,8 @@ use crate::wire::security::AccessMask;
 pub(super) fn names(
     volume: &Volume,
     tree: &Tree,
-    wanted: &Wanted<'_>,
-    way: &Followed,
+    wanted: &RequestedOpen<'_>,
+    way: &LinkResolution,
     max: AccessMask,
 ) -> Result<AccessMask, Status> {
     let Some(via) = way.via.as_ref().filter(|_| wanted.path.stream.is_none()) else { return Ok(max) };
@@ -35,10 +35,10 @@ pub(super) fn names(
 pub(super) async fn open(
     context: &Context,
     volume: &Arc<Volume>,
-    wanted: &Wanted<'_>,
-    way: &Followed,
+    wanted: &RequestedOpen<'_>,
+    way: &LinkResolution,
     granted: AccessMask,
-) -> Result<Option<Via>, Missed> {
+) -> Result<Option<Via>, CreateFailure> {
     let Some(via) = way.via.as_ref().filter(|_| wanted.path.stream.is_none()) else { return Ok(None) };
     let link = via.found.as_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
     if !granted.contains(AccessMask::DELETE) {

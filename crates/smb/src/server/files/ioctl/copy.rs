@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::Reader;
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::wire::Status;
@@ -23,7 +23,7 @@ const MAX_TOTAL: u64 = 16 << 20;
 const RESPONSE_LEN: usize = 12;
 
 /// SRV_REQUEST_RESUME_KEY: a key by which the open can be the source of a copy.
-pub(super) fn resume_key(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn resume_key(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     open.file()?;
     if asked.room() < ResumeKey::RESPONSE_LEN {
         return Err(Status::INVALID_PARAMETER.into());
@@ -36,7 +36,7 @@ pub(super) fn resume_key(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
 }
 
 /// The open of this session that a key names.
-fn source(asked: &Asked<'_>, key: &ResumeKey) -> Result<Arc<Open>, Status> {
+fn source(asked: &IoctlCall<'_>, key: &ResumeKey) -> Result<Arc<Open>, Status> {
     let mut r = Reader::new(&key.0);
     let session = asked.context.session();
     let file = FileKey { persistent: r.u64_le()?, volatile: r.u64_le()? };
@@ -45,7 +45,7 @@ fn source(asked: &Asked<'_>, key: &ResumeKey) -> Result<Arc<Open>, Status> {
 }
 
 /// SRV_COPYCHUNK and SRV_COPYCHUNK_WRITE.
-pub(super) async fn chunks(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn chunks(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let target = open.file()?;
     if asked.room() < RESPONSE_LEN {
         return Err(Status::INVALID_PARAMETER.into());
@@ -78,7 +78,7 @@ fn within_limits(chunks: &[Chunk]) -> bool {
 }
 
 /// The access that source and target need. SRV_COPYCHUNK_WRITE needs no right to read the target.
-fn may_copy(asked: &Asked<'_>, source: &Open, target: &Open) -> Result<(), Status> {
+fn may_copy(asked: &IoctlCall<'_>, source: &Open, target: &Open) -> Result<(), Status> {
     source.require(AccessMask::READ_DATA | AccessMask::EXECUTE)?;
     target.require(AccessMask::WRITE_DATA | AccessMask::APPEND_DATA)?;
     match asked.request.control_code {
@@ -125,7 +125,7 @@ fn written(status: Status, chunks_written: u32, total_bytes_written: u32) -> Out
 }
 
 /// DUPLICATE_EXTENTS_TO_FILE: the files share blocks, if the host supports that.
-pub(super) async fn duplicate(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn duplicate(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let target = open.file()?;
     open.require(AccessMask::WRITE_DATA)?;
     let mut r = asked.input();

@@ -1,13 +1,13 @@
 //! DFS_GET_REFERRALS, MS-SMB2 3.3.5.15.2.
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::context::Failure;
 use crate::server::dfs;
 use crate::wire::Status;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::dfs::{Request, RequestEx};
 
-pub(super) fn referrals(asked: &Asked<'_>) -> Result<Output, Failure> {
+pub(super) fn referrals(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
     asked.without_file()?;
     let context = asked.context;
     if !context.service().config().shares.iter().any(|share| share.options.dfs) {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::context::{Context, Failure};
 use crate::wire::Status;
 use crate::wire::fsctl::network::{self, Capability, Interface};
@@ -13,7 +13,7 @@ const USUAL_SPEED: u64 = 1_000_000_000;
 /// The most addresses in an answer.
 const MAX_ADDRESSES: usize = 64;
 
-pub(super) fn query(asked: &Asked<'_>) -> Result<Output, Failure> {
+pub(super) fn query(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
     asked.without_file()?;
     let negotiated = asked.context.connection.negotiated().ok_or(Status::INVALID_PARAMETER)?;
     if !negotiated.server_capabilities.contains(Capabilities::MULTI_CHANNEL) {

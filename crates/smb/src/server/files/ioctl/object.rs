@@ -1,6 +1,6 @@
 //! Properties of files that other servers have: compression and object ids; MS-FSA 2.1.5.10.
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::clients::open::Open;
 use crate::server::config::ShareKind;
 use crate::server::context::Failure;
@@ -15,7 +15,7 @@ const COMPRESSION_LEN: usize = 2;
 const OBJECT_ID_LEN: usize = 64;
 
 /// GET_COMPRESSION: to clients no file is compressed.
-pub(super) fn compression(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn compression(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     open.file()?;
     if asked.room() < COMPRESSION_LEN {
         return Err(Status::INVALID_PARAMETER.into());
@@ -24,7 +24,7 @@ pub(super) fn compression(asked: &Asked<'_>, open: &Open) -> Result<Output, Fail
 }
 
 /// SET_COMPRESSION: accepts only the present state.
-pub(super) fn set_compression(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn set_compression(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     open.file()?;
     let wanted = Compression::decode(&mut asked.input())?;
     open.require(AccessMask::WRITE_DATA)?;
@@ -33,7 +33,7 @@ pub(super) fn set_compression(asked: &Asked<'_>, open: &Open) -> Result<Output, 
 
 /// CREATE_OR_GET_OBJECT_ID and GET_OBJECT_ID: the id of the file in this volume, and the id of the
 /// volume.
-pub(super) fn id(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn id(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let ShareKind::Disk { serial, .. } = open.tree.share.kind else {
         return Err(Status::INVALID_DEVICE_REQUEST.into());

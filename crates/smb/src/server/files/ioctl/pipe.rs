@@ -1,6 +1,6 @@
 //! Control codes of named pipes, MS-FSCC 2.3.31 to 2.3.52.
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::clients::open::Open;
 use crate::server::config::ShareKind;
 use crate::server::context::Failure;
@@ -15,7 +15,7 @@ const CONNECTED: u32 = 3;
 const PEEK_LEN: usize = 16;
 
 /// PIPE_TRANSCEIVE, MS-SMB2 3.3.5.15.10.
-pub(super) fn transceive(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn transceive(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let pipe = open.pipe()?;
     open.require(AccessMask::READ_DATA)?;
     open.require(AccessMask::WRITE_DATA)?;
@@ -24,7 +24,7 @@ pub(super) fn transceive(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
 }
 
 /// PIPE_PEEK, MS-SMB2 3.3.5.15.3: how much there is to be read.
-pub(super) fn peek(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn peek(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let (all, first) = open.pipe()?.available();
     if asked.room() < PEEK_LEN {
         return Err(Status::BUFFER_TOO_SMALL.into());
@@ -40,7 +40,7 @@ pub(super) fn peek(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
 }
 
 /// PIPE_WAIT, MS-SMB2 3.3.5.15.4: our pipes are never busy.
-pub(super) fn wait(asked: &Asked<'_>) -> Result<Output, Failure> {
+pub(super) fn wait(asked: &IoctlCall<'_>) -> Result<Output, Failure> {
     if !matches!(asked.context.tree().share.kind, ShareKind::Pipes) {
         return Err(Status::INVALID_DEVICE_REQUEST.into());
     }

@@ -3,7 +3,7 @@
 use vfs::Kind;
 use vfs::mac::DosAttributes;
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::server::files::facts::Facts;
@@ -19,7 +19,7 @@ const MAX_TRIMS: usize = 4096;
 
 /// SET_SPARSE: whether the client allows zeros to take no space. It does not change the file's
 /// data.
-pub(super) fn set_sparse(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn set_sparse(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let sparse = SetSparse::decode(&mut asked.input())?.0;
     is_file(file)?;
@@ -42,7 +42,7 @@ fn with_sparse(before: DosAttributes, sparse: bool) -> DosAttributes {
 }
 
 /// SET_ZERO_DATA.
-pub(super) async fn zero(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn zero(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let range = ZeroData::decode(&mut asked.input())?;
     if range.file_offset < 0 || range.beyond_final_zero < range.file_offset {
@@ -56,7 +56,7 @@ pub(super) async fn zero(asked: &Asked<'_>, open: &Open) -> Result<Output, Failu
 }
 
 /// QUERY_ALLOCATED_RANGES. In a file that is not sparse every byte is allocated.
-pub(super) async fn allocated(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn allocated(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let wanted = AllocatedRange::decode(&mut asked.input())?;
     if wanted.file_offset < 0 || wanted.length < 0 || wanted.file_offset.checked_add(wanted.length).is_none()
@@ -90,7 +90,7 @@ pub(super) async fn allocated(asked: &Asked<'_>, open: &Open) -> Result<Output, 
 }
 
 /// FILE_LEVEL_TRIM: the client no longer needs these bytes; they read as zeros from now on.
-pub(super) async fn trim(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn trim(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     let trim = Trim::decode(&mut asked.input())?;
     if trim.key != 0 || trim.ranges.is_empty() || trim.ranges.len() > MAX_TRIMS {

@@ -5,7 +5,7 @@ use vfs::names::from_windows_view;
 use vfs::{Actor, Caller, Kind};
 use wire::Writer;
 
-use super::{Asked, Output};
+use super::{IoctlCall, Output};
 use crate::server::clients::open::{File, Open};
 use crate::server::context::Failure;
 use crate::server::files::create::shown_target;
@@ -19,7 +19,7 @@ const MAX_TARGET: usize = 4095;
 const LEAST: usize = 8;
 
 /// GET_REPARSE_POINT.
-pub(super) fn read(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) fn read(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     if file.open.node().kind() != Kind::Link {
         return Err(Status::NOT_A_REPARSE_POINT.into());
@@ -41,7 +41,7 @@ pub(super) fn read(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
 }
 
 /// SET_REPARSE_POINT: an empty file, or an empty folder, becomes a link.
-pub(super) async fn set(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn set(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     let point = Reparse::decode(&mut asked.input()).map_err(|_| Status::IO_REPARSE_DATA_INVALID)?;
@@ -60,7 +60,7 @@ pub(super) async fn set(asked: &Asked<'_>, open: &Open) -> Result<Output, Failur
 }
 
 /// DELETE_REPARSE_POINT: the link becomes an empty file.
-pub(super) async fn delete(asked: &Asked<'_>, open: &Open) -> Result<Output, Failure> {
+pub(super) async fn delete(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, Failure> {
     let file = open.file()?;
     open.require(AccessMask::WRITE_DATA | AccessMask::WRITE_ATTRIBUTES)?;
     let tag = Tag(asked.input().u32_le()?);

@@ -19,7 +19,7 @@ const COLON: u16 = b':' as u16;
 const EXACT_CASE: Folding = Folding { case_sensitive: true, normalisation_sensitive: false };
 
 /// The target of a move, and how to move.
-pub(super) struct Wanted {
+pub(super) struct RenameTarget {
     name: Vec<u16>,
     root: u64,
     /// An existing file at the target is replaced.
@@ -30,14 +30,14 @@ pub(super) struct Wanted {
     even_read_only: bool,
 }
 
-impl From<Target> for Wanted {
+impl From<Target> for RenameTarget {
     fn from(target: Target) -> Self {
         let Target { replace_if_exists, root_directory, name } = target;
         Self { name, root: root_directory, replaces: replace_if_exists, posix: false, even_read_only: false }
     }
 }
 
-impl From<TargetEx> for Wanted {
+impl From<TargetEx> for RenameTarget {
     fn from(target: TargetEx) -> Self {
         Self {
             name: target.name,
@@ -54,7 +54,7 @@ pub(super) async fn rename(
     context: &Context,
     open: &Open,
     file: &File,
-    wanted: Wanted,
+    wanted: RenameTarget,
 ) -> Result<(), Failure> {
     open.require(AccessMask::DELETE)?;
     if let Some(stream) = stream_of(context, file, &wanted)? {
@@ -89,7 +89,12 @@ pub(super) async fn rename(
 }
 
 /// Adds another name to the file.
-pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wanted) -> Result<(), Failure> {
+pub(super) async fn link(
+    context: &Context,
+    open: &Open,
+    file: &File,
+    wanted: RenameTarget,
+) -> Result<(), Failure> {
     if open.tree.read_only {
         return Err(Status::MEDIA_WRITE_PROTECTED.into());
     }
@@ -123,7 +128,7 @@ pub(super) async fn link(context: &Context, open: &Open, file: &File, wanted: Wa
 }
 
 /// The new name of a stream: it begins with a colon.
-fn stream_of(context: &Context, file: &File, wanted: &Wanted) -> Result<Option<String>, Status> {
+fn stream_of(context: &Context, file: &File, wanted: &RenameTarget) -> Result<Option<String>, Status> {
     if wanted.root != 0 || wanted.name.is_empty() {
         return Err(Status::INVALID_PARAMETER);
     }
@@ -225,7 +230,7 @@ async fn may_replace(
     context: &Context,
     (folder, place): (&Found, &Place),
     there: &Found,
-    wanted: &Wanted,
+    wanted: &RenameTarget,
 ) -> Result<(), Status> {
     if !wanted.replaces {
         return Err(Status::OBJECT_NAME_COLLISION);
