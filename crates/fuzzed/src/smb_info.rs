@@ -114,7 +114,7 @@ pub const FORMS: [directory::Form; 10] = [
 
 fn listing(selector: u8, bytes: &[u8]) {
     let Some(form) = FORMS.get(usize::from(selector - 192)).copied() else { return };
-    let encode = |entries: &Vec<directory::Listed>, w: &mut Writer| {
+    let encode = |entries: &Vec<directory::OwnedEntry>, w: &mut Writer| {
         let mut listing = directory::Listing::begin(w, form, usize::MAX);
         assert!(entries.iter().all(|listed| listing.push(w, &listed.entry())));
     };

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use smb::server::pipes::pipe::{
     Caller, Connection, LocalAccount, OpenFile, Pipe, PipeHost, Rank, Server, Session, Share, ShareKind, Sid,
 };
-use smb::wire::rpc::pdu::{Bind, Header, Protected, Request, kind};
+use smb::wire::rpc::pdu::{AuthVerifier, Bind, Header, Request, kind};
 use smb::wire::rpc::{epm, lsarpc, samr, srvsvc, witness, wkssvc};
 use wire::{Malformed, Reader};
 
@@ -28,7 +28,7 @@ pub fn rpc(data: &[u8]) {
 /// A security trailer is inside of its message.
 fn trailer(message: &[u8]) -> Result<(), Malformed> {
     let header = Header::decode(&mut Reader::new(message))?;
-    if let Some(Protected { at, trailer, token }) = Protected::decode(&header, message)? {
+    if let Some(AuthVerifier { at, trailer, token }) = AuthVerifier::decode(&header, message)? {
         assert!(usize::from(trailer.padding) <= at && at + 8 + token.len() == message.len());
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::session::{Agreed, Session};
+use super::session::{KeyParameters, Session};
 use super::{Answer, Client, Error, How, Link, Proof, Request, encoded};
 use crate::server::login::ntlm::keys::{self, Side, hmac_md5};
 use crate::wire::ntlm::{
@@ -63,7 +63,8 @@ impl<L: Link> Client<L> {
     /// # Errors
     /// The server has refused, or hung up.
     pub async fn log_in(&mut self, who: &Credentials, purpose: SetUp<'_>) -> Result<Arc<Session>, Error> {
-        let agreed = self.agreed.as_ref().and_then(Agreed::of).ok_or(Malformed("nothing agreed on"))?;
+        let agreed =
+            self.agreed.as_ref().and_then(KeyParameters::of).ok_or(Malformed("nothing agreed on"))?;
         let binder = match purpose {
             SetUp::Bind(session) => Some(session.binder(&agreed)),
             _ => None,

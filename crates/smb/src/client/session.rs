@@ -25,13 +25,13 @@ pub struct Session {
 }
 
 /// What keys depend on.
-pub(super) struct Agreed {
+pub(super) struct KeyParameters {
     dialect: Dialect,
     signing: SigningAlgorithm,
     cipher: Option<Cipher>,
 }
 
-impl Agreed {
+impl KeyParameters {
     /// What the server has chosen; `None` when it is nothing that this client knows.
     pub(super) fn of(response: &Response) -> Option<Self> {
         let dialect = Dialect::of(response.dialect.0)?;
@@ -69,26 +69,26 @@ impl Agreed {
 
 impl Session {
     /// A session that begins with this login.
-    pub(super) fn new(id: u64, agreed: &Agreed, key: &[u8; 16], hash: &PreauthHash) -> Self {
+    pub(super) fn new(id: u64, agreed: &KeyParameters, key: &[u8; 16], hash: &PreauthHash) -> Self {
         let keys = SessionKeys::derive(agreed.scheme(hash), key, agreed.cipher);
         Self::with_keys(id, agreed, keys.clone(), &keys.signing)
     }
 
     /// Another channel of this session.
-    pub(super) fn channel(&self, agreed: &Agreed, key: &[u8; 16], hash: &PreauthHash) -> Self {
+    pub(super) fn channel(&self, agreed: &KeyParameters, key: &[u8; 16], hash: &PreauthHash) -> Self {
         let signing = signing_key(agreed.scheme(hash), key);
-        let agreed = Agreed { cipher: self.cipher, ..*agreed };
+        let agreed = KeyParameters { cipher: self.cipher, ..*agreed };
         Self::with_keys(self.id, &agreed, self.keys.clone(), &signing)
     }
 
     /// What signs the requests that bind another connection to it, MS-SMB2 3.2.4.2.3.1: the key of the first channel,
     /// with what is agreed on at the new connection.
-    pub(super) fn binder(&self, agreed: &Agreed) -> Self {
-        let agreed = Agreed { cipher: self.cipher, ..*agreed };
+    pub(super) fn binder(&self, agreed: &KeyParameters) -> Self {
+        let agreed = KeyParameters { cipher: self.cipher, ..*agreed };
         Self::with_keys(self.id, &agreed, self.keys.clone(), &self.keys.signing)
     }
 
-    fn with_keys(id: u64, agreed: &Agreed, keys: SessionKeys, signing: &[u8; 16]) -> Self {
+    fn with_keys(id: u64, agreed: &KeyParameters, keys: SessionKeys, signing: &[u8; 16]) -> Self {
         // What one side sends the other receives.
         let other = SessionKeys {
             client_to_server: keys.server_to_client.clone(),
@@ -110,7 +110,7 @@ impl Session {
     /// The same session with random keys that no other session has.
     #[must_use]
     pub fn with_wrong_keys(&self) -> Self {
-        let agreed = Agreed { dialect: Dialect::V3_0, signing: self.signing, cipher: self.cipher };
+        let agreed = KeyParameters { dialect: Dialect::V3_0, signing: self.signing, cipher: self.cipher };
         let keys = SessionKeys::derive(KeyScheme::Constant, &[0x77; 16], self.cipher);
         Self::with_keys(self.id, &agreed, keys.clone(), &keys.signing)
     }
@@ -118,7 +118,7 @@ impl Session {
     /// The same keys under another session id.
     #[must_use]
     pub fn by_another_number(&self, id: u64) -> Self {
-        let agreed = Agreed { dialect: Dialect::V3_0, signing: self.signing, cipher: self.cipher };
+        let agreed = KeyParameters { dialect: Dialect::V3_0, signing: self.signing, cipher: self.cipher };
         Self::with_keys(id, &agreed, self.keys.clone(), &self.keys.signing)
     }
 }

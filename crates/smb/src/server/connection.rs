@@ -15,7 +15,7 @@ use super::requests::Requests;
 use super::service::Service;
 use crate::server::clients::session::Channel;
 use crate::server::login::in_progress::Logins;
-use crate::server::login::negotiate::Negotiated;
+use crate::server::login::negotiate::Negotiation;
 use crate::wire::frame;
 use crate::wire::header::{Header, Id};
 use crate::wire::transform::Transform;
@@ -40,7 +40,7 @@ pub(super) struct Connection {
     pub(super) peer: Peer,
     to_client: OnceLock<ToClient>,
     /// What was agreed on. Once, for the life of the connection.
-    pub(super) negotiated: OnceLock<Negotiated>,
+    pub(super) negotiated: OnceLock<Negotiation>,
     pub(super) window: Mutex<Window, rank::SmbWindow>,
     pub(super) requests: Arc<Requests>,
     /// Sessions used over this connection.
@@ -85,7 +85,7 @@ impl Connection {
     }
 
     /// What was agreed on, once it was.
-    pub(super) fn negotiated(&self) -> Option<&Negotiated> {
+    pub(super) fn negotiated(&self) -> Option<&Negotiation> {
         self.negotiated.get()
     }
 

@@ -20,8 +20,8 @@ use std::time::Duration;
 use vfs::state::Caching;
 
 use self::inherited::ReplicatedOpen;
+use self::table::DisconnectedOpen;
 pub(in crate::server) use self::table::Durables;
-use self::table::Lost;
 use super::client::Client;
 use super::leases::Kind;
 use super::open::{Open, What};
@@ -193,7 +193,7 @@ pub(in crate::server) fn reconnect(
     lease: Option<Lease>,
     back: Return,
 ) -> Result<Arc<Open>, Failure> {
-    let fits = |lost: &Lost| fits(context, request, lease, back, &lost.open);
+    let fits = |lost: &DisconnectedOpen| fits(context, request, lease, back, &lost.open);
     let mut open = context.service().durables.claim(context, back.file, fits)?;
     open.tree = context.tree().clone();
     if let What::File(file) = &mut open.what {

@@ -20,11 +20,11 @@ use std::sync::Arc;
 use vfs::Kind as FileKind;
 use vfs::state::{Caching, LeaseRequest, Stream, Style};
 
-pub(in crate::server) use self::cache::{Cache, Held, Key, Kind, Of};
+pub(in crate::server) use self::cache::{Cache, CacheReference, Key, Kind, Of};
 use super::open::{File, Open};
 use crate::server::context::{Context, Failure};
 use crate::server::files::create::RequestedOpen;
-use crate::server::login::negotiate::Negotiated;
+use crate::server::login::negotiate::Negotiation;
 use crate::wire::Status;
 use crate::wire::create::Request;
 use crate::wire::create_context::request::Context as Asked;
@@ -32,12 +32,12 @@ use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 
 /// What an open may cache.
-pub(in crate::server) struct Cached {
+pub(in crate::server) struct CacheGrant {
     pub(in crate::server) oplock: OplockLevel,
     pub(in crate::server) lease: Option<Lease>,
 }
 
-impl Cached {
+impl CacheGrant {
     /// Nothing.
     pub(in crate::server) const NONE: Self = Self { oplock: OplockLevel::NONE, lease: None };
 
@@ -94,26 +94,26 @@ pub(in crate::server) async fn grant(
     context: &Context,
     wanted: &RequestedOpen<'_>,
     open: &Arc<Open>,
-) -> Result<Cached, Failure> {
+) -> Result<CacheGrant, Failure> {
     let file = open.file()?;
-    let Some((want, kind)) = wish(context, wanted, file) else { return Ok(Cached::NONE) };
+    let Some((want, kind)) = wish(context, wanted, file) else { return Ok(CacheGrant::NONE) };
     let client = context.session().client().clone();
     let guard = file.open.guard();
     let style = if kind == Kind::Oplock { Style::Steps } else { Style::Bits };
     let request = LeaseRequest { party: guard.party(), want, style, notices: client.notices() };
-    let Some(key) = request.party.key else { return Ok(Cached::NONE) };
+    let Some(key) = request.party.key else { return Ok(CacheGrant::NONE) };
     let make = || Cache::new(key, Of::open(file), kind, wanted.lease, Arc::downgrade(&client));
     let cache = client.cache_or(key, make);
     let grant = || cache.grant(open, || file.open.lease(&request));
     let lease = match file.open.volume().settled(grant).await {
-        Err(vfs::Error::TooMany) => return Ok(Cached::NONE),
+        Err(vfs::Error::TooMany) => return Ok(CacheGrant::NONE),
         other => other?,
     };
     let held = lease.caching();
     if kind == Kind::Oplock && held == Caching::NONE {
-        return Ok(Cached::NONE);
+        return Ok(CacheGrant::NONE);
     }
-    let held = Held { cache, lease, client };
+    let held = CacheReference { cache, lease, client };
     let cached = held.cached();
     let _ = open.held.set(held); // a new open has none
     Ok(cached)
@@ -124,7 +124,8 @@ fn wish(context: &Context, wanted: &RequestedOpen<'_>, file: &File) -> Option<(C
     let folder = file.open.node().kind() == FileKind::Folder && file.open.is_data();
     if let Some(lease) = wanted.lease {
         let version2 = lease.v2.is_some();
-        let leases_folders = || context.connection.negotiated().is_some_and(Negotiated::has_directory_leases);
+        let leases_folders =
+            || context.connection.negotiated().is_some_and(Negotiation::has_directory_leases);
         if folder && !(version2 && leases_folders()) {
             return None;
         }
@@ -158,12 +159,12 @@ pub(in crate::server) fn state(caching: Caching) -> LeaseState {
     LeaseState(u32::from(caching.0))
 }
 
-impl Held {
+impl CacheReference {
     /// The form for a response to CREATE.
-    pub(in crate::server) fn cached(&self) -> Cached {
+    pub(in crate::server) fn cached(&self) -> CacheGrant {
         let held = self.lease.caching();
         let Kind::Lease { version2, parent } = self.cache.kind() else {
-            return Cached { oplock: level(held), lease: None };
+            return CacheGrant { oplock: level(held), lease: None };
         };
         let mut flags = LeaseFlags::NONE;
         if self.lease.is_breaking() {
@@ -175,7 +176,7 @@ impl Held {
         let v2 = LeaseV2 { parent_key: parent.unwrap_or_default(), epoch: self.cache.epoch() };
         let v2 = Some(v2).filter(|_| version2);
         let lease = Lease { key: LeaseKey(self.cache.key()), state: state(held), flags, v2 };
-        Cached { oplock: OplockLevel::LEASE, lease: Some(lease) }
+        CacheGrant { oplock: OplockLevel::LEASE, lease: Some(lease) }
     }
 }
 

@@ -14,7 +14,7 @@ use vfs::state::Stream;
 use vfs::{Actor, Attributes, Beside, Caller, FileId, Kind, Payload, SetAttributes, SetTime};
 
 use super::durable::Durable;
-use super::leases::Held;
+use super::leases::CacheReference;
 use super::replay::Number;
 use super::session::Session;
 use super::tree::Tree;
@@ -45,7 +45,7 @@ pub(in crate::server) struct Open {
     /// The open object.
     pub(in crate::server) what: What,
     /// The cache that its client may keep because of it.
-    pub(in crate::server) held: OnceLock<Held>,
+    pub(in crate::server) held: OnceLock<CacheReference>,
     /// It can be kept after its session is lost.
     pub(in crate::server) durable: OnceLock<Durable>,
     /// How long it waits for its client whatever it caches. 0: `durable` decides.

@@ -28,13 +28,13 @@ enum Creation {
 /// The start of a numbered CREATE.
 pub(in crate::server) enum ReplayCheck<'a> {
     /// The CREATE is new.
-    New(Numbered<'a>),
+    New(InFlightCreate<'a>),
     /// It was answered already with this open.
     Again(Arc<Open>),
 }
 
 /// A CREATE under way. Dropping it forgets its number.
-pub(in crate::server) struct Numbered<'a> {
+pub(in crate::server) struct InFlightCreate<'a> {
     client: &'a Arc<Client>,
     guid: [u8; 16],
 }
@@ -72,7 +72,7 @@ impl Creations {
     }
 
     /// An open of a lost server, whose client may repeat the CREATE. Refused if the client has done so, and has another open. If
-    /// the repeated CREATE waits for the file, it finds this open ([`Numbered::done`]).
+    /// the repeated CREATE waits for the file, it finds this open ([`InFlightCreate::done`]).
     pub(in crate::server) fn restore(
         client: &Arc<Client>,
         guid: [u8; 16],
@@ -123,11 +123,11 @@ impl<'a> ReplayCheck<'a> {
             None if table.len() >= MOST => return Err(Status::INSUFFICIENT_RESOURCES),
             None => table.insert(guid, Creation::UnderWay),
         };
-        Ok(ReplayCheck::New(Numbered { client, guid }))
+        Ok(ReplayCheck::New(InFlightCreate { client, guid }))
     }
 }
 
-impl Numbered<'_> {
+impl InFlightCreate<'_> {
     /// Records that the CREATE made this open. Returns the one that it has made at a lost server, if this server has inherited that
     /// meanwhile: its client never heard of it, so it is to be closed.
     pub(in crate::server) fn done(self, open: &Arc<Open>, action: Action) -> Option<Arc<Open>> {
@@ -141,7 +141,7 @@ impl Numbered<'_> {
     }
 }
 
-impl Drop for Numbered<'_> {
+impl Drop for InFlightCreate<'_> {
     fn drop(&mut self) {
         let mut table = self.client.creations.table.lock();
         if matches!(table.get(&self.guid), Some(Creation::UnderWay)) {

@@ -6,13 +6,13 @@ use super::exchange::{Judge, Policy};
 use crate::wire::Status;
 
 /// The parts of a client's last message that decide whether its user may be one of the domain.
-pub(super) struct Claimed<'a> {
+pub(super) struct ClaimedIdentity<'a> {
     pub(super) user: &'a str,
     pub(super) domain: &'a str,
 }
 
 /// Whether a domain controller is asked about a login. Accounts of this server with a password count first.
-pub(super) fn is_asked(claimed: &Claimed<'_>, judge: &Judge<'_>, names: &MemberNames) -> bool {
+pub(super) fn is_asked(claimed: &ClaimedIdentity<'_>, judge: &Judge<'_>, names: &MemberNames) -> bool {
     let has_password = |account: Account| !account.secrets.is_empty();
     let is_guest = judge.policy.guest && claimed.user.eq_ignore_ascii_case("guest");
     let is_own = judge.accounts.find_in_any_case(claimed.user).is_some_and(has_password);
@@ -23,7 +23,7 @@ pub(super) fn is_asked(claimed: &Claimed<'_>, judge: &Judge<'_>, names: &MemberN
 /// the client has named another domain.
 pub(super) fn is_guest(
     refused: &LogonRefused,
-    response: &Claimed<'_>,
+    response: &ClaimedIdentity<'_>,
     names: Option<&MemberNames>,
     policy: Policy,
 ) -> bool {
@@ -54,7 +54,7 @@ pub(super) fn status(refused: &LogonRefused) -> Status {
 
 /// What a controller is asked.
 pub(super) fn question(
-    claimed: &Claimed<'_>,
+    claimed: &ClaimedIdentity<'_>,
     workstation: String,
     challenge: [u8; 8],
     (nt, lm): (&[u8], &[u8]),

@@ -23,7 +23,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 
 use super::ntlm::keys::Side;
 use super::ntlm::protection::Protection;
-use super::ntlm::{Challenged, malformed};
+use super::ntlm::{SentChallenge, malformed};
 use crate::wire::Status;
 use crate::wire::spnego::{
     HINT, KERBEROS, MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token,
@@ -149,7 +149,7 @@ pub(super) enum State {
     Start,
     /// The client is to use this mechanism.
     Asked(Mechanism),
-    Challenged(Challenged),
+    Challenged(SentChallenge),
     /// The ticket is good, and the client is to prove its list.
     Proving(Login, Box<dyn SecurityContext>),
     Over,
@@ -250,7 +250,7 @@ impl Exchange {
     }
 
     /// The last message of a login by NTLM.
-    fn last<'a>(&self, message: &'a [u8]) -> Option<(&Challenged, &'a [u8])> {
+    fn last<'a>(&self, message: &'a [u8]) -> Option<(&SentChallenge, &'a [u8])> {
         let State::Challenged(challenged) = &self.state else { return None };
         let ntlm = match Token::decode(message).ok()? {
             Token::Ntlm(ntlm) => ntlm,
@@ -389,7 +389,7 @@ impl Exchange {
     }
 
     fn challenge(&mut self, ntlm: &[u8], mech: Option<&[u8]>, judge: &Judge<'_>) -> Result<Step, Status> {
-        let challenged = Challenged::new(ntlm, judge)?;
+        let challenged = SentChallenge::new(ntlm, judge)?;
         let message = challenged.message.clone();
         self.state = State::Challenged(challenged);
         if self.mech_types.is_none() {
@@ -408,7 +408,7 @@ impl Exchange {
     /// changed the list.
     fn complete(
         &self,
-        challenged: Challenged,
+        challenged: SentChallenge,
         resp: NegTokenResp<'_>,
         judge: &Judge<'_>,
         domain: Option<Result<LoggedOn, LogonRefused>>,

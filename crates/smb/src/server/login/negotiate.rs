@@ -26,7 +26,7 @@ const MAX_TRANSACT_OLD: u32 = 64 * 1024;
 const SALT: usize = 32;
 
 /// The result of a connection's negotiation.
-pub(in crate::server) struct Negotiated {
+pub(in crate::server) struct Negotiation {
     pub(in crate::server) dialect: Dialect,
     pub(in crate::server) client_guid: [u8; 16],
     /// The client's capabilities.
@@ -47,7 +47,7 @@ pub(in crate::server) struct Negotiated {
     pub(in crate::server) offers_posix: bool,
 }
 
-impl Negotiated {
+impl Negotiation {
     /// Whether folders get leases on this connection.
     pub(in crate::server) fn has_directory_leases(&self) -> bool {
         self.server_capabilities.contains(Capabilities::DIRECTORY_LEASING)
@@ -55,7 +55,7 @@ impl Negotiated {
 }
 
 /// The results of 3.1.1's negotiate contexts.
-struct Chosen {
+struct NegotiatedContexts {
     cipher: Option<Cipher>,
     signing: SigningAlgorithm,
     contexts: Vec<Offer>,
@@ -70,7 +70,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     let seals = config.encryption != Encryption::Off;
     let chosen = match dialect {
         Dialect::V3_1_1 => choose_contexts(&request.contexts, seals)?,
-        _ => Chosen {
+        _ => NegotiatedContexts {
             cipher: (seals && dialect.is_v3() && request.capabilities.contains(Capabilities::ENCRYPTION))
                 .then_some(Cipher::Aes128Ccm),
             signing: if dialect.is_v3() { SigningAlgorithm::AesCmac } else { SigningAlgorithm::HmacSha256 },
@@ -84,7 +84,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     let persists = config.shares.iter().any(|share| share.options.continuous);
     let preauth = Preauth::default();
     preauth.update(&context.message);
-    let negotiated = Negotiated {
+    let negotiated = Negotiation {
         dialect,
         client_guid: request.client_guid,
         capabilities: request.capabilities,
@@ -125,7 +125,7 @@ pub(in crate::server) fn upgrade(connection: &Connection, message: &[u8]) -> Opt
         return None;
     }
     let old = Dialect::V2_0_2;
-    let negotiated = Negotiated {
+    let negotiated = Negotiation {
         dialect: old,
         client_guid: [0; 16],
         capabilities: Capabilities::NONE,
@@ -171,8 +171,9 @@ pub(in crate::server) fn choose(config: &Config, offered: &[Revision]) -> Result
 
 /// One algorithm of each kind that the client offers, MS-SMB2 3.3.5.4. Kinds that the server does
 /// not support get no answer.
-fn choose_contexts(offers: &[Offer], seals: bool) -> Result<Chosen, Status> {
-    let mut chosen = Chosen { cipher: None, signing: SigningAlgorithm::AesCmac, contexts: Vec::new() };
+fn choose_contexts(offers: &[Offer], seals: bool) -> Result<NegotiatedContexts, Status> {
+    let mut chosen =
+        NegotiatedContexts { cipher: None, signing: SigningAlgorithm::AesCmac, contexts: Vec::new() };
     let kinds: Vec<_> = offers.iter().map(std::mem::discriminant).collect();
     let known = |offer: &Offer| !matches!(offer, Offer::Unknown { .. });
     for (at, offer) in offers.iter().enumerate() {
@@ -268,7 +269,7 @@ fn max_transact(dialect: Dialect) -> u32 {
     if dialect.has_large_mtu() { MAX_TRANSACT } else { MAX_TRANSACT_OLD }
 }
 
-fn response(config: &Config, dialect: Revision, agreed: &Negotiated, contexts: Vec<Offer>) -> Vec<u8> {
+fn response(config: &Config, dialect: Revision, agreed: &Negotiation, contexts: Vec<Offer>) -> Vec<u8> {
     let response = Response {
         security_mode: agreed.server_security_mode,
         dialect,

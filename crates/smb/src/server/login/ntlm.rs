@@ -16,7 +16,7 @@ use wire::{Malformed, Writer};
 use self::charset::Charset;
 use self::keys::{Side, hmac_md5};
 use self::protection::{Keys, Protection};
-use super::domain::{self, Claimed};
+use super::domain::{self, ClaimedIdentity};
 use super::exchange::{Claim, Judge, Login, NTLM_METHOD, Who};
 use crate::wire::Status;
 use crate::wire::ntlm::{Authenticate, Challenge, Negotiate, NtlmV2Response, Version};
@@ -45,7 +45,7 @@ const SHORTEST_V2: usize = 44;
 const MAX_NEGOTIATE: usize = 1024;
 
 /// A challenge has been sent.
-pub(super) struct Challenged {
+pub(super) struct SentChallenge {
     negotiate: Vec<u8>,
     pub(super) message: Vec<u8>,
     challenge: [u8; 8],
@@ -54,7 +54,7 @@ pub(super) struct Challenged {
     charset: Charset,
 }
 
-impl Challenged {
+impl SentChallenge {
     pub(super) fn new(negotiate: &[u8], judge: &Judge<'_>) -> Result<Self, Status> {
         let asked = Negotiate::decode(negotiate).map_err(malformed)?;
         // MS-NLMP 2.2.2.5: without a character set the token is invalid.
@@ -110,7 +110,7 @@ impl Challenged {
         let sent = Authenticate::decode(ntlm).ok()?;
         let [user, domain, workstation] =
             [sent.user, sent.domain, sent.workstation].map(|name| self.charset.text(name));
-        let claimed = Claimed { user: &user, domain: &domain };
+        let claimed = ClaimedIdentity { user: &user, domain: &domain };
         let is_for_it = !user.is_empty()
             && sent.nt_response.len() >= SHORTEST_V2
             && domain::is_asked(&claimed, judge, judge.names.member.as_ref()?);
@@ -151,7 +151,7 @@ impl Challenged {
                 Some((account, base_key))
             }
             Some(Err(refused)) => {
-                let claimed = Claimed { user: &login.user, domain: &self.charset.text(sent.domain) };
+                let claimed = ClaimedIdentity { user: &login.user, domain: &self.charset.text(sent.domain) };
                 match domain::is_guest(&refused, &claimed, judge.names.member.as_ref(), judge.policy) {
                     true => None,
                     false => return Err(domain::status(&refused)),

@@ -14,7 +14,7 @@ use super::crypto::signing::{Signer, SigningAlgorithm};
 use super::exchange::{Answer, Claim, Judge, Login, Names, Policy, Who};
 use super::in_progress::Entry;
 use super::login_lines;
-use super::negotiate::Negotiated;
+use super::negotiate::Negotiation;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
 use crate::server::config::{Config, Dialect, Encryption};
 use crate::server::context::{Also, ConnectionScope, Context, Failure, Outcome, Reply};
@@ -144,7 +144,7 @@ pub(in crate::server) async fn pause(time: Duration) {
 fn purpose(
     context: &Context<ConnectionScope>,
     request: &Request<'_>,
-    negotiated: &Negotiated,
+    negotiated: &Negotiation,
 ) -> Result<Purpose, Status> {
     let id = context.header.session_id;
     if request.flags.contains(RequestFlags::BINDING) {
@@ -159,7 +159,7 @@ fn purpose(
 
 /// The session that a connection joins, 3.3.5.5 and 3.3.5.5.2. As Windows does, it checks the
 /// algorithms first.
-fn binding(context: &Context<ConnectionScope>, negotiated: &Negotiated) -> Result<Arc<Session>, Status> {
+fn binding(context: &Context<ConnectionScope>, negotiated: &Negotiation) -> Result<Arc<Session>, Status> {
     let id = context.header.session_id;
     if id == 0 {
         return Err(Status::INVALID_PARAMETER);

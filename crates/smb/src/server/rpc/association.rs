@@ -23,8 +23,8 @@ use super::{Interface, Rpc, mapper, witness};
 use crate::wire::rpc::WinError;
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::{
-    BindAck, BindNak, Fault, Header, Protected, Request, Response, Trailer, auth_level, auth_service, flags,
-    kind,
+    AuthVerifier, BindAck, BindNak, Fault, Header, Request, Response, Trailer, auth_level, auth_service,
+    flags, kind,
 };
 use crate::wire::rpc::witness::notify_response;
 
@@ -127,7 +127,7 @@ impl Association {
         if self.bound.is_some() {
             return Err(Vec::new());
         }
-        let protected = Protected::decode(&header, message).map_err(|_| Vec::new())?;
+        let protected = AuthVerifier::decode(&header, message).map_err(|_| Vec::new())?;
         let bind = whole_bind(header, &mut body(message, protected.as_ref())).map_err(|_| Vec::new())?;
         let token = match protected {
             None => None,
@@ -152,7 +152,7 @@ impl Association {
     }
 
     /// The first token. `None`: the login is refused.
-    async fn begin(&mut self, protected: Protected<'_>) -> Option<Vec<u8>> {
+    async fn begin(&mut self, protected: AuthVerifier<'_>) -> Option<Vec<u8>> {
         let trailer = Trailer { padding: 0, ..protected.trailer };
         let is_known = matches!(trailer.service, auth_service::NEGOTIATE | auth_service::NTLM)
             && matches!(
@@ -167,7 +167,7 @@ impl Association {
     }
 
     /// A further token. `None`: the login is refused.
-    async fn go_on(&mut self, protected: Protected<'_>) -> Option<Vec<u8>> {
+    async fn go_on(&mut self, protected: AuthVerifier<'_>) -> Option<Vec<u8>> {
         let begun = std::mem::replace(&mut self.login, Login::Failed);
         let Login::Begun(begun, trailer) = begun else { return None };
         if (Trailer { padding: 0, ..protected.trailer }) != trailer {
@@ -196,7 +196,7 @@ impl Association {
     }
 
     async fn alter(&mut self, header: Header, message: &[u8]) -> Answers {
-        let protected = Protected::decode(&header, message).map_err(|_| Vec::new())?;
+        let protected = AuthVerifier::decode(&header, message).map_err(|_| Vec::new())?;
         let bind = whole_bind(header, &mut body(message, protected.as_ref())).map_err(|_| Vec::new())?;
         if self.bound.is_none() {
             return Err(Vec::new());
@@ -216,7 +216,8 @@ impl Association {
 
     /// The last token, which is not answered. If it is refused, requests are.
     async fn authenticated(&mut self, header: Header, message: &[u8]) -> Answers {
-        let protected = Protected::decode(&header, message).map_err(|_| Vec::new())?.ok_or_else(Vec::new)?;
+        let protected =
+            AuthVerifier::decode(&header, message).map_err(|_| Vec::new())?.ok_or_else(Vec::new)?;
         self.go_on(protected).await;
         if !self.has_user() {
             self.login = Login::Failed;
@@ -239,7 +240,7 @@ impl Association {
 
     /// Verifies and decrypts a request. Then it ends with its arguments.
     fn open(&mut self, header: &Header, message: &mut Vec<u8>) -> Result<(), Fault> {
-        let protected = Protected::decode(header, message).map_err(|_| Fault::PROTOCOL)?;
+        let protected = AuthVerifier::decode(header, message).map_err(|_| Fault::PROTOCOL)?;
         let user = match (&mut self.login, &protected) {
             (Login::None, None) => return Ok(()),
             (Login::Done(user), _) => user,
@@ -252,7 +253,7 @@ impl Association {
             message.truncate(end);
             return Ok(());
         };
-        let Protected { at, trailer, token } = protected.ok_or(Fault::ACCESS_DENIED)?;
+        let AuthVerifier { at, trailer, token } = protected.ok_or(Fault::ACCESS_DENIED)?;
         let (padding, stub_at) = (usize::from(trailer.padding), Request::stub_at(header));
         if (Trailer { padding: 0, ..trailer }) != user.trailer || stub_at + padding > at {
             return Err(Fault::PROTOCOL);
@@ -379,7 +380,7 @@ impl Drop for Association {
 }
 
 /// What stands between the header and the security trailer.
-fn body<'a>(message: &'a [u8], protected: Option<&Protected<'_>>) -> Reader<'a> {
+fn body<'a>(message: &'a [u8], protected: Option<&AuthVerifier<'_>>) -> Reader<'a> {
     let end = protected.map_or(message.len(), |protected| protected.at);
     let mut r = Reader::new(&message[..end]);
     let _ = Header::decode(&mut r); // it was decoded before

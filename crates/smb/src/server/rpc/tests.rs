@@ -18,8 +18,8 @@ use crate::wire::ntlm::Negotiate;
 use crate::wire::rpc::Syntax;
 use crate::wire::rpc::ndr::{Decoder, Encoder};
 use crate::wire::rpc::pdu::{
-    Bind, Fault, Header, PresentationContext, Protected, Request, Trailer, auth_level, auth_service, flags,
-    kind,
+    AuthVerifier, Bind, Fault, Header, PresentationContext, Request, Trailer, auth_level, auth_service,
+    flags, kind,
 };
 use crate::wire::spnego::{MS_KERBEROS, MechTypes, NTLMSSP, NegState, NegTokenInit, NegTokenResp, Token};
 
@@ -78,7 +78,7 @@ impl Client {
         let ack = client.receive(first).await.unwrap().remove(0);
         let header = Header::decode(&mut Reader::new(&ack)).unwrap();
         assert_eq!((header.kind, header.flags), (kind::BIND_ACK, flags::WHOLE | flags::SUPPORT_HEADER_SIGN));
-        let protected = Protected::decode(&header, &ack).unwrap().unwrap();
+        let protected = AuthVerifier::decode(&header, &ack).unwrap().unwrap();
         assert_eq!(protected.trailer, trailer);
         let who = Credentials::new(user, password);
         let (last, key) = authenticate(&who, &negotiate, protected.token).unwrap();
@@ -135,7 +135,8 @@ impl Client {
             assert_eq!(header.kind, kind::RESPONSE);
             let mut end = message.len();
             if let Some(protection) = &mut self.protection {
-                let Protected { at, trailer, token } = Protected::decode(&header, &message).unwrap().unwrap();
+                let AuthVerifier { at, trailer, token } =
+                    AuthVerifier::decode(&header, &message).unwrap().unwrap();
                 let token = token.to_vec();
                 let sealed = (self.level == auth_level::PRIVACY).then_some(24..at);
                 assert!(protection.open(&mut message[..at + Trailer::LEN], sealed, &token));
@@ -505,7 +506,7 @@ async fn a_machine_logs_in_with_its_ticket() {
     let ack = client.receive(first).await.unwrap().remove(0);
     let header = Header::decode(&mut Reader::new(&ack)).unwrap();
     assert_eq!((header.kind, header.flags), (kind::BIND_ACK, flags::WHOLE));
-    let token = Protected::decode(&header, &ack).unwrap().unwrap().token;
+    let token = AuthVerifier::decode(&header, &ack).unwrap().unwrap().token;
     let Ok(Token::Resp(resp)) = Token::decode(token) else { panic!() };
     assert_eq!(
         (resp.neg_state, resp.response_token),
@@ -515,7 +516,7 @@ async fn a_machine_logs_in_with_its_ticket() {
     let altered = bind(kind::ALTER_CONTEXT, Syntax::WITNESS, Some((trailer, &third)));
     let answer = client.receive(altered).await.unwrap().remove(0);
     let header = Header::decode(&mut Reader::new(&answer)).unwrap();
-    let token = Protected::decode(&header, &answer).unwrap().unwrap().token;
+    let token = AuthVerifier::decode(&header, &answer).unwrap().unwrap().token;
     let Ok(Token::Resp(resp)) = Token::decode(token) else { panic!() };
     assert_eq!((header.kind, resp.neg_state), (kind::ALTER_CONTEXT_RESP, Some(NegState::ACCEPT_COMPLETED)));
     let call = |checksum: [u8; 28]| {
@@ -528,7 +529,7 @@ async fn a_machine_logs_in_with_its_ticket() {
     };
     let list = client.receive(call([16; 28])).await.unwrap().remove(0);
     let header = Header::decode(&mut Reader::new(&list)).unwrap();
-    let Protected { at, token, trailer } = Protected::decode(&header, &list).unwrap().unwrap();
+    let AuthVerifier { at, token, trailer } = AuthVerifier::decode(&header, &list).unwrap().unwrap();
     assert_eq!(token, [(at - 24) as u8; 28]);
     assert_eq!((at - 24 - usize::from(trailer.padding), list[28]), (16 + 2 * 552 + 4, 2));
     let refused = client.receive(call([17; 28])).await.unwrap_err();

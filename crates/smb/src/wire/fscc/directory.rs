@@ -197,9 +197,9 @@ impl Listing {
 }
 
 /// All of the longest form but the name.
-type Fixed = [u8; Form::IdExtdBoth.name_offset()];
+type FixedFields = [u8; Form::IdExtdBoth.name_offset()];
 
-fn fixed(form: Form, entry: &Entry<'_>, name_len: u32) -> Fixed {
+fn fixed(form: Form, entry: &Entry<'_>, name_len: u32) -> FixedFields {
     let (mut out, facts) = ([0; _], &entry.facts);
     if form == Form::Names {
         put(&mut out, 8, name_len.to_le_bytes());
@@ -249,14 +249,14 @@ fn put_short_name(out: &mut [u8], name: &[u16]) {
 
 /// An entry as a client gets it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Listed {
+pub struct OwnedEntry {
     pub facts: Facts,
     pub name: Vec<u16>,
     pub short_name: Vec<u16>,
     pub mac: Option<MacAttributes>,
 }
 
-impl Listed {
+impl OwnedEntry {
     /// The same, to be sent.
     pub fn entry(&self) -> Entry<'_> {
         let name = EntryName::Units(&self.name);
@@ -265,12 +265,12 @@ impl Listed {
 }
 
 /// The entries of a reply.
-pub fn decode(form: Form, bytes: &[u8]) -> Result<Vec<Listed>, Malformed> {
+pub fn decode(form: Form, bytes: &[u8]) -> Result<Vec<OwnedEntry>, Malformed> {
     chain::entries(bytes).map(|entry| listed(form, entry?.rest())).collect()
 }
 
 /// `bytes` begin after NextEntryOffset.
-fn listed(form: Form, bytes: &[u8]) -> Result<Listed, Malformed> {
+fn listed(form: Form, bytes: &[u8]) -> Result<OwnedEntry, Malformed> {
     let at = |offset: usize| {
         let mut r = Reader::new(bytes);
         r.skip(offset - 4).map(|()| r)
@@ -278,7 +278,7 @@ fn listed(form: Form, bytes: &[u8]) -> Result<Listed, Malformed> {
     let mut name = at(form.name_offset())?;
     if form == Form::Names {
         let name_len = at(8)?.u32_le()?;
-        return Ok(Listed { name: text::units(&mut name, name_len as usize)?, ..Listed::default() });
+        return Ok(OwnedEntry { name: text::units(&mut name, name_len as usize)?, ..OwnedEntry::default() });
     }
     let mut facts = facts(&mut at(8)?)?;
     let name = text::units(&mut name, at(60)?.u32_le()? as usize)?;
@@ -296,7 +296,7 @@ fn listed(form: Form, bytes: &[u8]) -> Result<Listed, Malformed> {
     let short_name = form.short_name_offset().map(|offset| short_name(&mut at(offset)?)).transpose()?;
     let mac = (form == Form::IdBothMac).then(|| MacAttributes::decode(&mut at(64)?)).transpose()?;
     let mac = mac.map(|mac| if is_reparse_point { mac.without_access() } else { mac });
-    Ok(Listed { facts, name, short_name: short_name.unwrap_or_default(), mac })
+    Ok(OwnedEntry { facts, name, short_name: short_name.unwrap_or_default(), mac })
 }
 
 fn facts(r: &mut Reader<'_>) -> Result<Facts, Malformed> {

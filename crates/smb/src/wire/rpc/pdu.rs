@@ -7,7 +7,7 @@ mod trailer;
 
 pub use bind::{Bind, BindAck, BindNak, ContextResult, PresentationContext, Verdict};
 pub use call::{Fault, Request, Response};
-pub use trailer::{Protected, Trailer, auth_level, auth_service};
+pub use trailer::{AuthVerifier, Trailer, auth_level, auth_service};
 
 use wire::{Malformed, Reader, Writer};
 

@@ -20,7 +20,7 @@ use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
 use super::note::{CacheNote, LeaseNote, Note};
 use super::{Durable, MAX_TIMEOUT};
 use crate::server::clients::client::Client;
-use crate::server::clients::leases::{Cache, Held, Kind, Of};
+use crate::server::clients::leases::{Cache, CacheReference, Kind, Of};
 use crate::server::clients::open::{File, Open, What};
 use crate::server::clients::replay::Creations;
 use crate::server::clients::session::User;
@@ -74,7 +74,7 @@ impl Drop for ReplicatedOpen {
 
 /// An inherited open that may not be in the state of its file: the lost server may have closed it.
 #[derive(Clone)]
-pub(super) struct Unverified {
+pub(super) struct UnverifiedOpen {
     volume: Arc<Volume>,
     file: FileId,
     open: OpenId,
@@ -270,7 +270,7 @@ impl Service {
             None if note.is_persistent => {}
             None => return Err(Status::OBJECT_NAME_NOT_FOUND),
         }
-        self.durables.hold(&open, user, timeout, Unverified { volume: volume.clone(), file, open: id });
+        self.durables.hold(&open, user, timeout, UnverifiedOpen { volume: volume.clone(), file, open: id });
         // It is held before a repeated CREATE finds it, which may close it.
         if let Some((guid, action)) = note.create_guid.zip(note.action).filter(|_| note.is_persistent) {
             Creations::restore(&client, guid, &open, Action(action))
@@ -312,7 +312,7 @@ fn restore_cache(
         return Err(Status::INVALID_PARAMETER);
     }
     cache.add(open);
-    let _ = open.held.set(Held { lease, cache, client: client.clone() }); // a new open has none
+    let _ = open.held.set(CacheReference { lease, cache, client: client.clone() }); // a new open has none
     Ok(())
 }
 
@@ -363,7 +363,7 @@ pub(in crate::server) async fn wait_for_create(context: &Context, guid: [u8; 16]
 /// An inherited open is in the state of its file; else it is forgotten.
 pub(in crate::server) async fn verify(context: &Context, persistent: u64) -> Result<(), Status> {
     let durables = &context.service().durables;
-    let Some(Unverified { volume, file, open }) = durables.unverified(persistent) else { return Ok(()) };
+    let Some(UnverifiedOpen { volume, file, open }) = durables.unverified(persistent) else { return Ok(()) };
     let until = Instant::now() + VERIFIED_WITHIN;
     let verify = async {
         let state = volume.site().state();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lock::{Mutex, rank};
 use tokio::runtime::Handle;
 
-use super::inherited::Unverified;
+use super::inherited::UnverifiedOpen;
 use super::{Return, may_come_back};
 use crate::server::clients::open::Open;
 use crate::server::clients::session::{Session, User};
@@ -29,17 +29,17 @@ pub(in crate::server) struct Durables {
 
 #[derive(Default)]
 struct Table {
-    lost: HashMap<u64, Lost>,
+    lost: HashMap<u64, DisconnectedOpen>,
     /// How many of them are persistent.
     persistent: usize,
 }
 
-pub(super) struct Lost {
+pub(super) struct DisconnectedOpen {
     pub(super) open: Arc<Open>,
     user: Arc<User>,
     persistent: bool,
     /// It was inherited, and it is not known whether it is in the state of its file.
-    unverified: Option<Unverified>,
+    unverified: Option<UnverifiedOpen>,
     /// Closes the open when its timeout ends. Dropped with this entry.
     _timer: Timer,
 }
@@ -52,8 +52,8 @@ impl Drop for Timer {
     }
 }
 
-impl Lost {
-    fn new(open: Arc<Open>, user: Arc<User>, unverified: Option<Unverified>, timer: Timer) -> Self {
+impl DisconnectedOpen {
+    fn new(open: Arc<Open>, user: Arc<User>, unverified: Option<UnverifiedOpen>, timer: Timer) -> Self {
         let persistent = open.is_persistent();
         Self { open, user, persistent, unverified, _timer: timer }
     }
@@ -76,7 +76,7 @@ fn has_room(all: usize, persistent: usize, is_persistent: bool) -> bool {
 
 impl Table {
     /// Adds an open. Returns one that is to be dropped while the table is unlocked.
-    fn insert(&mut self, lost: Lost) -> Option<Lost> {
+    fn insert(&mut self, lost: DisconnectedOpen) -> Option<DisconnectedOpen> {
         if !has_room(self.lost.len(), self.persistent, lost.persistent) {
             return Some(lost);
         }
@@ -86,13 +86,13 @@ impl Table {
         before
     }
 
-    fn remove(&mut self, persistent: u64) -> Option<Lost> {
+    fn remove(&mut self, persistent: u64) -> Option<DisconnectedOpen> {
         let lost = self.lost.remove(&persistent)?;
         self.persistent -= usize::from(lost.persistent);
         Some(lost)
     }
 
-    fn remove_where(&mut self, which: impl Fn(&Lost) -> bool) -> Vec<Lost> {
+    fn remove_where(&mut self, which: impl Fn(&DisconnectedOpen) -> bool) -> Vec<DisconnectedOpen> {
         let meant: Vec<u64> = self.lost.iter().filter(|(_, lost)| which(lost)).map(|(key, _)| *key).collect();
         meant.into_iter().filter_map(|persistent| self.remove(persistent)).collect()
     }
@@ -112,7 +112,7 @@ impl Durables {
             let Some(timeout) = open.resilience().or_else(durable) else { continue };
             let timer = self.timer(&runtime, open.key.persistent, timeout);
             reserve(&open);
-            let lost = Lost::new(open, session.user(), None, timer);
+            let lost = DisconnectedOpen::new(open, session.user(), None, timer);
             // A break that began in the meantime has not found it in the table.
             let refused = self.change(|table| match may_come_back(&lost.open) {
                 true => table.insert(lost),
@@ -139,11 +139,11 @@ impl Durables {
         open: &Arc<Open>,
         user: Arc<User>,
         timeout: Duration,
-        unverified: Unverified,
+        unverified: UnverifiedOpen,
     ) {
         let (persistent, runtime) = (open.key.persistent, Handle::current());
         let timer = self.timer(&runtime, persistent, timeout);
-        let lost = Lost::new(open.clone(), user, Some(unverified), timer);
+        let lost = DisconnectedOpen::new(open.clone(), user, Some(unverified), timer);
         let refused = self.change(|table| table.insert(lost));
         drop(refused); // closed while the table is unlocked
     }
@@ -159,14 +159,14 @@ impl Durables {
         if table.lost.contains_key(&back.file.persistent) {
             return back.file;
         }
-        let is_it = |lost: &&Lost| {
+        let is_it = |lost: &&DisconnectedOpen| {
             lost.open.is_persistent()
                 && lost.open.durable.get().is_some_and(|durable| durable.create_guid == Some(guid))
         };
         table.lost.values().find(is_it).map_or(back.file, |lost| lost.open.key)
     }
 
-    pub(super) fn unverified(&self, persistent: u64) -> Option<Unverified> {
+    pub(super) fn unverified(&self, persistent: u64) -> Option<UnverifiedOpen> {
         self.table.lock().lost.get(&persistent)?.unverified.clone()
     }
 
@@ -184,7 +184,7 @@ impl Durables {
 
     /// Leaves all of them as they are: nothing is closed, removed or told.
     pub(super) fn leave(&self) {
-        for Lost { open, user, _timer, .. } in self.change(|table| table.remove_where(|_| true)) {
+        for DisconnectedOpen { open, user, _timer, .. } in self.change(|table| table.remove_where(|_| true)) {
             std::mem::forget(open); // the process ends
             drop((user, _timer));
         }
@@ -211,7 +211,7 @@ impl Durables {
         &self,
         context: &Context,
         file: FileKey,
-        fits: impl FnOnce(&Lost) -> Result<(), Status>,
+        fits: impl FnOnce(&DisconnectedOpen) -> Result<(), Status>,
     ) -> Result<Open, Status> {
         let uid = context.session().user().caller.uid;
         let claimed = self.change(|table| {
@@ -224,7 +224,7 @@ impl Durables {
             let lost = table.remove(file.persistent).ok_or(Status::OBJECT_NAME_NOT_FOUND)?;
             match Arc::try_unwrap(lost.open) {
                 Err(open) if lost.persistent => {
-                    table.insert(Lost { open, ..lost });
+                    table.insert(DisconnectedOpen { open, ..lost });
                     Err(Status::FILE_NOT_AVAILABLE)
                 }
                 claimed => Ok(claimed),

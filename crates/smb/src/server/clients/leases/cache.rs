@@ -69,7 +69,7 @@ struct Changing {
 }
 
 /// An open's part in a cache. The last part gives the cache back.
-pub(in crate::server) struct Held {
+pub(in crate::server) struct CacheReference {
     /// Given back before the cache is forgotten.
     pub(in crate::server) lease: Lease,
     pub(in crate::server) cache: Arc<Cache>,

@@ -7,9 +7,9 @@ use vfs::backend::Found;
 
 use crate::server::clients::app_instance::Instance;
 use crate::server::clients::durable::{self, Durable, Wish, inherited, persistent};
-use crate::server::clients::leases::{self, Cached};
+use crate::server::clients::leases::{self, CacheGrant};
 use crate::server::clients::open::{File, Open};
-use crate::server::clients::replay::Numbered;
+use crate::server::clients::replay::InFlightCreate;
 use crate::server::config::ShareKind;
 use crate::server::context::{Context, Failure, Outcome, Reply};
 use crate::server::files::create::{CreateResult, RequestedOpen, maximal, register};
@@ -27,7 +27,7 @@ pub(super) async fn finish(
     wanted: &RequestedOpen<'_>,
     opened: CreateResult,
     wish: Wish,
-    numbered: Option<Numbered<'_>>,
+    numbered: Option<InFlightCreate<'_>>,
 ) -> Outcome {
     let open = register(context, opened.open)?;
     let cached = leases::grant(context, wanted, &open).await?;
@@ -66,7 +66,7 @@ pub(super) async fn again(
     if asked_lease.map(|asked| asked.key) != lease.map(|lease| lease.key) {
         return Err(Status::ACCESS_DENIED.into()); // it is not the same CREATE
     }
-    let cached = Cached { oplock: request.oplock_level, lease };
+    let cached = CacheGrant { oplock: request.oplock_level, lease };
     persistent::decide(context, &open).await?;
     let open = persistent::again(context, request, asked_lease, open).await?;
     if open.is_persistent() {
@@ -83,7 +83,7 @@ pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
     if open.is_persistent() {
         inherited::arrived(context).await; // the next server must have it, too
     }
-    let cached = open.held.get().map_or(Cached::NONE, |held| held.cached());
+    let cached = open.held.get().map_or(CacheGrant::NONE, |held| held.cached());
     let facts = Facts::of(open.file()?).await?;
     respond(context, open, &[], (Action::OPENED, facts), cached, None)
 }
@@ -93,7 +93,7 @@ fn respond(
     open: &Open,
     asked: &[Asked<'_>],
     (action, facts): (Action, Facts),
-    cached: Cached,
+    cached: CacheGrant,
     also: Option<Answer>,
 ) -> Outcome {
     let file = open.file()?;

@@ -8,7 +8,7 @@ use super::{IoctlCall, Output};
 use crate::server::clients::open::Open;
 use crate::server::config::Dialect;
 use crate::server::context::{Context, Failure};
-use crate::server::login::negotiate::{Negotiated, choose};
+use crate::server::login::negotiate::{Negotiation, choose};
 use crate::wire::Status;
 use crate::wire::fsctl::negotiate::{Resiliency, ValidateRequest, ValidateResponse};
 use crate::wire::values::Dialect as Revision;
@@ -55,7 +55,7 @@ pub(super) fn resiliency(asked: &IoctlCall<'_>, open: &Open) -> Result<Output, F
     Ok(Output::none())
 }
 
-fn agrees(context: &Context, negotiated: &Negotiated, said: &ValidateRequest) -> bool {
+fn agrees(context: &Context, negotiated: &Negotiation, said: &ValidateRequest) -> bool {
     let offered: Vec<_> = said.dialects.iter().map(|dialect| Revision(*dialect)).collect();
     choose(&context.service().config(), &offered) == Ok(negotiated.dialect)
         && said.client_guid == negotiated.client_guid

@@ -5,7 +5,7 @@ use crate::server::testing::{User, service};
 use crate::wire::aapl::{Caps, Fields, Request, Response, ServerQuery, VolumeCaps};
 use crate::wire::create::{self, Disposition};
 use crate::wire::create_context::RawContext;
-use crate::wire::fscc::directory::{self, Form, Listed};
+use crate::wire::fscc::directory::{self, Form, OwnedEntry};
 use crate::wire::fscc::readdirattr::Version;
 use crate::wire::fscc::{FileAttributes, FileClass};
 use crate::wire::security::AccessMask;
@@ -52,7 +52,7 @@ async fn mac(service: &Arc<Service>) -> User {
     user
 }
 
-async fn listed(user: &mut User, form: Form, class: FileClass, pattern: &str) -> Vec<Listed> {
+async fn listed(user: &mut User, form: Form, class: FileClass, pattern: &str) -> Vec<OwnedEntry> {
     let folder = |create: &mut create::Request<'_>| create.disposition = Disposition::OPEN;
     let file = user.open("", folder).await.unwrap().file;
     let request = query_directory::Request {
@@ -76,7 +76,7 @@ async fn listed(user: &mut User, form: Form, class: FileClass, pattern: &str) ->
 }
 
 /// A new Mac's view of one entry.
-async fn entry(user: &mut User, name: &str) -> Listed {
+async fn entry(user: &mut User, name: &str) -> OwnedEntry {
     let mut found = listed(user, Form::IdBothMac, FileClass::ID_BOTH_DIRECTORY, name).await;
     assert_eq!(found.len(), 1, "{name}");
     found.remove(0)
@@ -175,7 +175,7 @@ async fn names_with_a_dot_are_marked_as_hidden() {
     let opened = ada.open(".profile", |_| ()).await.unwrap();
     assert!(FileAttributes(opened.info.file_attributes).contains(FileAttributes::HIDDEN));
     let seen = listed(&mut ada, Form::IdBoth, FileClass::ID_BOTH_DIRECTORY, "*").await;
-    let hidden = |entry: &&Listed| entry.facts.attributes.contains(FileAttributes::HIDDEN);
+    let hidden = |entry: &&OwnedEntry| entry.facts.attributes.contains(FileAttributes::HIDDEN);
     let names: Vec<String> = seen.iter().filter(hidden).map(|e| String::from_utf16_lossy(&e.name)).collect();
     assert_eq!(names, [".profile"]);
 }

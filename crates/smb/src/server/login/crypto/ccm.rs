@@ -7,7 +7,7 @@ use aws_lc_rs::cipher::{AES_128, AES_256, EncryptingKey, EncryptionContext, Unbo
 use aws_lc_rs::cmac;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
-use super::sealing::Forged;
+use super::sealing::DecryptionError;
 
 /// Flags of the first block: there is a header, tags have 16 bytes, lengths 4.
 const FIRST: u8 = 0x40 | 7 << 3 | COUNTER;
@@ -45,9 +45,9 @@ impl Ccm {
         header: &[u8],
         buffer: &mut [u8],
         tag: &[u8; 16],
-    ) -> Result<(), Forged> {
+    ) -> Result<(), DecryptionError> {
         apply_keystream(&self.counter, counter_block(nonce, 1), buffer);
-        verify_slices_are_equal(&self.tag(nonce, header, buffer), tag).map_err(|_| Forged)
+        verify_slices_are_equal(&self.tag(nonce, header, buffer), tag).map_err(|_| DecryptionError)
     }
 
     /// Of a plain message. The header is a transform header's, so its length fits in two bytes.

@@ -65,7 +65,7 @@ impl Cipher {
 /// The message is not what the peer encrypted, or the key is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("an encrypted message is forged or damaged")]
-pub(crate) struct Forged;
+pub(crate) struct DecryptionError;
 
 /// The transform header, MS-SMB2 2.2.41: protocol id, signature, nonce, length, reserved, flags, session id.
 const HEADER: usize = 52;
@@ -120,8 +120,8 @@ impl Sealer {
     /// # Errors
     /// The message was sealed with another key, or was changed. The content of `message` is then
     /// undefined.
-    pub(crate) fn open(&self, message: &mut [u8]) -> Result<(), Forged> {
-        let (header, sealed) = message.split_at_mut_checked(HEADER).ok_or(Forged)?;
+    pub(crate) fn open(&self, message: &mut [u8]) -> Result<(), DecryptionError> {
+        let (header, sealed) = message.split_at_mut_checked(HEADER).ok_or(DecryptionError)?;
         let array = |at: usize| *header[at..].first_chunk().expect("16 bytes of 52");
         self.incoming.decrypt_in_place(&array(NONCE), &header[AUTHENTICATED..], sealed, &array(SIGNATURE))
     }
@@ -188,12 +188,12 @@ impl SealingKey {
         header: &[u8],
         buffer: &mut [u8],
         tag: &[u8; TAG_LENGTH],
-    ) -> Result<(), Forged> {
+    ) -> Result<(), DecryptionError> {
         match &self.0 {
             Key::Gcm(key) => key
                 .open_in_place_separate_tag(gcm_nonce(nonce), Aad::from(header), tag, buffer)
                 .map(|_| ())
-                .map_err(|_| Forged),
+                .map_err(|_| DecryptionError),
             Key::Ccm(key) => key.decrypt(ccm_nonce(nonce), header, buffer, tag),
         }
     }
@@ -332,9 +332,9 @@ mod tests {
             for at in 0..16 {
                 let (mut header, mut sealed, mut wrong) = ([2; 32], buffer, tag);
                 (header[at], sealed[at], wrong[at]) = (3, sealed[at] ^ 1, tag[at] ^ 0x80);
-                assert_eq!(open(&header, &buffer, &tag), Err(Forged));
-                assert_eq!(open(&[2; 32], &sealed, &tag), Err(Forged));
-                assert_eq!(open(&[2; 32], &buffer, &wrong), Err(Forged));
+                assert_eq!(open(&header, &buffer, &tag), Err(DecryptionError));
+                assert_eq!(open(&[2; 32], &sealed, &tag), Err(DecryptionError));
+                assert_eq!(open(&[2; 32], &buffer, &wrong), Err(DecryptionError));
             }
         }
     }
@@ -358,10 +358,10 @@ mod tests {
             assert_eq!(message[44..52], [8, 7, 6, 5, 4, 3, 2, 1]);
             assert_eq!(message[31..36], [0; 5], "CCM uses 11 bytes only");
             assert!(nonces.insert(message[20..36].to_vec()));
-            assert_eq!(server.open(&mut message.clone()), Err(Forged), "its own message, sent back");
+            assert_eq!(server.open(&mut message.clone()), Err(DecryptionError), "its own message, sent back");
             assert_eq!(client.open(&mut message), Ok(()));
             assert_eq!(message[HEADER..], *b"hello");
         }
-        assert_eq!(server.open(&mut [0; 51]), Err(Forged));
+        assert_eq!(server.open(&mut [0; 51]), Err(DecryptionError));
     }
 }

@@ -193,7 +193,7 @@ fn a_login_of_windows_is_verified_and_answered_as_windows_does() {
     server.people.0.push(account("Administrator", "Password01!", false));
     server.people.0.push(account("administrator", "Password01!", false));
     server.exchange.mech_types = Some(hex("300C060A2B06010401823702020A"));
-    server.exchange.state = State::Challenged(Challenged {
+    server.exchange.state = State::Challenged(SentChallenge {
         negotiate: hex("4E544C4D5353500001000000978208E200000000000000000000000000000000060380250000000F"),
         message: hex("4E544C4D53535000020000000C000C003800000015828AE20D1D8BA31179D0080000000000000000
             50005000440000000A0092270000000F53005500540033003100310002000C00530055005400330031003100

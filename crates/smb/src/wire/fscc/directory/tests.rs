@@ -176,7 +176,7 @@ fn what_was_written_is_read() {
         let bytes = encoded(form, &[entry("first", &short), entry("second", &[])]);
         let read = decode(form, &bytes).unwrap();
         assert_eq!([&read[0].name, &read[1].name], [&text::of("first"), &text::of("second")]);
-        let entries: Vec<_> = read.iter().map(Listed::entry).collect();
+        let entries: Vec<_> = read.iter().map(OwnedEntry::entry).collect();
         assert_eq!(encoded(form, &entries), bytes);
     }
     assert_eq!(Form::of(FileClass::BASIC), None);

@@ -52,14 +52,14 @@ impl Trailer {
 
 /// The security trailer of a message, where it stands, and its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Protected<'a> {
+pub struct AuthVerifier<'a> {
     /// Where the trailer begins, from the start of the message.
     pub at: usize,
     pub trailer: Trailer,
     pub token: &'a [u8],
 }
 
-impl<'a> Protected<'a> {
+impl<'a> AuthVerifier<'a> {
     /// The trailer of a whole message; `None` if it has none.
     pub fn decode(header: &Header, message: &'a [u8]) -> Result<Option<Self>, Malformed> {
         let token_length = usize::from(header.auth_length);
@@ -92,20 +92,20 @@ mod tests {
     fn a_trailer_stands_before_the_token_at_the_end() {
         let (header, bytes) = message(3, b"stub\0\0\x0a\x05\x02\0\x07\0\0\0tok");
         let trailer = Trailer { service: 10, level: 5, padding: 2, context: 7 };
-        let expected = Protected { at: 22, trailer, token: b"tok" };
-        assert_eq!(Protected::decode(&header, &bytes), Ok(Some(expected)));
+        let expected = AuthVerifier { at: 22, trailer, token: b"tok" };
+        assert_eq!(AuthVerifier::decode(&header, &bytes), Ok(Some(expected)));
         let mut w = Writer::new();
         trailer.encode(&mut w);
         assert_eq!(w.as_bytes(), &bytes[22..30]);
-        assert_eq!(Protected::decode(&message(0, b"stub").0, b""), Ok(None));
+        assert_eq!(AuthVerifier::decode(&message(0, b"stub").0, b""), Ok(None));
     }
 
     #[test]
     fn a_token_or_padding_that_is_longer_than_the_message_is_refused() {
         let (header, bytes) = message(3, b"\x0a\x05\0\0\0\0\0\0tok");
-        assert!(Protected::decode(&header, &bytes).is_ok());
-        assert!(Protected::decode(&header, &bytes[1..]).is_err());
+        assert!(AuthVerifier::decode(&header, &bytes).is_ok());
+        assert!(AuthVerifier::decode(&header, &bytes[1..]).is_err());
         let (header, bytes) = message(3, b"\x0a\x05\x01\0\0\0\0\0tok");
-        assert!(Protected::decode(&header, &bytes).is_err());
+        assert!(AuthVerifier::decode(&header, &bytes).is_err());
     }
 }

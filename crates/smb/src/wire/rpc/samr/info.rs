@@ -251,7 +251,7 @@ fn hours(e: &mut Encoder) {
 
 /// An entry of a list for people, MS-SAMR 2.2.8.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Displayed {
+pub struct DisplayEntry {
     pub rid: u32,
     /// The control bits of a user, or the attributes of a group.
     pub control: u32,
@@ -259,7 +259,7 @@ pub struct Displayed {
     pub comment: String,
 }
 
-impl Displayed {
+impl DisplayEntry {
     /// Users, machines, groups; users and groups with names in 8-bit characters.
     pub const CLASSES: std::ops::RangeInclusive<u16> = 1..=5;
     /// The attributes of groups.

@@ -4,7 +4,7 @@ mod info;
 mod request;
 mod response;
 
-pub use info::{AliasInfo, Displayed, DomainInfo, GroupInfo, Info, UserInfo};
+pub use info::{AliasInfo, DisplayEntry, DomainInfo, GroupInfo, Info, UserInfo};
 pub use request::{Listing, Object, Open, Request, Shape};
 pub use response::{
     Names, Numbers, alias_memberships_response, change_response, connect5_response, display_index_response,

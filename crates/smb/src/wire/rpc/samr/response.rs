@@ -2,7 +2,7 @@
 
 use wire::Writer;
 
-use super::info::{ATTRIBUTES, Displayed, Info};
+use super::info::{ATTRIBUTES, DisplayEntry, Info};
 use super::request::Shape;
 use crate::wire::Status;
 use crate::wire::rpc::lsarpc::NameUse;
@@ -226,12 +226,12 @@ pub fn displayed_response(
     class: u16,
     total: usize,
     start: usize,
-    part: &[Displayed],
+    part: &[DisplayEntry],
     status: Status,
 ) -> Vec<u8> {
     let mut e = Encoder::new();
     e.count(total);
-    e.count(part.iter().map(Displayed::size).sum());
+    e.count(part.iter().map(DisplayEntry::size).sum());
     e.u16(class);
     e.count(part.len());
     e.pointer();

@@ -10,7 +10,7 @@ use crate::wire::rpc::lsarpc::NameUse;
 use crate::wire::rpc::ndr::Handle;
 use crate::wire::rpc::pdu::Fault;
 use crate::wire::rpc::samr::{
-    AliasInfo, Displayed, DomainInfo, GroupInfo, Info, Listing, Object, Request, UserInfo,
+    AliasInfo, DisplayEntry, DomainInfo, GroupInfo, Info, Listing, Object, Request, UserInfo,
     alias_memberships_response, displayed_response, group_members_response, groups_response, info_response,
     list_response, names_response, numbers_response, rights, sid_response, sids_response,
 };
@@ -205,15 +205,15 @@ struct Part {
 }
 
 /// The list for people, sorted by name, MS-SAMR 3.1.5.3.1. Machines have no accounts here.
-fn displayed(host: &dyn PipeHost, domain: Domain, class: u16) -> Result<Vec<Displayed>, Status> {
-    if !Displayed::CLASSES.contains(&class) {
+fn displayed(host: &dyn PipeHost, domain: Domain, class: u16) -> Result<Vec<DisplayEntry>, Status> {
+    if !DisplayEntry::CLASSES.contains(&class) {
         return Err(Status::INVALID_INFO_CLASS);
     }
     let all = Accounts::of(host, domain);
-    let mut listed: Vec<Displayed> = match class {
+    let mut listed: Vec<DisplayEntry> = match class {
         1 | 4 => {
             let users = all.users().iter();
-            let shown = |user: &User| Displayed {
+            let shown = |user: &User| DisplayEntry {
                 rid: user.rid,
                 control: user.control(),
                 name: user.name.clone(),
@@ -222,9 +222,9 @@ fn displayed(host: &dyn PipeHost, domain: Domain, class: u16) -> Result<Vec<Disp
             users.map(shown).collect()
         }
         3 | 5 => {
-            let shown = |Group { rid, name, comment }| Displayed {
+            let shown = |Group { rid, name, comment }| DisplayEntry {
                 rid,
-                control: Displayed::ATTRIBUTES,
+                control: DisplayEntry::ATTRIBUTES,
                 name,
                 comment: str::to_owned(comment),
             };
@@ -236,16 +236,16 @@ fn displayed(host: &dyn PipeHost, domain: Domain, class: u16) -> Result<Vec<Disp
     Ok(listed)
 }
 
-fn display(class: u16, asked: &Part, all: Result<Vec<Displayed>, Status>) -> Vec<u8> {
+fn display(class: u16, asked: &Part, all: Result<Vec<DisplayEntry>, Status>) -> Vec<u8> {
     let all = match all {
         Ok(all) => all,
         Err(status) => return displayed_response(1, 0, 0, &[], status),
     };
     let start = (asked.start as usize).min(all.len());
     let rest = &all[start..];
-    let count = fitting(rest.iter().map(Displayed::size), asked.preferred).min(asked.most as usize);
+    let count = fitting(rest.iter().map(DisplayEntry::size), asked.preferred).min(asked.most as usize);
     let status = if count == rest.len() { Status::SUCCESS } else { Status::MORE_ENTRIES };
-    displayed_response(class, all.iter().map(Displayed::size).sum(), start, &rest[..count], status)
+    displayed_response(class, all.iter().map(DisplayEntry::size).sum(), start, &rest[..count], status)
 }
 
 /// Where the names with a prefix begin in the list for people.

@@ -29,7 +29,7 @@ pub(super) enum Kind {
 
 /// What a handle is of, and the rights that it was opened with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Held {
+pub(super) struct HandleEntry {
     pub(super) kind: Kind,
     granted: u32,
 }
@@ -37,7 +37,7 @@ pub(super) struct Held {
 /// The open handles.
 #[derive(Default)]
 pub(in super::super) struct Handles {
-    open: BTreeMap<Handle, Held>,
+    open: BTreeMap<Handle, HandleEntry>,
     last: u64,
 }
 
@@ -51,11 +51,11 @@ impl Handles {
         self.last += 1;
         let mut handle = [0; 20]; // attributes, then a UUID, which is not zero
         handle[4..12].copy_from_slice(&self.last.to_le_bytes());
-        self.open.insert(handle, Held { kind, granted });
+        self.open.insert(handle, HandleEntry { kind, granted });
         Ok(handle)
     }
 
-    pub(super) fn get(&self, handle: &Handle) -> Result<Held, Fault> {
+    pub(super) fn get(&self, handle: &Handle) -> Result<HandleEntry, Fault> {
         self.open.get(handle).copied().ok_or(Fault::CONTEXT_MISMATCH)
     }
 
@@ -66,7 +66,7 @@ impl Handles {
 
 /// The rights of a new handle. Rights to change anything are refused.
 fn granted(kind: Kind, access: u32) -> Result<u32, Status> {
-    let readable = Held::readable(kind);
+    let readable = HandleEntry::readable(kind);
     let mut granted = access & !(rights::MAXIMUM_ALLOWED | rights::GENERIC_READ | rights::GENERIC_EXECUTE);
     if granted & !readable != 0 {
         return Err(Status::ACCESS_DENIED);
@@ -77,7 +77,7 @@ fn granted(kind: Kind, access: u32) -> Result<u32, Status> {
     Ok(granted)
 }
 
-impl Held {
+impl HandleEntry {
     /// The rights that all users have.
     pub(super) fn readable(kind: Kind) -> u32 {
         use rights::*;

@@ -10,7 +10,7 @@ mod handles;
 pub(super) use handles::Handles;
 
 use self::accounts::Accounts;
-use self::handles::{Domain, Held, Kind};
+use self::handles::{Domain, HandleEntry, Kind};
 use super::names::own_domain;
 use super::{PipeHost, Rank};
 use crate::wire::Status;
@@ -127,7 +127,8 @@ fn open_object(
 
 /// What may be done to an object: all users may read it.
 fn descriptor(kind: Kind) -> SecurityDescriptor {
-    let entry = Ace::allow(well_known::AUTHENTICATED_USERS, AccessMask(Held::readable(kind)), AceFlags::NONE);
+    let entry =
+        Ace::allow(well_known::AUTHENTICATED_USERS, AccessMask(HandleEntry::readable(kind)), AceFlags::NONE);
     SecurityDescriptor {
         owner: Some(well_known::ADMINISTRATORS),
         group: Some(well_known::ADMINISTRATORS),

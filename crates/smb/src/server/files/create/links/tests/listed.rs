@@ -6,13 +6,13 @@ use super::*;
 use crate::wire::create_context::request::Context as Asked;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::fscc::FileClass;
-use crate::wire::fscc::directory::{self, Form, Listed};
+use crate::wire::fscc::directory::{self, Form, OwnedEntry};
 use crate::wire::fscc::file_info::{AttributeTag, Internal, Standard};
 use crate::wire::{FileKey, InfoType, query_directory, query_info};
 
 const SYMLINK: u32 = 0xA000_000C;
 
-async fn listed(user: &mut User, name: &str) -> Listed {
+async fn listed(user: &mut User, name: &str) -> OwnedEntry {
     let file = user.open("", |create| create.disposition = Disposition::OPEN).await.unwrap().file;
     let request = query_directory::Request {
         information_class: FileClass::ID_BOTH_DIRECTORY.0,
