@@ -52,12 +52,12 @@ pub(super) struct Reply {
     /// Memory that was reserved for it.
     pub(super) reserved: Reservation,
     /// Fields that few responses have.
-    pub(super) also: Option<Box<Also>>,
+    pub(super) also: Option<Box<ResponseExtras>>,
 }
 
 /// What the responses to logins and tree connections have besides their bodies.
 #[derive(Default)]
-pub(super) struct Also {
+pub(super) struct ResponseExtras {
     /// The header's session id.
     pub(super) session_id: Option<u64>,
     /// The header's tree id.

@@ -8,16 +8,16 @@ use crate::server::{clients, echo, files, login};
 use crate::wire::Status;
 use crate::wire::header::Command;
 
-pub(super) type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(super) type CommandFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// A scope in which commands run.
 pub(super) trait CommandScope: RequestScope + Sized {
     /// Runs the command of a request.
-    fn run(context: &Context<Self>) -> Running<'_>;
+    fn run(context: &Context<Self>) -> CommandFuture<'_>;
 }
 
 impl CommandScope for ConnectionScope {
-    fn run(context: &Context<Self>) -> Running<'_> {
+    fn run(context: &Context<Self>) -> CommandFuture<'_> {
         match context.header.command {
             Command::NEGOTIATE => Box::pin(login::negotiate::run(context)),
             Command::SESSION_SETUP => Box::pin(login::session_setup::run(context)),
@@ -28,7 +28,7 @@ impl CommandScope for ConnectionScope {
 }
 
 impl CommandScope for SessionScope {
-    fn run(context: &Context<Self>) -> Running<'_> {
+    fn run(context: &Context<Self>) -> CommandFuture<'_> {
         match context.header.command {
             Command::LOGOFF => Box::pin(login::logoff::run(context)),
             Command::TREE_CONNECT => Box::pin(clients::tree_connect::run(context)),
@@ -39,7 +39,7 @@ impl CommandScope for SessionScope {
 }
 
 impl CommandScope for TreeScope {
-    fn run(context: &Context) -> Running<'_> {
+    fn run(context: &Context) -> CommandFuture<'_> {
         match context.header.command {
             Command::TREE_DISCONNECT => Box::pin(clients::tree_disconnect::run(context)),
             Command::CREATE => Box::pin(files::create::run(context)),
@@ -59,6 +59,6 @@ impl CommandScope for TreeScope {
     }
 }
 
-fn unknown<'a>() -> Running<'a> {
+fn unknown<'a>() -> CommandFuture<'a> {
     Box::pin(async { Err(Status::INVALID_PARAMETER.into()) })
 }

@@ -21,10 +21,10 @@ pub(super) struct Requests {
 struct Table {
     next: u64,
     over: bool,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, PendingRequest>,
 }
 
-struct Waiting {
+struct PendingRequest {
     message_id: u64,
     session_id: u64,
     cancelled: Arc<Notify>,
@@ -54,7 +54,7 @@ impl Requests {
         if table.over {
             cancelled.notify_one();
         }
-        table.waiting.insert(id, Waiting { message_id, session_id, cancelled: cancelled.clone() });
+        table.waiting.insert(id, PendingRequest { message_id, session_id, cancelled: cancelled.clone() });
         Ticket { requests: self.clone(), id, cancelled }
     }
 

@@ -7,7 +7,7 @@ use auth::{Grant, SharePolicy, Visitor};
 use super::session::User;
 use super::tree::Tree;
 use crate::server::config::{Dialect, Share, ShareKind};
-use crate::server::context::{Also, Context, Outcome, Reply, SessionScope};
+use crate::server::context::{Context, Outcome, Reply, ResponseExtras, SessionScope};
 use crate::server::homes::home;
 use crate::wire::Status;
 use crate::wire::header::Flags;
@@ -45,7 +45,7 @@ pub(in crate::server) async fn run(context: &Context<SessionScope>) -> Outcome {
     }
     let tree = session.trees.add(|id| Tree::new(id, share.clone(), grant))?;
     let response = describe(&tree, session.dialect);
-    let also = Also { tree_id: Some(tree.id), ..Also::default() };
+    let also = ResponseExtras { tree_id: Some(tree.id), ..ResponseExtras::default() };
     Ok(Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) })
 }
 

@@ -11,7 +11,7 @@ use super::crypto::signing::SigningAlgorithm;
 use super::exchange;
 use crate::server::config::{Config, Dialect, Encryption};
 use crate::server::connection::{Connection, MAX_TRANSACT, framed};
-use crate::server::context::{Also, ConnectionScope, Context, Outcome, Reply};
+use crate::server::context::{ConnectionScope, Context, Outcome, Reply, ResponseExtras};
 use crate::wire::Status;
 use crate::wire::header::{Command, Flags, Header};
 use crate::wire::negotiate::{Request, Response};
@@ -106,7 +106,7 @@ pub(in crate::server) async fn run(context: &Context<ConnectionScope>) -> Outcom
     if connection.negotiated.set(negotiated).is_err() {
         return Err(Status::INVALID_PARAMETER.into()); // two NEGOTIATE requests ran at once
     }
-    let also = Also { preauth: Some(preauth), ..Also::default() };
+    let also = ResponseExtras { preauth: Some(preauth), ..ResponseExtras::default() };
     Ok(Reply { also: Some(Box::new(also)), ..Reply::of(body) })
 }
 

@@ -17,7 +17,7 @@ use super::login_lines;
 use super::negotiate::Negotiation;
 use crate::server::clients::session::{Channel, NewSession, Session, User};
 use crate::server::config::{Config, Dialect, Encryption};
-use crate::server::context::{Also, ConnectionScope, Context, Failure, Outcome, Reply};
+use crate::server::context::{ConnectionScope, Context, Failure, Outcome, Reply, ResponseExtras};
 use crate::wire::Status;
 use crate::wire::header::Flags;
 use crate::wire::session_setup::{Request, RequestFlags, Response, SessionFlags};
@@ -213,7 +213,11 @@ fn step(
         entry.exchange.step(request.security_buffer, &judge(&config, &names(&config), challenge), answer)?;
     let Some(login) = step.login else {
         let response = Response { flags: SessionFlags::NONE, security_buffer: step.token };
-        let also = Also { session_id: Some(id), preauth: Some(entry.preauth.clone()), ..Also::default() };
+        let also = ResponseExtras {
+            session_id: Some(id),
+            preauth: Some(entry.preauth.clone()),
+            ..ResponseExtras::default()
+        };
         let status = Status::MORE_PROCESSING_REQUIRED;
         let reply = Reply::encoded(|w| response.encode(w));
         return Ok(Reply { status, also: Some(Box::new(also)), ..reply });
@@ -356,7 +360,7 @@ fn welcome(channel: &Arc<Channel>, token: Vec<u8>) -> Reply {
     }
     let response = Response { flags, security_buffer: token };
     let signer = Some(channel.clone()).filter(|_| user.has_account());
-    let also = Also { session_id: Some(session.id), signer, ..Also::default() };
+    let also = ResponseExtras { session_id: Some(session.id), signer, ..ResponseExtras::default() };
     Reply { also: Some(Box::new(also)), ..Reply::encoded(|w| response.encode(w)) }
 }
 

@@ -62,8 +62,8 @@ impl PipeEnd {
     }
 
     /// A handle for waiting. The end itself may be closed during the wait.
-    fn reading(&self) -> Reading {
-        Reading(self.0.clone())
+    fn reading(&self) -> PipeReader {
+        PipeReader(self.0.clone())
     }
 }
 
@@ -74,9 +74,9 @@ impl Drop for PipeEnd {
     }
 }
 
-struct Reading(Arc<PipeState>);
+struct PipeReader(Arc<PipeState>);
 
-impl Reading {
+impl PipeReader {
     /// The first message, cut to `most` bytes. Waits until there is one.
     async fn next(&self, most: usize) -> Result<Message, Status> {
         loop {

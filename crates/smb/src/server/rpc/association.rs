@@ -46,7 +46,7 @@ pub(super) struct Association {
     bound: Option<RpcBinding<Interface>>,
     group: Option<Group>,
     login: Login,
-    pending: Vec<Pending>,
+    pending: Vec<PendingNotification>,
     woken: Arc<Notify>,
     heard: Instant,
 }
@@ -77,7 +77,7 @@ struct User {
 }
 
 /// A call that waits for a notice.
-struct Pending {
+struct PendingNotification {
     call: u32,
     context: u16,
     handle: Handle,
@@ -270,7 +270,12 @@ impl Association {
         match self.perform(call, now) {
             Ok(Outcome::Answered(stub)) => self.responses(call.id, call.context, &stub),
             Ok(Outcome::Waits(handle, until)) => {
-                self.pending.push(Pending { call: call.id, context: call.context, handle, until });
+                self.pending.push(PendingNotification {
+                    call: call.id,
+                    context: call.context,
+                    handle,
+                    until,
+                });
                 self.notices(now)
             }
             Err(reason) => vec![fault(call.id, call.context, reason)],
@@ -312,7 +317,7 @@ impl Association {
                 NoticeResult::Nothing(ends) => {
                     // Looked at again when the registration ends, too.
                     let until = pending.until.into_iter().chain(ends).min();
-                    self.pending.push(Pending { until, ..pending });
+                    self.pending.push(PendingNotification { until, ..pending });
                     continue;
                 }
             };
@@ -335,7 +340,7 @@ impl Association {
         told.map(|one| fault(call, one.context, Fault::CANCELLED)).collect()
     }
 
-    fn forget(&self, pending: &[Pending]) {
+    fn forget(&self, pending: &[PendingNotification]) {
         pending.iter().for_each(|one| self.rpc.registrations.stop_waiting(&one.handle));
     }
 

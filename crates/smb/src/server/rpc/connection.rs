@@ -43,7 +43,7 @@ pub async fn serve(rpc: Arc<Rpc>, serves: Interface, stream: Stream, peer: Peer,
 /// Until the connection ends, or the client breaks the protocol: then it ends when the client has the answers.
 async fn run(
     mut association: Association,
-    mut received: mpsc::UnboundedReceiver<Arriving>,
+    mut received: mpsc::UnboundedReceiver<IncomingMessage>,
     peer: &Peer,
     to_client: &OnceLock<ToClient>,
 ) {
@@ -78,11 +78,11 @@ async fn run(
 }
 
 /// A message, and what is dropped when the task has answered it.
-type Arriving = (BytesMut, oneshot::Sender<()>);
+type IncomingMessage = (BytesMut, oneshot::Sender<()>);
 
 /// The connection as `conn` sees it: messages go to the task, and are in flight until it has answered them.
 struct Frames {
-    messages: mpsc::UnboundedSender<Arriving>,
+    messages: mpsc::UnboundedSender<IncomingMessage>,
     to_client: Arc<OnceLock<ToClient>>,
 }
 

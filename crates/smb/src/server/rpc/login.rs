@@ -38,11 +38,11 @@ pub(super) struct User {
 /// A login that has begun.
 pub(super) enum PendingLogin {
     Ntlm(Box<Exchange>),
-    Kerberos(Ticketing),
+    Kerberos(TicketLogin),
 }
 
 /// A login with a ticket, whose last token is awaited.
-pub(super) struct Ticketing {
+pub(super) struct TicketLogin {
     state: Box<dyn Any + Send>,
     /// The client's list of mechanisms.
     mech_types: Vec<u8>,
@@ -74,7 +74,7 @@ pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) 
         }),
         Ok(kerberos::Begun::Half { reply, state }) => {
             let token = answer(NegState::ACCEPT_INCOMPLETE, Some(mech), Some(&reply), None);
-            Progress::Asked(token, PendingLogin::Kerberos(Ticketing { state, mech_types }))
+            Progress::Asked(token, PendingLogin::Kerberos(TicketLogin { state, mech_types }))
         }
     }
 }
@@ -121,8 +121,8 @@ pub(super) async fn go_on(rpc: &Rpc, peer: SocketAddr, begun: PendingLogin, toke
 }
 
 /// The last token of a login with a ticket, and perhaps a checksum over the list of mechanisms.
-async fn finish(config: &Config, peer: SocketAddr, ticketing: Ticketing, token: &[u8]) -> Progress {
-    let Ticketing { state, mech_types } = ticketing;
+async fn finish(config: &Config, peer: SocketAddr, ticketing: TicketLogin, token: &[u8]) -> Progress {
+    let TicketLogin { state, mech_types } = ticketing;
     let (Some(kerberos), Ok(Token::Resp(resp))) = (config.kerberos.clone(), Token::decode(token)) else {
         return Progress::Refused;
     };

@@ -48,12 +48,12 @@ const VERIFIED_WITHIN: Duration = Duration::from_secs(40);
 pub(in crate::server) struct SharedService {
     replicas: Arc<dyn Replicas>,
     service: Weak<Service>,
-    inheriting: Mutex<Inheriting, rank::SmbDurable>,
+    inheriting: Mutex<TakeoverState, rank::SmbDurable>,
 }
 
 /// What is being taken over.
 #[derive(Default)]
-struct Inheriting {
+struct TakeoverState {
     /// The lost servers.
     servers: HashSet<u16>,
     /// Clients of theirs, which have nothing else here yet.

@@ -56,10 +56,10 @@ pub(in crate::server) struct Cache {
     of: Of,
     kind: Kind,
     client: Weak<Client>,
-    changing: Mutex<Changing, rank::SmbCache>,
+    changing: Mutex<CacheState, rank::SmbCache>,
 }
 
-struct Changing {
+struct CacheState {
     /// Counts the changes of a lease of version 2.
     epoch: u16,
     /// The opens that share it, in the order in which they came. Some may be closed.
@@ -91,7 +91,7 @@ impl Cache {
             of,
             kind,
             client,
-            changing: Mutex::new(Changing { epoch, opens: VecDeque::new(), clear_at: 0 }),
+            changing: Mutex::new(CacheState { epoch, opens: VecDeque::new(), clear_at: 0 }),
         }
     }
 
@@ -103,7 +103,7 @@ impl Cache {
         epoch: u16,
         client: Weak<Client>,
     ) -> Self {
-        let changing = Changing { epoch, opens: VecDeque::new(), clear_at: 0 };
+        let changing = CacheState { epoch, opens: VecDeque::new(), clear_at: 0 };
         Self { key, of, kind, client, changing: Mutex::new(changing) }
     }
 
@@ -210,7 +210,7 @@ impl Cache {
     }
 }
 
-impl Changing {
+impl CacheState {
     fn add(&mut self, open: &Arc<Open>) {
         while self.opens.pop_front_if(|open| open.strong_count() == 0).is_some() {}
         // Not for each open: with many opens of one file that would take quadratic time.

@@ -17,7 +17,7 @@ use crate::wire::security::{Control, SecurityDescriptor, SecurityInformation};
 
 /// What a new file gets in addition to its name.
 #[derive(Default)]
-pub(super) struct Besides {
+pub(super) struct InitialAttributes {
     acl: AclChange,
     eas: Vec<FullEa>,
     allocation: u64,
@@ -25,7 +25,7 @@ pub(super) struct Besides {
     mode: Option<u32>,
 }
 
-impl Besides {
+impl InitialAttributes {
     /// The values from these create contexts, MS-SMB2 2.2.13.2.
     pub(super) fn of(contexts: &[AskedContext<'_>], is_mac: bool, config: &Config) -> Result<Self, Status> {
         let mut asked = Self::default();

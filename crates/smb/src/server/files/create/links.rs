@@ -72,12 +72,12 @@ pub(super) struct LinkResolution {
 }
 
 /// Why a path leads nowhere.
-enum Astray {
+enum ResolutionError {
     Path(PathError),
     Failure(Failure),
 }
 
-impl<T: Into<Failure>> From<T> for Astray {
+impl<T: Into<Failure>> From<T> for ResolutionError {
     fn from(failure: T) -> Self {
         Self::Failure(failure.into())
     }
@@ -93,8 +93,8 @@ pub(super) fn follow(
     let caller = &wanted.actor.caller;
     let way = Way::new(context, volume, caller, folding, &wanted.path.components);
     way.resolve(Last::of(context, wanted)).map_err(|failed| match failed {
-        Astray::Path(error) => astray(wanted, error.at, error.why),
-        Astray::Failure(failure) => failure,
+        ResolutionError::Path(error) => astray(wanted, error.at, error.why),
+        ResolutionError::Failure(failure) => failure,
     })
 }
 
@@ -108,8 +108,8 @@ pub(in crate::server) fn place(
 ) -> Result<Resolved, Failure> {
     match Way::new(context, volume, caller, folding, components).resolve(Last::Itself) {
         Ok(followed) => Ok(followed.resolved),
-        Err(Astray::Failure(failure)) => Err(failure),
-        Err(Astray::Path(error)) => Err(match error.why {
+        Err(ResolutionError::Failure(failure)) => Err(failure),
+        Err(ResolutionError::Path(error)) => Err(match error.why {
             Error::NotFound | Error::NotFolder => Status::OBJECT_PATH_NOT_FOUND.into(),
             other => other.into(),
         }),
@@ -142,7 +142,7 @@ impl<'a> Way<'a> {
         Self { context, volume, caller, folding, path, own_from: 0, link: None, via: None }
     }
 
-    fn resolve(mut self, last: Last) -> Result<LinkResolution, Astray> {
+    fn resolve(mut self, last: Last) -> Result<LinkResolution, ResolutionError> {
         let root = self.volume.root()?;
         for _ in 0..=MAX_LINKS {
             let looked = self.volume.lookup_path(self.caller, &root, &slices(&self.path), self.folding);
@@ -173,7 +173,7 @@ impl<'a> Way<'a> {
                 {
                     return self.stop(last);
                 }
-                Err(error) => return Err(Astray::Path(error)),
+                Err(error) => return Err(ResolutionError::Path(error)),
             };
             if !self.put_in(&root, at)? {
                 return self.stop(last);
@@ -189,9 +189,9 @@ impl<'a> Way<'a> {
     }
 
     /// Replaces the link at `at` by its target. `false` if the server must not follow this link.
-    fn put_in(&mut self, root: &vfs::backend::Found, at: usize) -> Result<bool, Astray> {
+    fn put_in(&mut self, root: &vfs::backend::Found, at: usize) -> Result<bool, ResolutionError> {
         let link = self.volume.lookup_path(self.caller, root, &slices(&self.path[..=at]), self.folding);
-        let link = link.map_err(Astray::Path)?;
+        let link = link.map_err(ResolutionError::Path)?;
         if link.found.as_ref().is_some_and(|found| self.leaves(found)) {
             return Err(Status::PATH_NOT_COVERED.into());
         }
@@ -208,7 +208,7 @@ impl<'a> Way<'a> {
 
     /// The path leads no further. Opens the link at its end if the client only wants to look at it.
     /// Otherwise the client is told where the last of its links leads.
-    fn stop(self, last: Last) -> Result<LinkResolution, Astray> {
+    fn stop(self, last: Last) -> Result<LinkResolution, ResolutionError> {
         match (self.via, self.link) {
             (Some(resolved), _) if last == Last::FollowIfThere => Ok(LinkResolution { resolved, via: None }),
             (_, Some((target, after))) => Err(stopped(self.context, &after, &target).into()),

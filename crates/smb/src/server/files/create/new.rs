@@ -7,7 +7,7 @@ use vfs::backend::NewKind;
 use vfs::mac::{DosAttributes, Metadata};
 use vfs::{Beside, Error, OpenOptions, Volume};
 
-use super::besides::Besides;
+use super::besides::InitialAttributes;
 use super::existing::wrap;
 use super::links::LinkResolution;
 use super::stream::Target;
@@ -49,7 +49,7 @@ pub(super) async fn make(
     let (resolved, parent) = (&way.resolved, way.resolved.parent(caller)?);
     let folder = wanted.options().contains(Options::DIRECTORY_FILE) || wanted.path.folder;
     let (kind, mode) = if folder { (NewKind::Folder, FOLDER_MODE) } else { (NewKind::File, FILE_MODE) };
-    let besides = Besides::of(&wanted.asked, context.is_mac(), &context.service().config())?;
+    let besides = InitialAttributes::of(&wanted.asked, context.is_mac(), &context.service().config())?;
     besides.may_own(caller)?;
     let acl = besides.entries();
     let mode = besides.mode().unwrap_or(mode);
