@@ -14,7 +14,7 @@ use crate::{Error, Result, machine};
 use client::Connector;
 
 /// Orders to a client.
-pub(crate) struct Go {
+pub(crate) struct StartOrder {
     pub(crate) at: Instant,
     pub(crate) deadline: Instant,
 }
@@ -50,7 +50,7 @@ pub(crate) struct Client<'a> {
 }
 
 impl Client<'_> {
-    pub(crate) fn work(&self, say: &Sender<ClientMessage>, ordered: &Receiver<Go>) {
+    pub(crate) fn work(&self, say: &Sender<ClientMessage>, ordered: &Receiver<StartOrder>) {
         if self.cell.clients == 1 && self.is_beside_server {
             machine::stay_on_one_processor();
         }
@@ -118,7 +118,7 @@ impl Client<'_> {
         Ok(worker.session.agreed())
     }
 
-    fn measure(&self, worker: &mut Worker<'_>, go: &Go) -> Result<ClientMeasurement> {
+    fn measure(&self, worker: &mut Worker<'_>, go: &StartOrder) -> Result<ClientMeasurement> {
         worker.random = Random::new(self.plan.seed ^ worker.client as u64);
         if let Some(wait) = go.at.checked_duration_since(Instant::now()) {
             thread::sleep(wait);

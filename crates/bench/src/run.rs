@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, ClientMeasurement, ClientMessage, Go};
+use crate::client::{Client, ClientMeasurement, ClientMessage, StartOrder};
 use crate::clock::{Change, Clocks};
 use crate::folder::Folder;
 use crate::link::Link;
@@ -257,7 +257,7 @@ impl Runner<'_> {
     fn repeats(
         &self,
         cell: &Cell,
-        orders: &[Sender<Go>],
+        orders: &[Sender<StartOrder>],
         said: &Receiver<ClientMessage>,
         watcher: &mut dyn Watcher,
         advanced: &mut usize,
@@ -290,7 +290,7 @@ impl Runner<'_> {
             let at = Instant::now() + LEAD;
             for order in orders {
                 // A client that is gone has said why.
-                let _ = order.send(Go { at, deadline: at + self.plan.limit });
+                let _ = order.send(StartOrder { at, deadline: at + self.plan.limit });
             }
             let done = collect(said, orders.len())?;
             if self.stop.load(Ordering::Relaxed) {

@@ -84,7 +84,7 @@ pub enum Value {
 
 /// What a protocol says of an aspect.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Got {
+pub enum AspectState {
     /// This value.
     Value(Value),
     /// The file has none.
@@ -123,7 +123,7 @@ pub trait Peer: Session {
     fn put(&mut self, path: &str, aspect: Aspect<'_>, value: &Value) -> Result<bool>;
 
     /// Reads it.
-    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got>;
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState>;
 
     /// The path by which the protocol names a file that was made by this name.
     fn named(&self, path: &str) -> String {

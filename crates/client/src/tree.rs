@@ -2,7 +2,7 @@
 
 use vfs::acl::{Entries, Who, summary};
 
-use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::metadata::{Aspect, AspectState, Peer, Value};
 use crate::security::{PosixAcls, Security, within};
 use crate::session::FileId;
 use crate::{Error, Result};
@@ -198,7 +198,7 @@ pub trait Tree: Peer {
 
     /// Writes what the protocol can write, the dates last. Returns the rest.
     fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<MetadataLoss>> {
-        let mut writing = Writing { tree: self, path, lost: Vec::new() };
+        let mut writing = ExtraWriter { tree: self, path, lost: Vec::new() };
         writing.contents(extra)?;
         writing.details(kind, extra)?;
         Ok(writing.lost)
@@ -257,7 +257,7 @@ pub trait Tree: Peer {
     /// Bytes of a file's resource fork.
     fn fork_length(&mut self, path: &str) -> Result<u64> {
         Ok(match self.get(path, Aspect::Fork)? {
-            Got::Value(Value::Bytes(bytes)) => bytes.len() as u64,
+            AspectState::Value(Value::Bytes(bytes)) => bytes.len() as u64,
             _ => 0,
         })
     }
@@ -294,13 +294,13 @@ pub(crate) fn security_of<T: Tree + ?Sized>(tree: &mut T, path: &str, extra: &Ex
 }
 
 /// Writes the parts of an [`Extra`] one after the other.
-pub(crate) struct Writing<'a, T: Tree + ?Sized> {
+pub(crate) struct ExtraWriter<'a, T: Tree + ?Sized> {
     pub(crate) tree: &'a mut T,
     pub(crate) path: &'a str,
     pub(crate) lost: Vec<MetadataLoss>,
 }
 
-impl<T: Tree + ?Sized> Writing<'_, T> {
+impl<T: Tree + ?Sized> ExtraWriter<'_, T> {
     fn put(&mut self, what: &str, aspect: Aspect<'_>, value: &Value) -> Result<()> {
         let lost = match self.tree.put(self.path, aspect, value) {
             Ok(true) => return Ok(()),
@@ -404,8 +404,9 @@ impl<T: Tree + ?Sized> Writing<'_, T> {
 /// What a session says of an aspect, if it says anything.
 pub(crate) fn told<T: Peer + ?Sized>(tree: &mut T, path: &str, aspect: Aspect<'_>) -> Result<Option<Value>> {
     match tree.get(path, aspect) {
-        Ok(Got::Value(value)) => Ok(Some(value)),
-        Ok(Got::Missing | Got::Impossible) | Err(Error::Unsupported(_) | Error::Missing(_)) => Ok(None),
+        Ok(AspectState::Value(value)) => Ok(Some(value)),
+        Ok(AspectState::Missing | AspectState::Impossible)
+        | Err(Error::Unsupported(_) | Error::Missing(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -190,7 +190,7 @@ pub(crate) fn finish(
     wanted: &TranslatedRights,
     lost: &[MetadataLoss],
 ) -> Result<Vec<String>> {
-    let mut copy = Finishing { shared, path, to, kind, others: Vec::new() };
+    let mut copy = RightsWriter { shared, path, to, kind, others: Vec::new() };
     let keeps_owner = copy.owner(OWNER, &wanted.owner, lost);
     let keeps_group = copy.owner(GROUP, &wanted.group, lost);
     let Some(mode) = wanted.mode else {
@@ -271,7 +271,7 @@ fn with_former(
 }
 
 /// A copy that gets its rights.
-struct Finishing<'a, 'b> {
+struct RightsWriter<'a, 'b> {
     shared: &'a CopyContext<'b>,
     path: &'a str,
     to: &'a str,
@@ -280,7 +280,7 @@ struct Finishing<'a, 'b> {
     others: Vec<String>,
 }
 
-impl Finishing<'_, '_> {
+impl RightsWriter<'_, '_> {
     fn replace(&mut self, what: &str, why: &str) {
         self.shared.tally.replace(self.path, what, why);
         self.others.push(what.to_owned());

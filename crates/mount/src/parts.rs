@@ -1,7 +1,7 @@
 //! Extended attributes of Linux for what files are besides their data: named streams and attributes by their names, Finder info and
 //! the resource fork by those that macOS has for them, all in the namespace `user.`.
 
-use client::metadata::{Aspect, COMMENT, Got, Value};
+use client::metadata::{Aspect, AspectState, COMMENT, Value};
 use client::tree::{Extra, Kind, Tree};
 use client::{Protocol, Result};
 use vfs::mac::plist;
@@ -45,16 +45,16 @@ pub(crate) fn names(extra: &Extra) -> Vec<u8> {
 /// The bytes of a part; `None`: the file does not have it.
 pub(crate) fn read(tree: &mut dyn Tree, path: &str, part: Aspect<'_>) -> Result<Option<Vec<u8>>> {
     let found = match tree.get(path, part)? {
-        Got::Missing | Got::Impossible => match part {
+        AspectState::Missing | AspectState::Impossible => match part {
             Aspect::Attribute(name) => tree.get(path, Aspect::Ea(name))?,
-            _ => Got::Missing,
+            _ => AspectState::Missing,
         },
         found => found,
     };
     Ok(match found {
-        Got::Value(Value::Text(text)) if text.is_empty() => None,
-        Got::Value(Value::Text(text)) => Some(plist::write_text(&text)),
-        Got::Value(Value::Bytes(bytes)) => {
+        AspectState::Value(Value::Text(text)) if text.is_empty() => None,
+        AspectState::Value(Value::Text(text)) => Some(plist::write_text(&text)),
+        AspectState::Value(Value::Bytes(bytes)) => {
             Some(bytes).filter(|bytes| part != Aspect::FinderInfo || bytes.iter().any(|byte| *byte != 0))
         }
         _ => None,

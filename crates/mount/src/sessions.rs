@@ -24,7 +24,7 @@ pub(crate) struct Slot {
 }
 
 /// What an operation gets.
-pub(crate) struct Lent<'a> {
+pub(crate) struct BorrowedTree<'a> {
     pub(crate) tree: &'a mut dyn Tree,
     /// Files of another generation are not open any more.
     pub(crate) generation: u64,
@@ -79,7 +79,7 @@ impl Sessions {
         })
     }
 
-    fn any<T>(&self, tries: usize, act: impl FnMut(Lent<'_>) -> Result<T>) -> Result<T> {
+    fn any<T>(&self, tries: usize, act: impl FnMut(BorrowedTree<'_>) -> Result<T>) -> Result<T> {
         for slot in &self.slots {
             if let Some(mut slot) = slot.try_lock().filter(|slot| slot.tree.is_some()) {
                 return slot.run(&self.connector, tries, act);
@@ -93,7 +93,7 @@ impl Sessions {
         &self,
         slot: usize,
         tries: usize,
-        act: impl FnMut(Lent<'_>) -> Result<T>,
+        act: impl FnMut(BorrowedTree<'_>) -> Result<T>,
     ) -> Result<T> {
         self.slots[slot].lock().run(&self.connector, tries, act)
     }
@@ -120,7 +120,7 @@ impl Slot {
         &mut self,
         connector: &Connector,
         tries: usize,
-        mut act: impl FnMut(Lent<'_>) -> Result<T>,
+        mut act: impl FnMut(BorrowedTree<'_>) -> Result<T>,
     ) -> Result<T> {
         let mut left = tries.max(1);
         loop {
@@ -131,7 +131,7 @@ impl Slot {
             }
             let Some(tree) = self.tree.as_deref_mut() else { return Err(client::Error::Stopped) };
             self.used = Instant::now();
-            match act(Lent { tree, generation: self.generation }) {
+            match act(BorrowedTree { tree, generation: self.generation }) {
                 Err(error) if error.ends_session() => {
                     tracing::warn!("the session with {} was lost: {error}", connector.target().host);
                     self.tree = None;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, SystemTime};
 
-use client::metadata::{Aspect, Got, Value};
+use client::metadata::{Aspect, AspectState, Value};
 use client::tree::Tree;
 use client::{Connector, Reach, Target};
 use rustix::fs::{XattrFlags, getxattr, listxattr, removexattr, setxattr};
@@ -271,7 +271,7 @@ fn shows_long_forks(at: &Path, url: &str) {
 /// The resource fork of a file, as a client without a mount reads it.
 fn fork_of(url: &str, file: &str) -> Vec<u8> {
     match tree(url).get(file, Aspect::Fork).unwrap() {
-        Got::Value(Value::Bytes(bytes)) => bytes,
+        AspectState::Value(Value::Bytes(bytes)) => bytes,
         _ => Vec::new(),
     }
 }

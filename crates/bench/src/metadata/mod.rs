@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use client::metadata::acl::inheriting_file;
-use client::metadata::{Aspect, Got, Peer, Value, second_name};
+use client::metadata::{Aspect, AspectState, Peer, Value, second_name};
 use client::{Connector, Reach};
 
 use self::fact::{Fact, Of, all};
@@ -245,9 +245,9 @@ fn told(error: &Error, path: &str) -> String {
 fn cell(peer: &mut dyn Peer, path: &str, fact: &Fact) -> Cell {
     let wrote = fact.counts(&fact.value);
     match peer.get(path, fact.aspect) {
-        Ok(Got::Impossible) | Err(Error::Unsupported(_)) => Cell::Impossible,
-        Ok(Got::Missing) => Cell::Lost,
-        Ok(Got::Value(value)) => compared(&wrote, &fact.counts(&value)),
+        Ok(AspectState::Impossible) | Err(Error::Unsupported(_)) => Cell::Impossible,
+        Ok(AspectState::Missing) => Cell::Lost,
+        Ok(AspectState::Value(value)) => compared(&wrote, &fact.counts(&value)),
         Err(Error::Missing(_)) => Cell::Lost,
         Err(error) => Cell::Failed { why: told(&error, path) },
     }

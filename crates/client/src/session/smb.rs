@@ -48,9 +48,9 @@ const LIST_BYTES: u32 = 64 << 10;
 const WRITE_LENGTH_AT: usize = 4;
 
 /// The blocking socket as the client's link. Its futures are ready at once.
-struct Blocking(Socket);
+struct BlockingLink(Socket);
 
-impl Link for Blocking {
+impl Link for BlockingLink {
     async fn send(&mut self, frame: &[u8]) -> io::Result<()> {
         self.0.put(&[frame])
     }
@@ -78,7 +78,7 @@ struct Flight {
 }
 
 pub(super) struct Smb {
-    client: Client<Blocking>,
+    client: Client<BlockingLink>,
     session: Arc<::smb::client::Session>,
     tree: u32,
     sealed: bool,
@@ -96,7 +96,7 @@ pub(super) struct Smb {
 
 impl Smb {
     pub(super) fn connect(target: &Target, reach: &Reach) -> Result<Self> {
-        let mut client = Client::new(Blocking(Socket::connect(&target.address(), reach)?));
+        let mut client = Client::new(BlockingLink(Socket::connect(&target.address(), reach)?));
         let agreed = match ready(client.negotiate(&offer()?)) {
             Ok(agreed) => agreed.clone(),
             Err(error) => return Err(said(&client, error)),
@@ -130,7 +130,7 @@ impl Smb {
 
     /// NEGOTIATE only.
     pub(super) fn greet(target: &Target, reach: &Reach) -> Result<()> {
-        let mut client = Client::new(Blocking(Socket::connect(&target.address(), reach)?));
+        let mut client = Client::new(BlockingLink(Socket::connect(&target.address(), reach)?));
         let agreed = ready(client.negotiate(&offer()?)).map(drop);
         agreed.map_err(|error| said(&client, error))
     }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use client::metadata::{Aspect, Got, Value};
+use client::metadata::{Aspect, AspectState, Value};
 use client::tree::{Entry, Kind};
 use client::{Error, How};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, RenameFlags, TimeOrNow};
@@ -135,7 +135,7 @@ impl Tree {
             tree.get(&native, Aspect::Target)
         });
         match found.map_err(|error| errno(&error))? {
-            Got::Value(Value::Text(target)) => Ok(target),
+            AspectState::Value(Value::Text(target)) => Ok(target),
             _ => Err(Errno::EINVAL),
         }
     }

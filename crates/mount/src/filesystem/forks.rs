@@ -1,6 +1,6 @@
 //! Requests about resource forks as files ([`crate::forks`]).
 
-use client::metadata::{Aspect, Got, Value};
+use client::metadata::{Aspect, AspectState, Value};
 use client::tree::{Entry, Kind};
 use client::{Error, FileId, How, Protocol};
 use fuser::{Errno, FileAttr, FileHandle, INodeNo, OpenAccMode, OpenFlags};
@@ -252,7 +252,7 @@ impl Tree {
             tree.get(&native, Aspect::Fork)
         });
         Ok(match found.map_err(|error| errno(&error))? {
-            Got::Value(Value::Bytes(bytes)) => bytes,
+            AspectState::Value(Value::Bytes(bytes)) => bytes,
             _ => Vec::new(),
         })
     }

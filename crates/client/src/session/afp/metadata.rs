@@ -10,7 +10,7 @@ use wire::{Reader, Writer};
 
 use super::{Afp, malformed};
 use crate::metadata::acl::{inheriting_file, passes_on};
-use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::metadata::{Aspect, AspectState, Peer, Value};
 use crate::session::{How, Session};
 use crate::{Error, Result};
 
@@ -66,50 +66,50 @@ impl Peer for Afp {
         Ok(true)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let date = |seconds: i32| match seconds {
-            NEVER => Got::Missing,
-            seconds => Got::Value(Value::Time(i64::from(seconds) + EPOCH, 0)),
+            NEVER => AspectState::Missing,
+            seconds => AspectState::Value(Value::Time(i64::from(seconds) + EPOCH, 0)),
         };
         Ok(match aspect {
             Aspect::FinderInfo => {
                 let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
-                Got::Value(Value::Bytes(bytes))
+                AspectState::Value(Value::Bytes(bytes))
             }
             Aspect::Fork => match self.fork(path, true)? {
-                bytes if bytes.is_empty() => Got::Missing,
-                bytes => Got::Value(Value::Bytes(bytes)),
+                bytes if bytes.is_empty() => AspectState::Missing,
+                bytes => AspectState::Value(Value::Bytes(bytes)),
             },
             Aspect::Comment => self.comment(path)?,
             Aspect::Attribute(name) => self.value(path, name)?,
             Aspect::Created => date(self.number(path, FileBitmap::CREATED, DirBitmap::CREATED)?),
             Aspect::Modified => date(self.number(path, FileBitmap::MODIFIED, DirBitmap::MODIFIED)?),
             Aspect::Backup => date(self.number(path, FileBitmap::BACKUP, DirBitmap::BACKUP)?),
-            Aspect::Mode => Got::Value(Value::Number(u64::from(self.unix(path)?.1.mode & 0o7777))),
-            Aspect::Owner => Got::Value(Value::Number(u64::from(self.unix(path)?.1.user))),
-            Aspect::Group => Got::Value(Value::Number(u64::from(self.unix(path)?.1.group))),
+            Aspect::Mode => AspectState::Value(Value::Number(u64::from(self.unix(path)?.1.mode & 0o7777))),
+            Aspect::Owner => AspectState::Value(Value::Number(u64::from(self.unix(path)?.1.user))),
+            Aspect::Group => AspectState::Value(Value::Number(u64::from(self.unix(path)?.1.group))),
             Aspect::Target => {
                 let bytes = self.parameters(path, FileBitmap::FINDER_INFO, DirBitmap::FINDER_INFO)?;
                 if !FinderInfo::from_prefix(&bytes).is_symlink() {
-                    return Ok(Got::Missing);
+                    return Ok(AspectState::Missing);
                 }
                 let target = self.fork(path, false)?;
-                Got::Value(Value::Text(String::from_utf8_lossy(&target).into_owned()))
+                AspectState::Value(Value::Text(String::from_utf8_lossy(&target).into_owned()))
             }
-            Aspect::Acl => Got::Value(Value::Acl(self.acl(path)?)),
-            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
+            Aspect::Acl => AspectState::Value(Value::Acl(self.acl(path)?)),
+            Aspect::Inherited => AspectState::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
             Aspect::Name => {
                 self.stat(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                Got::Value(Value::Text(name.into()))
+                AspectState::Value(Value::Text(name.into()))
             }
             _ => match bits(aspect) {
                 Some(bits) => {
                     let bytes = self.parameters(path, FileBitmap::ATTRIBUTES, DirBitmap::ATTRIBUTES)?;
                     let found = Reader::new(&bytes).u16_be().map_err(malformed)?;
-                    Got::Value(Value::Flag(found & bits != 0))
+                    AspectState::Value(Value::Flag(found & bits != 0))
                 }
-                None => Got::Impossible,
+                None => AspectState::Impossible,
             },
         })
     }
@@ -190,7 +190,7 @@ impl Afp {
     }
 
     /// An extended attribute, in as many pieces as the server makes of it.
-    fn value(&mut self, path: &str, name: &str) -> Result<Got> {
+    fn value(&mut self, path: &str, name: &str) -> Result<AspectState> {
         let place = self.path(path);
         let request = attribute::Get {
             volume: self.volume,
@@ -203,20 +203,20 @@ impl Afp {
             name: name.as_bytes(),
         };
         let answer = match self.call(command::GET_EXT_ATTR, path, |w| request.encode(w)) {
-            Err(Error::Missing(_)) => return Ok(Got::Missing),
+            Err(Error::Missing(_)) => return Ok(AspectState::Missing),
             // Servers differ: the reference names no code for an attribute that is not there.
             Err(Error::Other(why))
                 if ["MISC_ERROR", "ITEM_NOT_FOUND"].iter().any(|code| why.contains(code)) =>
             {
-                return Ok(Got::Missing);
+                return Ok(AspectState::Missing);
             }
             other => other?,
         };
         let reply = attribute::Reply::decode(&mut Reader::new(&answer)).map_err(malformed)?;
         Ok(match reply.bytes {
-            Some(bytes) => Got::Value(Value::Bytes(bytes.to_vec())),
-            None if reply.length == 0 => Got::Value(Value::Bytes(Vec::new())),
-            None => Got::Missing,
+            Some(bytes) => AspectState::Value(Value::Bytes(bytes.to_vec())),
+            None if reply.length == 0 => AspectState::Value(Value::Bytes(Vec::new())),
+            None => AspectState::Missing,
         })
     }
 
@@ -233,14 +233,14 @@ impl Afp {
         self.call(command::ADD_COMMENT, path, |w: &mut Writer| request.encode(w)).map(drop)
     }
 
-    fn comment(&mut self, path: &str) -> Result<Got> {
+    fn comment(&mut self, path: &str) -> Result<AspectState> {
         let (desktop, place) = (self.desktop()?, self.path(path));
         let request = OfFile { desktop, directory: ROOT, path: Path::utf8(place.as_bytes()) };
         let reply = match self.call(command::GET_COMMENT, path, |w| request.encode(w)) {
-            Err(Error::Other(why)) if why.contains("ITEM_NOT_FOUND") => return Ok(Got::Missing),
+            Err(Error::Other(why)) if why.contains("ITEM_NOT_FOUND") => return Ok(AspectState::Missing),
             other => other?,
         };
         let Comment(comment) = Comment::decode(&mut Reader::new(&reply)).map_err(malformed)?;
-        Ok(Got::Value(Value::Text(decode_mac_roman(comment))))
+        Ok(AspectState::Value(Value::Text(decode_mac_roman(comment))))
     }
 }

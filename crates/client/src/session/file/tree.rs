@@ -19,11 +19,11 @@ use vfs::streams::{File, Streams};
 use vfs::{Actor, Caller, SetAttributes, SetTime, Time, Volume, VolumeOptions};
 
 use super::{Local, said};
-use crate::metadata::{Aspect, Got, Peer, Value};
+use crate::metadata::{Aspect, AspectState, Peer, Value};
 use crate::security::{PosixAcls, Security};
 use crate::session::{FileId, Session};
 use crate::tree::{
-    Entry, Extra, FLAGS, Kind, LONGEST, Listing, MetadataLoss, Space, Stamp, Tree, Writing, last_name,
+    Entry, Extra, ExtraWriter, FLAGS, Kind, LONGEST, Listing, MetadataLoss, Space, Stamp, Tree, last_name,
     security_of,
 };
 use crate::{Error, Result};
@@ -124,15 +124,15 @@ impl Peer for Local {
         Ok(true)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let about = fs::symlink_metadata(self.at(path)).map_err(|error| said(&error, path))?;
         Ok(match aspect {
-            Aspect::Modified => Got::Value(Value::Time(about.mtime(), about.mtime_nsec() as u32)),
-            Aspect::Mode => Got::Value(Value::Number(u64::from(about.mode() & 0o7777))),
-            Aspect::Owner => Got::Value(Value::Number(u64::from(about.uid()))),
-            Aspect::Group => Got::Value(Value::Number(u64::from(about.gid()))),
-            Aspect::Links => Got::Value(Value::Number(about.nlink())),
-            _ => Got::Impossible,
+            Aspect::Modified => AspectState::Value(Value::Time(about.mtime(), about.mtime_nsec() as u32)),
+            Aspect::Mode => AspectState::Value(Value::Number(u64::from(about.mode() & 0o7777))),
+            Aspect::Owner => AspectState::Value(Value::Number(u64::from(about.uid()))),
+            Aspect::Group => AspectState::Value(Value::Number(u64::from(about.gid()))),
+            Aspect::Links => AspectState::Value(Value::Number(about.nlink())),
+            _ => AspectState::Impossible,
         })
     }
 }
@@ -238,7 +238,7 @@ impl Tree for Local {
     }
 
     fn set_extra(&mut self, path: &str, kind: Kind, extra: &Extra) -> Result<Vec<MetadataLoss>> {
-        let mut writing = Writing { tree: self, path, lost: Vec::new() };
+        let mut writing = ExtraWriter { tree: self, path, lost: Vec::new() };
         let mode = writing.owners(kind, extra)?;
         let lost = writing.lost;
         if kind == Kind::Link {

@@ -7,7 +7,7 @@ use ::nfs::wire::xdr::Opaque;
 use super::rpc::ok;
 use super::sidecar::{LONGEST, PIECE, Sidecars, path_beside};
 use super::{NFS, Nfs, procedure};
-use crate::metadata::{Aspect, Got, Peer, Value, second_name};
+use crate::metadata::{Aspect, AspectState, Peer, Value, second_name};
 use crate::session::Session;
 use crate::{Error, Result};
 
@@ -66,38 +66,44 @@ impl Peer for Nfs {
         Ok(true)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
-        let time = |time: NfsTime| Got::Value(Value::Time(i64::from(time.seconds), time.nanoseconds));
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
+        let time = |time: NfsTime| AspectState::Value(Value::Time(i64::from(time.seconds), time.nanoseconds));
         Ok(match aspect {
             Aspect::FinderInfo | Aspect::Fork | Aspect::Attribute(_) | Aspect::Comment => {
                 self.beside(path, aspect)?
             }
             Aspect::Modified => time(self.attributes(path)?.mtime),
             Aspect::Accessed => time(self.attributes(path)?.atime),
-            Aspect::Mode => Got::Value(Value::Number(u64::from(self.attributes(path)?.mode & 0o7777))),
-            Aspect::ReadOnly => Got::Value(Value::Flag(self.attributes(path)?.mode & WRITE_BITS == 0)),
-            Aspect::Owner => Got::Value(Value::Number(u64::from(self.attributes(path)?.uid))),
-            Aspect::Links => Got::Value(Value::Number(u64::from(self.attributes(path)?.nlink))),
+            Aspect::Mode => {
+                AspectState::Value(Value::Number(u64::from(self.attributes(path)?.mode & 0o7777)))
+            }
+            Aspect::ReadOnly => {
+                AspectState::Value(Value::Flag(self.attributes(path)?.mode & WRITE_BITS == 0))
+            }
+            Aspect::Owner => AspectState::Value(Value::Number(u64::from(self.attributes(path)?.uid))),
+            Aspect::Links => AspectState::Value(Value::Number(u64::from(self.attributes(path)?.nlink))),
             Aspect::Sparse => {
                 let attributes = self.attributes(path)?;
-                Got::Value(Value::Flag(attributes.used < attributes.size / 2))
+                AspectState::Value(Value::Flag(attributes.used < attributes.size / 2))
             }
             Aspect::Target => {
                 let handle = self.handle(path)?;
                 let request = readlink::Request { symlink: Opaque::new(&handle) };
                 let answer = self.rpc.call(NFS, READLINK, &request)?;
                 match ok::<readlink::ResOk<'_>, Option<Fattr3>>(&answer, path) {
-                    Ok(found) => Got::Value(Value::Text(String::from_utf8_lossy(&found.data).into_owned())),
-                    Err(Error::Other(_)) => Got::Missing, // it is no link
+                    Ok(found) => {
+                        AspectState::Value(Value::Text(String::from_utf8_lossy(&found.data).into_owned()))
+                    }
+                    Err(Error::Other(_)) => AspectState::Missing, // it is no link
                     Err(error) => return Err(error),
                 }
             }
             Aspect::Name => {
                 self.handle(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                Got::Value(Value::Text(name.into()))
+                AspectState::Value(Value::Text(name.into()))
             }
-            _ => Got::Impossible,
+            _ => AspectState::Impossible,
         })
     }
 

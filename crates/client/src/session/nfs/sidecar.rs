@@ -4,9 +4,9 @@ use vfs::mac::apple_double::HEAD_LIMIT;
 use vfs::mac::{FinderInfo, plist, sidecar};
 
 use super::metadata::WRITE_BITS;
-use crate::metadata::{Aspect, COMMENT, Got, Peer, Value};
+use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value};
 use crate::session::{FileId, How, Session, Transfer};
-use crate::tree::{Extra, FLAGS, Kind, MetadataLoss, Tree, Writing};
+use crate::tree::{Extra, ExtraWriter, FLAGS, Kind, MetadataLoss, Tree};
 use crate::{Error, Result};
 
 /// Bytes of one read or write.
@@ -70,9 +70,9 @@ pub(super) trait Sidecars: Session {
     }
 
     /// What the AppleDouble file says.
-    fn beside(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+    fn beside(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let all = match self.read_all(&path_beside(path)) {
-            Err(Error::Missing(_)) => return Ok(Got::Missing),
+            Err(Error::Missing(_)) => return Ok(AspectState::Missing),
             other => other?,
         };
         let head = &all[..all.len().min(HEAD_LIMIT.max(LONGEST))];
@@ -84,20 +84,19 @@ pub(super) trait Sidecars: Session {
             found.value.or_else(|| all.get(at..at + found.length as usize))
         };
         let bytes = |found: Option<&[u8]>| match found {
-            Some(bytes) if !bytes.is_empty() => Got::Value(Value::Bytes(bytes.to_vec())),
-            _ => Got::Missing,
+            Some(bytes) if !bytes.is_empty() => AspectState::Value(Value::Bytes(bytes.to_vec())),
+            _ => AspectState::Missing,
         };
         Ok(match aspect {
             Aspect::FinderInfo => bytes(Some(parsed.finder_info.as_bytes())),
             Aspect::Fork => {
                 bytes(all.get(parsed.resource_range.start as usize..parsed.resource_range.end as usize))
             }
-            Aspect::Attribute(name) => {
-                value(name).map_or(Got::Missing, |value| Got::Value(Value::Bytes(value.to_vec())))
-            }
+            Aspect::Attribute(name) => value(name)
+                .map_or(AspectState::Missing, |value| AspectState::Value(Value::Bytes(value.to_vec()))),
             _ => match value(COMMENT).and_then(plist::read_text) {
-                Some(text) => Got::Value(Value::Text(text)),
-                None => Got::Missing,
+                Some(text) => AspectState::Value(Value::Text(text)),
+                None => AspectState::Missing,
             },
         })
     }
@@ -123,7 +122,7 @@ pub(super) fn set_extra<T: Sidecars + Tree>(
         lost = write_beside(tree, path, extra)?;
         contents = Extra { attributes: extra.attributes.clone(), ..Extra::default() };
     }
-    let mut writing = Writing { tree, path, lost };
+    let mut writing = ExtraWriter { tree, path, lost };
     if kind != Kind::Link {
         writing.contents(&contents)?;
     }

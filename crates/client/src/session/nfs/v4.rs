@@ -23,8 +23,8 @@ use ::nfs::wire::v4::types::{
 };
 use ::nfs::wire::v4::xattrs::{SetOption, SetXattr};
 use ::nfs::wire::xdr::Opaque;
-use compound::{Compound, Each, Results, WriteHead};
-use naming::Naming;
+use compound::{Compound, EntryCallback, Results, WriteHead};
+use naming::IdMapper;
 use session::{COMPOUND, NFS, Slot};
 
 use super::rpc::{Rpc, results};
@@ -71,7 +71,7 @@ pub(super) struct Nfs4 {
     supported: Bitmap,
     /// Whether the server keeps named attributes, as far as it was asked.
     has_named: Option<bool>,
-    naming: Naming,
+    naming: IdMapper,
 }
 
 impl Nfs4 {
@@ -93,7 +93,7 @@ impl Nfs4 {
             has_xattrs: false,
             supported: Bitmap::default(),
             has_named: None,
-            naming: Naming::default(),
+            naming: IdMapper::default(),
         };
         nfs.begin_session()?;
         let path = [&target.share, "/", &target.path].concat();
@@ -199,7 +199,7 @@ impl Nfs4 {
 
 impl Nfs4 {
     /// READDIR until the end, with these attributes of each entry. `path` is for messages.
-    fn pages(&mut self, folder: &[u8], path: &str, wanted: &[u32], each: Each<'_>) -> Result<()> {
+    fn pages(&mut self, folder: &[u8], path: &str, wanted: &[u32], each: EntryCallback<'_>) -> Result<()> {
         let (mut cookie, mut verifier, mut pages) = (0, [0; 8], Pages::of(path));
         loop {
             let request = Operation::ReadDir(ReadDir {

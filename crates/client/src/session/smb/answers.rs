@@ -2,7 +2,7 @@
 
 use ::smb::wire::Status;
 
-use super::{Blocking, Client};
+use super::{BlockingLink, Client};
 use crate::session::{Completion, HEAD};
 use crate::{Error, Result};
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 const DATA_OFFSET_AT: usize = 64 + 2;
 
 /// What failed in the client.
-pub(super) fn said(client: &Client<Blocking>, error: ::smb::client::Error) -> Error {
+pub(super) fn said(client: &Client<BlockingLink>, error: ::smb::client::Error) -> Error {
     match error {
         ::smb::client::Error::Connection(error) => client.link.0.failed(&error),
         ::smb::client::Error::Refused(status) => refused(status, ""),

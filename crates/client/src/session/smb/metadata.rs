@@ -16,7 +16,7 @@ use wire::{Reader, Writer};
 use super::acl::uid_of;
 use super::{LIST_BYTES, Smb, malformed, refused};
 use crate::metadata::acl::{inheriting_file, passes_on};
-use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
+use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value, second_name};
 use crate::session::{How, Session, Transfer};
 use crate::{Error, Result};
 
@@ -83,23 +83,22 @@ impl Peer for Smb {
         shown(path)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         Ok(match aspect {
             Aspect::FinderInfo => match self.info(path)? {
-                Some(info) => Got::Value(Value::Bytes(info.finder_info.as_bytes().to_vec())),
-                None => Got::Missing,
+                Some(info) => AspectState::Value(Value::Bytes(info.finder_info.as_bytes().to_vec())),
+                None => AspectState::Missing,
             },
             Aspect::Backup => match self.info(path)?.and_then(|info| info.backup) {
-                Some(time) => Got::Value(Value::Time(time.secs, time.nanos)),
-                None => Got::Missing,
+                Some(time) => AspectState::Value(Value::Time(time.secs, time.nanos)),
+                None => AspectState::Missing,
             },
             Aspect::Fork => bytes(self.filled(path, "AFP_Resource")?),
             Aspect::Attribute(name) => bytes(self.stream(path, name)?),
             Aspect::Comment => match self.filled(path, COMMENT)? {
-                Some(list) => {
-                    plist::read_text(&list).map_or(Got::Missing, |text| Got::Value(Value::Text(text)))
-                }
-                None => Got::Missing,
+                Some(list) => plist::read_text(&list)
+                    .map_or(AspectState::Missing, |text| AspectState::Value(Value::Text(text))),
+                None => AspectState::Missing,
             },
             Aspect::Ea(name) => self.ea(path, name)?,
             Aspect::Created => date(self.basic(path)?.creation_time),
@@ -107,23 +106,25 @@ impl Peer for Smb {
             Aspect::Accessed => date(self.basic(path)?.last_access_time),
             Aspect::Hidden | Aspect::System | Aspect::Archive | Aspect::ReadOnly => {
                 let bit = bit(aspect).unwrap_or(FileAttributes::NONE);
-                Got::Value(Value::Flag(self.basic(path)?.attributes.intersects(bit)))
+                AspectState::Value(Value::Flag(self.basic(path)?.attributes.intersects(bit)))
             }
             Aspect::Owner => self.owner(path)?,
-            Aspect::Acl => Got::Value(Value::Acl(self.acl(path)?)),
-            Aspect::Inherited => Got::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
+            Aspect::Acl => AspectState::Value(Value::Acl(self.acl(path)?)),
+            Aspect::Inherited => AspectState::Value(Value::Acl(self.acl(&inheriting_file(path))?)),
             Aspect::Target => self.link(path)?,
-            Aspect::Links => Got::Value(Value::Number(u64::from(self.standard(path)?.number_of_links))),
+            Aspect::Links => {
+                AspectState::Value(Value::Number(u64::from(self.standard(path)?.number_of_links)))
+            }
             Aspect::Sparse => {
                 let standard = self.standard(path)?;
-                Got::Value(Value::Flag(standard.allocation_size < standard.end_of_file / 2))
+                AspectState::Value(Value::Flag(standard.allocation_size < standard.end_of_file / 2))
             }
             Aspect::Name => {
                 self.stat(&shown(path))?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                Got::Value(Value::Text(name.into()))
+                AspectState::Value(Value::Text(name.into()))
             }
-            Aspect::Mode | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => Got::Impossible,
+            Aspect::Mode | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => AspectState::Impossible,
         })
     }
 }
@@ -135,8 +136,8 @@ fn shown(path: &str) -> String {
     format!("{folder}/{}", String::from_utf8_lossy(&name))
 }
 
-fn bytes(found: Option<Vec<u8>>) -> Got {
-    found.map_or(Got::Missing, |bytes| Got::Value(Value::Bytes(bytes)))
+fn bytes(found: Option<Vec<u8>>) -> AspectState {
+    found.map_or(AspectState::Missing, |bytes| AspectState::Value(Value::Bytes(bytes)))
 }
 
 fn bit(aspect: Aspect<'_>) -> Option<FileAttributes> {
@@ -155,9 +156,9 @@ fn nt(time: &Value) -> NtTime {
     NtTime(((secs + EPOCH) * 10_000_000 + i64::from(nanos / 100)) as u64)
 }
 
-fn date(time: NtTime) -> Got {
+fn date(time: NtTime) -> AspectState {
     let (secs, rest) = (time.0 / 10_000_000, time.0 % 10_000_000);
-    Got::Value(Value::Time(secs as i64 - EPOCH, rest as u32 * 100))
+    AspectState::Value(Value::Time(secs as i64 - EPOCH, rest as u32 * 100))
 }
 
 pub(super) fn existing(request: &mut create::Request<'_>) {
@@ -269,23 +270,23 @@ impl Smb {
         self.call(Command::SET_INFO, |w| request.encode(w)).map(drop)
     }
 
-    fn ea(&mut self, path: &str, name: &str) -> Result<Got> {
+    fn ea(&mut self, path: &str, name: &str) -> Result<AspectState> {
         let bytes = self.with(path, existing, |smb, file| smb.query(file, FileClass::FULL_EA, &[]));
         let bytes = match bytes {
-            Err(Error::Other(why)) if why.contains("NO_EAS") => return Ok(Got::Missing),
+            Err(Error::Other(why)) if why.contains("NO_EAS") => return Ok(AspectState::Missing),
             other => other?,
         };
         let all = ea::decode(&mut Reader::new(&bytes)).map_err(malformed)?;
         let found = all.into_iter().find(|one| one.name.eq_ignore_ascii_case(name.as_bytes()));
-        Ok(found.map_or(Got::Missing, |one| Got::Value(Value::Bytes(one.value))))
+        Ok(found.map_or(AspectState::Missing, |one| AspectState::Value(Value::Bytes(one.value))))
     }
 
     /// The owner, if it is a user of Unix.
-    fn owner(&mut self, path: &str) -> Result<Got> {
+    fn owner(&mut self, path: &str) -> Result<AspectState> {
         let owner = self.descriptor(path)?.owner;
         Ok(match owner.as_ref().and_then(uid_of) {
-            Some(uid) => Got::Value(Value::Number(u64::from(uid))),
-            None => Got::Impossible,
+            Some(uid) => AspectState::Value(Value::Number(u64::from(uid))),
+            None => AspectState::Impossible,
         })
     }
 
@@ -320,22 +321,22 @@ impl Smb {
         set.map(drop)
     }
 
-    fn link(&mut self, path: &str) -> Result<Got> {
+    fn link(&mut self, path: &str) -> Result<AspectState> {
         let change = |request: &mut create::Request<'_>| {
             looked(request);
             request.options = Options::OPEN_REPARSE_POINT;
         };
         let read = self.with(path, change, |smb, file| smb.control(file, Code::GET_REPARSE_POINT, &[]));
         let bytes = match read {
-            Err(Error::Other(why)) if why.contains("NOT_A_REPARSE_POINT") => return Ok(Got::Missing),
+            Err(Error::Other(why)) if why.contains("NOT_A_REPARSE_POINT") => return Ok(AspectState::Missing),
             other => other?,
         };
         let target = match Reparse::decode(&mut Reader::new(&bytes)).map_err(malformed)? {
             Reparse::Symlink { substitute_name, .. } => substitute_name,
             Reparse::Nfs(::smb::wire::fscc::reparse::Nfs::Symlink(target)) => target,
-            _ => return Ok(Got::Missing),
+            _ => return Ok(AspectState::Missing),
         };
-        Ok(Got::Value(Value::Text(String::from_utf16_lossy(&target).replace('\\', "/"))))
+        Ok(AspectState::Value(Value::Text(String::from_utf16_lossy(&target).replace('\\', "/"))))
     }
 
     /// A second name: FileLinkInformation, MS-FSCC 2.4.27.

@@ -11,7 +11,7 @@ use wire::Writer;
 
 use super::Nfs4;
 use super::metadata::{AUTO_INHERIT, GROUP, INHERITED, PASSED_ON, found};
-use super::naming::Naming;
+use super::naming::IdMapper;
 use crate::stranger_name;
 use crate::{Error, Result};
 
@@ -58,7 +58,7 @@ impl Nfs4 {
 }
 
 /// The list of these attributes. `None`: the server told no list, or it only says a mode.
-pub(super) fn entries(values: &Values<'_>, naming: &mut Naming) -> Result<Option<Entries>> {
+pub(super) fn entries(values: &Values<'_>, naming: &mut IdMapper) -> Result<Option<Entries>> {
     let (flags, aces) = match (values.dacl, values.acl) {
         (Some(FlaggedAces { flags, aces }), _) => (flags, aces),
         (None, Some(aces)) => (0, aces),
@@ -73,7 +73,7 @@ pub(super) fn entries(values: &Values<'_>, naming: &mut Naming) -> Result<Option
 }
 
 /// An entry; `None` for one that neither allows nor denies.
-fn entry(ace: &Ace<'_>, naming: &mut Naming) -> Result<Option<Entry>> {
+fn entry(ace: &Ace<'_>, naming: &mut IdMapper) -> Result<Option<Entry>> {
     let kind = match ace.kind {
         AceType::ALLOWED => EntryKind::Allow,
         AceType::DENIED => EntryKind::Deny,
@@ -85,7 +85,7 @@ fn entry(ace: &Ace<'_>, naming: &mut Naming) -> Result<Option<Entry>> {
     Ok(Some(Entry { kind, inherit, rights: Rights(ace.mask & Rights::ALL.0), who }))
 }
 
-fn who(name: &[u8], is_group: bool, naming: &mut Naming) -> Result<Who> {
+fn who(name: &[u8], is_group: bool, naming: &mut IdMapper) -> Result<Who> {
     if let Some((_, who)) = SPECIAL.iter().find(|(special, _)| special.as_bytes() == name) {
         return Ok(who.clone());
     }
@@ -142,7 +142,7 @@ mod tests {
             true => Values { dacl: Some(FlaggedAces { flags: PROTECTED, aces }), ..Values::default() },
             false => Values { acl: Some(aces), ..Values::default() },
         };
-        entries(&values, &mut Naming::empty()).unwrap()
+        entries(&values, &mut IdMapper::empty()).unwrap()
     }
 
     #[test]
@@ -190,6 +190,6 @@ mod tests {
     #[test]
     fn audits_are_left_out() {
         let audit = Ace { kind: AceType::AUDIT, flags: 0, mask: 1, who: Opaque::new(b"7") };
-        assert_eq!(entry(&audit, &mut Naming::empty()).unwrap(), None);
+        assert_eq!(entry(&audit, &mut IdMapper::empty()).unwrap(), None);
     }
 }

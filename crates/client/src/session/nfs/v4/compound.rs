@@ -14,7 +14,7 @@ use wire::{Reader, Writer};
 
 use super::super::rpc::malformed;
 use super::acl;
-use super::naming::Naming;
+use super::naming::IdMapper;
 use super::tree::decode_entry;
 use crate::{Error, Result};
 
@@ -69,7 +69,7 @@ pub(super) struct Results<'a> {
 }
 
 /// What is done with each entry of a listing: its name and its attributes.
-pub(super) type Each<'a> = &'a mut dyn FnMut(&[u8], &Attributes<'_>) -> Result<()>;
+pub(super) type EntryCallback<'a> = &'a mut dyn FnMut(&[u8], &Attributes<'_>) -> Result<()>;
 
 /// A part of a listing.
 pub(super) struct Page {
@@ -182,7 +182,7 @@ impl<'a> Results<'a> {
     }
 
     /// READDIR.
-    pub(super) fn page(&mut self, each: Each<'_>) -> Result<Page> {
+    pub(super) fn page(&mut self, each: EntryCallback<'_>) -> Result<Page> {
         let verifier = self.take(Number::READDIR)?;
         let mut page = Page { last: None, verifier, is_end: false };
         while self.next::<bool>()? {
@@ -267,7 +267,7 @@ pub(in crate::session::nfs) fn decode_answer(answer: &[u8]) {
         |r| drop(r.names(&mut Vec::new())),
         |r| drop(r.renamed()),
         |r| drop(r.sought()),
-        |r| drop(r.values().map(|values| acl::entries(&values, &mut Naming::empty()))),
+        |r| drop(r.values().map(|values| acl::entries(&values, &mut IdMapper::empty()))),
         |r| drop(r.xattr()),
     ];
     for read in readers {

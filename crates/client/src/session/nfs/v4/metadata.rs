@@ -17,7 +17,7 @@ use wire::{Reader, Writer};
 use super::compound::Results;
 use super::{Nfs4, look_up, put};
 use crate::metadata::acl::inheriting_file;
-use crate::metadata::{Aspect, COMMENT, Got, Peer, Value, second_name};
+use crate::metadata::{Aspect, AspectState, COMMENT, Peer, Value, second_name};
 use crate::session::Session;
 use crate::session::nfs::metadata::{BEHIND_HOLE, WRITE_BITS, read_only};
 use crate::session::nfs::rpc::malformed;
@@ -54,7 +54,9 @@ impl Peer for Nfs4 {
             (Aspect::System, Value::Flag(on)) => (set.system = Some(*on), attribute::SYSTEM).1,
             (Aspect::Archive, Value::Flag(on)) => (set.archive = Some(*on), attribute::ARCHIVE).1,
             (Aspect::ReadOnly, Value::Flag(on)) => {
-                let Got::Value(Value::Number(mode)) = self.get(path, Aspect::Mode)? else { return Ok(false) };
+                let AspectState::Value(Value::Number(mode)) = self.get(path, Aspect::Mode)? else {
+                    return Ok(false);
+                };
                 (set.mode = Some(read_only(mode as u32, *on)), attribute::MODE).1
             }
             (Aspect::Mode, Value::Number(mode)) => (set.mode = Some(*mode as u32), attribute::MODE).1,
@@ -74,7 +76,7 @@ impl Peer for Nfs4 {
         self.set(path, &set, number).map(|()| true)
     }
 
-    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<Got> {
+    fn get(&mut self, path: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let date = |time: NfsTime| Value::Time(time.seconds, time.nanoseconds);
         match aspect {
             Aspect::Created => self.told(path, attribute::TIME_CREATE, |v| v.time_create.map(date)),
@@ -111,9 +113,11 @@ impl Peer for Nfs4 {
             Aspect::Name => {
                 self.stat(path)?;
                 let name = path.rsplit('/').next().unwrap_or_default();
-                Ok(Got::Value(Value::Text(name.into())))
+                Ok(AspectState::Value(Value::Text(name.into())))
             }
-            Aspect::Ea(_) | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => Ok(Got::Impossible),
+            Aspect::Ea(_) | Aspect::Group | Aspect::RenameLock | Aspect::DeleteLock => {
+                Ok(AspectState::Impossible)
+            }
         }
     }
 
@@ -180,9 +184,9 @@ impl Nfs4 {
         path: &str,
         number: u32,
         read: impl FnOnce(&Values<'_>) -> Option<Value>,
-    ) -> Result<Got> {
+    ) -> Result<AspectState> {
         let answer = self.on_name(path, Operation::GetAttr(Bitmap::of(&[number])))?;
-        Ok(read(&found(&answer, path)?.values()?).map_or(Got::Impossible, Got::Value))
+        Ok(read(&found(&answer, path)?.values()?).map_or(AspectState::Impossible, AspectState::Value))
     }
 
     /// All bytes of a file of this name.
@@ -224,26 +228,25 @@ impl Nfs4 {
     }
 
     /// A named attribute, or what `._name` says on a server without them.
-    fn named_or_beside(&mut self, path: &str, name: &str, aspect: Aspect<'_>) -> Result<Got> {
+    fn named_or_beside(&mut self, path: &str, name: &str, aspect: Aspect<'_>) -> Result<AspectState> {
         let bytes = match self.attributes_of(path, false).and_then(|folder| self.read_in(&folder, name)) {
             Ok(bytes) => bytes,
             Err(Error::Unsupported(_)) => return self.beside(path, aspect),
-            Err(Error::Missing(_)) => return Ok(Got::Missing),
+            Err(Error::Missing(_)) => return Ok(AspectState::Missing),
             Err(error) => return Err(error),
         };
         Ok(match aspect {
-            Aspect::Comment => {
-                plist::read_text(&bytes).map_or(Got::Missing, |text| Got::Value(Value::Text(text)))
-            }
-            _ => Got::Value(Value::Bytes(bytes)),
+            Aspect::Comment => plist::read_text(&bytes)
+                .map_or(AspectState::Missing, |text| AspectState::Value(Value::Text(text))),
+            _ => AspectState::Value(Value::Bytes(bytes)),
         })
     }
 
-    pub(super) fn xattr(&mut self, path: &str, name: &str) -> Result<Got> {
+    pub(super) fn xattr(&mut self, path: &str, name: &str) -> Result<AspectState> {
         let answer = self.on_name(path, Operation::GetXattr(Opaque::new(name.as_bytes())))?;
         match found(&answer, path)?.take::<XattrValue<'_>>(Number::GETXATTR) {
-            Ok(value) => Ok(Got::Value(Value::Bytes(value.to_vec()))),
-            Err(Error::Missing(_)) => Ok(Got::Missing),
+            Ok(value) => Ok(AspectState::Value(Value::Bytes(value.to_vec()))),
+            Err(Error::Missing(_)) => Ok(AspectState::Missing),
             Err(error) => Err(error),
         }
     }
@@ -261,11 +264,11 @@ impl Nfs4 {
         results.skip(Number::CREATE)
     }
 
-    fn link(&mut self, path: &str) -> Result<Got> {
+    fn link(&mut self, path: &str) -> Result<AspectState> {
         let answer = self.on_name(path, Operation::ReadLink(()))?;
         match found(&answer, path)?.take::<LinkText<'_>>(Number::READLINK) {
-            Ok(text) => Ok(Got::Value(Value::Text(String::from_utf8_lossy(&text).into_owned()))),
-            Err(Error::Other(_)) => Ok(Got::Missing), // it is no link
+            Ok(text) => Ok(AspectState::Value(Value::Text(String::from_utf8_lossy(&text).into_owned()))),
+            Err(Error::Other(_)) => Ok(AspectState::Missing), // it is no link
             Err(error) => Err(error),
         }
     }
@@ -293,8 +296,8 @@ impl Nfs4 {
     }
 
     /// The entries for users.
-    fn acl(&mut self, path: &str) -> Result<Got> {
-        let Some(number) = self.acl_attribute() else { return Ok(Got::Impossible) };
+    fn acl(&mut self, path: &str) -> Result<AspectState> {
+        let Some(number) = self.acl_attribute() else { return Ok(AspectState::Impossible) };
         self.told(path, number, |values| {
             let aces = values.dacl.map(|dacl| dacl.aces).or(values.acl)?;
             Some(Value::Acl(aces.iter().filter_map(|ace| entry_of(&ace)).collect()))

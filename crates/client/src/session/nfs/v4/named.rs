@@ -10,7 +10,7 @@ use vfs::mac::plist;
 use super::compound::Results;
 use super::metadata::{FINDER_INFO, FORK, found};
 use super::{LIST_BYTES, Nfs4, put};
-use crate::metadata::{Aspect, COMMENT, Got, Value};
+use crate::metadata::{Aspect, AspectState, COMMENT, Value};
 use crate::session::pages::Pages;
 use crate::tree::Extra;
 use crate::{Error, Result};
@@ -56,7 +56,7 @@ impl Nfs4 {
             return Ok(());
         }
         for name in self.xattr_names(path)?.iter().filter_map(|name| std::str::from_utf8(name).ok()) {
-            if let Got::Value(Value::Bytes(value)) = self.xattr(path, name)? {
+            if let AspectState::Value(Value::Bytes(value)) = self.xattr(path, name)? {
                 extra.attributes.push((name.to_owned(), value));
                 extra.within_limits(path)?;
             }

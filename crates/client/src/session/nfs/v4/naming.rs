@@ -11,18 +11,18 @@ use crate::stranger;
 const MOST: usize = 4096;
 
 /// The numbers of the names that were seen, in the name service of this machine.
-pub(super) struct Naming {
+pub(super) struct IdMapper {
     accounts: UnixAccounts,
     known: HashMap<(String, bool), Option<u32>>,
 }
 
-impl Default for Naming {
+impl Default for IdMapper {
     fn default() -> Self {
         Self::with(UnixAccounts::NameService)
     }
 }
 
-impl Naming {
+impl IdMapper {
     /// Without users and groups: what fuzz targets use.
     pub(super) fn empty() -> Self {
         Self::with(UnixAccounts::parse("", ""))
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn numbers_and_names_of_this_machine_are_accounts_and_others_are_kept() {
         let accounts = UnixAccounts::parse("ada:x:1000:100::/:\n", "staff:x:100:\n");
-        let mut naming = Naming::with(accounts);
+        let mut naming = IdMapper::with(accounts);
         assert_eq!((naming.user(b"1234"), naming.user(b"1234@example.org")), (Some(1234), Some(1234)));
         assert_eq!((naming.user(b"ada@example.org"), naming.group(b"staff")), (Some(1000), Some(100)));
         assert_eq!((naming.user(b"staff"), naming.user(b"\xff"), naming.user(b"@x")), (None, None, None));

@@ -11,7 +11,7 @@ use wire::{Reader, Writer};
 
 use super::compound::Results;
 use super::metadata::found;
-use super::naming::Naming;
+use super::naming::IdMapper;
 use super::{Nfs4, put};
 use crate::metadata::{Aspect, Peer as _, Value};
 use crate::session::nfs::rpc::malformed;
@@ -222,13 +222,13 @@ fn decoded<'a>(attributes: &Attributes<'a>) -> Result<Values<'a>> {
 /// What a fuzz target runs of an entry.
 pub(super) fn decode_entry(name: &[u8], attributes: &Attributes<'_>) -> Result<()> {
     let values = decoded(attributes)?;
-    entry(&String::from_utf8_lossy(name), &values, &mut Naming::empty());
-    described(&values, &mut Naming::empty());
+    entry(&String::from_utf8_lossy(name), &values, &mut IdMapper::empty());
+    described(&values, &mut IdMapper::empty());
     Ok(())
 }
 
 /// An entry that the server does not describe, such as one that leads to another server, cannot be copied: it is [`Kind::Other`].
-fn entry(name: &str, values: &Values<'_>, naming: &mut Naming) -> Entry {
+fn entry(name: &str, values: &Values<'_>, naming: &mut IdMapper) -> Entry {
     let kind = match values.kind {
         Some(FileType::REG) => Kind::File,
         Some(FileType::DIR) => Kind::Folder,
@@ -250,7 +250,7 @@ fn entry(name: &str, values: &Values<'_>, naming: &mut Naming) -> Entry {
     }
 }
 
-fn described(values: &Values<'_>, naming: &mut Naming) -> Extra {
+fn described(values: &Values<'_>, naming: &mut IdMapper) -> Extra {
     let mut extra = Extra {
         created: values.time_create.map(stamp),
         modified: values.time_modify.map(stamp),
