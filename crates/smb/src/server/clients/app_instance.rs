@@ -8,7 +8,7 @@ use lock::{Mutex, rank};
 use super::open::Open;
 use crate::server::context::Context;
 use crate::wire::Status;
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 
 /// Applications without opens are removed only from this many applications on.
 const CLEAR_AT: usize = 64;
@@ -24,13 +24,13 @@ pub(in crate::server) struct Instance {
 
 impl Instance {
     /// From a request's create contexts.
-    pub(in crate::server) fn of(asked: &[Asked<'_>]) -> Option<Self> {
+    pub(in crate::server) fn of(asked: &[CreateContext<'_>]) -> Option<Self> {
         let id = asked.iter().find_map(|context| match *context {
-            Asked::AppInstanceId(id) => Some(id),
+            CreateContext::AppInstanceId(id) => Some(id),
             _ => None,
         })?;
         let version = asked.iter().find_map(|context| match *context {
-            Asked::AppInstanceVersion { high, low } => Some((high, low)),
+            CreateContext::AppInstanceVersion { high, low } => Some((high, low)),
             _ => None,
         });
         Some(Self { id, version })

@@ -31,7 +31,7 @@ use crate::server::files::create::register;
 use crate::server::sequence::Sequence;
 use crate::wire::Status;
 use crate::wire::create::Request;
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::response::Context as Answer;
 use crate::wire::create_context::values::{DurableFlags, Lease};
 use crate::wire::values::FileKey;
@@ -105,18 +105,23 @@ pub(in crate::server) struct Return {
 
 impl Wish {
     /// The wish in a request's create contexts. Contexts of both versions must not be combined.
-    pub(in crate::server) fn of(asked: &[Asked<'_>], is_v3: bool) -> Result<Self, Status> {
+    pub(in crate::server) fn of(asked: &[CreateContext<'_>], is_v3: bool) -> Result<Self, Status> {
         let (mut first, mut second) = (Self::Nothing, Self::Nothing);
-        let second_version = |context: &&Asked<'_>| {
-            matches!(context, Asked::DurableRequestV2 { .. } | Asked::DurableReconnectV2 { .. })
+        let second_version = |context: &&CreateContext<'_>| {
+            matches!(
+                context,
+                CreateContext::DurableRequestV2 { .. } | CreateContext::DurableReconnectV2 { .. }
+            )
         };
         for context in asked.iter().filter(|context| is_v3 || !second_version(context)) {
             match *context {
-                Asked::DurableRequest if first == Self::Nothing => first = Self::Request,
-                Asked::DurableReconnect(file) => {
+                CreateContext::DurableRequest if first == Self::Nothing => first = Self::Request,
+                CreateContext::DurableReconnect(file) => {
                     first = Self::Reconnect(Return { file, create_guid: None, persistent: false });
                 }
-                Asked::DurableRequestV2 { timeout_ms, create_guid, flags } if second == Self::Nothing => {
+                CreateContext::DurableRequestV2 { timeout_ms, create_guid, flags }
+                    if second == Self::Nothing =>
+                {
                     let timeout = match timeout_ms {
                         0 => TIMEOUT,
                         asked => MAX_TIMEOUT.min(Duration::from_millis(asked.into())),
@@ -124,12 +129,12 @@ impl Wish {
                     let persistent = flags.contains(DurableFlags::PERSISTENT);
                     second = Self::RequestV2 { timeout, create_guid, persistent };
                 }
-                Asked::DurableRequestV2 { .. } => return Err(Status::INVALID_PARAMETER),
-                Asked::DurableReconnectV2 { file, create_guid, flags } if second == Self::Nothing => {
+                CreateContext::DurableRequestV2 { .. } => return Err(Status::INVALID_PARAMETER),
+                CreateContext::DurableReconnectV2 { file, create_guid, flags } if second == Self::Nothing => {
                     let persistent = flags.contains(DurableFlags::PERSISTENT);
                     second = Self::Reconnect(Return { file, create_guid: Some(create_guid), persistent });
                 }
-                Asked::DurableReconnectV2 { .. } => return Err(Status::INVALID_PARAMETER),
+                CreateContext::DurableReconnectV2 { .. } => return Err(Status::INVALID_PARAMETER),
                 _ => {}
             }
         }

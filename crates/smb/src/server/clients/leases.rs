@@ -27,7 +27,7 @@ use crate::server::files::create::RequestedOpen;
 use crate::server::login::negotiate::Negotiation;
 use crate::wire::Status;
 use crate::wire::create::Request;
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 
@@ -48,9 +48,9 @@ impl CacheGrant {
 
 /// The lease that a request names, if the dialect has leases. It has version 2 if the dialect
 /// supports it.
-pub(in crate::server) fn named(context: &Context, contexts: &[Asked<'_>]) -> Option<Lease> {
+pub(in crate::server) fn named(context: &Context, contexts: &[CreateContext<'_>]) -> Option<Lease> {
     let lease = contexts.iter().find_map(|context| match context {
-        Asked::Lease(lease) => Some(*lease),
+        CreateContext::Lease(lease) => Some(*lease),
         _ => None,
     });
     let dialect = context.connection.negotiated()?.dialect;
@@ -65,7 +65,7 @@ pub(in crate::server) fn named(context: &Context, contexts: &[Asked<'_>]) -> Opt
 pub(in crate::server) fn asked(
     context: &Context,
     request: &Request<'_>,
-    contexts: &[Asked<'_>],
+    contexts: &[CreateContext<'_>],
 ) -> Option<Lease> {
     named(context, contexts).filter(|_| request.oplock_level == OplockLevel::LEASE)
 }

@@ -37,7 +37,7 @@ use crate::server::files::previous_versions;
 use crate::server::sequence::Sequence;
 use crate::wire::Status;
 use crate::wire::create::{Action, Disposition, Options, Request};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::values::Lease;
 use crate::wire::header::Flags;
 use crate::wire::security::AccessMask;
@@ -55,7 +55,7 @@ pub(in crate::server) struct RequestedOpen<'a> {
     previous: bool,
     /// Without generic bits. It may still contain MAXIMUM_ALLOWED.
     access: AccessMask,
-    pub(in crate::server) asked: Vec<Asked<'a>>,
+    pub(in crate::server) asked: Vec<CreateContext<'a>>,
     pub(in crate::server) lease: Option<Lease>,
     /// The actor in the tree's tables.
     pub(in crate::server) actor: Actor,
@@ -77,7 +77,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
     let request = Request::decode(&message)?;
     let tree = context.tree();
     let Ok(volume) = tree.volume() else { return crate::server::pipes::pipe_end::open(context, &request) };
-    let asked = request.contexts.iter().map(Asked::decode).collect::<Result<Vec<_>, _>>()?;
+    let asked = request.contexts.iter().map(CreateContext::decode).collect::<Result<Vec<_>, _>>()?;
     let wish = Wish::of(&asked, context.session().dialect.is_v3())?;
     if let Wish::Reconnect(back) = wish {
         let lease = leases::named(context, &asked);
@@ -112,7 +112,7 @@ pub(in crate::server) async fn run(context: &Context) -> Outcome {
 async fn repeated(
     context: &Context,
     request: &Request<'_>,
-    asked: &[Asked<'_>],
+    asked: &[CreateContext<'_>],
     wish: Wish,
     failure: Failure,
 ) -> Outcome {
@@ -155,7 +155,7 @@ fn judge<'a>(
     context: &Context,
     volume: &Volume,
     (request, name): (&'a Request<'a>, &[u16]),
-    asked: Vec<Asked<'a>>,
+    asked: Vec<CreateContext<'a>>,
     lease: Option<Lease>,
 ) -> Result<RequestedOpen<'a>, Failure> {
     check_options(request)?;

@@ -9,7 +9,7 @@ use vfs::{Time, Volume};
 use super::create::Path;
 use crate::wire::NtTime;
 use crate::wire::Status;
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 
 /// `@GMT-YYYY.MM.DD-HH.MM.SS`, MS-SMB2 2.2.32.2.
 const FORMAT: &str = "@GMT-%Y.%m.%d-%H.%M.%S";
@@ -23,9 +23,13 @@ pub(in crate::server) fn labels(volume: &Volume) -> Vec<String> {
 }
 
 /// Leads a path into the snapshot that it or a create context names. False if they name none. MS-SMB2 3.3.5.9.4.
-pub(in crate::server) fn lead(volume: &Volume, path: &mut Path, asked: &[Asked<'_>]) -> Result<bool, Status> {
+pub(in crate::server) fn lead(
+    volume: &Volume,
+    path: &mut Path,
+    asked: &[CreateContext<'_>],
+) -> Result<bool, Status> {
     let by_context = asked.iter().find_map(|context| match context {
-        Asked::Timewarp(at) => Some(NtTime(*at).time().map(|time| time.secs)),
+        CreateContext::Timewarp(at) => Some(NtTime(*at).time().map(|time| time.secs)),
         _ => None,
     });
     let by_path = path.components.iter().position(|name| name.starts_with(b"@GMT-"));

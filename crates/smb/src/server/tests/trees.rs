@@ -11,7 +11,7 @@ use vfs::{Caller, Volume, VolumeOptions};
 use crate::server::testing::{User, service_with};
 use crate::server::{Share, ShareKind, ShareOptions};
 use crate::wire::create::{self, Disposition};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::snapshots::Snapshots;
 use crate::wire::header::Command;
@@ -97,7 +97,7 @@ async fn a_previous_version_is_opened_by_its_time() {
         let time = NtTime::from(vfs::Time { secs, nanos: 0 });
         move |create: &mut create::Request<'_>| {
             to_read(create);
-            create.contexts.push(Asked::Timewarp(time.0).encode());
+            create.contexts.push(CreateContext::Timewarp(time.0).encode());
         }
     };
     let by_context = ada.open("folder\\notes", at(TAKEN.secs)).await.unwrap().file;

@@ -5,28 +5,32 @@ use crate::server::Service;
 use crate::server::testing::{ADA, BOB, User, service};
 use crate::wire::Status;
 use crate::wire::create::{Request, Response};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::create_context::values::DurableFlags;
 use crate::wire::values::{FileKey, OplockLevel};
 
-fn asks(request: &mut Request<'_>, asked: &Asked<'static>) {
+fn asks(request: &mut Request<'_>, asked: &CreateContext<'static>) {
     request.oplock_level = OplockLevel::BATCH;
     request.contexts = vec![asked.encode()];
 }
 
-async fn open(user: &mut User, asked: Asked<'static>) -> Result<Response<'static>, Status> {
+async fn open(user: &mut User, asked: CreateContext<'static>) -> Result<Response<'static>, Status> {
     user.open("notes", |request| asks(request, &asked)).await
 }
 
-fn numbered(number: u8) -> Asked<'static> {
-    Asked::DurableRequestV2 { timeout_ms: 400_000, flags: DurableFlags::NONE, create_guid: [number; 16] }
+fn numbered(number: u8) -> CreateContext<'static> {
+    CreateContext::DurableRequestV2 {
+        timeout_ms: 400_000,
+        flags: DurableFlags::NONE,
+        create_guid: [number; 16],
+    }
 }
 
 /// A durable open whose connection is lost.
 async fn lost(service: &Arc<Service>) -> FileKey {
     let mut user = User::new(service).await;
-    let open = open(&mut user, Asked::DurableRequest).await.unwrap();
+    let open = open(&mut user, CreateContext::DurableRequest).await.unwrap();
     assert!(matches!(Answered::decode(&open.contexts[0]), Ok(Answered::Durable)));
     assert_eq!(user.write(open.file, 0, b"abc").await, Status::SUCCESS);
     drop(user);
@@ -40,11 +44,11 @@ async fn a_client_comes_back_for_what_it_had_open() {
     let service = service();
     let file = lost(&service).await;
     let mut user = User::new(&service).await;
-    let again = open(&mut user, Asked::DurableReconnect(file)).await.unwrap();
+    let again = open(&mut user, CreateContext::DurableReconnect(file)).await.unwrap();
     assert_eq!((again.file.persistent, again.oplock_level), (file.persistent, OplockLevel::BATCH));
     assert_eq!(user.read(again.file, 0, 9).await.unwrap(), b"abc");
     assert_eq!(service.durables.len(), 0);
-    let taken = open(&mut user, Asked::DurableReconnect(file)).await;
+    let taken = open(&mut user, CreateContext::DurableReconnect(file)).await;
     assert_eq!(taken.unwrap_err(), Status::OBJECT_NAME_NOT_FOUND);
 }
 
@@ -53,7 +57,7 @@ async fn another_user_cannot_reconnect_to_a_durable_open() {
     let service = service();
     let file = lost(&service).await;
     let mut bob = User::with(&service, &Offer::default(), BOB, "share").await;
-    let refused = open(&mut bob, Asked::DurableReconnect(file)).await;
+    let refused = open(&mut bob, CreateContext::DurableReconnect(file)).await;
     assert_eq!(refused.unwrap_err(), Status::ACCESS_DENIED);
     assert_eq!(service.durables.len(), 1);
 }
@@ -66,7 +70,7 @@ async fn what_waits_for_its_client_gives_way_to_who_is_there() {
     let mut other = User::with(&service, &Offer { guid: [9; 16], ..Offer::default() }, ADA, "share").await;
     assert!(other.open("notes", |_| ()).await.is_ok());
     assert_eq!(service.durables.len(), 0);
-    let late = open(&mut other, Asked::DurableReconnect(file)).await;
+    let late = open(&mut other, CreateContext::DurableReconnect(file)).await;
     assert_eq!(late.unwrap_err(), Status::OBJECT_NAME_NOT_FOUND);
 }
 
@@ -85,7 +89,7 @@ async fn without_an_oplock_that_keeps_the_handle_nothing_is_durable() {
     let service = service();
     let mut user = User::new(&service).await;
     let level_ii = |request: &mut Request<'_>| {
-        asks(request, &Asked::DurableRequest);
+        asks(request, &CreateContext::DurableRequest);
         request.oplock_level = OplockLevel::II;
     };
     assert!(user.open("notes", level_ii).await.unwrap().contexts.is_empty());
@@ -112,7 +116,7 @@ async fn durable_requests_of_both_versions_are_refused() {
     let service = service();
     let mut user = User::new(&service).await;
     let both = |request: &mut Request<'_>| {
-        asks(request, &Asked::DurableRequest);
+        asks(request, &CreateContext::DurableRequest);
         request.contexts.push(numbered(1).encode());
     };
     assert_eq!(user.open("notes", both).await.unwrap_err(), Status::INVALID_PARAMETER);

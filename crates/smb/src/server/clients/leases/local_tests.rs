@@ -14,7 +14,7 @@ use crate::server::Service;
 use crate::server::testing::{User, service_with, share_of};
 use crate::wire::Status;
 use crate::wire::create::{Disposition, Options, Response};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::header::Command;
 use crate::wire::oplock_break::{Lease as Acknowledged, Notification, Oplock, Request};
@@ -74,7 +74,7 @@ async fn with_lease(user: &mut User, name: &str, state: LeaseState, folder: bool
     let lease = Lease { key: LeaseKey([1; 16]), state, flags: LeaseFlags::NONE, v2 };
     let open = user.open(name, |request| {
         request.oplock_level = OplockLevel::LEASE;
-        request.contexts = vec![Asked::Lease(lease).encode()];
+        request.contexts = vec![CreateContext::Lease(lease).encode()];
         if folder {
             request.options = Options::DIRECTORY_FILE;
             request.disposition = Disposition::OPEN;

@@ -2,7 +2,7 @@ use crate::client::Offer;
 use crate::server::testing::{ADA, User, open_request, service, service_with};
 use crate::wire::Status;
 use crate::wire::create::{Options, Response};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::header::Command;
@@ -23,7 +23,7 @@ async fn lease(user: &mut User, name: &str, of: u8, state: LeaseState) -> Result
     let lease = Lease { key: key(of), state, flags: LeaseFlags::NONE, v2 };
     let ask = |request: &mut crate::wire::create::Request<'_>| {
         request.oplock_level = OplockLevel::LEASE;
-        request.contexts = vec![Asked::Lease(lease).encode()];
+        request.contexts = vec![CreateContext::Lease(lease).encode()];
     };
     user.open(name, ask).await
 }
@@ -121,7 +121,7 @@ async fn lease_folder(user: &mut User) -> Response<'static> {
     let ask = |request: &mut crate::wire::create::Request<'_>| {
         request.options = Options::DIRECTORY_FILE;
         request.oplock_level = OplockLevel::LEASE;
-        request.contexts = vec![Asked::Lease(lease).encode()];
+        request.contexts = vec![CreateContext::Lease(lease).encode()];
     };
     user.open("folder", ask).await.unwrap()
 }

@@ -11,7 +11,7 @@ use crate::server::files::mac::aces::{self, MacAclChange};
 use crate::server::files::security;
 use crate::server::files::sids;
 use crate::wire::Status;
-use crate::wire::create_context::request::Context as AskedContext;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::fscc::ea::{self, FullEa};
 use crate::wire::security::{Control, SecurityDescriptor, SecurityInformation};
 
@@ -27,11 +27,11 @@ pub(super) struct InitialAttributes {
 
 impl InitialAttributes {
     /// The values from these create contexts, MS-SMB2 2.2.13.2.
-    pub(super) fn of(contexts: &[AskedContext<'_>], is_mac: bool, config: &Config) -> Result<Self, Status> {
+    pub(super) fn of(contexts: &[CreateContext<'_>], is_mac: bool, config: &Config) -> Result<Self, Status> {
         let mut asked = Self::default();
         for context in contexts {
             match context {
-                AskedContext::SecurityDescriptor(bytes) => {
+                CreateContext::SecurityDescriptor(bytes) => {
                     let mut descriptor =
                         SecurityDescriptor::decode(bytes).map_err(|_| Status::INVALID_SECURITY_DESCR)?;
                     let said = is_mac.then(|| aces::take(&mut descriptor));
@@ -42,11 +42,11 @@ impl InitialAttributes {
                         asked.acl.entries = asked.acl.entries.filter(|_| is_list);
                     }
                 }
-                AskedContext::EaBuffer(bytes) => {
+                CreateContext::EaBuffer(bytes) => {
                     asked.eas =
                         ea::decode(&mut Reader::new(bytes)).map_err(|_| Status::EA_LIST_INCONSISTENT)?;
                 }
-                AskedContext::AllocationSize(length) => asked.allocation = *length,
+                CreateContext::AllocationSize(length) => asked.allocation = *length,
                 _ => {}
             }
         }

@@ -17,7 +17,7 @@ use crate::server::files::facts::Facts;
 use crate::server::files::mac;
 use crate::wire::Status;
 use crate::wire::create::{Action, Request, Response};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::response::Context as Answer;
 use crate::wire::values::OplockLevel;
 
@@ -56,7 +56,7 @@ pub(super) async fn finish(
 pub(super) async fn again(
     context: &Context,
     request: &Request<'_>,
-    asked: &[Asked<'_>],
+    asked: &[CreateContext<'_>],
     open: Arc<Open>,
 ) -> Outcome {
     let action = open.number.get().map_or(Action::OPENED, |number| number.action);
@@ -91,7 +91,7 @@ pub(super) async fn reconnected(context: &Context, open: &Open) -> Outcome {
 fn respond(
     context: &Context,
     open: &Open,
-    asked: &[Asked<'_>],
+    asked: &[CreateContext<'_>],
     (action, facts): (Action, Facts),
     cached: CacheGrant,
     also: Option<Answer>,
@@ -121,13 +121,13 @@ fn respond(
 
 fn answer(
     context: &Context,
-    asked: &Asked<'_>,
+    asked: &CreateContext<'_>,
     file: &File,
     facts: &Facts,
 ) -> Result<Option<Answer>, Failure> {
     let tree = context.tree();
     Ok(match asked {
-        Asked::MaximalAccess(_) => {
+        CreateContext::MaximalAccess(_) => {
             let found = Found { object: file.open.node().clone(), attributes: facts.attributes };
             let parent = match file.open.place() {
                 Some((folder, _)) => Some(Found { attributes: folder.attributes()?, object: folder }),
@@ -139,11 +139,11 @@ fn answer(
                 Err(status) => Answer::MaximalAccess { status, access: 0 },
             })
         }
-        Asked::DiskId => {
+        CreateContext::DiskId => {
             let ShareKind::Disk { serial, .. } = &tree.share.kind else { return Ok(None) };
             Some(Answer::DiskId { file: facts.number(context), volume: *serial })
         }
-        Asked::Apple(asked) => mac::answer(context, asked)?.map(Answer::Apple),
+        CreateContext::Apple(asked) => mac::answer(context, asked)?.map(Answer::Apple),
         _ => None,
     })
 }

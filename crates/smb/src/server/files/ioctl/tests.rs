@@ -4,7 +4,7 @@ use wire::{Reader, Writer};
 
 use crate::client::Offer;
 use crate::server::testing::{ADA, User, service, service_with};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::copy::{Chunk, CopyChunk, CopyChunkResponse, ResumeKey};
 use crate::wire::fsctl::negotiate::{Resiliency, ValidateRequest, ValidateResponse};
@@ -180,8 +180,9 @@ async fn a_resilient_open_waits_for_its_client_without_any_cache() {
     assert_eq!(control(&mut ada, code, file, 0, |w| asked.encode(w)).await.0, Status::SUCCESS);
     drop(ada);
     let mut ada = User::new(&service).await;
-    let back =
-        |request: &mut create::Request<'_>| request.contexts = vec![Asked::DurableReconnect(file).encode()];
+    let back = |request: &mut create::Request<'_>| {
+        request.contexts = vec![CreateContext::DurableReconnect(file).encode()]
+    };
     let again = ada.open("notes", back).await.unwrap().file;
     assert_eq!(ada.read(again, 0, 9).await.unwrap(), b"abc");
 }

@@ -13,7 +13,7 @@ use crate::server::clients::replay::{Creations, ReplayCheck};
 use crate::server::testing::{ADA, BOB, User, open_request, service_with, share, share_of};
 use crate::server::{Service, Share, ShareOptions};
 use crate::wire::create::{self, Action, Request, Response, ShareAccess};
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::create_context::values::{DurableFlags, Lease, LeaseFlags, LeaseV2};
 use crate::wire::fscc::FileClass;
@@ -119,8 +119,12 @@ async fn other(service: &Arc<Service>, dialect: Dialect) -> User {
     User::with(service, &Offer { guid: [9; 16], ..Offer::of(dialect) }, ADA, "continuous").await
 }
 
-fn asked(number: u8) -> Asked<'static> {
-    Asked::DurableRequestV2 { timeout_ms: 0, flags: DurableFlags::PERSISTENT, create_guid: [number; 16] }
+fn asked(number: u8) -> CreateContext<'static> {
+    CreateContext::DurableRequestV2 {
+        timeout_ms: 0,
+        flags: DurableFlags::PERSISTENT,
+        create_guid: [number; 16],
+    }
 }
 
 /// A CREATE for a persistent open that shares nothing.
@@ -129,15 +133,15 @@ fn alone(number: u8) -> Request<'static> {
     Request { share_access, contexts: vec![asked(number).encode()], ..open_request("notes") }
 }
 
-fn back(file: FileKey, number: u8, flags: DurableFlags) -> Asked<'static> {
-    Asked::DurableReconnectV2 { file, create_guid: [number; 16], flags }
+fn back(file: FileKey, number: u8, flags: DurableFlags) -> CreateContext<'static> {
+    CreateContext::DurableReconnectV2 { file, create_guid: [number; 16], flags }
 }
 
 async fn open(user: &mut User, wanted: Request<'static>) -> Result<Response<'static>, Status> {
     user.open("", |request| *request = wanted).await
 }
 
-async fn reconnect(user: &mut User, asked: Asked<'static>) -> Result<Response<'static>, Status> {
+async fn reconnect(user: &mut User, asked: CreateContext<'static>) -> Result<Response<'static>, Status> {
     user.open("notes", |request| request.contexts = vec![asked.encode()]).await
 }
 
@@ -200,7 +204,7 @@ async fn a_persistent_open_waits_as_long_as_it_was_promised() {
     let (service, _next) = service();
     let mut ada = user(&service).await;
     let flags = DurableFlags::PERSISTENT;
-    let long = Asked::DurableRequestV2 { timeout_ms: u32::MAX, flags, create_guid: [1; 16] };
+    let long = CreateContext::DurableRequestV2 { timeout_ms: u32::MAX, flags, create_guid: [1; 16] };
     let wanted = Request { contexts: vec![long.encode()], ..alone(1) };
     assert_eq!(answers(&open(&mut ada, wanted).await.unwrap()), granted(300_000));
     drop(ada);
@@ -405,9 +409,9 @@ async fn a_recall_waits_for_the_client_of_a_persistent_open() {
     let mut ada = user(&service).await;
     let v2 = Some(LeaseV2 { parent_key: LeaseKey::default(), epoch: 7 });
     let lease = Lease { key: LeaseKey([5; 16]), state: LeaseState(7), flags: LeaseFlags::NONE, v2 };
-    let leased = |context: Asked<'static>| create::Request {
+    let leased = |context: CreateContext<'static>| create::Request {
         oplock_level: OplockLevel::LEASE,
-        contexts: vec![Asked::Lease(lease).encode(), context.encode()],
+        contexts: vec![CreateContext::Lease(lease).encode(), context.encode()],
         ..open_request("notes")
     };
     let file = open(&mut ada, leased(asked(1))).await.unwrap();

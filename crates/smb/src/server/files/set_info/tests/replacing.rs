@@ -3,7 +3,7 @@
 use super::*;
 use crate::server::testing::ADA;
 use crate::wire::create::Request;
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags};
 use crate::wire::fscc::file_name::{RenameFlags, TargetEx};
 use crate::wire::oplock_break::{self, Notification};
@@ -80,7 +80,7 @@ async fn cached_handles_of_the_replaced_file_are_recalled_first() {
         let with_lease = |create: &mut Request<'_>| {
             to_read(create);
             create.oplock_level = OplockLevel::LEASE;
-            create.contexts = vec![Asked::Lease(lease).encode()];
+            create.contexts = vec![CreateContext::Lease(lease).encode()];
         };
         let old = holder.open("there", with_lease).await.unwrap().file;
         let file = mover.make("from", b"new").await;

@@ -3,7 +3,7 @@
 use wire::Reader;
 
 use super::*;
-use crate::wire::create_context::request::Context as Asked;
+use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::response::Context as Answered;
 use crate::wire::fscc::FileClass;
 use crate::wire::fscc::directory::{self, Form, OwnedEntry};
@@ -105,7 +105,7 @@ async fn listings_and_opens_agree_on_the_number_of_a_link() {
             let with_id = |create: &mut create::Request<'_>| {
                 looks(create);
                 create.options = options;
-                create.contexts = vec![Asked::DiskId.encode()];
+                create.contexts = vec![CreateContext::DiskId.encode()];
             };
             let opened = ada.open(name, with_id).await.unwrap();
             let Answered::DiskId { file, .. } = Answered::decode(&opened.contexts[0]).unwrap() else {
