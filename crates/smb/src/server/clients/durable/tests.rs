@@ -6,7 +6,7 @@ use crate::server::testing::{ADA, BOB, User, service};
 use crate::wire::Status;
 use crate::wire::create::{Request, Response};
 use crate::wire::create_context::request::Context as CreateContext;
-use crate::wire::create_context::response::Context as Answered;
+use crate::wire::create_context::response::Context as ResponseContext;
 use crate::wire::create_context::values::DurableFlags;
 use crate::wire::values::{FileKey, OplockLevel};
 
@@ -31,7 +31,7 @@ fn numbered(number: u8) -> CreateContext<'static> {
 async fn lost(service: &Arc<Service>) -> FileKey {
     let mut user = User::new(service).await;
     let open = open(&mut user, CreateContext::DurableRequest).await.unwrap();
-    assert!(matches!(Answered::decode(&open.contexts[0]), Ok(Answered::Durable)));
+    assert!(matches!(ResponseContext::decode(&open.contexts[0]), Ok(ResponseContext::Durable)));
     assert_eq!(user.write(open.file, 0, b"abc").await, Status::SUCCESS);
     drop(user);
     assert_eq!(service.durables.len(), 1);
@@ -103,8 +103,8 @@ async fn a_number_of_a_create_is_used_once() {
     let service = service();
     let mut user = User::new(&service).await;
     let first = open(&mut user, numbered(1)).await.unwrap();
-    let answer = Answered::decode(&first.contexts[0]).unwrap();
-    assert_eq!(answer, Answered::DurableV2 { timeout_ms: 300_000, flags: DurableFlags::NONE });
+    let answer = ResponseContext::decode(&first.contexts[0]).unwrap();
+    assert_eq!(answer, ResponseContext::DurableV2 { timeout_ms: 300_000, flags: DurableFlags::NONE });
     assert_eq!(open(&mut user, numbered(1)).await.unwrap_err(), Status::DUPLICATE_OBJECTID);
     assert_eq!(user.close(first.file).await, Status::SUCCESS);
     assert!(open(&mut user, numbered(1)).await.is_ok());

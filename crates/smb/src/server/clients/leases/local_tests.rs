@@ -17,7 +17,7 @@ use crate::wire::create::{Disposition, Options, Response};
 use crate::wire::create_context::request::Context as CreateContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::header::Command;
-use crate::wire::oplock_break::{Lease as Acknowledged, Notification, Oplock, Request};
+use crate::wire::oplock_break::{Lease as LeaseAcknowledgment, Notification, Oplock, Request};
 use crate::wire::security::AccessMask;
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 
@@ -138,7 +138,7 @@ async fn a_program_waits_for_the_break_of_each_kind_of_lease() {
         let Notification::Lease(notice) = told(&mut user).await else { panic!("no lease") };
         assert_eq!((notice.current_state, notice.new_state), (LeaseState(state), LeaseState::NONE), "{name}");
         if state != 1 {
-            let answer = Acknowledged { key: notice.key, state: LeaseState::NONE };
+            let answer = LeaseAcknowledgment { key: notice.key, state: LeaseState::NONE };
             acknowledge(&mut user, Request::Lease(answer)).await;
         }
         finished(running).await;
@@ -156,7 +156,8 @@ async fn a_program_ends_the_lease_of_a_folder_and_of_a_moved_file() {
     finished(run("touch", &["folder/new"], &folder)).await;
     let Notification::Lease(notice) = told(&mut user).await else { panic!("no lease") };
     assert_eq!((notice.current_state, notice.new_state), (LeaseState(3), LeaseState::NONE));
-    acknowledge(&mut user, Request::Lease(Acknowledged { key: notice.key, state: LeaseState::NONE })).await;
+    acknowledge(&mut user, Request::Lease(LeaseAcknowledgment { key: notice.key, state: LeaseState::NONE }))
+        .await;
     user.close(held.file).await;
 
     std::fs::write(folder.path().join("file"), "data").unwrap();
@@ -164,6 +165,7 @@ async fn a_program_ends_the_lease_of_a_folder_and_of_a_moved_file() {
     finished(run("mv", &["file", "moved"], &folder)).await;
     let Notification::Lease(notice) = told(&mut user).await else { panic!("no lease") };
     assert_eq!((notice.current_state, notice.new_state), (LeaseState(7), LeaseState(1)));
-    acknowledge(&mut user, Request::Lease(Acknowledged { key: notice.key, state: LeaseState(1) })).await;
+    acknowledge(&mut user, Request::Lease(LeaseAcknowledgment { key: notice.key, state: LeaseState(1) }))
+        .await;
     assert_eq!(user.read(held.file, 0, 100).await.unwrap(), b"data");
 }

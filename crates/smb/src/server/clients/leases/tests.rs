@@ -3,10 +3,12 @@ use crate::server::testing::{ADA, User, open_request, service, service_with};
 use crate::wire::Status;
 use crate::wire::create::{Options, Response};
 use crate::wire::create_context::request::Context as CreateContext;
-use crate::wire::create_context::response::Context as Answered;
+use crate::wire::create_context::response::Context as ResponseContext;
 use crate::wire::create_context::values::{Lease, LeaseFlags, LeaseV2};
 use crate::wire::header::Command;
-use crate::wire::oplock_break::{Lease as Acknowledged, LeaseNotification, Notification, NotificationFlags};
+use crate::wire::oplock_break::{
+    Lease as LeaseAcknowledgment, LeaseNotification, Notification, NotificationFlags,
+};
 use crate::wire::oplock_break::{Oplock, Request};
 use crate::wire::values::{LeaseKey, LeaseState, OplockLevel};
 
@@ -29,8 +31,8 @@ async fn lease(user: &mut User, name: &str, of: u8, state: LeaseState) -> Result
 }
 
 fn granted(response: &Response<'_>) -> Lease {
-    let answers = response.contexts.iter().map(|raw| Answered::decode(raw).unwrap());
-    let lease = |answer| if let Answered::Lease(lease) = answer { Some(lease) } else { None };
+    let answers = response.contexts.iter().map(|raw| ResponseContext::decode(raw).unwrap());
+    let lease = |answer| if let ResponseContext::Lease(lease) = answer { Some(lease) } else { None };
     answers.filter_map(lease).next().unwrap()
 }
 
@@ -79,14 +81,14 @@ async fn a_lease_is_broken_with_its_epoch_and_acknowledged_once_and_not_for_more
         new_state: RH,
     };
     assert_eq!(told(&mut holder).await, Notification::Lease(notification));
-    let answer = |state| Request::Lease(Acknowledged { key: key(1), state });
+    let answer = |state| Request::Lease(LeaseAcknowledgment { key: key(1), state });
     assert_eq!(acknowledge(&mut holder, answer(RWH)).await, Status::REQUEST_NOT_ACCEPTED);
     let again = granted(&lease(&mut holder, "notes", 1, R).await.unwrap());
     assert_eq!((again.state, again.flags), (RWH, LeaseFlags::BREAK_IN_PROGRESS));
     assert_eq!(acknowledge(&mut holder, answer(RH)).await, Status::SUCCESS);
     assert_eq!(other.answer(opening).await.status(), Status::SUCCESS);
     assert_eq!(acknowledge(&mut holder, answer(RH)).await, Status::UNSUCCESSFUL);
-    let nobodys = Request::Lease(Acknowledged { key: key(2), state: RH });
+    let nobodys = Request::Lease(LeaseAcknowledgment { key: key(2), state: RH });
     assert_eq!(acknowledge(&mut holder, nobodys).await, Status::OBJECT_NAME_NOT_FOUND);
 }
 

@@ -14,14 +14,14 @@ use crate::server::testing::{ADA, BOB, User, open_request, service_with, share, 
 use crate::server::{Service, Share, ShareOptions};
 use crate::wire::create::{self, Action, Request, Response, ShareAccess};
 use crate::wire::create_context::request::Context as CreateContext;
-use crate::wire::create_context::response::Context as Answered;
+use crate::wire::create_context::response::Context as ResponseContext;
 use crate::wire::create_context::values::{DurableFlags, Lease, LeaseFlags, LeaseV2};
 use crate::wire::fscc::FileClass;
 use crate::wire::fscc::file_info::EndOfFile;
 use crate::wire::fsctl::Code;
 use crate::wire::fsctl::ranges::ZeroData;
 use crate::wire::header::{Command, Flags};
-use crate::wire::oplock_break::{Lease as Acknowledged, Notification, Request as Break};
+use crate::wire::oplock_break::{Lease as LeaseAcknowledgment, Notification, Request as Break};
 use crate::wire::tree_connect::{self, ShareCapabilities};
 use crate::wire::values::{Capabilities, FileKey, InfoType, LeaseKey, LeaseState, OplockLevel};
 use crate::wire::{Dialect, Status, cancel, ioctl, set_info};
@@ -145,12 +145,12 @@ async fn reconnect(user: &mut User, asked: CreateContext<'static>) -> Result<Res
     user.open("notes", |request| request.contexts = vec![asked.encode()]).await
 }
 
-fn answers(response: &Response<'_>) -> Vec<Answered> {
-    response.contexts.iter().map(|raw| Answered::decode(raw).unwrap()).collect()
+fn answers(response: &Response<'_>) -> Vec<ResponseContext> {
+    response.contexts.iter().map(|raw| ResponseContext::decode(raw).unwrap()).collect()
 }
 
-fn granted(timeout_ms: u32) -> Vec<Answered> {
-    vec![Answered::DurableV2 { timeout_ms, flags: DurableFlags::PERSISTENT }]
+fn granted(timeout_ms: u32) -> Vec<ResponseContext> {
+    vec![ResponseContext::DurableV2 { timeout_ms, flags: DurableFlags::PERSISTENT }]
 }
 
 // MS-SMB2 3.3.5.9, 3.3.5.9.10, 3.3.5.9.12, 3.3.7.1.
@@ -226,7 +226,7 @@ async fn without_a_successor_an_open_is_durable_at_most() {
     assert!(next.opens.lock().unwrap().is_empty(), "no server is to take it over");
     assert_eq!(ada.close(first.file).await, Status::SUCCESS);
     let batch = open(&mut ada, Request { oplock_level: OplockLevel::BATCH, ..alone(2) }).await.unwrap();
-    let durable = Answered::DurableV2 { timeout_ms: 60_000, flags: DurableFlags::NONE };
+    let durable = ResponseContext::DurableV2 { timeout_ms: 60_000, flags: DurableFlags::NONE };
     assert_eq!(answers(&batch), [durable]);
     drop(ada);
     let mut third = other(&service, Dialect::SMB_3_1_1).await;
@@ -423,7 +423,7 @@ async fn a_recall_waits_for_the_client_of_a_persistent_open() {
     let mut ada = user(&service).await;
     let again = open(&mut ada, leased(back(file.file, 1, DurableFlags::PERSISTENT))).await.unwrap();
     let known = answers(&again).into_iter().find_map(|answer| match answer {
-        Answered::Lease(lease) => Some(lease),
+        ResponseContext::Lease(lease) => Some(lease),
         _ => None,
     });
     let known = known.unwrap();
@@ -433,7 +433,7 @@ async fn a_recall_waits_for_the_client_of_a_persistent_open() {
     };
     assert_eq!((told.current_state, told.new_state), (LeaseState(7), LeaseState(3)));
     assert_eq!(Some(told.new_epoch), known.v2.map(|v2| v2.epoch), "it is the same recall");
-    let answer = Break::Lease(Acknowledged { key: lease.key, state: LeaseState(3) });
+    let answer = Break::Lease(LeaseAcknowledgment { key: lease.key, state: LeaseState(3) });
     assert_eq!(ada.call(Command::OPLOCK_BREAK, |w| answer.encode(w)).await.status(), Status::SUCCESS);
     assert_eq!(old.answer(opening).await.status(), Status::SUCCESS);
 }

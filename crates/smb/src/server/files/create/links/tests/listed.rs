@@ -4,7 +4,7 @@ use wire::Reader;
 
 use super::*;
 use crate::wire::create_context::request::Context as CreateContext;
-use crate::wire::create_context::response::Context as Answered;
+use crate::wire::create_context::response::Context as ResponseContext;
 use crate::wire::fscc::FileClass;
 use crate::wire::fscc::directory::{self, Form, OwnedEntry};
 use crate::wire::fscc::file_info::{AttributeTag, Internal, Standard};
@@ -108,7 +108,8 @@ async fn listings_and_opens_agree_on_the_number_of_a_link() {
                 create.contexts = vec![CreateContext::DiskId.encode()];
             };
             let opened = ada.open(name, with_id).await.unwrap();
-            let Answered::DiskId { file, .. } = Answered::decode(&opened.contexts[0]).unwrap() else {
+            let ResponseContext::DiskId { file, .. } = ResponseContext::decode(&opened.contexts[0]).unwrap()
+            else {
                 panic!("no QFid")
             };
             let internal = ask(&mut ada, opened.file, FileClass::INTERNAL, Internal::decode).await.unwrap();
