@@ -44,11 +44,11 @@ pub struct CephOptions {
 /// One shared folder. Cheap to clone.
 #[derive(Clone)]
 pub struct Ceph {
-    shared: Arc<Shared>,
+    shared: Arc<CephVolume>,
 }
 
 /// What all objects of one volume share.
-struct Shared {
+struct CephVolume {
     mount: Arc<Mount>,
     root: Inode,
     root_number: u64,
@@ -121,7 +121,7 @@ impl Ceph {
     fn at(mount: Arc<Mount>, root: Inode, stat: &Stat, read_only: bool) -> Self {
         let device = device(mount.number(), stat.snapshot);
         let (root_number, snapshot, kept) = (stat.inode, stat.snapshot, Kept::default());
-        Self { shared: Arc::new(Shared { mount, root, root_number, snapshot, device, read_only, kept }) }
+        Self { shared: Arc::new(CephVolume { mount, root, root_number, snapshot, device, read_only, kept }) }
     }
 
     /// The folder as it was when a snapshot of it was taken. Its files have the keys of the live ones, by which what is kept
@@ -235,7 +235,7 @@ fn key_of(inode: u64) -> HostKey {
     HostKey::of_padded(&bytes, 9)
 }
 
-impl Shared {
+impl CephVolume {
     /// The number of the file system, or of the snapshot.
     fn number(&self) -> u64 {
         match self.snapshot {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use cephfs::{Changes, File, Inode, NewTime, Stat};
 use lock::{Mutex, rank};
 
-use super::{Shared, failed};
+use super::{CephVolume, failed};
 use crate::acl::by_posix_acl;
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
@@ -20,7 +20,7 @@ const SET_ID: u32 = 0o6000;
 
 /// One file of the cluster.
 pub(super) struct CephObject {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<CephVolume>,
     pub(super) inode: Inode,
     pub(super) opened: Mutex<Opened, rank::HostFile>,
     key: HostKey,
@@ -36,7 +36,7 @@ pub(super) struct Opened {
 }
 
 impl CephObject {
-    pub(super) fn new(shared: Arc<Shared>, inode: Inode, key: HostKey, attributes: &Attributes) -> Self {
+    pub(super) fn new(shared: Arc<CephVolume>, inode: Inode, key: HostKey, attributes: &Attributes) -> Self {
         let (id, kind) = (attributes.id, attributes.kind);
         Self { shared, inode, opened: Mutex::default(), key, id, kind }
     }

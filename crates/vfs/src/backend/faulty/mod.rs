@@ -25,11 +25,11 @@ use crate::{Error, HostKey, Result};
 /// A backend around another one, failing as its [`Plan`] says.
 pub struct Faulty {
     inner: Box<dyn Backend>,
-    shared: Arc<Shared>,
+    shared: Arc<FaultState>,
 }
 
 /// What all objects of a faulty backend share.
-struct Shared {
+struct FaultState {
     plan: Plan,
     /// Where unsynced writes are held back, if they are.
     unsynced: Option<Unsynced>,
@@ -47,7 +47,7 @@ impl Faulty {
     }
 
     fn around(inner: impl Backend + 'static, unsynced: Option<Unsynced>) -> Self {
-        Self { inner: Box::new(inner), shared: Arc::new(Shared { plan: Plan::default(), unsynced }) }
+        Self { inner: Box::new(inner), shared: Arc::new(FaultState { plan: Plan::default(), unsynced }) }
     }
 
     /// The plan of failures, which can be changed at any time.
@@ -65,7 +65,7 @@ impl Faulty {
     }
 }
 
-impl Shared {
+impl FaultState {
     fn found(self: &Arc<Self>, found: Found) -> Found {
         let mut attributes = found.attributes;
         if let Some(unsynced) = &self.unsynced {

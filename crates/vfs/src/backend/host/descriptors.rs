@@ -58,12 +58,12 @@ pub(super) struct Opened {
 /// An open descriptor, counted if it is one of those that the limit is for.
 pub(super) struct Descriptor {
     fd: Arc<OwnedFd>,
-    _counted: Option<Counted>,
+    _counted: Option<DescriptorCount>,
 }
 
-struct Counted(Arc<AtomicUsize>);
+struct DescriptorCount(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for DescriptorCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -140,7 +140,7 @@ impl Descriptor {
 
     fn counted(fd: Arc<OwnedFd>, all: &Arc<AtomicUsize>) -> Self {
         all.fetch_add(1, Ordering::Relaxed);
-        Self { fd, _counted: Some(Counted(all.clone())) }
+        Self { fd, _counted: Some(DescriptorCount(all.clone())) }
     }
 
     pub(super) fn fd(&self) -> &Arc<OwnedFd> {
