@@ -185,11 +185,11 @@ pub struct Seen {
 /// Where changes are published and subscribed to. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Hub {
-    shared: Arc<Shared>,
+    shared: Arc<SubscriptionTable>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SubscriptionTable {
     /// The number of subscriptions. If it is zero, a publisher has nothing to do.
     count: AtomicUsize,
     /// The subscriptions of all volumes of the site.
@@ -212,7 +212,7 @@ struct Listeners {
 impl Hub {
     /// A hub whose subscriptions are counted in `all`, too.
     pub(crate) fn counted(all: Arc<AtomicUsize>) -> Self {
-        Self { shared: Arc::new(Shared { all, ..Shared::default() }) }
+        Self { shared: Arc::new(SubscriptionTable { all, ..SubscriptionTable::default() }) }
     }
 
     /// Whether there is any subscription.

@@ -133,11 +133,11 @@ pub struct Progress {
 
 /// A backend whose files arrive from a [`Source`].
 pub struct Arriving {
-    shared: Arc<Shared>,
+    shared: Arc<ArrivalState>,
 }
 
 /// What all objects share.
-struct Shared {
+struct ArrivalState {
     inner: Arc<dyn Backend>,
     source: Arc<dyn Source>,
     streams: Streams,
@@ -187,7 +187,7 @@ impl Arriving {
         };
         let streams = Streams::new(inner.clone()).with_style(style);
         let without_streams = VolumeOptions { sidecars: false, ..VolumeOptions::default() };
-        let shared = Shared {
+        let shared = ArrivalState {
             lists: Volume::in_site(inner.clone(), without_streams, site),
             root: root.key(),
             inner,
@@ -230,7 +230,7 @@ impl Arriving {
     }
 }
 
-impl Shared {
+impl ArrivalState {
     fn is_done(&self) -> bool {
         self.is_done.load(Ordering::Relaxed)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use auth::Grant;
 
-use super::Shared;
+use super::ArrivalState;
 use super::file::{Fetch, Known};
 use crate::backend::forest::Hidden;
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait};
@@ -14,7 +14,7 @@ use crate::names::own::is_own_name;
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 pub(super) struct ArrivingObject {
-    shared: Arc<Shared>,
+    shared: Arc<ArrivalState>,
     inner: Arc<dyn Object>,
     fetch: Known,
 }
@@ -30,7 +30,7 @@ fn arriving(object: &dyn Object) -> Option<&ArrivingObject> {
 }
 
 impl ArrivingObject {
-    pub(super) fn new(shared: Arc<Shared>, inner: Arc<dyn Object>) -> Self {
+    pub(super) fn new(shared: Arc<ArrivalState>, inner: Arc<dyn Object>) -> Self {
         Self { shared, inner, fetch: Known::new() }
     }
 

@@ -11,13 +11,13 @@ use crate::{FileId, Kind};
 #[derive(Default)]
 struct Route<'a> {
     /// By the subscriptions' numbers.
-    found: BTreeMap<u64, Found<'a>>,
+    found: BTreeMap<u64, Recipient<'a>>,
     /// The parents of a folder are not known: each subscription to a subtree may have missed
     /// something.
     lost: bool,
 }
 
-struct Found<'a> {
+struct Recipient<'a> {
     sink: &'a Arc<Sink>,
     at: Option<Vec<Name>>,
     was: Option<Vec<Name>>,
@@ -32,7 +32,7 @@ enum Place {
 
 impl<'a> Route<'a> {
     fn add(&mut self, sink: &'a Arc<Sink>, place: Place, path: Vec<Name>) {
-        let found = self.found.entry(sink.id).or_insert(Found { sink, at: None, was: None });
+        let found = self.found.entry(sink.id).or_insert(Recipient { sink, at: None, was: None });
         match place {
             Place::New => found.at = Some(path),
             Place::Old => found.was = Some(path),
@@ -59,7 +59,7 @@ impl Listeners {
                 .filter(|sink| matches!(sink.scope, Scope::Subtree(_)))
                 .for_each(|sink| sink.overflow());
         }
-        for Found { sink, at, was } in route.found.into_values() {
+        for Recipient { sink, at, was } in route.found.into_values() {
             if sink.wants(&change) {
                 sink.push(Seen { change: Arc::clone(&change), at, was });
             }

@@ -11,7 +11,7 @@ pub const MAX_WATCHED: usize = 16_384;
 
 #[derive(Default)]
 pub(super) struct Tree {
-    folders: HashMap<FileId, Watched>,
+    folders: HashMap<FileId, WatchedFolder>,
     by_watch: HashMap<WatchId, FileId>,
     pub(super) root: Option<FileId>,
     /// There is a subscription to a subtree that has folders which are not watched.
@@ -20,7 +20,7 @@ pub(super) struct Tree {
     blind: usize,
 }
 
-struct Watched {
+struct WatchedFolder {
     key: HostKey,
     watch: WatchId,
     /// The folder that it lies in, if that is watched with the tree below.
@@ -65,7 +65,7 @@ impl Tree {
         for _ in 0..MAX_DEPTH {
             match self.folders.get(&here) {
                 Some(watched) if watched.below > 0 => return true,
-                Some(Watched { above: Some((parent, _)), .. }) => here = *parent,
+                Some(WatchedFolder { above: Some((parent, _)), .. }) => here = *parent,
                 _ => return false,
             }
         }
@@ -75,7 +75,7 @@ impl Tree {
     /// A folder that is not watched lies in no watched subtree, unless there were too many folders.
     pub(super) fn above(&self, folder: FileId) -> Above {
         match self.folders.get(&folder) {
-            Some(Watched { above: Some((parent, name)), .. }) => Above::Folder(*parent, name.clone()),
+            Some(WatchedFolder { above: Some((parent, name)), .. }) => Above::Folder(*parent, name.clone()),
             None if (self.incomplete || self.blind > 0) && self.root != Some(folder) => Above::Unknown,
             _ => Above::Nothing,
         }
@@ -94,7 +94,7 @@ impl Tree {
             self.incomplete |= above.is_some();
             return Added::Full;
         }
-        let new = Watched { key, watch, above, entries: 0, below: 0 };
+        let new = WatchedFolder { key, watch, above, entries: 0, below: 0 };
         if let Some(old) = self.folders.insert(id, new) {
             self.by_watch.remove(&old.watch); // its folder is gone, and its number is used again
         }
@@ -161,8 +161,9 @@ impl Tree {
     }
 
     fn sweep(&mut self) -> Vec<WatchId> {
-        let needed =
-            |(id, watched): (&FileId, &Watched)| (watched.entries > 0 || self.is_below(*id)).then_some(*id);
+        let needed = |(id, watched): (&FileId, &WatchedFolder)| {
+            (watched.entries > 0 || self.is_below(*id)).then_some(*id)
+        };
         let needed: HashSet<FileId> = self.folders.iter().filter_map(needed).collect();
         let mut idle = Vec::new();
         self.folders.retain(|id, watched| {
@@ -178,7 +179,7 @@ impl Tree {
     }
 }
 
-impl Watched {
+impl WatchedFolder {
     fn users(&mut self, depth: Depth) -> &mut usize {
         match depth {
             Depth::Entries => &mut self.entries,

@@ -103,7 +103,7 @@ pub(super) struct Joined {
 #[derive(Default)]
 pub(super) struct Asked {
     /// The files whose state was asked for.
-    files: HashMap<FileId, Awaited>,
+    files: HashMap<FileId, PendingState>,
     /// What this server keeps of states that were here and are at other servers now.
     pub(super) kept: BTreeMap<FileId, Kept>,
     /// Closed when other servers have removed what they were told to remove.
@@ -115,7 +115,7 @@ pub(super) struct Asked {
 }
 
 #[derive(Default)]
-struct Awaited {
+struct PendingState {
     then: Vec<Deferred>,
     /// Closed when the state has come.
     come: Vec<oneshot::Sender<Infallible>>,
@@ -167,7 +167,7 @@ impl Table {
             let mut asked = joined.asked.lock();
             let is_new = !self.has(file) && !asked.files.contains_key(&file);
             if is_new {
-                asked.files.insert(file, Awaited::default());
+                asked.files.insert(file, PendingState::default());
                 drop(asked);
                 joined.coordinator.ask(file);
             }
