@@ -215,10 +215,10 @@ impl Listing {
         folder: &Node,
         streams: Option<&Arc<Streams>>,
         version: &Attributes,
-        collected: Collected,
+        collected: HostListing,
         watched: bool,
     ) -> Self {
-        let Collected { entries, sidecars, hidden, whole, bytes } = collected;
+        let HostListing { entries, sidecars, hidden, whole, bytes } = collected;
         let after = if watched { After::of(&entries) } else { After::Nothing };
         let bytes = bytes + if let After::Index(index) = &after { index.len() * COOKIE_COST } else { 0 };
         let dots = entries.iter().filter(|entry| matches!(&*entry.name, b"." | b"..")).count() as u32;
@@ -329,7 +329,7 @@ impl After {
 
 /// Entries as the host lists them.
 #[derive(Default)]
-struct Collected {
+struct HostListing {
     entries: Vec<Entry>,
     sidecars: HashSet<Name>,
     hidden: Vec<Name>,
@@ -351,8 +351,8 @@ fn collect(
     folder: &Node,
     cookie: u64,
     most: Most,
-) -> Result<(Collected, bool)> {
-    let mut found = Collected::default();
+) -> Result<(HostListing, bool)> {
+    let mut found = HostListing::default();
     let (mut from, mut complete) = (cookie, false);
     // A piece of nothing but hidden entries would look like the end: then the next one is taken, too.
     while found.entries.is_empty() && !complete {
@@ -373,7 +373,7 @@ fn collect(
         })?;
         found.entries.retain(|entry| !is_own_name(&entry.name));
         if let Some(streams) = streams {
-            let Collected { entries, sidecars, hidden, bytes, .. } = &mut found;
+            let HostListing { entries, sidecars, hidden, bytes, .. } = &mut found;
             entries.retain(|entry| {
                 if is_sidecar_name(&entry.name) {
                     *bytes += entry.name.len() + SIDECAR_COST;

@@ -162,20 +162,20 @@ impl Quota {
 #[derive(Debug, Default)]
 pub struct Meter {
     charges: Arc<Charges>,
-    arranged: RwLock<Arranged, rank::MeterQuotas>,
+    arranged: RwLock<MeterScope, rank::MeterQuotas>,
     /// Whether any of the quotas is counted by the server.
     counts: AtomicBool,
     /// Whether there are any.
     limits: AtomicBool,
     /// Whether servers count one of them together.
     is_shared: AtomicBool,
-    /// Grows with each change of `Arranged::inside`. 0: there was never anything inside.
+    /// Grows with each change of `MeterScope::inside`. 0: there was never anything inside.
     epoch: AtomicU64,
 }
 
 /// What a meter counts for.
 #[derive(Debug, Clone, Default)]
-struct Arranged {
+struct MeterScope {
     quotas: Arc<[Arc<Quota>]>,
     /// The innermost folders first.
     inside: Arc<[Inside]>,

@@ -46,10 +46,10 @@ const YOUNG: i64 = 3600;
 #[derive(Default)]
 pub(crate) struct Vacated {
     count: AtomicUsize,
-    names: Mutex<VecDeque<Left>, rank::VacatedNames>,
+    names: Mutex<VecDeque<VacatedName>, rank::VacatedNames>,
 }
 
-struct Left {
+struct VacatedName {
     folder: FileId,
     /// In the form that all its forms share.
     name: Box<[u8]>,
@@ -60,7 +60,7 @@ struct Left {
 }
 
 impl Vacated {
-    fn remember(&self, left: Left) {
+    fn remember(&self, left: VacatedName) {
         let mut names = self.names.lock();
         names.retain(|known| known.when.elapsed() < REMEMBERED && !known.is_at(left.folder, &left.name));
         names.truncate(MOST_NAMES - 1);
@@ -69,7 +69,7 @@ impl Vacated {
     }
 
     /// The file that had this name, which is then forgotten.
-    fn take(&self, folder: FileId, name: &[u8]) -> Option<Left> {
+    fn take(&self, folder: FileId, name: &[u8]) -> Option<VacatedName> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -82,7 +82,7 @@ impl Vacated {
     }
 }
 
-impl Left {
+impl VacatedName {
     fn is_at(&self, folder: FileId, name: &[u8]) -> bool {
         self.folder == folder && *self.name == *name
     }
@@ -159,7 +159,7 @@ impl Volume {
         let Ok(found) = to.0.object.lookup(&Caller::root(), to.1) else { return };
         let place = Beside { folder: &to.0.object, name: to.1 };
         if self.of_mac((&found, place)).is_ok_and(|of_mac| of_mac.is_some()) {
-            self.site.vacated.remember(Left {
+            self.site.vacated.remember(VacatedName {
                 folder: from.0.object.id(),
                 name: one_form(from.1).as_ref().into(),
                 file: found.object.key(),
@@ -188,7 +188,7 @@ impl Volume {
         }
     }
 
-    fn keep_of_left(&self, actor: &Actor, new: At<'_>, left: &Left) -> Result<bool> {
+    fn keep_of_left(&self, actor: &Actor, new: At<'_>, left: &VacatedName) -> Result<bool> {
         let (folder, name) = &left.now;
         match folder.lookup(&Caller::root(), name) {
             Ok(old) if old.object.key() == left.file => {

@@ -15,7 +15,7 @@ use crate::state::{Cause, Modes};
 use crate::{Error, Result};
 
 /// A move that was made.
-struct Moved<'a> {
+struct CompletedMove<'a> {
     from: (&'a Found, &'a EntryName<'a>),
     to: (&'a Found, &'a Target<'a>),
     mode: RenameMode,
@@ -90,7 +90,7 @@ impl Volume {
             true => self.tell_kept(actor, &to.0.object, &ended_as),
             false => self.vacated(actor, (from.0, from.1), (to.0, &ended_as)),
         }
-        self.tell_moved(actor, Moved { from, to, mode, moving, replaced, name: ended_as });
+        self.tell_moved(actor, CompletedMove { from, to, mode, moving, replaced, name: ended_as });
         let change = Change { before, after: from.0.object.attributes()? };
         Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))
     }
@@ -132,8 +132,8 @@ impl Volume {
         self.change_entries(actor, &places)
     }
 
-    fn tell_moved(&self, actor: &Actor, moved: Moved<'_>) {
-        let Moved { from, to, mode, moving, replaced, name } = moved;
+    fn tell_moved(&self, actor: &Actor, moved: CompletedMove<'_>) {
+        let CompletedMove { from, to, mode, moving, replaced, name } = moved;
         if from.0.object.id() != to.0.object.id() {
             self.listing_changed(actor, from.0.object.id());
         }
