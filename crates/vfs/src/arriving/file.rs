@@ -185,4 +185,4 @@ fn bring(shared: &ArrivalState, object: &dyn Object, state: &mut State, piece: u
 }
 
 /// The state of a file's arrival as an object finds it: it is looked for once, as files never leave again.
-pub(super) type Known = std::sync::OnceLock<Option<Arc<Fetch>>>;
+pub(super) type FetchCell = std::sync::OnceLock<Option<Arc<Fetch>>>;

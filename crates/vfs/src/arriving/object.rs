@@ -7,7 +7,7 @@ use std::sync::Arc;
 use auth::Grant;
 
 use super::ArrivalState;
-use super::file::{Fetch, Known};
+use super::file::{Fetch, FetchCell};
 use crate::backend::forest::Hidden;
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait};
 use crate::names::own::is_own_name;
@@ -16,7 +16,7 @@ use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttribu
 pub(super) struct ArrivingObject {
     shared: Arc<ArrivalState>,
     inner: Arc<dyn Object>,
-    fetch: Known,
+    fetch: FetchCell,
 }
 
 /// The object of the backend below.
@@ -31,7 +31,7 @@ fn arriving(object: &dyn Object) -> Option<&ArrivingObject> {
 
 impl ArrivingObject {
     pub(super) fn new(shared: Arc<ArrivalState>, inner: Arc<dyn Object>) -> Self {
-        Self { shared, inner, fetch: Known::new() }
+        Self { shared, inner, fetch: FetchCell::new() }
     }
 
     fn found(&self, found: Found) -> Found {

@@ -51,9 +51,9 @@ pub(crate) use self::metadata::{
 };
 pub use self::named::StreamInfo;
 pub(crate) use self::named::has_stream;
-use self::pair::Moved;
+use self::pair::SidecarMoves;
 pub use self::raw::{MOST_SAVED, Raw, RawFile, RawPlace};
-use self::seen::Seen;
+use self::seen::SidecarViews;
 pub use self::server_folders::ServerFolders;
 use self::server_folders::{AnyFolders, LookedAt};
 pub(crate) use self::store::find_or_make;
@@ -117,9 +117,9 @@ pub struct Streams {
     /// Where stores are.
     stores: Arc<dyn Stores>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
-    moved: Mutex<Moved, rank::MovedSidecars>,
+    moved: Mutex<SidecarMoves, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
-    seen: Mutex<Seen, rank::SeenSidecars>,
+    seen: Mutex<SidecarViews, rank::SeenSidecars>,
     /// Whether there is a store, as of how many changes to stores; by mount inside the share.
     store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
     /// The files that have something in a store.

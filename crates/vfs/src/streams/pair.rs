@@ -33,9 +33,9 @@ pub(crate) type Place = (HostKey, Vec<u8>);
 
 /// Places that sidecars lately moved from and to.
 #[derive(Default)]
-pub(super) struct Moved(VecDeque<(Place, Place)>);
+pub(super) struct SidecarMoves(VecDeque<(Place, Place)>);
 
-impl Moved {
+impl SidecarMoves {
     fn remember(&mut self, from: Place, to: Place) {
         self.0.retain(|(old, _)| *old != from && *old != to);
         self.0.truncate(REMEMBERED - 1);

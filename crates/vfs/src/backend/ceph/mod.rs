@@ -20,7 +20,7 @@ use cephfs::{Inode, LIVE, Mount, Place, Refusal, SNAPSHOTS, Stat, Who};
 use lock::{Mutex, rank};
 use rustix::io::Errno;
 
-use self::kept::Kept;
+use self::kept::ObjectTable;
 use self::object::{CephObject, attributes_of};
 use super::forest::free_device;
 use super::host::failure;
@@ -56,7 +56,7 @@ struct CephVolume {
     snapshot: u64,
     device: u32,
     read_only: bool,
-    kept: Kept,
+    kept: ObjectTable,
 }
 
 /// A snapshot of a folder.
@@ -120,7 +120,7 @@ impl Ceph {
 
     fn at(mount: Arc<Mount>, root: Inode, stat: &Stat, read_only: bool) -> Self {
         let device = device(mount.number(), stat.snapshot);
-        let (root_number, snapshot, kept) = (stat.inode, stat.snapshot, Kept::default());
+        let (root_number, snapshot, kept) = (stat.inode, stat.snapshot, ObjectTable::default());
         Self { shared: Arc::new(CephVolume { mount, root, root_number, snapshot, device, read_only, kept }) }
     }
 

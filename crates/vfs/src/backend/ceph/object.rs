@@ -22,7 +22,7 @@ const SET_ID: u32 = 0o6000;
 pub(super) struct CephObject {
     pub(super) shared: Arc<CephVolume>,
     pub(super) inode: Inode,
-    pub(super) opened: Mutex<Opened, rank::HostFile>,
+    pub(super) opened: Mutex<DataHandle, rank::HostFile>,
     key: HostKey,
     id: FileId,
     kind: Kind,
@@ -30,7 +30,7 @@ pub(super) struct CephObject {
 
 /// Its data, once opened.
 #[derive(Default)]
-pub(super) struct Opened {
+pub(super) struct DataHandle {
     pub(super) file: Option<Arc<File>>,
     pub(super) writes: bool,
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use self::object::FaultyObject;
 pub use self::plan::Plan;
-use self::unsynced::Unsynced;
+use self::unsynced::UnsyncedWrites;
 pub use super::Call;
 use super::{Backend, Finds, Found, Limits, Object, Space, WatchId};
 use crate::{Error, HostKey, Result};
@@ -32,7 +32,7 @@ pub struct Faulty {
 struct FaultState {
     plan: Plan,
     /// Where unsynced writes are held back, if they are.
-    unsynced: Option<Unsynced>,
+    unsynced: Option<UnsyncedWrites>,
 }
 
 impl Faulty {
@@ -43,10 +43,10 @@ impl Faulty {
 
     /// Also loses unsynced writes at [`Faulty::crash`].
     pub fn losing_writes(inner: impl Backend + 'static) -> Self {
-        Self::around(inner, Some(Unsynced::default()))
+        Self::around(inner, Some(UnsyncedWrites::default()))
     }
 
-    fn around(inner: impl Backend + 'static, unsynced: Option<Unsynced>) -> Self {
+    fn around(inner: impl Backend + 'static, unsynced: Option<UnsyncedWrites>) -> Self {
         Self { inner: Box::new(inner), shared: Arc::new(FaultState { plan: Plan::default(), unsynced }) }
     }
 
