@@ -32,7 +32,7 @@ use lock::{Mutex, rank};
 
 pub use self::budget::CacheBudget;
 pub(crate) use self::kept::Listings;
-use self::known::Known;
+use self::known::CachedDetails;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
 use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, Volume};
@@ -67,7 +67,7 @@ pub struct Entry {
     pub kind: Option<Kind>,
     /// The cookie with which a listing goes on after this entry.
     pub cookie: u64,
-    details: Mutex<Option<Known>, rank::EntryDetails>,
+    details: Mutex<Option<CachedDetails>, rank::EntryDetails>,
 }
 
 /// What a listing knows of an entry beyond its name.
@@ -179,7 +179,7 @@ impl Page {
 
     /// Forgets the details of an entry if they may have changed. Returns whether there was an event
     /// about it.
-    fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<Known>) -> bool {
+    fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<CachedDetails>) -> bool {
         let changed = self.listing.take_changed(&entry.name);
         let watched = self.listing.watched.load(Ordering::Acquire);
         if changed || !watched || known.as_ref().is_some_and(|known| !known.is_of(self.epoch)) {
@@ -195,7 +195,7 @@ impl Page {
 
     /// A folder's times and links change with its entries. A watch on the folder above does not
     /// tell of that. `false` if the host cannot be asked, or if the entry is another folder.
-    fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut Known) -> bool {
+    fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut CachedDetails) -> bool {
         let caller = if self.by_acl { server() } else { caller };
         let asked = self.listing.folder.entry_attributes(caller, &entry.name);
         asked.is_ok_and(|now| known.renew(entry.id, &now))
@@ -203,10 +203,10 @@ impl Page {
 
     /// The details of an entry that are kept from now on. A file with several names can change
     /// without an event.
-    fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<Known> {
+    fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<CachedDetails> {
         let one_name = details.attributes.links == 1 || details.attributes.kind == Kind::Folder;
         let keeps = one_name && &*entry.name != b".";
-        keeps.then(|| Known::new(entry.id, &details, self.epoch, facts)).flatten()
+        keeps.then(|| CachedDetails::new(entry.id, &details, self.epoch, facts)).flatten()
     }
 }
 

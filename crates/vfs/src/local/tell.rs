@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::own::What;
-use super::tree::Added;
+use super::tree::WatchAddition;
 use super::{HeardEntry, Queue};
 use crate::backend::Node;
 use crate::backend::{Found, Heard};
@@ -57,16 +57,16 @@ impl Volume {
         let added = self.locals.with_tree(|tree| {
             let added = tree.add(folder, watch, above);
             match hold {
-                Some(_) if added == Added::Full => tree.miss(hold),
+                Some(_) if added == WatchAddition::Full => tree.miss(hold),
                 Some(depth) => tree.hold(id, depth),
                 None => {}
             }
             added
         });
-        if added != Added::New {
+        if added != WatchAddition::New {
             self.backend.unwatch(watch);
         }
-        added != Added::Full
+        added != WatchAddition::Full
     }
 
     /// Watches all folders below one, as far as the limit goes.

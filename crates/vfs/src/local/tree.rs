@@ -33,7 +33,7 @@ struct WatchedFolder {
 
 /// The result of adding a folder to be watched.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum WatchAddition {
     New,
     /// It was watched already; one of the two watches must be released.
     Known,
@@ -81,25 +81,30 @@ impl Tree {
         }
     }
 
-    pub(super) fn add(&mut self, folder: &Found, watch: WatchId, above: Option<(FileId, Name)>) -> Added {
+    pub(super) fn add(
+        &mut self,
+        folder: &Found,
+        watch: WatchId,
+        above: Option<(FileId, Name)>,
+    ) -> WatchAddition {
         let (id, key) = (folder.object.id(), folder.object.key());
         if let Some(known) = self.folders.get_mut(&id)
             && known.key == key
             && known.watch == watch
         {
             known.above = above.or(known.above.take());
-            return Added::Known;
+            return WatchAddition::Known;
         }
         if self.folders.len() >= MAX_WATCHED {
             self.incomplete |= above.is_some();
-            return Added::Full;
+            return WatchAddition::Full;
         }
         let new = WatchedFolder { key, watch, above, entries: 0, below: 0 };
         if let Some(old) = self.folders.insert(id, new) {
             self.by_watch.remove(&old.watch); // its folder is gone, and its number is used again
         }
         self.by_watch.insert(watch, id);
-        Added::New
+        WatchAddition::New
     }
 
     pub(super) fn hold(&mut self, folder: FileId, depth: Depth) {
@@ -215,11 +220,11 @@ mod tests {
         let (root, below) = folders(2);
         let (top, a, b) = (root.object.id(), below[0].object.id(), below[1].object.id());
         let mut tree = Tree { root: Some(top), ..Tree::default() };
-        assert_eq!(tree.add(&root, WatchId(1), None), Added::New);
+        assert_eq!(tree.add(&root, WatchId(1), None), WatchAddition::New);
         tree.hold(top, Depth::Below);
-        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), Added::New);
-        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), Added::Known);
-        assert_eq!(tree.add(&below[1], WatchId(3), Some((a, name("1")))), Added::New);
+        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), WatchAddition::New);
+        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), WatchAddition::Known);
+        assert_eq!(tree.add(&below[1], WatchId(3), Some((a, name("1")))), WatchAddition::New);
         tree.hold(b, Depth::Entries);
         assert_eq!(tree.above(b), Above::Folder(a, name("1")));
         assert_eq!((tree.above(a), tree.above(top)), (Above::Folder(top, name("0")), Above::Nothing));
@@ -242,7 +247,7 @@ mod tests {
         tree.hold(top, Depth::Below);
         for (at, folder) in below.iter().enumerate() {
             let added = tree.add(folder, WatchId(at as i32 + 1), Some((top, name("x"))));
-            assert_eq!(added == Added::Full, at + 1 == MAX_WATCHED);
+            assert_eq!(added == WatchAddition::Full, at + 1 == MAX_WATCHED);
         }
         let last = below[MAX_WATCHED - 1].object.id();
         assert_eq!(

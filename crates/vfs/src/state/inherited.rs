@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU8;
 use tokio::sync::mpsc;
 
 use super::carried::{CarriedLease, CarriedOpen, FileState, carried_lease, carried_open};
-use super::joined::Asked;
+use super::joined::StateRequests;
 use super::leases::{Breaking, LeaseEntry, Notices};
 use super::opens::{Open, seen_by};
 use super::table::Entry;
@@ -260,7 +260,7 @@ impl State {
     }
 }
 
-impl Asked {
+impl StateRequests {
     /// Adds an inherited open to the part of this server. False if the client has another lease with the same key.
     fn keep(
         &mut self,

@@ -28,7 +28,7 @@ use std::sync::atomic::Ordering;
 use lock::{Mutex, rank};
 use tokio::sync::oneshot;
 
-use super::carried::{Back, FileState, Kept};
+use super::carried::{Back, FileState, LocalRemainder};
 use super::inherited::Claim;
 use super::ledger::Resource;
 use super::pins::Pinned;
@@ -91,21 +91,21 @@ pub struct Told {
 }
 
 /// A change of an entry that is made when the entry has come. Returns what is to be removed then.
-pub(super) type Deferred = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last> + Send>;
+pub(super) type DeferredChange = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last> + Send>;
 
 /// The part of a table that belongs to its coordinator.
-pub(super) struct Joined {
+pub(super) struct CoordinatorLink {
     coordinator: Arc<dyn Coordinator>,
     server: u16,
-    pub(super) asked: Mutex<Asked, rank::AskedStates>,
+    pub(super) asked: Mutex<StateRequests, rank::AskedStates>,
 }
 
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct StateRequests {
     /// The files whose state was asked for.
     files: HashMap<FileId, PendingState>,
     /// What this server keeps of states that were here and are at other servers now.
-    pub(super) kept: BTreeMap<FileId, Kept>,
+    pub(super) kept: BTreeMap<FileId, LocalRemainder>,
     /// Closed when other servers have removed what they were told to remove.
     pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
     /// What this server has inherited of files whose states, with the new numbers, have not been here.
@@ -116,24 +116,24 @@ pub(super) struct Asked {
 
 #[derive(Default)]
 struct PendingState {
-    then: Vec<Deferred>,
+    then: Vec<DeferredChange>,
     /// Closed when the state has come.
     come: Vec<oneshot::Sender<Infallible>>,
 }
 
-impl Asked {
+impl StateRequests {
     /// The state of a file comes back after it has left.
     pub(super) fn expect(&mut self, file: FileId) {
         self.files.entry(file).or_default();
     }
 
     /// The state of a file is not waited for any more. Returns the changes that waited for it.
-    pub(super) fn forget(&mut self, file: FileId) -> Vec<Deferred> {
+    pub(super) fn forget(&mut self, file: FileId) -> Vec<DeferredChange> {
         self.files.remove(&file).unwrap_or_default().then
     }
 }
 
-impl Joined {
+impl CoordinatorLink {
     pub(super) fn coordinator(&self) -> &Arc<dyn Coordinator> {
         &self.coordinator
     }
@@ -238,7 +238,7 @@ impl State {
     pub fn joined(policy: Policy, limits: Limits, server: u16, coordinator: Arc<dyn Coordinator>) -> Self {
         let mut table = Table::new(policy, limits);
         table.next.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
-        table.joined = Some(Joined { coordinator, server, asked: Mutex::default() });
+        table.joined = Some(CoordinatorLink { coordinator, server, asked: Mutex::default() });
         Self { table: Arc::new(table) }
     }
 

@@ -312,7 +312,7 @@ impl Entry {
         // A client that may cache writes takes locks without telling the server. It could take the
         // range for which another client waits.
         let others_wait =
-            |q: &super::waiters::Queued| q.stream == *stream && q.wanted.owner.client != party.client;
+            |q: &super::waiters::QueuedLock| q.stream == *stream && q.wanted.owner.client != party.client;
         let awaited = self.queue.iter().any(others_wait);
         let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
         let stands = match style {

@@ -33,7 +33,7 @@ pub enum Locked {
 pub struct Cancelled;
 
 /// A request in the queue of its file.
-pub(super) struct Queued {
+pub(super) struct QueuedLock {
     pub(super) id: WaitId,
     pub(super) stream: Stream,
     pub(super) wanted: Lock,
@@ -94,7 +94,7 @@ impl State {
             ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| Refused::TooMany)?;
             let (id, (granted, answer)) = (WaitId(self.table.number()), oneshot::channel());
             wanted.owner.open.into_iter().for_each(|open| entry.opens.note_ranges(open));
-            entry.queue.push(Queued {
+            entry.queue.push(QueuedLock {
                 id,
                 stream: stream.clone(),
                 wanted: wanted.clone(),
@@ -124,7 +124,7 @@ impl State {
         self.cancel_where(file, |queued| queued.id == id)
     }
 
-    fn cancel_where(&self, file: FileId, which: impl Fn(&Queued) -> bool) -> crate::Result<bool> {
+    fn cancel_where(&self, file: FileId, which: impl Fn(&QueuedLock) -> bool) -> crate::Result<bool> {
         let ledger = &self.table.ledger;
         let cancelled = self.table.with_existing(file, |entry| {
             let any = entry.cancel(ledger, which);
@@ -148,7 +148,7 @@ impl Entry {
 
     /// Whether the owner of `wanted` holds what `earlier` waits for. To queue behind it would be a
     /// deadlock.
-    fn holds_up(&self, wanted: &Lock, earlier: &Queued) -> bool {
+    fn holds_up(&self, wanted: &Lock, earlier: &QueuedLock) -> bool {
         let ranges = self.ranges_of(&earlier.stream);
         ranges.is_some_and(|r| r.iter().any(|held| held.same_owner(wanted) && held.blocks(&earlier.wanted)))
     }
@@ -157,7 +157,7 @@ impl Entry {
     pub(super) fn serve_queue(&mut self, ledger: &Ledger) {
         let mut at = 0;
         while at < self.queue.len() {
-            let Queued { stream, wanted, .. } = &self.queue[at];
+            let QueuedLock { stream, wanted, .. } = &self.queue[at];
             if self.must_wait(stream, wanted, at) {
                 at += 1;
                 continue;
@@ -175,7 +175,7 @@ impl Entry {
 
     /// Cancels the waits that `which` selects; returns whether there were any. Serve the queue
     /// afterwards.
-    pub(super) fn cancel(&mut self, ledger: &Ledger, which: impl Fn(&Queued) -> bool) -> bool {
+    pub(super) fn cancel(&mut self, ledger: &Ledger, which: impl Fn(&QueuedLock) -> bool) -> bool {
         let before = self.queue.len();
         self.queue.retain(|queued| {
             let stays = !which(queued);
