@@ -39,7 +39,7 @@ use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, Volume};
 use crate::backend::ListEntry;
 use crate::backend::Node;
 use crate::caller::server;
-use crate::changing::inhibited::Inhibited;
+use crate::changing::inhibited::InhibitedFileCache;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
 use crate::names::own::is_own_name;
 use crate::streams::Streams;
@@ -131,7 +131,7 @@ pub struct Page {
     /// The folder's ACL lets the caller pass, whatever its mode says.
     by_acl: bool,
     /// The site's table of locked files, which learns of the locked files that this page finds.
-    inhibited: Option<Arc<Inhibited>>,
+    inhibited: Option<Arc<InhibitedFileCache>>,
     /// Files that their mode locks are shown as read-only.
     heeds_mode: bool,
 }

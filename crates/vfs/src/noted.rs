@@ -263,14 +263,14 @@ pub(crate) fn spent(on: Spent, begun: Option<Instant>) {
 }
 
 /// Notes the time from here to its end, also if what waits gives up.
-pub(crate) fn timed(on: Spent) -> Timed {
-    Timed(on, clock())
+pub(crate) fn timed(on: Spent) -> Stopwatch {
+    Stopwatch(on, clock())
 }
 
 /// See [`timed`].
-pub(crate) struct Timed(Spent, Option<Instant>);
+pub(crate) struct Stopwatch(Spent, Option<Instant>);
 
-impl Drop for Timed {
+impl Drop for Stopwatch {
     fn drop(&mut self) {
         spent(self.0, self.1);
     }

@@ -55,7 +55,7 @@ struct Shard {
 }
 
 /// What the site knows of stored ACLs.
-pub(crate) struct Known {
+pub(crate) struct StoredAclCache {
     any: AtomicBool,
     /// Whether files may have ACLs of Samba.
     sambas: AtomicBool,
@@ -70,7 +70,7 @@ pub(crate) struct Known {
     epoch: AtomicU64,
 }
 
-impl Default for Known {
+impl Default for StoredAclCache {
     fn default() -> Self {
         Self {
             any: AtomicBool::new(false),
@@ -84,7 +84,7 @@ impl Default for Known {
     }
 }
 
-impl Known {
+impl StoredAclCache {
     /// How well the ACLs that are remembered serve.
     pub(crate) fn report(&self) -> CacheReport {
         let mut report = CacheReport::default();
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn threads_that_store_the_first_acl_together_make_one_key() {
         for _ in 0..50 {
-            let (memory, known) = (Memory::ticking(), Known::default());
+            let (memory, known) = (Memory::ticking(), StoredAclCache::default());
             let home = memory.root().unwrap().object;
             let keys = std::thread::scope(|scope| {
                 let make = || scope.spawn(|| known.seal_key(&memory, &*home).unwrap());

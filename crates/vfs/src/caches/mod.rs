@@ -12,7 +12,7 @@ mod counters;
 mod ghost;
 mod registry;
 
-pub(crate) use counters::Striped;
+pub(crate) use counters::StripedCounters;
 pub use counters::{Counters, Event};
 pub use ghost::{Ghost, Predicted, SIZES};
 pub use registry::{Caches, Entry, Rules, SetError};

@@ -11,7 +11,7 @@ use crate::backend::Found;
 use crate::backend::Node;
 use crate::mac::layout::is_sidecar_name;
 use crate::state::{Cause, Range, Stream, Who};
-use crate::streams::{ForkPart, Streams, Written};
+use crate::streams::{ForkPart, PartWrite, Streams};
 use crate::volume::{Actor, ReadData};
 use crate::{Access, Error, Kind, Payload, Result, Volume};
 
@@ -59,7 +59,7 @@ impl Volume {
         &'a self,
         by: &Permitted<'a>,
         of: &Node,
-        written: Written<'_>,
+        written: PartWrite<'_>,
     ) -> Result<Option<ForkChange<'a>>> {
         match self.part_in_use(of).await? {
             Some((owner, part)) => self.may_write_part(by, owner, &part, written),
@@ -79,7 +79,7 @@ impl Volume {
         let Some((owner, part)) = self.part_in_use(of).await? else { return Ok(()) };
         let may = || match write {
             true => {
-                let written = Written { offset, length, data: None };
+                let written = PartWrite { offset, length, data: None };
                 self.may_write_part(by, owner.clone(), &part, written).map(drop)
             }
             false => self.may_read_part(by, &owner, &part, (offset, length)).map(drop),
@@ -218,7 +218,7 @@ impl Volume {
         by: &Permitted<'a>,
         owner: Node,
         part: &ForkPart,
-        written: Written<'_>,
+        written: PartWrite<'_>,
     ) -> Result<Option<ForkChange<'a>>> {
         let (fork, end) = (part.range(), written.offset.saturating_add(written.length));
         let inside = written.offset.max(fork.start)..end.min(fork.end);

@@ -44,7 +44,7 @@ const YOUNG: i64 = 3600;
 
 /// Names that files with Mac metadata were moved away from a short time ago.
 #[derive(Default)]
-pub(crate) struct Vacated {
+pub(crate) struct VacatedNameTable {
     count: AtomicUsize,
     names: Mutex<VecDeque<VacatedName>, rank::VacatedNames>,
 }
@@ -59,7 +59,7 @@ struct VacatedName {
     when: Instant,
 }
 
-impl Vacated {
+impl VacatedNameTable {
     fn remember(&self, left: VacatedName) {
         let mut names = self.names.lock();
         names.retain(|known| known.when.elapsed() < REMEMBERED && !known.is_at(left.folder, &left.name));

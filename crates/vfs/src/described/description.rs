@@ -76,7 +76,7 @@ pub(crate) struct Source<'a> {
 
 /// What was gathered of a file.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct MetadataSummary {
     pub(crate) metadata: Metadata,
     pub(crate) fork_len: u64,
     pub(crate) has_streams: bool,
@@ -89,7 +89,7 @@ pub(crate) struct Gathered {
 }
 
 impl Source<'_> {
-    pub(crate) fn gather(&self, wanted: Wanted) -> Result<Gathered> {
+    pub(crate) fn gather(&self, wanted: Wanted) -> Result<MetadataSummary> {
         let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
         let has_acl = self.names.iter().any(|name| [POSIX, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
         let in_store = match self.streams {
@@ -97,13 +97,18 @@ impl Source<'_> {
             _ => false,
         };
         if !in_store && !self.may_be_elsewhere() && !streams::has_own(self.names) {
-            return Ok(Gathered { has_acl, plain: true, locked_by_mode, ..Gathered::default() });
+            return Ok(MetadataSummary {
+                has_acl,
+                plain: true,
+                locked_by_mode,
+                ..MetadataSummary::default()
+            });
         }
         let (metadata, fork_len) = self.described(wanted)?;
         let xattrs = if wanted.more { xattrs::among(self.read, self.names)? } else { Vec::new() };
         let xattr_count = if wanted.more { xattrs.len() } else { xattrs::count(self.names) };
         let has_streams = in_store || streams::has_stream(self.names) || wanted.more && self.has_foreign()?;
-        Ok(Gathered {
+        Ok(MetadataSummary {
             plain: metadata.is_empty() && fork_len == 0 && xattrs.is_empty() && !has_streams,
             metadata,
             fork_len,
@@ -152,7 +157,7 @@ impl Source<'_> {
 impl Description {
     /// Of a file that has nothing but data and the host's attributes.
     pub fn plain(details: Details) -> Self {
-        Self::new(details, &Gathered { plain: true, ..Gathered::default() }, false)
+        Self::new(details, &MetadataSummary { plain: true, ..MetadataSummary::default() }, false)
     }
 
     /// Whether its contents may not be changed: Windows' read-only, a Mac's write inhibit.
@@ -167,9 +172,10 @@ impl Description {
     }
 
     /// `heeds_mode`: a file that its mode locks is shown as read-only.
-    pub(crate) fn new(details: Details, gathered: &Gathered, heeds_mode: bool) -> Self {
-        let Gathered { metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain, .. } =
-            gathered;
+    pub(crate) fn new(details: Details, gathered: &MetadataSummary, heeds_mode: bool) -> Self {
+        let MetadataSummary {
+            metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain, ..
+        } = gathered;
         Self {
             details,
             dos: shown_dos(metadata.dos, heeds_mode && gathered.locked_by_mode),

@@ -7,7 +7,7 @@ use super::{Details, Entry, Listing, Page};
 use crate::backend::Glance;
 use crate::caller::server;
 use crate::described::by_mode::{WRITE_BITS, shown_dos};
-use crate::described::description::{Gathered, Source};
+use crate::described::description::{MetadataSummary, Source};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FileBits, FinderInfo};
 use crate::{Caller, Description, Error, Kind, Result, Time, Wanted, streams};
@@ -40,8 +40,8 @@ struct More {
 
 impl Facts {
     /// `stored`: as of so many changes to the stores.
-    fn new(gathered: &Gathered, stored: u64) -> Self {
-        let Gathered { metadata, has_streams, has_acl, plain, .. } = gathered;
+    fn new(gathered: &MetadataSummary, stored: u64) -> Self {
+        let MetadataSummary { metadata, has_streams, has_acl, plain, .. } = gathered;
         let created = metadata.times.created;
         let more = More {
             finder_info: metadata.finder_info_with_date(),

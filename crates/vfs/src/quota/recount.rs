@@ -31,7 +31,7 @@ pub struct Recounted {
 }
 
 /// A folder to visit once more.
-pub(crate) type Moved = OwnedFd;
+pub(crate) type MovedFolder = OwnedFd;
 
 #[derive(Debug, Default)]
 pub(super) struct Recount {
@@ -46,7 +46,7 @@ pub(super) struct Recount {
     visited: HashMap<u64, Box<[u64; 64]>>,
     /// Files that were found, and what they counted with then, until it is known what other servers have changed.
     found: Vec<(u64, u64)>,
-    moved: Vec<Moved>,
+    moved: Vec<MovedFolder>,
     moves: usize,
     /// A limit was reached.
     is_spoiled: bool,
@@ -122,7 +122,7 @@ impl Quota {
     }
 
     /// A folder that was moved since the start.
-    pub(crate) fn next_moved(&self) -> Option<Moved> {
+    pub(crate) fn next_moved(&self) -> Option<MovedFolder> {
         self.recount.lock().as_mut()?.moved.pop()
     }
 
@@ -167,7 +167,7 @@ impl Quota {
         }
     }
 
-    pub(super) fn moved(&self, make: impl Fn() -> Option<Moved>) {
+    pub(super) fn moved(&self, make: impl Fn() -> Option<MovedFolder>) {
         if !self.recounting.load(Ordering::SeqCst) {
             return;
         }

@@ -43,9 +43,9 @@ use lock::{Mutex, rank};
 
 pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
-pub(crate) use self::described::{Described, OfMac, is_of_mac};
+pub(crate) use self::described::{MetadataWithStreams, OfMac, is_of_mac};
 pub use self::fork::Fork;
-pub(crate) use self::fork_part::{ForkPart, Written};
+pub(crate) use self::fork_part::{ForkPart, PartWrite};
 pub(crate) use self::metadata::{
     has_fork_or_moves, has_own, load_alone, load_from, names, store_alone, store_first,
 };
