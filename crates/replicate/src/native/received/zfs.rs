@@ -9,7 +9,7 @@ use std::process::Command;
 use auth::hex;
 use snapshots::{Streamed, steps};
 
-use super::{FOLDER, Received, Receiving};
+use super::{FOLDER, ReceivedSnapshots, Receiving};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::record::StreamKey;
@@ -27,7 +27,7 @@ impl Snapshots {
     }
 }
 
-impl Received for Snapshots {
+impl ReceivedSnapshots for Snapshots {
     fn all(&self) -> Result<Vec<Id>> {
         Ok(self.streamed.snapshots()?.iter().filter_map(|name| hex::decode(name)).collect())
     }
