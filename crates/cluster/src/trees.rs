@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use lock::{RwLock, rank};
 use vfs::FileId;
-use vfs::events::Happened;
+use vfs::events::ChangeKind;
 use vfs::state::Told;
 
 /// The file systems that are shared.
@@ -56,7 +56,7 @@ impl Trees {
 fn map_told(mut told: Told, map: impl Fn(FileId) -> Option<FileId>) -> Option<Told> {
     told.change.folder = map(told.change.folder)?;
     told.change.file = told.change.file.and_then(&map);
-    if let Happened::Renamed { old_folder, .. } = &mut told.change.what {
+    if let ChangeKind::Renamed { old_folder, .. } = &mut told.change.what {
         *old_folder = map(*old_folder)?;
     }
     Some(told)

@@ -35,7 +35,7 @@ pub(crate) use self::info::forget_info;
 use self::places::Place;
 pub(crate) use self::places::Places;
 pub use self::restored::TakenOver;
-pub use self::space::Allocated;
+pub use self::space::AllocatedRanges;
 use super::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 use crate::acl::Rights;
 use crate::backend::Found;
@@ -43,7 +43,7 @@ use crate::backend::Node;
 use crate::caller::server;
 use crate::changing::coherence::who;
 use crate::changing::operation::Operation;
-use crate::changing::permitted::Permitted;
+use crate::changing::permitted::PermittedActor;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::noted::Act;
@@ -340,8 +340,8 @@ impl Open {
     }
 
     /// The actor, whose modes of the open were asked.
-    fn permitted(&self) -> Permitted<'_> {
-        Permitted::by_open(&self.actor)
+    fn permitted(&self) -> PermittedActor<'_> {
+        PermittedActor::by_open(&self.actor)
     }
 
     /// The actor whose permissions count for what the open does to folders.

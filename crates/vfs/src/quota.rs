@@ -33,7 +33,7 @@ pub use self::charge::Charges;
 pub(crate) use self::charge::{Charge, Footprint};
 pub(crate) use self::recount::MovedFolder;
 use self::recount::Recount;
-pub use self::recount::Recounted;
+pub use self::recount::RecountResult;
 pub use self::shared::{Changes, Others};
 pub(crate) use self::transfer::Transfer;
 

@@ -19,7 +19,7 @@ use crate::changing::changed::ChangeTimeTable;
 use crate::changing::coherence::Recalls;
 use crate::changing::inhibited::InhibitedFileCache;
 use crate::changing::safe_save::VacatedNameTable;
-use crate::events::Happened;
+use crate::events::ChangeKind;
 use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::{Holds, OpenBudget, OpenCounts, Places};
@@ -77,7 +77,7 @@ impl Site {
     /// Follows a move of a file that clients of this server have open, through another server. It does not wait for a disk.
     /// It is called before the state of the file comes from there: what clients do by such an open finds the file then.
     pub fn follow(&self, told: &Told) {
-        if let (Happened::Renamed { old_folder, old_name }, Some(file)) =
+        if let (ChangeKind::Renamed { old_folder, old_name }, Some(file)) =
             (&told.change.what, told.change.file)
         {
             let now = (told.change.folder, told.folder, &told.change.name);

@@ -11,7 +11,7 @@ use tokio::time::{sleep, timeout};
 
 use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
 use vfs::backend::{Found, NewKind, RenameMode};
-use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::mac::{FileBits, Metadata};
 use vfs::state::{
     Caching, ClientId, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused, Stream,
@@ -217,7 +217,7 @@ async fn changes_are_told_to_the_subscribers_of_both_servers() {
     make(&first, "file").await;
     for told in [&mut here, &mut there] {
         let Some(Event::Changed(seen)) = told.try_next() else { panic!("not told") };
-        assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &Happened::Created));
+        assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &ChangeKind::Created));
         assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
     }
 }

@@ -1,7 +1,7 @@
 //! The states of files at this server: come, asked for, handed over.
 
 use vfs::FileId;
-use vfs::events::Happened;
+use vfs::events::ChangeKind;
 use vfs::state::{Back, FileState, Pinned, Told};
 
 use super::successors::Waiter;
@@ -94,7 +94,7 @@ impl Node {
     fn tell(&mut self, told: &Told) {
         let others: Vec<u16> = self.view.members.iter().copied().filter(|to| *to != self.me).collect();
         // The state of a file that was moved follows the news: its opens at other servers know where it is then.
-        let is_move = matches!(told.change.what, Happened::Renamed { .. });
+        let is_move = matches!(told.change.what, ChangeKind::Renamed { .. });
         let moved = told.change.file.filter(|_| is_move);
         for to in others {
             let link = self.links.entry(to).or_default();

@@ -1,6 +1,6 @@
 //! Changes of the tree.
 
-use vfs::events::{Aspects, Change, Happened, Name};
+use vfs::events::{Aspects, Change, ChangeKind, Name};
 use vfs::state::Told;
 use vfs::{HostKey, Kind};
 use wire::{Malformed, Reader, Writer};
@@ -47,7 +47,7 @@ impl Field for Name {
     }
 }
 
-impl Field for Happened {
+impl Field for ChangeKind {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Created => w.u8(1),

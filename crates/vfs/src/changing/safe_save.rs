@@ -26,7 +26,7 @@ use super::permitted::Plan;
 use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
-use crate::events::{Aspects, Happened};
+use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
 use crate::state::Stream;
 use crate::streams::{OfMac, is_of_mac};
@@ -173,7 +173,7 @@ impl Volume {
     pub(crate) fn tell_kept(&self, actor: &Actor, folder: &Node, name: &[u8]) {
         if let Ok(found) = folder.lookup(&Caller::root(), name) {
             let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
-            self.entry_changed(actor, folder, name, &found, Happened::Modified(aspects));
+            self.entry_changed(actor, folder, name, &found, ChangeKind::Modified(aspects));
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::subscription::Sink;
-use super::{Above, Change, Happened, Listeners, MAX_DEPTH, Name, Scope, Seen};
+use super::{Above, Change, ChangeKind, Listeners, MAX_DEPTH, Name, Scope, ScopedChange};
 use crate::{FileId, Kind};
 
 /// The subscriptions that get one change, and where it happened relative to the folder of each.
@@ -47,11 +47,11 @@ impl Listeners {
             route.add(sink, Place::New, Vec::new());
         }
         self.walk(&mut route, above, change.folder, Place::New);
-        if let Happened::Renamed { old_folder, .. } = &change.what {
+        if let ChangeKind::Renamed { old_folder, .. } = &change.what {
             self.volume.values().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
             self.walk(&mut route, above, *old_folder, Place::Old);
         }
-        if let (Happened::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
+        if let (ChangeKind::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
             self.going(folder);
         }
         if route.lost {
@@ -61,7 +61,7 @@ impl Listeners {
         }
         for Recipient { sink, at, was } in route.found.into_values() {
             if sink.wants(&change) {
-                sink.push(Seen { change: Arc::clone(&change), at, was });
+                sink.push(ScopedChange { change: Arc::clone(&change), at, was });
             }
         }
     }

@@ -11,7 +11,7 @@ use super::places::Place;
 use super::streams::cut_fork;
 use crate::backend::Node;
 use crate::backend::{Found, same_file};
-use crate::events::{Change, Happened};
+use crate::events::{Change, ChangeKind};
 use crate::finding::entry_name::EntryName;
 use crate::local::What;
 use crate::mac::FileBits;
@@ -105,7 +105,7 @@ impl Open {
             name,
             file: Some(self.node.id()),
             of: Kind::Folder,
-            what: Happened::Removed,
+            what: ChangeKind::Removed,
             by: Some(self.actor.party.client),
         };
         self.state().tell(|| Told { folder: folder.key(), change, is_going: true });
@@ -179,7 +179,7 @@ impl Volume {
         let kind = (going.attributes.kind, Some(&going));
         self.remove_pair(by, &folder, &EntryName::exact(&name)?, kind)?;
         drop((changing, pins));
-        operation.commit_entry(&folder, &name, &going, Happened::Removed);
+        operation.commit_entry(&folder, &name, &going, ChangeKind::Removed);
         Ok(())
     }
 

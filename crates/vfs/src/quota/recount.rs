@@ -21,7 +21,7 @@ const MOST_MOVED: usize = 1024;
 
 /// The result of a recount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recounted {
+pub struct RecountResult {
     /// What all files took when it began.
     pub bytes: u64,
     /// What clients of this server had changed by then, since it counts.
@@ -127,8 +127,8 @@ impl Quota {
     }
 
     /// Ends the recount.
-    pub(crate) fn finish_recount(&self) -> Recounted {
-        let Some(mut recount) = self.recount.lock().take() else { return Recounted::default() };
+    pub(crate) fn finish_recount(&self) -> RecountResult {
+        let Some(mut recount) = self.recount.lock().take() else { return RecountResult::default() };
         self.recounting.store(false, Ordering::SeqCst);
         let changed = std::mem::take(&mut recount.changed);
         for (inode, before) in changed {
@@ -142,7 +142,7 @@ impl Quota {
             self.elsewhere.fetch_add(sum.saturating_sub(recount.elsewhere + recount.own), Ordering::SeqCst);
             self.exact.store(!recount.is_spoiled, Ordering::SeqCst);
         }
-        Recounted { bytes: recount.sum, own: recount.own, is_exact: !recount.is_spoiled }
+        RecountResult { bytes: recount.sum, own: recount.own, is_exact: !recount.is_spoiled }
     }
 
     /// Ends a recount that failed.

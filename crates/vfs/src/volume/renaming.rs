@@ -7,7 +7,7 @@ use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::changing::operation::Operation;
 use crate::changing::permitted::Plan;
-use crate::events::{Aspects, Happened};
+use crate::events::{Aspects, ChangeKind};
 use crate::finding::entry_name::{EntryName, Target};
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
@@ -141,7 +141,7 @@ impl Volume {
             // Both names are where they were: what has changed is what is behind them.
             let now = [(to.0, &*name, &moving), (from.0, &**from.1, &replaced)];
             for (folder, name, found) in now {
-                let what = Happened::Modified(Aspects::ALL);
+                let what = ChangeKind::Modified(Aspects::ALL);
                 found
                     .iter()
                     .for_each(|found| self.entry_changed(actor, &folder.object, name, found, what.clone()));
@@ -149,11 +149,11 @@ impl Volume {
             return;
         }
         if let Some(replaced) = replaced.filter(|_| *to.1.there != *name) {
-            self.entry_changed(actor, &to.0.object, &to.1.there, &replaced, Happened::Removed);
+            self.entry_changed(actor, &to.0.object, &to.1.there, &replaced, ChangeKind::Removed);
         }
         if let Some(moving) = moving {
             let (old_folder, old_name) = (from.0.object.id(), Arc::from(&**from.1));
-            let what = Happened::Renamed { old_folder, old_name };
+            let what = ChangeKind::Renamed { old_folder, old_name };
             self.entry_changed(actor, &to.0.object, &name, &moving, what);
         }
     }

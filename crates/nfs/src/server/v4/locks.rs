@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vfs::state::{
     Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, Modes, Party, Range, Refused, Stream,
 };
-use vfs::{Actor, FileId, Permitted, Plan, Volume};
+use vfs::{Actor, FileId, PermittedActor, Plan, Volume};
 use wire::{Reader, Writer};
 
 use super::client::Client;
@@ -130,7 +130,7 @@ async fn locked(
     service.nfs4.records.record(client).await?;
     let (volume, file, stream) = (&open.export.volume, open.file, stream(target));
     let actor = open.acting(&target.actor.caller);
-    recall(volume, &Permitted::by_open(&actor), file).await?;
+    recall(volume, &PermittedActor::by_open(&actor), file).await?;
     let in_tree = tree_owner(client, &owner.name);
     let wanted = TreeLock { owner: in_tree.clone(), range, kind, flavour: Flavour::Advisory };
     let known = client.locks_of(owner, open);
@@ -240,7 +240,7 @@ fn tree_owner(client: &Client, name: &[u8]) -> TreeOwner {
     TreeOwner::named(client.party, &[&client.id().to_be_bytes()[..], name].concat())
 }
 
-async fn recall(volume: &Volume, by: &Permitted<'_>, file: FileId) -> Result<(), Fail> {
+async fn recall(volume: &Volume, by: &PermittedActor<'_>, file: FileId) -> Result<(), Fail> {
     Ok(volume.once_recalled(LIMIT, || volume.recall(by, file, Cause::Lock)).await?)
 }
 
