@@ -43,7 +43,7 @@ pub use caller::{Access, Caller};
 pub use changing::permitted::{PermittedActor, Plan};
 pub use described::description::{Description, Wanted};
 pub use described::relayout::{Relayout, RelayoutOptions};
-pub use described::sidecars::Looked;
+pub use described::sidecars::LookupResult;
 pub use described::xattrs::XattrChange;
 pub use error::{Error, Result};
 pub use finding::links::MAX_LINKS;

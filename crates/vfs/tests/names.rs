@@ -16,7 +16,8 @@ use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::names::Folding;
 use vfs::state::Stream;
 use vfs::{
-    DistrustReason, Error, FileId, Kind, Looked, OpenOptions, Result, Volume, VolumeOptions, is_own_name,
+    DistrustReason, Error, FileId, Kind, LookupResult, OpenOptions, Result, Volume, VolumeOptions,
+    is_own_name,
 };
 
 /// "é" composed, decomposed, and both in one name.
@@ -218,7 +219,7 @@ async fn the_sidecar_of_a_file_with_private_code_points_goes_by_its_plain_name()
         drop(fork);
         assert!(scene.root.object.lookup(&client(1).caller, format!("._{private}").as_bytes()).is_ok());
         let looked = scene.volume.look(&client(1).caller, &scene.root, format!("._{plain}").as_bytes());
-        assert!(matches!(looked, Ok(Looked::File(_))));
+        assert!(matches!(looked, Ok(LookupResult::File(_))));
         assert_eq!(scene.make(&format!("._{plain}")), Err(Error::Exists));
         assert_eq!(scene.names(), [private], "the sidecar is a part of the file");
     }
@@ -235,7 +236,7 @@ async fn the_sidecar_of_a_file_goes_by_any_form_and_moves_along() {
         let sidecar = |name: &str| {
             let name = format!("._{name}");
             let looked = scene.volume.look(&client(1).caller, &scene.root, name.as_bytes());
-            looked.map(|looked| matches!(looked, Looked::File(_)))
+            looked.map(|looked| matches!(looked, LookupResult::File(_)))
         };
         for form in FORMS {
             assert_eq!(sidecar(form), Ok(true), "{form:?}");

@@ -17,7 +17,9 @@ use vfs::names::Folding;
 use vfs::state::{
     Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Refused, Stream, Style, Totals,
 };
-use vfs::{Actor, Beside, Caller, Error, Kind, Looked, Open, OpenOptions, Payload, Volume, VolumeOptions};
+use vfs::{
+    Actor, Beside, Caller, Error, Kind, LookupResult, Open, OpenOptions, Payload, Volume, VolumeOptions,
+};
 
 fn volume() -> Arc<Volume> {
     Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()))
@@ -178,7 +180,7 @@ async fn the_resource_fork_is_what_the_sidecar_shows() {
     assert_eq!((fork.size().await, fork.attributes().unwrap().size), (Ok(10), 0));
     let seen = fork.read_at(8, 10).await.unwrap();
     assert_eq!((seen.end, seen.payload.len()), (true, 2));
-    let Looked::File(sidecar) = volume.look(&Caller::root(), &root, b"._a").unwrap() else {
+    let LookupResult::File(sidecar) = volume.look(&Caller::root(), &root, b"._a").unwrap() else {
         panic!("a fork is on the disk");
     };
     let shown = volume.read(&client(2), &sidecar, 0, 4096).await.unwrap().payload;

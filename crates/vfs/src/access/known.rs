@@ -9,7 +9,7 @@ use lock::{Mutex, rank};
 
 use crate::acl::Acl;
 use crate::acl::samba::{self, NtAcl, SidMap};
-use crate::acl::stored::{ATTRIBUTE, SealKey, Stored};
+use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::caches::CacheReport;
 use crate::streams::{STORE, find_or_make};
@@ -31,7 +31,7 @@ type Read = (Time, Option<Arc<ReadAcl>>);
 
 struct ReadAcl {
     /// `None` if it is one of Samba's, for a file of this owner and group.
-    stored: Option<Stored>,
+    stored: Option<StoredAcl>,
     ids: (u32, u32),
     acl: Arc<Acl>,
 }
@@ -178,8 +178,8 @@ impl StoredAclCache {
         Ok(read.filter(|read| read.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
 
-    fn open(&self, bytes: &[u8]) -> Option<Stored> {
-        self.keys.lock().iter().find_map(|(_, key)| Stored::open(key, bytes))
+    fn open(&self, bytes: &[u8]) -> Option<StoredAcl> {
+        self.keys.lock().iter().find_map(|(_, key)| StoredAcl::open(key, bytes))
     }
 
     fn read(

@@ -87,7 +87,7 @@ pub struct Listing {
 
 /// What became of what a file has besides its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Described {
+pub struct ArrivedMetadata {
     /// Its rights there.
     pub rights: ArrivingRights,
     /// Why some of it is not here, in words; `None`: all of it is.
@@ -103,7 +103,8 @@ pub trait Source: Send + Sync {
     fn entries(&self, folder: &str) -> Result<Listing>;
     /// Gives a file or folder here all that it has there besides its data, its dates and its rights. Returns these, and
     /// what could not be kept.
-    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams) -> Result<Described>;
+    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams)
+    -> Result<ArrivedMetadata>;
     /// Up to `length` bytes of a file; fewer only at its end.
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 }

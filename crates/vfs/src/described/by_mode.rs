@@ -3,7 +3,7 @@
 //! (`read-only-by-mode`). Nothing of this is stored: the read-only attribute and a Mac's lock are in
 //! the metadata, and the mode is the host's.
 
-use crate::acl::{STORED_ACL, Stored};
+use crate::acl::{STORED_ACL, StoredAcl};
 use crate::mac::{DosAttributes, FileBits, Metadata};
 use crate::{Attributes, Kind, Result};
 
@@ -18,7 +18,7 @@ pub(crate) fn locks(
 ) -> bool {
     let by_acl = || {
         names.iter().any(|name| name == STORED_ACL)
-            && read(STORED_ACL).is_ok_and(|value| Stored::would_apply(&value, attributes))
+            && read(STORED_ACL).is_ok_and(|value| StoredAcl::would_apply(&value, attributes))
     };
     attributes.kind == Kind::File && attributes.mode & WRITE_BITS == 0 && !by_acl()
 }

@@ -59,7 +59,7 @@ use self::server_folders::{AnyFolders, LookedAt};
 pub(crate) use self::store::find_or_make;
 use self::stores::{OfOneVolume, Stores};
 pub use self::style::Style;
-pub use self::view::{Owned, Synthesized, View};
+pub use self::view::{SidecarOwner, SyntheticSidecar, View};
 use super::{Access, Caller, Error, HostKey, Kind, Result};
 use crate::backend::{Backend, Object};
 use crate::mac::layout;

@@ -7,8 +7,8 @@ use super::{File, Streams, found, metadata, sidecar};
 use crate::backend::Object;
 use crate::mac::depot::MARKER;
 use crate::mac::layout::{
-    APPLE_FINDER_INFO, APPLE_RESOURCE, NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, Stored, classify_xattr,
-    is_info_stream, is_resource_stream, is_sidecar_name,
+    APPLE_FINDER_INFO, APPLE_RESOURCE, NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, XattrRole,
+    classify_xattr, is_info_stream, is_resource_stream, is_sidecar_name,
 };
 use crate::mac::{info_stream, resource, samba};
 use crate::names::Map;
@@ -230,11 +230,11 @@ fn is_bare(xattr: &[u8], read: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> bool {
 /// is [`LayoutEvidence::private`].
 fn named(xattr: &[u8]) -> (Option<bool>, Option<bool>) {
     match classify_xattr(xattr) {
-        Stored::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => {
+        XattrRole::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => {
             let is_private = *Map::Sfm.decode(name) != *name;
             (Some(true), (is_private || name.contains(&b':')).then_some(is_private))
         }
-        Stored::Client(name) if name.starts_with(b"com.apple.") => {
+        XattrRole::Client(name) if name.starts_with(b"com.apple.") => {
             (Some(false), (*Map::Sfm.decode(name) != *name).then_some(true))
         }
         _ => (None, None),
