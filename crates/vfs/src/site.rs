@@ -24,7 +24,7 @@ use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::{Holds, OpenBudget, OpenCounts, Places};
 use crate::pool::Pool;
-use crate::state::{Coordinator, Limits, Policy, State, Told};
+use crate::state::{ChangeNotice, Coordinator, Limits, Policy, State};
 use crate::traffic::{Traffic, TrafficCounters};
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
@@ -76,7 +76,7 @@ impl Site {
 
     /// Follows a move of a file that clients of this server have open, through another server. It does not wait for a disk.
     /// It is called before the state of the file comes from there: what clients do by such an open finds the file then.
-    pub fn follow(&self, told: &Told) {
+    pub fn follow(&self, told: &ChangeNotice) {
         if let (ChangeKind::Renamed { old_folder, old_name }, Some(file)) =
             (&told.change.what, told.change.file)
         {
@@ -86,7 +86,7 @@ impl Site {
     }
 
     /// Tells the subscribers of this server of a change that was made through another server.
-    pub fn hear(&self, told: &Told) {
+    pub fn hear(&self, told: &ChangeNotice) {
         if told.is_going {
             let going = told.change.file.into_iter();
             return going.for_each(|folder| self.watched().iter().for_each(|v| v.events.going(folder)));

@@ -14,7 +14,7 @@ use vfs::backend::{Found, NewKind, RenameMode};
 use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::mac::{FileBits, Metadata};
 use vfs::state::{
-    Caching, ClientId, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused, Stream,
+    Caching, ClientId, Flavour, Lock, LockKind, LockOwner, LockRefusal, Modes, Party, Range, Stream,
 };
 use vfs::{Beside, Error, Open, OpenOptions};
 
@@ -193,7 +193,7 @@ async fn the_ranges_of_an_owner_are_released_when_the_state_comes() {
     };
     let take = async |scene: &Scene, client: u64| {
         let take = || match scene.volume.state().lock(file, &Stream::Data, lock(client)) {
-            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            Err(LockRefusal::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
             other => Ok(other.is_ok()),
         };
         settled(scene, take).await.unwrap()

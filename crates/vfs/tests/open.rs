@@ -15,7 +15,7 @@ use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
 use vfs::names::Folding;
 use vfs::state::{
-    Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Refused, Stream, Style, Totals,
+    Caching, ClientId, LeaseRequest, LockKind, LockRefusal, Modes, Party, Range, Stream, Style, Totals,
 };
 use vfs::{
     Actor, Beside, Caller, Error, Kind, LookupResult, Open, OpenOptions, Payload, Volume, VolumeOptions,
@@ -124,7 +124,7 @@ async fn locked_ranges_bind_others_and_go_with_the_open() {
     assert_eq!(write(&second, 8, b"xyz").await, Err(Error::RangeLocked));
     write(&second, 0, b"xyz").await.unwrap();
     write(&first, 8, b"xyz").await.unwrap();
-    let Err(Refused::Blocked(blocker)) = second.lock(range, LockKind::Shared).await else { panic!() };
+    let Err(LockRefusal::Blocked(blocker)) = second.lock(range, LockKind::Shared).await else { panic!() };
     assert_eq!((blocker.owner.client, blocker.range), (ClientId(1), range));
     assert_eq!(first.unlock(Range::new(10, 4).unwrap()).await, Ok(false)); // not what was locked
     drop(first);

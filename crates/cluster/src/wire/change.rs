@@ -1,7 +1,7 @@
 //! Changes of the tree.
 
 use vfs::events::{Aspects, Change, ChangeKind, Name};
-use vfs::state::Told;
+use vfs::state::ChangeNotice;
 use vfs::{HostKey, Kind};
 use wire::{Malformed, Reader, Writer};
 
@@ -77,7 +77,7 @@ impl Field for ChangeKind {
     }
 }
 
-impl Field for Told {
+impl Field for ChangeNotice {
     fn put(&self, w: &mut Writer) {
         let Change { folder, name, file, of, what, by } = &self.change;
         put_bytes(w, self.folder.as_bytes());

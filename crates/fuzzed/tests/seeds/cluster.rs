@@ -5,9 +5,9 @@ use cluster::wire::sums::{Sum, SumsMessage};
 use cluster::wire::{Frame, Message, Portion};
 use vfs::events::{Aspects, Change, ChangeKind};
 use vfs::state::{
-    Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ClientId, Concern,
-    FileState, Flavour, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, OpenReplica, Party,
-    Range, Stream, Style, Told, WaitId,
+    Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ChangeNotice,
+    ClientId, Concern, FileState, Flavour, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId,
+    OpenReplica, Party, Range, Stream, Style, WaitId,
 };
 use vfs::{FileId, HostKey, Kind};
 
@@ -181,7 +181,7 @@ fn notice() -> BreakNotice {
     }
 }
 
-fn told(what: ChangeKind) -> Told {
+fn told(what: ChangeKind) -> ChangeNotice {
     let change = Change {
         folder: FILE,
         name: name("new"),
@@ -191,5 +191,5 @@ fn told(what: ChangeKind) -> Told {
         by: Some(party().client),
     };
     let folder = HostKey::new(b"a handle").unwrap_or_else(|| unreachable!());
-    Told { folder, change, is_going: false }
+    ChangeNotice { folder, change, is_going: false }
 }

@@ -15,7 +15,9 @@ use crate::changing::permitted::PermittedActor;
 use crate::events::{self, ChangeKind};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
-use crate::state::{Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, Settled, Stream, Who};
+use crate::state::{
+    Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream, Who,
+};
 use crate::volume::Actor;
 use crate::{Change, Error, FileId, Result, SetAttributes, Site, Volume};
 
@@ -281,7 +283,7 @@ impl Site {
             let Some(recall) = self.state.break_for(file, stream, cause, by) else { return };
             let deadline = sleep_until(begun + recall.time());
             // After a state from another server has come, its leases are asked for.
-            if recall.within(deadline).await == Settled::Revoked {
+            if recall.within(deadline).await == RecallOutcome::Revoked {
                 return;
             }
         }

@@ -17,7 +17,7 @@ use crate::local::What;
 use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
-use crate::state::{Cause, Last, RECALL_DEADLINE, Stream, Told};
+use crate::state::{Cause, ChangeNotice, Last, RECALL_DEADLINE, Stream};
 use crate::streams::File;
 use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
 
@@ -108,7 +108,7 @@ impl Open {
             what: ChangeKind::Removed,
             by: Some(self.actor.party.client),
         };
-        self.state().tell(|| Told { folder: folder.key(), change, is_going: true });
+        self.state().tell(|| ChangeNotice { folder: folder.key(), change, is_going: true });
     }
 
     /// Whether the open was made with what a removal or a move needs.

@@ -31,7 +31,7 @@ use tokio::sync::oneshot;
 use super::carried::{Back, FileState, LocalRemainder};
 use super::inherited::Claim;
 use super::ledger::Resource;
-use super::pins::Pinned;
+use super::pins::PinConflict;
 use super::removals::Last;
 use super::table::{Entry, Table};
 use super::{ClientId, Limits, Party, Policy, State};
@@ -73,7 +73,7 @@ pub trait Coordinator: Send + Sync + 'static {
 
     /// Tells the other servers of a change that a client of this server has made, for their
     /// subscribers ([`crate::Site::hear`]). Returns at once.
-    fn tell(&self, told: Told);
+    fn tell(&self, told: ChangeNotice);
 }
 
 /// What the other servers do for an operation here, until it is dropped.
@@ -81,7 +81,7 @@ pub type Elsewhere = Box<dyn Any + Send>;
 
 /// A change, as servers tell it to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ChangeNotice {
     /// The folder in which the change was made.
     pub folder: HostKey,
     /// The change.
@@ -268,7 +268,7 @@ impl State {
     /// # Errors
     /// A change is being made that needs the state. [`Coordinator::free`] is called when it is made, after which this is
     /// called again, or [`State::stays`].
-    pub fn give_up(&self, file: FileId) -> Result<Option<FileState>, Pinned> {
+    pub fn give_up(&self, file: FileId) -> Result<Option<FileState>, PinConflict> {
         let Some(joined) = &self.table.joined else { return Ok(None) };
         self.make_way(file, ClientId::unused());
         let mut asked = joined.asked.lock();
@@ -341,7 +341,7 @@ impl State {
         self.table.is_joined()
     }
 
-    pub(crate) fn tell(&self, told: impl FnOnce() -> Told) {
+    pub(crate) fn tell(&self, told: impl FnOnce() -> ChangeNotice) {
         if let Some(joined) = &self.table.joined {
             joined.coordinator.tell(told());
         }

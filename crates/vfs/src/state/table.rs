@@ -10,7 +10,7 @@ use super::held_opens::Opens;
 use super::joined::{CoordinatorLink, DeferredChange};
 use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
-use super::pins::{Pinned, Pinning};
+use super::pins::{PinConflict, Pinning};
 use super::ranges::Ranges;
 use super::removals::{Last, Removal};
 use super::waiters::QueuedLock;
@@ -172,11 +172,11 @@ impl Table {
     }
 
     /// Takes the entry of a file out, to give it away. `None` if it is not here.
-    pub(super) fn take(&self, file: FileId) -> std::result::Result<Option<Entry>, Pinned> {
+    pub(super) fn take(&self, file: FileId) -> std::result::Result<Option<Entry>, PinConflict> {
         let shard = self.shard(file);
         let mut files = shard.files.lock();
         if files.get_mut(&file).is_some_and(|entry| !entry.pinning.may_leave()) {
-            return Err(Pinned);
+            return Err(PinConflict);
         }
         let entry = files.remove(&file);
         shard.count.store(files.len(), Ordering::Release);

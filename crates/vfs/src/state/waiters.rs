@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::carried::Back;
 use super::far::Far;
 use super::ledger::{Ledger, Resource};
-use super::locks::Refused;
+use super::locks::LockRefusal;
 use super::range::{Lock, LockOwner, Range};
 use super::table::Entry;
 use super::{State, Stream};
@@ -21,7 +21,7 @@ pub struct WaitId(pub u64);
 
 /// How a request that may wait was answered.
 #[derive(Debug)]
-pub enum Locked {
+pub enum LockOutcome {
     /// The lock is held.
     Now,
     /// It will be held when the waiter resolves.
@@ -30,7 +30,7 @@ pub enum Locked {
 
 /// The wait was ended: cancelled, or its owner was released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cancelled;
+pub struct CancelledWait;
 
 /// A request in the queue of its file.
 pub(super) struct QueuedLock {
@@ -79,19 +79,19 @@ impl State {
     /// Takes a lock, or queues for it. The queue is fair: of two requests that collide, the first
     /// one is granted first. So shared requests that keep coming do not starve a request for an
     /// exclusive lock.
-    pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<Locked, Refused> {
+    pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<LockOutcome, LockRefusal> {
         let ledger = &self.table.ledger;
         if self.test(file, stream, &wanted)?.is_some() {
             self.make_way(file, wanted.owner.client);
         }
         self.table.with(file, |entry| {
             if !entry.must_wait(stream, &wanted, entry.queue.len()) {
-                return entry.lock(ledger, stream, &wanted).map(|()| Locked::Now);
+                return entry.lock(ledger, stream, &wanted).map(|()| LockOutcome::Now);
             }
             if entry.queue.len() >= ledger.limits.waiters_per_file {
-                return Err(Refused::TooMany);
+                return Err(LockRefusal::TooMany);
             }
-            ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| Refused::TooMany)?;
+            ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| LockRefusal::TooMany)?;
             let (id, (granted, answer)) = (WaitId(self.table.number()), oneshot::channel());
             wanted.owner.open.into_iter().for_each(|open| entry.opens.note_ranges(open));
             entry.queue.push(QueuedLock {
@@ -101,7 +101,7 @@ impl State {
                 granted: Granting::Here(granted),
             });
             let (state, stream) = (self.clone(), stream.clone());
-            Ok(Locked::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
+            Ok(LockOutcome::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
         })?
     }
 
@@ -188,7 +188,7 @@ impl Entry {
     }
 }
 
-/// A lock that will be granted. Resolves when it is held, or to [`Cancelled`]. Dropping it leaves
+/// A lock that will be granted. Resolves when it is held, or to [`CancelledWait`]. Dropping it leaves
 /// the queue. A lock that is granted while its waiter has not yet been polled is given back.
 #[derive(Debug)]
 pub struct Waiter {
@@ -214,12 +214,12 @@ impl Waiter {
 }
 
 impl Future for Waiter {
-    type Output = Result<(), Cancelled>;
+    type Output = Result<(), CancelledWait>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = std::task::ready!(Pin::new(&mut self.answer).poll(context));
         self.settled = true;
-        Poll::Ready(answer.map_err(|_| Cancelled))
+        Poll::Ready(answer.map_err(|_| CancelledWait))
     }
 }
 

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use vfs::state::{
-    Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, Modes, Party, Range, Refused, Stream,
+    Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, LockRefusal, Modes, Party, Range,
+    Stream,
 };
 use vfs::{Actor, FileId, PermittedActor, Plan, Volume};
 use wire::{Reader, Writer};
@@ -273,11 +274,11 @@ fn stream_of(view: View) -> Stream {
     }
 }
 
-fn refusal(compound: &Compound<'_>, refused: Refused) -> Fail {
+fn refusal(compound: &Compound<'_>, refused: LockRefusal) -> Fail {
     match refused {
-        Refused::Blocked(held) => denied(compound, &held),
-        Refused::TooMany => Status::RESOURCE.into(),
-        Refused::Elsewhere(_) => Status::DELAY.into(),
+        LockRefusal::Blocked(held) => denied(compound, &held),
+        LockRefusal::TooMany => Status::RESOURCE.into(),
+        LockRefusal::Elsewhere(_) => Status::DELAY.into(),
     }
 }
 
