@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use auth::hex;
-use snapshots::{Streamed, steps};
+use snapshots::{StreamFolder, steps};
 
 use super::{FOLDER, ReceivedSnapshots, Receiving};
 use crate::failure::{Failure, Result};
@@ -16,7 +16,7 @@ use crate::record::StreamKey;
 use crate::wire::Id;
 
 pub(super) struct Snapshots {
-    streamed: Streamed,
+    streamed: StreamFolder,
 }
 
 impl Snapshots {
