@@ -41,7 +41,7 @@ pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
 pub use changing::permitted::{PermittedActor, Plan};
-pub use described::description::{Description, Wanted};
+pub use described::description::{Description, DescriptionParts};
 pub use described::relayout::{Relayout, RelayoutOptions};
 pub use described::sidecars::LookupResult;
 pub use described::xattrs::XattrChange;

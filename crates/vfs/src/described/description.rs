@@ -42,7 +42,7 @@ pub struct Description {
 
 /// Which parts of a description are asked for. The others need not be right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct DescriptionParts {
     /// DOS and Mac attributes, dates, Finder information; also how many extended attributes there are.
     pub metadata: bool,
     /// The length of the resource fork.
@@ -51,7 +51,7 @@ pub struct Wanted {
     pub more: bool,
 }
 
-impl Wanted {
+impl DescriptionParts {
     /// Everything.
     pub const ALL: Self = Self { metadata: true, fork_len: true, more: true };
     /// DOS and Mac attributes, dates, Finder information.
@@ -89,7 +89,7 @@ pub(crate) struct MetadataSummary {
 }
 
 impl Source<'_> {
-    pub(crate) fn gather(&self, wanted: Wanted) -> Result<MetadataSummary> {
+    pub(crate) fn gather(&self, wanted: DescriptionParts) -> Result<MetadataSummary> {
         let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
         let has_acl = self.names.iter().any(|name| [POSIX, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
         let in_store = match self.streams {
@@ -139,7 +139,7 @@ impl Source<'_> {
     }
 
     /// The metadata and the length of the resource fork.
-    fn described(&self, wanted: Wanted) -> Result<(Metadata, u64)> {
+    fn described(&self, wanted: DescriptionParts) -> Result<(Metadata, u64)> {
         let elsewhere = self.may_be_elsewhere() || streams::has_fork_or_moves(self.names);
         let (Some(streams), Some((folder, name))) = (self.streams.filter(|_| elsewhere), self.place) else {
             return Ok((streams::load_from(self.read, self.names)?.0, 0));
@@ -204,9 +204,14 @@ impl Volume {
     /// Describes a file. One call to the host tells that there is nothing to say. One more call
     /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
     /// seen, which is right for the share's own folder.
-    pub fn description(&self, of: &Found, place: Option<Beside<'_>>, wanted: Wanted) -> Result<Description> {
+    pub fn description(
+        &self,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        wanted: DescriptionParts,
+    ) -> Result<Description> {
         let details = Details { key: of.object.key(), attributes: of.attributes };
-        if wanted == Wanted::default() {
+        if wanted == DescriptionParts::default() {
             return Ok(Description::plain(details));
         }
         let names = streams::names(&*of.object)?;

@@ -10,7 +10,7 @@ use crate::described::by_mode::{WRITE_BITS, shown_dos};
 use crate::described::description::{MetadataSummary, Source};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FileBits, FinderInfo};
-use crate::{Caller, Description, Error, Kind, Result, Time, Wanted, streams};
+use crate::{Caller, Description, DescriptionParts, Error, Kind, Result, Time, streams};
 
 /// A description as it is kept with an entry.
 pub(super) struct Facts {
@@ -161,7 +161,7 @@ impl Listing {
             open: &|| Ok(self.folder.lookup(caller, name)?.object),
             read: &|xattr| self.xattr(caller, name, xattr),
         };
-        Ok((details, Facts::new(&source.gather(Wanted::ALL)?, stored)))
+        Ok((details, Facts::new(&source.gather(DescriptionParts::ALL)?, stored)))
     }
 
     fn xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {
