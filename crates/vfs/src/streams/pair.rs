@@ -49,7 +49,7 @@ impl SidecarMoves {
 
 /// A folder, and a name in it.
 type At<'a> = (&'a dyn Object, &'a [u8]);
-/// The same, kept.
+/// A folder, and the name of a sidecar in it.
 type SidecarPlace = (Arc<dyn Object>, Vec<u8>);
 
 /// A file that has a sidecar.
