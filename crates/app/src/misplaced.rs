@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use admin::ShareSettings;
-use vfs::{Untrusted, Volume};
+use vfs::{DistrustReason, Volume};
 
 /// Logs objects in the place of the server's own folders in a share that cannot be used. Clients do
 /// not see these, so only a local user can correct the problem.
@@ -19,9 +19,11 @@ pub(crate) fn warn(share: &ShareSettings, volume: &Volume) {
     for found in misplaced {
         let path = share.path.join(OsStr::from_bytes(found.name));
         let remedy = match found.why {
-            Untrusted::NotAFolder => "move it away",
-            Untrusted::OwnedBy(_) => "give it and what is in it to the user of the server, or move it away",
-            Untrusted::WritableByOthers(_) => {
+            DistrustReason::NotAFolder => "move it away",
+            DistrustReason::OwnedBy(_) => {
+                "give it and what is in it to the user of the server, or move it away"
+            }
+            DistrustReason::WritableByOthers(_) => {
                 "look at what is in it, then take the right to write from group and others"
             }
         };

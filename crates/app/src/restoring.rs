@@ -10,7 +10,9 @@ use admin::control::{MOST_NAMED, Progress, RestoreReport, RestoreRequest, Restor
 use admin::{Settings, ShareSettings};
 use anyhow::{Context, anyhow, bail};
 use snapshots::{Dataset, EngineKind, Snapshot};
-use vfs::{CacheBudget, Error, Restore, RestoreObserver, RestoreOptions, Restored, Volume, VolumeOptions};
+use vfs::{
+    CacheBudget, Error, Restore, RestoreObserver, RestoreOptions, RestoreOutcome, Volume, VolumeOptions,
+};
 
 use crate::snapshots::Live;
 use crate::volumes::Volumes;
@@ -103,17 +105,17 @@ impl<'a> Told<'a> {
 }
 
 impl RestoreObserver for Told<'_> {
-    fn done(&mut self, path: &[u8], what: Restored) {
+    fn done(&mut self, path: &[u8], what: RestoreOutcome) {
         let report = &mut self.report;
         let (count, did, why) = match what {
-            Restored::Unchanged => {
+            RestoreOutcome::Unchanged => {
                 report.unchanged += 1;
                 return;
             }
-            Restored::Restored => (&mut report.restored, "restored", None),
-            Restored::Removed => (&mut report.removed, "removed", None),
-            Restored::OtherTree => (&mut report.other_datasets, "other-dataset", None),
-            Restored::Refused(error) => {
+            RestoreOutcome::Restored => (&mut report.restored, "restored", None),
+            RestoreOutcome::Removed => (&mut report.removed, "removed", None),
+            RestoreOutcome::OtherTree => (&mut report.other_datasets, "other-dataset", None),
+            RestoreOutcome::Refused(error) => {
                 let file = self.share.path.join(OsStr::from_bytes(path));
                 (&mut report.refused, "refused", Some(why(error, &file)))
             }

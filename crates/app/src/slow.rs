@@ -10,7 +10,7 @@ use admin::Settings;
 use admin::control::{SlowOperation, Status};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, rank};
-use vfs::noted::{Noted, Paths};
+use vfs::noted::{OperationTrace, Paths};
 
 use crate::running::{Current, Held, View};
 
@@ -83,17 +83,17 @@ struct Ear(Arc<Shared>);
 
 impl Observer for Ear {
     fn ended(&self, operation: &Operation<'_>, took: Duration) {
-        self.ended_with(operation, took, &Noted::default());
+        self.ended_with(operation, took, &OperationTrace::default());
     }
 
-    fn ended_with(&self, operation: &Operation<'_>, took: Duration, noted: &Noted) {
+    fn ended_with(&self, operation: &Operation<'_>, took: Duration, noted: &OperationTrace) {
         if !waits_by_design(operation) {
             self.0.hear(operation, took, noted, Instant::now());
         }
     }
 }
 
-fn described(operation: &Operation<'_>, took: Duration, noted: &Noted) -> SlowOperation {
+fn described(operation: &Operation<'_>, took: Duration, noted: &OperationTrace) -> SlowOperation {
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     let outcome = &operation.outcome;
     let known = noted.leases + noted.permits + noted.queue + noted.disk;
@@ -115,7 +115,7 @@ fn described(operation: &Operation<'_>, took: Duration, noted: &Noted) -> SlowOp
 }
 
 impl Shared {
-    fn hear(&self, operation: &Operation<'_>, took: Duration, noted: &Noted, now: Instant) {
+    fn hear(&self, operation: &Operation<'_>, took: Duration, noted: &OperationTrace, now: Instant) {
         let threshold = self.threshold.load(Ordering::Relaxed);
         let is_slow = threshold > 0 && took.as_millis() >= u128::from(threshold);
         if !is_slow && !self.is_asked.load(Ordering::Relaxed) {
@@ -237,7 +237,7 @@ mod tests {
         let operation = Operation { protocol: "smb", client, command, outcome };
         let file = FileNote { act: Act::Read, path: "film".into(), to: None, inode: None };
         let disk = Duration::from_millis(millis / 2);
-        let noted = Noted { files: vec![file], disk, ..Noted::default() };
+        let noted = OperationTrace { files: vec![file], disk, ..OperationTrace::default() };
         shared.hear(&operation, Duration::from_millis(millis), &noted, now);
     }
 

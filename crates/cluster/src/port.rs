@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, oneshot};
 use vfs::FileId;
-use vfs::state::{Back, Coordinator, Elsewhere, OpenId, Party, Told};
+use vfs::state::{Back, ChangeNotice, Coordinator, Elsewhere, OpenId, Party};
 
 use crate::fence::Fence;
 use crate::node::{Question, ToKeep};
@@ -19,7 +19,7 @@ pub(crate) enum Wanted {
     Free(FileId),
     Hold(FileId),
     Back(u16, FileId, Back),
-    Tell(Told),
+    Tell(ChangeNotice),
     Below(Question),
     BelowOver(u64),
     Keep(ToKeep),
@@ -105,7 +105,7 @@ impl Coordinator for Port {
         answered
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: ChangeNotice) {
         if let Some(told) = self.trees.told_out(told) {
             let mut wanted = self.wanted.lock();
             if wanted.len() < MOST_TOLD {

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use lock::{RwLock, rank};
 use vfs::FileId;
-use vfs::events::Happened;
-use vfs::state::Told;
+use vfs::events::ChangeKind;
+use vfs::state::ChangeNotice;
 
 /// The file systems that are shared.
 #[derive(Default)]
@@ -44,19 +44,19 @@ impl Trees {
         self.known.read().back.get(&file.device).map(|device| FileId::new(*device, file.inode))
     }
 
-    pub(crate) fn told_out(&self, told: Told) -> Option<Told> {
+    pub(crate) fn told_out(&self, told: ChangeNotice) -> Option<ChangeNotice> {
         map_told(told, |file| self.out(file))
     }
 
-    pub(crate) fn told_back(&self, told: Told) -> Option<Told> {
+    pub(crate) fn told_back(&self, told: ChangeNotice) -> Option<ChangeNotice> {
         map_told(told, |file| self.back(file))
     }
 }
 
-fn map_told(mut told: Told, map: impl Fn(FileId) -> Option<FileId>) -> Option<Told> {
+fn map_told(mut told: ChangeNotice, map: impl Fn(FileId) -> Option<FileId>) -> Option<ChangeNotice> {
     told.change.folder = map(told.change.folder)?;
     told.change.file = told.change.file.and_then(&map);
-    if let Happened::Renamed { old_folder, .. } = &mut told.change.what {
+    if let ChangeKind::Renamed { old_folder, .. } = &mut told.change.what {
         *old_folder = map(*old_folder)?;
     }
     Some(told)

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tracing::Span;
 use tracing::field::Empty;
 use tracing::instrument::{Instrument, Instrumented};
-use vfs::noted::{Noted, Notes, Paths, during, want};
+use vfs::noted::{Notes, OperationTrace, Paths, during, want};
 
 /// An operation that has ended.
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +55,7 @@ pub trait Observer: Send + Sync + 'static {
     fn ended(&self, operation: &Operation<'_>, took: Duration);
 
     /// The same for an observer that wants files or times: it gets what was noted of them.
-    fn ended_with(&self, operation: &Operation<'_>, took: Duration, _noted: &Noted) {
+    fn ended_with(&self, operation: &Operation<'_>, took: Duration, _noted: &OperationTrace) {
         self.ended(operation, took);
     }
 }

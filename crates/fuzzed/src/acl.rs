@@ -3,7 +3,7 @@
 
 use vfs::Caller;
 use vfs::acl::samba::{NtAcl, SidMap, text_of_sid};
-use vfs::acl::stored::Stored;
+use vfs::acl::stored::StoredAcl;
 use vfs::acl::{Acl, MAX_ENTRIES, Rights, Who};
 
 /// The stored form without its seal, and Samba's.
@@ -16,10 +16,10 @@ pub fn stored(data: &[u8]) {
         assert!(acl.entries.list.len() <= MAX_ENTRIES.min(data.len() / 8) + 1);
         acl.rights(&Caller::new(1000, 100, &[]), 1000, 100);
     }
-    let Ok(stored) = Stored::decode(data) else { return };
+    let Ok(stored) = StoredAcl::decode(data) else { return };
     assert!(stored.entries.list.len() <= MAX_ENTRIES.min(data.len() / 7));
-    assert_eq!(Stored::decode(&stored.encode()).as_ref(), Ok(&stored));
-    let Stored { uid, gid, owner, group, entries, .. } = stored;
+    assert_eq!(StoredAcl::decode(&stored.encode()).as_ref(), Ok(&stored));
+    let StoredAcl { uid, gid, owner, group, entries, .. } = stored;
     let acl =
         Acl { owner: owner.unwrap_or(Who::User(uid)), group, entries, stored: true, within_mode: false };
     assert_eq!(acl.rights(&Caller::root(), uid, gid), Rights::ALL);

@@ -7,7 +7,7 @@ use client::tree::{Entry, Kind, Tree, below};
 use client::{Connector, Error as ClientError, FileId, How, Reach, Target, keep};
 use lock::{Mutex, rank};
 use vfs::acl::{Entries, Who};
-use vfs::arriving::{ArrivingRights, Coming, Described, Listing, Source};
+use vfs::arriving::{ArrivedMetadata, ArrivingRights, Coming, Listing, Source};
 use vfs::backend::host::as_ourselves;
 use vfs::streams::{File, Streams};
 use vfs::{Error, Result, Time};
@@ -188,7 +188,13 @@ impl Source for OldServer {
         })
     }
 
-    fn describe(&self, path: &str, kind: vfs::Kind, file: &File<'_>, streams: &Streams) -> Result<Described> {
+    fn describe(
+        &self,
+        path: &str,
+        kind: vfs::Kind,
+        file: &File<'_>,
+        streams: &Streams,
+    ) -> Result<ArrivedMetadata> {
         let kind = if kind == vfs::Kind::Folder { Kind::Folder } else { Kind::File };
         let told = self.with(path, |opened| {
             let path = opened.tree.native(path);
@@ -200,7 +206,7 @@ impl Source for OldServer {
             Err(Error::Away) => return Err(Error::Away),
             // The data can be had all the same.
             Err(error) => {
-                return Ok(Described {
+                return Ok(ArrivedMetadata {
                     rights: ArrivingRights { umask: umask(), ..ArrivingRights::default() },
                     lost: Some(format!("what it has besides its data cannot be read: {error}")),
                 });
@@ -218,7 +224,7 @@ impl Source for OldServer {
                     .to_owned(),
             );
         }
-        Ok(Described { rights, lost: (!lost.is_empty()).then(|| lost.join("; ")) })
+        Ok(ArrivedMetadata { rights, lost: (!lost.is_empty()).then(|| lost.join("; ")) })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {

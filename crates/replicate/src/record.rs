@@ -38,7 +38,7 @@ pub(crate) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     part: Option<Part>,
     #[serde(default, rename = "snapshot", skip_serializing_if = "Vec::is_empty")]
-    pub(crate) snapshots: Vec<Kept>,
+    pub(crate) snapshots: Vec<DestinationSnapshot>,
 }
 
 /// The snapshot that the live tree has in part.
@@ -52,7 +52,7 @@ struct Part {
 
 /// A snapshot of the source that the destination has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Kept {
+pub(crate) struct DestinationSnapshot {
     pub(crate) id: String,
     /// Its name here.
     pub(crate) name: String,
@@ -189,11 +189,16 @@ impl Record {
     pub(crate) fn complete(&mut self, id: &Id, name: &str) {
         self.part = None;
         if self.find(id).is_none() {
-            self.snapshots.push(Kept { id: hex::encode(id), name: name.into(), was: None, held: Vec::new() });
+            self.snapshots.push(DestinationSnapshot {
+                id: hex::encode(id),
+                name: name.into(),
+                was: None,
+                held: Vec::new(),
+            });
         }
     }
 
-    pub(crate) fn find(&self, id: &Id) -> Option<&Kept> {
+    pub(crate) fn find(&self, id: &Id) -> Option<&DestinationSnapshot> {
         let id = hex::encode(id);
         self.snapshots.iter().find(|kept| kept.id == id)
     }
@@ -212,7 +217,7 @@ impl Record {
     }
 
     /// The newest complete snapshot.
-    pub(crate) fn newest(&self) -> Option<&Kept> {
+    pub(crate) fn newest(&self) -> Option<&DestinationSnapshot> {
         self.snapshots.last()
     }
 }

@@ -13,7 +13,7 @@ use crate::location::Location;
 use crate::native;
 use crate::record::Record;
 use crate::sent::{Stream, send_entries, send_stream};
-use crate::source::{Comparison, Moved, Sink, Tree, removed};
+use crate::source::{Comparison, MovedPaths, Sink, Tree, removed};
 use crate::wire::{Begin, Entry, Format, Id, Kind, Message, Native, Receiving, Row, VERSION};
 
 /// Two changes in this time can have the same time.
@@ -127,17 +127,17 @@ fn nanoseconds(time: SystemTime) -> u64 {
 }
 
 /// A snapshot of the source.
-pub(crate) struct Known {
+pub(crate) struct SourceSnapshot {
     pub(crate) id: Id,
     pub(crate) snapshot: Snapshot,
 }
 
 /// All snapshots of a dataset, the oldest first.
-fn known(dataset: &Dataset) -> Result<Vec<Known>> {
+fn known(dataset: &Dataset) -> Result<Vec<SourceSnapshot>> {
     let mut all = Vec::new();
     for snapshot in dataset.list()?.into_iter().rev() {
         dataset.mount(&snapshot.name)?;
-        all.push(Known { id: snapshot_identity(&snapshot)?, snapshot });
+        all.push(SourceSnapshot { id: snapshot_identity(&snapshot)?, snapshot });
     }
     Ok(all)
 }
@@ -181,7 +181,7 @@ pub fn plan(dataset: &Dataset, since: Option<&str>) -> std::result::Result<Plan,
         keeps_inodes: dataset.engine() != EngineKind::Reflink,
         settled: settled(older.as_ref()),
         verify: false,
-        moved: &Moved::new(),
+        moved: &MovedPaths::new(),
         only: None,
     };
     comparison.walk(&mut plan)?;
@@ -240,7 +240,7 @@ impl Session<'_> {
         let mut newest = all.iter().rposition(|one| state.snapshots.contains(&one.id));
         // Several may have been taken at the same time.
         let since = newest.map(|newest| all[newest].snapshot.created);
-        let is_newer = |one: &Known| since.is_none_or(|since| one.snapshot.created >= since);
+        let is_newer = |one: &SourceSnapshot| since.is_none_or(|since| one.snapshot.created >= since);
         let is_lacking = |at: &usize| is_newer(&all[*at]) && !state.snapshots.contains(&all[*at].id);
         let mut to_send: Vec<usize> = (0..all.len()).filter(is_lacking).collect();
         let (mut sent, mut warnings) = (Vec::new(), Vec::new());
@@ -266,7 +266,7 @@ impl Session<'_> {
             newest = Some(at);
         }
         self.remove_passing()?;
-        let row = |one: Known| {
+        let row = |one: SourceSnapshot| {
             let Snapshot { name, held, .. } = one.snapshot;
             Row { id: one.id, name, held }
         };
@@ -301,7 +301,7 @@ impl Session<'_> {
         native: &Native,
         has_older: bool,
         was_cut: bool,
-        all: &'k [Known],
+        all: &'k [SourceSnapshot],
         at: usize,
     ) -> Result<std::result::Result<Stream<'k>, String>> {
         let refused = |why: String| match self.options.method {
@@ -345,8 +345,8 @@ impl Session<'_> {
     /// Sends one snapshot.
     fn snapshot(
         &mut self,
-        base: Option<&Known>,
-        one: &Known,
+        base: Option<&SourceSnapshot>,
+        one: &SourceSnapshot,
         stream: std::result::Result<Stream<'_>, String>,
     ) -> Result<()> {
         let newer = tree(self.dataset, &one.snapshot.path)?;
@@ -359,7 +359,7 @@ impl Session<'_> {
         };
         let moved = match &older {
             Some(older) => removed(&newer, older, changed.as_ref())?,
-            None => Moved::new(),
+            None => MovedPaths::new(),
         };
         let mut comparison = Comparison {
             newer: &newer,
@@ -403,6 +403,6 @@ impl Session<'_> {
 
 /// Whether the difference to the base is what the other side needs: if it has another snapshot in part, or the same one as
 /// the difference to another base, or if a power cut may have lost something, it gets all entries.
-fn is_as_before(receiving: Option<&Receiving>, one: &Known, base: &Known) -> bool {
+fn is_as_before(receiving: Option<&Receiving>, one: &SourceSnapshot, base: &SourceSnapshot) -> bool {
     receiving.is_none_or(|part| part.id == one.id && part.base == Some(base.id) && !part.is_suspect)
 }

@@ -10,7 +10,7 @@ use crate::failure::{Failure, Result};
 use crate::files::Sending;
 use crate::link::Link;
 use crate::native;
-use crate::sender::{Known, Progress};
+use crate::sender::{Progress, SourceSnapshot};
 use crate::source::{Comparison, Sink, Tree};
 use crate::wire::{Begin, Entry, Kind, Message, Place, Want};
 
@@ -27,7 +27,7 @@ pub(crate) enum Stream<'a> {
     /// The other side has all of it.
     Received,
     /// The difference to this one.
-    From(&'a Known),
+    From(&'a SourceSnapshot),
     Whole,
 }
 
@@ -47,7 +47,7 @@ pub(crate) fn send_tree(
 pub(crate) fn send_stream(
     dataset: &Dataset,
     stream: &Stream<'_>,
-    one: &Known,
+    one: &SourceSnapshot,
     link: &mut Link,
     progress: &mut Progress,
     told: &mut dyn FnMut(&Progress),

@@ -39,7 +39,7 @@ pub use name::check as check_name;
 pub use pools::{Pool, Pools};
 pub use refusal::Refusal;
 pub use schedule::{Period, Schedule};
-pub use streamed::Streamed;
+pub use streamed::StreamFolder;
 
 /// The folder in a dataset's folder that holds its snapshots, if its engine keeps them in a folder.
 pub const FOLDER: &str = ".fourfold-snapshots";

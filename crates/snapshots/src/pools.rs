@@ -67,7 +67,7 @@ struct Entry {
 }
 
 #[derive(Default, Serialize, Deserialize)]
-struct Written {
+struct PoolFile {
     format: u32,
     #[serde(default)]
     pool: Vec<Entry>,
@@ -228,14 +228,14 @@ impl Pools {
     }
 
     fn read(&self) -> Result<Vec<Entry>, Refusal> {
-        let written = table_file::read(&self.path(), FORMAT, |written: &Written| written.format)?;
+        let written = table_file::read(&self.path(), FORMAT, |written: &PoolFile| written.format)?;
         Ok(written.map(|written| written.pool).unwrap_or_default())
     }
 
     fn change(&self, change: impl FnOnce(&mut Vec<Entry>)) -> Result<(), Refusal> {
         let mut pool = self.read()?;
         change(&mut pool);
-        table_file::write(&self.path(), &Written { format: FORMAT, pool })
+        table_file::write(&self.path(), &PoolFile { format: FORMAT, pool })
     }
 }
 

@@ -14,7 +14,7 @@ const NAME: &str = "fourfold-received";
 
 /// The place for streams of a dataset of ZFS.
 #[derive(Debug, Clone)]
-pub struct Streamed {
+pub struct StreamFolder {
     name: String,
     folder: PathBuf,
 }
@@ -28,13 +28,13 @@ impl Dataset {
 
     /// The place for streams, to be mounted at `folder`; `None` on other engines than ZFS. Nothing is made.
     #[must_use]
-    pub fn streamed(&self, folder: &Path) -> Option<Streamed> {
+    pub fn streamed(&self, folder: &Path) -> Option<StreamFolder> {
         let name = format!("{}/{NAME}", self.zfs_name()?);
-        Some(Streamed { name, folder: folder.to_owned() })
+        Some(StreamFolder { name, folder: folder.to_owned() })
     }
 }
 
-impl Streamed {
+impl StreamFolder {
     /// `pool/name`
     #[must_use]
     pub fn name(&self) -> &str {

@@ -46,14 +46,14 @@ pub struct Change {
     /// What the file is.
     pub of: Kind,
     /// What happened.
-    pub what: Happened,
+    pub what: ChangeKind,
     /// The client that made the change; `None` if it was not a client.
     pub by: Option<ClientId>,
 }
 
 /// What happened to an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Happened {
+pub enum ChangeKind {
     /// It came.
     Created,
     /// It went.
@@ -106,7 +106,7 @@ impl Change {
     /// What of the file this concerns.
     pub fn aspects(&self) -> Aspects {
         match (&self.what, self.of) {
-            (Happened::Modified(aspects), _) => *aspects,
+            (ChangeKind::Modified(aspects), _) => *aspects,
             (_, Kind::Folder) => Aspects::FOLDER_NAME,
             _ => Aspects::FILE_NAME,
         }
@@ -162,7 +162,7 @@ pub enum Above {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A change.
-    Changed(Seen),
+    Changed(ScopedChange),
     /// Changes were lost: look at everything again.
     Overflowed,
     /// The watched folder itself is removed, or is going to be when no client has it open any more.
@@ -173,7 +173,7 @@ pub enum Event {
 /// place: for this subscription it is removed. An entry that is renamed into its scope has only the
 /// new place: for this subscription it is new.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct ScopedChange {
     /// What happened.
     pub change: Arc<Change>,
     /// The folders between the watched one and `change.folder`, outermost first, if that is in scope.
@@ -185,11 +185,11 @@ pub struct Seen {
 /// Where changes are published and subscribed to. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Hub {
-    shared: Arc<Shared>,
+    shared: Arc<SubscriptionTable>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SubscriptionTable {
     /// The number of subscriptions. If it is zero, a publisher has nothing to do.
     count: AtomicUsize,
     /// The subscriptions of all volumes of the site.
@@ -212,7 +212,7 @@ struct Listeners {
 impl Hub {
     /// A hub whose subscriptions are counted in `all`, too.
     pub(crate) fn counted(all: Arc<AtomicUsize>) -> Self {
-        Self { shared: Arc::new(Shared { all, ..Shared::default() }) }
+        Self { shared: Arc::new(SubscriptionTable { all, ..SubscriptionTable::default() }) }
     }
 
     /// Whether there is any subscription.

@@ -37,28 +37,29 @@ mod traffic;
 mod volume;
 
 pub use attributes::{Attributes, FileId, HostKey, Kind, LastingKey, SetAttributes, SetTime, Time};
-pub use backend::{MAX_PATH_DEPTH, Node, Untrusted};
+pub use backend::{DistrustReason, MAX_PATH_DEPTH, Node};
 pub use backups::MacBackup;
 pub use caller::{Access, Caller};
-pub use changing::permitted::{Permitted, Plan};
-pub use described::description::{Description, Wanted};
+pub use changing::permitted::{PermittedActor, Plan};
+pub use described::description::{Description, DescriptionParts};
 pub use described::relayout::{Relayout, RelayoutOptions};
-pub use described::sidecars::Looked;
+pub use described::sidecars::LookupResult;
 pub use described::xattrs::XattrChange;
 pub use error::{Error, Result};
 pub use finding::links::MAX_LINKS;
-pub use finding::own_folders::Misplaced;
-pub use finding::paths::{PathError, Resolved};
+pub use finding::own_folders::OwnFolderConflict;
+pub use finding::paths::{PathError, ResolvedPath};
 pub use listing::{CacheBudget, Details, Entry, Page};
 pub use local::{MAX_WATCHED, Watching};
 pub use names::own::{OwnFolder, is_own_name};
 pub use open::{
-    Allocated, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still, TakenOver,
+    AllocatedRanges, Beside, Hold, Holder, Open, OpenCounts, OpenOptions, OpenPermit, ReadBytes, Still,
+    TakenOver,
 };
 pub use payload::Payload;
 pub use pool::{DiskCalls, disk_calls};
-pub use restoring::{Restore, RestoreObserver, RestoreOptions, Restored};
+pub use restoring::{Restore, RestoreObserver, RestoreOptions, RestoreOutcome};
 pub use site::Site;
 pub use streams::xattrs::Xattr;
 pub use traffic::Traffic;
-pub use volume::{Actor, Change, Denials, Made, ReadData, Volume, VolumeOptions};
+pub use volume::{Actor, Change, CreatedEntry, Denials, ReadData, Volume, VolumeOptions};

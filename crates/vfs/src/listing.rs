@@ -32,14 +32,14 @@ use lock::{Mutex, rank};
 
 pub use self::budget::CacheBudget;
 pub(crate) use self::kept::Listings;
-use self::known::Known;
+use self::known::CachedDetails;
 pub(crate) use self::names::Name;
 use self::rich::Facts;
 use super::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, Volume};
 use crate::backend::ListEntry;
 use crate::backend::Node;
 use crate::caller::server;
-use crate::changing::inhibited::Inhibited;
+use crate::changing::inhibited::InhibitedFileCache;
 use crate::mac::layout::{is_sidecar_name, sidecar_owner};
 use crate::names::own::is_own_name;
 use crate::streams::Streams;
@@ -67,7 +67,7 @@ pub struct Entry {
     pub kind: Option<Kind>,
     /// The cookie with which a listing goes on after this entry.
     pub cookie: u64,
-    details: Mutex<Option<Known>, rank::EntryDetails>,
+    details: Mutex<Option<CachedDetails>, rank::EntryDetails>,
 }
 
 /// What a listing knows of an entry beyond its name.
@@ -131,7 +131,7 @@ pub struct Page {
     /// The folder's ACL lets the caller pass, whatever its mode says.
     by_acl: bool,
     /// The site's table of locked files, which learns of the locked files that this page finds.
-    inhibited: Option<Arc<Inhibited>>,
+    inhibited: Option<Arc<InhibitedFileCache>>,
     /// Files that their mode locks are shown as read-only.
     heeds_mode: bool,
 }
@@ -179,7 +179,7 @@ impl Page {
 
     /// Forgets the details of an entry if they may have changed. Returns whether there was an event
     /// about it.
-    fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<Known>) -> bool {
+    fn forget_changed(&self, caller: &Caller, entry: &Entry, known: &mut Option<CachedDetails>) -> bool {
         let changed = self.listing.take_changed(&entry.name);
         let watched = self.listing.watched.load(Ordering::Acquire);
         if changed || !watched || known.as_ref().is_some_and(|known| !known.is_of(self.epoch)) {
@@ -195,7 +195,7 @@ impl Page {
 
     /// A folder's times and links change with its entries. A watch on the folder above does not
     /// tell of that. `false` if the host cannot be asked, or if the entry is another folder.
-    fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut Known) -> bool {
+    fn refresh(&self, caller: &Caller, entry: &Entry, known: &mut CachedDetails) -> bool {
         let caller = if self.by_acl { server() } else { caller };
         let asked = self.listing.folder.entry_attributes(caller, &entry.name);
         asked.is_ok_and(|now| known.renew(entry.id, &now))
@@ -203,10 +203,10 @@ impl Page {
 
     /// The details of an entry that are kept from now on. A file with several names can change
     /// without an event.
-    fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<Known> {
+    fn to_keep(&self, entry: &Entry, details: Details, facts: Option<Facts>) -> Option<CachedDetails> {
         let one_name = details.attributes.links == 1 || details.attributes.kind == Kind::Folder;
         let keeps = one_name && &*entry.name != b".";
-        keeps.then(|| Known::new(entry.id, &details, self.epoch, facts)).flatten()
+        keeps.then(|| CachedDetails::new(entry.id, &details, self.epoch, facts)).flatten()
     }
 }
 
@@ -215,10 +215,10 @@ impl Listing {
         folder: &Node,
         streams: Option<&Arc<Streams>>,
         version: &Attributes,
-        collected: Collected,
+        collected: HostListing,
         watched: bool,
     ) -> Self {
-        let Collected { entries, sidecars, hidden, whole, bytes } = collected;
+        let HostListing { entries, sidecars, hidden, whole, bytes } = collected;
         let after = if watched { After::of(&entries) } else { After::Nothing };
         let bytes = bytes + if let After::Index(index) = &after { index.len() * COOKIE_COST } else { 0 };
         let dots = entries.iter().filter(|entry| matches!(&*entry.name, b"." | b"..")).count() as u32;
@@ -329,7 +329,7 @@ impl After {
 
 /// Entries as the host lists them.
 #[derive(Default)]
-struct Collected {
+struct HostListing {
     entries: Vec<Entry>,
     sidecars: HashSet<Name>,
     hidden: Vec<Name>,
@@ -351,8 +351,8 @@ fn collect(
     folder: &Node,
     cookie: u64,
     most: Most,
-) -> Result<(Collected, bool)> {
-    let mut found = Collected::default();
+) -> Result<(HostListing, bool)> {
+    let mut found = HostListing::default();
     let (mut from, mut complete) = (cookie, false);
     // A piece of nothing but hidden entries would look like the end: then the next one is taken, too.
     while found.entries.is_empty() && !complete {
@@ -373,7 +373,7 @@ fn collect(
         })?;
         found.entries.retain(|entry| !is_own_name(&entry.name));
         if let Some(streams) = streams {
-            let Collected { entries, sidecars, hidden, bytes, .. } = &mut found;
+            let HostListing { entries, sidecars, hidden, bytes, .. } = &mut found;
             entries.retain(|entry| {
                 if is_sidecar_name(&entry.name) {
                     *bytes += entry.name.len() + SIDECAR_COST;

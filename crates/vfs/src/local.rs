@@ -44,7 +44,7 @@ use super::{Access, Caller, Error, FileId, Kind, Result, Volume};
 use crate::backend::{Backend, Found, Heard, Object, WatchEvent, WatchId};
 use crate::events::{Above, Change, Depth, Filter, Name, Scope, Subscription};
 use crate::homes::Relation;
-use crate::state::Told;
+use crate::state::ChangeNotice;
 
 /// Most events that wait to be published. More events count as lost.
 const MAX_HEARD: usize = 32_768;
@@ -164,7 +164,7 @@ impl Volume {
                 volume.publish_here(&change);
             }
         }
-        self.site.state.tell(|| Told { folder: folder.key(), change, is_going: false });
+        self.site.state.tell(|| ChangeNotice { folder: folder.key(), change, is_going: false });
     }
 
     /// Tells the subscribers of this volume.

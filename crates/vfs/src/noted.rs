@@ -176,7 +176,7 @@ pub enum Spent {
 
 /// What was noted of an operation.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Noted {
+pub struct OperationTrace {
     /// The files; at most eight. Only the first one if all observers are content with [`Paths::Later`].
     pub files: Vec<FileNote>,
     /// See [`Spent::Leases`].
@@ -191,7 +191,7 @@ pub struct Noted {
 
 /// The notes of one operation.
 #[derive(Debug, Default)]
-pub struct Notes(Mutex<Noted, rank::OperationNotes>);
+pub struct Notes(Mutex<OperationTrace, rank::OperationNotes>);
 
 /// An observer, by its number below 32, wants files or times, or wants them no longer.
 pub fn want(observer: u32, files: Option<Paths>, times: bool) {
@@ -214,7 +214,7 @@ impl Notes {
 
     /// What was noted up to now.
     #[must_use]
-    pub fn taken(&self) -> Noted {
+    pub fn taken(&self) -> OperationTrace {
         self.0.lock().clone()
     }
 }
@@ -263,14 +263,14 @@ pub(crate) fn spent(on: Spent, begun: Option<Instant>) {
 }
 
 /// Notes the time from here to its end, also if what waits gives up.
-pub(crate) fn timed(on: Spent) -> Timed {
-    Timed(on, clock())
+pub(crate) fn timed(on: Spent) -> Stopwatch {
+    Stopwatch(on, clock())
 }
 
 /// See [`timed`].
-pub(crate) struct Timed(Spent, Option<Instant>);
+pub(crate) struct Stopwatch(Spent, Option<Instant>);
 
-impl Drop for Timed {
+impl Drop for Stopwatch {
     fn drop(&mut self) {
         spent(self.0, self.1);
     }

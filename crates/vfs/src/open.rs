@@ -35,7 +35,7 @@ pub(crate) use self::info::forget_info;
 use self::places::Place;
 pub(crate) use self::places::Places;
 pub use self::restored::TakenOver;
-pub use self::space::Allocated;
+pub use self::space::AllocatedRanges;
 use super::{Access, Actor, Attributes, Caller, Error, Kind, Result, Volume};
 use crate::acl::Rights;
 use crate::backend::Found;
@@ -43,13 +43,13 @@ use crate::backend::Node;
 use crate::caller::server;
 use crate::changing::coherence::who;
 use crate::changing::operation::Operation;
-use crate::changing::permitted::Permitted;
+use crate::changing::permitted::PermittedActor;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::noted::Act;
 use crate::state::{
-    Cause, Concern, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Range,
-    Refused, State, Stream,
+    Cause, Concern, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Modes, OpenGuard,
+    OpenRequest, Range, State, Stream,
 };
 use crate::streams::Fork;
 
@@ -289,7 +289,7 @@ impl Open {
 
     /// Locks a range against reads and writes of all other owners, or returns at once which lock is
     /// in the way.
-    pub async fn lock(&self, range: Range, kind: LockKind) -> std::result::Result<(), Refused> {
+    pub async fn lock(&self, range: Range, kind: LockKind) -> std::result::Result<(), LockRefusal> {
         self.recall(Cause::Lock).await;
         let lock = || self.state().lock(self.node.id(), &self.guard.stream(), self.locked(range, kind));
         self.once_here(lock).await
@@ -297,7 +297,11 @@ impl Open {
 
     /// As [`Open::lock`], but waits for the range. Dropping this, or the waiter it returns, calls
     /// it off.
-    pub async fn wait_lock(&self, range: Range, kind: LockKind) -> std::result::Result<Locked, Refused> {
+    pub async fn wait_lock(
+        &self,
+        range: Range,
+        kind: LockKind,
+    ) -> std::result::Result<LockOutcome, LockRefusal> {
         self.recall(Cause::Lock).await;
         let lock = || self.state().wait_lock(self.node.id(), &self.guard.stream(), self.locked(range, kind));
         self.once_here(lock).await
@@ -306,10 +310,10 @@ impl Open {
     /// Takes a lock. If the state of the file is at another server, waits for it and tries again.
     async fn once_here<T>(
         &self,
-        mut lock: impl FnMut() -> std::result::Result<T, Refused>,
-    ) -> std::result::Result<T, Refused> {
+        mut lock: impl FnMut() -> std::result::Result<T, LockRefusal>,
+    ) -> std::result::Result<T, LockRefusal> {
         let lock = || match lock() {
-            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            Err(LockRefusal::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
             other => Ok(other),
         };
         self.volume.settled(lock).await.unwrap_or_else(|error| Err(error.into()))
@@ -340,8 +344,8 @@ impl Open {
     }
 
     /// The actor, whose modes of the open were asked.
-    fn permitted(&self) -> Permitted<'_> {
-        Permitted::by_open(&self.actor)
+    fn permitted(&self) -> PermittedActor<'_> {
+        PermittedActor::by_open(&self.actor)
     }
 
     /// The actor whose permissions count for what the open does to folders.

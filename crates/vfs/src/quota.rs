@@ -31,9 +31,9 @@ use crate::{Error, FileId, Result};
 
 pub use self::charge::Charges;
 pub(crate) use self::charge::{Charge, Footprint};
-pub(crate) use self::recount::Moved;
+pub(crate) use self::recount::MovedFolder;
 use self::recount::Recount;
-pub use self::recount::Recounted;
+pub use self::recount::RecountResult;
 pub use self::shared::{Changes, Others};
 pub(crate) use self::transfer::Transfer;
 
@@ -162,20 +162,20 @@ impl Quota {
 #[derive(Debug, Default)]
 pub struct Meter {
     charges: Arc<Charges>,
-    arranged: RwLock<Arranged, rank::MeterQuotas>,
+    arranged: RwLock<MeterScope, rank::MeterQuotas>,
     /// Whether any of the quotas is counted by the server.
     counts: AtomicBool,
     /// Whether there are any.
     limits: AtomicBool,
     /// Whether servers count one of them together.
     is_shared: AtomicBool,
-    /// Grows with each change of `Arranged::inside`. 0: there was never anything inside.
+    /// Grows with each change of `MeterScope::inside`. 0: there was never anything inside.
     epoch: AtomicU64,
 }
 
 /// What a meter counts for.
 #[derive(Debug, Clone, Default)]
-struct Arranged {
+struct MeterScope {
     quotas: Arc<[Arc<Quota>]>,
     /// The innermost folders first.
     inside: Arc<[Inside]>,
@@ -290,8 +290,8 @@ impl Meter {
     }
 
     /// Reserves space in all quotas, until the answer is dropped.
-    pub(crate) fn reserve(&self, bytes: u64) -> Result<Reserved> {
-        let mut reserved = Reserved { quotas: Vec::new(), bytes };
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<SpaceReservation> {
+        let mut reserved = SpaceReservation { quotas: Vec::new(), bytes };
         if bytes > 0 {
             for quota in self.quotas().iter().filter(|quota| quota.is_counted()) {
                 if !quota.reserve(bytes) {
@@ -320,7 +320,7 @@ impl Meter {
     }
 
     /// A folder with all below it is in another place now.
-    pub(crate) fn moved(&self, make: impl Fn() -> Option<Moved>) {
+    pub(crate) fn moved(&self, make: impl Fn() -> Option<MovedFolder>) {
         self.quotas().iter().for_each(|quota| quota.moved(&make));
     }
 }
@@ -333,12 +333,12 @@ impl Inside {
 
 /// Space that a change may take.
 #[must_use]
-pub(crate) struct Reserved {
+pub(crate) struct SpaceReservation {
     quotas: Vec<Arc<Quota>>,
     bytes: u64,
 }
 
-impl Drop for Reserved {
+impl Drop for SpaceReservation {
     fn drop(&mut self) {
         self.quotas.iter().for_each(|quota| quota.release(self.bytes));
     }

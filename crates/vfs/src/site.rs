@@ -11,21 +11,21 @@ use std::sync::{Arc, OnceLock, Weak};
 use lock::{Mutex, rank};
 
 use super::{FileId, Volume};
-use crate::access::Known;
+use crate::access::StoredAclCache;
 use crate::backend::Node;
 use crate::caches::{Cache, CacheReport};
 use crate::changing::busy::Busy;
-use crate::changing::changed::Changed;
+use crate::changing::changed::ChangeTimeTable;
 use crate::changing::coherence::Recalls;
-use crate::changing::inhibited::Inhibited;
-use crate::changing::safe_save::Vacated;
-use crate::events::Happened;
+use crate::changing::inhibited::InhibitedFileCache;
+use crate::changing::safe_save::VacatedNameTable;
+use crate::events::ChangeKind;
 use crate::homes::Homes;
 use crate::local::Recalling;
 use crate::open::{Holds, OpenBudget, OpenCounts, Places};
 use crate::pool::Pool;
-use crate::state::{Coordinator, Limits, Policy, State, Told};
-use crate::traffic::{Counted, Traffic};
+use crate::state::{ChangeNotice, Coordinator, Limits, Policy, State};
+use crate::traffic::{Traffic, TrafficCounters};
 
 /// What all volumes of a server share. One for each process; tests have as many as they want.
 #[derive(Default)]
@@ -37,17 +37,17 @@ pub struct Site {
     pub(crate) opens: Arc<OpenBudget>,
     pub(crate) holds: Holds,
     pub(crate) pool: Pool,
-    pub(crate) changed: Changed,
-    pub(crate) acls: Known,
-    pub(crate) inhibited: Arc<Inhibited>,
-    pub(crate) vacated: Vacated,
+    pub(crate) changed: ChangeTimeTable,
+    pub(crate) acls: StoredAclCache,
+    pub(crate) inhibited: Arc<InhibitedFileCache>,
+    pub(crate) vacated: VacatedNameTable,
     /// Raised to forget what listings know of entries.
     pub(crate) details: Arc<AtomicU64>,
     /// How often streams in stores came or went.
     pub(crate) stored_changes: AtomicU64,
     /// How many subscriptions to changes there are.
     pub(crate) subscriptions: Arc<AtomicUsize>,
-    pub(crate) traffic: Counted,
+    pub(crate) traffic: TrafficCounters,
     /// The volumes that have had subscriptions.
     watched: Mutex<Vec<Weak<Volume>>, rank::WatchedVolumes>,
     homes: Mutex<Vec<Weak<Homes>>, rank::SiteHomes>,
@@ -76,8 +76,8 @@ impl Site {
 
     /// Follows a move of a file that clients of this server have open, through another server. It does not wait for a disk.
     /// It is called before the state of the file comes from there: what clients do by such an open finds the file then.
-    pub fn follow(&self, told: &Told) {
-        if let (Happened::Renamed { old_folder, old_name }, Some(file)) =
+    pub fn follow(&self, told: &ChangeNotice) {
+        if let (ChangeKind::Renamed { old_folder, old_name }, Some(file)) =
             (&told.change.what, told.change.file)
         {
             let now = (told.change.folder, told.folder, &told.change.name);
@@ -86,7 +86,7 @@ impl Site {
     }
 
     /// Tells the subscribers of this server of a change that was made through another server.
-    pub fn hear(&self, told: &Told) {
+    pub fn hear(&self, told: &ChangeNotice) {
         if told.is_going {
             let going = told.change.file.into_iter();
             return going.for_each(|folder| self.watched().iter().for_each(|v| v.events.going(folder)));

@@ -1,10 +1,10 @@
 //! What clients have read and written, of all files of a site.
 
-use crate::caches::Striped;
+use crate::caches::StripedCounters;
 
 /// Counters of reads and writes. They are not shared by threads, so a read or write pays a few nanoseconds.
 #[derive(Debug, Default)]
-pub(crate) struct Counted(Striped);
+pub(crate) struct TrafficCounters(StripedCounters);
 
 /// What was read and written since the server began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct Traffic {
     pub written_bytes: u64,
 }
 
-impl Counted {
+impl TrafficCounters {
     #[inline]
     pub(crate) fn read(&self, bytes: usize) {
         self.0.add(&[(0, 1), (1, bytes as u64)]);

@@ -26,7 +26,7 @@ use crate::backend::forest::Hidden;
 use crate::backend::long_names::LongNames;
 use crate::backend::{Backend, Finds, Found, NewKind, Node, Snapshot, Space};
 use crate::changing::permitted::Plan;
-use crate::events::{Happened, Hub};
+use crate::events::{ChangeKind, Hub};
 use crate::finding::whereabouts::Whereabouts;
 use crate::homes::Homes;
 use crate::listing::{CacheBudget, Listings, Page};
@@ -181,7 +181,7 @@ pub struct Change {
 }
 
 /// Something new in a folder.
-pub struct Made {
+pub struct CreatedEntry {
     /// The new file.
     pub found: Found,
     /// What happened to the folder.
@@ -393,11 +393,11 @@ impl Volume {
         name: &[u8],
         new: NewKind<'_>,
         mode: u32,
-    ) -> Result<Made> {
+    ) -> Result<CreatedEntry> {
         let before = folder.attributes;
         let permissions = NewPermissions { mode, ..NewPermissions::default() };
         let found = self.create_with_permissions(actor, folder, name, new, &permissions)?;
-        Ok(Made { found, folder: Change { before, after: folder.object.attributes()? } })
+        Ok(CreatedEntry { found, folder: Change { before, after: folder.object.attributes()? } })
     }
 
     /// The same with an ACL of its own. Without one it has what the folder's ACL passes on; if that is nothing, the mode
@@ -419,7 +419,7 @@ impl Volume {
         let found = self.create_for(&actor.caller, folder, &name, kind, permissions)?;
         drop(pins);
         self.keep_for_new(actor, &found, Beside { folder: &folder.object, name: &name });
-        operation.commit_entry(&folder.object, &name, &found, Happened::Created);
+        operation.commit_entry(&folder.object, &name, &found, ChangeKind::Created);
         Ok(found)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use vfs::acl::{AclChange, CreateAcl, Entries, Entry, Inherit, Inherited, NewPermissions, Rights, Who};
+use vfs::acl::{AclChange, CreateAcl, Entries, Entry, Inherit, ModeInheritance, NewPermissions, Rights, Who};
 use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
@@ -467,18 +467,18 @@ fn what_is_inherited_says_the_mode_if_the_client_wants_that() {
             let permissions = NewPermissions { mode, inherited, acl: None };
             share.volume.create_with_permissions(&anna(), &folder, name, kind, &permissions).unwrap()
         };
-        let file = make(b"a", NewKind::File, 0o640, Inherited::Saying(0o640));
+        let file = make(b"a", NewKind::File, 0o640, ModeInheritance::Saying(0o640));
         assert_eq!(file.attributes.mode, 0o640);
         assert!(share.volume.acl(&file).unwrap().stored);
         assert_eq!((share.reads(&ben(), &file), share.reads(&carl(), &file)), (Ok(()), DENIED));
         assert_eq!(share.volume.access(&ben().caller, &file, Access::WRITE).unwrap(), Access::NONE);
         // The same mode without a umask: the folder passes on no right to write to others.
-        let file = make(b"b", NewKind::File, 0o666, Inherited::Within(0o666));
+        let file = make(b"b", NewKind::File, 0o666, ModeInheritance::Within(0o666));
         assert_eq!(file.attributes.mode, 0o644);
         assert_eq!(share.volume.access(&ben().caller, &file, Access::WRITE).unwrap(), Access::WRITE);
         assert_eq!(share.volume.access(&carl().caller, &file, Access::WRITE).unwrap(), Access::NONE);
         // A folder passes on what it was passed.
-        let inner = make(b"inner", NewKind::Folder, 0o700, Inherited::Saying(0o700));
+        let inner = make(b"inner", NewKind::Folder, 0o700, ModeInheritance::Saying(0o700));
         assert_eq!((inner.attributes.mode, share.reads(&ben(), &inner)), (0o700, DENIED));
         let deep = share.make(&anna(), &inner, "deep", NewKind::File, 0o600).unwrap();
         assert_eq!((share.reads(&ben(), &deep), share.reads(&carl(), &deep)), (Ok(()), Ok(())));

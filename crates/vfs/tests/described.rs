@@ -10,7 +10,7 @@ use bytes::Bytes;
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind, Object, Stability, XattrMode};
-use vfs::events::{Aspects, Event, Filter, Happened, Scope, Seen};
+use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope, ScopedChange};
 use vfs::mac::{DosAttributes, FileBits, FinderInfo, Metadata, sidecar};
 use vfs::state::{ClientId, Modes, Party, Stream};
 use vfs::{
@@ -144,7 +144,7 @@ fn without_a_birth_time_a_file_was_made_when_it_was_first_known() {
     assert_eq!(Volume::created(&Attributes { created: Some(at(9)), ..attributes }, &none), at(9));
 }
 
-fn changes(events: &mut vfs::events::Subscription) -> Vec<Seen> {
+fn changes(events: &mut vfs::events::Subscription) -> Vec<ScopedChange> {
     let mut all = Vec::new();
     while let Some(event) = events.try_next() {
         if let Event::Changed(seen) = event {
@@ -162,8 +162,8 @@ fn a_watch_of_the_folder_gets_one_event_with_the_client() {
     let mut events = volume.subscribe(Scope::Folder(root.object.id()), Filter::ALL, 16).unwrap();
     let made = |metadata: &mut Metadata| metadata.times.created = Some(Time { secs: 5, nanos: 0 });
     volume.change_metadata(&me, &file, beside(&root, b"a"), made).unwrap();
-    let [Seen { change, .. }] = &changes(&mut events)[..] else { panic!("one change") };
-    assert_eq!(change.what, Happened::Modified(Aspects::ATTRIBUTES.union(Aspects::CREATED)));
+    let [ScopedChange { change, .. }] = &changes(&mut events)[..] else { panic!("one change") };
+    assert_eq!(change.what, ChangeKind::Modified(Aspects::ATTRIBUTES.union(Aspects::CREATED)));
     assert_eq!((&*change.name, change.by), (&b"a"[..], Some(ClientId(7))));
 }
 

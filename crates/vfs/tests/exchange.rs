@@ -4,7 +4,7 @@
 
 mod scene;
 
-use vfs::events::{Aspects, Event, Filter, Happened, Scope};
+use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::{FinderInfo, Metadata};
 use vfs::state::{Modes, Stream};
 use vfs::{Beside, Error, OpenOptions, SetAttributes, Time, Volume};
@@ -145,7 +145,7 @@ async fn a_watch_of_the_folder_gets_both_changes() {
     let mut names = Vec::new();
     while let Some(event) = subscribed.try_next() {
         if let Event::Changed(change) = event {
-            assert_eq!(change.change.what, Happened::Modified(Aspects::ALL));
+            assert_eq!(change.change.what, ChangeKind::Modified(Aspects::ALL));
             names.push(change.change.name.to_vec());
         }
     }

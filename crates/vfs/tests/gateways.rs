@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 
 use vfs::acl::{AclChange, Entries, Entry, Rights, Who};
 use vfs::backend::{Found, NewKind, RenameMode};
-use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::mac::{FileBits, Metadata};
 use vfs::state::{
-    Caching, ClientId, Flavour, Lock, LockKind, LockOwner, Modes, Party, Range, Refused, Stream,
+    Caching, ClientId, Flavour, Lock, LockKind, LockOwner, LockRefusal, Modes, Party, Range, Stream,
 };
 use vfs::{Beside, Error, Open, OpenOptions};
 
@@ -193,7 +193,7 @@ async fn the_ranges_of_an_owner_are_released_when_the_state_comes() {
     };
     let take = async |scene: &Scene, client: u64| {
         let take = || match scene.volume.state().lock(file, &Stream::Data, lock(client)) {
-            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            Err(LockRefusal::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
             other => Ok(other.is_ok()),
         };
         settled(scene, take).await.unwrap()
@@ -217,7 +217,7 @@ async fn changes_are_told_to_the_subscribers_of_both_servers() {
     make(&first, "file").await;
     for told in [&mut here, &mut there] {
         let Some(Event::Changed(seen)) = told.try_next() else { panic!("not told") };
-        assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &Happened::Created));
+        assert_eq!((&*seen.change.name, &seen.change.what), (&b"file"[..], &ChangeKind::Created));
         assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
     }
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::{Found, NewKind, RenameMode, Stability, XattrMode};
-use vfs::events::{Aspects, Depth, Event, Filter, Happened};
+use vfs::events::{Aspects, ChangeKind, Depth, Event, Filter};
 use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Kind, Volume, VolumeOptions, Watching};
 
@@ -59,11 +59,11 @@ fn word(event: &Event) -> String {
     };
     let here = path(&seen.at, &seen.change.name);
     let what = match &seen.change.what {
-        Happened::Created => format!("+{here}"),
-        Happened::Removed => format!("-{here}"),
-        Happened::Renamed { old_name, .. } => format!("{}>{here}", path(&seen.was, old_name)),
-        Happened::Modified(aspects) if aspects.intersects(Aspects::DATA) => format!("{here}="),
-        Happened::Modified(_) => format!("{here}~"),
+        ChangeKind::Created => format!("+{here}"),
+        ChangeKind::Removed => format!("-{here}"),
+        ChangeKind::Renamed { old_name, .. } => format!("{}>{here}", path(&seen.was, old_name)),
+        ChangeKind::Modified(aspects) if aspects.intersects(Aspects::DATA) => format!("{here}="),
+        ChangeKind::Modified(_) => format!("{here}~"),
     };
     if seen.change.by == Some(ME) { what + "!" } else { what }
 }

@@ -12,10 +12,13 @@ use scene::{Scene, client, scenes};
 use vfs::backend::faulty::Faulty;
 use vfs::backend::memory::Memory;
 use vfs::backend::{NewKind, RenameMode};
-use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::names::Folding;
 use vfs::state::Stream;
-use vfs::{Error, FileId, Kind, Looked, OpenOptions, Result, Untrusted, Volume, VolumeOptions, is_own_name};
+use vfs::{
+    DistrustReason, Error, FileId, Kind, LookupResult, OpenOptions, Result, Volume, VolumeOptions,
+    is_own_name,
+};
 
 /// "é" composed, decomposed, and both in one name.
 const NFC: &str = "\u{e9}t\u{e9}";
@@ -120,8 +123,8 @@ fn a_replaced_entry_takes_the_form_of_the_one_that_comes() {
         while let Some(Event::Changed(seen)) = events.try_next() {
             told.push((String::from_utf8_lossy(&seen.change.name).into_owned(), seen.change.what.clone()));
         }
-        let old = Happened::Renamed { old_folder: scene.root.object.id(), old_name: (*b".tmp").into() };
-        assert_eq!(told[2..], [(NFD.into(), Happened::Removed), (NFC.into(), old)]);
+        let old = ChangeKind::Renamed { old_folder: scene.root.object.id(), old_name: (*b".tmp").into() };
+        assert_eq!(told[2..], [(NFD.into(), ChangeKind::Removed), (NFC.into(), old)]);
     }
 }
 
@@ -216,7 +219,7 @@ async fn the_sidecar_of_a_file_with_private_code_points_goes_by_its_plain_name()
         drop(fork);
         assert!(scene.root.object.lookup(&client(1).caller, format!("._{private}").as_bytes()).is_ok());
         let looked = scene.volume.look(&client(1).caller, &scene.root, format!("._{plain}").as_bytes());
-        assert!(matches!(looked, Ok(Looked::File(_))));
+        assert!(matches!(looked, Ok(LookupResult::File(_))));
         assert_eq!(scene.make(&format!("._{plain}")), Err(Error::Exists));
         assert_eq!(scene.names(), [private], "the sidecar is a part of the file");
     }
@@ -233,7 +236,7 @@ async fn the_sidecar_of_a_file_goes_by_any_form_and_moves_along() {
         let sidecar = |name: &str| {
             let name = format!("._{name}");
             let looked = scene.volume.look(&client(1).caller, &scene.root, name.as_bytes());
-            looked.map(|looked| matches!(looked, Looked::File(_)))
+            looked.map(|looked| matches!(looked, LookupResult::File(_)))
         };
         for form in FORMS {
             assert_eq!(sidecar(form), Ok(true), "{form:?}");
@@ -328,8 +331,8 @@ async fn what_is_in_the_place_of_the_store_is_told_and_breaks_nothing_else() {
             scene.make_locally(".fourfold-streams", kind, mode);
             let misplaced = scene.volume.misplaced().unwrap();
             let expected = match kind {
-                NewKind::Folder => Untrusted::WritableByOthers(0o777),
-                _ => Untrusted::NotAFolder,
+                NewKind::Folder => DistrustReason::WritableByOthers(0o777),
+                _ => DistrustReason::NotAFolder,
             };
             let why = misplaced.iter().map(|found| (found.name, kept(found.why))).collect::<Vec<_>>();
             assert_eq!(why, [(&b".fourfold-streams"[..], expected)]);
@@ -360,9 +363,9 @@ async fn what_is_in_the_place_of_the_store_is_told_and_breaks_nothing_else() {
 }
 
 /// Without the bits that tell its type.
-fn kept(why: Untrusted) -> Untrusted {
+fn kept(why: DistrustReason) -> DistrustReason {
     match why {
-        Untrusted::WritableByOthers(mode) => Untrusted::WritableByOthers(mode & 0o7777),
+        DistrustReason::WritableByOthers(mode) => DistrustReason::WritableByOthers(mode & 0o7777),
         other => other,
     }
 }

@@ -15,9 +15,11 @@ use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
 use vfs::names::Folding;
 use vfs::state::{
-    Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Refused, Stream, Style, Totals,
+    Caching, ClientId, LeaseRequest, LockKind, LockRefusal, Modes, Party, Range, Stream, Style, Totals,
 };
-use vfs::{Actor, Beside, Caller, Error, Kind, Looked, Open, OpenOptions, Payload, Volume, VolumeOptions};
+use vfs::{
+    Actor, Beside, Caller, Error, Kind, LookupResult, Open, OpenOptions, Payload, Volume, VolumeOptions,
+};
 
 fn volume() -> Arc<Volume> {
     Arc::new(Volume::new(Arc::new(Memory::ticking()), VolumeOptions::default()))
@@ -122,7 +124,7 @@ async fn locked_ranges_bind_others_and_go_with_the_open() {
     assert_eq!(write(&second, 8, b"xyz").await, Err(Error::RangeLocked));
     write(&second, 0, b"xyz").await.unwrap();
     write(&first, 8, b"xyz").await.unwrap();
-    let Err(Refused::Blocked(blocker)) = second.lock(range, LockKind::Shared).await else { panic!() };
+    let Err(LockRefusal::Blocked(blocker)) = second.lock(range, LockKind::Shared).await else { panic!() };
     assert_eq!((blocker.owner.client, blocker.range), (ClientId(1), range));
     assert_eq!(first.unlock(Range::new(10, 4).unwrap()).await, Ok(false)); // not what was locked
     drop(first);
@@ -178,7 +180,7 @@ async fn the_resource_fork_is_what_the_sidecar_shows() {
     assert_eq!((fork.size().await, fork.attributes().unwrap().size), (Ok(10), 0));
     let seen = fork.read_at(8, 10).await.unwrap();
     assert_eq!((seen.end, seen.payload.len()), (true, 2));
-    let Looked::File(sidecar) = volume.look(&Caller::root(), &root, b"._a").unwrap() else {
+    let LookupResult::File(sidecar) = volume.look(&Caller::root(), &root, b"._a").unwrap() else {
         panic!("a fork is on the disk");
     };
     let shown = volume.read(&client(2), &sidecar, 0, 4096).await.unwrap().payload;

@@ -15,7 +15,7 @@ use vfs::backend::{Found, NewKind, RenameMode, Stability, XattrMode};
 use vfs::mac::{FinderInfo, sidecar};
 use vfs::state::{Caching, ClientId, LeaseRequest, LockKind, Modes, Party, Range, Stream, Style};
 use vfs::{
-    Beside, Caller, Error, Kind, Looked, Open, OpenOptions, Payload, Result, SetAttributes, Volume,
+    Beside, Caller, Error, Kind, LookupResult, Open, OpenOptions, Payload, Result, SetAttributes, Volume,
     VolumeOptions,
 };
 
@@ -95,7 +95,7 @@ async fn what_is_written_to_the_sidecar_as_a_file_is_seen_by_the_next_read() {
         assert_eq!(read(&reader, 0, 100).await, b"resource");
         let actor = client(2);
         let looked = scene.volume.look(&actor.caller, &scene.root, b"._a").unwrap();
-        let Looked::File(sidecar) = looked else { panic!("a fork is on the disk") };
+        let LookupResult::File(sidecar) = looked else { panic!("a fork is on the disk") };
         // AppleDouble with Finder info: the fork begins at 82.
         let data = Bytes::from_static(b"RES");
         scene.volume.write(&actor, &sidecar, 82, data, Stability::Unstable).await.unwrap();
@@ -177,8 +177,8 @@ impl<'a> Sidecar<'a> {
     async fn read(&self, offset: u64, length: usize) -> Result<Vec<u8>> {
         let (volume, by) = (&self.scene.volume, client(2));
         let data = match volume.look(&by.caller, &self.scene.root, b"._a")? {
-            Looked::File(found) => volume.read(&by, &found, offset, length).await?,
-            Looked::Sidecar(made) => {
+            LookupResult::File(found) => volume.read(&by, &found, offset, length).await?,
+            LookupResult::Sidecar(made) => {
                 let found = Found { object: made.owner, attributes: made.attributes };
                 volume.read_sidecar(&by, (&found, &made.bytes), offset, length)?
             }
@@ -192,8 +192,8 @@ impl<'a> Sidecar<'a> {
     fn file(&self) -> Found {
         let (volume, by) = (&self.scene.volume, client(2));
         match volume.look(&by.caller, &self.scene.root, b"._a").unwrap() {
-            Looked::File(found) => found,
-            Looked::Sidecar(made) => volume.materialize(&by.caller, &made.owner).unwrap(),
+            LookupResult::File(found) => found,
+            LookupResult::Sidecar(made) => volume.materialize(&by.caller, &made.owner).unwrap(),
         }
     }
 

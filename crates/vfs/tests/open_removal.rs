@@ -6,7 +6,7 @@
 mod scene;
 
 use vfs::backend::{NewKind, RenameMode, Stability};
-use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::state::{Caching, ClientId, Modes, Party, Stream, Totals};
 use vfs::{Caller, Error, Kind, OpenOptions, Volume, VolumeOptions};
 
@@ -245,7 +245,7 @@ async fn others_hear_of_it_by_name() {
         drop(open);
         let Event::Changed(seen) = told.next().await else { panic!("a change") };
         let change = seen.change;
-        assert_eq!((&*change.name, &change.what), (&b"a"[..], &Happened::Removed));
+        assert_eq!((&*change.name, &change.what), (&b"a"[..], &ChangeKind::Removed));
         assert_eq!(change.by, Some(ClientId(7)));
     }
 }

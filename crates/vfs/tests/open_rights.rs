@@ -7,7 +7,7 @@ mod scene;
 use std::time::Duration;
 
 use vfs::backend::NewKind;
-use vfs::state::{Caching, ClientId, LockKind, Locked, Modes, Party, Range, Stream, Totals};
+use vfs::state::{Caching, ClientId, LockKind, LockOutcome, Modes, Party, Range, Stream, Totals};
 use vfs::{Actor, Caller, Error, Kind, OpenOptions, Payload, SetAttributes};
 
 use scene::{RW, at, client, read, scenes, stream, write};
@@ -137,8 +137,8 @@ async fn a_lock_that_is_waited_for_can_be_given_up() {
         theirs.lock(range, LockKind::Exclusive).await.unwrap();
         let waiting = async {
             match mine.wait_lock(range, LockKind::Exclusive).await.unwrap() {
-                Locked::Later(waiter) => waiter.await.unwrap(),
-                Locked::Now => panic!("it is locked"),
+                LockOutcome::Later(waiter) => waiter.await.unwrap(),
+                LockOutcome::Now => panic!("it is locked"),
             }
         };
         assert!(tokio::time::timeout(Duration::from_millis(20), waiting).await.is_err());

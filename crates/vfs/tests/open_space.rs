@@ -8,7 +8,7 @@ use vfs::backend::XattrMode;
 use vfs::mac::Metadata;
 use vfs::mac::layout::NETATALK_METADATA;
 use vfs::state::{LockKind, Modes, Range, Stream};
-use vfs::{Allocated, Error, Open, OpenOptions, Time};
+use vfs::{AllocatedRanges, Error, Open, OpenOptions, Time};
 
 use scene::{Scene, at, client, local_scenes, read, scenes, stream, write};
 
@@ -56,19 +56,19 @@ async fn what_is_allocated_is_told_a_bounded_number_at_a_time() {
         scene.file("a");
         let open = scene.open(1, "a").await.unwrap();
         open.truncate(10 * MIB).await.unwrap();
-        assert_eq!(open.allocated(0, 10 * MIB, 9).await.unwrap(), Allocated::default());
+        assert_eq!(open.allocated(0, 10 * MIB, 9).await.unwrap(), AllocatedRanges::default());
         for at in [1, 3, 5] {
             write(&open, at * MIB, &[1; 65_536]).await.unwrap();
         }
         let three = vec![(MIB, 65_536), (3 * MIB, 65_536), (5 * MIB, 65_536)];
         let all = open.allocated(0, 10 * MIB, 3).await.unwrap();
-        assert_eq!(all, Allocated { ranges: three.clone(), more: false });
+        assert_eq!(all, AllocatedRanges { ranges: three.clone(), more: false });
         let some = open.allocated(0, 10 * MIB, 2).await.unwrap();
-        assert_eq!(some, Allocated { ranges: three[..2].to_vec(), more: true });
+        assert_eq!(some, AllocatedRanges { ranges: three[..2].to_vec(), more: true });
         // Cut to the range of the request.
         let part = open.allocated(MIB + 4096, 2 * MIB, 9).await.unwrap();
         assert_eq!(part.ranges, [(MIB + 4096, 65_536 - 4096), (3 * MIB, 4096)]);
-        assert_eq!(open.allocated(20 * MIB, MIB, 9).await.unwrap(), Allocated::default());
+        assert_eq!(open.allocated(20 * MIB, MIB, 9).await.unwrap(), AllocatedRanges::default());
     }
 }
 

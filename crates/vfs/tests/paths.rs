@@ -10,7 +10,7 @@ use vfs::backend::memory::Memory;
 use vfs::backend::{Found, NewKind};
 use vfs::names::Folding;
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Caller, Error, Kind, PathError, Resolved, Volume, VolumeOptions};
+use vfs::{Actor, Caller, Error, Kind, PathError, ResolvedPath, Volume, VolumeOptions};
 
 struct Tree {
     volume: Volume,
@@ -20,7 +20,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn find(&self, path: &str) -> Result<Resolved, PathError> {
+    fn find(&self, path: &str) -> Result<ResolvedPath, PathError> {
         let components: Vec<&[u8]> =
             path.split('/').filter(|name| !name.is_empty()).map(str::as_bytes).collect();
         self.volume.lookup_path(&self.caller, &self.root, &components, Folding::default())

@@ -5,7 +5,7 @@
 mod scene;
 
 use vfs::backend::{NewKind, RenameMode};
-use vfs::events::{Aspects, Event, Filter, Happened, Scope};
+use vfs::events::{Aspects, ChangeKind, Event, Filter, Scope};
 use vfs::mac::FinderInfo;
 use vfs::state::Stream;
 use vfs::{Actor, Beside, OpenOptions, SetAttributes, Volume, VolumeOptions};
@@ -104,9 +104,9 @@ async fn a_file_that_replaces_another_one_keeps_what_macs_know_of_it() {
                 told.push((seen.change.name.to_vec(), seen.change.what.clone()));
             }
         }
-        let is_it = |(name, what): &(Vec<u8>, Happened)| {
+        let is_it = |(name, what): &(Vec<u8>, ChangeKind)| {
             name == b"plan"
-                && matches!(what, Happened::Modified(aspects) if aspects.contains(Aspects::STREAM))
+                && matches!(what, ChangeKind::Modified(aspects) if aspects.contains(Aspects::STREAM))
         };
         assert!(told.iter().any(is_it), "{told:?}");
         moves(&scene, &client(1), "plan", "kept");
@@ -213,6 +213,6 @@ async fn what_only_macs_know_of_stays_when_others_overwrite() {
     for (stream, aspect) in [(tag, Aspects::STREAM), (Stream::Info, Aspects::ATTRIBUTES)] {
         scene.volume.remove_stream(&blind(), &found, place, &stream).await.unwrap();
         let Some(Event::Changed(seen)) = events.try_next() else { panic!("no event of {stream:?}") };
-        assert_eq!(seen.change.what, Happened::Modified(aspect), "{stream:?}");
+        assert_eq!(seen.change.what, ChangeKind::Modified(aspect), "{stream:?}");
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vfs::backend::host::{Host, HostOptions};
-use vfs::events::{Event, Filter, Happened, Scope};
+use vfs::events::{ChangeKind, Event, Filter, Scope};
 use vfs::mac::FileBits;
 use vfs::state::{ClientId, Modes};
 use vfs::{Beside, Error, OpenOptions, Site, Volume, VolumeOptions};
@@ -84,7 +84,7 @@ async fn changes_are_told_through_every_volume_that_shows_the_folder() {
         mine.file(&name);
         for told in [&mut folder, &mut whole] {
             let Some(Event::Changed(seen)) = told.try_next() else { panic!("{number}: not told") };
-            assert_eq!((&*seen.change.name, &seen.change.what), (name.as_bytes(), &Happened::Created));
+            assert_eq!((&*seen.change.name, &seen.change.what), (name.as_bytes(), &ChangeKind::Created));
             assert_eq!((seen.change.by, told.try_next()), (Some(ClientId(1)), None));
         }
     }
@@ -104,7 +104,7 @@ async fn a_watch_hears_once_of_what_clients_of_another_volume_do() {
     places[0].file("file");
     let next = tokio::time::timeout(Duration::from_secs(10), watching.next()).await.unwrap();
     let Event::Changed(seen) = next else { panic!("a change") };
-    assert_eq!((seen.change.by, &seen.change.what), (Some(ClientId(1)), &Happened::Created));
+    assert_eq!((seen.change.by, &seen.change.what), (Some(ClientId(1)), &ChangeKind::Created));
     // The host tells of it, too, within the time in which events gather.
     let more = tokio::time::timeout(Duration::from_millis(600), watching.next()).await;
     assert!(more.is_err(), "{more:?}");

@@ -14,7 +14,7 @@ use vfs::acl::samba as acl;
 use vfs::mac::depot;
 use vfs::mac::layout::{
     APPLE_FINDER_INFO, APPLE_RESOURCE, DOSATTRIB, NETATALK_METADATA, NETATALK_RESOURCE, NETATALK2_FOLDER,
-    SYNOLOGY_ATTRIBUTES, SYNOLOGY_HEADER, Stored, classify_xattr, is_info_stream, is_resource_stream,
+    SYNOLOGY_ATTRIBUTES, SYNOLOGY_HEADER, XattrRole, classify_xattr, is_info_stream, is_resource_stream,
     sidecar_owner,
 };
 use vfs::mac::{Metadata, Parts, Problem, netatalk_list, samba, sidecar};
@@ -404,8 +404,8 @@ fn layout_of(name: &[u8]) -> Option<Layout> {
         _ if is_info_stream(name) || is_resource_stream(name) => Layout::ServicesForMacintosh,
         _ if name.starts_with(b"user.fourfold.") => Layout::Fourfold,
         _ => match classify_xattr(name) {
-            Stored::SambaStream(_) => Layout::SambaStreams,
-            Stored::Client(client) if client.starts_with(b"com.apple.") => Layout::PlainAttributes,
+            XattrRole::SambaStream(_) => Layout::SambaStreams,
+            XattrRole::Client(client) if client.starts_with(b"com.apple.") => Layout::PlainAttributes,
             _ => return None,
         },
     })

@@ -21,7 +21,7 @@ use admin::control::Status;
 use admin::{Audited, Settings};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, RwLock, rank};
-use vfs::noted::{Noted, Paths};
+use vfs::noted::{OperationTrace, Paths};
 
 use self::line::Line;
 use self::writer::{Place, Writer};
@@ -70,13 +70,13 @@ struct Ear(Arc<Shared>);
 impl Observer for Ear {
     fn ended(&self, _: &Operation<'_>, _: Duration) {}
 
-    fn ended_with(&self, operation: &Operation<'_>, _: Duration, noted: &Noted) {
+    fn ended_with(&self, operation: &Operation<'_>, _: Duration, noted: &OperationTrace) {
         self.0.hear(operation, noted);
     }
 }
 
 impl Shared {
-    fn hear(&self, operation: &Operation<'_>, noted: &Noted) {
+    fn hear(&self, operation: &Operation<'_>, noted: &OperationTrace) {
         if noted.files.is_empty() {
             return;
         }

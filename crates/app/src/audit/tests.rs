@@ -15,7 +15,7 @@ fn hear(shared: &Shared, share: &str, files: Vec<FileNote>, failed: bool) {
     let outcome = Outcome { user: "ada", share, result, failed, bytes_in: 10, bytes_out: 20 };
     let client = "[::ffff:192.0.2.7]:51234".parse().unwrap();
     let operation = Operation { protocol: "smb", client, command: "WRITE", outcome };
-    shared.hear(&operation, &Noted { files, ..Noted::default() });
+    shared.hear(&operation, &OperationTrace { files, ..OperationTrace::default() });
 }
 
 /// Shares `a` with changes and `b/c` with everything, and a queue for so many lines.

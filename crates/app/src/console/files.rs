@@ -13,7 +13,7 @@ use vfs::backend::Found;
 use vfs::mac::{FileBits, FinderInfo};
 use vfs::names::{FILE_LIMIT, decode_mac_roman, mac_view, short_view, text_view, windows_view};
 use vfs::state::{ClientId, Party};
-use vfs::{Actor, Beside, Caller, Description, Error, Kind, Volume, Wanted};
+use vfs::{Actor, Beside, Caller, Description, DescriptionParts, Error, Kind, Volume};
 use web::files::{
     AclEntry, AclStatus, DateStatus, EntryStatus, FileStatus, FinderStatus, FolderStatus, InSnapshot,
     NameStatus, Part, SizedName,
@@ -132,7 +132,7 @@ fn described(
     path: &[u8],
 ) -> Result<FileStatus, Error> {
     let at = Placed::find(volume, path)?;
-    let description = volume.description(&at.found, at.beside(), Wanted::ALL)?;
+    let description = volume.description(&at.found, at.beside(), DescriptionParts::ALL)?;
     let attributes = &at.found.attributes;
     let actor = Actor::new(Caller::root(), Party::client(ClientId::unused()));
     let has_forks = matches!(attributes.kind, Kind::File | Kind::Folder);

@@ -1,7 +1,7 @@
 //! Changes in a folder of a share, for listeners of the API.
 
 use admin::ShareSettings;
-use vfs::events::{Aspects, Change, Depth, Filter, Happened, Name, Seen};
+use vfs::events::{Aspects, Change, ChangeKind, Depth, Filter, Name, ScopedChange};
 use vfs::names::{from_text_view, text_view};
 use vfs::{Caller, Kind};
 use web::watching::{FileChange, Next, Watched};
@@ -55,23 +55,23 @@ fn path(folders: &[Name], name: &Name) -> String {
     names.collect::<Vec<_>>().join("/")
 }
 
-fn change(seen: &Seen) -> FileChange {
+fn change(seen: &ScopedChange) -> FileChange {
     let Change { name, of, what, by, .. } = &*seen.change;
     let (what, old, aspects) = match (what, &seen.at, &seen.was) {
-        (Happened::Renamed { old_name, .. }, Some(_), Some(was)) => {
+        (ChangeKind::Renamed { old_name, .. }, Some(_), Some(was)) => {
             ("renamed", Some(path(was, old_name)), Vec::new())
         }
-        (Happened::Created | Happened::Renamed { .. }, Some(_), _) => ("created", None, Vec::new()),
-        (Happened::Renamed { .. } | Happened::Removed, ..) => ("removed", None, Vec::new()),
-        (Happened::Created, ..) => ("created", None, Vec::new()),
-        (Happened::Modified(aspects), ..) => {
+        (ChangeKind::Created | ChangeKind::Renamed { .. }, Some(_), _) => ("created", None, Vec::new()),
+        (ChangeKind::Renamed { .. } | ChangeKind::Removed, ..) => ("removed", None, Vec::new()),
+        (ChangeKind::Created, ..) => ("created", None, Vec::new()),
+        (ChangeKind::Modified(aspects), ..) => {
             let names = aspects.iter_names().map(|(name, _)| name.to_lowercase().replace('_', "-"));
             ("modified", None, names.collect())
         }
     };
     let place = match (&seen.at, &seen.was, &seen.change.what) {
         (Some(at), ..) => path(at, name),
-        (None, Some(was), Happened::Renamed { old_name, .. }) => path(was, old_name),
+        (None, Some(was), ChangeKind::Renamed { old_name, .. }) => path(was, old_name),
         (None, Some(was), _) => path(was, name),
         (None, None, _) => text_view(name).to_string(),
     };

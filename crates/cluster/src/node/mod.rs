@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use vfs::FileId;
-use vfs::state::{FileState, Inherited, Last, State, Told};
+use vfs::state::{ChangeNotice, FileState, InheritedOpen, Last, State};
 
 use crate::port::Port;
 use crate::wire::sums::SumsMessage;
@@ -72,11 +72,11 @@ pub enum Effect {
     /// A removal that a client of this server has asked for is to be made, then [`Node::removed`] is to be called.
     Remove(Removing),
     /// The subscribers of this server are to be told.
-    Told(Told),
+    Told(ChangeNotice),
     /// The subscribers of this server are to look at everything again.
     Lost,
     /// This server is lost. This one has inherited these of its opens, each with what it has noted.
-    Inherit(u16, Vec<(Inherited, Arc<[u8]>)>),
+    Inherit(u16, Vec<(InheritedOpen, Arc<[u8]>)>),
     /// A request of another server, with its number, is to be answered by [`Node::answer_call`].
     Call(u16, u64, Vec<u8>),
     /// This member has told something of quotas, in this epoch.

@@ -1,8 +1,8 @@
 //! The states of files at this server: come, asked for, handed over.
 
 use vfs::FileId;
-use vfs::events::Happened;
-use vfs::state::{Back, FileState, Pinned, Told};
+use vfs::events::ChangeKind;
+use vfs::state::{Back, ChangeNotice, FileState, PinConflict};
 
 use super::successors::Waiter;
 use super::{
@@ -91,10 +91,10 @@ impl Node {
         said.push((server, number));
     }
 
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, told: &ChangeNotice) {
         let others: Vec<u16> = self.view.members.iter().copied().filter(|to| *to != self.me).collect();
         // The state of a file that was moved follows the news: its opens at other servers know where it is then.
-        let is_move = matches!(told.change.what, Happened::Renamed { .. });
+        let is_move = matches!(told.change.what, ChangeKind::Renamed { .. });
         let moved = told.change.file.filter(|_| is_move);
         for to in others {
             let link = self.links.entry(to).or_default();
@@ -107,7 +107,7 @@ impl Node {
         }
     }
 
-    pub(super) fn told(&mut self, told: Told) {
+    pub(super) fn told(&mut self, told: ChangeNotice) {
         self.effects.extend(self.port.trees.told_back(told).map(Effect::Told));
     }
 
@@ -177,7 +177,7 @@ impl Node {
         for file in &due {
             let state = match self.port.trees.back(*file).map_or(Ok(None), |here| self.state.give_up(here)) {
                 Ok(state) => state,
-                Err(Pinned) => {
+                Err(PinConflict) => {
                     self.pinned.insert(*file);
                     continue;
                 }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use vfs::FileId;
-use vfs::state::{Inheritance, Inherited, LeaseId, OpenId, OpenReplica, Successor};
+use vfs::state::{Inheritance, InheritedOpen, LeaseId, OpenId, OpenReplica, Successor};
 
 use super::{Effect, MOST_WAITING, Node};
 use crate::wire::{MAX_ITEMS, Message};
@@ -241,7 +241,7 @@ impl Node {
         self.choose_successor();
     }
 
-    fn take_over(&mut self, record: OpenRecord) -> Option<(Inherited, Arc<[u8]>)> {
+    fn take_over(&mut self, record: OpenRecord) -> Option<(InheritedOpen, Arc<[u8]>)> {
         let OpenRecord { file, client, replica, note } = record;
         let here = self.port.trees.back(file)?;
         let (client, notices) = self.successors.taker.as_ref()?.client(&client)?;

@@ -28,7 +28,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
-use vfs::state::{Successor, Told};
+use vfs::state::{ChangeNotice, Successor};
 use vfs::{HostKey, Site};
 
 use crate::common::Common;
@@ -77,7 +77,7 @@ struct Shared {
     port: Arc<Port>,
     /// The frames to each server with a connection.
     ways: Mutex<HashMap<u16, mpsc::UnboundedSender<Vec<u8>>>, rank::ClusterWays>,
-    told: mpsc::Sender<Told>,
+    told: mpsc::Sender<ChangeNotice>,
     site: Arc<Site>,
     runtime: tokio::runtime::Handle,
     /// The thread for all that asks etcd.
@@ -383,7 +383,7 @@ impl Shared {
 }
 
 /// Tells the subscribers of this server of changes by others.
-async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<Told>) {
+async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<ChangeNotice>) {
     while let Some(told) = to_tell.recv().await {
         let site = site.clone();
         let _ = tokio::task::spawn_blocking(move || site.hear(&told)).await; // a panic there was logged

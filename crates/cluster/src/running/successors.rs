@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
-use vfs::state::{Inherited, LeaseId, OpenGuard, OpenId, Replicas, Successor};
+use vfs::state::{InheritedOpen, LeaseId, OpenGuard, OpenId, Replicas, Successor};
 
 use super::{Cluster, Shared};
 use crate::membership::LOOK_EVERY;
@@ -79,7 +79,7 @@ impl Replicas for Cluster {
 
 impl Shared {
     /// A server is lost, and this one has inherited these of its opens.
-    pub(super) fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
+    pub(super) fn inherit(&self, lost: u16, inherited: Vec<(InheritedOpen, Arc<[u8]>)>) {
         match self.taker.get() {
             Some(taker) => taker.inherit(lost, inherited),
             None => debug_assert!(inherited.is_empty(), "nothing is inherited without it"),

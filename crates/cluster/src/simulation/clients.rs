@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use vfs::FileId;
 use vfs::state::{
-    ClientId, Flavour, Lock, LockKind, LockOwner, Locked, Modes, OpenGuard, OpenRequest, Party, Range,
-    Refused, Stream, Waiter,
+    ClientId, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Modes, OpenGuard, OpenRequest,
+    Party, Range, Stream, Waiter,
 };
 
 use super::history::Right;
@@ -132,17 +132,17 @@ impl Client {
             Doing::Nothing => self.begin(now, facts, random),
             Doing::Trying(call) => match state.lock(self.file, &stream, self.wanted()) {
                 Ok(()) => self.locked(facts, &call),
-                Err(Refused::Blocked(_)) => {
+                Err(LockRefusal::Blocked(_)) => {
                     facts.history.refused(&call);
                     Doing::Nothing
                 }
-                Err(Refused::Elsewhere(_)) => Doing::Trying(call),
+                Err(LockRefusal::Elsewhere(_)) => Doing::Trying(call),
                 Err(other) => panic!("{other:?}"),
             },
             Doing::Locking(call) => match state.wait_lock(self.file, &stream, self.wanted()) {
-                Ok(Locked::Now) => self.locked(facts, &call),
-                Ok(Locked::Later(waiter)) => Doing::Waiting(waiter, call),
-                Err(Refused::Elsewhere(_)) => Doing::Locking(call),
+                Ok(LockOutcome::Now) => self.locked(facts, &call),
+                Ok(LockOutcome::Later(waiter)) => Doing::Waiting(waiter, call),
+                Err(LockRefusal::Elsewhere(_)) => Doing::Locking(call),
                 Err(other) => panic!("{other:?}"),
             },
             Doing::Waiting(mut waiter, call) => match poll(&mut waiter) {

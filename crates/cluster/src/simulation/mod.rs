@@ -28,7 +28,7 @@ use movers::{Inside, Mover};
 use network::Network;
 use service::Service;
 use travellers::{Traveller, Travels};
-use vfs::state::{Inherited, Limits, Policy, State};
+use vfs::state::{InheritedOpen, Limits, Policy, State};
 
 use crate::{Effect, Fence, Node, Port, Trees};
 
@@ -68,7 +68,7 @@ pub(super) struct Server {
     pub(super) state: State,
     pub(super) port: Arc<Port>,
     /// What it has inherited, by the number of the traveller.
-    pub(super) inherited: BTreeMap<u8, Inherited>,
+    pub(super) inherited: BTreeMap<u8, InheritedOpen>,
     inside: Inside,
     /// Until when it may answer.
     pub(super) fence: Duration,

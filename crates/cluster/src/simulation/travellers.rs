@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use vfs::FileId;
 use vfs::state::{
-    BreakNotice, ClientId, Flavour, Inherited, Lock, LockKind, LockOwner, Modes, OpenGuard, OpenRequest,
+    BreakNotice, ClientId, Flavour, InheritedOpen, Lock, LockKind, LockOwner, Modes, OpenGuard, OpenRequest,
     Party, Range, State, Stream, Successor,
 };
 
@@ -31,7 +31,7 @@ impl Successor for Known {
         Some((id(self.0, usize::from(name[0])), mpsc::unbounded_channel().0))
     }
 
-    fn inherit(&self, _lost: u16, _inherited: Vec<(Inherited, Arc<[u8]>)>) {
+    fn inherit(&self, _lost: u16, _inherited: Vec<(InheritedOpen, Arc<[u8]>)>) {
         unreachable!("the simulation does it");
     }
 }

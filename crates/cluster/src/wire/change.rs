@@ -1,7 +1,7 @@
 //! Changes of the tree.
 
-use vfs::events::{Aspects, Change, Happened, Name};
-use vfs::state::Told;
+use vfs::events::{Aspects, Change, ChangeKind, Name};
+use vfs::state::ChangeNotice;
 use vfs::{HostKey, Kind};
 use wire::{Malformed, Reader, Writer};
 
@@ -47,7 +47,7 @@ impl Field for Name {
     }
 }
 
-impl Field for Happened {
+impl Field for ChangeKind {
     fn put(&self, w: &mut Writer) {
         match self {
             Self::Created => w.u8(1),
@@ -77,7 +77,7 @@ impl Field for Happened {
     }
 }
 
-impl Field for Told {
+impl Field for ChangeNotice {
     fn put(&self, w: &mut Writer) {
         let Change { folder, name, file, of, what, by } = &self.change;
         put_bytes(w, self.folder.as_bytes());

@@ -2,7 +2,7 @@
 //! the beginning of an epoch.
 
 use vfs::FileId;
-use vfs::state::{Back, FileState, Inheritance, OpenId, OpenReplica, Party, Told};
+use vfs::state::{Back, ChangeNotice, FileState, Inheritance, OpenId, OpenReplica, Party};
 use wire::{Malformed, Reader, Writer};
 
 use super::sums::SumsMessage;
@@ -66,7 +66,7 @@ pub enum Message {
     /// By the home: the receiver's part of a lost state is to go to this server.
     GivePart(FileId, u16, u64),
     /// A change in the tree, for the receiver's subscribers.
-    Told(Told),
+    Told(ChangeNotice),
     /// Changes were not told: the receiver's subscribers look at everything again.
     Lost,
     /// To the successor of the sender: an open that it takes over if the sender is lost.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vfs::acl::stored::Stored;
+use vfs::acl::stored::StoredAcl;
 use vfs::acl::{Entries, Entry, Inherit, Rights, Who};
 
 use super::Seed;
@@ -10,7 +10,7 @@ use super::Seed;
 pub fn seeds() -> Vec<Seed> {
     let seed = |name, list, group| {
         let entries = Entries { list, protected: true, auto_inherited: true };
-        let bytes = Stored { mode: 0o750, uid: 1000, gid: 100, owner: None, group, entries }.encode();
+        let bytes = StoredAcl { mode: 0o750, uid: 1000, gid: 100, owner: None, group, entries }.encode();
         Seed { target: "vfs_acl", name, bytes }
     };
     let everybody = [

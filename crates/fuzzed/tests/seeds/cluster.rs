@@ -3,11 +3,11 @@ use std::sync::Arc;
 use cluster::OpenRecord;
 use cluster::wire::sums::{Sum, SumsMessage};
 use cluster::wire::{Frame, Message, Portion};
-use vfs::events::{Aspects, Change, Happened};
+use vfs::events::{Aspects, Change, ChangeKind};
 use vfs::state::{
-    Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ClientId, Concern,
-    FileState, Flavour, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId, OpenReplica, Party,
-    Range, Stream, Style, Told, WaitId,
+    Back, BreakNotice, Caching, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, ChangeNotice,
+    ClientId, Concern, FileState, Flavour, Inheritance, LeaseId, Lock, LockKind, LockOwner, Modes, OpenId,
+    OpenReplica, Party, Range, Stream, Style, WaitId,
 };
 use vfs::{FileId, HostKey, Kind};
 
@@ -57,8 +57,11 @@ pub(super) fn seeds() -> Vec<Seed> {
         ),
         ("gather", data(Message::Gather(FILE, 5, 2))),
         ("part", data(Message::GivePart(FILE, 1, 5))),
-        ("told", data(Message::Told(told(Happened::Modified(Aspects::SIZE))))),
-        ("renamed", data(Message::Told(told(Happened::Renamed { old_folder: FILE, old_name: name("old") })))),
+        ("told", data(Message::Told(told(ChangeKind::Modified(Aspects::SIZE))))),
+        (
+            "renamed",
+            data(Message::Told(told(ChangeKind::Renamed { old_folder: FILE, old_name: name("old") }))),
+        ),
         ("lost", data(Message::Lost)),
         ("keep", data(Message::Keep(Box::new(record())))),
         ("drop", data(Message::Drop(OpenId(1 << 48 | 4)))),
@@ -178,7 +181,7 @@ fn notice() -> BreakNotice {
     }
 }
 
-fn told(what: Happened) -> Told {
+fn told(what: ChangeKind) -> ChangeNotice {
     let change = Change {
         folder: FILE,
         name: name("new"),
@@ -188,5 +191,5 @@ fn told(what: Happened) -> Told {
         by: Some(party().client),
     };
     let folder = HostKey::new(b"a handle").unwrap_or_else(|| unreachable!());
-    Told { folder, change, is_going: false }
+    ChangeNotice { folder, change, is_going: false }
 }

@@ -15,7 +15,7 @@ const MOST: usize = 1 << 18;
 
 /// Paths that differ.
 #[derive(Debug, Default)]
-pub(crate) struct Changed {
+pub(crate) struct ChangedPaths {
     /// In the newer tree: what was changed, and the folders with other names in them.
     paths: BTreeSet<Vec<u8>>,
     /// These, and the folders above them.
@@ -25,7 +25,7 @@ pub(crate) struct Changed {
     has_links: bool,
 }
 
-impl Changed {
+impl ChangedPaths {
     /// Whether this path, or something below it, may have changed.
     pub(crate) fn leads_to(&self, path: &[u8]) -> bool {
         self.above.contains(path)
@@ -102,7 +102,7 @@ fn folder_of(path: &[u8]) -> &[u8] {
 
 /// What btrfs says that differs. `None`: a walk through both trees has to find it, because the program fails or the
 /// changes have to do with names of files that stay as they are: hard links, and forks in the server's own folder.
-pub(crate) fn changed(older: &Path, newer: &Path) -> Option<Changed> {
+pub(crate) fn changed(older: &Path, newer: &Path) -> Option<ChangedPaths> {
     let (program, output) = Program::send_btrfs(Some(older), newer, false).ok()?;
     let changed = read(BufReader::new(output))?;
     program.end().ok()?;
@@ -111,11 +111,11 @@ pub(crate) fn changed(older: &Path, newer: &Path) -> Option<Changed> {
     (!is_walk_needed).then(|| changed.complete())
 }
 
-fn read(mut stream: impl Read) -> Option<Changed> {
+fn read(mut stream: impl Read) -> Option<ChangedPaths> {
     let mut bytes = vec![0; btrfs::START];
     stream.read_exact(&mut bytes).ok()?;
     btrfs::start(&bytes).ok()?;
-    let mut changed = Changed::default();
+    let mut changed = ChangedPaths::default();
     loop {
         bytes.resize(btrfs::COMMAND_HEAD, 0);
         match stream.read(&mut bytes[..1]).ok()? {
@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     fn paths(commands: &[Command]) -> Vec<String> {
-        let mut changed = Changed::default();
+        let mut changed = ChangedPaths::default();
         commands.iter().cloned().for_each(|command| changed.take(command));
         let text = |path: &Vec<u8>| String::from_utf8(path.clone()).unwrap();
         changed.paths.iter().map(text).collect()
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn folders_above_a_change_lead_to_it() {
-        let mut changed = Changed::default();
+        let mut changed = ChangedPaths::default();
         changed.take(Command::Changed(b"a/b/c".to_vec()));
         let changed = changed.complete();
         for path in ["", "a", "a/b", "a/b/c"] {

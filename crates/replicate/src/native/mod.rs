@@ -13,8 +13,8 @@ use snapshots::{Dataset, EngineKind, Snapshot};
 use crate::failure::{Failure, Result};
 use crate::wire::Format;
 
-pub(crate) use changed::{Changed, changed};
-pub(crate) use received::{Received, received, take};
+pub(crate) use changed::{ChangedPaths, changed};
+pub(crate) use received::{ReceivedSnapshots, received, take};
 
 /// Bytes of a program's message that are kept.
 const MOST_SAID: u64 = 4096;

@@ -27,7 +27,7 @@ const OWN: [&[u8]; 2] = [STORE, snapshots::FOLDER.as_bytes()];
 
 /// Whether the data of an entry are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Judged {
+pub(super) enum DataNeed {
     /// The entry is as it should be.
     Complete,
     /// Its data are wanted.
@@ -83,7 +83,7 @@ impl Target {
     }
 
     /// Makes or changes an entry.
-    pub(super) fn entry(&mut self, entry: &Entry) -> Result<Judged> {
+    pub(super) fn entry(&mut self, entry: &Entry) -> Result<DataNeed> {
         match &entry.place {
             Place::Tree(_) => {}
             Place::Fork(path, _) => self.own_folder(&self.keys.fork_folder(path)?)?,
@@ -105,7 +105,7 @@ impl Target {
         Ok(judged)
     }
 
-    fn judged(&mut self, entry: &Entry, path: &[u8]) -> Result<Judged> {
+    fn judged(&mut self, entry: &Entry, path: &[u8]) -> Result<DataNeed> {
         let (parent, name) = (self.parent(path)?, split(path).1);
         let failed = |what| Failure::io(what, path);
         let there = host::stat(&parent, name).map_err(failed("read"))?;
@@ -118,7 +118,7 @@ impl Target {
                     })?;
                 }
                 if is_there && entry.kind == Kind::Boundary {
-                    return Ok(Judged::Complete);
+                    return Ok(DataNeed::Complete);
                 }
             }
             Kind::File { size, base, checksum } => {
@@ -135,7 +135,7 @@ impl Target {
                         Ok(linkat(&from, first, at, host::name(name), AtFlags::empty())?)
                     })?;
                 }
-                return Ok(Judged::Complete);
+                return Ok(DataNeed::Complete);
             }
             Kind::Link(target) => {
                 let is_there = there.as_ref().is_some_and(|stat| {
@@ -167,7 +167,7 @@ impl Target {
             }
         }
         self.metadata(entry, &parent, path)?;
-        Ok(Judged::Complete)
+        Ok(DataNeed::Complete)
     }
 
     /// Judges a file, and makes it if it is missing.
@@ -179,7 +179,7 @@ impl Target {
         size: u64,
         base: Option<(&[u8], u64, Stamp)>,
         checksum: Option<&[u8; 32]>,
-    ) -> Result<Judged> {
+    ) -> Result<DataNeed> {
         let name = split(path).1;
         let failed = |what| Failure::io(what, path);
         let mut from = 0;
@@ -190,7 +190,7 @@ impl Target {
                     stat.st_size.cast_unsigned() == size && host::modified(stat) == entry.modified;
                 if partial.is_none() && is_as_large && self.has(path, size, checksum)? {
                     self.metadata(entry, parent, path)?;
-                    return Ok(Judged::Complete);
+                    return Ok(DataNeed::Complete);
                 }
                 if partial.is_some_and(|partial| partial == mark(size, entry.modified)) {
                     from = stat.st_size.cast_unsigned() / content::CHUNK as u64 * content::CHUNK as u64;
@@ -203,7 +203,7 @@ impl Target {
             })?,
         }
         let is_delta = from == 0 && base.is_some_and(|base| self.older(base).is_some());
-        Ok(Judged::Wanted { from, is_delta })
+        Ok(DataNeed::Wanted { from, is_delta })
     }
 
     /// The file of the base from which most of the content is, if it is the one that the source means.

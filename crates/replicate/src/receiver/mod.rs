@@ -18,7 +18,7 @@ use crate::native;
 use crate::record::{self, Record};
 use crate::sender::{self, Progress};
 use crate::sent;
-use crate::source::{Comparison, Moved};
+use crate::source::{Comparison, MovedPaths};
 use crate::wire::{Begin, Message};
 
 /// On a file of which the destination has a part: its size and time of modification at the source.
@@ -147,7 +147,7 @@ fn go_back(dataset: &Dataset, name: &str) -> Result<()> {
             keeps_inodes: false,
             settled: 0,
             verify: false,
-            moved: &Moved::new(),
+            moved: &MovedPaths::new(),
             only: None,
         };
         let begin = Begin {

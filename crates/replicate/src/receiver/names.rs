@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use snapshots::{Dataset, Refusal, Snapshot};
 
 use crate::failure::{Failure, Result};
-use crate::record::{Kept, Record, first_name};
+use crate::record::{DestinationSnapshot, Record, first_name};
 use crate::wire::Row;
 
 /// Makes names and holds those of the source. Returns sentences about what could not be done.
@@ -19,8 +19,8 @@ pub(super) fn follow(
     keep: bool,
 ) -> Result<Vec<String>> {
     let mut warnings = Vec::new();
-    let row = |kept: &Kept| rows.iter().find(|row| hex::encode(&row.id) == kept.id);
-    let is_gone = |kept: &Kept| row(kept).is_none();
+    let row = |kept: &DestinationSnapshot| rows.iter().find(|row| hex::encode(&row.id) == kept.id);
+    let is_gone = |kept: &DestinationSnapshot| row(kept).is_none();
     // If the source has none of them, it has lost them, and they are worth more here.
     let is_lost = record.snapshots.iter().all(is_gone);
     for at in (0..record.snapshots.len()).rev() {
@@ -30,7 +30,7 @@ pub(super) fn follow(
             record.write(dataset.folder())?;
         }
     }
-    let wanted = |kept: &Kept| row(kept).map(|row| row.name.clone());
+    let wanted = |kept: &DestinationSnapshot| row(kept).map(|row| row.name.clone());
     for at in 0..record.snapshots.len() {
         let kept = &record.snapshots[at];
         let first = first_name(&kept.id);
@@ -73,7 +73,7 @@ fn rename(dataset: &Dataset, record: &mut Record, at: usize, name: &str) -> Resu
 /// A snapshot that the source does not have any more. Returns whether it was removed.
 fn gone(
     dataset: &Dataset,
-    kept: &Kept,
+    kept: &DestinationSnapshot,
     rows: &[Row],
     keep: bool,
     warnings: &mut Vec<String>,
@@ -108,7 +108,7 @@ fn dated(snapshot: &Snapshot) -> String {
 /// Holds a snapshot by these tags of the source, and releases the others of the source. Tags that were set here stay. The
 /// record has a tag before it is set, and until it is released.
 fn hold(dataset: &Dataset, record: &mut Record, at: usize, tags: &[String]) -> Result<()> {
-    let Kept { name, held: before, .. } = record.snapshots[at].clone();
+    let DestinationSnapshot { name, held: before, .. } = record.snapshots[at].clone();
     let there = dataset.snapshot(&name)?.held;
     if before == tags && tags.iter().all(|tag| there.contains(tag)) {
         return Ok(());

@@ -7,13 +7,13 @@ use std::time::{Duration, UNIX_EPOCH};
 use auth::hex;
 use snapshots::{Dataset, Refusal, steps};
 
-use super::apply::Judged;
+use super::apply::DataNeed;
 use super::{Target, expect};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::link::Link;
 use crate::location::Location;
-use crate::native::{self, Received};
+use crate::native::{self, ReceivedSnapshots};
 use crate::record::{self, Record};
 use crate::sender::Progress;
 use crate::wire::{Begin, Entry, Kind, Message, Native, State, VERSION, Want};
@@ -30,7 +30,7 @@ pub(super) struct Session<'a> {
     link: &'a mut Link,
     progress: &'a mut dyn FnMut(&Progress),
     _lock: File,
-    received: Box<dyn Received>,
+    received: Box<dyn ReceivedSnapshots>,
     record: Record,
     target: Target,
 }
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
 
     fn tell_state(&mut self) -> Result<()> {
         self.forget_removed()?;
-        let has = |kept: &record::Kept| hex::decode(&kept.id);
+        let has = |kept: &record::DestinationSnapshot| hex::decode(&kept.id);
         let complete = self.record.snapshots.iter().filter_map(has);
         let snapshots = complete.chain(Location::of(self.dataset.folder()).ids()).collect();
         let native = match native::able(self.dataset, "destination") {
@@ -248,7 +248,7 @@ impl Batch {
         }
         let index = self.count;
         self.count += 1;
-        if let Judged::Wanted { from, is_delta } = target.entry(&entry)?
+        if let DataNeed::Wanted { from, is_delta } = target.entry(&entry)?
             && !target.fill_from_received(&entry)?
         {
             self.wanted.insert(index, (entry, Want { index, from, is_delta }, 1));

@@ -25,7 +25,7 @@ pub(crate) struct Forks {
 
 /// The forks of one file.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct ForkFolder {
     /// The path of their folder.
     pub(crate) folder: Vec<u8>,
     /// Their names.
@@ -85,12 +85,12 @@ impl Forks {
 
 impl super::Tree {
     /// The forks of an entry, in the order of their names.
-    pub(crate) fn forks(&self, path: &[u8], stat: &Stat) -> Result<Found> {
-        let Some(folder) = self.forks.folder(path, stat) else { return Ok(Found::default()) };
+    pub(crate) fn forks(&self, path: &[u8], stat: &Stat) -> Result<ForkFolder> {
+        let Some(folder) = self.forks.folder(path, stat) else { return Ok(ForkFolder::default()) };
         let opened = self.folder(folder)?;
         let mut names = host::names(&opened).map_err(Failure::io("list", folder))?;
         names.retain(|name| name != UNFINISHED);
-        Ok(Found { folder: folder.clone(), names })
+        Ok(ForkFolder { folder: folder.clone(), names })
     }
 
     /// Whether the forks of an entry are other ones than in an older tree.

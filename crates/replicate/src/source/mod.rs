@@ -14,7 +14,7 @@ use crate::failure::{Failure, Result};
 use crate::host;
 use crate::keys::Keys;
 
-pub(crate) use walk::{Comparison, Moved, Sink, is_own, removed};
+pub(crate) use walk::{Comparison, MovedPaths, Sink, is_own, removed};
 
 use forks::Forks;
 

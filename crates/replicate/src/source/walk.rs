@@ -10,7 +10,7 @@ use crate::content;
 use crate::failure::{Failure, Result};
 use crate::host::{self, join};
 use crate::keys::STORE;
-use crate::native::Changed;
+use crate::native::ChangedPaths;
 use crate::wire::{Entry, Kind, Place};
 
 /// From this size on only the changed chunks of a file are sent.
@@ -21,7 +21,7 @@ const SEAL_KEY: &[u8] = b"acl-key";
 const MOST_MOVED: usize = 1 << 20;
 
 /// The older paths of files that are no longer there, by inode number.
-pub(crate) type Moved = HashMap<u64, Vec<u8>>;
+pub(crate) type MovedPaths = HashMap<u64, Vec<u8>>;
 
 /// Takes what changed.
 pub(crate) trait Sink {
@@ -43,9 +43,9 @@ pub(crate) struct Comparison<'a> {
     /// Files get checksums.
     pub(crate) verify: bool,
     /// Older paths of files with new names.
-    pub(crate) moved: &'a Moved,
+    pub(crate) moved: &'a MovedPaths,
     /// Only these paths have changed. `None`: that is not known.
-    pub(crate) only: Option<&'a Changed>,
+    pub(crate) only: Option<&'a ChangedPaths>,
 }
 
 /// The names of one file.
@@ -92,8 +92,8 @@ impl<'a> Comparison<'a> {
     fn folder(
         &self,
         path: &[u8],
-        only: Option<&'a Changed>,
-        below: &mut Vec<(Vec<u8>, Option<&'a Changed>)>,
+        only: Option<&'a ChangedPaths>,
+        below: &mut Vec<(Vec<u8>, Option<&'a ChangedPaths>)>,
         groups: &mut BTreeMap<u64, Group>,
         sink: &mut dyn Sink,
     ) -> Result<()> {
@@ -254,8 +254,8 @@ fn listed(folder: &std::os::fd::OwnedFd, path: &[u8]) -> Result<Vec<Vec<u8>>> {
 }
 
 /// The files of the older tree whose paths are not in the newer one. `only` says which paths have changed.
-pub(crate) fn removed(newer: &Tree, older: &Tree, only: Option<&Changed>) -> Result<Moved> {
-    let mut moved = Moved::new();
+pub(crate) fn removed(newer: &Tree, older: &Tree, only: Option<&ChangedPaths>) -> Result<MovedPaths> {
+    let mut moved = MovedPaths::new();
     let mut folders = vec![(Vec::new(), true)];
     if let Some(only) = only {
         folders.clear();

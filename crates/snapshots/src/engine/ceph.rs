@@ -22,7 +22,7 @@ pub(crate) struct Ceph {
 }
 
 /// The folder, found anew for each operation: a mount that is not used is not kept.
-struct Opened {
+struct CephFolder {
     folder: Arc<Inode>,
     path: PathBuf,
 }
@@ -32,7 +32,7 @@ impl Ceph {
         Self { place }
     }
 
-    fn open(&self) -> Result<Opened, Refusal> {
+    fn open(&self) -> Result<CephFolder, Refusal> {
         let path = self.place.path();
         let mount = Mount::open(&self.place.source).map_err(|why| Refusal::Other(why.to_string()))?;
         let walk = || {
@@ -43,11 +43,11 @@ impl Ceph {
             Ok(folder)
         };
         let folder = walk().map_err(Refusal::io::<Errno>("open", &path))?;
-        Ok(Opened { folder: Arc::new(folder), path })
+        Ok(CephFolder { folder: Arc::new(folder), path })
     }
 }
 
-impl Opened {
+impl CephFolder {
     fn snapshots(&self) -> Result<Inode, Refusal> {
         let found = self.folder.lookup(&self.folder.mount().server(), SNAPSHOTS);
         found.map(|(inode, _)| inode).map_err(Refusal::io("read", &self.path))

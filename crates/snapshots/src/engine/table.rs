@@ -36,7 +36,7 @@ pub(super) struct Entry {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct SnapshotFile {
     format: u32,
     #[serde(default)]
     snapshot: Vec<Entry>,
@@ -51,7 +51,7 @@ impl Entry {
 impl Table {
     pub(super) fn read(folder: &Path) -> Result<Self, Refusal> {
         let path = folder.join(NAME);
-        let written = table_file::read(&path, FORMAT, |written: &Written| written.format)?;
+        let written = table_file::read(&path, FORMAT, |written: &SnapshotFile| written.format)?;
         Ok(Self { path, of: None, entries: written.map(|written| written.snapshot).unwrap_or_default() })
     }
 
@@ -60,7 +60,7 @@ impl Table {
         let entries = match folder.xattr(ATTRIBUTE) {
             Ok(text) => {
                 let text = String::from_utf8_lossy(&text);
-                table_file::parse(path, &text, FORMAT, |written: &Written| written.format)?.snapshot
+                table_file::parse(path, &text, FORMAT, |written: &SnapshotFile| written.format)?.snapshot
             }
             Err(Errno::NODATA) => Vec::new(),
             Err(why) => return Err(Refusal::io("read", path)(why)),
@@ -98,7 +98,7 @@ impl Table {
     }
 
     fn write(&self) -> Result<(), Refusal> {
-        let written = Written { format: FORMAT, snapshot: self.entries.clone() };
+        let written = SnapshotFile { format: FORMAT, snapshot: self.entries.clone() };
         let Some(folder) = &self.of else { return table_file::write(&self.path, &written) };
         let text = table_file::text(&self.path, &written)?;
         let set = folder.set_xattr(&folder.mount().server(), ATTRIBUTE, text.as_bytes(), 0);

@@ -2,7 +2,7 @@
 
 use super::operations::check_entries;
 use crate::acl::inherit::{Heir, beside_mode, entries_of};
-use crate::acl::stored::Stored;
+use crate::acl::stored::StoredAcl;
 use crate::acl::{NewPermissions, Rights, Who};
 use crate::backend::{Found, NewKind};
 use crate::caller::server;
@@ -57,7 +57,7 @@ impl Volume {
                     let (uid, gid) = (found.attributes.uid, found.attributes.gid);
                     self.store_acl(
                         &found,
-                        Stored { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries },
+                        StoredAcl { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries },
                     )?;
                     now(&found)
                 }

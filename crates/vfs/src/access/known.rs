@@ -9,7 +9,7 @@ use lock::{Mutex, rank};
 
 use crate::acl::Acl;
 use crate::acl::samba::{self, NtAcl, SidMap};
-use crate::acl::stored::{ATTRIBUTE, SealKey, Stored};
+use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
 use crate::backend::{Backend, FileKey, Found, NewKind, Object, Stability, Wait, file_key};
 use crate::caches::CacheReport;
 use crate::streams::{STORE, find_or_make};
@@ -31,7 +31,7 @@ type Read = (Time, Option<Arc<ReadAcl>>);
 
 struct ReadAcl {
     /// `None` if it is one of Samba's, for a file of this owner and group.
-    stored: Option<Stored>,
+    stored: Option<StoredAcl>,
     ids: (u32, u32),
     acl: Arc<Acl>,
 }
@@ -55,7 +55,7 @@ struct Shard {
 }
 
 /// What the site knows of stored ACLs.
-pub(crate) struct Known {
+pub(crate) struct StoredAclCache {
     any: AtomicBool,
     /// Whether files may have ACLs of Samba.
     sambas: AtomicBool,
@@ -70,7 +70,7 @@ pub(crate) struct Known {
     epoch: AtomicU64,
 }
 
-impl Default for Known {
+impl Default for StoredAclCache {
     fn default() -> Self {
         Self {
             any: AtomicBool::new(false),
@@ -84,7 +84,7 @@ impl Default for Known {
     }
 }
 
-impl Known {
+impl StoredAclCache {
     /// How well the ACLs that are remembered serve.
     pub(crate) fn report(&self) -> CacheReport {
         let mut report = CacheReport::default();
@@ -178,8 +178,8 @@ impl Known {
         Ok(read.filter(|read| read.is_fresh(attributes)).map(|read| read.acl.clone()))
     }
 
-    fn open(&self, bytes: &[u8]) -> Option<Stored> {
-        self.keys.lock().iter().find_map(|(_, key)| Stored::open(key, bytes))
+    fn open(&self, bytes: &[u8]) -> Option<StoredAcl> {
+        self.keys.lock().iter().find_map(|(_, key)| StoredAcl::open(key, bytes))
     }
 
     fn read(
@@ -386,7 +386,7 @@ mod tests {
     #[test]
     fn threads_that_store_the_first_acl_together_make_one_key() {
         for _ in 0..50 {
-            let (memory, known) = (Memory::ticking(), Known::default());
+            let (memory, known) = (Memory::ticking(), StoredAclCache::default());
             let home = memory.root().unwrap().object;
             let keys = std::thread::scope(|scope| {
                 let make = || scope.spawn(|| known.seal_key(&memory, &*home).unwrap());

@@ -8,5 +8,5 @@ mod enforce;
 mod known;
 mod operations;
 
-pub(crate) use self::known::{KEY_FILE, Known};
+pub(crate) use self::known::{KEY_FILE, StoredAclCache};
 pub(crate) use self::operations::{POSIX, RightsAttribute};

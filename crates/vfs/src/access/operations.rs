@@ -5,8 +5,10 @@ use auth::Grant;
 use crate::acl::beside_mode::before_another_mode;
 use crate::acl::inherit::{Heir, beside_mode, entries_of};
 use crate::acl::mode::{derive, rights_of, summary};
-use crate::acl::stored::{ATTRIBUTE, SealKey, Stored};
-use crate::acl::{Acl, AclChange, Entries, Entry, Inherited, MAX_ENTRIES, MAX_FOREIGN, Rights, Who, samba};
+use crate::acl::stored::{ATTRIBUTE, SealKey, StoredAcl};
+use crate::acl::{
+    Acl, AclChange, Entries, Entry, MAX_ENTRIES, MAX_FOREIGN, ModeInheritance, Rights, Who, samba,
+};
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
 use crate::changing::permitted::Plan;
@@ -177,7 +179,7 @@ impl Volume {
         };
         let foreign = |who: &Who| matches!(who, Who::Foreign(_)).then(|| who.clone());
         let group = foreign(&before.group).unwrap_or(Who::Group(gid));
-        self.store_acl(&now, Stored { mode: 0, uid, gid, owner: foreign(&before.owner), group, entries })
+        self.store_acl(&now, StoredAcl { mode: 0, uid, gid, owner: foreign(&before.owner), group, entries })
     }
 
     /// Removes a stored ACL that another mode or owner has made stale. Otherwise it would apply
@@ -256,7 +258,7 @@ impl Volume {
             // The mode bound beside them, and a stored list is final.
             true => {
                 let heir = Heir { is_folder: now.attributes.kind == Kind::Folder, uid, gid };
-                let said = Inherited::Within(now.attributes.mode & 0o777);
+                let said = ModeInheritance::Within(now.attributes.mode & 0o777);
                 Entries { list: beside_mode(current.entries.list, said, heir), ..current.entries }
             }
             false => current.entries,
@@ -265,7 +267,7 @@ impl Volume {
         let Some(entries) = entries else {
             return now.object.set_attributes(server(), &owned(&now.attributes, uid, gid, None));
         };
-        self.store_acl(&now, Stored { mode: 0, uid, gid, owner, group, entries })
+        self.store_acl(&now, StoredAcl { mode: 0, uid, gid, owner, group, entries })
     }
 
     fn seal_key(&self, object: &dyn Object) -> Result<SealKey> {
@@ -274,7 +276,7 @@ impl Volume {
     }
 
     /// Stores an ACL whose mode is not known yet, and sets owner, group and mode.
-    pub(crate) fn store_acl(&self, of: &Found, mut stored: Stored) -> Result<()> {
+    pub(crate) fn store_acl(&self, of: &Found, mut stored: StoredAcl) -> Result<()> {
         let (object, before) = (of.object.as_ref(), &of.attributes);
         let mode = summary(&stored.entries.list, stored.uid, stored.gid);
         stored.mode = mode as u16;
@@ -305,7 +307,7 @@ impl Volume {
 }
 
 /// If a host does not keep modes or owners, every stored ACL is stale.
-fn is_set(object: &dyn Object, stored: &Stored) -> Result<()> {
+fn is_set(object: &dyn Object, stored: &StoredAcl) -> Result<()> {
     if stored.is_fresh(&object.attributes()?) { Ok(()) } else { Err(Error::NotSupported) }
 }
 

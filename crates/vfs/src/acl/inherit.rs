@@ -1,7 +1,7 @@
 //! What a new file inherits: MS-DTYP 2.5.3.4.2 (ComputeACL) in other words.
 
 use super::mode::{entries_of_mode, rights_of, summary};
-use super::{Entries, Entry, EntryKind, Inherit, Inherited, Rights, Who};
+use super::{Entries, Entry, EntryKind, Inherit, ModeInheritance, Rights, Who};
 
 const PASSED_ON: Inherit = Inherit::FILES.union(Inherit::FOLDERS);
 
@@ -67,11 +67,11 @@ fn passed_on(entry: &Entry, heir: Heir, marks: Inherit) -> impl Iterator<Item = 
 /// ```text
 /// owner of the mode, entries of other users and groups within the mode's group, group of the mode, others of the mode
 /// ```
-pub(crate) fn beside_mode(list: Vec<Entry>, said: Inherited, heir: Heir) -> Vec<Entry> {
+pub(crate) fn beside_mode(list: Vec<Entry>, said: ModeInheritance, heir: Heir) -> Vec<Entry> {
     let (said, mode) = match said {
-        Inherited::AsItIs => return list,
-        Inherited::Saying(mode) => (mode, mode),
-        Inherited::Within(mode) => (mode, mode & summary(&list, heir.uid, heir.gid)),
+        ModeInheritance::AsItIs => return list,
+        ModeInheritance::Saying(mode) => (mode, mode),
+        ModeInheritance::Within(mode) => (mode, mode & summary(&list, heir.uid, heir.gid)),
     };
     let is_by_class = |who: &Who| match who {
         Who::User(uid) => *uid == heir.uid,

@@ -24,7 +24,7 @@ pub(crate) use self::mode::by_posix_acl;
 pub use self::mode::{entries_of_mode, entries_of_posix, summary};
 pub use self::rights::Rights;
 pub(crate) use self::samba::ATTRIBUTE as SAMBAS_ACL;
-pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, Stored};
+pub(crate) use self::stored::{ATTRIBUTE as STORED_ACL, StoredAcl};
 pub use self::written_back::{recognized, written_back};
 
 /// The most entries of one ACL.
@@ -173,12 +173,12 @@ pub struct NewPermissions<'a> {
     /// The ACL that it is given.
     pub acl: Option<&'a CreateAcl>,
     /// What becomes of an ACL that it inherits alone.
-    pub inherited: Inherited,
+    pub inherited: ModeInheritance,
 }
 
 /// What becomes of an ACL that a new file inherits, if the client has also said a mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Inherited {
+pub enum ModeInheritance {
     /// It counts, and the mode does not.
     #[default]
     AsItIs,

@@ -24,7 +24,7 @@ const SEAL_LEN: usize = 16;
 /// An ACL, and the mode, owner and group of the file when it was stored. It applies as long as they
 /// are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stored {
+pub struct StoredAcl {
     /// Permission bits (0o777).
     pub mode: u16,
     /// The host's owner.
@@ -39,7 +39,7 @@ pub struct Stored {
     pub entries: Entries,
 }
 
-impl Stored {
+impl StoredAcl {
     /// Whether this applies to a file with these attributes.
     pub(crate) fn is_fresh(&self, attributes: &Attributes) -> bool {
         (u32::from(self.mode), self.uid, self.gid)
@@ -81,7 +81,7 @@ impl Stored {
         w.into_bytes()
     }
 
-    /// Reads what [`Stored::encode`] wrote.
+    /// Reads what [`StoredAcl::encode`] wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut r = Reader::new(bytes);
         if r.u8()? != VERSION {

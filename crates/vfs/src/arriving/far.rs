@@ -1,7 +1,7 @@
 //! Marks of files whose path on the other server is too long for an extended attribute: ext4 has room for about 4 KB. The path is
 //! then a file of the store, in the folder of the file that it belongs to, which goes when the file goes.
 
-use super::Shared;
+use super::ArrivalState;
 use super::mark::{self, Mark};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
 use crate::caller::server;
@@ -11,7 +11,7 @@ use crate::{Access, Error, Result};
 /// The longest path that is read.
 const LONGEST: usize = 1 << 20;
 
-impl Shared {
+impl ArrivalState {
     /// The mark of a file or folder, with its path.
     pub(super) fn mark(&self, object: &dyn Object) -> Result<Option<Mark>> {
         match mark::read(object)? {

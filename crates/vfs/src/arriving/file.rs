@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use lock::{Mutex, rank};
 
 use super::mark::Mark;
-use super::{Shared, keep_date};
+use super::{ArrivalState, keep_date};
 use crate::backend::{Object, Stability};
 use crate::caller::server;
 use crate::{Access, Result};
@@ -72,7 +72,13 @@ impl Fetch {
     }
 
     /// Makes sure that a range is here.
-    pub(super) fn range(&self, shared: &Shared, object: &dyn Object, offset: u64, length: u64) -> Result<()> {
+    pub(super) fn range(
+        &self,
+        shared: &ArrivalState,
+        object: &dyn Object,
+        offset: u64,
+        length: u64,
+    ) -> Result<()> {
         let mut piece = offset / PIECE;
         loop {
             let mut state = self.state.lock();
@@ -89,7 +95,12 @@ impl Fetch {
     }
 
     /// Makes sure that the whole file is here. Others may read it meanwhile. `stop` ends it early.
-    pub(super) fn whole(&self, shared: &Shared, object: &dyn Object, stop: &dyn Fn() -> bool) -> Result<()> {
+    pub(super) fn whole(
+        &self,
+        shared: &ArrivalState,
+        object: &dyn Object,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<()> {
         let count = self.state.lock().length.div_ceil(PIECE);
         for piece in 0..count {
             if stop() {
@@ -103,7 +114,7 @@ impl Fetch {
     /// Makes a change after which the data of the other server do not count.
     pub(super) fn instead<T>(
         &self,
-        shared: &Shared,
+        shared: &ArrivalState,
         object: &dyn Object,
         change: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
@@ -123,7 +134,7 @@ impl Fetch {
     }
 
     /// Removes the mark when all is here and on the disk.
-    fn settle(&self, shared: &Shared, object: &dyn Object, state: &mut State) -> Result<()> {
+    fn settle(&self, shared: &ArrivalState, object: &dyn Object, state: &mut State) -> Result<()> {
         if !self.is_under_way() {
             return Ok(());
         }
@@ -143,7 +154,7 @@ impl Fetch {
 }
 
 /// Fetches a piece. The date of the file stays.
-fn bring(shared: &Shared, object: &dyn Object, state: &mut State, piece: u64) -> Result<()> {
+fn bring(shared: &ArrivalState, object: &dyn Object, state: &mut State, piece: u64) -> Result<()> {
     let before = object.attributes()?;
     // Another request may come with another object of the file.
     object.prepare(server(), &before, Access::WRITE, true)?;
@@ -174,4 +185,4 @@ fn bring(shared: &Shared, object: &dyn Object, state: &mut State, piece: u64) ->
 }
 
 /// The state of a file's arrival as an object finds it: it is looked for once, as files never leave again.
-pub(super) type Known = std::sync::OnceLock<Option<Arc<Fetch>>>;
+pub(super) type FetchCell = std::sync::OnceLock<Option<Arc<Fetch>>>;

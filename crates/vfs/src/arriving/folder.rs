@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::mark::{self, Mark, Stage};
-use super::{ArrivingRights, Coming, Shared, TURNS, keep_date, rights};
+use super::{ArrivalState, ArrivingRights, Coming, TURNS, keep_date, rights};
 use crate::backend::{NewKind, Object, RenameMode};
 use crate::caller::server;
 use crate::names::own::{UNFINISHED, is_own_name};
@@ -11,7 +11,7 @@ use crate::streams::File;
 use crate::{Error, Kind, Result, SetAttributes};
 use lock::{Mutex, rank};
 
-impl Shared {
+impl ArrivalState {
     /// Makes sure that all entries of a folder are here.
     pub(super) fn list(&self, folder: &Arc<dyn Object>) -> Result<()> {
         if self.is_done() || folder.kind() != Kind::Folder || !is_unlisted(&**folder)? {

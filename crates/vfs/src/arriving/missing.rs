@@ -14,7 +14,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::mark::{Mark, Stage};
-use super::{Coming, Listing, Shared, keep_date, mark};
+use super::{ArrivalState, Coming, Listing, keep_date, mark};
 use crate::backend::{NewKind, Object, RenameMode, Stability, Wait};
 use crate::caller::server;
 use crate::streams::store;
@@ -170,7 +170,7 @@ fn until_zero(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&bytes[..at], &bytes[at + 1..]))
 }
 
-impl Shared {
+impl ArrivalState {
     /// Makes all entries of a folder. What cannot be made is in its record, also if an error ends it early. Returns whether something
     /// is.
     pub(super) fn arrive_all(&self, folder: &Arc<dyn Object>, path: &str, listing: &Listing) -> Result<bool> {

@@ -87,7 +87,7 @@ pub struct Listing {
 
 /// What became of what a file has besides its data.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Described {
+pub struct ArrivedMetadata {
     /// Its rights there.
     pub rights: ArrivingRights,
     /// Why some of it is not here, in words; `None`: all of it is.
@@ -103,7 +103,8 @@ pub trait Source: Send + Sync {
     fn entries(&self, folder: &str) -> Result<Listing>;
     /// Gives a file or folder here all that it has there besides its data, its dates and its rights. Returns these, and
     /// what could not be kept.
-    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams) -> Result<Described>;
+    fn describe(&self, path: &str, kind: Kind, file: &File<'_>, streams: &Streams)
+    -> Result<ArrivedMetadata>;
     /// Up to `length` bytes of a file; fewer only at its end.
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>>;
 }
@@ -133,11 +134,11 @@ pub struct Progress {
 
 /// A backend whose files arrive from a [`Source`].
 pub struct Arriving {
-    shared: Arc<Shared>,
+    shared: Arc<ArrivalState>,
 }
 
 /// What all objects share.
-struct Shared {
+struct ArrivalState {
     inner: Arc<dyn Backend>,
     source: Arc<dyn Source>,
     streams: Streams,
@@ -187,7 +188,7 @@ impl Arriving {
         };
         let streams = Streams::new(inner.clone()).with_style(style);
         let without_streams = VolumeOptions { sidecars: false, ..VolumeOptions::default() };
-        let shared = Shared {
+        let shared = ArrivalState {
             lists: Volume::in_site(inner.clone(), without_streams, site),
             root: root.key(),
             inner,
@@ -230,7 +231,7 @@ impl Arriving {
     }
 }
 
-impl Shared {
+impl ArrivalState {
     fn is_done(&self) -> bool {
         self.is_done.load(Ordering::Relaxed)
     }

@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use auth::Grant;
 
-use super::Shared;
-use super::file::{Fetch, Known};
+use super::ArrivalState;
+use super::file::{Fetch, FetchCell};
 use crate::backend::forest::Hidden;
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, Stability, Wait};
 use crate::names::own::is_own_name;
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
 pub(super) struct ArrivingObject {
-    shared: Arc<Shared>,
+    shared: Arc<ArrivalState>,
     inner: Arc<dyn Object>,
-    fetch: Known,
+    fetch: FetchCell,
 }
 
 /// The object of the backend below.
@@ -30,8 +30,8 @@ fn arriving(object: &dyn Object) -> Option<&ArrivingObject> {
 }
 
 impl ArrivingObject {
-    pub(super) fn new(shared: Arc<Shared>, inner: Arc<dyn Object>) -> Self {
-        Self { shared, inner, fetch: Known::new() }
+    pub(super) fn new(shared: Arc<ArrivalState>, inner: Arc<dyn Object>) -> Self {
+        Self { shared, inner, fetch: FetchCell::new() }
     }
 
     fn found(&self, found: Found) -> Found {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use super::mark::{self, Mark, Stage};
 use super::missing::Tally;
-use super::{Arriving, Progress, Shared};
+use super::{ArrivalState, Arriving, Progress};
 use crate::backend::Object;
 use crate::caller::server;
 use crate::names::own::is_own_name;
@@ -69,7 +69,7 @@ impl Arriving {
 
 /// Calls `each` for all folders that are listed, and for all files. Returns what failed.
 fn walk(
-    shared: &Shared,
+    shared: &ArrivalState,
     root: &Arc<dyn Object>,
     stop: &dyn Fn() -> bool,
     each: &mut dyn FnMut(&Arc<dyn Object>) -> Result<()>,
@@ -104,7 +104,7 @@ fn walk(
 }
 
 /// Reports what concerns one file only, and notes it. Other errors end the pass.
-fn told(shared: &Shared, object: &dyn Object, error: Error, failed: &mut Tally) -> Result<()> {
+fn told(shared: &ArrivalState, object: &dyn Object, error: Error, failed: &mut Tally) -> Result<()> {
     match error {
         Error::Away | Error::NoSpace | Error::QuotaExceeded | Error::ReadOnly => return Err(error),
         Error::Stale => {} // a client has removed it

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::acl::stored::Stored;
+use crate::acl::stored::StoredAcl;
 use crate::acl::{Entries, Who};
 use crate::backend::{Found, Object, XattrMode};
 use crate::caller::server;
@@ -123,7 +123,7 @@ fn list(lists: &Volume, object: &Arc<dyn Object>, ids: (u32, u32), rights: &Arri
     let Some(entries) = rights.list.clone() else { return Ok(()) };
     let (uid, gid) = ids;
     let of = Found { object: object.clone(), attributes: object.attributes()? };
-    lists.store_acl(&of, Stored { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries })
+    lists.store_acl(&of, StoredAcl { mode: 0, uid, gid, owner: None, group: Who::Group(gid), entries })
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ impl Source for Old {
         }))
     }
 
-    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<Described> {
+    fn describe(&self, path: &str, _: Kind, file: &File<'_>, _: &Streams) -> Result<ArrivedMetadata> {
         file.object.set_xattr(server(), b"user.path", path.as_bytes(), crate::backend::XattrMode::Set)?;
         let rights = ArrivingRights {
             mode: Some(0o640),
@@ -56,7 +56,7 @@ impl Source for Old {
             group: Some(100),
             ..ArrivingRights::default()
         };
-        self.answer(Described { rights, lost: None })
+        self.answer(ArrivedMetadata { rights, lost: None })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -298,9 +298,9 @@ impl Source for Deep {
         }))
     }
 
-    fn describe(&self, _: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<Described> {
+    fn describe(&self, _: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<ArrivedMetadata> {
         let rights = ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() };
-        Ok(Described { rights, lost: None })
+        Ok(ArrivedMetadata { rights, lost: None })
     }
 
     fn read(&self, path: &str, offset: u64, length: usize) -> Result<Vec<u8>> {
@@ -401,9 +401,12 @@ impl Source for Odd {
         Ok(Listing { entries: [plain, odd.to_vec()].concat(), unreadable: vec!["caf\u{fffd}".into()] })
     }
 
-    fn describe(&self, path: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<Described> {
+    fn describe(&self, path: &str, _: Kind, _: &File<'_>, _: &Streams) -> Result<ArrivedMetadata> {
         let lost = path.ends_with("rich").then(|| "an attribute cannot be kept".to_owned());
-        Ok(Described { rights: ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() }, lost })
+        Ok(ArrivedMetadata {
+            rights: ArrivingRights { mode: Some(0o750), ..ArrivingRights::default() },
+            lost,
+        })
     }
 
     fn read(&self, _: &str, offset: u64, length: usize) -> Result<Vec<u8>> {

@@ -34,7 +34,7 @@ pub(crate) use self::above::name_in;
 pub use self::call::Call;
 pub use self::facts::{Allowance, Finds, Limits, Space};
 pub use self::modes::{NewKind, RenameMode, Stability, Wait, XattrMode};
-pub use self::trusted::Untrusted;
+pub use self::trusted::DistrustReason;
 pub(crate) use self::trusted::trust;
 pub use self::watching::{Heard, WatchEvent, WatchId};
 pub use super::guarding::{Against, Ends, HearsLocal, Hold, LocalChange, LocalOpen};

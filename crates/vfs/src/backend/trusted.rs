@@ -5,7 +5,7 @@ use crate::Kind;
 
 /// Why something is not used as the server's own folder: a local user could have made it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Untrusted {
+pub enum DistrustReason {
     /// It is a file, a link or a device.
     NotAFolder,
     /// It belongs to this user, which is neither root nor the user that the server runs as.
@@ -14,7 +14,7 @@ pub enum Untrusted {
     WritableByOthers(u32),
 }
 
-impl std::fmt::Display for Untrusted {
+impl std::fmt::Display for DistrustReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::NotAFolder => f.write_str("it is not a folder"),
@@ -27,12 +27,14 @@ impl std::fmt::Display for Untrusted {
 }
 
 /// Whether an entry with the name of one of the server's own folders can be used as that.
-pub(crate) fn trust(backend: &dyn Backend, found: &Found) -> std::result::Result<(), Untrusted> {
+pub(crate) fn trust(backend: &dyn Backend, found: &Found) -> std::result::Result<(), DistrustReason> {
     let attributes = &found.attributes;
     match attributes.kind {
-        Kind::Folder if attributes.mode & 0o022 != 0 => Err(Untrusted::WritableByOthers(attributes.mode)),
+        Kind::Folder if attributes.mode & 0o022 != 0 => {
+            Err(DistrustReason::WritableByOthers(attributes.mode))
+        }
         Kind::Folder if attributes.uid == 0 || attributes.uid == backend.own_user() => Ok(()),
-        Kind::Folder => Err(Untrusted::OwnedBy(attributes.uid)),
-        _ => Err(Untrusted::NotAFolder),
+        Kind::Folder => Err(DistrustReason::OwnedBy(attributes.uid)),
+        _ => Err(DistrustReason::NotAFolder),
     }
 }

@@ -20,11 +20,11 @@ pub enum Event {
 
 /// The counters of a cache.
 #[derive(Debug, Default)]
-pub struct Counters(Striped);
+pub struct Counters(StripedCounters);
 
 /// Four counters, one set for each stripe.
 #[derive(Debug, Default)]
-pub(crate) struct Striped([Stripe; STRIPES]);
+pub(crate) struct StripedCounters([Stripe; STRIPES]);
 
 /// On lines of its own: processors load them in pairs of 64 bytes.
 #[derive(Debug, Default)]
@@ -57,7 +57,7 @@ impl Counters {
     }
 }
 
-impl Striped {
+impl StripedCounters {
     /// Raises some of the four counters.
     #[inline]
     pub(crate) fn add(&self, counts: &[(usize, u64)]) {

@@ -24,7 +24,7 @@ const HALVE_AFTER: f64 = 1_000_000.0;
 
 /// Hit ratios that are predicted for other sizes of a cache.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Predicted {
+pub struct HitPrediction {
     /// With half the limit.
     pub half: f64,
     /// With the limit of now, for comparison with the measured ratio.
@@ -90,14 +90,14 @@ impl Ghost {
 
     /// The predicted hit ratios. `None` before there are enough look-ups.
     #[must_use]
-    pub fn predicted(&self) -> Option<Predicted> {
+    pub fn predicted(&self) -> Option<HitPrediction> {
         if self.expected < FEWEST || self.sampled < 1.0 {
             return None;
         }
         let missing = self.expected - self.sampled;
         let [half, same, double, four_times] =
             self.hits.map(|hits| ((hits + missing) / self.expected).clamp(0.0, 1.0));
-        Some(Predicted { half, same, double, four_times })
+        Some(HitPrediction { half, same, double, four_times })
     }
 
     fn rate(&self) -> f64 {

@@ -12,9 +12,9 @@ mod counters;
 mod ghost;
 mod registry;
 
-pub(crate) use counters::Striped;
+pub(crate) use counters::StripedCounters;
 pub use counters::{Counters, Event};
-pub use ghost::{Ghost, Predicted, SIZES};
+pub use ghost::{Ghost, HitPrediction, SIZES};
 pub use registry::{Caches, Entry, Rules, SetError};
 
 /// The unit of a cache's limit.
@@ -42,7 +42,7 @@ pub struct CacheReport {
     /// Nanoseconds that the misses took.
     pub miss_nanos: u64,
     /// The hit ratios at other sizes. `None`: it has no ghost list, or too few look-ups yet.
-    pub predicted: Option<Predicted>,
+    pub predicted: Option<HitPrediction>,
 }
 
 impl CacheReport {

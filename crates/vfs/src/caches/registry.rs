@@ -75,13 +75,13 @@ pub enum SetError {
     },
 }
 
-struct Registered {
+struct CacheRegistration {
     rules: Rules,
     wanted: AtomicU64,
     cache: Arc<dyn Cache>,
 }
 
-impl Registered {
+impl CacheRegistration {
     fn limit(&self, part: u32) -> u64 {
         let wanted = self.wanted.load(Ordering::Relaxed);
         if self.rules.is_fixed || part >= WHOLE {
@@ -95,7 +95,7 @@ impl Registered {
 /// All caches of a server.
 pub struct Caches {
     budget: u64,
-    registered: Vec<Registered>,
+    registered: Vec<CacheRegistration>,
     /// What of the limits applies, of 1000 parts.
     part: AtomicU32,
     /// Looks in a row without pressure.
@@ -122,7 +122,7 @@ impl Caches {
         let most = self.most(&rules, None);
         let limit = if rules.is_fixed { limit } else { limit.min(most).max(rules.least) };
         cache.limit_to(limit);
-        self.registered.push(Registered { rules, wanted: AtomicU64::new(limit), cache });
+        self.registered.push(CacheRegistration { rules, wanted: AtomicU64::new(limit), cache });
     }
 
     /// Bytes that the caches may take together.
@@ -147,7 +147,7 @@ impl Caches {
     #[must_use]
     pub fn entries(&self) -> Vec<Entry> {
         let part = self.part();
-        let entry = |one: &Registered| Entry {
+        let entry = |one: &CacheRegistration| Entry {
             rules: one.rules,
             wanted: one.wanted.load(Ordering::Relaxed),
             limit: one.limit(part),
@@ -183,7 +183,7 @@ impl Caches {
         self.find(name).map(|one| one.rules)
     }
 
-    fn find(&self, name: &str) -> Result<&Registered, SetError> {
+    fn find(&self, name: &str) -> Result<&CacheRegistration, SetError> {
         let names = || self.registered.iter().map(|one| one.rules.name).collect::<Vec<_>>().join(", ");
         let found = self.registered.iter().find(|one| one.rules.name == name);
         let one = found.ok_or_else(|| SetError::Unknown(name.into(), names()))?;

@@ -14,7 +14,7 @@ use crate::{Attributes, FileId, Time, Volume};
 const MOST: usize = 16_384;
 
 #[derive(Default)]
-pub(crate) struct Changed {
+pub(crate) struct ChangeTimeTable {
     any: AtomicBool,
     /// The host's time, and the time that is shown as long as the host's time is this one.
     table: Mutex<HashMap<FileId, (Time, Time)>, rank::ChangeTimes>,

@@ -11,11 +11,13 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 use crate::backend::Found;
 use crate::backend::Node;
-use crate::changing::permitted::Permitted;
-use crate::events::{self, Happened};
+use crate::changing::permitted::PermittedActor;
+use crate::events::{self, ChangeKind};
 use crate::local::SIDECAR;
 use crate::noted::{self, Spent};
-use crate::state::{Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, Settled, Stream, Who};
+use crate::state::{
+    Cause, MOST_TRIES, Modes, Party, RECALL_DEADLINE, Range, Recall, RecallOutcome, Stream, Who,
+};
 use crate::volume::Actor;
 use crate::{Change, Error, FileId, Result, SetAttributes, Site, Volume};
 
@@ -102,7 +104,7 @@ impl Volume {
 
     pub(crate) fn may_read(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         file: FileId,
         offset: u64,
         length: usize,
@@ -116,7 +118,7 @@ impl Volume {
 
     pub(crate) fn may_write(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         file: FileId,
         offset: u64,
         length: usize,
@@ -128,7 +130,7 @@ impl Volume {
         self.recall(by, file, Cause::Write)
     }
 
-    pub(crate) fn may_resize(&self, by: &Permitted<'_>, file: FileId, smaller: u64) -> Result<()> {
+    pub(crate) fn may_resize(&self, by: &PermittedActor<'_>, file: FileId, smaller: u64) -> Result<()> {
         if self.site.state.quiet(file) {
             return Ok(());
         }
@@ -137,7 +139,7 @@ impl Volume {
 
     fn check_io(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         file: FileId,
         offset: u64,
         length: usize,
@@ -149,14 +151,14 @@ impl Volume {
 
     /// Recalls the leases of other clients that `cause` collides with. `LeaseRecall`: they are not
     /// returned yet.
-    pub fn recall(&self, by: &Permitted<'_>, file: FileId, cause: Cause) -> Result<()> {
+    pub fn recall(&self, by: &PermittedActor<'_>, file: FileId, cause: Cause) -> Result<()> {
         self.recall_stream(by, file, &Stream::Data, cause)
     }
 
     /// The same for another stream of the file.
     pub(crate) fn recall_stream(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         file: FileId,
         stream: &Stream,
         cause: Cause,
@@ -174,7 +176,7 @@ impl Volume {
     /// returned, or taken at the deadline.
     pub(crate) async fn recall_and_wait(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         file: FileId,
         stream: &Stream,
         cause: Cause,
@@ -210,7 +212,7 @@ impl Volume {
     /// modes, and recalls the leases that stand against it.
     pub(crate) fn concerned(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         going: Option<&Found>,
         (cause, denied_by): (Cause, Modes),
     ) -> Result<()> {
@@ -223,7 +225,7 @@ impl Volume {
     /// stay.
     pub(crate) fn recall_once_pinned<const N: usize>(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         files: [(Option<&Found>, Cause); N],
     ) -> Result<()> {
         if !self.site.state.is_joined() {
@@ -248,15 +250,15 @@ impl Volume {
         folder: &Node,
         name: &[u8],
         file: &Found,
-        what: Happened,
+        what: ChangeKind,
     ) {
         self.listing_changed(actor, folder.id());
         if !self.site.listens() {
             return;
         }
-        let owner = self.owner_of_sidecar(folder, name, what == Happened::Removed);
+        let owner = self.owner_of_sidecar(folder, name, what == ChangeKind::Removed);
         let (name, file, what) = match &owner {
-            Some((owner, found)) => (owner.clone(), found, Happened::Modified(SIDECAR)),
+            Some((owner, found)) => (owner.clone(), found, ChangeKind::Modified(SIDECAR)),
             None => (Arc::from(name), file, what),
         };
         let change = events::Change {
@@ -281,7 +283,7 @@ impl Site {
             let Some(recall) = self.state.break_for(file, stream, cause, by) else { return };
             let deadline = sleep_until(begun + recall.time());
             // After a state from another server has come, its leases are asked for.
-            if recall.within(deadline).await == Settled::Revoked {
+            if recall.within(deadline).await == RecallOutcome::Revoked {
                 return;
             }
         }

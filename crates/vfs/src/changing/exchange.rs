@@ -11,7 +11,7 @@ use crate::access::RightsAttribute;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
 use crate::state::{Cause, Pins, Stream};
-use crate::streams::Described;
+use crate::streams::MetadataWithStreams;
 use crate::streams::xattrs::replace_xattrs;
 use crate::{Access, Actor, Attributes, Beside, Caller, Error, Kind, Result, Volume, Xattr};
 
@@ -24,7 +24,7 @@ struct At<'a> {
 
 /// The properties of a file that stay with its name.
 struct Stays {
-    described: Option<Described>,
+    described: Option<MetadataWithStreams>,
     attributes: Attributes,
     rights: Vec<RightsAttribute>,
     xattrs: Vec<Xattr>,

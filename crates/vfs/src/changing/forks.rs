@@ -6,12 +6,12 @@
 
 use std::sync::Arc;
 
-use super::permitted::{Permitted, Plan};
+use super::permitted::{PermittedActor, Plan};
 use crate::backend::Found;
 use crate::backend::Node;
 use crate::mac::layout::is_sidecar_name;
 use crate::state::{Cause, Range, Stream, Who};
-use crate::streams::{ForkPart, Streams, Written};
+use crate::streams::{ForkPart, PartWrite, Streams};
 use crate::volume::{Actor, ReadData};
 use crate::{Access, Error, Kind, Payload, Result, Volume};
 
@@ -25,7 +25,7 @@ pub(crate) struct ForkChange<'a> {
 }
 
 /// A client is not bound by what it holds of the fork itself, whichever open it uses.
-fn stateless(by: &Permitted<'_>) -> Who<'static> {
+fn stateless(by: &PermittedActor<'_>) -> Who<'static> {
     Who::stateless(by.party.client)
 }
 
@@ -43,7 +43,7 @@ impl Volume {
     /// of a fork that others deny or have locked. Fails if nothing may be read.
     pub(crate) async fn readable_beside_fork(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         of: &Node,
         (offset, length): (u64, usize),
     ) -> Result<usize> {
@@ -57,9 +57,9 @@ impl Volume {
     /// asked, and the change of the fork begins.
     pub(crate) async fn may_write_fork<'a>(
         &'a self,
-        by: &Permitted<'a>,
+        by: &PermittedActor<'a>,
         of: &Node,
-        written: Written<'_>,
+        written: PartWrite<'_>,
     ) -> Result<Option<ForkChange<'a>>> {
         match self.part_in_use(of).await? {
             Some((owner, part)) => self.may_write_part(by, owner, &part, written),
@@ -71,7 +71,7 @@ impl Volume {
     /// which it is not known what it says, counts as one of the whole fork.
     pub(crate) async fn may_touch_fork(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         of: &Node,
         (offset, length): (u64, u64),
         write: bool,
@@ -79,7 +79,7 @@ impl Volume {
         let Some((owner, part)) = self.part_in_use(of).await? else { return Ok(()) };
         let may = || match write {
             true => {
-                let written = Written { offset, length, data: None };
+                let written = PartWrite { offset, length, data: None };
                 self.may_write_part(by, owner.clone(), &part, written).map(drop)
             }
             false => self.may_read_part(by, &owner, &part, (offset, length)).map(drop),
@@ -90,7 +90,7 @@ impl Volume {
     /// The same for a change of the file's size.
     pub(crate) fn may_cut_fork<'a>(
         &'a self,
-        by: &Permitted<'a>,
+        by: &PermittedActor<'a>,
         of: &Node,
         size: u64,
     ) -> Result<Option<ForkChange<'a>>> {
@@ -101,7 +101,7 @@ impl Volume {
 
     /// Whether an entry of a folder may be removed, moved or replaced as far as a fork goes with it: it fails if the entry
     /// is a sidecar, and others hold the fork of its file.
-    pub(crate) fn may_lose_fork(&self, by: &Permitted<'_>, folder: &Found, name: &[u8]) -> Result<()> {
+    pub(crate) fn may_lose_fork(&self, by: &PermittedActor<'_>, folder: &Found, name: &[u8]) -> Result<()> {
         let Some(streams) = self.streams.as_ref().filter(|_| is_sidecar_name(name)) else { return Ok(()) };
         if !self.site.state.has_forks() {
             return Ok(());
@@ -117,7 +117,7 @@ impl Volume {
     /// The same for a move and what it replaces. A sidecar that has moved with its file already stays where it is.
     pub(crate) fn may_move_fork(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         from: (&Found, &[u8]),
         to: (&Found, &[u8]),
     ) -> Result<()> {
@@ -184,7 +184,7 @@ impl Volume {
 
     fn may_read_part(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         owner: &Node,
         part: &ForkPart,
         (offset, length): (u64, u64),
@@ -201,7 +201,7 @@ impl Volume {
     /// The same for a client that may get fewer bytes than it wants: those before the fork.
     fn readable_part(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         owner: &Node,
         part: &ForkPart,
         (offset, length): (u64, usize),
@@ -215,10 +215,10 @@ impl Volume {
 
     fn may_write_part<'a>(
         &'a self,
-        by: &Permitted<'a>,
+        by: &PermittedActor<'a>,
         owner: Node,
         part: &ForkPart,
-        written: Written<'_>,
+        written: PartWrite<'_>,
     ) -> Result<Option<ForkChange<'a>>> {
         let (fork, end) = (part.range(), written.offset.saturating_add(written.length));
         let inside = written.offset.max(fork.start)..end.min(fork.end);
@@ -237,7 +237,7 @@ impl Volume {
 
     fn check_fork(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         owner: &Node,
         offset: u64,
         length: u64,
@@ -247,12 +247,22 @@ impl Volume {
         self.site.state.check_io(owner.id(), &Stream::Resource, stateless(by), range, write)
     }
 
-    fn may_resize_fork<'a>(&'a self, by: &Permitted<'a>, owner: Node, kept: u64) -> Result<ForkChange<'a>> {
+    fn may_resize_fork<'a>(
+        &'a self,
+        by: &PermittedActor<'a>,
+        owner: Node,
+        kept: u64,
+    ) -> Result<ForkChange<'a>> {
         self.site.state.check_resize(owner.id(), &Stream::Resource, stateless(by), kept)?;
         self.begin_fork(by, owner, Cause::Truncate)
     }
 
-    fn begin_fork<'a>(&'a self, by: &Permitted<'a>, owner: Node, cause: Cause) -> Result<ForkChange<'a>> {
+    fn begin_fork<'a>(
+        &'a self,
+        by: &PermittedActor<'a>,
+        owner: Node,
+        cause: Cause,
+    ) -> Result<ForkChange<'a>> {
         self.recall_stream(by, owner.id(), &Stream::Resource, cause)?;
         Ok(ForkChange { volume: self, actor: by.actor(), owner, cause })
     }

@@ -32,7 +32,7 @@ type Shard = HashMap<FileKey, (FileBits, Option<Time>)>;
 
 /// What the site knows of such files.
 #[derive(Default)]
-pub(crate) struct Inhibited {
+pub(crate) struct InhibitedFileCache {
     any: AtomicBool,
     to_note: AtomicBool,
     known: [Mutex<Shard, rank::InhibitedFiles>; SHARDS],
@@ -40,7 +40,7 @@ pub(crate) struct Inhibited {
     epoch: AtomicU64,
 }
 
-impl Inhibited {
+impl InhibitedFileCache {
     /// Takes in what is noted on the root of a share or mount.
     pub(crate) fn look(&self, home: &dyn Object) -> Result<()> {
         if has_note(home)? {

@@ -12,10 +12,10 @@
 
 use std::sync::Arc;
 
-use super::permitted::Permitted;
+use super::permitted::PermittedActor;
 use crate::backend::Found;
 use crate::backend::Node;
-use crate::events::{Aspects, Change, Happened};
+use crate::events::{Aspects, Change, ChangeKind};
 use crate::local::{DATA, Own, What};
 use crate::state::{Cause, Stream};
 use crate::volume::Actor;
@@ -46,7 +46,7 @@ impl Volume {
     /// collides with. If there are any, this is `LeaseRecall`.
     pub(crate) fn change_file<'a>(
         &'a self,
-        by: &Permitted<'a>,
+        by: &PermittedActor<'a>,
         file: &'a Node,
         cause: Cause,
     ) -> Result<Operation<'a>> {
@@ -79,7 +79,7 @@ impl Operation<'_> {
     }
 
     /// The change was made, and this is what happened to an entry of a folder.
-    pub(crate) fn commit_entry(self, folder: &Node, name: &[u8], file: &Found, what: Happened) {
+    pub(crate) fn commit_entry(self, folder: &Node, name: &[u8], file: &Found, what: ChangeKind) {
         let (volume, actor) = (self.volume, self.actor);
         self.commit();
         volume.entry_changed(actor, folder, name, file, what);
@@ -94,7 +94,7 @@ impl Operation<'_> {
             name: place.1,
             file: Some(file.0),
             of: file.1,
-            what: Happened::Modified(aspects),
+            what: ChangeKind::Modified(aspects),
             by,
         });
     }

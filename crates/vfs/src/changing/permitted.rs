@@ -2,10 +2,10 @@
 //! and leases of other clients are asked. An actor that is refused changes nothing of others, and learns nothing of them.
 //!
 //! ```text
-//! Plan ─► permit ─► Permitted ─► others' deny modes, ranges, leases ─► the change itself
+//! Plan ─► permit ─► PermittedActor ─► others' deny modes, ranges, leases ─► the change itself
 //! ```
 //!
-//! All that asks others takes a [`Permitted`], and only the judgement makes one, so that the order cannot be written
+//! All that asks others takes a [`PermittedActor`], and only the judgement makes one, so that the order cannot be written
 //! otherwise. A change that the host judges is judged here as the host will do it. The host has the last word.
 
 use std::ops::Deref;
@@ -47,7 +47,7 @@ pub enum Plan<'a> {
 }
 
 /// An actor that may do what it wants.
-pub struct Permitted<'a> {
+pub struct PermittedActor<'a> {
     actor: &'a Actor,
     /// The identity under which the change of Mac metadata or streams is made.
     by: &'a Caller,
@@ -56,7 +56,7 @@ pub struct Permitted<'a> {
     pub(crate) replaced: Option<Found>,
 }
 
-impl Deref for Permitted<'_> {
+impl Deref for PermittedActor<'_> {
     type Target = Actor;
 
     fn deref(&self) -> &Actor {
@@ -64,7 +64,7 @@ impl Deref for Permitted<'_> {
     }
 }
 
-impl<'a> Permitted<'a> {
+impl<'a> PermittedActor<'a> {
     pub(crate) fn actor(&self) -> &'a Actor {
         self.actor
     }
@@ -96,8 +96,8 @@ impl Volume {
     ///
     /// # Errors
     /// `AccessDenied`, `NotPermitted` or `ReadOnly`, as the change itself would fail.
-    pub fn permit<'a>(&self, actor: &'a Actor, plan: Plan<'_>) -> Result<Permitted<'a>> {
-        let mut permitted = Permitted::new(actor);
+    pub fn permit<'a>(&self, actor: &'a Actor, plan: Plan<'_>) -> Result<PermittedActor<'a>> {
+        let mut permitted = PermittedActor::new(actor);
         match plan {
             Plan::Look => {}
             Plan::Use(of, want) => self.judge_use(actor, of, want)?,

@@ -26,7 +26,7 @@ use super::permitted::Plan;
 use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::described::metadata::file_at;
-use crate::events::{Aspects, Happened};
+use crate::events::{Aspects, ChangeKind};
 use crate::names::one_form;
 use crate::state::Stream;
 use crate::streams::{OfMac, is_of_mac};
@@ -44,12 +44,12 @@ const YOUNG: i64 = 3600;
 
 /// Names that files with Mac metadata were moved away from a short time ago.
 #[derive(Default)]
-pub(crate) struct Vacated {
+pub(crate) struct VacatedNameTable {
     count: AtomicUsize,
-    names: Mutex<VecDeque<Left>, rank::VacatedNames>,
+    names: Mutex<VecDeque<VacatedName>, rank::VacatedNames>,
 }
 
-struct Left {
+struct VacatedName {
     folder: FileId,
     /// In the form that all its forms share.
     name: Box<[u8]>,
@@ -59,8 +59,8 @@ struct Left {
     when: Instant,
 }
 
-impl Vacated {
-    fn remember(&self, left: Left) {
+impl VacatedNameTable {
+    fn remember(&self, left: VacatedName) {
         let mut names = self.names.lock();
         names.retain(|known| known.when.elapsed() < REMEMBERED && !known.is_at(left.folder, &left.name));
         names.truncate(MOST_NAMES - 1);
@@ -69,7 +69,7 @@ impl Vacated {
     }
 
     /// The file that had this name, which is then forgotten.
-    fn take(&self, folder: FileId, name: &[u8]) -> Option<Left> {
+    fn take(&self, folder: FileId, name: &[u8]) -> Option<VacatedName> {
         if self.count.load(Ordering::Acquire) == 0 {
             return None;
         }
@@ -82,7 +82,7 @@ impl Vacated {
     }
 }
 
-impl Left {
+impl VacatedName {
     fn is_at(&self, folder: FileId, name: &[u8]) -> bool {
         self.folder == folder && *self.name == *name
     }
@@ -159,7 +159,7 @@ impl Volume {
         let Ok(found) = to.0.object.lookup(&Caller::root(), to.1) else { return };
         let place = Beside { folder: &to.0.object, name: to.1 };
         if self.of_mac((&found, place)).is_ok_and(|of_mac| of_mac.is_some()) {
-            self.site.vacated.remember(Left {
+            self.site.vacated.remember(VacatedName {
                 folder: from.0.object.id(),
                 name: one_form(from.1).as_ref().into(),
                 file: found.object.key(),
@@ -173,7 +173,7 @@ impl Volume {
     pub(crate) fn tell_kept(&self, actor: &Actor, folder: &Node, name: &[u8]) {
         if let Ok(found) = folder.lookup(&Caller::root(), name) {
             let aspects = Aspects::ATTRIBUTES | Aspects::STREAM | Aspects::CREATED;
-            self.entry_changed(actor, folder, name, &found, Happened::Modified(aspects));
+            self.entry_changed(actor, folder, name, &found, ChangeKind::Modified(aspects));
         }
     }
 
@@ -188,7 +188,7 @@ impl Volume {
         }
     }
 
-    fn keep_of_left(&self, actor: &Actor, new: At<'_>, left: &Left) -> Result<bool> {
+    fn keep_of_left(&self, actor: &Actor, new: At<'_>, left: &VacatedName) -> Result<bool> {
         let (folder, name) = &left.now;
         match folder.lookup(&Caller::root(), name) {
             Ok(old) if old.object.key() == left.file => {

@@ -3,7 +3,7 @@
 //! (`read-only-by-mode`). Nothing of this is stored: the read-only attribute and a Mac's lock are in
 //! the metadata, and the mode is the host's.
 
-use crate::acl::{STORED_ACL, Stored};
+use crate::acl::{STORED_ACL, StoredAcl};
 use crate::mac::{DosAttributes, FileBits, Metadata};
 use crate::{Attributes, Kind, Result};
 
@@ -18,7 +18,7 @@ pub(crate) fn locks(
 ) -> bool {
     let by_acl = || {
         names.iter().any(|name| name == STORED_ACL)
-            && read(STORED_ACL).is_ok_and(|value| Stored::would_apply(&value, attributes))
+            && read(STORED_ACL).is_ok_and(|value| StoredAcl::would_apply(&value, attributes))
     };
     attributes.kind == Kind::File && attributes.mode & WRITE_BITS == 0 && !by_acl()
 }
@@ -29,7 +29,7 @@ pub(crate) fn shown_dos(dos: DosAttributes, is_locked: bool) -> DosAttributes {
 }
 
 /// What a client has made of the metadata that it was shown, for a file that its mode locks.
-pub(super) struct Asked {
+pub(super) struct MetadataUpdate {
     /// What to store.
     pub(super) metadata: Metadata,
     /// The file becomes writable: its mode has to change.
@@ -37,11 +37,11 @@ pub(super) struct Asked {
 }
 
 /// Takes out of `after` what only the mode said: `before` is what is stored.
-pub(super) fn without_mode(before: &Metadata, mut after: Metadata) -> Asked {
+pub(super) fn without_mode(before: &Metadata, mut after: Metadata) -> MetadataUpdate {
     let unlocks = !after.is_readonly();
     if !unlocks && !before.is_readonly() {
         after.dos.set(DosAttributes::READONLY, false);
         after.bits = after.bits.difference(FileBits::LOCKED) | (before.bits & FileBits::LOCKED);
     }
-    Asked { metadata: after, unlocks }
+    MetadataUpdate { metadata: after, unlocks }
 }

@@ -42,7 +42,7 @@ pub struct Description {
 
 /// Which parts of a description are asked for. The others need not be right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Wanted {
+pub struct DescriptionParts {
     /// DOS and Mac attributes, dates, Finder information; also how many extended attributes there are.
     pub metadata: bool,
     /// The length of the resource fork.
@@ -51,7 +51,7 @@ pub struct Wanted {
     pub more: bool,
 }
 
-impl Wanted {
+impl DescriptionParts {
     /// Everything.
     pub const ALL: Self = Self { metadata: true, fork_len: true, more: true };
     /// DOS and Mac attributes, dates, Finder information.
@@ -76,7 +76,7 @@ pub(crate) struct Source<'a> {
 
 /// What was gathered of a file.
 #[derive(Default)]
-pub(crate) struct Gathered {
+pub(crate) struct MetadataSummary {
     pub(crate) metadata: Metadata,
     pub(crate) fork_len: u64,
     pub(crate) has_streams: bool,
@@ -89,7 +89,7 @@ pub(crate) struct Gathered {
 }
 
 impl Source<'_> {
-    pub(crate) fn gather(&self, wanted: Wanted) -> Result<Gathered> {
+    pub(crate) fn gather(&self, wanted: DescriptionParts) -> Result<MetadataSummary> {
         let locked_by_mode = locks(&self.details.attributes, self.read, self.names);
         let has_acl = self.names.iter().any(|name| [POSIX, STORED_ACL, SAMBAS_ACL].contains(&&name[..]));
         let in_store = match self.streams {
@@ -97,13 +97,18 @@ impl Source<'_> {
             _ => false,
         };
         if !in_store && !self.may_be_elsewhere() && !streams::has_own(self.names) {
-            return Ok(Gathered { has_acl, plain: true, locked_by_mode, ..Gathered::default() });
+            return Ok(MetadataSummary {
+                has_acl,
+                plain: true,
+                locked_by_mode,
+                ..MetadataSummary::default()
+            });
         }
         let (metadata, fork_len) = self.described(wanted)?;
         let xattrs = if wanted.more { xattrs::among(self.read, self.names)? } else { Vec::new() };
         let xattr_count = if wanted.more { xattrs.len() } else { xattrs::count(self.names) };
         let has_streams = in_store || streams::has_stream(self.names) || wanted.more && self.has_foreign()?;
-        Ok(Gathered {
+        Ok(MetadataSummary {
             plain: metadata.is_empty() && fork_len == 0 && xattrs.is_empty() && !has_streams,
             metadata,
             fork_len,
@@ -134,7 +139,7 @@ impl Source<'_> {
     }
 
     /// The metadata and the length of the resource fork.
-    fn described(&self, wanted: Wanted) -> Result<(Metadata, u64)> {
+    fn described(&self, wanted: DescriptionParts) -> Result<(Metadata, u64)> {
         let elsewhere = self.may_be_elsewhere() || streams::has_fork_or_moves(self.names);
         let (Some(streams), Some((folder, name))) = (self.streams.filter(|_| elsewhere), self.place) else {
             return Ok((streams::load_from(self.read, self.names)?.0, 0));
@@ -152,7 +157,7 @@ impl Source<'_> {
 impl Description {
     /// Of a file that has nothing but data and the host's attributes.
     pub fn plain(details: Details) -> Self {
-        Self::new(details, &Gathered { plain: true, ..Gathered::default() }, false)
+        Self::new(details, &MetadataSummary { plain: true, ..MetadataSummary::default() }, false)
     }
 
     /// Whether its contents may not be changed: Windows' read-only, a Mac's write inhibit.
@@ -167,9 +172,10 @@ impl Description {
     }
 
     /// `heeds_mode`: a file that its mode locks is shown as read-only.
-    pub(crate) fn new(details: Details, gathered: &Gathered, heeds_mode: bool) -> Self {
-        let Gathered { metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain, .. } =
-            gathered;
+    pub(crate) fn new(details: Details, gathered: &MetadataSummary, heeds_mode: bool) -> Self {
+        let MetadataSummary {
+            metadata, fork_len, has_streams, xattr_count, xattr_bytes, has_acl, plain, ..
+        } = gathered;
         Self {
             details,
             dos: shown_dos(metadata.dos, heeds_mode && gathered.locked_by_mode),
@@ -198,9 +204,14 @@ impl Volume {
     /// Describes a file. One call to the host tells that there is nothing to say. One more call
     /// looks for a sidecar if `place` is given. Without `place`, what only a sidecar says is not
     /// seen, which is right for the share's own folder.
-    pub fn description(&self, of: &Found, place: Option<Beside<'_>>, wanted: Wanted) -> Result<Description> {
+    pub fn description(
+        &self,
+        of: &Found,
+        place: Option<Beside<'_>>,
+        wanted: DescriptionParts,
+    ) -> Result<Description> {
         let details = Details { key: of.object.key(), attributes: of.attributes };
-        if wanted == Wanted::default() {
+        if wanted == DescriptionParts::default() {
             return Ok(Description::plain(details));
         }
         let names = streams::names(&*of.object)?;

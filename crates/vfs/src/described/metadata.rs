@@ -6,7 +6,7 @@ use crate::acl::Rights;
 use crate::backend::Found;
 use crate::changing::busy::Changing;
 use crate::changing::inhibited::inhibits;
-use crate::changing::permitted::{Permitted, Plan};
+use crate::changing::permitted::{PermittedActor, Plan};
 use crate::events::Aspects;
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
@@ -133,7 +133,7 @@ impl Volume {
     /// Recalls what other clients have in their caches of the attributes that change with the model.
     fn recall_twins(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         of: &Found,
         (before, after): (&Metadata, &Metadata),
     ) -> Result<()> {
@@ -221,7 +221,7 @@ impl Volume {
     /// subscribers that watch its folder.
     pub(crate) fn describe(
         &self,
-        by: &Permitted<'_>,
+        by: &PermittedActor<'_>,
         of: &Found,
         place: Option<Beside<'_>>,
         aspects: Aspects,

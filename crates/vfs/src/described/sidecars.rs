@@ -4,39 +4,39 @@ use crate::backend::Node;
 use crate::backend::{Found, NewKind, Object, RenameMode};
 use crate::finding::entry_name::{EntryName, Target};
 use crate::mac::layout;
-use crate::streams::{File, Synthesized, View};
+use crate::streams::{File, SyntheticSidecar, View};
 use crate::{Caller, Error, Kind, Result, Volume};
 
 /// What a look-up found.
-pub enum Looked {
+pub enum LookupResult {
     /// An entry of the folder.
     File(Found),
     /// The Mac metadata of the entry beside it, as the file that a Mac expects there.
-    Sidecar(Synthesized),
+    Sidecar(SyntheticSidecar),
 }
 
 impl Volume {
     /// As [`Volume::lookup`], with the sidecars that are not on the disk.
-    pub fn look(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<Looked> {
+    pub fn look(&self, caller: &Caller, folder: &Found, name: &[u8]) -> Result<LookupResult> {
         if let Some(streams) = &self.streams
             && layout::is_sidecar_name(name)
         {
             let (stored, caller) = (self.entry_name(caller, folder, name)?, self.passing(caller, folder)?);
             match streams.view(caller, folder.object.as_ref(), &stored)? {
                 View::Plain => {}
-                View::OnDisk(found) => return Ok(Looked::File(found)),
-                View::Synthesized(sidecar) => return Ok(Looked::Sidecar(sidecar)),
+                View::OnDisk(found) => return Ok(LookupResult::File(found)),
+                View::Synthesized(sidecar) => return Ok(LookupResult::Sidecar(sidecar)),
                 View::Absent => return Err(Error::NotFound),
             }
         }
-        self.lookup(caller, &folder.object, name).map(Looked::File)
+        self.lookup(caller, &folder.object, name).map(LookupResult::File)
     }
 
     /// The sidecar of a file that a client found earlier.
-    pub fn sidecar_of(&self, owner: Found) -> Result<Looked> {
+    pub fn sidecar_of(&self, owner: Found) -> Result<LookupResult> {
         match self.streams.as_ref().ok_or(Error::Stale)?.view_of(owner)? {
-            View::OnDisk(found) => Ok(Looked::File(found)),
-            View::Synthesized(sidecar) => Ok(Looked::Sidecar(sidecar)),
+            View::OnDisk(found) => Ok(LookupResult::File(found)),
+            View::Synthesized(sidecar) => Ok(LookupResult::Sidecar(sidecar)),
             View::Plain | View::Absent => Err(Error::Stale),
         }
     }

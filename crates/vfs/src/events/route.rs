@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::subscription::Sink;
-use super::{Above, Change, Happened, Listeners, MAX_DEPTH, Name, Scope, Seen};
+use super::{Above, Change, ChangeKind, Listeners, MAX_DEPTH, Name, Scope, ScopedChange};
 use crate::{FileId, Kind};
 
 /// The subscriptions that get one change, and where it happened relative to the folder of each.
 #[derive(Default)]
 struct Route<'a> {
     /// By the subscriptions' numbers.
-    found: BTreeMap<u64, Found<'a>>,
+    found: BTreeMap<u64, Recipient<'a>>,
     /// The parents of a folder are not known: each subscription to a subtree may have missed
     /// something.
     lost: bool,
 }
 
-struct Found<'a> {
+struct Recipient<'a> {
     sink: &'a Arc<Sink>,
     at: Option<Vec<Name>>,
     was: Option<Vec<Name>>,
@@ -32,7 +32,7 @@ enum Place {
 
 impl<'a> Route<'a> {
     fn add(&mut self, sink: &'a Arc<Sink>, place: Place, path: Vec<Name>) {
-        let found = self.found.entry(sink.id).or_insert(Found { sink, at: None, was: None });
+        let found = self.found.entry(sink.id).or_insert(Recipient { sink, at: None, was: None });
         match place {
             Place::New => found.at = Some(path),
             Place::Old => found.was = Some(path),
@@ -47,11 +47,11 @@ impl Listeners {
             route.add(sink, Place::New, Vec::new());
         }
         self.walk(&mut route, above, change.folder, Place::New);
-        if let Happened::Renamed { old_folder, .. } = &change.what {
+        if let ChangeKind::Renamed { old_folder, .. } = &change.what {
             self.volume.values().for_each(|sink| route.add(sink, Place::Old, Vec::new()));
             self.walk(&mut route, above, *old_folder, Place::Old);
         }
-        if let (Happened::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
+        if let (ChangeKind::Removed, Kind::Folder, Some(folder)) = (&change.what, change.of, change.file) {
             self.going(folder);
         }
         if route.lost {
@@ -59,9 +59,9 @@ impl Listeners {
                 .filter(|sink| matches!(sink.scope, Scope::Subtree(_)))
                 .for_each(|sink| sink.overflow());
         }
-        for Found { sink, at, was } in route.found.into_values() {
+        for Recipient { sink, at, was } in route.found.into_values() {
             if sink.wants(&change) {
-                sink.push(Seen { change: Arc::clone(&change), at, was });
+                sink.push(ScopedChange { change: Arc::clone(&change), at, was });
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lock::{Mutex, rank};
 use tokio::sync::Notify;
 
-use super::{Change, Event, Filter, Happened, Hub, Scope, Seen};
+use super::{Change, ChangeKind, Event, Filter, Hub, Scope, ScopedChange};
 
 /// The hub's end of a subscription.
 pub(super) struct Sink {
@@ -22,7 +22,7 @@ pub(super) struct Sink {
 
 #[derive(Default)]
 struct Queue {
-    seen: VecDeque<Seen>,
+    seen: VecDeque<ScopedChange>,
     /// Something was lost after these. Nothing more is queued until the marker has been read: it
     /// would be read twice.
     overflowed: bool,
@@ -39,7 +39,7 @@ impl Sink {
         !own && self.filter.aspects.intersects(change.aspects())
     }
 
-    pub(super) fn push(&self, seen: Seen) {
+    pub(super) fn push(&self, seen: ScopedChange) {
         let mut queue = self.queue.lock();
         if queue.seen.back_mut().is_some_and(|last| last.takes_in(&seen)) {
             return; // the reader of the last one has been woken
@@ -65,10 +65,11 @@ impl Sink {
     }
 }
 
-impl Seen {
+impl ScopedChange {
     /// Whether this now includes the other one, too: changes to the same file, one after the other.
     fn takes_in(&mut self, other: &Self) -> bool {
-        let (Happened::Modified(before), Happened::Modified(more)) = (&self.change.what, &other.change.what)
+        let (ChangeKind::Modified(before), ChangeKind::Modified(more)) =
+            (&self.change.what, &other.change.what)
         else {
             return false;
         };
@@ -78,7 +79,7 @@ impl Seen {
         }
         let both = before.union(*more);
         if both != *before {
-            self.change = Arc::new(Change { what: Happened::Modified(both), ..(*self.change).clone() });
+            self.change = Arc::new(Change { what: ChangeKind::Modified(both), ..(*self.change).clone() });
         }
         true
     }

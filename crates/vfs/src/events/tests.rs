@@ -27,11 +27,11 @@ fn above(folder: FileId) -> Above {
     }
 }
 
-fn change(folder: FileId, what: Happened) -> Change {
+fn change(folder: FileId, what: ChangeKind) -> Change {
     Change { folder, name: name("file"), file: Some(FILE), of: Kind::File, what, by: None }
 }
 
-fn publish(hub: &Hub, folder: FileId, what: Happened) {
+fn publish(hub: &Hub, folder: FileId, what: ChangeKind) {
     hub.publish(&above, || change(folder, what));
 }
 
@@ -61,7 +61,7 @@ fn while_nobody_listens_nothing_is_built() {
     let built = Cell::new(0);
     let count = || {
         built.set(built.get() + 1);
-        change(TOP, Happened::Created)
+        change(TOP, ChangeKind::Created)
     };
     hub.publish(&|_| unreachable!("no subtree is watched"), count);
     assert_eq!(built.get(), 0);
@@ -79,7 +79,7 @@ fn a_folder_hears_of_its_entries_and_a_subtree_of_all_below() {
     let (mut top, mut tree) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(TOP)));
     let (mut root, mut volume) = (watch(&hub, Scope::Subtree(ROOT)), watch(&hub, Scope::Volume));
     for folder in [TOP, DEEP, ASIDE] {
-        publish(&hub, folder, Happened::Created);
+        publish(&hub, folder, ChangeKind::Created);
     }
     assert_eq!((places(&mut top), places(&mut top)), (at(""), None));
     assert_eq!((places(&mut tree), places(&mut tree), places(&mut tree)), (at(""), at("deep"), None));
@@ -95,7 +95,7 @@ fn a_rename_is_seen_once_from_each_side() {
     let hub = Hub::default();
     let (mut from, mut to) = (watch(&hub, Scope::Folder(DEEP)), watch(&hub, Scope::Folder(ASIDE)));
     let (mut both, mut neither) = (watch(&hub, Scope::Subtree(ROOT)), watch(&hub, Scope::Folder(TOP)));
-    publish(&hub, ASIDE, Happened::Renamed { old_folder: DEEP, old_name: name("before") });
+    publish(&hub, ASIDE, ChangeKind::Renamed { old_folder: DEEP, old_name: name("before") });
     assert_eq!(places(&mut from), Some((None, Some(String::new()))));
     assert_eq!(places(&mut to), at(""));
     assert_eq!(places(&mut both), Some((Some("aside".to_owned()), Some("top/deep".to_owned()))));
@@ -114,24 +114,24 @@ fn a_filter_passes_what_it_names_and_not_ones_own_doing() {
         hub.publish(&above, || change);
         subscription.try_next().is_some()
     };
-    let grown = change(TOP, Happened::Modified(Aspects::SIZE.union(Aspects::MODIFIED)));
+    let grown = change(TOP, ChangeKind::Modified(Aspects::SIZE.union(Aspects::MODIFIED)));
     assert!(heard(grown.clone()));
     assert!(heard(Change { by: Some(ClientId(8)), ..grown.clone() }));
     assert!(!heard(Change { by: Some(ME), ..grown }));
-    assert!(!heard(change(TOP, Happened::Modified(Aspects::MODIFIED))));
-    assert!(!heard(change(TOP, Happened::Created)));
-    assert!(heard(Change { of: Kind::Folder, ..change(TOP, Happened::Removed) }));
+    assert!(!heard(change(TOP, ChangeKind::Modified(Aspects::MODIFIED))));
+    assert!(!heard(change(TOP, ChangeKind::Created)));
+    assert!(heard(Change { of: Kind::Folder, ..change(TOP, ChangeKind::Removed) }));
 }
 
 #[test]
 fn a_full_queue_ends_in_a_marker_and_then_starts_anew() {
     let hub = Hub::default();
     let mut subscription = hub.subscribe(Scope::Volume, Filter::ALL, 2).unwrap();
-    (0..5).for_each(|_| publish(&hub, TOP, Happened::Created));
+    (0..5).for_each(|_| publish(&hub, TOP, ChangeKind::Created));
     assert_eq!((places(&mut subscription), places(&mut subscription)), (at(""), at("")));
-    publish(&hub, TOP, Happened::Created); // lost too: the marker is not yet read
+    publish(&hub, TOP, ChangeKind::Created); // lost too: the marker is not yet read
     assert_eq!((subscription.try_next(), subscription.try_next()), (Some(Event::Overflowed), None));
-    publish(&hub, TOP, Happened::Created);
+    publish(&hub, TOP, ChangeKind::Created);
     assert_eq!((places(&mut subscription), subscription.try_next()), (at(""), None));
 }
 
@@ -140,11 +140,11 @@ fn a_subtree_is_read_again_if_a_place_in_it_is_unknown() {
     let hub = Hub::default();
     let unknown = FileId::new(0, 77);
     let (mut tree, mut folder) = (watch(&hub, Scope::Subtree(TOP)), watch(&hub, Scope::Folder(unknown)));
-    publish(&hub, unknown, Happened::Created);
+    publish(&hub, unknown, ChangeKind::Created);
     assert_eq!(tree.try_next(), Some(Event::Overflowed));
     assert_eq!(places(&mut folder), at(""));
     // The same if the way up never ends.
-    hub.publish(&|folder| Above::Folder(folder, name("loop")), || change(ASIDE, Happened::Created));
+    hub.publish(&|folder| Above::Folder(folder, name("loop")), || change(ASIDE, ChangeKind::Created));
     assert_eq!((tree.try_next(), folder.try_next()), (Some(Event::Overflowed), None));
 }
 
@@ -160,7 +160,7 @@ fn lost_notices_of_the_host_reach_everybody() {
 fn a_waiting_subscriber_is_woken_by_a_change_and_by_a_loss() {
     let hub = Hub::default();
     let mut subscription = watch(&hub, Scope::Volume);
-    let wake: [fn(&Hub); 2] = [|hub| publish(hub, TOP, Happened::Removed), Hub::lost];
+    let wake: [fn(&Hub); 2] = [|hub| publish(hub, TOP, ChangeKind::Removed), Hub::lost];
     for wake in wake {
         let mut next = pin!(subscription.next());
         let mut poll = || next.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
@@ -175,28 +175,28 @@ fn changes_of_one_file_one_after_the_other_are_told_as_one() {
     let hub = Hub::default();
     let mut subscription = watch(&hub, Scope::Folder(TOP));
     for aspects in [Aspects::DATA, Aspects::DATA, Aspects::SIZE] {
-        publish(&hub, TOP, Happened::Modified(aspects));
+        publish(&hub, TOP, ChangeKind::Modified(aspects));
     }
-    publish(&hub, TOP, Happened::Removed);
-    publish(&hub, TOP, Happened::Modified(Aspects::DATA));
+    publish(&hub, TOP, ChangeKind::Removed);
+    publish(&hub, TOP, ChangeKind::Modified(Aspects::DATA));
     let told = std::iter::from_fn(|| match subscription.try_next()? {
         Event::Changed(seen) => Some(seen.change.what.clone()),
         event => panic!("{event:?}"),
     });
-    let both = Happened::Modified(Aspects::DATA.union(Aspects::SIZE));
-    assert_eq!(told.collect::<Vec<_>>(), [both, Happened::Removed, Happened::Modified(Aspects::DATA)]);
+    let both = ChangeKind::Modified(Aspects::DATA.union(Aspects::SIZE));
+    assert_eq!(told.collect::<Vec<_>>(), [both, ChangeKind::Removed, ChangeKind::Modified(Aspects::DATA)]);
 }
 
 #[test]
 fn a_folders_removal_is_told_after_the_changes_in_it() {
     let hub = Hub::default();
     let (mut top, mut other) = (watch(&hub, Scope::Folder(TOP)), watch(&hub, Scope::Subtree(ROOT)));
-    publish(&hub, TOP, Happened::Created);
+    publish(&hub, TOP, ChangeKind::Created);
     hub.going(TOP);
     assert_eq!(places(&mut top), at(""));
     let _ = other.try_next();
     assert_eq!((top.try_next(), top.try_next(), other.try_next()), (Some(Event::Going), None, None));
-    let gone = || Change { file: Some(TOP), of: Kind::Folder, ..change(ROOT, Happened::Removed) };
+    let gone = || Change { file: Some(TOP), of: Kind::Folder, ..change(ROOT, ChangeKind::Removed) };
     hub.publish(&above, gone);
     assert_eq!(top.try_next(), Some(Event::Going));
 }

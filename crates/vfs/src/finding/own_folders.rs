@@ -1,6 +1,6 @@
 //! The folders at a share's root that are the server's own. No client sees or reaches them, over any protocol.
 
-use crate::backend::{Found, NewKind, Node, Untrusted, trust};
+use crate::backend::{DistrustReason, Found, NewKind, Node, trust};
 use crate::caller::server;
 use crate::names::own::{OwnFolder, refuse_own};
 use crate::streams::find_or_make;
@@ -8,11 +8,11 @@ use crate::{Error, Result, Volume};
 
 /// An entry that has the name of one of the server's own folders and cannot be used as that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Misplaced {
+pub struct OwnFolderConflict {
     /// The name in the share's folder.
     pub name: &'static [u8],
     /// What is wrong with it.
-    pub why: Untrusted,
+    pub why: DistrustReason,
     /// What the server cannot do because of that.
     pub missing: &'static str,
 }
@@ -47,7 +47,7 @@ impl Volume {
     }
 
     /// What is in the place of the server's own folders and cannot be used. The share is served without them.
-    pub fn misplaced(&self) -> Result<Vec<Misplaced>> {
+    pub fn misplaced(&self) -> Result<Vec<OwnFolderConflict>> {
         let root = self.root()?.object;
         let mut misplaced = Vec::new();
         for OwnFolder { name, missing } in
@@ -56,7 +56,7 @@ impl Volume {
             match root.lookup(server(), name) {
                 Ok(found) => {
                     let why = trust(self.backend.as_ref(), &found).err();
-                    misplaced.extend(why.map(|why| Misplaced { name, why, missing }));
+                    misplaced.extend(why.map(|why| OwnFolderConflict { name, why, missing }));
                 }
                 Err(Error::NotFound) => {}
                 Err(other) => return Err(other),

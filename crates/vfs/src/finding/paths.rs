@@ -7,7 +7,7 @@ use crate::{Caller, Error, Kind, Result, Volume};
 
 /// The entry that a path leads to.
 #[derive(Clone)]
-pub struct Resolved {
+pub struct ResolvedPath {
     /// The entry; `None` when only the last name is missing.
     pub found: Option<Found>,
     /// The stored name of the entry, or the name as given, which a new entry would get. Empty for an empty
@@ -19,7 +19,7 @@ pub struct Resolved {
     parent: Option<Found>,
 }
 
-impl Resolved {
+impl ResolvedPath {
     /// The folder that the entry is in, or would be in. If the path was found in one step, it is
     /// looked up now, and is the folder to which the path leads now. For a missing entry it is
     /// known.
@@ -69,7 +69,7 @@ impl Volume {
         from: &Found,
         components: &[&[u8]],
         folding: Folding,
-    ) -> std::result::Result<Resolved, PathError> {
+    ) -> std::result::Result<ResolvedPath, PathError> {
         if components.len() > MAX_PATH_DEPTH {
             return Err(PathError { at: MAX_PATH_DEPTH, why: Error::NameTooLong });
         }
@@ -78,7 +78,7 @@ impl Volume {
         }
         let Some((last, above)) = components.split_last() else {
             let (found, from) = (Some(from.clone()), from.clone());
-            return Ok(Resolved {
+            return Ok(ResolvedPath {
                 found,
                 name: Vec::new(),
                 parent: Some(from.clone()),
@@ -93,7 +93,7 @@ impl Volume {
             match from.object.lookup_path(caller, components) {
                 Ok(found) => {
                     let (name, above) = (last.to_vec(), above.iter().map(|name| name.to_vec()).collect());
-                    return Ok(Resolved {
+                    return Ok(ResolvedPath {
                         found: Some(found),
                         name,
                         from: from.clone(),
@@ -118,7 +118,7 @@ impl Volume {
         (from, exact): (&Found, Option<Found>),
         (above, last): (&[&[u8]], &[u8]),
         (folding, is_missing): (Folding, bool),
-    ) -> std::result::Result<Resolved, PathError> {
+    ) -> std::result::Result<ResolvedPath, PathError> {
         let mut parent = from.clone();
         let mut stored = Vec::with_capacity(above.len());
         match exact {
@@ -144,7 +144,7 @@ impl Volume {
             Err(Error::NotFound) => (last.to_vec(), None),
             Err(why) => return Err(PathError { at: above.len(), why }),
         };
-        Ok(Resolved { found, name, from: from.clone(), above: stored, parent: Some(parent) })
+        Ok(ResolvedPath { found, name, from: from.clone(), above: stored, parent: Some(parent) })
     }
 }
 

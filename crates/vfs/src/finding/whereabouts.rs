@@ -28,18 +28,18 @@ const MOST_SEARCHED: usize = 2_000_000;
 const SEARCH_SHARE: u32 = 10;
 
 /// The key of a folder, and a name in it.
-type Seen = (HostKey, Box<[u8]>);
+type EntryKey = (HostKey, Box<[u8]>);
 
 /// Where files were last seen.
 #[derive(Default)]
 pub(crate) struct Whereabouts {
-    seen: Mutex<HashMap<FileId, Seen>, rank::SeenPlaces>,
+    seen: Mutex<HashMap<FileId, EntryKey>, rank::SeenPlaces>,
     /// The end of the last search, and the length of the pause after it. Locked during a search.
     searched: Mutex<Option<(Instant, Duration)>, rank::SearchedPlaces>,
 }
 
 impl Whereabouts {
-    pub(crate) fn of(&self, file: FileId) -> Option<Seen> {
+    pub(crate) fn of(&self, file: FileId) -> Option<EntryKey> {
         self.seen.lock().get(&file).cloned()
     }
 

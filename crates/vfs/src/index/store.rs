@@ -32,11 +32,11 @@ const LAST_RETRY: Duration = Duration::from_secs(15);
 /// of the host has failed, also when the disk has space again: then the file is opened again.
 pub struct Store {
     path: PathBuf,
-    open: Mutex<Opened, rank::IndexDatabase>,
+    open: Mutex<DatabaseState, rank::IndexDatabase>,
 }
 
 /// The database, and what is wrong with it.
-struct Opened {
+struct DatabaseState {
     /// `None`: it is to be opened again.
     database: Option<Arc<Database>>,
     /// From the first failure of the disk until something is written again.
@@ -58,7 +58,7 @@ enum Call {
     Write,
 }
 
-impl Opened {
+impl DatabaseState {
     fn note(&mut self, why: String) {
         let wait = self.trouble.as_ref().map_or(FIRST_RETRY, |trouble| (trouble.wait * 2).min(LAST_RETRY));
         self.trouble = Some(Trouble { why, next: Instant::now() + wait, wait });
@@ -77,7 +77,7 @@ impl Store {
     }
 
     fn of(path: PathBuf, database: Database) -> Self {
-        let open = Mutex::new(Opened { database: Some(Arc::new(database)), trouble: None });
+        let open = Mutex::new(DatabaseState { database: Some(Arc::new(database)), trouble: None });
         Self { path, open }
     }
 

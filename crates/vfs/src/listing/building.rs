@@ -12,9 +12,9 @@ const MOST_EVENTS: usize = 100_000;
 
 /// Folders that are being read.
 #[derive(Default)]
-pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<Unfinished>)>, rank::ListingsBeingRead>);
+pub(super) struct Buildings(Mutex<Vec<(WatchId, Arc<PendingEvents>)>, rank::ListingsBeingRead>);
 
-type Unfinished = Mutex<Pending, rank::ListingEvents>;
+type PendingEvents = Mutex<Pending, rank::ListingEvents>;
 
 /// The events about a folder since its reading began.
 #[derive(Default)]
@@ -66,14 +66,14 @@ pub(super) struct Building<'a> {
     buildings: &'a Buildings,
     pub(super) backend: &'a dyn Backend,
     pub(super) watch: WatchId,
-    pending: Arc<Unfinished>,
+    pending: Arc<PendingEvents>,
     /// What is kept uses the watch now.
     pub(super) kept: Cell<bool>,
 }
 
 impl<'a> Building<'a> {
     pub(super) fn start(buildings: &'a Buildings, backend: &'a dyn Backend, watch: WatchId) -> Self {
-        let pending = Arc::<Unfinished>::default();
+        let pending = Arc::<PendingEvents>::default();
         buildings.0.lock().push((watch, pending.clone()));
         Self { buildings, backend, watch, pending, kept: Cell::new(false) }
     }

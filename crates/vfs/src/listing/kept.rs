@@ -33,7 +33,7 @@ const MOST_REFUSED: usize = 256;
 ///
 /// Locks are taken in this order: `kept`, a folder's state, an entry's details.
 pub(crate) struct Listings {
-    kept: Mutex<Kept, rank::KeptListings>,
+    kept: Mutex<FolderTable, rank::KeptListings>,
     count: AtomicUsize,
     budget: Arc<CacheBudget>,
     /// Raised to forget all details at once.
@@ -53,13 +53,13 @@ enum What {
 }
 
 /// What was read of a folder.
-enum Gathered {
+enum FolderData {
     Listing(Arc<Listing>),
     Names(Names),
 }
 
 #[derive(Default)]
-struct Kept {
+struct FolderTable {
     folders: HashMap<FileId, Arc<Folder>>,
     watched: HashMap<WatchId, FileId>,
 }
@@ -183,9 +183,9 @@ impl Listings {
         }
         self.budget.missed(node.id(), names.bytes(), false, begun);
         Ok(self
-            .install(&building, node.id(), attributes, Gathered::Names(names))
+            .install(&building, node.id(), attributes, FolderData::Names(names))
             .err()
-            .and_then(Gathered::names))
+            .and_then(FolderData::names))
     }
 
     /// Whether anything is kept, so that events are needed.
@@ -357,7 +357,7 @@ impl Listings {
         if worth {
             self.budget.missed(id, listing.bytes(), is_stale, begun);
         }
-        if !worth || self.install(&building, id, attributes, Gathered::Listing(listing.clone())).is_err() {
+        if !worth || self.install(&building, id, attributes, FolderData::Listing(listing.clone())).is_err() {
             listing.watched.store(false, Ordering::Release);
         }
         Ok(Some(listing))
@@ -382,12 +382,12 @@ impl Listings {
         building: &Building<'_>,
         id: FileId,
         version: &Attributes,
-        gathered: Gathered,
-    ) -> std::result::Result<(), Gathered> {
+        gathered: FolderData,
+    ) -> std::result::Result<(), FolderData> {
         let mut kept = self.kept.lock();
         let known = kept.folders.get(&id).cloned();
         if !self.make_room(&mut kept, building.backend, id, gathered.bytes()) {
-            let listing = known.filter(|_| matches!(gathered, Gathered::Names(_)));
+            let listing = known.filter(|_| matches!(gathered, FolderData::Names(_)));
             drop(kept);
             match listing.filter(|folder| folder.state.lock().drop_listing()) {
                 // Names are worth more than entries. There is no listing to drop the second time.
@@ -412,8 +412,8 @@ impl Listings {
         }
         let Some(heard) = building.close() else { return Err(gathered) };
         let old = match gathered {
-            Gathered::Listing(listing) => state.put_listing(listing, version),
-            Gathered::Names(names) => {
+            FolderData::Listing(listing) => state.put_listing(listing, version),
+            FolderData::Names(names) => {
                 state.put_names(names);
                 None
             }
@@ -433,7 +433,7 @@ impl Listings {
 
     /// Drops other folders than this one, the longest unused ones first, until so many bytes are
     /// free. Returns whether they are.
-    fn make_room(&self, kept: &mut Kept, backend: &dyn Backend, id: FileId, bytes: usize) -> bool {
+    fn make_room(&self, kept: &mut FolderTable, backend: &dyn Backend, id: FileId, bytes: usize) -> bool {
         if bytes > self.budget.limit() {
             return false;
         }
@@ -457,7 +457,7 @@ impl Listings {
     /// Returns how many were dropped.
     fn drop_from(
         &self,
-        kept: &mut Kept,
+        kept: &mut FolderTable,
         backend: &dyn Backend,
         unwanted: impl Fn(FileId, &Folder) -> bool,
     ) -> usize {
@@ -476,7 +476,7 @@ impl Listings {
     }
 }
 
-impl Gathered {
+impl FolderData {
     fn bytes(&self) -> usize {
         match self {
             Self::Listing(listing) => listing.bytes(),

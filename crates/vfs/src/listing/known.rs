@@ -1,12 +1,12 @@
 //! What is known of an entry, in few bytes: a kept folder can have millions of entries.
 
 use super::Details;
-use super::offspring::Counted;
+use super::offspring::OffspringCount;
 use super::rich::Facts;
 use crate::{Attributes, FileId, HostKey, Kind, Time};
 
 /// An entry's details, what richer listings show of it, and the time at which that was true.
-pub(super) struct Known {
+pub(super) struct CachedDetails {
     key: Key,
     kind: Kind,
     mode: u16,
@@ -24,10 +24,10 @@ pub(super) struct Known {
     /// What richer listings show, once that was asked for.
     pub(super) facts: Option<Facts>,
     /// Of a folder: how many entries it has, once that was asked for.
-    pub(super) offspring: Option<Box<Counted>>,
+    pub(super) offspring: Option<Box<OffspringCount>>,
 }
 
-impl Known {
+impl CachedDetails {
     /// Details of the entry `id`, to be kept. `None` for what does not fit: files of another device than the listing
     /// says, device nodes, and times before 1677 or after 2262. Such entries are asked for each time.
     pub(super) fn new(id: FileId, details: &Details, epoch: u64, facts: Option<Facts>) -> Option<Self> {
@@ -176,7 +176,7 @@ mod tests {
         for key in [&b""[..], b"short", &[9; SHORT], &[8; SHORT + 1], &[7; HostKey::MAX]] {
             for secs in [-9_000_000_000, -1, 0, 1, 9_000_000_000] {
                 let details = details(key, Time { secs, nanos: 1 });
-                let known = Known::new(FileId::new(0, 7), &details, 5, None).unwrap();
+                let known = CachedDetails::new(FileId::new(0, 7), &details, 5, None).unwrap();
                 let back = known.details(FileId::new(0, 7));
                 assert_eq!((back.key, back.attributes), (details.key, details.attributes));
                 assert!(known.is_of(5) && !known.is_of(6));
@@ -187,14 +187,14 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_not_kept() {
         let far = details(b"k", Time { secs: 10_000_000_000, nanos: 0 });
-        assert!(Known::new(FileId::new(0, 7), &far, 0, None).is_none());
+        assert!(CachedDetails::new(FileId::new(0, 7), &far, 0, None).is_none());
         let near = details(b"k", Time { secs: 1, nanos: 0 });
-        assert!(Known::new(FileId::new(0, 8), &near, 0, None).is_none());
+        assert!(CachedDetails::new(FileId::new(0, 8), &near, 0, None).is_none());
     }
 
     #[test]
     fn an_entry_is_small() {
-        assert!(size_of::<Known>() <= 144, "{}", size_of::<Known>());
+        assert!(size_of::<CachedDetails>() <= 144, "{}", size_of::<CachedDetails>());
         assert!(size_of::<super::super::Entry>() <= 200, "{}", size_of::<super::super::Entry>());
     }
 }

@@ -18,14 +18,14 @@ const NEXT_STEP: Duration = Duration::from_millis(100);
 
 /// A count, and the state of the folder to which it belongs. It counts as right once it was made
 /// again, after any change would have shown.
-pub(super) struct Counted {
+pub(super) struct OffspringCount {
     count: u32,
     version: (Time, Time),
     first: Instant,
     settled: bool,
 }
 
-impl Counted {
+impl OffspringCount {
     /// The next one, just counted.
     fn again(before: Option<&Self>, count: u32, version: (Time, Time)) -> Self {
         let first = before.filter(|before| before.version == version).map_or_else(Instant::now, |b| b.first);
@@ -60,7 +60,7 @@ impl Volume {
         let folder = page.listing.folder.lookup(server(), entry.name())?;
         let count = count(self.streams.as_ref(), &folder.object)?;
         if let Some(known) = &mut *entry.details.lock() {
-            let counted = Counted::again(known.offspring.as_deref(), count, version);
+            let counted = OffspringCount::again(known.offspring.as_deref(), count, version);
             known.offspring = Some(Box::new(counted));
         }
         Ok(count)

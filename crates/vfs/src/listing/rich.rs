@@ -7,10 +7,10 @@ use super::{Details, Entry, Listing, Page};
 use crate::backend::Glance;
 use crate::caller::server;
 use crate::described::by_mode::{WRITE_BITS, shown_dos};
-use crate::described::description::{Gathered, Source};
+use crate::described::description::{MetadataSummary, Source};
 use crate::mac::layout::sidecar_name;
 use crate::mac::{DosAttributes, FileBits, FinderInfo};
-use crate::{Caller, Description, Error, Kind, Result, Time, Wanted, streams};
+use crate::{Caller, Description, DescriptionParts, Error, Kind, Result, Time, streams};
 
 /// A description as it is kept with an entry.
 pub(super) struct Facts {
@@ -40,8 +40,8 @@ struct More {
 
 impl Facts {
     /// `stored`: as of so many changes to the stores.
-    fn new(gathered: &Gathered, stored: u64) -> Self {
-        let Gathered { metadata, has_streams, has_acl, plain, .. } = gathered;
+    fn new(gathered: &MetadataSummary, stored: u64) -> Self {
+        let MetadataSummary { metadata, has_streams, has_acl, plain, .. } = gathered;
         let created = metadata.times.created;
         let more = More {
             finder_info: metadata.finder_info_with_date(),
@@ -161,7 +161,7 @@ impl Listing {
             open: &|| Ok(self.folder.lookup(caller, name)?.object),
             read: &|xattr| self.xattr(caller, name, xattr),
         };
-        Ok((details, Facts::new(&source.gather(Wanted::ALL)?, stored)))
+        Ok((details, Facts::new(&source.gather(DescriptionParts::ALL)?, stored)))
     }
 
     fn xattr(&self, caller: &Caller, name: &[u8], xattr: &[u8]) -> Result<Vec<u8>> {

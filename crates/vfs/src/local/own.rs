@@ -46,10 +46,10 @@ pub(super) struct OwnChanges {
 #[derive(Default)]
 struct Changes {
     next: u64,
-    ring: VecDeque<Expected>,
+    ring: VecDeque<ExpectedEcho>,
 }
 
-struct Expected {
+struct ExpectedEcho {
     ticket: u64,
     folder: FileId,
     name: Name,
@@ -59,7 +59,7 @@ struct Expected {
     taken: Vec<HeardEntry>,
 }
 
-impl Expected {
+impl ExpectedEcho {
     fn is_echoed_by(&self, entry: &HeardEntry) -> bool {
         let right = match self.what {
             What::Created => entry.what == Heard::Created,
@@ -86,7 +86,7 @@ impl OwnChanges {
                 changes.ring.pop_front();
             }
             let (name, taken) = (Name::from(name), Vec::new());
-            changes.ring.push_back(Expected { ticket, folder, name, what, finished: false, taken });
+            changes.ring.push_back(ExpectedEcho { ticket, folder, name, what, finished: false, taken });
         }
         ticket
     }
@@ -95,7 +95,7 @@ impl OwnChanges {
     pub(super) fn take_echo(&self, entry: HeardEntry) -> Option<HeardEntry> {
         let mut changes = self.changes.lock();
         match changes.ring.iter_mut().find(|expected| expected.is_echoed_by(&entry)) {
-            Some(Expected { what: What::Attributes | What::Data | What::Anything, .. }) => None,
+            Some(ExpectedEcho { what: What::Attributes | What::Data | What::Anything, .. }) => None,
             Some(expected) => {
                 expected.taken.push(entry);
                 None

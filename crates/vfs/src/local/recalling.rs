@@ -11,7 +11,7 @@ use crate::changing::busy::Busy;
 use crate::changing::coherence::Recalls;
 use crate::open::Places;
 use crate::state::MOST_TRIES;
-use crate::state::{Cause, ClientId, Party, Recall, Settled, State, Stream};
+use crate::state::{Cause, ClientId, Party, Recall, RecallOutcome, State, Stream};
 use crate::{FileId, Site};
 
 /// Recalls leases of clients for local processes, which are one party that has none.
@@ -57,7 +57,7 @@ impl Recalling {
             let mut next = Some(first);
             for _ in 0..MOST_TRIES {
                 let Some(recall) = next else { break };
-                if recall.within(sleep_until(deadline)).await == Settled::Revoked {
+                if recall.within(sleep_until(deadline)).await == RecallOutcome::Revoked {
                     break;
                 }
                 next = self.break_for(open.file, cause(open.ends));

@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use super::own::What;
-use super::tree::Added;
+use super::tree::WatchAddition;
 use super::{HeardEntry, Queue};
 use crate::backend::Node;
 use crate::backend::{Found, Heard};
-use crate::events::{Aspects, Change, Depth, Happened, MAX_QUEUE, Name};
+use crate::events::{Aspects, Change, ChangeKind, Depth, MAX_QUEUE, Name};
 use crate::mac::layout::{self, is_sidecar_name};
 use crate::names::own::is_own_name;
 use crate::streams::File;
@@ -57,16 +57,16 @@ impl Volume {
         let added = self.locals.with_tree(|tree| {
             let added = tree.add(folder, watch, above);
             match hold {
-                Some(_) if added == Added::Full => tree.miss(hold),
+                Some(_) if added == WatchAddition::Full => tree.miss(hold),
                 Some(depth) => tree.hold(id, depth),
                 None => {}
             }
             added
         });
-        if added != Added::New {
+        if added != WatchAddition::New {
             self.backend.unwatch(watch);
         }
-        added != Added::Full
+        added != WatchAddition::Full
     }
 
     /// Watches all folders below one, as far as the limit goes.
@@ -96,12 +96,12 @@ impl Volume {
         let place = (change.folder, change.name.clone());
         let below = self.locals.tree.lock().is_below(change.folder);
         let known = match &change.what {
-            Happened::Renamed { old_folder, old_name } => self.locals.tree.lock().at(*old_folder, old_name),
-            Happened::Removed => self.locals.tree.lock().at(place.0, &place.1),
-            Happened::Created => None,
-            Happened::Modified(_) => return,
+            ChangeKind::Renamed { old_folder, old_name } => self.locals.tree.lock().at(*old_folder, old_name),
+            ChangeKind::Removed => self.locals.tree.lock().at(place.0, &place.1),
+            ChangeKind::Created => None,
+            ChangeKind::Modified(_) => return,
         };
-        let comes = change.what != Happened::Removed && below;
+        let comes = change.what != ChangeKind::Removed && below;
         if let Some(known) = known {
             let idle = self.locals.with_tree(|tree| tree.moved(known, comes.then_some(place)));
             self.unwatch_all(idle);
@@ -136,19 +136,19 @@ impl Volume {
         let Some(folder) = self.watched(entry.folder).filter(|_| !is_own_name(&entry.name)) else { return };
         let gone = matches!(entry.what, Heard::Removed | Heard::MovedFrom(_));
         if let Some((name, owner)) = self.owner_of_sidecar(&folder.object, &entry.name, gone) {
-            return self.tell_of(&owner, entry.folder, name, Happened::Modified(SIDECAR));
+            return self.tell_of(&owner, entry.folder, name, ChangeKind::Modified(SIDECAR));
         }
         let what = match entry.what {
-            Heard::Created | Heard::MovedTo(_) => Happened::Created,
-            Heard::Removed | Heard::MovedFrom(_) => Happened::Removed,
-            Heard::Data => Happened::Modified(DATA),
-            Heard::Attributes => Happened::Modified(ATTRIBUTES),
+            Heard::Created | Heard::MovedTo(_) => ChangeKind::Created,
+            Heard::Removed | Heard::MovedFrom(_) => ChangeKind::Removed,
+            Heard::Data => ChangeKind::Modified(DATA),
+            Heard::Attributes => ChangeKind::Modified(ATTRIBUTES),
         };
         let found = match what {
-            Happened::Removed => None,
+            ChangeKind::Removed => None,
             _ => folder.object.lookup(&Caller::root(), &entry.name).ok(),
         };
-        if found.is_none() && matches!(what, Happened::Modified(_)) {
+        if found.is_none() && matches!(what, ChangeKind::Modified(_)) {
             return; // the event of its removal comes next
         }
         if matches!(entry.what, Heard::MovedTo(_)) {
@@ -169,7 +169,7 @@ impl Volume {
         let Some(folder) = self.watched(to.folder) else { return self.tell_one(from) };
         let found = folder.object.lookup(&Caller::root(), &to.name).ok();
         self.bring_sidecar(Some(from), &folder, &to.name, found.as_ref());
-        let what = Happened::Renamed { old_folder: from.folder, old_name: from.name.clone() };
+        let what = ChangeKind::Renamed { old_folder: from.folder, old_name: from.name.clone() };
         self.tell_change(&change(to, what, found.as_ref()), found.as_ref());
     }
 
@@ -213,7 +213,7 @@ impl Volume {
                 self.own(&[(id, &name, What::Created)]).made();
                 let Ok(found) = folder.object.lookup(&Caller::root(), &name) else { continue };
                 if !is_sidecar_name(&name) {
-                    self.tell_of(&found, id, name, Happened::Created);
+                    self.tell_of(&found, id, name, ChangeKind::Created);
                 }
                 waiting.push(found);
             }
@@ -233,7 +233,7 @@ impl Volume {
         self.backend.by_key(&key).ok()
     }
 
-    fn tell_of(&self, found: &Found, folder: FileId, name: Name, what: Happened) {
+    fn tell_of(&self, found: &Found, folder: FileId, name: Name, what: ChangeKind) {
         let (file, of) = (Some(found.object.id()), found.attributes.kind);
         self.tell_change(&Change { folder, name, file, of, what, by: None }, Some(found));
     }
@@ -244,7 +244,7 @@ impl Volume {
     }
 }
 
-fn change(entry: &HeardEntry, what: Happened, found: Option<&Found>) -> Change {
+fn change(entry: &HeardEntry, what: ChangeKind, found: Option<&Found>) -> Change {
     let of = if entry.of_folder { Kind::Folder } else { Kind::File };
     Change {
         folder: entry.folder,

@@ -11,7 +11,7 @@ pub const MAX_WATCHED: usize = 16_384;
 
 #[derive(Default)]
 pub(super) struct Tree {
-    folders: HashMap<FileId, Watched>,
+    folders: HashMap<FileId, WatchedFolder>,
     by_watch: HashMap<WatchId, FileId>,
     pub(super) root: Option<FileId>,
     /// There is a subscription to a subtree that has folders which are not watched.
@@ -20,7 +20,7 @@ pub(super) struct Tree {
     blind: usize,
 }
 
-struct Watched {
+struct WatchedFolder {
     key: HostKey,
     watch: WatchId,
     /// The folder that it lies in, if that is watched with the tree below.
@@ -33,7 +33,7 @@ struct Watched {
 
 /// The result of adding a folder to be watched.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum WatchAddition {
     New,
     /// It was watched already; one of the two watches must be released.
     Known,
@@ -65,7 +65,7 @@ impl Tree {
         for _ in 0..MAX_DEPTH {
             match self.folders.get(&here) {
                 Some(watched) if watched.below > 0 => return true,
-                Some(Watched { above: Some((parent, _)), .. }) => here = *parent,
+                Some(WatchedFolder { above: Some((parent, _)), .. }) => here = *parent,
                 _ => return false,
             }
         }
@@ -75,31 +75,36 @@ impl Tree {
     /// A folder that is not watched lies in no watched subtree, unless there were too many folders.
     pub(super) fn above(&self, folder: FileId) -> Above {
         match self.folders.get(&folder) {
-            Some(Watched { above: Some((parent, name)), .. }) => Above::Folder(*parent, name.clone()),
+            Some(WatchedFolder { above: Some((parent, name)), .. }) => Above::Folder(*parent, name.clone()),
             None if (self.incomplete || self.blind > 0) && self.root != Some(folder) => Above::Unknown,
             _ => Above::Nothing,
         }
     }
 
-    pub(super) fn add(&mut self, folder: &Found, watch: WatchId, above: Option<(FileId, Name)>) -> Added {
+    pub(super) fn add(
+        &mut self,
+        folder: &Found,
+        watch: WatchId,
+        above: Option<(FileId, Name)>,
+    ) -> WatchAddition {
         let (id, key) = (folder.object.id(), folder.object.key());
         if let Some(known) = self.folders.get_mut(&id)
             && known.key == key
             && known.watch == watch
         {
             known.above = above.or(known.above.take());
-            return Added::Known;
+            return WatchAddition::Known;
         }
         if self.folders.len() >= MAX_WATCHED {
             self.incomplete |= above.is_some();
-            return Added::Full;
+            return WatchAddition::Full;
         }
-        let new = Watched { key, watch, above, entries: 0, below: 0 };
+        let new = WatchedFolder { key, watch, above, entries: 0, below: 0 };
         if let Some(old) = self.folders.insert(id, new) {
             self.by_watch.remove(&old.watch); // its folder is gone, and its number is used again
         }
         self.by_watch.insert(watch, id);
-        Added::New
+        WatchAddition::New
     }
 
     pub(super) fn hold(&mut self, folder: FileId, depth: Depth) {
@@ -161,8 +166,9 @@ impl Tree {
     }
 
     fn sweep(&mut self) -> Vec<WatchId> {
-        let needed =
-            |(id, watched): (&FileId, &Watched)| (watched.entries > 0 || self.is_below(*id)).then_some(*id);
+        let needed = |(id, watched): (&FileId, &WatchedFolder)| {
+            (watched.entries > 0 || self.is_below(*id)).then_some(*id)
+        };
         let needed: HashSet<FileId> = self.folders.iter().filter_map(needed).collect();
         let mut idle = Vec::new();
         self.folders.retain(|id, watched| {
@@ -178,7 +184,7 @@ impl Tree {
     }
 }
 
-impl Watched {
+impl WatchedFolder {
     fn users(&mut self, depth: Depth) -> &mut usize {
         match depth {
             Depth::Entries => &mut self.entries,
@@ -214,11 +220,11 @@ mod tests {
         let (root, below) = folders(2);
         let (top, a, b) = (root.object.id(), below[0].object.id(), below[1].object.id());
         let mut tree = Tree { root: Some(top), ..Tree::default() };
-        assert_eq!(tree.add(&root, WatchId(1), None), Added::New);
+        assert_eq!(tree.add(&root, WatchId(1), None), WatchAddition::New);
         tree.hold(top, Depth::Below);
-        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), Added::New);
-        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), Added::Known);
-        assert_eq!(tree.add(&below[1], WatchId(3), Some((a, name("1")))), Added::New);
+        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), WatchAddition::New);
+        assert_eq!(tree.add(&below[0], WatchId(2), Some((top, name("0")))), WatchAddition::Known);
+        assert_eq!(tree.add(&below[1], WatchId(3), Some((a, name("1")))), WatchAddition::New);
         tree.hold(b, Depth::Entries);
         assert_eq!(tree.above(b), Above::Folder(a, name("1")));
         assert_eq!((tree.above(a), tree.above(top)), (Above::Folder(top, name("0")), Above::Nothing));
@@ -241,7 +247,7 @@ mod tests {
         tree.hold(top, Depth::Below);
         for (at, folder) in below.iter().enumerate() {
             let added = tree.add(folder, WatchId(at as i32 + 1), Some((top, name("x"))));
-            assert_eq!(added == Added::Full, at + 1 == MAX_WATCHED);
+            assert_eq!(added == WatchAddition::Full, at + 1 == MAX_WATCHED);
         }
         let last = below[MAX_WATCHED - 1].object.id();
         assert_eq!(

@@ -42,7 +42,7 @@ impl BinHex {
     /// Decodes a text. Runs let a short text stand for a long file, so the caller says how long both forks together may
     /// be.
     pub fn decode(text: &[u8], limit: usize) -> Result<Self, Malformed> {
-        let mut bytes = Unpacked::new(body(text)?);
+        let mut bytes = TextDecoder::new(body(text)?);
         let name_len = usize::from(bytes.next().ok_or(CUT)?);
         if !(1..=63).contains(&name_len) {
             return Err(Malformed("name of a forbidden length"));
@@ -95,7 +95,7 @@ fn body(text: &[u8]) -> Result<&[u8], Malformed> {
 }
 
 /// The bytes a text stands for, one at a time. Ends at the first character that has no place in the text.
-struct Unpacked<'a> {
+struct TextDecoder<'a> {
     text: std::slice::Iter<'a, u8>,
     /// Bits read and not given yet, and how many.
     bits: u32,
@@ -104,7 +104,7 @@ struct Unpacked<'a> {
     repeat: u8,
 }
 
-impl<'a> Unpacked<'a> {
+impl<'a> TextDecoder<'a> {
     fn new(text: &'a [u8]) -> Self {
         Self { text: text.iter(), bits: 0, count: 0, last: 0, repeat: 0 }
     }
@@ -136,7 +136,7 @@ impl<'a> Unpacked<'a> {
     }
 }
 
-impl Iterator for Unpacked<'_> {
+impl Iterator for TextDecoder<'_> {
     type Item = u8;
 
     fn next(&mut self) -> Option<u8> {
@@ -224,7 +224,7 @@ mod tests {
 
     #[test]
     fn marks_mean_what_rfc_1741_says() {
-        let unpack = |packed: &[u8]| Unpacked::new(body(&print(packed)).unwrap()).collect::<Vec<u8>>();
+        let unpack = |packed: &[u8]| TextDecoder::new(body(&print(packed)).unwrap()).collect::<Vec<u8>>();
         // The examples of RFC 1741 appendix A, as far as whole groups of characters carry them.
         assert_eq!(unpack(&[0x00, 0x11, 0x22, 0x33, 0x44, 0x55]), [0x00, 0x11, 0x22, 0x33, 0x44, 0x55]);
         assert_eq!(unpack(&[0x11, 0x22, 0x90, 0x04, 0x33, 0x44]), [0x11, 0x22, 0x22, 0x22, 0x22, 0x33, 0x44]);

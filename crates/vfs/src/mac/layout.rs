@@ -62,7 +62,7 @@ pub const NETATALK2_PARENT: &[u8] = b".Parent";
 
 /// What an extended attribute of the host is to clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored<'a> {
+pub enum XattrRole<'a> {
     /// An attribute (or small stream) of this client name.
     Client(&'a [u8]),
     /// The same, in the place of Samba and ksmbd: see [`samba::stream_data`].
@@ -75,19 +75,19 @@ pub enum Stored<'a> {
 
 /// Classifies an attribute of the host by its name. Two names of one attribute (`user.x` and Samba's) give one client
 /// name; the caller shows it once, `user.x` first.
-pub fn classify_xattr(stored: &[u8]) -> Stored<'_> {
-    let Some(name) = stored.strip_prefix(USER) else { return Stored::System };
+pub fn classify_xattr(stored: &[u8]) -> XattrRole<'_> {
+    let Some(name) = stored.strip_prefix(USER) else { return XattrRole::System };
     if is_internal(stored) {
-        return Stored::Internal;
+        return XattrRole::Internal;
     }
     match samba::stream_name(stored) {
-        Some(INFO_STREAM | RESOURCE_STREAM | FINDER_INFO_XATTR | RESOURCE_XATTR) => Stored::Internal,
-        Some(stream) => Stored::SambaStream(stream),
-        None if stored.starts_with(samba::STREAM_PREFIX) || name.is_empty() => Stored::Internal,
+        Some(INFO_STREAM | RESOURCE_STREAM | FINDER_INFO_XATTR | RESOURCE_XATTR) => XattrRole::Internal,
+        Some(stream) => XattrRole::SambaStream(stream),
+        None if stored.starts_with(samba::STREAM_PREFIX) || name.is_empty() => XattrRole::Internal,
         None => match name.strip_suffix(samba::STREAM_SUFFIX) {
-            Some(INFO_STREAM | RESOURCE_STREAM | b"") => Stored::Internal,
-            Some(stream) => Stored::SambaStream(stream),
-            None => Stored::Client(name),
+            Some(INFO_STREAM | RESOURCE_STREAM | b"") => XattrRole::Internal,
+            Some(stream) => XattrRole::SambaStream(stream),
+            None => XattrRole::Client(name),
         },
     }
 }
@@ -107,7 +107,7 @@ pub fn stored_xattr(client: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let stored = [USER, client].concat();
-    (classify_xattr(&stored) == Stored::Client(client)).then_some(stored)
+    (classify_xattr(&stored) == XattrRole::Client(client)).then_some(stored)
 }
 
 fn is_internal(stored: &[u8]) -> bool {
@@ -154,7 +154,7 @@ mod tests {
         for client in [&b"com.apple.metadata:_kMDItemUserTags"[..], b"com.apple.lastuseddate#PS", b"x"] {
             let stored = stored_xattr(client).unwrap();
             assert_eq!(stored, [b"user.", client].concat());
-            assert_eq!(classify_xattr(&stored), Stored::Client(client));
+            assert_eq!(classify_xattr(&stored), XattrRole::Client(client));
         }
     }
 
@@ -172,25 +172,25 @@ mod tests {
             b"user.DosStream.",
             b"user.",
         ] {
-            assert_eq!(classify_xattr(stored), Stored::Internal, "{}", stored.escape_ascii());
+            assert_eq!(classify_xattr(stored), XattrRole::Internal, "{}", stored.escape_ascii());
             assert_eq!(stored_xattr(&stored[5..]), None, "{}", stored.escape_ascii());
         }
         assert_eq!(stored_xattr(b"DosStream.x:$DATA"), None);
         assert_eq!(stored_xattr(FINDER_INFO_XATTR), None);
         assert_eq!(stored_xattr(b"com.apple.decmpfs"), None);
-        assert_eq!(classify_xattr(b"security.NTACL"), Stored::System);
+        assert_eq!(classify_xattr(b"security.NTACL"), XattrRole::System);
     }
 
     #[test]
     fn sambas_streams_are_found_by_their_own_names() {
         assert_eq!(
             classify_xattr(b"user.DosStream.com.apple.quarantine:$DATA"),
-            Stored::SambaStream(b"com.apple.quarantine")
+            XattrRole::SambaStream(b"com.apple.quarantine")
         );
         // streams_xattr:prefix = user.
         assert_eq!(
             classify_xattr(b"user.com.apple.quarantine:$DATA"),
-            Stored::SambaStream(b"com.apple.quarantine")
+            XattrRole::SambaStream(b"com.apple.quarantine")
         );
         assert!(is_info_stream(b"user.DosStream.AFP_AfpInfo:$DATA") && is_info_stream(b"user.AFP_AfpInfo"));
         assert!(is_resource_stream(b"user.AFP_Resource:$DATA") && !is_resource_stream(b"user.AFP_AfpInfo"));

@@ -30,7 +30,7 @@ pub struct Metadata {
     pub dos: DosAttributes,
     /// Mac attributes: mainly the operations that are forbidden.
     pub bits: FileBits,
-    kept: Kept,
+    kept: PreservedValues,
 }
 
 /// Times that the host does not keep, or that the server cannot set there.
@@ -45,7 +45,7 @@ pub struct Times {
 
 /// Values that this server does not use but a rewrite must not lose.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Kept {
+struct PreservedValues {
     modified: Option<Time>,
     accessed: Option<Time>,
     /// The upper half of entry 14.

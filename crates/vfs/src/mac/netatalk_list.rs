@@ -14,7 +14,7 @@ pub const MAX_LEN: usize = 1 << 20;
 
 /// An attribute in the list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct NetatalkAttribute {
     /// Its name, as Macs see it.
     pub name: Vec<u8>,
     /// The length of its value.
@@ -22,7 +22,7 @@ pub struct Listed {
 }
 
 /// Reads a list. Bytes after the last name do not count: Netatalk leaves them.
-pub fn parse(bytes: &[u8]) -> Result<Vec<Listed>, Malformed> {
+pub fn parse(bytes: &[u8]) -> Result<Vec<NetatalkAttribute>, Malformed> {
     let mut r = Reader::new(bytes);
     if r.array()? != MAGIC || r.u16_be()? != VERSION {
         return Err(Malformed("signature or version"));
@@ -32,11 +32,11 @@ pub fn parse(bytes: &[u8]) -> Result<Vec<Listed>, Malformed> {
 }
 
 /// Writes a list. `None` if it has too many attributes.
-pub fn build(listed: &[Listed]) -> Option<Vec<u8>> {
+pub fn build(listed: &[NetatalkAttribute]) -> Option<Vec<u8>> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&VERSION.to_be_bytes());
     bytes.extend_from_slice(&u16::try_from(listed.len()).ok()?.to_be_bytes());
-    for Listed { name, len } in listed {
+    for NetatalkAttribute { name, len } in listed {
         bytes.extend_from_slice(&len.to_be_bytes());
         bytes.extend_from_slice(name);
         bytes.push(0);
@@ -44,12 +44,12 @@ pub fn build(listed: &[Listed]) -> Option<Vec<u8>> {
     (bytes.len() <= MAX_LEN).then_some(bytes)
 }
 
-fn listed(r: &mut Reader<'_>) -> Result<Listed, Malformed> {
+fn listed(r: &mut Reader<'_>) -> Result<NetatalkAttribute, Malformed> {
     let len = r.u32_be()?;
     let mut name = Vec::new();
     loop {
         match r.u8()? {
-            0 => return Ok(Listed { name, len }),
+            0 => return Ok(NetatalkAttribute { name, len }),
             byte => name.push(byte),
         }
     }
@@ -101,7 +101,7 @@ mod tests {
     fn a_list_has_sizes_and_names() {
         let bytes = b"adEA\0\x01\0\x02\0\0\0\x05com.apple.quarantine\0\0\0\x01\0x\0rest";
         let expected = [(&b"com.apple.quarantine"[..], 5), (b"x", 256)];
-        let expected = expected.map(|(name, len)| Listed { name: name.to_vec(), len });
+        let expected = expected.map(|(name, len)| NetatalkAttribute { name: name.to_vec(), len });
         assert_eq!(parse(bytes), Ok(expected.to_vec()));
         assert_eq!(build(&expected), Some(bytes[..bytes.len() - 4].to_vec()));
         for damaged in [&bytes[..7], &bytes[..30], b"adEA\0\x02\0\0", b"adEB\0\x01\0\0", b""] {

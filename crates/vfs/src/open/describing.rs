@@ -4,7 +4,7 @@
 use super::Open;
 use crate::acl::AclChange;
 use crate::backend::Found;
-use crate::changing::permitted::Permitted;
+use crate::changing::permitted::PermittedActor;
 use crate::mac::Metadata;
 use crate::state::{Cause, Stream};
 use crate::{Actor, Beside, Error, Node, Result, SetAttributes, Volume, Xattr, XattrChange};
@@ -62,7 +62,7 @@ impl Open {
 impl Volume {
     /// Asks the clients that keep a file open only in their caches to close it, and waits until
     /// they have. A client that is not connected closes it as well.
-    pub async fn recall_handles(&self, by: &Permitted<'_>, file: &Node) {
+    pub async fn recall_handles(&self, by: &PermittedActor<'_>, file: &Node) {
         self.site.state.make_way(file.id(), by.party.client);
         self.recall_and_wait(by, file.id(), &Stream::Data, Cause::Remove).await;
     }

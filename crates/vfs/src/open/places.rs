@@ -20,26 +20,26 @@ use crate::{Caller, Error, FileId, HostKey};
 
 /// The folder and name of an open file, as of now.
 struct At {
-    place: Mutex<Known, rank::OpenPlace>,
+    place: Mutex<PlaceRecord, rank::OpenPlace>,
     backend: Arc<dyn Backend>,
 }
 
 /// What is known of a place.
-struct Known {
+struct PlaceRecord {
     folder: Node,
     name: Arc<[u8]>,
     /// Where a client of another server has moved the file to since.
-    told: Option<Told>,
+    told: Option<ReportedMove>,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct Told {
+struct ReportedMove {
     folder: FileId,
     key: HostKey,
     name: Arc<[u8]>,
 }
 
-impl Known {
+impl PlaceRecord {
     fn new(folder: Node, name: &[u8]) -> Self {
         Self { folder, name: name.into(), told: None }
     }
@@ -96,7 +96,7 @@ impl Place {
 
     /// A local process has moved the file here.
     pub(super) fn moved_to(&self, folder: Node, name: &[u8]) {
-        *self.at.place.lock() = Known::new(folder, name);
+        *self.at.place.lock() = PlaceRecord::new(folder, name);
     }
 
     /// The place, and the file itself, which may have other names: no other thread changes the streams of the file, or what
@@ -165,7 +165,7 @@ impl Places {
                 (*link, name.at.clone())
             }
             None => {
-                let place = Mutex::new(Known::new(beside.folder.clone(), beside.name));
+                let place = Mutex::new(PlaceRecord::new(beside.folder.clone(), beside.name));
                 let (link, at) = (Link(*next), Arc::new(At { place, backend: backend.clone() }));
                 *next += 1;
                 names.insert(link, Name { at: at.clone(), opens: 1 });
@@ -227,7 +227,7 @@ impl Places {
     /// A file was moved. Called while its old and its new place are still claimed. An open by another of the file's
     /// names keeps that name.
     pub(crate) fn moved(&self, file: FileId, from: (FileId, &[u8]), folder: &Node, name: &[u8]) {
-        self.each_at(file, from, |known| *known = Known::new(folder.clone(), name));
+        self.each_at(file, from, |known| *known = PlaceRecord::new(folder.clone(), name));
     }
 
     /// A client of another server has moved a file. Only notes it.
@@ -238,12 +238,12 @@ impl Places {
         (folder, key, name): (FileId, HostKey, &Arc<[u8]>),
     ) {
         self.each_at(file, from, |known| {
-            known.told = Some(Told { folder, key, name: name.clone() });
+            known.told = Some(ReportedMove { folder, key, name: name.clone() });
         });
     }
 
     /// The opens of a file by this name.
-    fn each_at(&self, file: FileId, (folder, name): (FileId, &[u8]), change: impl Fn(&mut Known)) {
+    fn each_at(&self, file: FileId, (folder, name): (FileId, &[u8]), change: impl Fn(&mut PlaceRecord)) {
         if self.0.count.load(Ordering::Acquire) == 0 {
             return;
         }

@@ -11,13 +11,13 @@ use super::places::Place;
 use super::streams::cut_fork;
 use crate::backend::Node;
 use crate::backend::{Found, same_file};
-use crate::events::{Change, Happened};
+use crate::events::{Change, ChangeKind};
 use crate::finding::entry_name::EntryName;
 use crate::local::What;
 use crate::mac::FileBits;
 use crate::mac::layout::{is_sidecar_name, sidecar_name};
 use crate::noted::Act;
-use crate::state::{Cause, Last, RECALL_DEADLINE, Stream, Told};
+use crate::state::{Cause, ChangeNotice, Last, RECALL_DEADLINE, Stream};
 use crate::streams::File;
 use crate::{Access, Actor, Caller, Error, Kind, Result, Volume};
 
@@ -105,10 +105,10 @@ impl Open {
             name,
             file: Some(self.node.id()),
             of: Kind::Folder,
-            what: Happened::Removed,
+            what: ChangeKind::Removed,
             by: Some(self.actor.party.client),
         };
-        self.state().tell(|| Told { folder: folder.key(), change, is_going: true });
+        self.state().tell(|| ChangeNotice { folder: folder.key(), change, is_going: true });
     }
 
     /// Whether the open was made with what a removal or a move needs.
@@ -179,7 +179,7 @@ impl Volume {
         let kind = (going.attributes.kind, Some(&going));
         self.remove_pair(by, &folder, &EntryName::exact(&name)?, kind)?;
         drop((changing, pins));
-        operation.commit_entry(&folder, &name, &going, Happened::Removed);
+        operation.commit_entry(&folder, &name, &going, ChangeKind::Removed);
         Ok(())
     }
 

@@ -17,7 +17,7 @@ const HOST_PIECE: u64 = 64 << 20;
 
 /// What [`Open::allocated`] found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Allocated {
+pub struct AllocatedRanges {
     /// Where there are data: offset and length, ascending.
     pub ranges: Vec<(u64, u64)>,
     /// There may be more behind these.
@@ -56,17 +56,17 @@ impl Open {
     }
 
     /// Where in a range there are data, as at most `most` ranges. What the host cannot tell counts as data.
-    pub async fn allocated(&self, offset: u64, length: u64, most: usize) -> Result<Allocated> {
+    pub async fn allocated(&self, offset: u64, length: u64, most: usize) -> Result<AllocatedRanges> {
         self.require(Modes::READ)?;
         let end = offset.saturating_add(length).min(self.size().await?);
         if offset >= end {
-            return Ok(Allocated::default());
+            return Ok(AllocatedRanges::default());
         }
         if !self.is_data {
-            return Ok(Allocated { ranges: vec![(offset, end - offset)], more: false });
+            return Ok(AllocatedRanges { ranges: vec![(offset, end - offset)], more: false });
         }
         self.on_data(move |node, _| {
-            let mut found = Allocated::default();
+            let mut found = AllocatedRanges::default();
             let mut at = offset;
             while at < end {
                 let Some(data) = node.seek(at, true)?.filter(|data| *data < end) else { break };

@@ -21,7 +21,7 @@ const MOST_MOVED: usize = 1024;
 
 /// The result of a recount.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Recounted {
+pub struct RecountResult {
     /// What all files took when it began.
     pub bytes: u64,
     /// What clients of this server had changed by then, since it counts.
@@ -31,7 +31,7 @@ pub struct Recounted {
 }
 
 /// A folder to visit once more.
-pub(crate) type Moved = OwnedFd;
+pub(crate) type MovedFolder = OwnedFd;
 
 #[derive(Debug, Default)]
 pub(super) struct Recount {
@@ -46,7 +46,7 @@ pub(super) struct Recount {
     visited: HashMap<u64, Box<[u64; 64]>>,
     /// Files that were found, and what they counted with then, until it is known what other servers have changed.
     found: Vec<(u64, u64)>,
-    moved: Vec<Moved>,
+    moved: Vec<MovedFolder>,
     moves: usize,
     /// A limit was reached.
     is_spoiled: bool,
@@ -122,13 +122,13 @@ impl Quota {
     }
 
     /// A folder that was moved since the start.
-    pub(crate) fn next_moved(&self) -> Option<Moved> {
+    pub(crate) fn next_moved(&self) -> Option<MovedFolder> {
         self.recount.lock().as_mut()?.moved.pop()
     }
 
     /// Ends the recount.
-    pub(crate) fn finish_recount(&self) -> Recounted {
-        let Some(mut recount) = self.recount.lock().take() else { return Recounted::default() };
+    pub(crate) fn finish_recount(&self) -> RecountResult {
+        let Some(mut recount) = self.recount.lock().take() else { return RecountResult::default() };
         self.recounting.store(false, Ordering::SeqCst);
         let changed = std::mem::take(&mut recount.changed);
         for (inode, before) in changed {
@@ -142,7 +142,7 @@ impl Quota {
             self.elsewhere.fetch_add(sum.saturating_sub(recount.elsewhere + recount.own), Ordering::SeqCst);
             self.exact.store(!recount.is_spoiled, Ordering::SeqCst);
         }
-        Recounted { bytes: recount.sum, own: recount.own, is_exact: !recount.is_spoiled }
+        RecountResult { bytes: recount.sum, own: recount.own, is_exact: !recount.is_spoiled }
     }
 
     /// Ends a recount that failed.
@@ -167,7 +167,7 @@ impl Quota {
         }
     }
 
-    pub(super) fn moved(&self, make: impl Fn() -> Option<Moved>) {
+    pub(super) fn moved(&self, make: impl Fn() -> Option<MovedFolder>) {
         if !self.recounting.load(Ordering::SeqCst) {
             return;
         }

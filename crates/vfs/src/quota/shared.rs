@@ -125,7 +125,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::quota::{BLOCK, Footprint, Meter, Recounted};
+    use crate::quota::{BLOCK, Footprint, Meter, RecountResult};
     use crate::{Error, FileId};
 
     fn shared(limit: u64) -> (Arc<Quota>, Meter) {
@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(other.0.len(), 1, "few files were found");
         quota.ask_others(Some(&mut other), true).unwrap();
         let counted = quota.finish_recount();
-        assert_eq!(counted, Recounted { bytes: 10 + 20 + 30 + 40 + 50 + 60, own: 7, is_exact: true });
+        assert_eq!(counted, RecountResult { bytes: 10 + 20 + 30 + 40 + 50 + 60, own: 7, is_exact: true });
         assert_eq!(quota.used(), Some(7), "the servers agree on it first");
     }
 

@@ -1,6 +1,6 @@
 //! Restoring one file: a copy in the server's own folder, which is moved to its place when it is whole.
 
-use super::{At, MOST_LINKED, Restore, Restored, fresh, is_other_tree, settled};
+use super::{At, MOST_LINKED, Restore, RestoreOutcome, fresh, is_other_tree, settled};
 use crate::backend::trust;
 use crate::backend::{Found, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::caller::server;
@@ -45,19 +45,24 @@ impl Restore<'_> {
     }
 
     /// Restores what is not a folder.
-    pub(super) fn file(&mut self, source: &At, folder: Option<&Found>, name: &[u8]) -> Result<Restored> {
+    pub(super) fn file(
+        &mut self,
+        source: &At,
+        folder: Option<&Found>,
+        name: &[u8],
+    ) -> Result<RestoreOutcome> {
         let there = self.there(folder, name)?;
-        let Some(folder) = folder else { return Ok(Restored::Restored) };
+        let Some(folder) = folder else { return Ok(RestoreOutcome::Restored) };
         if let Some(there) = &there {
             if is_other_tree(folder, &there.found) {
-                return Ok(Restored::OtherTree);
+                return Ok(RestoreOutcome::OtherTree);
             }
             if there.found.attributes.kind == Kind::Folder {
                 return Err(Error::IsFolder);
             }
             if self.is_same(source, there)? && self.is_the_linked(source, there) {
                 self.remember(source, (&folder.object, name));
-                return Ok(Restored::Unchanged);
+                return Ok(RestoreOutcome::Unchanged);
             }
             if self.options.keep {
                 return Err(Error::Exists);
@@ -68,7 +73,7 @@ impl Restore<'_> {
             self.make(source, folder, name, there.is_some())?;
             self.remember(source, (&folder.object, name));
         }
-        Ok(Restored::Restored)
+        Ok(RestoreOutcome::Restored)
     }
 
     /// Whether a file with several names is the one that has its first name now.
@@ -270,7 +275,7 @@ impl Restore<'_> {
             self.describe(source, &there, false)?;
         }
         Self::set_times(&source.found, &*there.found.object)?;
-        let what = crate::events::Happened::Modified(crate::events::Aspects::ALL);
+        let what = crate::events::ChangeKind::Modified(crate::events::Aspects::ALL);
         to.entry_changed(&self.actor, &there.folder, &there.name, &fresh(&there.found)?, what);
         to.unheard(&there.found.object);
         Ok(differs)

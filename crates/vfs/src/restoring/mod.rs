@@ -50,7 +50,7 @@ pub struct RestoreOptions {
 
 /// What a restore did with a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Restored {
+pub enum RestoreOutcome {
     /// It is again what it is in the snapshot.
     Restored,
     /// It was the same already.
@@ -66,7 +66,7 @@ pub enum Restored {
 /// A caller that is told what a restore does.
 pub trait RestoreObserver {
     /// A file or folder is done. `path` is its path in the share.
-    fn done(&mut self, path: &[u8], what: Restored);
+    fn done(&mut self, path: &[u8], what: RestoreOutcome);
     /// So many bytes of files were compared or copied since the last call. The restore ends after
     /// this file if the answer is false.
     fn bytes(&mut self, count: u64) -> bool;
@@ -123,7 +123,7 @@ impl<'a> Restore<'a> {
     /// Restores the file or folder at the path `source` of the snapshot to the path `target` of the
     /// share. An empty path is the share's own folder, which keeps its own metadata. Returns whether
     /// all was done: the observer may end it early. What cannot be restored while the rest can is reported as
-    /// [`Restored::Refused`].
+    /// [`RestoreOutcome::Refused`].
     ///
     /// # Errors
     /// `NotFound`: the snapshot has no such file. `NotFolder`: the folder of the target is not in
@@ -179,7 +179,7 @@ impl<'a> Restore<'a> {
             let source = At { folder: level.source.object.clone(), name: name.clone(), found };
             let target = level.target.clone();
             if levels.len() >= MAX_PATH_DEPTH {
-                self.observer.done(&path, Restored::Refused(Error::TooMany));
+                self.observer.done(&path, RestoreOutcome::Refused(Error::TooMany));
                 continue;
             }
             levels.extend(self.entry(source, target.as_ref(), &name, path)?);
@@ -205,7 +205,7 @@ impl<'a> Restore<'a> {
         };
         let what = match done {
             Err(error) if is_of_the_disk(error) => return Err(error),
-            Err(error) => Restored::Refused(error),
+            Err(error) => RestoreOutcome::Refused(error),
             Ok(what) => what,
         };
         self.observer.done(&path, what);
@@ -227,12 +227,12 @@ impl<'a> Restore<'a> {
         folder: Option<&Found>,
         name: &[u8],
         path: &[u8],
-    ) -> Result<std::result::Result<Level, Restored>> {
+    ) -> Result<std::result::Result<Level, RestoreOutcome>> {
         let mut there = self.there(folder, name)?;
         if let (Some(at), Some(folder)) = (&there, folder)
             && is_other_tree(folder, &at.found)
         {
-            return Ok(Err(Restored::OtherTree));
+            return Ok(Err(RestoreOutcome::OtherTree));
         }
         let is_in_the_way = there.as_ref().is_some_and(|at| at.found.attributes.kind != Kind::Folder);
         if is_in_the_way && !self.options.delete {
@@ -280,12 +280,12 @@ impl<'a> Restore<'a> {
         }
         let what = match (&places, made) {
             (None, false) => return Ok(()), // the share's own folder
-            (None, true) => Restored::Restored,
+            (None, true) => RestoreOutcome::Restored,
             (Some((source, there)), _) => match self.describe_folder(source, there, made) {
-                Ok(changed) if changed || made => Restored::Restored,
-                Ok(_) => Restored::Unchanged,
+                Ok(changed) if changed || made => RestoreOutcome::Restored,
+                Ok(_) => RestoreOutcome::Unchanged,
                 Err(error) if is_of_the_disk(error) => return Err(error),
-                Err(error) => Restored::Refused(error),
+                Err(error) => RestoreOutcome::Refused(error),
             },
         };
         self.observer.done(&path, what);
@@ -307,7 +307,7 @@ impl<'a> Restore<'a> {
             let path = joined(path, &name);
             match self.remove(folder, &name, &found, &path) {
                 Err(error) if is_of_the_disk(error) => return Err(error),
-                Err(error) => self.observer.done(&path, Restored::Refused(error)),
+                Err(error) => self.observer.done(&path, RestoreOutcome::Refused(error)),
                 Ok(()) => {}
             }
         }
@@ -338,7 +338,7 @@ impl<'a> Restore<'a> {
                 let kind = if is_folder { Kind::Folder } else { Kind::File };
                 settled(to, || to.remove(actor, &fresh(&folder)?, &name, kind))?;
             }
-            self.observer.done(&path, Restored::Removed);
+            self.observer.done(&path, RestoreOutcome::Removed);
         }
         Ok(())
     }

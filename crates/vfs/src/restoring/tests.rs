@@ -110,10 +110,10 @@ fn tree(volume: &Volume) -> BTreeMap<String, String> {
 }
 
 #[derive(Default)]
-struct Told(BTreeMap<String, Restored>);
+struct Told(BTreeMap<String, RestoreOutcome>);
 
 impl RestoreObserver for Told {
-    fn done(&mut self, path: &[u8], what: Restored) {
+    fn done(&mut self, path: &[u8], what: RestoreOutcome) {
         self.0.insert(String::from_utf8(path.to_vec()).unwrap(), what);
     }
 
@@ -178,16 +178,16 @@ fn a_folder_comes_back_with_forks_streams_and_metadata() {
     assert_eq!(tree(&to), before);
     let told = restore(&from, &to, "docs", RestoreOptions::default()).unwrap().0;
     let expected = ["docs", "docs/deep", "docs/deep/gone", "docs/link", "docs/report"];
-    assert_eq!(told, expected.map(|path| (path.to_owned(), Restored::Restored)).into());
+    assert_eq!(told, expected.map(|path| (path.to_owned(), RestoreOutcome::Restored)).into());
     let mut wanted = tree(&from);
     wanted.extend(before.into_iter().filter(|(path, _)| path.contains("added") || path.contains("other")));
     assert_eq!(tree(&to), wanted);
     // A second time nothing is to do, but for what the snapshot does not have.
     let delete = RestoreOptions { delete: true, ..RestoreOptions::default() };
     let again = restore(&from, &to, "docs", delete).unwrap().0;
-    let mut expected: BTreeMap<String, Restored> =
-        expected.map(|path| (path.to_owned(), Restored::Unchanged)).into();
-    expected.insert("docs/added".into(), Restored::Removed);
+    let mut expected: BTreeMap<String, RestoreOutcome> =
+        expected.map(|path| (path.to_owned(), RestoreOutcome::Unchanged)).into();
+    expected.insert("docs/added".into(), RestoreOutcome::Removed);
     assert_eq!(again, expected);
     assert_eq!(would.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
     wanted.remove("/docs/added");
@@ -215,9 +215,9 @@ fn a_file_comes_back_beside_and_what_is_in_the_way_is_kept() {
     folder(&other, "docs/report");
     plant(&other, "docs", "deep", "later");
     let told = restore(&from, &other, "docs", options).unwrap().0;
-    assert_eq!(told["docs/report"], Restored::Refused(Error::IsFolder));
-    assert_eq!(told["docs/deep"], Restored::Refused(Error::NotFolder));
-    assert_eq!(told["docs/link"], Restored::Restored);
+    assert_eq!(told["docs/report"], RestoreOutcome::Refused(Error::IsFolder));
+    assert_eq!(told["docs/deep"], RestoreOutcome::Refused(Error::NotFolder));
+    assert_eq!(told["docs/link"], RestoreOutcome::Restored);
     for own in [".fourfold-streams", "docs/.fourfold-luns"] {
         assert_eq!(restore(&from, &to, own, options).err(), Some(Error::AccessDenied));
     }
@@ -236,8 +236,8 @@ fn an_open_that_denies_it_keeps_its_file_and_the_rest_is_restored() {
     for dry_run in [true, false] {
         let options = RestoreOptions { dry_run, ..RestoreOptions::default() };
         let told = restore(&from, &to, "docs", options).unwrap().0;
-        assert_eq!(told["docs/report"], Restored::Refused(Error::ShareConflict));
-        assert_eq!(told["docs/link"], Restored::Restored);
+        assert_eq!(told["docs/report"], RestoreOutcome::Refused(Error::ShareConflict));
+        assert_eq!(told["docs/link"], RestoreOutcome::Restored);
     }
     drop(open);
     // An open that shares everything keeps the file that it has.

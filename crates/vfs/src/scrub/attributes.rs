@@ -2,7 +2,7 @@
 
 use super::living::Living;
 use super::{Flaw, Outcome, Scrub, Why};
-use crate::acl::{STORED_ACL, Stored};
+use crate::acl::{STORED_ACL, StoredAcl};
 use crate::backend::Node;
 use crate::backend::{Glance, Object};
 use crate::caller::server;
@@ -54,7 +54,7 @@ impl Scrub<'_> {
         if has(STORED_ACL) {
             self.volume.homes.learn(&object.key())?;
             let value = object.xattr(STORED_ACL)?;
-            let applies = Stored::would_apply(&value, &found.attributes);
+            let applies = StoredAcl::would_apply(&value, &found.attributes);
             if (applies || value.len() < 16) && !self.volume.site.acls.has_sealed(&value) {
                 self.leave(path, Flaw::AclUnsealed, Why::Undecided);
             }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::mac::Problem;
 use crate::names::long::Problem as LongNameProblem;
-use crate::{Error, Untrusted};
+use crate::{DistrustReason, Error};
 
 /// Something that is not as the server leaves it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +92,7 @@ pub enum Flaw {
     /// The share has locked files, and no note that it has.
     LocksUnnoted,
     /// Something else is in the place of one of the server's own folders.
-    FolderUntrusted(Untrusted),
+    FolderUntrusted(DistrustReason),
     /// One of the server's own folders where the server does not look for it.
     FolderAstray,
     /// The key of the ACLs is damaged, or others can read it.

@@ -17,7 +17,7 @@ use crate::{Error, HostKey, Kind, Result};
 const KEY_LEN: u64 = 16;
 
 /// The folder of a file in the store.
-struct Stored<'a> {
+struct StoreFolder<'a> {
     folder: &'a dyn Object,
     key: HostKey,
     alive: &'a Found,
@@ -121,7 +121,7 @@ impl Scrub<'_> {
                 return Ok(());
             }
         };
-        let stored = Stored { folder: &*folder.object, key: *key, alive: &alive, at: at.as_deref() };
+        let stored = StoreFolder { folder: &*folder.object, key: *key, alive: &alive, at: at.as_deref() };
         self.pages(&*folder.object, |name| {
             let at = [path, &b"/"[..], name].concat();
             self.checked(&at, self.part(&stored, name, &at));
@@ -129,7 +129,7 @@ impl Scrub<'_> {
     }
 
     /// What is in the folder of a file that exists.
-    fn part(&self, stored: &Stored<'_>, name: &[u8], path: &[u8]) -> Result<()> {
+    fn part(&self, stored: &StoreFolder<'_>, name: &[u8], path: &[u8]) -> Result<()> {
         let found = stored.folder.lookup(server(), name)?;
         let is_stream = store::is_stream_file(name);
         if found.attributes.kind != Kind::File
@@ -175,7 +175,7 @@ impl Scrub<'_> {
         Ok(())
     }
 
-    fn stored_sidecar(&self, stored: &Stored<'_>, found: &Found, path: &[u8]) -> Result<()> {
+    fn stored_sidecar(&self, stored: &StoreFolder<'_>, found: &Found, path: &[u8]) -> Result<()> {
         let (folder, object) = (stored.folder, &*stored.alive.object);
         let is_own = sidecar::owner(&*found.object)?.is_some_and(|owner| owner.local() == stored.key.local());
         if !is_own {

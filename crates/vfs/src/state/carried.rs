@@ -3,7 +3,7 @@
 //! An open, a lease, a waiting request or an operation that waits for a lease belongs to the server
 //! whose client it is: the *home* of it, which is in its number. Only the home has the channels to
 //! the client. When a state leaves a server, that server keeps its own part of it, with the
-//! channels ([`Kept`]). The state is complete without the channels; what it has to say to a client
+//! channels ([`LocalRemainder`]). The state is complete without the channels; what it has to say to a client
 //! of another server goes there as a [`Back`].
 
 use tokio::sync::oneshot;
@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use super::leases::{Breaking, Causer, LeaseEntry, Notices};
 use super::removals::{Removal, Remove};
 use super::table::{Entry, Table};
-use super::waiters::{Granting, Queued};
+use super::waiters::{Granting, QueuedLock};
 use super::{
     BreakNotice, Caching, Concern, LeaseId, Lock, Modes, OpenId, Party, Stream, Style, WaitId, opens,
 };
@@ -124,13 +124,13 @@ pub enum Back {
 
 /// What a server keeps of a state that has left it: the part of its own clients.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct LocalRemainder {
     pub(super) entry: Entry,
     /// The operations here that wait for leases.
     pub(super) causers: Vec<(u64, oneshot::Sender<std::convert::Infallible>)>,
 }
 
-impl Kept {
+impl LocalRemainder {
     pub(super) fn is_empty(&self) -> bool {
         self.entry.is_empty() && self.entry.removals.is_empty() && self.causers.is_empty()
     }
@@ -138,7 +138,7 @@ impl Kept {
 
 impl Table {
     /// Divides an entry into what leaves and what this server keeps.
-    pub(super) fn divide(&self, mut entry: Entry) -> (FileState, Kept) {
+    pub(super) fn divide(&self, mut entry: Entry) -> (FileState, LocalRemainder) {
         let server = self.server();
         let mut causers = Vec::new();
         let mut carried = |lease: &mut LeaseEntry| {
@@ -157,7 +157,7 @@ impl Table {
         entry.queue.iter_mut().for_each(|queued| queued.granted.leave());
         let state = FileState { leases, ..self.carried(&entry) };
         entry.retain_home(server);
-        (state, Kept { entry, causers })
+        (state, LocalRemainder { entry, causers })
     }
 
     /// An entry as values, without the operations that wait for leases.
@@ -177,8 +177,8 @@ impl Table {
     }
 
     /// An entry out of a state that has come and what this server has kept of it.
-    pub(super) fn unite(&self, file: FileId, state: FileState, kept: Kept) -> Entry {
-        let Kept { entry: mut own, mut causers } = kept;
+    pub(super) fn unite(&self, file: FileId, state: FileState, kept: LocalRemainder) -> Entry {
+        let LocalRemainder { entry: mut own, mut causers } = kept;
         let server = self.server();
         let mut entry = Entry { view: own.view, ..Entry::default() };
         for open in state.opens {
@@ -194,7 +194,7 @@ impl Table {
                 Some(kept) => kept.granted,
                 None => self.far(file, Back::Cancelled(id)).map_or_else(Granting::nowhere, Granting::There),
             };
-            entry.queue.push(Queued { id, stream, wanted, granted });
+            entry.queue.push(QueuedLock { id, stream, wanted, granted });
         }
         for lease in state.leases {
             entry.leases.push(self.unite_lease(file, lease, &mut own, &mut causers));
@@ -319,7 +319,7 @@ impl From<CarriedOpen> for opens::Open {
     }
 }
 
-fn carried_wait(queued: &Queued) -> CarriedWait {
+fn carried_wait(queued: &QueuedLock) -> CarriedWait {
     CarriedWait { id: queued.id, stream: queued.stream.clone(), wanted: queued.wanted.clone() }
 }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicU8;
 use tokio::sync::mpsc;
 
 use super::carried::{CarriedLease, CarriedOpen, FileState, carried_lease, carried_open};
-use super::joined::Asked;
+use super::joined::StateRequests;
 use super::leases::{Breaking, LeaseEntry, Notices};
 use super::opens::{Open, seen_by};
 use super::table::Entry;
@@ -49,7 +49,7 @@ pub struct Inheritance {
 
 /// An inherited open. Dropping it gives it back.
 #[derive(Debug)]
-pub struct Inherited {
+pub struct InheritedOpen {
     /// The open.
     pub guard: OpenGuard,
     /// Its lease.
@@ -63,7 +63,7 @@ pub trait Successor: Send + Sync + 'static {
 
     /// A server is lost, and this one has inherited these of its opens, each with what that server has noted of it. Called
     /// for every lost server, with locks held. Returns at once.
-    fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>);
+    fn inherit(&self, lost: u16, inherited: Vec<(InheritedOpen, Arc<[u8]>)>);
 }
 
 /// What tells the successor of this server of opens.
@@ -157,7 +157,7 @@ impl State {
         replica: OpenReplica,
         client: ClientId,
         notices: &mpsc::UnboundedSender<BreakNotice>,
-    ) -> Option<(Inherited, Inheritance)> {
+    ) -> Option<(InheritedOpen, Inheritance)> {
         let joined = self.table.joined.as_ref().filter(|_| replica.is_sound())?;
         let mut asked = joined.asked.lock();
         let known = asked.inherited.get(&file).into_iter().flatten().filter_map(|claim| claim.one.lease);
@@ -180,7 +180,7 @@ impl State {
         let request = OpenRequest { party, access, deny, concern, empties: false, link: None };
         let guard = self.guard(file, stream, open.1, &request);
         let lease = lease.map(|(_, id)| Lease::inherited(self, file, party, id, held));
-        Some((Inherited { guard, lease }, one))
+        Some((InheritedOpen { guard, lease }, one))
     }
 
     /// The part of a lost state that this server has inherited, to be [admitted](FileState::admit) to the rest.
@@ -260,7 +260,7 @@ impl State {
     }
 }
 
-impl Asked {
+impl StateRequests {
     /// Adds an inherited open to the part of this server. False if the client has another lease with the same key.
     fn keep(
         &mut self,

@@ -28,10 +28,10 @@ use std::sync::atomic::Ordering;
 use lock::{Mutex, rank};
 use tokio::sync::oneshot;
 
-use super::carried::{Back, FileState, Kept};
+use super::carried::{Back, FileState, LocalRemainder};
 use super::inherited::Claim;
 use super::ledger::Resource;
-use super::pins::Pinned;
+use super::pins::PinConflict;
 use super::removals::Last;
 use super::table::{Entry, Table};
 use super::{ClientId, Limits, Party, Policy, State};
@@ -73,7 +73,7 @@ pub trait Coordinator: Send + Sync + 'static {
 
     /// Tells the other servers of a change that a client of this server has made, for their
     /// subscribers ([`crate::Site::hear`]). Returns at once.
-    fn tell(&self, told: Told);
+    fn tell(&self, told: ChangeNotice);
 }
 
 /// What the other servers do for an operation here, until it is dropped.
@@ -81,7 +81,7 @@ pub type Elsewhere = Box<dyn Any + Send>;
 
 /// A change, as servers tell it to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Told {
+pub struct ChangeNotice {
     /// The folder in which the change was made.
     pub folder: HostKey,
     /// The change.
@@ -91,21 +91,21 @@ pub struct Told {
 }
 
 /// A change of an entry that is made when the entry has come. Returns what is to be removed then.
-pub(super) type Deferred = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last> + Send>;
+pub(super) type DeferredChange = Box<dyn FnOnce(&Table, &mut Entry) -> Vec<Last> + Send>;
 
 /// The part of a table that belongs to its coordinator.
-pub(super) struct Joined {
+pub(super) struct CoordinatorLink {
     coordinator: Arc<dyn Coordinator>,
     server: u16,
-    pub(super) asked: Mutex<Asked, rank::AskedStates>,
+    pub(super) asked: Mutex<StateRequests, rank::AskedStates>,
 }
 
 #[derive(Default)]
-pub(super) struct Asked {
+pub(super) struct StateRequests {
     /// The files whose state was asked for.
-    files: HashMap<FileId, Awaited>,
+    files: HashMap<FileId, PendingState>,
     /// What this server keeps of states that were here and are at other servers now.
-    pub(super) kept: BTreeMap<FileId, Kept>,
+    pub(super) kept: BTreeMap<FileId, LocalRemainder>,
     /// Closed when other servers have removed what they were told to remove.
     pub(super) removing: HashMap<FileId, Vec<oneshot::Sender<Infallible>>>,
     /// What this server has inherited of files whose states, with the new numbers, have not been here.
@@ -115,25 +115,25 @@ pub(super) struct Asked {
 }
 
 #[derive(Default)]
-struct Awaited {
-    then: Vec<Deferred>,
+struct PendingState {
+    then: Vec<DeferredChange>,
     /// Closed when the state has come.
     come: Vec<oneshot::Sender<Infallible>>,
 }
 
-impl Asked {
+impl StateRequests {
     /// The state of a file comes back after it has left.
     pub(super) fn expect(&mut self, file: FileId) {
         self.files.entry(file).or_default();
     }
 
     /// The state of a file is not waited for any more. Returns the changes that waited for it.
-    pub(super) fn forget(&mut self, file: FileId) -> Vec<Deferred> {
+    pub(super) fn forget(&mut self, file: FileId) -> Vec<DeferredChange> {
         self.files.remove(&file).unwrap_or_default().then
     }
 }
 
-impl Joined {
+impl CoordinatorLink {
     pub(super) fn coordinator(&self) -> &Arc<dyn Coordinator> {
         &self.coordinator
     }
@@ -167,7 +167,7 @@ impl Table {
             let mut asked = joined.asked.lock();
             let is_new = !self.has(file) && !asked.files.contains_key(&file);
             if is_new {
-                asked.files.insert(file, Awaited::default());
+                asked.files.insert(file, PendingState::default());
                 drop(asked);
                 joined.coordinator.ask(file);
             }
@@ -238,7 +238,7 @@ impl State {
     pub fn joined(policy: Policy, limits: Limits, server: u16, coordinator: Arc<dyn Coordinator>) -> Self {
         let mut table = Table::new(policy, limits);
         table.next.store((u64::from(server) << 48) + 1, Ordering::Relaxed);
-        table.joined = Some(Joined { coordinator, server, asked: Mutex::default() });
+        table.joined = Some(CoordinatorLink { coordinator, server, asked: Mutex::default() });
         Self { table: Arc::new(table) }
     }
 
@@ -268,7 +268,7 @@ impl State {
     /// # Errors
     /// A change is being made that needs the state. [`Coordinator::free`] is called when it is made, after which this is
     /// called again, or [`State::stays`].
-    pub fn give_up(&self, file: FileId) -> Result<Option<FileState>, Pinned> {
+    pub fn give_up(&self, file: FileId) -> Result<Option<FileState>, PinConflict> {
         let Some(joined) = &self.table.joined else { return Ok(None) };
         self.make_way(file, ClientId::unused());
         let mut asked = joined.asked.lock();
@@ -341,7 +341,7 @@ impl State {
         self.table.is_joined()
     }
 
-    pub(crate) fn tell(&self, told: impl FnOnce() -> Told) {
+    pub(crate) fn tell(&self, told: impl FnOnce() -> ChangeNotice) {
         if let Some(joined) = &self.table.joined {
             joined.coordinator.tell(told());
         }

@@ -292,7 +292,7 @@ impl LeaseEntry {
 }
 
 /// What a request was granted.
-struct Granted {
+struct LeaseGrant {
     id: LeaseId,
     /// What the party held already.
     before: Caching,
@@ -312,7 +312,7 @@ impl Entry {
         // A client that may cache writes takes locks without telling the server. It could take the
         // range for which another client waits.
         let others_wait =
-            |q: &super::waiters::Queued| q.stream == *stream && q.wanted.owner.client != party.client;
+            |q: &super::waiters::QueuedLock| q.stream == *stream && q.wanted.owner.client != party.client;
         let awaited = self.queue.iter().any(others_wait);
         let all = others.clone().fold(Caching::NONE, |all, lease| all.union(lease.held));
         let stands = match style {
@@ -341,13 +341,13 @@ impl Entry {
         }
     }
 
-    fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<Granted> {
+    fn take_lease(&mut self, table: &Table, stream: &Stream, request: &LeaseRequest) -> Result<LeaseGrant> {
         let (grant, party) = (self.grantable(table, stream, request), request.party);
         let same = self.leases.iter_mut().find(|lease| lease.stream == *stream && lease.party == party);
         if let Some(lease) = same {
             let before = lease.held;
             lease.upgrade(grant, request);
-            return Ok(Granted { id: lease.id, before, held: lease.held });
+            return Ok(LeaseGrant { id: lease.id, before, held: lease.held });
         }
         if self.leases.len() >= table.ledger.limits.leases_per_file {
             return Err(Error::TooMany);
@@ -365,7 +365,7 @@ impl Entry {
             notices: Notices::Here(request.notices.clone()),
             guards: 1,
         });
-        Ok(Granted { id, before: Caching::NONE, held: grant })
+        Ok(LeaseGrant { id, before: Caching::NONE, held: grant })
     }
 
     pub(super) fn lease(&mut self, id: LeaseId) -> Option<&mut LeaseEntry> {
@@ -380,7 +380,7 @@ impl State {
     pub fn lease(&self, file: FileId, stream: &Stream, request: &LeaseRequest) -> Result<Lease> {
         let party = request.party;
         let granted = self.table.with(file, |entry| entry.take_lease(&self.table, stream, request))??;
-        let Granted { id, before, held } = granted;
+        let LeaseGrant { id, before, held } = granted;
         let last = AtomicU8::new(held.0);
         Ok(Lease { state: self.clone(), file, party, id, before, last, hold: None })
     }

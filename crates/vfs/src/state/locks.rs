@@ -12,7 +12,7 @@ use crate::{Error, FileId};
 
 /// Why a lock was not granted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum LockRefusal {
     /// This lock is in the way. If locks are mandatory, it may be one of the same owner.
     Blocked(Lock),
     /// A named limit is reached.
@@ -21,17 +21,17 @@ pub enum Refused {
     Elsewhere(FileId),
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Self {
+impl From<LockRefusal> for Error {
+    fn from(refused: LockRefusal) -> Self {
         match refused {
-            Refused::Blocked(_) => Self::RangeLocked,
-            Refused::TooMany => Self::TooMany,
-            Refused::Elsewhere(file) => Self::LeaseRecall(file),
+            LockRefusal::Blocked(_) => Self::RangeLocked,
+            LockRefusal::TooMany => Self::TooMany,
+            LockRefusal::Elsewhere(file) => Self::LeaseRecall(file),
         }
     }
 }
 
-impl From<Error> for Refused {
+impl From<Error> for LockRefusal {
     fn from(error: Error) -> Self {
         match error {
             Error::LeaseRecall(file) => Self::Elsewhere(file),
@@ -46,10 +46,10 @@ impl State {
     ///
     /// Break the leases of other clients first ([`State::break_for`] with `Cause::Lock`): they may
     /// have locks that the server does not know.
-    pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), Refused> {
+    pub fn lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<(), LockRefusal> {
         let lock = || self.table.with(file, |entry| entry.lock(&self.table.ledger, stream, &wanted))?;
         match lock() {
-            Err(Refused::Blocked(_)) if self.make_way(file, wanted.owner.client) => lock(),
+            Err(LockRefusal::Blocked(_)) if self.make_way(file, wanted.owner.client) => lock(),
             answer => answer,
         }
     }
@@ -139,11 +139,16 @@ impl State {
 
 impl Entry {
     /// Grants a lock if no other lock blocks it, or returns the lock that does.
-    pub(super) fn lock(&mut self, ledger: &Ledger, stream: &Stream, wanted: &Lock) -> Result<(), Refused> {
+    pub(super) fn lock(
+        &mut self,
+        ledger: &Ledger,
+        stream: &Stream,
+        wanted: &Lock,
+    ) -> Result<(), LockRefusal> {
         if let Some(blocker) = self.ranges_of(stream).and_then(|ranges| ranges.blocker(wanted)) {
-            return Err(Refused::Blocked(blocker.clone()));
+            return Err(LockRefusal::Blocked(blocker.clone()));
         }
-        self.grant(ledger, stream, wanted).map_err(|_| Refused::TooMany)?;
+        self.grant(ledger, stream, wanted).map_err(|_| LockRefusal::TooMany)?;
         // A lock that its owner has turned from exclusive to shared unblocks others.
         self.serve_queue(ledger);
         Ok(())

@@ -48,21 +48,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use absent::{Absence, GiveWay};
 pub use carried::{Back, CarriedLease, CarriedOpen, CarriedRemoval, CarriedWait, FileState, home};
-pub use inherited::{Inheritance, Inherited, OpenReplica, Replicas, Successor};
+pub use inherited::{Inheritance, InheritedOpen, OpenReplica, Replicas, Successor};
 pub use io::Who;
-pub use joined::{Coordinator, Elsewhere, Told};
+pub use joined::{ChangeNotice, Coordinator, Elsewhere};
 pub use lease::Lease;
 pub use leases::{BreakNotice, Caching, LeaseId, LeaseRequest, Style};
 pub use ledger::Limits;
-pub use locks::Refused;
+pub use locks::LockRefusal;
 pub use opens::{Concern, Link, Modes, OpenGuard, OpenRequest};
-pub use pins::{Pinned, Pins};
+pub use pins::{PinConflict, Pins};
 pub use range::{Flavour, Lock, LockKind, LockOwner, Range};
-pub use recall::{Cause, Recall, RecallCounts, Settled, recall_counts};
+pub use recall::{Cause, Recall, RecallCounts, RecallOutcome, recall_counts};
 pub(crate) use recall::{MOST_TRIES, RECALL_DEADLINE};
 pub use removals::Last;
 pub use status::{LeaseInfo, OpenInfo, RangeInfo, Totals};
-pub use waiters::{Cancelled, Locked, WaitId, Waiter};
+pub use waiters::{CancelledWait, LockOutcome, WaitId, Waiter};
 
 use crate::FileId;
 use table::Table;

@@ -23,7 +23,7 @@ use crate::{Error, FileId, Result};
 
 /// A state cannot be given up yet: a change needs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pinned;
+pub struct PinConflict;
 
 /// The pins of one state.
 #[derive(Debug, Default)]

@@ -183,7 +183,7 @@ impl State {
                 Err(recall) => {
                     opener.get_or_insert_with(|| Opener::new(self, file));
                     let deadline = deadline(recall.time());
-                    if recall.within(deadline).await == Settled::Revoked && self.is_coming(file) {
+                    if recall.within(deadline).await == RecallOutcome::Revoked && self.is_coming(file) {
                         return Err(Error::LeaseRecall(file));
                     }
                 }
@@ -298,7 +298,7 @@ struct Holder {
 
 /// How a recall ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settled {
+pub enum RecallOutcome {
     /// Every holder has answered.
     Answered,
     /// The time was over: the leases of holders that did not answer are revoked.
@@ -339,7 +339,7 @@ impl Recall {
     }
 
     /// Waits for the answers until the deadline, and revokes what is missing then.
-    pub async fn within(mut self, deadline: impl Future<Output = ()>) -> Settled {
+    pub async fn within(mut self, deadline: impl Future<Output = ()>) -> RecallOutcome {
         let begun = noted::clock();
         let mut deadline = pin!(deadline);
         let settled = loop {
@@ -347,13 +347,13 @@ impl Recall {
                 biased;
                 () = self.answered() => match self.once_come() {
                     Some(next) => self = next,
-                    None => break Settled::Answered,
+                    None => break RecallOutcome::Answered,
                 },
                 () = deadline.as_mut() => break self.revoke(),
             }
         };
         noted::spent(Spent::Leases, begun);
-        let count = if settled == Settled::Answered { &ANSWERED } else { &REVOKED };
+        let count = if settled == RecallOutcome::Answered { &ANSWERED } else { &REVOKED };
         count.fetch_add(1, Ordering::Relaxed);
         settled
     }
@@ -365,10 +365,12 @@ impl Recall {
     }
 
     /// Takes the leases of holders that have not answered.
-    pub fn revoke(mut self) -> Settled {
+    pub fn revoke(mut self) -> RecallOutcome {
         let (state, file) = (self.state.clone(), self.file);
         match state.table.with_existing(file, |entry| self.revoke_late(entry)) {
-            Ok(late) => return if late.unwrap_or(0) > 0 { Settled::Revoked } else { Settled::Answered },
+            Ok(late) => {
+                return if late.unwrap_or(0) > 0 { RecallOutcome::Revoked } else { RecallOutcome::Answered };
+            }
             Err(_) if self.holders.iter().all(|late| late.lease.is_none()) => {}
             Err(_) => {
                 state.table.when_here(file, move |_, entry| {
@@ -377,7 +379,7 @@ impl Recall {
                 });
             }
         }
-        Settled::Revoked
+        RecallOutcome::Revoked
     }
 
     /// Answers come under the same lock: no holder loses what it has just answered for.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::carried::{Back, FileState, Kept};
+use super::carried::{Back, FileState, LocalRemainder};
 use super::leases::Breaking;
 use super::removals::{Last, Remove};
 use super::{Caching, State, WaitId, waiters};
@@ -134,7 +134,7 @@ impl State {
     }
 }
 
-impl Kept {
+impl LocalRemainder {
     fn hear(&mut self, back: Back, gone: &mut Option<super::LeaseId>) -> Option<Last> {
         match back {
             Back::Notice(notice, last) => {
@@ -151,7 +151,7 @@ impl Kept {
                 None
             }
             Back::Granted(id) => {
-                let waiters::Queued { stream, wanted, granted, .. } = self.take(id)?;
+                let waiters::QueuedLock { stream, wanted, granted, .. } = self.take(id)?;
                 // The server that has the state has counted it. Here it is a copy.
                 let plan = self.entry.ranges_mut(&stream).grant(&wanted);
                 self.entry.ranges_mut(&stream).apply(plan);
@@ -176,7 +176,7 @@ impl Kept {
         }
     }
 
-    fn take(&mut self, id: WaitId) -> Option<waiters::Queued> {
+    fn take(&mut self, id: WaitId) -> Option<waiters::QueuedLock> {
         let at = self.entry.queue.iter().position(|queued| queued.id == id)?;
         Some(self.entry.queue.remove(at))
     }

@@ -7,13 +7,13 @@ use lock::{Mutex, rank};
 
 use super::absent::Absent;
 use super::held_opens::Opens;
-use super::joined::{Deferred, Joined};
+use super::joined::{CoordinatorLink, DeferredChange};
 use super::leases::LeaseEntry;
 use super::ledger::{Ledger, Limits};
-use super::pins::{Pinned, Pinning};
+use super::pins::{PinConflict, Pinning};
 use super::ranges::Ranges;
 use super::removals::{Last, Removal};
-use super::waiters::Queued;
+use super::waiters::QueuedLock;
 use super::{Policy, Stream};
 use crate::{FileId, Result};
 
@@ -35,7 +35,7 @@ pub(super) struct Table {
     /// How many removals and moves are being made.
     pub(super) name_changes: AtomicUsize,
     /// If several servers share the files: where the entries are that are not here.
-    pub(super) joined: Option<Joined>,
+    pub(super) joined: Option<CoordinatorLink>,
 }
 
 #[derive(Default)]
@@ -51,7 +51,7 @@ pub(super) struct Entry {
     pub(super) opens: Opens,
     pub(super) ranges: Vec<(Stream, Ranges)>,
     /// In order of arrival.
-    pub(super) queue: Vec<Queued>,
+    pub(super) queue: Vec<QueuedLock>,
     pub(super) leases: Vec<LeaseEntry>,
     /// Empty when `opens` is, unless another server is removing one.
     pub(super) removals: Vec<Removal>,
@@ -162,7 +162,7 @@ impl Table {
     }
 
     /// Adds the entry of a file, and makes the changes that waited for it.
-    pub(super) fn insert(&self, file: FileId, entry: Entry, then: Vec<Deferred>) -> Vec<Last> {
+    pub(super) fn insert(&self, file: FileId, entry: Entry, then: Vec<DeferredChange>) -> Vec<Last> {
         let shard = self.shard(file);
         let mut files = shard.files.lock();
         let entry = files.entry(file).insert_entry(entry).into_mut();
@@ -172,11 +172,11 @@ impl Table {
     }
 
     /// Takes the entry of a file out, to give it away. `None` if it is not here.
-    pub(super) fn take(&self, file: FileId) -> std::result::Result<Option<Entry>, Pinned> {
+    pub(super) fn take(&self, file: FileId) -> std::result::Result<Option<Entry>, PinConflict> {
         let shard = self.shard(file);
         let mut files = shard.files.lock();
         if files.get_mut(&file).is_some_and(|entry| !entry.pinning.may_leave()) {
-            return Err(Pinned);
+            return Err(PinConflict);
         }
         let entry = files.remove(&file);
         shard.count.store(files.len(), Ordering::Release);

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::carried::Back;
 use super::far::Far;
 use super::ledger::{Ledger, Resource};
-use super::locks::Refused;
+use super::locks::LockRefusal;
 use super::range::{Lock, LockOwner, Range};
 use super::table::Entry;
 use super::{State, Stream};
@@ -21,7 +21,7 @@ pub struct WaitId(pub u64);
 
 /// How a request that may wait was answered.
 #[derive(Debug)]
-pub enum Locked {
+pub enum LockOutcome {
     /// The lock is held.
     Now,
     /// It will be held when the waiter resolves.
@@ -30,10 +30,10 @@ pub enum Locked {
 
 /// The wait was ended: cancelled, or its owner was released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Cancelled;
+pub struct CancelledWait;
 
 /// A request in the queue of its file.
-pub(super) struct Queued {
+pub(super) struct QueuedLock {
     pub(super) id: WaitId,
     pub(super) stream: Stream,
     pub(super) wanted: Lock,
@@ -79,29 +79,29 @@ impl State {
     /// Takes a lock, or queues for it. The queue is fair: of two requests that collide, the first
     /// one is granted first. So shared requests that keep coming do not starve a request for an
     /// exclusive lock.
-    pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<Locked, Refused> {
+    pub fn wait_lock(&self, file: FileId, stream: &Stream, wanted: Lock) -> Result<LockOutcome, LockRefusal> {
         let ledger = &self.table.ledger;
         if self.test(file, stream, &wanted)?.is_some() {
             self.make_way(file, wanted.owner.client);
         }
         self.table.with(file, |entry| {
             if !entry.must_wait(stream, &wanted, entry.queue.len()) {
-                return entry.lock(ledger, stream, &wanted).map(|()| Locked::Now);
+                return entry.lock(ledger, stream, &wanted).map(|()| LockOutcome::Now);
             }
             if entry.queue.len() >= ledger.limits.waiters_per_file {
-                return Err(Refused::TooMany);
+                return Err(LockRefusal::TooMany);
             }
-            ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| Refused::TooMany)?;
+            ledger.take(wanted.owner.client, Resource::Waiter, 1).map_err(|_| LockRefusal::TooMany)?;
             let (id, (granted, answer)) = (WaitId(self.table.number()), oneshot::channel());
             wanted.owner.open.into_iter().for_each(|open| entry.opens.note_ranges(open));
-            entry.queue.push(Queued {
+            entry.queue.push(QueuedLock {
                 id,
                 stream: stream.clone(),
                 wanted: wanted.clone(),
                 granted: Granting::Here(granted),
             });
             let (state, stream) = (self.clone(), stream.clone());
-            Ok(Locked::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
+            Ok(LockOutcome::Later(Waiter { state, file, stream, id, wanted, answer, settled: false }))
         })?
     }
 
@@ -124,7 +124,7 @@ impl State {
         self.cancel_where(file, |queued| queued.id == id)
     }
 
-    fn cancel_where(&self, file: FileId, which: impl Fn(&Queued) -> bool) -> crate::Result<bool> {
+    fn cancel_where(&self, file: FileId, which: impl Fn(&QueuedLock) -> bool) -> crate::Result<bool> {
         let ledger = &self.table.ledger;
         let cancelled = self.table.with_existing(file, |entry| {
             let any = entry.cancel(ledger, which);
@@ -148,7 +148,7 @@ impl Entry {
 
     /// Whether the owner of `wanted` holds what `earlier` waits for. To queue behind it would be a
     /// deadlock.
-    fn holds_up(&self, wanted: &Lock, earlier: &Queued) -> bool {
+    fn holds_up(&self, wanted: &Lock, earlier: &QueuedLock) -> bool {
         let ranges = self.ranges_of(&earlier.stream);
         ranges.is_some_and(|r| r.iter().any(|held| held.same_owner(wanted) && held.blocks(&earlier.wanted)))
     }
@@ -157,7 +157,7 @@ impl Entry {
     pub(super) fn serve_queue(&mut self, ledger: &Ledger) {
         let mut at = 0;
         while at < self.queue.len() {
-            let Queued { stream, wanted, .. } = &self.queue[at];
+            let QueuedLock { stream, wanted, .. } = &self.queue[at];
             if self.must_wait(stream, wanted, at) {
                 at += 1;
                 continue;
@@ -175,7 +175,7 @@ impl Entry {
 
     /// Cancels the waits that `which` selects; returns whether there were any. Serve the queue
     /// afterwards.
-    pub(super) fn cancel(&mut self, ledger: &Ledger, which: impl Fn(&Queued) -> bool) -> bool {
+    pub(super) fn cancel(&mut self, ledger: &Ledger, which: impl Fn(&QueuedLock) -> bool) -> bool {
         let before = self.queue.len();
         self.queue.retain(|queued| {
             let stays = !which(queued);
@@ -188,7 +188,7 @@ impl Entry {
     }
 }
 
-/// A lock that will be granted. Resolves when it is held, or to [`Cancelled`]. Dropping it leaves
+/// A lock that will be granted. Resolves when it is held, or to [`CancelledWait`]. Dropping it leaves
 /// the queue. A lock that is granted while its waiter has not yet been polled is given back.
 #[derive(Debug)]
 pub struct Waiter {
@@ -214,12 +214,12 @@ impl Waiter {
 }
 
 impl Future for Waiter {
-    type Output = Result<(), Cancelled>;
+    type Output = Result<(), CancelledWait>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let answer = std::task::ready!(Pin::new(&mut self.answer).poll(context));
         self.settled = true;
-        Poll::Ready(answer.map_err(|_| Cancelled))
+        Poll::Ready(answer.map_err(|_| CancelledWait))
     }
 }
 

@@ -32,15 +32,15 @@ pub(crate) fn is_of_mac(name: &[u8]) -> bool {
 }
 
 /// The metadata of a file, with the bytes of its named streams.
-pub(crate) struct Described {
+pub(crate) struct MetadataWithStreams {
     pub(crate) metadata: Metadata,
     streams: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Streams {
     /// The metadata of a file. `TooMany` if its named streams are longer than what is carried over.
-    pub(crate) fn described(&self, file: &File<'_>) -> Result<Described> {
-        Ok(Described { metadata: self.load(file)?.0, streams: self.with_bytes(file, |_| true)? })
+    pub(crate) fn described(&self, file: &File<'_>) -> Result<MetadataWithStreams> {
+        Ok(MetadataWithStreams { metadata: self.load(file)?.0, streams: self.with_bytes(file, |_| true)? })
     }
 
     /// The named streams of a file that are wanted, with their bytes.
@@ -109,7 +109,7 @@ impl Streams {
     }
 
     /// Gives a file these metadata. What it has already is not written.
-    pub(crate) fn describe_as(&self, file: &File<'_>, described: &Described) -> Result<()> {
+    pub(crate) fn describe_as(&self, file: &File<'_>, described: &MetadataWithStreams) -> Result<()> {
         let ourselves = Caller::root();
         let has = self.described(file)?;
         if has.metadata != described.metadata {

@@ -16,7 +16,7 @@ const CHUNK: usize = 1 << 20;
 
 /// A file's resource fork, open. Valid as long as no other thread or program writes the sidecar.
 pub struct Fork {
-    held: Held,
+    held: ForkLocation,
     layout: Layout,
     /// Whether it can grow where it is.
     grows: bool,
@@ -25,7 +25,7 @@ pub struct Fork {
 }
 
 /// Where a fork is.
-enum Held {
+enum ForkLocation {
     /// In a file.
     Sidecar(Sidecar),
     /// In an attribute, to be read only.
@@ -42,8 +42,8 @@ impl Streams {
     pub(crate) fn fork_state(&self, file: &File<'_>) -> Result<(u64, Time)> {
         let fork = self.any_fork(file)?.ok_or(Error::NoSuchAttribute)?;
         let changed = match &fork.held {
-            Held::Sidecar(sidecar) => sidecar.object.attributes()?.changed,
-            Held::Attribute(_) => file.object.attributes()?.changed,
+            ForkLocation::Sidecar(sidecar) => sidecar.object.attributes()?.changed,
+            ForkLocation::Attribute(_) => file.object.attributes()?.changed,
         };
         Ok((fork.len(), changed))
     }
@@ -65,7 +65,7 @@ impl Streams {
     pub fn fork(&self, caller: &Caller, file: &File<'_>) -> Result<Option<Fork>> {
         file.require(caller, Access::READ)?;
         let Some(fork) = self.any_fork(file)? else { return Ok(None) };
-        if let Held::Sidecar(sidecar) = &fork.held {
+        if let ForkLocation::Sidecar(sidecar) = &fork.held {
             sidecar.open_for(Access::READ)?;
         }
         Ok(Some(fork))
@@ -92,7 +92,12 @@ impl Streams {
         if let Some(there) = elsewhere::attribute(file.object, xattrs)? {
             let value = there.fork;
             let layout = Layout { start: 0, len: value.len() as u64, len_at: None, finder_info_at: None };
-            return Ok(Some(Fork { held: Held::Attribute(value), layout, grows: false, in_header: false }));
+            return Ok(Some(Fork {
+                held: ForkLocation::Attribute(value),
+                layout,
+                grows: false,
+                in_header: false,
+            }));
         }
         if let Some(fork) = self.depot_fork(file.object)?.map(Fork::whole).filter(|fork| fork.len() > 0) {
             return Ok(Some(fork));
@@ -145,7 +150,7 @@ impl Streams {
         }
         let names = super::metadata::names(file.object)?;
         match self.any_fork(file)? {
-            Some(Fork { held: Held::Sidecar(_), .. }) => return Ok(false),
+            Some(Fork { held: ForkLocation::Sidecar(_), .. }) => return Ok(false),
             None if self.sidecar(file)?.is_some() || self.header_file(file)?.is_some() => return Ok(false),
             None if self.depot_fork_or_new(file)?.is_some() => return Ok(false),
             _ => {}
@@ -302,7 +307,7 @@ impl Streams {
         if let Some(from) = from {
             new.copy(from)?;
         }
-        let Held::Sidecar(mut sidecar) = new.held else { return Err(Error::Io) };
+        let ForkLocation::Sidecar(mut sidecar) = new.held else { return Err(Error::Io) };
         sidecar.claim(&file.key())?;
         let sidecar = sidecar.again()?;
         if known {
@@ -324,30 +329,30 @@ impl Fork {
     /// A file of Samba's depot.
     pub(super) fn whole(file: Sidecar) -> Self {
         let layout = Layout { start: 0, len: file.attributes.size, len_at: None, finder_info_at: None };
-        Self { held: Held::Sidecar(file), layout, grows: true, in_header: false }
+        Self { held: ForkLocation::Sidecar(file), layout, grows: true, in_header: false }
     }
 
     /// Whether it is such a file: no header comes before it.
     fn is_whole(&self) -> bool {
-        matches!(self.held, Held::Sidecar(_)) && self.layout.start == 0
+        matches!(self.held, ForkLocation::Sidecar(_)) && self.layout.start == 0
     }
 
     pub(super) fn in_file(sidecar: Sidecar) -> Option<Self> {
         let layout = sidecar.layout()?;
         let grows = layout.len_at.is_some();
-        Some(Self { held: Held::Sidecar(sidecar), layout, grows, in_header: false })
+        Some(Self { held: ForkLocation::Sidecar(sidecar), layout, grows, in_header: false })
     }
 
     /// Whether it is in a file with a header, a sidecar or one of another server's.
     pub(super) fn is_in_sidecar(&self) -> bool {
-        matches!(self.held, Held::Sidecar(_)) && !self.is_whole() && self.grows
+        matches!(self.held, ForkLocation::Sidecar(_)) && !self.is_whole() && self.grows
     }
 
     /// Makes it ready to be read.
     pub(super) fn open(&self) -> Result<()> {
         match &self.held {
-            Held::Sidecar(sidecar) => sidecar.open_for(Access::READ),
-            Held::Attribute(_) => Ok(()),
+            ForkLocation::Sidecar(sidecar) => sidecar.open_for(Access::READ),
+            ForkLocation::Attribute(_) => Ok(()),
         }
     }
 
@@ -358,13 +363,13 @@ impl Fork {
 
     fn object(&self) -> Result<&dyn Object> {
         match &self.held {
-            Held::Sidecar(sidecar) => Ok(&*sidecar.object),
-            Held::Attribute(_) => Err(Error::NotSupported), // never given out to write
+            ForkLocation::Sidecar(sidecar) => Ok(&*sidecar.object),
+            ForkLocation::Attribute(_) => Err(Error::NotSupported), // never given out to write
         }
     }
 
     pub(super) fn copy(&mut self, from: &Self) -> Result<()> {
-        if let Held::Sidecar(sidecar) = &from.held {
+        if let ForkLocation::Sidecar(sidecar) = &from.held {
             sidecar.open_for(Access::READ)?;
         }
         let mut done = 0;
@@ -388,7 +393,9 @@ impl Fork {
     /// Whether the fork is where and as long as it was when it was found: the sidecar was not
     /// changed, moved or replaced.
     pub(crate) fn is_unchanged(&self) -> bool {
-        let Held::Sidecar(Sidecar { object, attributes: then, .. }) = &self.held else { return false };
+        let ForkLocation::Sidecar(Sidecar { object, attributes: then, .. }) = &self.held else {
+            return false;
+        };
         object.attributes().is_ok_and(|now| {
             let same = (now.size, now.changed, now.modified) == (then.size, then.changed, then.modified);
             same && now.links > 0
@@ -402,7 +409,7 @@ impl Fork {
         if length == 0 {
             return Ok(0);
         }
-        if let Held::Attribute(value) = &self.held {
+        if let ForkLocation::Attribute(value) = &self.held {
             into.extend_from_slice(&value[offset as usize..offset as usize + length]);
             return Ok(length);
         }
@@ -439,8 +446,8 @@ impl Fork {
     /// The file that it is in.
     pub(super) fn into_file(self) -> Option<Sidecar> {
         match self.held {
-            Held::Sidecar(sidecar) => Some(sidecar),
-            Held::Attribute(_) => None,
+            ForkLocation::Sidecar(sidecar) => Some(sidecar),
+            ForkLocation::Attribute(_) => None,
         }
     }
 

@@ -15,7 +15,7 @@ pub(crate) struct ForkPart(Sidecar);
 
 /// What is done to a part of a sidecar.
 #[derive(Clone, Copy)]
-pub(crate) struct Written<'a> {
+pub(crate) struct PartWrite<'a> {
     pub(crate) offset: u64,
     pub(crate) length: u64,
     /// The new bytes, if they are known.
@@ -79,8 +79,8 @@ impl ForkPart {
 
     /// The length of the fork up to which a write leaves it as it is, apart from the bytes in it that are written: a
     /// write of the beginning may give it another place or length. `None`: it stays as long as it is.
-    pub(crate) fn kept_by_write(&self, written: Written<'_>) -> Option<u64> {
-        let Written { offset, length, data } = written;
+    pub(crate) fn kept_by_write(&self, written: PartWrite<'_>) -> Option<u64> {
+        let PartWrite { offset, length, data } = written;
         let now = self.range();
         let (size, limit) = (self.0.attributes.size.max(offset.saturating_add(length)), HEAD_LIMIT as u64);
         let mut head = self.0.head.clone();
@@ -166,7 +166,7 @@ mod tests {
         let bytes = [&head[..at], &[0; 4], &head[at + 4..], b"0123456789"].concat();
         assert_eq!(range(&bytes), 0..10);
         let zeros = [0; 24];
-        let write = |data| part(&bytes).kept_by_write(Written { offset: 15, length: 24, data });
+        let write = |data| part(&bytes).kept_by_write(PartWrite { offset: 15, length: 24, data });
         assert_eq!((write(Some(&zeros)), write(None)), (Some(0), Some(0)));
     }
 
@@ -182,7 +182,7 @@ mod tests {
             after.resize(after.len().max(offset + data.len()), 0);
             after[offset..offset + data.len()].copy_from_slice(&data);
             let written =
-                Written { offset: offset as u64, length: data.len() as u64, data: Some(&data) };
+                PartWrite { offset: offset as u64, length: data.len() as u64, data: Some(&data) };
             let kept = part(&bytes).kept_by_write(written);
             prop_assert_eq!(kept.is_none(), range(&bytes) == range(&after));
             let cut = &bytes[..offset.min(bytes.len())];
@@ -191,7 +191,7 @@ mod tests {
 
         #[test]
         fn any_range_is_answered(bytes in sidecars(), offset: u64, length: u64) {
-            let written = Written { offset, length, data: None };
+            let written = PartWrite { offset, length, data: None };
             let _ = (part(&bytes).kept_by_write(written), part(&bytes).kept_by_cut(offset));
         }
     }

@@ -8,7 +8,7 @@ use super::{File, Streams, found};
 use crate::backend::{Found, Object, Stability, Wait};
 use crate::mac::attr::MAX_VALUES;
 use crate::mac::layout::stored_xattr;
-use crate::mac::netatalk_list::{self, Listed};
+use crate::mac::netatalk_list::{self, NetatalkAttribute};
 use crate::{Access, Caller, Error, Kind, Result};
 
 /// The longest name of a file, on any host.
@@ -17,12 +17,12 @@ const LONGEST_FILE: usize = 255;
 /// A stream: its name and its value.
 type Stream = (Vec<u8>, Vec<u8>);
 /// A list of Netatalk: its folder, its name there, and the attributes in it.
-pub(super) type List = (Arc<dyn Object>, Vec<u8>, Vec<Listed>);
+pub(super) type List = (Arc<dyn Object>, Vec<u8>, Vec<NetatalkAttribute>);
 
 /// What there is of a list.
 enum There {
     Nothing(Books),
-    List(Books, Vec<Listed>),
+    List(Books, Vec<NetatalkAttribute>),
     /// It cannot be read, and stays as it is.
     Damaged,
 }
@@ -51,7 +51,7 @@ impl Streams {
     pub(super) fn listed(&self, file: &File<'_>) -> Result<Vec<Stream>> {
         let (mut streams, mut room): (Vec<Stream>, usize) = (Vec::new(), MAX_VALUES);
         let Some((folder, list, attributes)) = self.netatalk_list(file)? else { return Ok(streams) };
-        for Listed { name, .. } in attributes {
+        for NetatalkAttribute { name, .. } in attributes {
             let is_known = streams.iter().any(|(known, _)| *known == name);
             if is_known || stored_xattr(&name).is_none() {
                 continue;
@@ -110,7 +110,7 @@ impl Streams {
         match listed.iter_mut().find(|listed| listed.name == name) {
             Some(listed) if listed.len == len => return touch(file.object),
             Some(listed) => listed.len = len,
-            None => listed.push(Listed { name: name.to_vec(), len }),
+            None => listed.push(NetatalkAttribute { name: name.to_vec(), len }),
         }
         let bytes = netatalk_list::build(&listed).ok_or(Error::FileTooLarge)?;
         write(&books, file, &list, &bytes)?;
@@ -138,7 +138,7 @@ impl Streams {
     }
 
     /// The attributes in the list at this place, as far as it is this file's.
-    pub(super) fn listed_at(file: &File<'_>, books: &Books) -> Result<Vec<Listed>> {
+    pub(super) fn listed_at(file: &File<'_>, books: &Books) -> Result<Vec<NetatalkAttribute>> {
         match look(file, books.clone())? {
             There::List(_, listed) => Ok(listed),
             There::Nothing(_) | There::Damaged => Ok(Vec::new()),

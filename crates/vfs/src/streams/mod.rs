@@ -43,23 +43,23 @@ use lock::{Mutex, rank};
 
 pub use self::copied::rekey_copy;
 pub use self::copies::Besides;
-pub(crate) use self::described::{Described, OfMac, is_of_mac};
+pub(crate) use self::described::{MetadataWithStreams, OfMac, is_of_mac};
 pub use self::fork::Fork;
-pub(crate) use self::fork_part::{ForkPart, Written};
+pub(crate) use self::fork_part::{ForkPart, PartWrite};
 pub(crate) use self::metadata::{
     has_fork_or_moves, has_own, load_alone, load_from, names, store_alone, store_first,
 };
 pub use self::named::StreamInfo;
 pub(crate) use self::named::has_stream;
-use self::pair::Moved;
+use self::pair::SidecarMoves;
 pub use self::raw::{MOST_SAVED, Raw, RawFile, RawPlace};
-use self::seen::Seen;
+use self::seen::SidecarViews;
 pub use self::server_folders::ServerFolders;
 use self::server_folders::{AnyFolders, LookedAt};
 pub(crate) use self::store::find_or_make;
 use self::stores::{OfOneVolume, Stores};
 pub use self::style::Style;
-pub use self::view::{Owned, Synthesized, View};
+pub use self::view::{SidecarOwner, SyntheticSidecar, View};
 use super::{Access, Caller, Error, HostKey, Kind, Result};
 use crate::backend::{Backend, Object};
 use crate::mac::layout;
@@ -117,9 +117,9 @@ pub struct Streams {
     /// Where stores are.
     stores: Arc<dyn Stores>,
     /// Sidecars that moved with their files lately, for clients that then want to move them too.
-    moved: Mutex<Moved, rank::MovedSidecars>,
+    moved: Mutex<SidecarMoves, rank::MovedSidecars>,
     /// Where clients saw sidecars that are not on the disk.
-    seen: Mutex<Seen, rank::SeenSidecars>,
+    seen: Mutex<SidecarViews, rank::SeenSidecars>,
     /// Whether there is a store, as of how many changes to stores; by mount inside the share.
     store_seen: Mutex<HashMap<Option<u64>, (u64, bool)>, rank::StreamStore>,
     /// The files that have something in a store.

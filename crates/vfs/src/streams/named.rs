@@ -9,7 +9,7 @@ use super::places::{
 use super::style::NamedPlace;
 use super::{File, Streams, depot, found, store};
 use crate::backend::{Object, RenameMode, Stability, Wait, XattrMode};
-use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stored_xattr};
+use crate::mac::layout::{PLAIN_INFO, XattrRole, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::samba;
 use crate::names::Map;
 use crate::{Access, Caller, Error, HostKey, Kind, Result, SetAttributes};
@@ -28,7 +28,7 @@ pub struct StreamInfo {
 /// Whether there is a named stream among these attributes.
 pub(crate) fn has_stream(xattrs: &[Vec<u8>]) -> bool {
     let is_stream =
-        |name: &Vec<u8>| matches!(classify_xattr(name), Stored::Client(_) | Stored::SambaStream(_));
+        |name: &Vec<u8>| matches!(classify_xattr(name), XattrRole::Client(_) | XattrRole::SambaStream(_));
     xattrs.iter().any(is_stream)
 }
 

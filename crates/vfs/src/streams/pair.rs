@@ -33,9 +33,9 @@ pub(crate) type Place = (HostKey, Vec<u8>);
 
 /// Places that sidecars lately moved from and to.
 #[derive(Default)]
-pub(super) struct Moved(VecDeque<(Place, Place)>);
+pub(super) struct SidecarMoves(VecDeque<(Place, Place)>);
 
-impl Moved {
+impl SidecarMoves {
     fn remember(&mut self, from: Place, to: Place) {
         self.0.retain(|(old, _)| *old != from && *old != to);
         self.0.truncate(REMEMBERED - 1);
@@ -49,8 +49,8 @@ impl Moved {
 
 /// A folder, and a name in it.
 type At<'a> = (&'a dyn Object, &'a [u8]);
-/// The same, kept.
-type Left = (Arc<dyn Object>, Vec<u8>);
+/// A folder, and the name of a sidecar in it.
+type SidecarPlace = (Arc<dyn Object>, Vec<u8>);
 
 /// A file that has a sidecar.
 struct Pair {
@@ -376,7 +376,7 @@ impl Streams {
 
     /// Where a marked file's sidecar may be, and whether these are all such places: a folder that the host does not find
     /// may be there.
-    fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<(Vec<Left>, bool)> {
+    fn left_at(&self, marked: &[u8], key: &HostKey) -> Result<(Vec<SidecarPlace>, bool)> {
         let (mut places, mut is_sure) = (Vec::new(), true);
         if let Some((folder, name)) = unpack(marked) {
             let folder = folder.beside(key);

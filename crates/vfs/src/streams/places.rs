@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{File, Streams, found};
 use crate::backend::Object;
-use crate::mac::layout::{PLAIN_INFO, Stored, classify_xattr, may_be_stream, stored_xattr};
+use crate::mac::layout::{PLAIN_INFO, XattrRole, classify_xattr, may_be_stream, stored_xattr};
 use crate::mac::{info_stream, plist, samba};
 use crate::names::Map;
 use crate::{Caller, Result};
@@ -51,9 +51,9 @@ pub(super) struct Place<'a> {
 impl<'a> Place<'a> {
     pub(super) fn of(xattr: &'a [u8]) -> Option<Self> {
         let (name, from_samba) = match classify_xattr(xattr) {
-            Stored::Client(name) => (name, false),
-            Stored::SambaStream(name) => (name, true),
-            Stored::Internal | Stored::System => return None,
+            XattrRole::Client(name) => (name, false),
+            XattrRole::SambaStream(name) => (name, true),
+            XattrRole::Internal | XattrRole::System => return None,
         };
         let shown = Map::Sfm.decode(name);
         if !may_be_stream(&shown) {

@@ -10,7 +10,7 @@ const REMEMBERED: usize = 16_384;
 
 /// What clients saw when they looked sidecars up.
 #[derive(Default)]
-pub(super) struct Seen {
+pub(super) struct SidecarViews {
     /// The places of files whose sidecar is composed: their folder, and their name in it.
     places: HashMap<HostKey, (HostKey, Vec<u8>)>,
     /// The files of sidecars on the disk that do not name their file: other servers have written these.
@@ -22,7 +22,7 @@ pub(super) struct Seen {
 /// A file that was described more recently may be described again at the same time, by the host's clock.
 const SETTLED: std::time::Duration = std::time::Duration::from_secs(1);
 
-impl Seen {
+impl SidecarViews {
     pub(super) fn remember(&mut self, key: HostKey, place: (HostKey, Vec<u8>)) {
         if self.places.len() >= REMEMBERED {
             self.places.clear(); // clients look again

@@ -26,7 +26,7 @@ pub(super) enum Beside {
 }
 
 /// What the model knows of a sidecar's head.
-pub(super) struct Absorbed {
+pub(super) struct HeadRecord {
     /// The fingerprint of the head.
     pub(super) print: u64,
     /// That of the Finder info in it, with [`INFO_PRINT`] before it; earlier versions wrote none.
@@ -113,17 +113,17 @@ impl Sidecar {
     }
 
     /// The note of when the head was last absorbed.
-    pub(super) fn absorbed(&self) -> Result<Option<Absorbed>> {
+    pub(super) fn absorbed(&self) -> Result<Option<HeadRecord>> {
         let Some(noted) = found(self.object.xattr(ABSORBED))? else { return Ok(None) };
         let Some((print, names)) = noted.split_first_chunk() else { return Ok(None) };
         let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
         let (infos, names): (Vec<&[u8]>, Vec<&[u8]>) = names.partition(|name| name.starts_with(INFO_PRINT));
         let info = infos.first().map(|info| info.to_vec());
         let names = names.into_iter().map(<[u8]>::to_vec).collect();
-        Ok(Some(Absorbed { print: u64::from_be_bytes(*print), info, names }))
+        Ok(Some(HeadRecord { print: u64::from_be_bytes(*print), info, names }))
     }
 
-    /// What [`Absorbed::info`] is for the Finder info that is in the head now.
+    /// What [`HeadRecord::info`] is for the Finder info that is in the head now.
     fn info_print(&self) -> Vec<u8> {
         let mut hasher = SipHasher24::new();
         hasher.write(self.parsed().map(|head| head.finder_info).unwrap_or_default().as_bytes());
@@ -132,7 +132,7 @@ impl Sidecar {
 
     /// Whether a client has written the Finder info in the head since it was absorbed. Another
     /// server that writes the fork leaves it, but may write the rest of the head in its own way.
-    pub(super) fn has_new_info(&self, absorbed: &Absorbed) -> bool {
+    pub(super) fn has_new_info(&self, absorbed: &HeadRecord) -> bool {
         absorbed.info.as_ref().is_none_or(|info| *info != self.info_print())
     }
 

@@ -7,8 +7,8 @@ use super::{File, Streams, found, metadata, sidecar};
 use crate::backend::Object;
 use crate::mac::depot::MARKER;
 use crate::mac::layout::{
-    APPLE_FINDER_INFO, APPLE_RESOURCE, NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, Stored, classify_xattr,
-    is_info_stream, is_resource_stream, is_sidecar_name,
+    APPLE_FINDER_INFO, APPLE_RESOURCE, NETATALK_METADATA, PLAIN_INFO, PLAIN_RESOURCE, XattrRole,
+    classify_xattr, is_info_stream, is_resource_stream, is_sidecar_name,
 };
 use crate::mac::{info_stream, resource, samba};
 use crate::names::Map;
@@ -128,7 +128,7 @@ impl Style {
 
 /// What files tell of their layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Told {
+struct LayoutEvidence {
     info: Option<Info>,
     fork: Option<ForkPlace>,
     /// Whether named streams are Samba's.
@@ -145,7 +145,7 @@ struct Told {
     plain: bool,
 }
 
-impl Told {
+impl LayoutEvidence {
     /// What a file's attributes tell; `read` gives their values.
     fn by(xattrs: &[Vec<u8>], read: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> Self {
         let mut told = Self::default();
@@ -227,14 +227,14 @@ fn is_bare(xattr: &[u8], read: &dyn Fn(&[u8]) -> Result<Vec<u8>>) -> bool {
 
 /// What an attribute tells of the place of named streams. Attributes of programs on the host have
 /// names of their own, so only those of Macs tell that streams are plain attributes. The second value
-/// is [`Told::private`].
+/// is [`LayoutEvidence::private`].
 fn named(xattr: &[u8]) -> (Option<bool>, Option<bool>) {
     match classify_xattr(xattr) {
-        Stored::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => {
+        XattrRole::SambaStream(name) if xattr.starts_with(samba::STREAM_PREFIX) => {
             let is_private = *Map::Sfm.decode(name) != *name;
             (Some(true), (is_private || name.contains(&b':')).then_some(is_private))
         }
-        Stored::Client(name) if name.starts_with(b"com.apple.") => {
+        XattrRole::Client(name) if name.starts_with(b"com.apple.") => {
             (Some(false), (*Map::Sfm.decode(name) != *name).then_some(true))
         }
         _ => (None, None),
@@ -253,17 +253,17 @@ impl Streams {
         if self.has_synologys(file)? {
             return Ok(Style::SYNOLOGY);
         }
-        let mut told = Told::by(xattrs, &|name| file.object.xattr(name));
-        if told == Told::default() && self.is_netatalks(file.folder)? {
+        let mut told = LayoutEvidence::by(xattrs, &|name| file.object.xattr(name));
+        if told == LayoutEvidence::default() && self.is_netatalks(file.folder)? {
             return Ok(Style::APPLE_DOUBLE);
         }
-        if told == Told::default() && self.is_synologys(file.folder)? {
+        if told == LayoutEvidence::default() && self.is_synologys(file.folder)? {
             return Ok(Style::SYNOLOGY);
         }
         if !told.is_all() {
             told = told.or(self.told_by(file.folder)?);
         }
-        if told == Told::default()
+        if told == LayoutEvidence::default()
             && self.style == Style::default()
             && (self.apple_double || self.is_below_netatalks(file.folder)?)
         {
@@ -288,7 +288,7 @@ impl Streams {
     }
 
     /// What the first files of a folder, and the folder itself, tell.
-    fn told_by(&self, folder: &dyn Object) -> Result<Told> {
+    fn told_by(&self, folder: &dyn Object) -> Result<LayoutEvidence> {
         let (mut names, mut listed, mut sidecars) = (Vec::new(), 0, Vec::new());
         folder.list(0, &mut |entry| {
             listed += 1;
@@ -299,21 +299,25 @@ impl Streams {
             }
             listed < LISTED
         })?;
-        let mut told = Told { fork: (!sidecars.is_empty()).then_some(ForkPlace::Sidecar), ..Told::default() };
+        let mut told = LayoutEvidence {
+            fork: (!sidecars.is_empty()).then_some(ForkPlace::Sidecar),
+            ..LayoutEvidence::default()
+        };
         for name in names {
             if told.is_all() {
                 return Ok(told);
             }
             if let Some(entry) = found(folder.glance(&Caller::root(), &name)).unwrap_or_default() {
-                let mut by_file =
-                    Told::by(&entry.xattrs, &|xattr| folder.glance_xattr(&Caller::root(), &name, xattr));
+                let mut by_file = LayoutEvidence::by(&entry.xattrs, &|xattr| {
+                    folder.glance_xattr(&Caller::root(), &name, xattr)
+                });
                 if by_file.depot && by_file.info.is_none() && told.info.is_none() {
                     by_file.info = self.info_by_depot(folder, &name)?;
                 }
                 told = told.or(by_file);
             }
         }
-        told = told.or(Told::by(&metadata::names(folder)?, &|name| folder.xattr(name)));
+        told = told.or(LayoutEvidence::by(&metadata::names(folder)?, &|name| folder.xattr(name)));
         if told.info.is_none() && by_macos(folder, &sidecars)? {
             told.info = Some(Info::Sidecar);
         }
@@ -351,9 +355,9 @@ mod tests {
     const RESOURCE: &str = "user.DosStream.AFP_Resource:$DATA";
     const TAG: &str = "user.DosStream.com.apple.quarantine:$DATA";
 
-    fn told(names: &[&str]) -> Told {
+    fn told(names: &[&str]) -> LayoutEvidence {
         let names: Vec<_> = names.iter().map(|name| name.as_bytes().to_vec()).collect();
-        Told::by(&names, &|_| Ok(vec![0; 61]))
+        LayoutEvidence::by(&names, &|_| Ok(vec![0; 61]))
     }
 
     #[test]
@@ -383,7 +387,7 @@ mod tests {
         assert_eq!((plain.info, plain.fork), (Some(Info::PlainStream), Some(ForkPlace::PlainStream)));
         let names = [b"user.AFP_AfpInfo".to_vec(), b"user.AFP_Resource".to_vec()];
         // A copy from Services for Macintosh has no byte more.
-        let copied = Told::by(&names, &|_| Ok(vec![0; 60]));
+        let copied = LayoutEvidence::by(&names, &|_| Ok(vec![0; 60]));
         assert_eq!(
             (copied.info, copied.fork, copied.plain),
             (Some(Info::ServicesForMacintosh), Some(ForkPlace::ServicesForMacintosh), false)
@@ -391,11 +395,14 @@ mod tests {
         let of_mac = told(&["user.com.apple.FinderInfo", "user.com.apple.ResourceFork"]);
         assert_eq!((of_mac.info, of_mac.fork), (Some(Info::MacCopy), Some(ForkPlace::MacCopy)));
         let names = [INFO, RESOURCE, TAG].map(|name| name.as_bytes().to_vec());
-        let ksmbd = Told::by(&names, &|_| Ok(vec![7; 60]));
+        let ksmbd = LayoutEvidence::by(&names, &|_| Ok(vec![7; 60]));
         assert_eq!(
             (ksmbd.info, ksmbd.fork, ksmbd.samba, ksmbd.bare),
             (Some(Info::Ksmbd), Some(ForkPlace::Ksmbd), Some(true), Some(true))
         );
-        assert_eq!(told(&["user.DOSATTRIB", "user.xdg.origin.url", "security.selinux"]), Told::default());
+        assert_eq!(
+            told(&["user.DOSATTRIB", "user.xdg.origin.url", "security.selinux"]),
+            LayoutEvidence::default()
+        );
     }
 }

@@ -25,13 +25,13 @@ pub enum View {
     /// The sidecar on the disk.
     OnDisk(Found),
     /// Nothing is on the disk, but the model has contents for it.
-    Synthesized(Synthesized),
+    Synthesized(SyntheticSidecar),
     /// Nothing.
     Absent,
 }
 
 /// A sidecar that is not on the disk.
-pub struct Synthesized {
+pub struct SyntheticSidecar {
     /// The file it belongs to.
     pub owner: Arc<dyn Object>,
     /// All of it.
@@ -41,7 +41,7 @@ pub struct Synthesized {
 }
 
 /// The file that a sidecar belongs to, and where it is.
-pub struct Owned {
+pub struct SidecarOwner {
     /// The file.
     pub owner: Arc<dyn Object>,
     /// Its folder.
@@ -102,13 +102,13 @@ impl Streams {
 
     /// The file that this object is the sidecar of, and where it is, as far as a client's look-up
     /// has shown that.
-    pub fn sidecar_place(&self, object: &dyn Object) -> Result<Option<Owned>> {
+    pub fn sidecar_place(&self, object: &dyn Object) -> Result<Option<SidecarOwner>> {
         let Some(key) = sidecar::owner(object)? else { return Ok(None) };
         let owner = match self.backend.by_key(&key) {
             Err(Error::Stale) => return Ok(None),
             other => other?.object,
         };
-        Ok(self.seen_at(&*owner)?.map(|(folder, name)| Owned { owner, folder, name }))
+        Ok(self.seen_at(&*owner)?.map(|(folder, name)| SidecarOwner { owner, folder, name }))
     }
 
     /// The sidecar that a client's write put on the disk.
@@ -429,7 +429,7 @@ fn synthesized(owner: Found, bytes: Vec<u8>) -> View {
         return View::Absent;
     }
     let attributes = seeming(&owner.attributes, bytes.len() as u64);
-    View::Synthesized(Synthesized { owner: owner.object, bytes, attributes })
+    View::Synthesized(SyntheticSidecar { owner: owner.object, bytes, attributes })
 }
 
 /// A resource fork that another server left in an attribute.

@@ -10,7 +10,7 @@ use crate::caller::server;
 use crate::changing::permitted::Plan;
 use crate::noted::Act;
 use crate::state::{Cause, Stream};
-use crate::streams::Written;
+use crate::streams::PartWrite;
 use crate::{Access, Attributes, Error, Kind, Payload, Result, Volume};
 
 /// Reads of at least this many bytes are sent from the page cache if all of them are there; shorter ones are cheaper copied.
@@ -115,7 +115,7 @@ impl Volume {
         self.may_write_despite(actor, &to.object)?;
         let permitted = self.permit(actor, Plan::Write(to))?;
         self.may_write(&permitted, node.id(), offset, length)?;
-        let written = Written { offset, length: length as u64, data: Some(&data) };
+        let written = PartWrite { offset, length: length as u64, data: Some(&data) };
         let _fork = self.may_write_fork(&permitted, node, written).await?;
         let operation = self.change_stream(actor, node, Stream::Data, Cause::Write);
         if stability == Stability::Unstable && !node.is_remote() {

@@ -4,7 +4,7 @@ use super::{Actor, Change, Volume};
 use crate::Result;
 use crate::backend::Found;
 use crate::changing::permitted::Plan;
-use crate::events::Happened;
+use crate::events::ChangeKind;
 use crate::local::What;
 use crate::state::Cause;
 
@@ -23,7 +23,7 @@ impl Volume {
         let _pins = self.pin_new_name(&folder.object, &name)?;
         self.link_pair(by, target, folder, &name)?;
         self.listings.forget_details(); // of its other names, of which no watch tells
-        operation.commit_entry(&folder.object, &name, target, Happened::Created);
+        operation.commit_entry(&folder.object, &name, target, ChangeKind::Created);
         Ok(Change { before, after: folder.object.attributes()? })
     }
 }

@@ -3,7 +3,7 @@
 use super::{Actor, Change, Denials, Volume};
 use crate::backend::Found;
 use crate::changing::permitted::Plan;
-use crate::events::Happened;
+use crate::events::ChangeKind;
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
 use crate::noted::Act;
@@ -34,7 +34,7 @@ impl Volume {
         self.remove_pair(by, &folder.object, &stored, (kind, going))?;
         drop(changing);
         match going {
-            Some(going) => operation.commit_entry(&folder.object, &stored, going, Happened::Removed),
+            Some(going) => operation.commit_entry(&folder.object, &stored, going, ChangeKind::Removed),
             None => operation.commit(),
         }
         Ok(Change { before, after: folder.object.attributes()? })

@@ -7,7 +7,7 @@ use crate::backend::Node;
 use crate::backend::{Found, RenameMode};
 use crate::changing::operation::Operation;
 use crate::changing::permitted::Plan;
-use crate::events::{Aspects, Happened};
+use crate::events::{Aspects, ChangeKind};
 use crate::finding::entry_name::{EntryName, Target};
 use crate::local::What;
 use crate::mac::layout::sidecar_name;
@@ -15,7 +15,7 @@ use crate::state::{Cause, Modes};
 use crate::{Error, Result};
 
 /// A move that was made.
-struct Moved<'a> {
+struct CompletedMove<'a> {
     from: (&'a Found, &'a EntryName<'a>),
     to: (&'a Found, &'a Target<'a>),
     mode: RenameMode,
@@ -90,7 +90,7 @@ impl Volume {
             true => self.tell_kept(actor, &to.0.object, &ended_as),
             false => self.vacated(actor, (from.0, from.1), (to.0, &ended_as)),
         }
-        self.tell_moved(actor, Moved { from, to, mode, moving, replaced, name: ended_as });
+        self.tell_moved(actor, CompletedMove { from, to, mode, moving, replaced, name: ended_as });
         let change = Change { before, after: from.0.object.attributes()? };
         Ok((change, Change { before: before_to, after: to.0.object.attributes()? }))
     }
@@ -132,8 +132,8 @@ impl Volume {
         self.change_entries(actor, &places)
     }
 
-    fn tell_moved(&self, actor: &Actor, moved: Moved<'_>) {
-        let Moved { from, to, mode, moving, replaced, name } = moved;
+    fn tell_moved(&self, actor: &Actor, moved: CompletedMove<'_>) {
+        let CompletedMove { from, to, mode, moving, replaced, name } = moved;
         if from.0.object.id() != to.0.object.id() {
             self.listing_changed(actor, from.0.object.id());
         }
@@ -141,7 +141,7 @@ impl Volume {
             // Both names are where they were: what has changed is what is behind them.
             let now = [(to.0, &*name, &moving), (from.0, &**from.1, &replaced)];
             for (folder, name, found) in now {
-                let what = Happened::Modified(Aspects::ALL);
+                let what = ChangeKind::Modified(Aspects::ALL);
                 found
                     .iter()
                     .for_each(|found| self.entry_changed(actor, &folder.object, name, found, what.clone()));
@@ -149,11 +149,11 @@ impl Volume {
             return;
         }
         if let Some(replaced) = replaced.filter(|_| *to.1.there != *name) {
-            self.entry_changed(actor, &to.0.object, &to.1.there, &replaced, Happened::Removed);
+            self.entry_changed(actor, &to.0.object, &to.1.there, &replaced, ChangeKind::Removed);
         }
         if let Some(moving) = moving {
             let (old_folder, old_name) = (from.0.object.id(), Arc::from(&**from.1));
-            let what = Happened::Renamed { old_folder, old_name };
+            let what = ChangeKind::Renamed { old_folder, old_name };
             self.entry_changed(actor, &to.0.object, &name, &moving, what);
         }
     }

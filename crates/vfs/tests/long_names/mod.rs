@@ -9,7 +9,7 @@ use vfs::backend::faulty::{Call, Faulty};
 use vfs::backend::host::{Host, HostOptions};
 use vfs::backend::memory::Memory;
 use vfs::backend::{Backend, Found, NewKind, RenameMode, Stability, XattrMode};
-use vfs::events::{Depth, Event, Filter, Happened};
+use vfs::events::{ChangeKind, Depth, Event, Filter};
 use vfs::names::Folding;
 use vfs::names::long::{ATTRIBUTE, check, is_shortened, shortened};
 use vfs::state::{Modes, Stream};
@@ -340,7 +340,7 @@ fn events_have_whole_names() {
         let (one, two, ourselves) = (long('日'), long('月'), Caller::root());
         let (volume, root) = (&disk.scene.volume, &disk.scene.root);
         let mut watching = volume.watch(&client(1).caller, root, Depth::Entries, Filter::ALL, 100).unwrap();
-        let mut next = |wanted: &dyn Fn(&Happened) -> bool| {
+        let mut next = |wanted: &dyn Fn(&ChangeKind) -> bool| {
             let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
             while std::time::Instant::now() < until {
                 match watching.try_next() {
@@ -354,9 +354,9 @@ fn events_have_whole_names() {
             }
             panic!("no event");
         };
-        let is_new = |what: &Happened| matches!(what, Happened::Created);
-        let is_moved = |what: &Happened| matches!(what, Happened::Renamed { .. });
-        let is_gone = |what: &Happened| matches!(what, Happened::Removed);
+        let is_new = |what: &ChangeKind| matches!(what, ChangeKind::Created);
+        let is_moved = |what: &ChangeKind| matches!(what, ChangeKind::Renamed { .. });
+        let is_gone = |what: &ChangeKind| matches!(what, ChangeKind::Removed);
         disk.scene.make(&one).unwrap();
         assert_eq!(next(&is_new), one);
         disk.rename(&one, &two, RenameMode::Replace).unwrap();

@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use vfs::backend::Backend;
 use vfs::backend::faulty::Faulty;
 use vfs::backend::host::{Host, HostOptions};
-use vfs::state::{Back, Coordinator, Elsewhere, Party, Pinned, Told};
+use vfs::state::{Back, ChangeNotice, Coordinator, Elsewhere, Party, PinConflict};
 use vfs::{FileId, Site, Volume, VolumeOptions};
 
 use super::Scene;
@@ -80,7 +80,7 @@ impl Service {
         let state = loop {
             match from.as_ref().map_or(Ok(None), |from| from.state().give_up(file)) {
                 Ok(state) => break state.unwrap_or_default(),
-                Err(Pinned) => sleep(TRAVEL).await,
+                Err(PinConflict) => sleep(TRAVEL).await,
             }
         };
         while self.unheard.load(Ordering::SeqCst) > 0 {
@@ -121,7 +121,7 @@ impl Coordinator for Port {
         answered
     }
 
-    fn tell(&self, told: Told) {
+    fn tell(&self, told: ChangeNotice) {
         if let Some(site) = self.service.site(1 - self.server) {
             site.follow(&told);
             site.hear(&told);

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use vfs::index::IndexError;
-use vfs::state::{ClientId, Flavour, Lock, LockKind, LockOwner, Locked, Range, Refused, State, Stream};
+use vfs::state::{
+    ClientId, Flavour, Lock, LockKind, LockOutcome, LockOwner, LockRefusal, Range, State, Stream,
+};
 use vfs::{Error, FileId};
 
 use super::{SharedIds, logs, shared};
@@ -52,9 +54,9 @@ impl SharedIds {
 async fn locked(state: &State, file: FileId, wanted: Lock) -> vfs::Result<()> {
     loop {
         match state.wait_lock(file, &Stream::Data, wanted.clone()) {
-            Ok(Locked::Now) => return Ok(()),
-            Ok(Locked::Later(waiter)) => return waiter.await.map_err(|_| Error::Busy),
-            Err(Refused::Elsewhere(file)) => state.arrived(file).await,
+            Ok(LockOutcome::Now) => return Ok(()),
+            Ok(LockOutcome::Later(waiter)) => return waiter.await.map_err(|_| Error::Busy),
+            Err(LockRefusal::Elsewhere(file)) => state.arrived(file).await,
             Err(other) => return Err(other.into()),
         }
     }

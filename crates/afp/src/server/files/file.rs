@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vfs::backend::{Found, NewKind};
 use vfs::mac::FileBits;
 use vfs::state::Cause;
-use vfs::{Beside, Error, Kind, Permitted, Plan};
+use vfs::{Beside, Error, Kind, PermittedActor, Plan};
 use wire::Writer;
 
 use super::params::{Wanted, put_target};
@@ -149,7 +149,7 @@ async fn refuse_open(
     request: &Request,
     volume: &OpenVolume,
     found: &Found,
-    by: &Permitted<'_>,
+    by: &PermittedActor<'_>,
 ) -> Result<(), ResultCode> {
     let (tree, id) = (volume.tree(), found.object.id());
     if is_folder(found) || tree.state().quiet(id) {

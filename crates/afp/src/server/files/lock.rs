@@ -1,6 +1,6 @@
 //! Byte ranges, Apple Filing Protocol Reference, FPByteRangeLock, FPByteRangeLockExt.
 
-use vfs::state::{LockKind, Range, Refused};
+use vfs::state::{LockKind, LockRefusal, Range};
 
 use super::fork::Fork;
 use crate::server::reply::{Outcome, Reply};
@@ -25,12 +25,12 @@ pub(in crate::server) async fn run(request: &Request) -> Outcome {
         true => return Err(ResultCode::RANGE_NOT_LOCKED),
         false => match open.lock(range, LockKind::Exclusive).await {
             Ok(()) => {}
-            Err(Refused::Blocked(by)) if by.owner.open == Some(open.guard().id()) => {
+            Err(LockRefusal::Blocked(by)) if by.owner.open == Some(open.guard().id()) => {
                 return Err(ResultCode::RANGE_OVERLAP);
             }
-            Err(Refused::Blocked(_)) => return Err(ResultCode::LOCK_ERROR),
-            Err(Refused::Elsewhere(_)) => return Err(ResultCode::FILE_BUSY),
-            Err(Refused::TooMany) => return Err(ResultCode::NO_MORE_LOCKS),
+            Err(LockRefusal::Blocked(_)) => return Err(ResultCode::LOCK_ERROR),
+            Err(LockRefusal::Elsewhere(_)) => return Err(ResultCode::FILE_BUSY),
+            Err(LockRefusal::TooMany) => return Err(ResultCode::NO_MORE_LOCKS),
         },
     }
     Ok(Reply::encoded(|w| lock::Reply { start }.encode(width, w)))

@@ -174,7 +174,7 @@ pub(in crate::server) fn put_target(
     let wants_prodos = !version.is_3() && wanted.file.intersects(FileBitmap::UTF8_NAME);
     let needs_metadata = wanted.needs_metadata(is_folder) || wants_prodos;
     let needs_fork_len = !is_folder && wanted.needs_fork_len();
-    let needed = vfs::Wanted { metadata: needs_metadata, fork_len: needs_fork_len, more: false };
+    let needed = vfs::DescriptionParts { metadata: needs_metadata, fork_len: needs_fork_len, more: false };
     let description = tree.description(found, place.map(|place| place.beside()), needed)?;
     let offspring = match is_folder && wanted.dir.intersects(DirBitmap::OFFSPRING_COUNT) {
         // The count is unknown for a folder that the server itself may not list.

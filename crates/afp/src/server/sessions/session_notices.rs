@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use lock::{Mutex, rank};
-use vfs::events::{Aspects, Depth, Event, Filter, Happened, Scope, Subscription};
+use vfs::events::{Aspects, ChangeKind, Depth, Event, Filter, Scope, Subscription};
 use vfs::state::ClientId;
 use vfs::{Caller, FileId, Volume, Watching};
 
@@ -163,7 +163,7 @@ impl Changes {
         };
         match (seen.change.by, &seen.change.what) {
             (Some(client), _) => drop(self.by.insert(client)),
-            (None, Happened::Modified(_)) => self.perhaps = true,
+            (None, ChangeKind::Modified(_)) => self.perhaps = true,
             (None, _) => self.locally = true,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use vfs::quota::{Changes, Others, Recounted};
+use vfs::quota::{Changes, Others, RecountResult};
 use vfs::{Error, FileId};
 
 use super::super::{Cluster, Shared};
@@ -35,8 +35,8 @@ impl Cluster {
     pub fn count_files(
         &self,
         folder: FileId,
-        count: impl FnOnce(&mut dyn Others) -> vfs::Result<Recounted>,
-    ) -> vfs::Result<Recounted> {
+        count: impl FnOnce(&mut dyn Others) -> vfs::Result<RecountResult>,
+    ) -> vfs::Result<RecountResult> {
         let shared = &self.shared;
         let counting = shared.sums.counting.get().ok_or(Error::Busy)?;
         let file = shared.port.trees.out(folder).ok_or(Error::Busy)?;

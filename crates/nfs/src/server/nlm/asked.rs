@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vfs::backend::Found;
 use vfs::state::{Cause, ClientId, Flavour, Lock, LockKind, LockOwner, Party, Range, State, Stream};
-use vfs::{Access, Actor, Error, FileId, HostKey, Kind, Permitted, Plan};
+use vfs::{Access, Actor, Error, FileId, HostKey, Kind, PermittedActor, Plan};
 
 use super::{Call, Stat};
 use crate::server::export::Export;
@@ -49,7 +49,7 @@ impl Subject {
 
     /// Whether the caller has this access. The mode does not limit an owner: it may have opened the
     /// file before its mode changed.
-    pub(super) fn permit(&self, want: Access) -> Result<Permitted<'_>, Stat> {
+    pub(super) fn permit(&self, want: Access) -> Result<PermittedActor<'_>, Stat> {
         if want.contains(Access::WRITE) && !self.writable {
             return Err(Stat::ROFS);
         }
@@ -57,11 +57,11 @@ impl Subject {
     }
 
     /// Whether the caller may ask for locks.
-    pub(super) fn permit_test(&self) -> Result<Permitted<'_>, Stat> {
+    pub(super) fn permit_test(&self) -> Result<PermittedActor<'_>, Stat> {
         self.permit_plan(Plan::Test(&self.found))
     }
 
-    fn permit_plan(&self, plan: Plan<'_>) -> Result<Permitted<'_>, Stat> {
+    fn permit_plan(&self, plan: Plan<'_>) -> Result<PermittedActor<'_>, Stat> {
         self.export.volume.permit(&self.actor, plan).map_err(|error| match error {
             Error::AccessDenied => Stat::FAILED, // the protocol has no more precise status
             error => Status::from(error).into(),
@@ -86,7 +86,7 @@ impl Subject {
 
     /// Asks for others' leases, whose holders may have locks that they keep to themselves. If they are not given back in
     /// time, the client has to ask again.
-    pub(super) async fn recall(&self, by: &Permitted<'_>, cause: Cause) -> Result<(), Stat> {
+    pub(super) async fn recall(&self, by: &PermittedActor<'_>, cause: Cause) -> Result<(), Stat> {
         let volume = &self.export.volume;
         let recalled = volume.once_recalled(LIMIT, || volume.recall(by, self.file(), cause)).await;
         recalled.map_err(|_| Stat::DENIED_GRACE_PERIOD)
@@ -143,7 +143,7 @@ impl Asked {
     }
 
     /// A shared lock needs permission to read, an exclusive one to write.
-    pub(super) fn permit(&self) -> Result<Permitted<'_>, Stat> {
+    pub(super) fn permit(&self) -> Result<PermittedActor<'_>, Stat> {
         self.subject.permit(match self.lock.kind {
             LockKind::Shared => Access::READ,
             LockKind::Exclusive => Access::WRITE,

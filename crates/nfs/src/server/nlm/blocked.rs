@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lock::{Mutex, rank};
 use tokio::sync::watch;
 use vfs::FileId;
-use vfs::state::{ClientId, Flavour, LockKind, LockOwner, Locked, Range, Stream, Waiter};
+use vfs::state::{ClientId, Flavour, LockKind, LockOutcome, LockOwner, Range, Stream, Waiter};
 
 use super::asked::Asked;
 use super::granted::{Callback, deliver};
@@ -99,8 +99,8 @@ pub(super) fn wait(call: &Call<'_>, asked: &Asked, request: &LockRequest<'_>, ba
         return Stat::GRANTED;
     }
     let waiter = match asked.subject.state().wait_lock(key.file, &key.stream, asked.lock.clone()) {
-        Ok(Locked::Now) => return Stat::GRANTED,
-        Ok(Locked::Later(waiter)) => waiter,
+        Ok(LockOutcome::Now) => return Stat::GRANTED,
+        Ok(LockOutcome::Later(waiter)) => waiter,
         Err(refused) => return refused.into(),
     };
     let blocked = Arc::new(Blocked {

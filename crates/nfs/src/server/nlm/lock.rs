@@ -1,7 +1,7 @@
 //! TEST, LOCK, CANCEL and UNLOCK.
 
 use vfs::Error;
-use vfs::state::{Cause, Flavour, Lock, LockKind, Refused};
+use vfs::state::{Cause, Flavour, Lock, LockKind, LockRefusal};
 
 use super::asked::{Asked, Subject, svid_and_owner};
 use super::{Call, Results, Stat, blocked};
@@ -83,7 +83,7 @@ async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Sta
     } else {
         // The state of the file may have gone to another server again.
         let lock = || match subject.state().lock(subject.file(), &subject.stream, asked.lock.clone()) {
-            Err(Refused::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
+            Err(LockRefusal::Elsewhere(file)) => Err(Error::LeaseRecall(file)),
             other => Ok(other),
         };
         match subject.export.volume.once_recalled(LIMIT, lock).await {
@@ -140,12 +140,12 @@ pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat
     if unlocked.is_ok() { Stat::GRANTED } else { Stat::DENIED_NOLOCKS }
 }
 
-impl From<Refused> for Stat {
-    fn from(refused: Refused) -> Self {
+impl From<LockRefusal> for Stat {
+    fn from(refused: LockRefusal) -> Self {
         match refused {
-            Refused::Blocked(_) => Self::DENIED,
-            Refused::TooMany => Self::DENIED_NOLOCKS,
-            Refused::Elsewhere(_) => Self::DENIED_GRACE_PERIOD,
+            LockRefusal::Blocked(_) => Self::DENIED,
+            LockRefusal::TooMany => Self::DENIED_NOLOCKS,
+            LockRefusal::Elsewhere(_) => Self::DENIED_GRACE_PERIOD,
         }
     }
 }

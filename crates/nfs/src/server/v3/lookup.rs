@@ -9,7 +9,7 @@ use crate::server::call::Call;
 use crate::server::handle::{Sealed, View};
 use crate::wire::v3::lookup::{Request, ResFail, ResOk};
 use crate::wire::v3::types::{Fail, Fattr3, FileHandle, Status};
-use vfs::{Kind, Looked};
+use vfs::{Kind, LookupResult};
 
 /// LOOKUP, RFC 1813 3.3.3. `.` and `..` are the folder and its parent; the share's folder is its own parent.
 pub(super) fn lookup(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> Answer {
@@ -33,11 +33,11 @@ pub(super) fn lookup(call: &Call<'_>, request: &Request<'_>, w: &mut Writer) -> 
 /// The handle of an entry of a folder, and the attributes if they are current.
 fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Option<Fattr3>), Status> {
     match look(folder, name)? {
-        Looked::File(found) => {
+        LookupResult::File(found) => {
             let attributes = folder.current(&found.object, &found.attributes);
             Ok((call.seal(folder, &found), attributes))
         }
-        Looked::Sidecar(sidecar) => {
+        LookupResult::Sidecar(sidecar) => {
             let handle = call.seal_view(folder, View::Sidecar, sidecar.owner.key());
             Ok((handle, Some(folder.fattr(&sidecar.attributes))))
         }
@@ -45,14 +45,14 @@ fn find(call: &Call<'_>, folder: &Target, name: &[u8]) -> Result<(Sealed, Option
 }
 
 /// An entry of a folder, the folder itself, or its parent.
-pub(in crate::server) fn look(folder: &Target, name: &[u8]) -> Result<Looked, Status> {
+pub(in crate::server) fn look(folder: &Target, name: &[u8]) -> Result<LookupResult, Status> {
     let volume = &folder.export.volume;
     if folder.found.attributes.kind != Kind::Folder {
         return Err(Status::NOTDIR);
     }
     Ok(match name {
-        b"." => Looked::File(folder.found.clone()),
-        b".." => Looked::File(volume.parent(&folder.found)?),
+        b"." => LookupResult::File(folder.found.clone()),
+        b".." => LookupResult::File(volume.parent(&folder.found)?),
         name => volume.look(&folder.actor.caller, &folder.found, entry_name(name)?)?,
     })
 }

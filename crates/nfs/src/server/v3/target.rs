@@ -5,7 +5,7 @@ use std::sync::Arc;
 use vfs::backend::Found;
 use vfs::names::long::{check_long, is_long};
 use vfs::state::Party;
-use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, Looked, Node, SetAttributes, Time};
+use vfs::{Actor, Attributes, Change, Error, FileId, HostKey, Kind, LookupResult, Node, SetAttributes, Time};
 
 use crate::server::call::Call;
 use crate::server::export::Export;
@@ -58,8 +58,8 @@ impl Call<'_> {
         let mut sidecar = None;
         if named.view == View::Sidecar {
             match export.volume.sidecar_of(found)? {
-                Looked::File(there) => found = there,
-                Looked::Sidecar(made_up) => {
+                LookupResult::File(there) => found = there,
+                LookupResult::Sidecar(made_up) => {
                     found = Found { object: made_up.owner, attributes: made_up.attributes };
                     sidecar = Some(made_up.bytes);
                 }

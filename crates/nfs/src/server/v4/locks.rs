@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use vfs::state::{
-    Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, Modes, Party, Range, Refused, Stream,
+    Cause, Flavour, Lock as TreeLock, LockKind, LockOwner as TreeOwner, LockRefusal, Modes, Party, Range,
+    Stream,
 };
-use vfs::{Actor, FileId, Permitted, Plan, Volume};
+use vfs::{Actor, FileId, PermittedActor, Plan, Volume};
 use wire::{Reader, Writer};
 
 use super::client::Client;
@@ -130,7 +131,7 @@ async fn locked(
     service.nfs4.records.record(client).await?;
     let (volume, file, stream) = (&open.export.volume, open.file, stream(target));
     let actor = open.acting(&target.actor.caller);
-    recall(volume, &Permitted::by_open(&actor), file).await?;
+    recall(volume, &PermittedActor::by_open(&actor), file).await?;
     let in_tree = tree_owner(client, &owner.name);
     let wanted = TreeLock { owner: in_tree.clone(), range, kind, flavour: Flavour::Advisory };
     let known = client.locks_of(owner, open);
@@ -240,7 +241,7 @@ fn tree_owner(client: &Client, name: &[u8]) -> TreeOwner {
     TreeOwner::named(client.party, &[&client.id().to_be_bytes()[..], name].concat())
 }
 
-async fn recall(volume: &Volume, by: &Permitted<'_>, file: FileId) -> Result<(), Fail> {
+async fn recall(volume: &Volume, by: &PermittedActor<'_>, file: FileId) -> Result<(), Fail> {
     Ok(volume.once_recalled(LIMIT, || volume.recall(by, file, Cause::Lock)).await?)
 }
 
@@ -273,11 +274,11 @@ fn stream_of(view: View) -> Stream {
     }
 }
 
-fn refusal(compound: &Compound<'_>, refused: Refused) -> Fail {
+fn refusal(compound: &Compound<'_>, refused: LockRefusal) -> Fail {
     match refused {
-        Refused::Blocked(held) => denied(compound, &held),
-        Refused::TooMany => Status::RESOURCE.into(),
-        Refused::Elsewhere(_) => Status::DELAY.into(),
+        LockRefusal::Blocked(held) => denied(compound, &held),
+        LockRefusal::TooMany => Status::RESOURCE.into(),
+        LockRefusal::Elsewhere(_) => Status::DELAY.into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vfs::{Access, Kind, Looked};
+use vfs::{Access, Kind, LookupResult};
 use wire::Writer;
 
 use super::compound::Compound;
@@ -45,8 +45,8 @@ pub(super) fn child(call: &Call<'_>, of: &Place, name: &[u8]) -> Result<Place, S
         Place::Pseudo(path) => enter(call, path, name),
         Place::File(target) => {
             let child = match look(target, name)? {
-                Looked::File(found) => target.sibling(found), // the same checks as for its folder
-                Looked::Sidecar(sidecar) => {
+                LookupResult::File(found) => target.sibling(found), // the same checks as for its folder
+                LookupResult::Sidecar(sidecar) => {
                     let key = sidecar.owner.key();
                     call.target(call.seal_view(target, View::Sidecar, key).as_bytes())?
                 }

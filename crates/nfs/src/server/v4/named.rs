@@ -17,7 +17,7 @@ use vfs::acl::Rights;
 use vfs::backend::Found;
 use vfs::mac::FinderInfo;
 use vfs::state::{Modes, Stream};
-use vfs::{Actor, Beside, Error, Kind, Time, Volume, Wanted as Describe};
+use vfs::{Actor, Beside, DescriptionParts as Describe, Error, Kind, Time, Volume};
 
 pub(super) use self::changing::{commit, cut, open, opening, read, remove, rename, set, write};
 use super::attributes::{self as of_files, change, number, time};

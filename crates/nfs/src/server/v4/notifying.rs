@@ -7,11 +7,11 @@
 
 use std::sync::{Arc, Weak};
 
-use vfs::events::{Aspects, Depth, Event, Filter, Happened, Seen};
+use vfs::events::{Aspects, ChangeKind, Depth, Event, Filter, ScopedChange};
 
 use vfs::names::long::is_long;
 use vfs::state::{Cause, ClientId, Party};
-use vfs::{Actor, Caller, FileId, Kind, Permitted, Volume, Watching};
+use vfs::{Actor, Caller, FileId, Kind, PermittedActor, Volume, Watching};
 
 use super::backchannel::{Called, LONGEST_NOTICE};
 use super::client::Client;
@@ -116,13 +116,13 @@ impl Watch {
 
     /// A change as the client sees it. `None` if it has not asked for this kind, or a name is too long to be told: listings show
     /// another form of it.
-    fn change<'a>(&self, seen: &'a Seen) -> Option<EntryChange<'a>> {
+    fn change<'a>(&self, seen: &'a ScopedChange) -> Option<EntryChange<'a>> {
         let change = &*seen.change;
         let now = self.entry(&change.name, change.file, change.of)?;
         let change = match &change.what {
-            Happened::Created => EntryChange::Added(now),
-            Happened::Removed => EntryChange::Removed(now),
-            Happened::Renamed { old_name, .. } => {
+            ChangeKind::Created => EntryChange::Added(now),
+            ChangeKind::Removed => EntryChange::Removed(now),
+            ChangeKind::Renamed { old_name, .. } => {
                 let from = self.entry(old_name, change.file, change.of)?;
                 match (seen.was.is_some(), seen.at.is_some()) {
                     (true, true) => EntryChange::Renamed { from, to: now },
@@ -130,7 +130,7 @@ impl Watch {
                     _ => EntryChange::Added(now),
                 }
             }
-            Happened::Modified(_) => return None, // not subscribed to
+            ChangeKind::Modified(_) => return None, // not subscribed to
         };
         self.wanted.kinds.has(change.number()).then_some(change)
     }
@@ -147,7 +147,7 @@ impl Watch {
     /// Takes the delegation back, as a change of the folder by any other client would.
     fn recall(&self) {
         let by = Actor::new(Caller::root(), Party::client(ClientId::unused()));
-        let permitted = Permitted::by_server(&by);
+        let permitted = PermittedActor::by_server(&by);
         let _ = self.volume.recall(&permitted, self.delegation.file, Cause::Attributes); // nothing waits for it
     }
 }

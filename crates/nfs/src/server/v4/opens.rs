@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lock::Mutex;
 use vfs::state::{Cause, Modes, OpenRequest, Party, Stream};
-use vfs::{Actor, Beside, OpenOptions, Permitted, Plan};
+use vfs::{Actor, Beside, OpenOptions, PermittedActor, Plan};
 use wire::Writer;
 
 use super::client::Client;
@@ -266,7 +266,7 @@ async fn widened(
         if access.intersects(Modes::WRITE) {
             state.count_as_writing()?;
         }
-        let permitted = Permitted::by_open(&actor);
+        let permitted = PermittedActor::by_open(&actor);
         volume.once_recalled(RECALL_LIMIT, || volume.recall(&permitted, state.file, cause)).await?;
         volume.once_recalled(RECALL_LIMIT, || state.change(access, deny)).await?;
     }

@@ -1,6 +1,6 @@
 //! Attributes that clients set, RFC 7530 5, and the objects that are made with them.
 
-use vfs::acl::{AclChange, CreateAcl, Entries, Inherited, NewPermissions, Rights, entries_of_mode};
+use vfs::acl::{AclChange, CreateAcl, Entries, ModeInheritance, NewPermissions, Rights, entries_of_mode};
 use vfs::backend::{Found, NewKind};
 use vfs::{Actor, Change, Kind, SetAttributes, Time, Volume};
 
@@ -96,11 +96,11 @@ impl Wanted {
 
     /// What becomes of the ACL that a new file with this mode inherits. RFC 8881 6.4.3: the mode is put on it. RFC 8275 5: a umask
     /// has no effect then; the list stands in its place.
-    fn inherited(&self, mode: u32) -> Inherited {
+    fn inherited(&self, mode: u32) -> ModeInheritance {
         match self.with_umask {
-            Some(MaskedMode { value, .. }) => Inherited::Within(value),
-            None if self.names_permissions() => Inherited::Saying(mode),
-            None => Inherited::AsItIs,
+            Some(MaskedMode { value, .. }) => ModeInheritance::Within(value),
+            None if self.names_permissions() => ModeInheritance::Saying(mode),
+            None => ModeInheritance::AsItIs,
         }
     }
 }

@@ -3,7 +3,7 @@
 use vfs::acl::{Acl, Entries, Rights, Who, entries_of_mode};
 use vfs::backend::{Allowance, Found};
 use vfs::mac::DosAttributes;
-use vfs::{Attributes as Facts, Kind, Wanted as Describe};
+use vfs::{Attributes as Facts, DescriptionParts as Describe, Kind};
 use wire::Writer;
 
 use super::acls::Encoded;

@@ -17,7 +17,7 @@ use std::process::Command;
 use auth::hex;
 use snapshots::steps;
 
-use super::{FOLDER, Received, Receiving, Rewriting};
+use super::{FOLDER, ReceivedSnapshots, Receiving, Rewriting};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::native::Program;
@@ -69,7 +69,7 @@ impl Subvolumes {
     }
 }
 
-impl Received for Subvolumes {
+impl ReceivedSnapshots for Subvolumes {
     fn all(&self) -> Result<Vec<Id>> {
         Ok(self.names()?.iter().filter_map(|name| hex::decode(name.to_str()?)).collect())
     }

@@ -21,7 +21,7 @@ use crate::wire::{Id, Message};
 const FOLDER: &str = ".received";
 
 /// The received snapshots of a dataset.
-pub(crate) trait Received {
+pub(crate) trait ReceivedSnapshots {
     /// The snapshots that are complete.
     fn all(&self) -> Result<Vec<Id>>;
 
@@ -55,7 +55,7 @@ pub(crate) trait Received {
 }
 
 /// The received snapshots of a dataset. On engines without streams there are none.
-pub(crate) fn received(dataset: &Dataset) -> Box<dyn Received> {
+pub(crate) fn received(dataset: &Dataset) -> Box<dyn ReceivedSnapshots> {
     match zfs::Snapshots::of(dataset) {
         Some(snapshots) => Box::new(snapshots),
         None => Box::new(btrfs::Subvolumes::of(dataset.folder())),
@@ -142,7 +142,7 @@ impl Receiving {
 /// Takes a stream from the link up to its end. The inner error is a sentence why the snapshot is not there: its files
 /// are then asked for one by one.
 pub(crate) fn take(
-    received: &dyn Received,
+    received: &dyn ReceivedSnapshots,
     (id, key): (&Id, &StreamKey),
     link: &mut Link,
     count: &mut dyn FnMut(u64),

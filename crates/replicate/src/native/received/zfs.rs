@@ -7,16 +7,16 @@ use std::path::Path;
 use std::process::Command;
 
 use auth::hex;
-use snapshots::{Streamed, steps};
+use snapshots::{StreamFolder, steps};
 
-use super::{FOLDER, Received, Receiving};
+use super::{FOLDER, ReceivedSnapshots, Receiving};
 use crate::failure::{Failure, Result};
 use crate::host;
 use crate::record::StreamKey;
 use crate::wire::Id;
 
 pub(super) struct Snapshots {
-    streamed: Streamed,
+    streamed: StreamFolder,
 }
 
 impl Snapshots {
@@ -27,7 +27,7 @@ impl Snapshots {
     }
 }
 
-impl Received for Snapshots {
+impl ReceivedSnapshots for Snapshots {
     fn all(&self) -> Result<Vec<Id>> {
         Ok(self.streamed.snapshots()?.iter().filter_map(|name| hex::decode(name)).collect())
     }

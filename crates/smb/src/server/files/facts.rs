@@ -2,7 +2,7 @@
 
 use vfs::backend::Found;
 use vfs::mac::DosAttributes;
-use vfs::{Attributes, Beside, Description, Details, FileId, Kind, Wanted};
+use vfs::{Attributes, Beside, Description, DescriptionParts, Details, FileId, Kind};
 
 use super::extended_attributes;
 use super::hiding;
@@ -116,7 +116,7 @@ impl Facts {
         let beside = place.as_ref().map(|(folder, name)| Beside { folder, name });
         // What is only in a sidecar says nothing of times and DOS attributes: its place need not be looked at.
         let beside = beside.filter(|beside| volume.may_have_header(*beside));
-        let description = volume.description(&found, beside, Wanted::METADATA)?;
+        let description = volume.description(&found, beside, DescriptionParts::METADATA)?;
         Self::new(file, &found, description, size)
     }
 

@@ -7,7 +7,7 @@ mod tests;
 use std::sync::Arc;
 
 use vfs::Kind;
-use vfs::state::{LockKind, Locked, Range, Refused};
+use vfs::state::{LockKind, LockOutcome, LockRefusal, Range};
 
 pub(in crate::server) use self::sequence::{COUNT, LockSequences};
 use crate::server::clients::durable::inherited;
@@ -111,8 +111,8 @@ async fn wait(context: &Context, open: Arc<Open>, wanted: &RequestedLock) -> Res
     let locked = context.wait(open.file()?.open.wait_lock(wanted.range, wanted.kind)).await?;
     drop(open);
     match locked {
-        Ok(Locked::Now) => Ok(()),
-        Ok(Locked::Later(waiter)) => context.wait(waiter).await?.map_err(|_| Status::RANGE_NOT_LOCKED),
+        Ok(LockOutcome::Now) => Ok(()),
+        Ok(LockOutcome::Later(waiter)) => context.wait(waiter).await?.map_err(|_| Status::RANGE_NOT_LOCKED),
         Err(refused) => Err(refusal(&refused)),
     }
 }
@@ -135,10 +135,10 @@ fn range(element: &Element) -> Result<Range, Status> {
     }
 }
 
-fn refusal(refused: &Refused) -> Status {
+fn refusal(refused: &LockRefusal) -> Status {
     match refused {
-        Refused::Blocked(_) => Status::LOCK_NOT_GRANTED,
-        Refused::Elsewhere(_) => Status::RETRY,
-        Refused::TooMany => Status::INSUFFICIENT_RESOURCES,
+        LockRefusal::Blocked(_) => Status::LOCK_NOT_GRANTED,
+        LockRefusal::Elsewhere(_) => Status::RETRY,
+        LockRefusal::TooMany => Status::INSUFFICIENT_RESOURCES,
     }
 }

@@ -158,7 +158,7 @@ impl Walk<'_> {
                 let volume = self.tree.volume()?;
                 let parent = if at == 0 { None } else { volume.parent(folder).ok() };
                 let of = parent.as_ref().unwrap_or(folder);
-                let description = volume.description(of, None, vfs::Wanted::METADATA)?;
+                let description = volume.description(of, None, vfs::DescriptionParts::METADATA)?;
                 let shown = facts::shown(Kind::Folder, description.shown_dos());
                 let facts = self.facts(&of.attributes, description.created, shown, 0);
                 let mac = self.mac.as_ref().map(|mac| mac.of_dots());

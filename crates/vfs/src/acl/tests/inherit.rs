@@ -91,17 +91,17 @@ fn a_mode_limits_what_is_inherited() {
         let named = Entry::allow(Who::User(12), READ.union(WRITE)).inherited_by(inherit);
         vec![Entry::allow(Who::Everyone, Rights::ALL).inherited_by(inherit), named]
     };
-    let list = beside_mode(passed(Inherit::NONE), Inherited::Saying(0o640), FILE);
+    let list = beside_mode(passed(Inherit::NONE), ModeInheritance::Saying(0o640), FILE);
     assert_eq!(summary(&list, 11, 21), 0o640);
     let named: Vec<_> = list.iter().filter(|entry| entry.who == Who::User(12)).collect();
     assert_eq!(named, [&Entry::allow(Who::User(12), READ)]);
     for mode in [0, 0o007, 0o070, 0o604, 0o755, 0o777] {
-        let list = beside_mode(passed(Inherit::NONE), Inherited::Saying(mode), FILE);
+        let list = beside_mode(passed(Inherit::NONE), ModeInheritance::Saying(mode), FILE);
         assert_eq!(summary(&list, 11, 21), mode, "{mode:o}");
     }
     // What a folder passes on stays whole.
     let both = Inherit::FILES.union(Inherit::FOLDERS);
-    let list = beside_mode(passed(both), Inherited::Saying(0o750), FOLDER);
+    let list = beside_mode(passed(both), ModeInheritance::Saying(0o750), FOLDER);
     assert_eq!(summary(&list, 11, 21), 0o750);
     let onward = |entry: &&Entry| entry.inherit.intersects(both);
     let only = |entry: Entry| entry.inherited_by(both.union(Inherit::ONLY));
@@ -109,7 +109,7 @@ fn a_mode_limits_what_is_inherited() {
     assert_eq!(list.iter().filter(onward).cloned().collect::<Vec<_>>(), expected);
     // Without a umask the mode gives no user more than what is inherited.
     let few = vec![Entry::allow(Who::User(11), Rights::ALL), Entry::allow(Who::User(12), READ)];
-    let list = beside_mode(few, Inherited::Within(0o666), FILE);
+    let list = beside_mode(few, ModeInheritance::Within(0o666), FILE);
     assert_eq!(summary(&list, 11, 21), 0o600);
     assert!(list.contains(&Entry::allow(Who::User(12), READ)));
 }

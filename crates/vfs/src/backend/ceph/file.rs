@@ -6,7 +6,7 @@ use cephfs::File;
 use rustix::io::Errno;
 
 use super::failed;
-use super::object::{CephObject, Opened};
+use super::object::{CephObject, DataHandle};
 use crate::backend::{Object, Stability, Wait};
 use crate::{Error, Kind, Result};
 
@@ -18,7 +18,7 @@ impl CephObject {
             return Ok(());
         }
         let file = self.inode.open(&self.shared.mount.server(), writes).map_err(failed("ceph_ll_open"))?;
-        *opened = Opened { file: Some(Arc::new(file)), writes };
+        *opened = DataHandle { file: Some(Arc::new(file)), writes };
         Ok(())
     }
 

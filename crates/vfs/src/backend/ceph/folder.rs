@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cephfs::{Inode, New, Stat};
 
-use super::object::{CephObject, Opened, attributes_of};
+use super::object::{CephObject, DataHandle, attributes_of};
 use super::{DEEPEST, failed, key_of, refuse_snapshots};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
 use crate::{Caller, Error, Kind, Result};
@@ -73,7 +73,7 @@ impl CephObject {
         let attributes = attributes_of(&stat, self.shared.device);
         let key = key_of(stat.inode);
         let object = self.shared.kept.keep(key, || Self::new(self.shared.clone(), inode, key, &attributes));
-        *object.opened.lock() = Opened { file: Some(Arc::new(file)), writes: true };
+        *object.opened.lock() = DataHandle { file: Some(Arc::new(file)), writes: true };
         Found { object, attributes }
     }
 

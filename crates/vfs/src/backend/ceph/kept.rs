@@ -13,7 +13,7 @@ const MOST: usize = 4096;
 
 /// Objects by key.
 #[derive(Default)]
-pub(super) struct Kept {
+pub(super) struct ObjectTable {
     files: Mutex<HashMap<HostKey, Entry>, rank::HostFiles>,
 }
 
@@ -23,7 +23,7 @@ struct Entry {
     is_used: bool,
 }
 
-impl Kept {
+impl ObjectTable {
     pub(super) fn find(&self, key: &HostKey) -> Option<Arc<CephObject>> {
         let mut files = self.files.lock();
         let entry = files.get_mut(key)?;

@@ -20,7 +20,7 @@ use cephfs::{Inode, LIVE, Mount, Place, Refusal, SNAPSHOTS, Stat, Who};
 use lock::{Mutex, rank};
 use rustix::io::Errno;
 
-use self::kept::Kept;
+use self::kept::ObjectTable;
 use self::object::{CephObject, attributes_of};
 use super::forest::free_device;
 use super::host::failure;
@@ -44,11 +44,11 @@ pub struct CephOptions {
 /// One shared folder. Cheap to clone.
 #[derive(Clone)]
 pub struct Ceph {
-    shared: Arc<Shared>,
+    shared: Arc<CephVolume>,
 }
 
 /// What all objects of one volume share.
-struct Shared {
+struct CephVolume {
     mount: Arc<Mount>,
     root: Inode,
     root_number: u64,
@@ -56,7 +56,7 @@ struct Shared {
     snapshot: u64,
     device: u32,
     read_only: bool,
-    kept: Kept,
+    kept: ObjectTable,
 }
 
 /// A snapshot of a folder.
@@ -120,8 +120,8 @@ impl Ceph {
 
     fn at(mount: Arc<Mount>, root: Inode, stat: &Stat, read_only: bool) -> Self {
         let device = device(mount.number(), stat.snapshot);
-        let (root_number, snapshot, kept) = (stat.inode, stat.snapshot, Kept::default());
-        Self { shared: Arc::new(Shared { mount, root, root_number, snapshot, device, read_only, kept }) }
+        let (root_number, snapshot, kept) = (stat.inode, stat.snapshot, ObjectTable::default());
+        Self { shared: Arc::new(CephVolume { mount, root, root_number, snapshot, device, read_only, kept }) }
     }
 
     /// The folder as it was when a snapshot of it was taken. Its files have the keys of the live ones, by which what is kept
@@ -235,7 +235,7 @@ fn key_of(inode: u64) -> HostKey {
     HostKey::of_padded(&bytes, 9)
 }
 
-impl Shared {
+impl CephVolume {
     /// The number of the file system, or of the snapshot.
     fn number(&self) -> u64 {
         match self.snapshot {

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 use cephfs::{Changes, File, Inode, NewTime, Stat};
 use lock::{Mutex, rank};
 
-use super::{Shared, failed};
+use super::{CephVolume, failed};
 use crate::acl::by_posix_acl;
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode, Stability, Wait, XattrMode};
 use crate::permission::{by_mode, mode_is_exact};
@@ -20,9 +20,9 @@ const SET_ID: u32 = 0o6000;
 
 /// One file of the cluster.
 pub(super) struct CephObject {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<CephVolume>,
     pub(super) inode: Inode,
-    pub(super) opened: Mutex<Opened, rank::HostFile>,
+    pub(super) opened: Mutex<DataHandle, rank::HostFile>,
     key: HostKey,
     id: FileId,
     kind: Kind,
@@ -30,13 +30,13 @@ pub(super) struct CephObject {
 
 /// Its data, once opened.
 #[derive(Default)]
-pub(super) struct Opened {
+pub(super) struct DataHandle {
     pub(super) file: Option<Arc<File>>,
     pub(super) writes: bool,
 }
 
 impl CephObject {
-    pub(super) fn new(shared: Arc<Shared>, inode: Inode, key: HostKey, attributes: &Attributes) -> Self {
+    pub(super) fn new(shared: Arc<CephVolume>, inode: Inode, key: HostKey, attributes: &Attributes) -> Self {
         let (id, kind) = (attributes.id, attributes.kind);
         Self { shared, inode, opened: Mutex::default(), key, id, kind }
     }

@@ -3,7 +3,7 @@
 use cephfs::{Inode, LIVE};
 
 use super::object::CephObject;
-use super::{Ceph, Shared, failed};
+use super::{Ceph, CephVolume, failed};
 use crate::backend::{Allowance, Object, Space};
 use crate::{Error, Kind, Result};
 
@@ -32,7 +32,7 @@ impl Ceph {
     }
 }
 
-impl Shared {
+impl CephVolume {
     pub(super) fn space(&self, at: &CephObject) -> Result<Space> {
         let told = at.inode.space().map_err(failed("ceph_ll_statfs"))?;
         let space = Space {

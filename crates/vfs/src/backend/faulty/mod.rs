@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use self::object::FaultyObject;
 pub use self::plan::Plan;
-use self::unsynced::Unsynced;
+use self::unsynced::UnsyncedWrites;
 pub use super::Call;
 use super::{Backend, Finds, Found, Limits, Object, Space, WatchId};
 use crate::{Error, HostKey, Result};
@@ -25,14 +25,14 @@ use crate::{Error, HostKey, Result};
 /// A backend around another one, failing as its [`Plan`] says.
 pub struct Faulty {
     inner: Box<dyn Backend>,
-    shared: Arc<Shared>,
+    shared: Arc<FaultState>,
 }
 
 /// What all objects of a faulty backend share.
-struct Shared {
+struct FaultState {
     plan: Plan,
     /// Where unsynced writes are held back, if they are.
-    unsynced: Option<Unsynced>,
+    unsynced: Option<UnsyncedWrites>,
 }
 
 impl Faulty {
@@ -43,11 +43,11 @@ impl Faulty {
 
     /// Also loses unsynced writes at [`Faulty::crash`].
     pub fn losing_writes(inner: impl Backend + 'static) -> Self {
-        Self::around(inner, Some(Unsynced::default()))
+        Self::around(inner, Some(UnsyncedWrites::default()))
     }
 
-    fn around(inner: impl Backend + 'static, unsynced: Option<Unsynced>) -> Self {
-        Self { inner: Box::new(inner), shared: Arc::new(Shared { plan: Plan::default(), unsynced }) }
+    fn around(inner: impl Backend + 'static, unsynced: Option<UnsyncedWrites>) -> Self {
+        Self { inner: Box::new(inner), shared: Arc::new(FaultState { plan: Plan::default(), unsynced }) }
     }
 
     /// The plan of failures, which can be changed at any time.
@@ -65,7 +65,7 @@ impl Faulty {
     }
 }
 
-impl Shared {
+impl FaultState {
     fn found(self: &Arc<Self>, found: Found) -> Found {
         let mut attributes = found.attributes;
         if let Some(unsynced) = &self.unsynced {

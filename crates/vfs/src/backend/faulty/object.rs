@@ -4,12 +4,12 @@ use std::any::Any;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use super::Shared;
+use super::FaultState;
 use crate::backend::{Call, Found, NewKind, Object, Stability, Wait};
 use crate::{Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes, SetTime};
 
 pub(super) struct FaultyObject {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<FaultState>,
     pub(super) inner: Arc<dyn Object>,
 }
 

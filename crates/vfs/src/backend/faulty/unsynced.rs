@@ -12,11 +12,11 @@ type Write = (u64, Vec<u8>);
 
 /// Writes that are not on the disk, by file, in the order they came.
 #[derive(Default)]
-pub(super) struct Unsynced {
+pub(super) struct UnsyncedWrites {
     files: Mutex<HashMap<HostKey, Vec<Write>>>,
 }
 
-impl Unsynced {
+impl UnsyncedWrites {
     pub(super) fn lose(&self) {
         self.files.lock().clear();
     }

@@ -43,7 +43,7 @@ pub struct Hidden {
 /// The path of a gate, by which objects refer to it.
 pub(super) type GatePath = Arc<[Vec<u8>]>;
 
-struct Placed {
+struct PlacedGate {
     path: GatePath,
     gate: Gate,
     /// The host does not distinguish `a` and `A` there.
@@ -54,7 +54,7 @@ struct Placed {
 #[derive(Default)]
 pub(super) struct Gates {
     /// Those inside others first.
-    all: Vec<Placed>,
+    all: Vec<PlacedGate>,
     /// The last names of their paths, folded: lookups of other names need no search.
     names: HashSet<String>,
 }
@@ -68,7 +68,7 @@ impl Gates {
         gates.retain(|gate| !gate.path.is_empty());
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.path.len()));
         let names = gates.iter().filter_map(|gate| gate.path.last()).map(|name| folded(name)).collect();
-        let placed = |gate: Gate| Placed {
+        let placed = |gate: Gate| PlacedGate {
             path: gate.path.clone().into(),
             folds: folds(main, &gate.path).unwrap_or(false),
             gate,
@@ -109,7 +109,7 @@ impl Gates {
     }
 }
 
-impl Placed {
+impl PlacedGate {
     fn holds(&self, path: &[Vec<u8>]) -> bool {
         path.get(..self.path.len()).is_some_and(|begin| self.is_same(&self.path, begin))
     }

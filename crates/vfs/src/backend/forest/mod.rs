@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 pub use self::gates::{Admission, Gate, Hidden};
 use self::object::ForestObject;
 use self::offered::{FIRST_TREE, OfferedFolder};
-use self::table::{Attached, Place, Shared};
+use self::table::{AttachedTree, ForestState, Place};
 use self::watches::SnapshotWatches;
 use super::{Backend, Finds, Found, Limits, Object, Snapshot, Space, WatchEvent, WatchId};
 use crate::caller::server;
@@ -91,7 +91,7 @@ pub struct Offer {
 
 /// A main backend and the trees that are attached to it.
 pub struct Forest {
-    shared: Arc<Shared>,
+    shared: Arc<ForestState>,
     next: AtomicU64,
     snapshot_watches: SnapshotWatches,
 }
@@ -99,7 +99,7 @@ pub struct Forest {
 impl Forest {
     /// A tree of which nothing but `main` is there yet. Entries of `main` with a name of the offer are hidden.
     pub fn new(main: Arc<dyn Backend>, offer: Offer) -> Result<Self> {
-        let shared = Arc::new(Shared::new(main, offer)?);
+        let shared = Arc::new(ForestState::new(main, offer)?);
         Ok(Self { shared, next: AtomicU64::new(FIRST_TREE), snapshot_watches: SnapshotWatches::new() })
     }
 
@@ -129,8 +129,8 @@ impl Forest {
 
     fn add(&self, tree: Arc<Tree>, place: Place, changed: Time) -> Result<()> {
         let cookie = self.next.fetch_add(1, Ordering::Relaxed);
-        let attached = Arc::new(Attached::new(tree, place, cookie)?);
-        let is_taken = |other: &Arc<Attached>| {
+        let attached = Arc::new(AttachedTree::new(tree, place, cookie)?);
+        let is_taken = |other: &Arc<AttachedTree>| {
             other.tree.number == attached.tree.number || other.place == attached.place
         };
         self.shared.change(
@@ -166,7 +166,7 @@ impl Forest {
     }
 
     /// The attached tree that a key leads to, and the key in it.
-    fn tree_of(&self, key: &HostKey) -> Option<(Arc<Attached>, HostKey)> {
+    fn tree_of(&self, key: &HostKey) -> Option<(Arc<AttachedTree>, HostKey)> {
         if !self.shared.has_trees() {
             return None;
         }
@@ -181,7 +181,7 @@ impl Forest {
     }
 
     /// The attached tree that an object is in, and the object there.
-    fn attached<'a>(&self, object: &'a dyn Object) -> Option<(&'a Arc<Attached>, &'a dyn Object)> {
+    fn attached<'a>(&self, object: &'a dyn Object) -> Option<(&'a Arc<AttachedTree>, &'a dyn Object)> {
         let object: &ForestObject = object.as_any().downcast_ref()?;
         Some((object.tree.as_ref()?, &*object.inner)).filter(|_| Arc::ptr_eq(&object.shared, &self.shared))
     }
@@ -312,7 +312,7 @@ impl Backend for Forest {
         let Some(folder) = offer.names.hidden.first().or(offer.names.listed.as_ref()) else {
             return Vec::new();
         };
-        let of = |attached: &Arc<Attached>| match (&attached.place, attached.tree.taken) {
+        let of = |attached: &Arc<AttachedTree>| match (&attached.place, attached.tree.taken) {
             (Place::Offered(name), Some(taken)) => {
                 Some(Snapshot { path: [folder.clone(), name.to_vec()], taken })
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use auth::Grant;
 
 use super::gates::{Gate, GatePath, Hidden};
-use super::table::{Attached, Shared};
+use super::table::{AttachedTree, ForestState};
 use crate::backend::{Call, Found, Glance, ListEntry, NewKind, Object, RenameMode, XattrMode, first_step};
 use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, SetAttributes};
 
@@ -14,9 +14,9 @@ use crate::{Access, Attributes, Caller, Error, FileId, HostKey, Kind, Result, Se
 const LISTED: u64 = u64::MAX - 1;
 
 pub(super) struct ForestObject {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<ForestState>,
     /// The attached tree that it is in; `None` for the main one.
-    pub(super) tree: Option<Arc<Attached>>,
+    pub(super) tree: Option<Arc<AttachedTree>>,
     pub(super) inner: Arc<dyn Object>,
     /// The gate that it is behind.
     pub(super) gate: Option<GatePath>,
@@ -143,7 +143,7 @@ impl ForestObject {
 
     fn list_tree(
         &self,
-        tree: &Attached,
+        tree: &AttachedTree,
         cookie: u64,
         sink: &mut dyn FnMut(ListEntry<'_>) -> bool,
     ) -> Result<bool> {

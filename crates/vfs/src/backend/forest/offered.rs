@@ -8,7 +8,7 @@ use siphasher::sip::SipHasher24;
 use auth::Grant;
 
 use super::gates::GatePath;
-use super::table::{Attached, Offered, Place, Shared};
+use super::table::{AttachedTree, ForestState, OfferedNames, Place};
 use crate::backend::{Call, Found, ListEntry, NewKind, Object, Stability};
 use crate::caller::server;
 use crate::permission::by_mode;
@@ -21,7 +21,7 @@ pub(super) const FIRST_TREE: u64 = 3;
 
 /// A folder that has, for each offered tree, the counterpart of one folder of the main tree.
 pub(super) struct OfferedFolder {
-    shared: Arc<Shared>,
+    shared: Arc<ForestState>,
     /// The folder of the main tree.
     of: Arc<dyn Object>,
     id: FileId,
@@ -29,7 +29,7 @@ pub(super) struct OfferedFolder {
 }
 
 impl OfferedFolder {
-    pub(super) fn new(shared: Arc<Shared>, of: Arc<dyn Object>, offer: &Offered) -> Result<Self> {
+    pub(super) fn new(shared: Arc<ForestState>, of: Arc<dyn Object>, offer: &OfferedNames) -> Result<Self> {
         let key = of.key().on_mount(offer.number).ok_or(Error::NotSupported)?;
         let id = of.id();
         // Mounts inside the main tree may number their folders alike.
@@ -55,7 +55,7 @@ impl OfferedFolder {
     }
 
     /// The folder of a tree that is where this one's is in the main tree, as far as the caller may go.
-    fn counterpart(&self, caller: &Caller, tree: &Arc<Attached>, path: &[Vec<u8>]) -> Result<Found> {
+    fn counterpart(&self, caller: &Caller, tree: &Arc<AttachedTree>, path: &[Vec<u8>]) -> Result<Found> {
         let root = tree.tree.backend.root()?;
         let names: Vec<&[u8]> = path.iter().map(Vec::as_slice).collect();
         let found = match names.is_empty() {

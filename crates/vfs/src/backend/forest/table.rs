@@ -26,7 +26,7 @@ pub(super) enum Place {
 }
 
 /// A tree that is attached.
-pub(super) struct Attached {
+pub(super) struct AttachedTree {
     pub(super) tree: Arc<Tree>,
     pub(super) place: Place,
     /// The root of the tree, as the tree's backend knows it.
@@ -36,7 +36,7 @@ pub(super) struct Attached {
     detached: AtomicBool,
 }
 
-impl Attached {
+impl AttachedTree {
     pub(super) fn new(tree: Arc<Tree>, place: Place, cookie: u64) -> Result<Self> {
         let root = tree.backend.root()?.object;
         let root = (root.key(), root.id());
@@ -86,17 +86,17 @@ impl Attached {
 #[derive(Clone, Default)]
 pub(super) struct Table {
     /// In the order of their cookies.
-    pub(super) all: Vec<Arc<Attached>>,
-    by_number: HashMap<u64, Arc<Attached>>,
-    by_device: HashMap<u32, Arc<Attached>>,
-    offered: HashMap<Box<[u8]>, Arc<Attached>>,
+    pub(super) all: Vec<Arc<AttachedTree>>,
+    by_number: HashMap<u64, Arc<AttachedTree>>,
+    by_device: HashMap<u32, Arc<AttachedTree>>,
+    offered: HashMap<Box<[u8]>, Arc<AttachedTree>>,
     pub(super) gates: Arc<Gates>,
     /// When an offered tree was last attached or detached.
     pub(super) changed: Time,
 }
 
 impl Table {
-    pub(super) fn of(all: Vec<Arc<Attached>>, main_device: u32, changed: Time) -> Self {
+    pub(super) fn of(all: Vec<Arc<AttachedTree>>, main_device: u32, changed: Time) -> Self {
         let mut table = Self { changed, ..Self::default() };
         for attached in &all {
             table.by_number.insert(attached.tree.number.get(), attached.clone());
@@ -104,7 +104,7 @@ impl Table {
                 table.offered.insert(name.clone(), attached.clone());
             }
             // Trees on one device have one number space. The choice must not depend on the order of attaching.
-            let smallest = |known: &Arc<Attached>| known.tree.number <= attached.tree.number;
+            let smallest = |known: &Arc<AttachedTree>| known.tree.number <= attached.tree.number;
             let device = attached.device();
             if device != main_device && !table.by_device.get(&device).is_some_and(smallest) {
                 table.by_device.insert(device, attached.clone());
@@ -114,11 +114,11 @@ impl Table {
         table
     }
 
-    pub(super) fn numbered(&self, number: u64) -> Option<&Arc<Attached>> {
+    pub(super) fn numbered(&self, number: u64) -> Option<&Arc<AttachedTree>> {
         self.by_number.get(&number)
     }
 
-    pub(super) fn offered(&self, name: &[u8]) -> Option<&Arc<Attached>> {
+    pub(super) fn offered(&self, name: &[u8]) -> Option<&Arc<AttachedTree>> {
         self.offered.get(name)
     }
 
@@ -126,7 +126,7 @@ impl Table {
     pub(super) fn in_folder<'a>(
         &'a self,
         folder: &'a HostKey,
-    ) -> impl Iterator<Item = (&'a [u8], &'a Arc<Attached>)> {
+    ) -> impl Iterator<Item = (&'a [u8], &'a Arc<AttachedTree>)> {
         self.all.iter().filter_map(move |attached| match &attached.place {
             Place::Folder(at, name) if at == folder => Some((&**name, attached)),
             _ => None,
@@ -134,17 +134,17 @@ impl Table {
     }
 
     /// The tree that a file is in, and the file's id there.
-    pub(super) fn tree_of(&self, file: FileId) -> Option<(&Arc<Attached>, FileId)> {
+    pub(super) fn tree_of(&self, file: FileId) -> Option<(&Arc<AttachedTree>, FileId)> {
         let attached = self.by_device.get(&file.device)?;
         Some((attached, attached.inner_id(file)))
     }
 }
 
 /// What all objects of a forest have in common.
-pub(super) struct Shared {
+pub(super) struct ForestState {
     pub(super) main: Arc<dyn Backend>,
     pub(super) root: (HostKey, FileId),
-    pub(super) offer: Option<Offered>,
+    pub(super) offer: Option<OfferedNames>,
     /// For each name under which there may be a tree, the bit [`bit_of`] it. Other names need no search.
     names: AtomicU64,
     table: RwLock<Arc<Table>, rank::AttachedTrees>,
@@ -157,13 +157,13 @@ pub(super) struct Shared {
 }
 
 /// An [`Offer`] with its identity.
-pub(super) struct Offered {
+pub(super) struct OfferedNames {
     pub(super) names: Offer,
     pub(super) number: u64,
     pub(super) device: u32,
 }
 
-impl Offered {
+impl OfferedNames {
     pub(super) fn has(&self, name: &[u8]) -> bool {
         self.names.listed.as_deref() == Some(name) || self.names.hidden.iter().any(|hidden| hidden == name)
     }
@@ -179,10 +179,10 @@ fn bit_of(name: &[u8]) -> u64 {
     1 << ((usize::from(first) * 7 + usize::from(last) * 3 + name.len()) & 63)
 }
 
-impl Shared {
+impl ForestState {
     pub(super) fn new(main: Arc<dyn Backend>, offer: Offer) -> Result<Self> {
         let root = main.root()?.object;
-        let offer = (!offer.hidden.is_empty() || offer.listed.is_some()).then(|| Offered {
+        let offer = (!offer.hidden.is_empty() || offer.listed.is_some()).then(|| OfferedNames {
             number: SipHasher24::new().hash(b"offered trees").max(1),
             device: free_device(),
             names: offer,
@@ -207,12 +207,13 @@ impl Shared {
     /// Replaces the list of attached trees.
     pub(super) fn change(
         &self,
-        change: impl FnOnce(&mut Vec<Arc<Attached>>) -> Result<Vec<Arc<Attached>>>,
+        change: impl FnOnce(&mut Vec<Arc<AttachedTree>>) -> Result<Vec<Arc<AttachedTree>>>,
         now: Time,
     ) -> Result<()> {
         let mut table = self.table.write();
         let all = change(&mut table.all.clone())?;
-        let mut names = self.offer.iter().flat_map(Offered::all).fold(0, |bits, name| bits | bit_of(name));
+        let mut names =
+            self.offer.iter().flat_map(OfferedNames::all).fold(0, |bits, name| bits | bit_of(name));
         for attached in &all {
             if let Place::Folder(_, name) = &attached.place {
                 names |= bit_of(name);
@@ -237,7 +238,7 @@ impl Shared {
     }
 
     /// The gate that an object is behind that was reached by its key.
-    fn gate_of(&self, tree: Option<&Arc<Attached>>, object: &Arc<dyn Object>) -> Option<GatePath> {
+    fn gate_of(&self, tree: Option<&Arc<AttachedTree>>, object: &Arc<dyn Object>) -> Option<GatePath> {
         let backend = tree.map_or(&*self.main, |tree| &*tree.tree.backend);
         self.has_gates().then(|| self.table().gates.of_object(backend, object)).flatten()
     }
@@ -246,7 +247,7 @@ impl Shared {
     pub(super) fn pass(
         &self,
         caller: &Caller,
-        (tree, above): (Option<&Arc<Attached>>, Option<&GatePath>),
+        (tree, above): (Option<&Arc<AttachedTree>>, Option<&GatePath>),
         name: &[u8],
         found: &Found,
     ) -> Result<Option<GatePath>> {
@@ -274,7 +275,7 @@ impl Shared {
 
     pub(super) fn object(
         self: &Arc<Self>,
-        tree: Option<&Arc<Attached>>,
+        tree: Option<&Arc<AttachedTree>>,
         inner: Arc<dyn Object>,
         gate: Option<GatePath>,
     ) -> Arc<dyn Object> {
@@ -282,7 +283,7 @@ impl Shared {
     }
 
     /// What a tree's backend has found by its key or as a parent (the main one's for `None`), as the forest shows it.
-    pub(super) fn found(self: &Arc<Self>, tree: Option<&Arc<Attached>>, inner: Found) -> Result<Found> {
+    pub(super) fn found(self: &Arc<Self>, tree: Option<&Arc<AttachedTree>>, inner: Found) -> Result<Found> {
         let gate = self.gate_of(tree, &inner.object);
         self.found_behind(tree, inner, gate)
     }
@@ -290,7 +291,7 @@ impl Shared {
     /// The same of something whose gate is known.
     pub(super) fn found_behind(
         self: &Arc<Self>,
-        tree: Option<&Arc<Attached>>,
+        tree: Option<&Arc<AttachedTree>>,
         inner: Found,
         gate: Option<GatePath>,
     ) -> Result<Found> {
@@ -302,7 +303,7 @@ impl Shared {
         Ok(Found { object: self.object(tree, inner.object, gate), attributes })
     }
 
-    pub(super) fn root_of(self: &Arc<Self>, tree: &Arc<Attached>) -> Result<Found> {
+    pub(super) fn root_of(self: &Arc<Self>, tree: &Arc<AttachedTree>) -> Result<Found> {
         self.found_behind(Some(tree), tree.tree.backend.root()?, None)
     }
 
@@ -352,7 +353,7 @@ impl Shared {
     }
 
     /// The folder that the root of a tree is in.
-    pub(super) fn above(self: &Arc<Self>, tree: &Attached) -> Result<Found> {
+    pub(super) fn above(self: &Arc<Self>, tree: &AttachedTree) -> Result<Found> {
         match &tree.place {
             Place::Folder(folder, _) => self.found(None, self.main.by_key(folder)?),
             Place::Offered(_) => self.offered_in(&self.main.root()?.object),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Weak};
 
 use lock::{Mutex, rank};
 
-use super::Reached;
+use super::OpenMethod;
 use super::descriptors::DataDescriptors;
 use super::object::HostObject;
 use crate::HostKey;
@@ -106,13 +106,13 @@ impl Cache for KeptFiles {
     }
 }
 
-struct Kept {
+struct CachedObject {
     object: Arc<HostObject>,
     /// Used since the last sweep.
     used: AtomicBool,
 }
 
-impl Kept {
+impl CachedObject {
     /// Whether it was used since the last sweep, or a client has it open. An open file that is found by a second object
     /// has a second descriptor, and with two the host gives no lease (`guards`).
     fn stays(&self) -> bool {
@@ -123,7 +123,7 @@ impl Kept {
 /// A part of the files, chosen by the hash of their keys.
 #[derive(Default)]
 struct Shard {
-    files: HashMap<HostKey, Kept>,
+    files: HashMap<HostKey, CachedObject>,
     hits: u64,
     misses: u64,
     evictions: u64,
@@ -186,7 +186,7 @@ impl Objects {
     pub(super) fn keep(
         &self,
         key: HostKey,
-        reached: Reached,
+        reached: OpenMethod,
         make: impl FnOnce() -> HostObject,
     ) -> Arc<HostObject> {
         let mut shard = self.table.shard(&key).lock();
@@ -195,7 +195,9 @@ impl Objects {
             shard.make_room();
         }
         match shard.files.entry(key) {
-            Entry::Occupied(kept) if kept.get().object.reached == reached || reached == Reached::ByHandle => {
+            Entry::Occupied(kept)
+                if kept.get().object.reached == reached || reached == OpenMethod::ByHandle =>
+            {
                 kept.get().object.clone()
             }
             Entry::Occupied(mut kept) => {
@@ -204,7 +206,7 @@ impl Objects {
             }
             Entry::Vacant(free) => {
                 let object = Arc::new(make());
-                free.insert(Kept { object: object.clone(), used: AtomicBool::new(true) });
+                free.insert(CachedObject { object: object.clone(), used: AtomicBool::new(true) });
                 object
             }
         }

@@ -39,14 +39,14 @@ pub(super) struct DataDescriptors {
 /// The descriptors of the data of one file.
 #[derive(Default)]
 pub(super) struct FileData {
-    opened: Mutex<Opened, rank::HostFile>,
+    opened: Mutex<OpenDescriptors, rank::HostFile>,
     /// Since it was looked at last.
     is_used: AtomicBool,
 }
 
 /// Those that are open now.
 #[derive(Default)]
-pub(super) struct Opened {
+pub(super) struct OpenDescriptors {
     /// Reads, or lists a folder.
     pub(super) read: Option<Descriptor>,
     /// Writes (and reads).
@@ -58,12 +58,12 @@ pub(super) struct Opened {
 /// An open descriptor, counted if it is one of those that the limit is for.
 pub(super) struct Descriptor {
     fd: Arc<OwnedFd>,
-    _counted: Option<Counted>,
+    _counted: Option<DescriptorCount>,
 }
 
-struct Counted(Arc<AtomicUsize>);
+struct DescriptorCount(Arc<AtomicUsize>);
 
-impl Drop for Counted {
+impl Drop for DescriptorCount {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -140,7 +140,7 @@ impl Descriptor {
 
     fn counted(fd: Arc<OwnedFd>, all: &Arc<AtomicUsize>) -> Self {
         all.fetch_add(1, Ordering::Relaxed);
-        Self { fd, _counted: Some(Counted(all.clone())) }
+        Self { fd, _counted: Some(DescriptorCount(all.clone())) }
     }
 
     pub(super) fn fd(&self) -> &Arc<OwnedFd> {
@@ -148,7 +148,7 @@ impl Descriptor {
     }
 }
 
-impl Opened {
+impl OpenDescriptors {
     /// The descriptor that reads the data, and whether it can write, too.
     pub(super) fn any(&self) -> Option<(&Arc<OwnedFd>, bool)> {
         let write = self.write.as_ref().map(|write| (&write.fd, true));
@@ -169,12 +169,12 @@ impl Opened {
 }
 
 impl FileData {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Opened, rank::HostFile> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, OpenDescriptors, rank::HostFile> {
         self.opened.lock()
     }
 
     /// The descriptors, unless another thread uses them just now.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, Opened, rank::HostFile>> {
+    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, OpenDescriptors, rank::HostFile>> {
         self.opened.try_lock()
     }
 

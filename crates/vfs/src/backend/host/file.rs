@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::descriptors::{Descriptor, Opened};
+use super::descriptors::{Descriptor, OpenDescriptors};
 use super::failure::{self, last_fact};
 use super::object::HostObject;
 use super::{guards, handle};
@@ -24,7 +24,7 @@ impl HostObject {
     }
 
     fn opened_for(&self, writes: bool) -> Result<Arc<OwnedFd>> {
-        let found = |opened: &Opened| match opened.any() {
+        let found = |opened: &OpenDescriptors| match opened.any() {
             Some((fd, can_write)) if can_write || !writes => Some(fd.clone()),
             _ => None,
         };

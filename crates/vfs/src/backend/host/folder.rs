@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::descriptors::Descriptor;
 use super::object::{ENTRY, HostObject, attributes_of};
-use super::{Reached, failure, handle, stat, stat_at};
+use super::{OpenMethod, failure, handle, stat, stat_at};
 use crate::backend::{Found, ListEntry, NewKind, Object, RenameMode};
 use crate::quota::Transfer;
 use crate::{Attributes, Caller, Error, HostKey, Kind, Result};
@@ -23,7 +23,7 @@ impl HostObject {
         self.shared.act_as(caller)?;
         if self.shared.by_handle()
             && let Some(object) = self.kept(name)?
-            && object.reached == Reached::ByName
+            && object.reached == OpenMethod::ByName
         {
             let attributes = object.attributes()?;
             return Ok(Found { object, attributes });
@@ -109,7 +109,7 @@ impl HostObject {
         let inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let resolve = if self.shared.cross_mounts { inside } else { inside | ResolveFlags::NO_XDEV };
         let opened = rustix::fs::openat2(&self.fd, name, flags, Mode::empty(), resolve);
-        self.shared.adopt(opened.map_err(failure::of_entry("openat2", &self.fd, name))?, Reached::ByName)
+        self.shared.adopt(opened.map_err(failure::of_entry("openat2", &self.fd, name))?, OpenMethod::ByName)
     }
 
     /// The parent, if it is inside the share. A folder that was moved out of it meanwhile has no
@@ -124,7 +124,7 @@ impl HostObject {
         };
         if is_root(&stat(self.fd())?) {
             let root = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
-            return self.shared.adopt(root, Reached::ByName);
+            return self.shared.adopt(root, OpenMethod::ByName);
         }
         let up = |fd: std::os::fd::BorrowedFd<'_>| {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -137,7 +137,7 @@ impl HostObject {
         for _ in 0..DEEPEST {
             let at = stat(above.as_fd())?;
             if is_root(&at) {
-                return self.shared.adopt(parent, Reached::ByName);
+                return self.shared.adopt(parent, OpenMethod::ByName);
             }
             // The host's root folder is its own parent.
             if below.replace((at.stx_ino, at.stx_dev_major, at.stx_dev_minor)) == below {
@@ -175,7 +175,8 @@ impl HostObject {
         let stat = stat(fd.as_fd())?;
         let attributes = attributes_of(&stat);
         let key = self.shared.key_of(fd.as_fd(), &stat)?;
-        let object = self.shared.objects.keep(key, Reached::ByName, || new_file(self, fd, key, &attributes));
+        let object =
+            self.shared.objects.keep(key, OpenMethod::ByName, || new_file(self, fd, key, &attributes));
         self.shared.trace(&object, self, name);
         Ok(Found { object, attributes })
     }
@@ -326,7 +327,7 @@ impl HostObject {
 
 fn new_file(folder: &HostObject, fd: OwnedFd, key: HostKey, attributes: &crate::Attributes) -> HostObject {
     let fd = Arc::new(fd);
-    let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, Reached::ByName);
+    let object = HostObject::new(folder.shared.clone(), fd.clone(), key, attributes, OpenMethod::ByName);
     object.data.lock().write = Some(Descriptor::uncounted(fd)); // it names the file, too
     object
 }

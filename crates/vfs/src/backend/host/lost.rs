@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use lock::{Mutex, rank};
 
 use super::object::HostObject;
-use super::{Reached, Shared, handle};
+use super::{HostVolume, OpenMethod, handle};
 use crate::backend::{Found, ListEntry, Object};
 use crate::{Caller, Error, HostKey, Kind, Result};
 
@@ -63,7 +63,7 @@ impl Traces {
     }
 }
 
-impl Shared {
+impl HostVolume {
     /// The file with this key, by its trace or by search.
     pub(super) fn find_lost(self: &Arc<Self>, key: &HostKey) -> Result<Found> {
         if let Some(found) = self.follow_trace(key, 0) {
@@ -75,7 +75,7 @@ impl Shared {
 
     fn follow_trace(self: &Arc<Self>, key: &HostKey, depth: usize) -> Option<Found> {
         const DEEPEST: usize = 512;
-        let root = self.adopt(rustix::io::dup(&self.root).ok()?, Reached::ByName).ok()?;
+        let root = self.adopt(rustix::io::dup(&self.root).ok()?, OpenMethod::ByName).ok()?;
         if root.object.key() == *key {
             return Some(root);
         }
@@ -103,7 +103,7 @@ impl Shared {
         tracing::info!(inode, "searching the share for a file that a client knows from before");
         let mut left = SEARCH_ENTRIES;
         let mut folders: VecDeque<Arc<dyn Object>> = VecDeque::new();
-        let root = rustix::io::dup(&self.root).ok().and_then(|fd| self.adopt(fd, Reached::ByName).ok());
+        let root = rustix::io::dup(&self.root).ok().and_then(|fd| self.adopt(fd, OpenMethod::ByName).ok());
         folders.extend(root.map(|found| found.object));
         while let Some(folder) = folders.pop_front() {
             let mut wanted: Vec<Box<[u8]>> = Vec::new();

@@ -89,13 +89,13 @@ impl Default for HostOptions {
 /// One shared folder. Cheap to clone.
 #[derive(Clone)]
 pub struct Host {
-    shared: Arc<Shared>,
+    shared: Arc<HostVolume>,
     /// The share's folder, once it was asked for.
     root: Arc<OnceLock<Arc<dyn Object>>>,
 }
 
 /// What all objects of one volume share.
-struct Shared {
+struct HostVolume {
     root: OwnedFd,
     device: u32,
     /// The number of the root's file system, if files can be opened by handle.
@@ -130,7 +130,7 @@ const WANTED: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::BTIME);
 /// How a file was opened. The kernel tells a folder's watchers of changes to files that were reached through it; one
 /// opened by its handle may not know its folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reached {
+enum OpenMethod {
     ByName,
     ByHandle,
 }
@@ -151,7 +151,7 @@ impl Host {
         let root_user = rustix::process::geteuid().is_root();
         let mount = handle::mount_of(root.as_fd());
         let file_system = mount.as_ref().map_or(Ok(0), |mount| file_system::number(mount.as_fd()))?;
-        let shared = Shared {
+        let shared = HostVolume {
             file_system,
             device: FileId::device_of(stat.stx_dev_major, stat.stx_dev_minor),
             mounts: Mounts::default(),
@@ -197,7 +197,7 @@ impl Backend for Host {
             Some(object) => Found { object: object.clone(), attributes: object.attributes()? },
             None => {
                 let fd = rustix::io::dup(&self.shared.root).map_err(failure::of("dup", &self.shared.root))?;
-                let found = self.shared.adopt(fd, Reached::ByName)?;
+                let found = self.shared.adopt(fd, OpenMethod::ByName)?;
                 let _ = self.root.set(found.object.clone()); // the same as the faster thread's
                 found
             }
@@ -260,7 +260,7 @@ impl Backend for Host {
             Some(mount) => {
                 self.shared.act_as_ourselves()?;
                 let root = self.shared.root_of_mount(mount)?;
-                let adopt = |root| Ok(self.shared.adopt(root, Reached::ByName)?.object);
+                let adopt = |root| Ok(self.shared.adopt(root, OpenMethod::ByName)?.object);
                 root.into_iter().map(adopt).collect()
             }
         }
@@ -338,7 +338,7 @@ impl Backend for Host {
     }
 }
 
-impl Shared {
+impl HostVolume {
     fn find_unkept(self: &Arc<Self>, key: &HostKey) -> Result<Found> {
         let Some(mount) = self.mount.as_ref().filter(|_| !handle::is_by_birth(key)) else {
             return self.find_lost(key);
@@ -349,7 +349,7 @@ impl Shared {
             Some(number) if self.cross_mounts => self.open_on_mount(number, key)?,
             Some(_) => return Err(Error::Stale),
         };
-        self.adopt(opened, Reached::ByHandle)
+        self.adopt(opened, OpenMethod::ByHandle)
     }
 
     /// The key of the entry `name` of a folder (or of `at` itself when `name` is empty) by its handle. `NotSupported` if it
@@ -388,7 +388,7 @@ impl Shared {
     }
 
     /// The object for a path-only descriptor, the one already kept if there is one.
-    fn adopt(self: &Arc<Self>, fd: OwnedFd, reached: Reached) -> Result<Found> {
+    fn adopt(self: &Arc<Self>, fd: OwnedFd, reached: OpenMethod) -> Result<Found> {
         let stat = stat(fd.as_fd())?;
         if let Some(private) = &self.private {
             private.refuse(fd.as_fd(), &stat, reached)?;
@@ -409,7 +409,7 @@ impl Shared {
         let mut above: Vec<Arc<dyn Object>> = Vec::new();
         let Ok(mut below) = rustix::io::dup(&self.root)
             .map_err(failure::of("dup", &self.root))
-            .and_then(|fd| self.adopt(fd, Reached::ByName))
+            .and_then(|fd| self.adopt(fd, OpenMethod::ByName))
         else {
             return above;
         };
@@ -418,7 +418,7 @@ impl Shared {
             && let Ok(fd) =
                 rustix::fs::openat(object.fd(), c"..", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             && self.is_on_own_mount(fd.as_fd())
-            && let Ok(found) = self.adopt(fd, Reached::ByName)
+            && let Ok(found) = self.adopt(fd, OpenMethod::ByName)
             && (found.attributes.id.device, found.object.key().mount()) == (self.device, None)
             && found.attributes.id != below.attributes.id
         {

@@ -14,7 +14,7 @@ use lock::{Mutex, rank};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use siphasher::sip::SipHasher24;
 
-use super::{Shared, failure, file_system, handle};
+use super::{HostVolume, failure, file_system, handle};
 use crate::backend::Limits;
 use crate::{Error, FileId, HostKey, LastingKey, Result};
 
@@ -47,7 +47,7 @@ pub(super) struct Mounts {
 }
 
 /// A line of the host's list of mounts.
-struct Listed {
+struct MountInfoLine {
     id: i32,
     device: u32,
     /// The folder of the file system that is mounted.
@@ -123,7 +123,7 @@ impl Mounts {
     }
 }
 
-impl Shared {
+impl HostVolume {
     /// A descriptor on the mount with this number, at which handles of its files are opened.
     pub(super) fn open_on_mount(&self, number: u64, key: &HostKey) -> Result<OwnedFd> {
         handle::open(self.mount_numbered(number)?.folder.as_fd(), key)
@@ -207,7 +207,7 @@ impl Shared {
 }
 
 /// The folder that is mounted, unless another mount hides it.
-fn root_of(listed: &Listed) -> Option<OwnedFd> {
+fn root_of(listed: &MountInfoLine) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let root = rustix::fs::open(&listed.place, flags, Mode::empty()).ok()?;
     handle::key_at(root.as_fd(), b"").is_ok_and(|(_, mount)| mount == listed.id).then_some(root)
@@ -224,7 +224,7 @@ fn nonzero(number: u64) -> u64 {
 }
 
 /// The mounts of this process.
-fn listed() -> Result<Vec<Listed>> {
+fn listed() -> Result<Vec<MountInfoLine>> {
     use std::io::Read as _;
     let mut text = String::new();
     let file = std::fs::File::open("/proc/self/mountinfo").map_err(|_| Error::Io)?;
@@ -239,13 +239,13 @@ pub(super) fn places_of(device: u32) -> Result<Vec<PathBuf>> {
 }
 
 /// proc_pid_mountinfo(5): `36 35 98:0 /root /place ...`, with spaces and backslashes as octal numbers.
-fn parse(line: &str) -> Option<Listed> {
+fn parse(line: &str) -> Option<MountInfoLine> {
     let mut fields = line.split(' ');
     let id = fields.next()?.parse().ok()?;
     let (major, minor) = fields.nth(1)?.split_once(':')?;
     let device = FileId::device_of(major.parse().ok()?, minor.parse().ok()?);
     let (root, place) = (fields.next()?, fields.next()?);
-    Some(Listed { id, device, root: unescaped(root), place: unescaped(place) })
+    Some(MountInfoLine { id, device, root: unescaped(root), place: unescaped(place) })
 }
 
 fn unescaped(field: &str) -> String {

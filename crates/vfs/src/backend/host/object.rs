@@ -15,7 +15,7 @@ use rustix::io::{Errno, IoSlice, ReadWriteFlags};
 use super::descriptors::FileData;
 use super::file::read_once;
 use super::metered::Growth;
-use super::{Reached, Shared, failure, handle};
+use super::{HostVolume, OpenMethod, failure, handle};
 use crate::backend::{
     Against, Found, Glance, HearsLocal, Hold, ListEntry, NewKind, Object, RenameMode, Stability, Wait,
     XattrMode,
@@ -29,10 +29,10 @@ const SMALLEST_BLOCK: u64 = 512;
 
 /// One file of the host, held by a path-only descriptor; data and listings open further ones when first needed.
 pub(super) struct HostObject {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<HostVolume>,
     pub(super) fd: Arc<OwnedFd>,
     pub(super) data: Arc<FileData>,
-    pub(super) reached: Reached,
+    pub(super) reached: OpenMethod,
     /// Whether there is an ACL: when that was asked, as of which time of change, and the answer.
     acl: Mutex<Option<(Instant, Time, bool)>, rank::HostFileAcl>,
     /// What it counts with in quotas, from its first change on.
@@ -46,11 +46,11 @@ pub(super) struct HostObject {
 
 impl HostObject {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<HostVolume>,
         fd: Arc<OwnedFd>,
         key: HostKey,
         attributes: &Attributes,
-        reached: Reached,
+        reached: OpenMethod,
     ) -> Self {
         let (data, acl) = (Arc::default(), Mutex::default());
         let (charge, metered_by) = (OnceLock::new(), OnceLock::new());
@@ -395,7 +395,7 @@ impl Object for HostObject {
     }
 
     fn is_heard(&self) -> bool {
-        self.reached == Reached::ByName
+        self.reached == OpenMethod::ByName
     }
 
     fn lends_data(&self) -> bool {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, Statx};
 
-use super::{Reached, handle, stat, stat_at};
+use super::{OpenMethod, handle, stat, stat_at};
 use crate::{Error, Result};
 
 /// A file's device and inode number.
@@ -44,12 +44,12 @@ impl Private {
     }
 
     /// Refuses the folder, and what lies in it when it is opened by its handle.
-    pub(super) fn refuse(&self, fd: BorrowedFd<'_>, found: &Statx, reached: Reached) -> Result<()> {
+    pub(super) fn refuse(&self, fd: BorrowedFd<'_>, found: &Statx, reached: OpenMethod) -> Result<()> {
         let inside = || {
             let path = rustix::fs::readlink(handle::as_path(fd), Vec::new());
             path.is_ok_and(|path| path.to_str().is_ok_and(|path| Path::new(path).starts_with(&self.path)))
         };
-        let is_private = identity(found) == self.folder || reached == Reached::ByHandle && inside();
+        let is_private = identity(found) == self.folder || reached == OpenMethod::ByHandle && inside();
         if is_private { Err(Error::AccessDenied) } else { Ok(()) }
     }
 

@@ -10,7 +10,7 @@ use super::object::attributes_of;
 use super::private::Private;
 use super::{failure, identity, stat, stat_at};
 use crate::names::own::OwnFolder;
-use crate::quota::{Footprint, Others, Quota, Recounted};
+use crate::quota::{Footprint, Others, Quota, RecountResult};
 use crate::{Error, FileId, Kind, Result};
 
 /// Changes that began before the recount have ended by then.
@@ -29,7 +29,7 @@ pub fn recount<'a>(
     private: Option<&Path>,
     quota: &'a Quota,
     others: Option<&'a mut (dyn Others + 'a)>,
-) -> Result<Recounted> {
+) -> Result<RecountResult> {
     if rustix::process::geteuid().is_root() {
         identity::act_as_ourselves()?;
     }

@@ -22,14 +22,14 @@ pub(super) struct HeardNames(Mutex<Table, rank::HeardNames>);
 
 #[derive(Default)]
 struct Table {
-    folders: HashMap<FileId, Watched>,
+    folders: HashMap<FileId, WatchedNames>,
     by_watch: HashMap<i32, FileId>,
     names: usize,
     /// The numbers of moves from an unfinished name.
     finishing: Vec<u32>,
 }
 
-struct Watched {
+struct WatchedNames {
     folder: Arc<dyn Object>,
     users: usize,
     /// By the name on the host; `None` if that is the entry's own name.
@@ -47,7 +47,7 @@ impl HeardNames {
     pub(super) fn watched(&self, watch: WatchId, folder: &Arc<dyn Object>) {
         let Table { folders, by_watch, .. } = &mut *self.0.lock();
         by_watch.insert(watch.0, folder.id());
-        let new = || Watched { folder: folder.clone(), users: 0, names: HashMap::new() };
+        let new = || WatchedNames { folder: folder.clone(), users: 0, names: HashMap::new() };
         folders.entry(folder.id()).or_insert_with(new).users += 1;
     }
 

@@ -53,8 +53,8 @@ fn an_absent_holder_yields_to_locks_reads_and_writes() {
     let attempts: [fn(&State, &OpenGuard) -> crate::Result<()>; 4] = [
         |state, own| Ok(state.lock(FILE, &Stream::Data, mandatory(own, bytes(5, 1), Exclusive))?),
         |state, own| match state.wait_lock(FILE, &Stream::Data, mandatory(own, bytes(5, 1), Exclusive))? {
-            Locked::Now => Ok(()),
-            Locked::Later(_) => Err(Error::WouldBlock),
+            LockOutcome::Now => Ok(()),
+            LockOutcome::Later(_) => Err(Error::WouldBlock),
         },
         |state, own| {
             let who = Who::through(own.client(), own.id());

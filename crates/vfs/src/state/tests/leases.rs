@@ -286,7 +286,7 @@ async fn an_answer_before_the_deadline_settles_the_recall() {
         std::future::pending::<()>().await
     };
     tokio::select! {
-        settled = recall => assert_eq!(settled, Settled::Answered),
+        settled = recall => assert_eq!(settled, RecallOutcome::Answered),
         () = holder => unreachable!(),
     }
     assert_eq!(held.caching(), NONE);
@@ -303,7 +303,7 @@ async fn at_the_deadline_what_was_not_answered_is_revoked() {
     punctual.acknowledge(R).unwrap();
     assert_eq!(now(&mut recall), None);
     fire.send(()).unwrap();
-    assert_eq!(recall.await, Settled::Revoked);
+    assert_eq!(recall.await, RecallOutcome::Revoked);
     assert_eq!((late.caching(), punctual.caching()), (NONE, R));
     assert!(!notices.try_recv().unwrap().revoked);
     assert!(notices.try_recv().unwrap().revoked);
@@ -333,7 +333,7 @@ fn what_was_answered_in_time_is_not_revoked() {
     let (held, mut notices) = lease(&state, keyed(A, 1), RWH, false);
     let recall = causes(&state, Cause::OpenRead).unwrap();
     held.acknowledge(RH).unwrap();
-    assert_eq!(recall.revoke(), Settled::Answered);
+    assert_eq!(recall.revoke(), RecallOutcome::Answered);
     assert_eq!((held.caching(), notices.try_recv().unwrap().to), (RH, RH));
     assert!(notices.try_recv().is_err());
 }
@@ -345,7 +345,7 @@ fn a_recall_that_nobody_waits_for_any_more_goes_on() {
     drop(causes(&state, Cause::Write).unwrap());
     assert!(held.is_breaking());
     // A second operation joins the same break, and can still end it.
-    assert_eq!(causes(&state, Cause::Write).unwrap().revoke(), Settled::Revoked);
+    assert_eq!(causes(&state, Cause::Write).unwrap().revoke(), RecallOutcome::Revoked);
     assert_eq!(held.caching(), NONE);
 }
 

@@ -13,7 +13,7 @@ fn plain(state: &State, client: ClientId) -> crate::Result<OpenGuard> {
     open(state, client, Modes::READ, Modes::NONE)
 }
 
-fn one_byte(state: &State, client: ClientId, at: u64) -> Result<(), Refused> {
+fn one_byte(state: &State, client: ClientId, at: u64) -> Result<(), LockRefusal> {
     state.lock(FILE, &Stream::Data, advisory(client, b"p", bytes(at, 1), Exclusive))
 }
 
@@ -34,14 +34,14 @@ fn opens_are_limited_per_client_and_in_all() {
 fn ranges_are_limited_per_client_per_file_and_in_all() {
     let per_client = state(|limits| limits.ranges_per_client = 2);
     assert_eq!((one_byte(&per_client, A, 0), one_byte(&per_client, A, 2)), (Ok(()), Ok(())));
-    assert_eq!(one_byte(&per_client, A, 4), Err(Refused::TooMany));
+    assert_eq!(one_byte(&per_client, A, 4), Err(LockRefusal::TooMany));
     // Filling the gap makes one of two, and is no more than there was.
     assert_eq!(one_byte(&per_client, A, 1), Ok(()));
     assert_eq!(one_byte(&per_client, B, 4), Ok(()));
 
     for limited in [state(|limits| limits.ranges_per_file = 2), state(|limits| limits.ranges = 2)] {
         assert_eq!((one_byte(&limited, A, 0), one_byte(&limited, B, 2)), (Ok(()), Ok(())));
-        assert_eq!(one_byte(&limited, C, 4), Err(Refused::TooMany));
+        assert_eq!(one_byte(&limited, C, 4), Err(LockRefusal::TooMany));
         limited.release_client(A);
         assert_eq!(one_byte(&limited, C, 4), Ok(()));
     }
@@ -67,7 +67,7 @@ fn waiting_requests_are_limited_per_client_per_file_and_in_all() {
         one_byte(&limited, A, 0).unwrap();
         let ask = |client| limited.wait_lock(FILE, &Stream::Data, advisory(client, b"q", Range::ALL, Shared));
         let first = ask(B).unwrap();
-        assert!(matches!(ask(B), Err(Refused::TooMany)));
+        assert!(matches!(ask(B), Err(LockRefusal::TooMany)));
         assert_eq!(ask(C).is_ok(), other_may);
         drop(first);
         assert!(ask(C).is_ok());

@@ -66,7 +66,7 @@ pub(super) fn now<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
 /// The waiter of a request that has to wait.
 pub(super) fn waits(state: &State, lock: Lock) -> Waiter {
     match state.wait_lock(FILE, &Stream::Data, lock) {
-        Ok(Locked::Later(waiter)) => waiter,
+        Ok(LockOutcome::Later(waiter)) => waiter,
         other => panic!("it should wait, not be {other:?}"),
     }
 }

@@ -3,7 +3,7 @@
 use super::servers::Servers;
 use super::*;
 use crate::Error;
-use crate::state::Pinned;
+use crate::state::PinConflict;
 
 const OTHER: FileId = FileId::new(0, 9);
 
@@ -18,11 +18,11 @@ fn a_pinned_state_leaves_with_its_last_pin() {
     servers.bring(first);
     let (pins, more) = (first.pin(&[FILE, FILE]).unwrap(), first.pin(&[FILE]).unwrap());
     assert!(is_elsewhere(second.pin(&[FILE]), FILE));
-    assert!(matches!(first.give_up(FILE), Err(Pinned)));
+    assert!(matches!(first.give_up(FILE), Err(PinConflict)));
     // It is wanted now: changes that come later wait until it is back.
     assert!(is_elsewhere(first.pin(&[FILE]), FILE));
     drop(pins);
-    assert!(matches!(first.give_up(FILE), Err(Pinned)));
+    assert!(matches!(first.give_up(FILE), Err(PinConflict)));
     assert_eq!(servers.freed_and_held()[0], []);
     drop(more);
     assert_eq!(servers.freed_and_held()[0], [FILE]);

@@ -3,9 +3,9 @@ use crate::Error;
 
 const D: Stream = Stream::Data;
 
-fn blocked_by(answer: Result<(), Refused>) -> Lock {
+fn blocked_by(answer: Result<(), LockRefusal>) -> Lock {
     match answer {
-        Err(Refused::Blocked(lock)) => lock,
+        Err(LockRefusal::Blocked(lock)) => lock,
         other => panic!("should be blocked, not {other:?}"),
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::Error;
-use crate::state::{Back, Coordinator, FileState, Told};
+use crate::state::{Back, ChangeNotice, Coordinator, FileState};
 
 /// The servers of two clients: the same one, or one for each.
 pub(super) struct Servers {
@@ -54,7 +54,7 @@ impl Coordinator for Port {
         tokio::sync::oneshot::channel().1 // there are no folders
     }
 
-    fn tell(&self, _told: Told) {}
+    fn tell(&self, _told: ChangeNotice) {}
 }
 
 impl Servers {

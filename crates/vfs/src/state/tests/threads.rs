@@ -32,7 +32,7 @@ fn visit(state: &State, inside: &[AtomicU32], client: ClientId, round: u64) {
             Err(crate::Error::RangeLocked)
         );
         inside[file.inode as usize].fetch_sub(1, Ordering::SeqCst);
-    } else if let Ok(Locked::Later(waiter)) =
+    } else if let Ok(LockOutcome::Later(waiter)) =
         state.wait_lock(file, &Stream::Data, mandatory(&open, bytes(0, 8), Exclusive))
     {
         assert!(!state.quiet(file));

@@ -19,7 +19,7 @@ fn unlock(state: &State, client: ClientId, range: Range) {
 fn a_free_range_needs_no_wait() {
     let state = State::default();
     let answer = state.wait_lock(FILE, &Stream::Data, lock(A, Range::ALL, Exclusive)).unwrap();
-    assert!(matches!(answer, Locked::Now));
+    assert!(matches!(answer, LockOutcome::Now));
     assert_eq!(state.totals().ranges, 1);
 }
 
@@ -59,7 +59,7 @@ fn the_holder_itself_never_waits_behind_those_who_wait_for_it() {
     take(&state, lock(A, bytes(0, 10), Shared));
     let mut waiter = waits(&state, lock(B, bytes(0, 20), Exclusive));
     let more = state.wait_lock(FILE, &Stream::Data, lock(A, bytes(10, 10), Shared)).unwrap();
-    assert!(matches!(more, Locked::Now));
+    assert!(matches!(more, LockOutcome::Now));
     unlock(&state, A, bytes(0, 20));
     assert_eq!(now(&mut waiter), Some(Ok(())));
 }
@@ -86,7 +86,7 @@ fn a_cancelled_wait_says_so_and_lets_the_next_one_pass() {
     assert!(!cancel(bytes(0, 1)));
     assert!(cancel(Range::ALL));
     assert!(!cancel(Range::ALL));
-    assert_eq!((now(&mut alone), now(&mut sharer)), (Some(Err(Cancelled)), Some(Ok(()))));
+    assert_eq!((now(&mut alone), now(&mut sharer)), (Some(Err(CancelledWait)), Some(Ok(()))));
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_released_client_waits_for_nothing() {
     take(&state, lock(A, Range::ALL, Exclusive));
     let mut waiter = waits(&state, lock(B, Range::ALL, Exclusive));
     state.release_client(B);
-    assert_eq!(now(&mut waiter), Some(Err(Cancelled)));
+    assert_eq!(now(&mut waiter), Some(Err(CancelledWait)));
     state.release_client(A);
     drop(waiter);
     assert_quiet(&state);
@@ -129,7 +129,7 @@ fn closing_an_open_serves_those_who_wait_for_its_locks_and_cancels_its_own_waits
     let mut of_a = waits(&state, mandatory(&a, bytes(1, 1), Shared));
     let mut of_b = waits(&state, mandatory(&b, bytes(0, 1), Shared));
     drop(a);
-    assert_eq!((now(&mut of_a), now(&mut of_b)), (Some(Err(Cancelled)), Some(Ok(()))));
+    assert_eq!((now(&mut of_a), now(&mut of_b)), (Some(Err(CancelledWait)), Some(Ok(()))));
     drop((of_a, of_b, b));
     assert_quiet(&state);
 }

@@ -11,7 +11,7 @@ use vfs::state::{
 };
 
 use vfs::backend::NewKind;
-use vfs::{Caller, Error, FileId, Permitted, SetAttributes};
+use vfs::{Caller, Error, FileId, PermittedActor, SetAttributes};
 
 use super::bench::{ALL, Bench, bench, superuser, volume};
 use crate::wire::nlm::Stat;
@@ -115,7 +115,7 @@ async fn the_recall_of_another_file_delays_nothing() {
     let made = volume.create(&by, &root, b"other", NewKind::File, 0o644).unwrap();
     let other = Holder::of(&bench, made.found.object.id());
     assert_eq!(
-        volume.recall(&Permitted::by_server(&by), made.found.object.id(), Cause::Write),
+        volume.recall(&PermittedActor::by_server(&by), made.found.object.id(), Cause::Write),
         Err(Error::LeaseRecall(made.found.object.id()))
     );
     let holder = tokio::spawn(Holder::new(&bench).gives_back(Duration::from_millis(200)));

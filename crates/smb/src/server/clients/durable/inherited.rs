@@ -14,7 +14,7 @@ use lock::{Mutex, rank};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 use vfs::backend::Found;
-use vfs::state::{BreakNotice, Caching, ClientId, Inherited, Lease, OpenId, Replicas, Successor, home};
+use vfs::state::{BreakNotice, Caching, ClientId, InheritedOpen, Lease, OpenId, Replicas, Successor, home};
 use vfs::{Actor, Beside, Caller, FileId, HostKey, TakenOver, Volume};
 
 use super::note::{CacheNote, LeaseNote, Note};
@@ -191,7 +191,7 @@ impl Successor for SharedService {
         Some(known)
     }
 
-    fn inherit(&self, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
+    fn inherit(&self, lost: u16, inherited: Vec<(InheritedOpen, Arc<[u8]>)>) {
         let (Some(service), Ok(runtime)) = (self.service.upgrade(), tokio::runtime::Handle::try_current())
         else {
             // Not dropped here: that would ask for states while the node is used.
@@ -203,7 +203,7 @@ impl Successor for SharedService {
 }
 
 impl Service {
-    fn take_over(self: &Arc<Self>, lost: u16, inherited: Vec<(Inherited, Arc<[u8]>)>) {
+    fn take_over(self: &Arc<Self>, lost: u16, inherited: Vec<(InheritedOpen, Arc<[u8]>)>) {
         let (count, mut restored) = (inherited.len(), 0);
         for (open, note) in inherited {
             match self.restore(open, &note) {
@@ -226,8 +226,8 @@ impl Service {
     }
 
     /// Makes an open of what a lost server has noted.
-    fn restore(self: &Arc<Self>, inherited: Inherited, note: &[u8]) -> Result<(), Status> {
-        let Inherited { guard, lease } = inherited;
+    fn restore(self: &Arc<Self>, inherited: InheritedOpen, note: &[u8]) -> Result<(), Status> {
+        let InheritedOpen { guard, lease } = inherited;
         let note = Note::decode(note)?;
         let share = self.config().share(&note.share).cloned().ok_or(Status::BAD_NETWORK_NAME)?;
         let ShareKind::Disk { volume, .. } = &share.kind else { return Err(Status::BAD_NETWORK_NAME) };

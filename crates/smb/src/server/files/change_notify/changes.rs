@@ -1,7 +1,7 @@
 //! What happened in a folder, as clients are told it: MS-FSCC 2.7.1.
 
 use vfs::Kind;
-use vfs::events::{Happened, Name, Seen};
+use vfs::events::{ChangeKind, Name, ScopedChange};
 
 use crate::server::config::Share;
 use crate::wire::change_notify::CompletionFilter;
@@ -11,12 +11,12 @@ use crate::wire::fscc::notify::{Action, Change};
 /// name. A move to another folder is a removal here and an addition there, as far as either folder
 /// is watched. A client that watches attributes but not names is told that a moved file is
 /// modified, as Windows does.
-pub(super) fn of(seen: &Seen, wanted: CompletionFilter, share: &Share, all: &mut Vec<Change>) {
+pub(super) fn of(seen: &ScopedChange, wanted: CompletionFilter, share: &Share, all: &mut Vec<Change>) {
     let change = &seen.change;
     let now = || seen.at.as_ref().map(|folders| path(share, folders, &change.name));
     let is_folder = change.of == Kind::Folder;
     let name = if is_folder { CompletionFilter::DIR_NAME } else { CompletionFilter::FILE_NAME };
-    if !matches!(change.what, Happened::Modified(_)) && !wanted.contains(name) {
+    if !matches!(change.what, ChangeKind::Modified(_)) && !wanted.contains(name) {
         // It came for the sake of attributes only.
         if !is_folder && is_moved(&change.what) && tells_of_moves(wanted) {
             all.extend(now().map(|name| Change { action: Action::MODIFIED, name }));
@@ -25,10 +25,10 @@ pub(super) fn of(seen: &Seen, wanted: CompletionFilter, share: &Share, all: &mut
     }
     let mut add = |action, name: Option<Vec<u16>>| all.extend(name.map(|name| Change { action, name }));
     match &change.what {
-        Happened::Created => add(Action::ADDED, now()),
-        Happened::Removed => add(Action::REMOVED, now()),
-        Happened::Modified(_) => add(Action::MODIFIED, now()),
-        Happened::Renamed { old_folder, old_name } => {
+        ChangeKind::Created => add(Action::ADDED, now()),
+        ChangeKind::Removed => add(Action::REMOVED, now()),
+        ChangeKind::Modified(_) => add(Action::MODIFIED, now()),
+        ChangeKind::Renamed { old_folder, old_name } => {
             let before = seen.was.as_ref().map(|folders| path(share, folders, old_name));
             let stays = *old_folder == change.folder;
             add(if stays { Action::RENAMED_OLD_NAME } else { Action::REMOVED }, before);
@@ -37,8 +37,8 @@ pub(super) fn of(seen: &Seen, wanted: CompletionFilter, share: &Share, all: &mut
     }
 }
 
-fn is_moved(what: &Happened) -> bool {
-    matches!(what, Happened::Renamed { .. })
+fn is_moved(what: &ChangeKind) -> bool {
+    matches!(what, ChangeKind::Renamed { .. })
 }
 
 /// Whether a file that moves counts as modified.
@@ -61,13 +61,13 @@ mod tests {
 
     use super::*;
 
-    fn told(what: Happened, at: Option<&[&str]>, was: Option<&[&str]>) -> Vec<(Action, String)> {
+    fn told(what: ChangeKind, at: Option<&[&str]>, was: Option<&[&str]>) -> Vec<(Action, String)> {
         told_to(CompletionFilter::FILE_NAME, what, at, was)
     }
 
     fn told_to(
         wanted: CompletionFilter,
-        what: Happened,
+        what: ChangeKind,
         at: Option<&[&str]>,
         was: Option<&[&str]>,
     ) -> Vec<(Action, String)> {
@@ -80,20 +80,23 @@ mod tests {
             what,
             by: None,
         };
-        let seen = Seen { change: Arc::new(change), at: at.map(names), was: was.map(names) };
+        let seen = ScopedChange { change: Arc::new(change), at: at.map(names), was: was.map(names) };
         let mut all = Vec::new();
         of(&seen, wanted, &Share::pipes(), &mut all);
         all.into_iter().map(|change| (change.action, String::from_utf16_lossy(&change.name))).collect()
     }
 
-    fn renamed(old_folder: u64) -> Happened {
-        Happened::Renamed { old_folder: FileId::new(0, old_folder), old_name: Name::from(b"old".as_slice()) }
+    fn renamed(old_folder: u64) -> ChangeKind {
+        ChangeKind::Renamed {
+            old_folder: FileId::new(0, old_folder),
+            old_name: Name::from(b"old".as_slice()),
+        }
     }
 
     #[test]
     fn names_are_as_clients_have_them_from_the_watched_folder_on() {
         let expected = vec![(Action::ADDED, "a\\b\\new\u{F022}".to_owned())];
-        assert_eq!(told(Happened::Created, Some(&["a", "b"]), None), expected);
+        assert_eq!(told(ChangeKind::Created, Some(&["a", "b"]), None), expected);
     }
 
     #[test]
@@ -111,7 +114,7 @@ mod tests {
         let modified = vec![(Action::MODIFIED, "new\u{F022}".to_owned())];
         let attributes = CompletionFilter::ATTRIBUTES;
         assert_eq!(told_to(attributes, renamed(2), Some(&[]), Some(&[])), modified);
-        assert_eq!(told_to(attributes, Happened::Created, Some(&[]), None), []);
+        assert_eq!(told_to(attributes, ChangeKind::Created, Some(&[]), None), []);
         let both = CompletionFilter(attributes.0 | CompletionFilter::FILE_NAME.0);
         let actions: Vec<_> =
             told_to(both, renamed(2), Some(&[]), Some(&[])).iter().map(|(a, _)| *a).collect();

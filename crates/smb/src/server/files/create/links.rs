@@ -5,7 +5,7 @@
 //! to the client, which may follow it itself: MS-SMB2 3.3.5.9 and 2.2.2.2.1.
 
 use vfs::names::{Folding, windows_view};
-use vfs::{Caller, Error, Kind, MAX_LINKS, PathError, Resolved, Volume};
+use vfs::{Caller, Error, Kind, MAX_LINKS, PathError, ResolvedPath, Volume};
 use wire::Writer;
 
 use super::{RequestedOpen, astray};
@@ -65,10 +65,10 @@ impl Last {
 
 /// Where a path leads.
 pub(super) struct LinkResolution {
-    pub(super) resolved: Resolved,
+    pub(super) resolved: ResolvedPath,
     /// The link at the end of the client's path, if it was followed. The client moves or removes
     /// the name of this link.
-    pub(super) via: Option<Resolved>,
+    pub(super) via: Option<ResolvedPath>,
 }
 
 /// Why a path leads nowhere.
@@ -105,7 +105,7 @@ pub(in crate::server) fn place(
     caller: &Caller,
     folding: Folding,
     components: &[Vec<u8>],
-) -> Result<Resolved, Failure> {
+) -> Result<ResolvedPath, Failure> {
     match Way::new(context, volume, caller, folding, components).resolve(Last::Itself) {
         Ok(followed) => Ok(followed.resolved),
         Err(ResolutionError::Failure(failure)) => Err(failure),
@@ -127,7 +127,7 @@ struct Way<'a> {
     own_from: usize,
     /// The last link among the client's own names: where it leads, and the names after it.
     link: Option<(Vec<u8>, Vec<Vec<u8>>)>,
-    via: Option<Resolved>,
+    via: Option<ResolvedPath>,
 }
 
 impl<'a> Way<'a> {
@@ -225,7 +225,7 @@ impl<'a> Way<'a> {
     }
 }
 
-fn target(link: &Resolved) -> Result<Vec<u8>, Status> {
+fn target(link: &ResolvedPath) -> Result<Vec<u8>, Status> {
     Ok(link.found.as_ref().ok_or(Status::OBJECT_NAME_NOT_FOUND)?.object.read_link()?)
 }
 

@@ -4,7 +4,7 @@ use vfs::acl::Rights;
 use vfs::backend::{Found, RenameMode};
 use vfs::names::{Folding, folds_alike};
 use vfs::state::{Modes, OpenInfo, Stream};
-use vfs::{Beside, Error, FileId, Kind, Plan, Resolved, Volume};
+use vfs::{Beside, Error, FileId, Kind, Plan, ResolvedPath, Volume};
 
 use crate::server::clients::open::{File, Open};
 use crate::server::context::{Context, Failure};
@@ -156,7 +156,7 @@ fn stream_of(context: &Context, file: &File, wanted: &RenameTarget) -> Result<Op
 }
 
 /// The target of a name, and the stored form of its last part as the client gave it.
-struct Place(Resolved, Vec<u8>);
+struct Place(ResolvedPath, Vec<u8>);
 
 impl Place {
     fn folder(&self, context: &Context) -> Result<Found, Status> {

@@ -66,12 +66,12 @@ struct Guard {
     hears: Arc<dyn HearsLocal>,
     /// Names the file.
     at: Arc<OwnedFd>,
-    lease: Option<Leased>,
+    lease: Option<KernelLease>,
     heard_as: Option<Subject>,
     events: u64,
 }
 
-struct Leased {
+struct KernelLease {
     fd: Arc<OwnedFd>,
     /// Whether the descriptor can write. Then only the lease against everyone is possible.
     can_write: bool,
@@ -82,7 +82,7 @@ struct Leased {
     ends_all: bool,
 }
 
-impl Leased {
+impl KernelLease {
     fn kind(&self) -> Kind {
         kind(self.against, self.can_write)
     }
@@ -114,8 +114,8 @@ impl HostObject {
         let fd = fd.clone();
         let mut table = guards.table.lock();
         let file = self.id();
-        let lease = Leased { fd, can_write, against, breaks: 0, ends_all: false };
-        let take = |lease: &Leased| self.take_lease(&guards, lease);
+        let lease = KernelLease { fd, can_write, against, breaks: 0, ends_all: false };
+        let take = |lease: &KernelLease| self.take_lease(&guards, lease);
         match table.files.get_mut(&file) {
             Some(guard) => {
                 let renewed = guard.renew(lease, &take)?;
@@ -132,7 +132,7 @@ impl HostObject {
         if at_once {
             table.hear(&guards, file); // otherwise the host tells nothing, as the log says
         }
-        Ok(Hold::new(Held { guards: guards.clone(), file }))
+        Ok(Hold::new(GuardUse { guards: guards.clone(), file }))
     }
 
     /// See [`Object::guard_entries`](crate::backend::Object::guard_entries).
@@ -153,10 +153,10 @@ impl HostObject {
                 return Err(Error::NotSupported);
             }
         }
-        Ok(Hold::new(Held { guards: guards.clone(), file }))
+        Ok(Hold::new(GuardUse { guards: guards.clone(), file }))
     }
 
-    fn take_lease(&self, guards: &Guards, lease: &Leased) -> Result<()> {
+    fn take_lease(&self, guards: &Guards, lease: &KernelLease) -> Result<()> {
         let take = || calls::take_lease(lease.fd.as_fd(), lease.kind(), guards.thread);
         let taken = match take() {
             // The user of this thread does not own the file.
@@ -191,12 +191,16 @@ fn warn_once(file: BorrowedFd<'_>, error: Errno) {
 }
 
 impl Guard {
-    fn new(at: Arc<OwnedFd>, hears: &Arc<dyn HearsLocal>, lease: Option<Leased>, events: u64) -> Self {
+    fn new(at: Arc<OwnedFd>, hears: &Arc<dyn HearsLocal>, lease: Option<KernelLease>, events: u64) -> Self {
         Self { holds: 1, hears: hears.clone(), at, lease, heard_as: None, events }
     }
 
     /// Makes sure that the lease is at least `wanted`. Returns the descriptor that has it if there was none.
-    fn renew(&mut self, wanted: Leased, take: &dyn Fn(&Leased) -> Result<()>) -> Result<Option<RawFd>> {
+    fn renew(
+        &mut self,
+        wanted: KernelLease,
+        take: &dyn Fn(&KernelLease) -> Result<()>,
+    ) -> Result<Option<RawFd>> {
         let new = wanted.fd.as_raw_fd();
         match &mut self.lease {
             Some(lease) if lease.breaks > 0 => Err(Error::WouldBlock),
@@ -298,12 +302,12 @@ impl Guards {
 }
 
 /// One use of a guard.
-struct Held {
+struct GuardUse {
     guards: Arc<Guards>,
     file: FileId,
 }
 
-impl Drop for Held {
+impl Drop for GuardUse {
     fn drop(&mut self) {
         let mut table = self.guards.table.lock();
         let Some(guard) = table.files.get_mut(&self.file) else { return };
@@ -344,8 +348,8 @@ impl Way {
         let mut ends = None;
         for (against, ends_now) in [(self.against, None), (Against::Writers, Some(Ends::Writes))] {
             let Some((fd, can_write)) = now else { break };
-            let lease = Leased { fd: fd.clone(), can_write, against, breaks: 0, ends_all: false };
-            let take = |lease: &Leased| object.take_lease(&self.guards, lease);
+            let lease = KernelLease { fd: fd.clone(), can_write, against, breaks: 0, ends_all: false };
+            let take = |lease: &KernelLease| object.take_lease(&self.guards, lease);
             if let Ok(renewed) = guard.renew(lease, &take) {
                 table.leased.extend(renewed.map(|fd| (fd, self.file)));
                 ends = Some(ends_now);

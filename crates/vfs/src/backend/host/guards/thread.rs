@@ -50,7 +50,7 @@ struct Thread {
 }
 
 /// A notice about a file, and its receiver.
-type Told = (FileId, LocalChange, Arc<dyn HearsLocal>);
+type GuardNotice = (FileId, LocalChange, Arc<dyn HearsLocal>);
 
 impl Thread {
     fn run(&mut self) {
@@ -117,7 +117,7 @@ impl Thread {
         leases.filter(|lease| lease.breaks == 0).map(|lease| lease.fd.as_raw_fd()).collect()
     }
 
-    fn take_events(&self) -> Vec<Told> {
+    fn take_events(&self) -> Vec<GuardNotice> {
         let mut events = Vec::new();
         if let Some(group) = &self.guards.names {
             let mut sink = |event| events.push(event);
@@ -142,7 +142,7 @@ impl Thread {
     }
 
     /// Begins to hear of names of the files that are still guarded. What happened to them until now was not heard.
-    fn hear_names(&self, told: &mut Vec<Told>) {
+    fn hear_names(&self, told: &mut Vec<GuardNotice>) {
         let waiting = std::mem::take(&mut self.guards.table.lock().unheard);
         for file in waiting {
             let mut table = self.guards.table.lock();
