@@ -45,9 +45,9 @@ use crate::{advise, here, logons, memory, quotas, tickets};
 const ALMOST_NONE: f64 = 0.01;
 
 /// Tells the console of changes.
-pub(crate) struct Told(pub(crate) Events);
+pub(crate) struct ConsoleNotifier(pub(crate) Events);
 
-impl View for Told {
+impl View for ConsoleNotifier {
     fn report(&self, _: &mut Status) {}
 
     fn reload(&self, _: &Arc<Current>) -> Vec<String> {

@@ -29,7 +29,7 @@ pub(crate) struct Answer {
 
 /// Everything that is known.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct AccessExplanation {
     user: String,
     uid: u32,
     gid: u32,
@@ -106,7 +106,7 @@ fn explain(
     settings: &Settings,
     accounts: &Directory,
     status: Option<&Status>,
-) -> anyhow::Result<Explained> {
+) -> anyhow::Result<AccessExplanation> {
     let user = User::find(&asked.user, accounts)?;
     let path = asked.path.canonicalize().with_context(|| format!("{} is not there", asked.path.display()))?;
     let inside =
@@ -126,7 +126,7 @@ fn explain(
     let (way, parent, file) = walk(&volume, &names, user.identity())?;
     let attributes = &file.attributes;
     let uses = status.map(|status| uses(status, &share.name, file.object.id().inode));
-    Ok(Explained {
+    Ok(AccessExplanation {
         user: asked.user.clone(),
         uid: user.identity().uid,
         gid: user.identity().gid,
@@ -318,9 +318,21 @@ fn uses(status: &Status, share: &str, inode: u64) -> Vec<String> {
     opens.chain(locks).chain(leases).collect()
 }
 
-fn text(explained: &Explained) -> String {
-    let Explained {
-        user, uid, gid, path, share, kind, owner_uid, owner_gid, mode, way, locked, uses, ..
+fn text(explained: &AccessExplanation) -> String {
+    let AccessExplanation {
+        user,
+        uid,
+        gid,
+        path,
+        share,
+        kind,
+        owner_uid,
+        owner_gid,
+        mode,
+        way,
+        locked,
+        uses,
+        ..
     } = explained;
     let word = |answer: &Answer| if answer.may { "yes" } else { "no" };
     let row = |answer: &Answer| [answer.what.clone(), word(answer).to_owned(), answer.why.clone()];

@@ -122,7 +122,7 @@ fn test(asked: &TestLinks, settings: &Settings) -> anyhow::Result<ExitCode> {
 
 /// Where a path leads.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct LinkExplanation {
     /// The share, and the path of the link in it.
     link: String,
     /// What of the path follows the link.
@@ -163,7 +163,7 @@ fn explain(asked: &ExplainLink, settings: &Settings) -> anyhow::Result<ExitCode>
     let table = links.table();
     let standings = links.standings(&link, client);
     let text = link.text();
-    let explained = Explained {
+    let explained = LinkExplanation {
         rest: path[link.path.len()..].trim_start_matches('/').to_owned(),
         in_settings,
         comment: link.comment.clone(),
@@ -235,8 +235,8 @@ fn place(standing: &Standing) -> Place {
     }
 }
 
-fn said(explained: &Explained) -> String {
-    let Explained { link, rest, comment, client, ttl_s, .. } = explained;
+fn said(explained: &LinkExplanation) -> String {
+    let LinkExplanation { link, rest, comment, client, ttl_s, .. } = explained;
     let mut lines = vec![match explained.in_settings {
         true => format!("{link} is a link of the settings."),
         false => format!(

@@ -17,18 +17,18 @@ use vfs::index::Index;
 use crate::afp_view::AfpView;
 use crate::alerts::{Alerts, StateFolder};
 use crate::audit::Audit;
-use crate::bind::Bound;
+use crate::bind::ProtocolListeners;
 use crate::bonjour::BonjourView;
 use crate::caches::CachesView;
 use crate::cli::Serve;
-use crate::console::Told;
+use crate::console::ConsoleNotifier;
 use crate::gateway::part::Part;
 use crate::gateway::{self, in_common, witness};
 use crate::iscsi_view::IscsiView;
 use crate::keeper::{self, Keeper};
 use crate::links::Links;
 use crate::memory::Machine;
-use crate::nfs_view::{Found, NfsView};
+use crate::nfs_view::{NfsView, PortmapServices};
 use crate::running::{Running, View};
 use crate::slow::Slow;
 use crate::smb_view::SmbView;
@@ -144,7 +144,13 @@ async fn serve_until_stopped(
     let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone(), part.clone()]
         .into_iter()
         .chain(shown)
-        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone(), alerts])
+        .chain([
+            caches as Arc<dyn View>,
+            Arc::new(ConsoleNotifier(events.clone())),
+            audit.clone(),
+            slow.clone(),
+            alerts,
+        ])
         .collect();
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
@@ -206,10 +212,10 @@ async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<Strin
 
 /// The listeners of every protocol that is on.
 struct Bounds {
-    nfs: Option<Bound>,
-    smb: Option<Bound>,
-    afp: Option<Bound>,
-    iscsi: Option<Bound>,
+    nfs: Option<ProtocolListeners>,
+    smb: Option<ProtocolListeners>,
+    afp: Option<ProtocolListeners>,
+    iscsi: Option<ProtocolListeners>,
     witness: Option<witness::Listeners>,
 }
 
@@ -237,7 +243,7 @@ impl Bounds {
             (Protocol::Afp, &self.afp),
             (Protocol::Iscsi, &self.iscsi),
         ];
-        let listeners = |(protocol, bound): (Protocol, &Option<Bound>)| {
+        let listeners = |(protocol, bound): (Protocol, &Option<ProtocolListeners>)| {
             bound.as_ref().map(|bound| bound.listeners(protocol)).unwrap_or_default()
         };
         let witness = self.witness.iter().flat_map(witness::Listeners::status);
@@ -245,7 +251,7 @@ impl Bounds {
     }
 
     fn ports(&self) -> Ports {
-        let port = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.port);
+        let port = |bound: &Option<ProtocolListeners>| bound.as_ref().map(|bound| bound.port);
         Ports { nfs: port(&self.nfs), smb: port(&self.smb), afp: port(&self.afp), iscsi: port(&self.iscsi) }
     }
 }
@@ -261,7 +267,7 @@ pub(crate) struct Ports {
 
 impl Ports {
     /// The information for clients; `found` has the services that they find through port 111.
-    fn reachable(self, listen: &[IpAddr], found: Found) -> Reachable {
+    fn reachable(self, listen: &[IpAddr], found: PortmapServices) -> Reachable {
         let host = recipe::address(listen);
         Reachable {
             nfs: self.nfs.map(|port| Reach {

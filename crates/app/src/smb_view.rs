@@ -14,7 +14,7 @@ use smb::server::{
 use tokio::sync::watch;
 use vfs::Volume;
 
-use crate::bind::Bound;
+use crate::bind::ProtocolListeners;
 use crate::gateway::witness::{self, Listeners};
 use crate::running::{self, Current, Held, OpenFile, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
@@ -64,7 +64,7 @@ impl SmbView {
     /// Answers on these listeners until the server stops.
     pub(crate) fn serve(
         &self,
-        bound: Option<Bound>,
+        bound: Option<ProtocolListeners>,
         witness: Option<Listeners>,
         stopping: &watch::Receiver<bool>,
     ) {
