@@ -20,7 +20,7 @@ use vfs::state::Replicas;
 
 use crate::afp_homes::AfpHomes;
 use crate::bind::ProtocolListeners;
-use crate::running::{self, Current, Held, OpenFile, View, all_ended};
+use crate::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, gateway, here, host_names, logons, tickets};
 
@@ -286,7 +286,7 @@ impl View for AfpView {
         running::counted(count, of)
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.connections.push(("afp", self.connections.peers().len()));
     }
 

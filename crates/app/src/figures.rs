@@ -12,7 +12,7 @@ use web::{Figures, Labelled, Manage, Meaning};
 use crate::alerts::Stuck;
 use crate::console::Console;
 use crate::memory;
-use crate::running::{Held, Running};
+use crate::running::{ResourceCounts, Running};
 
 /// LUNs and backups that have figures of their own.
 const MOST: usize = 256;
@@ -61,7 +61,7 @@ fn one(value: f64) -> Vec<Labelled> {
 }
 
 /// What clients hold, and the process.
-fn process(held: &Held, uptime: Duration) -> Figures {
+fn process(held: &ResourceCounts, uptime: Duration) -> Figures {
     let connections = held.connections.iter();
     let connections =
         connections.map(|(protocol, count)| (vec![("protocol", (*protocol).to_owned())], *count as f64));
@@ -126,7 +126,7 @@ fn recalls() -> Vec<Labelled> {
 }
 
 /// The alerts, and what their rules look at.
-fn seen(figures: Figures, held: &Held) -> Figures {
+fn seen(figures: Figures, held: &ResourceCounts) -> Figures {
     let facts = &held.seen.facts;
     let of_share = |share: &String, value: f64| (vec![("share", share.clone())], value);
     let stuck = |value: fn(&Stuck) -> f64| {
@@ -201,7 +201,7 @@ fn alert(alert: &AlertStatus) -> (Vec<(&'static str, String)>, f64) {
     (labels, 1.0)
 }
 
-fn caches(figures: Figures, held: &Held) -> Figures {
+fn caches(figures: Figures, held: &ResourceCounts) -> Figures {
     let each = |value: fn(&Entry) -> f64| {
         let labelled = |entry: &Entry| (vec![("cache", entry.rules.name.to_owned())], value(entry));
         held.caches.iter().map(labelled).collect()

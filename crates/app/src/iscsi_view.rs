@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::bind::ProtocolListeners;
 use crate::luns::{Desk, Roles, Units, Work};
-use crate::running::{self, Current, Held, OpenFile, View, all_ended};
+use crate::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{gateway, host_names};
 
@@ -264,7 +264,7 @@ impl View for IscsiView {
         }));
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.connections.push(("iscsi", self.connections.peers().len()));
     }
 

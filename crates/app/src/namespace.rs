@@ -10,7 +10,7 @@ use namespace::{
 };
 use serde::Serialize;
 
-use crate::cli::{ExplainLink, ListLinks, MapLinks, Mounted, Namespace, TestLinks, Where};
+use crate::cli::{ExplainLink, ListLinks, MapLinks, MountProtocol, Namespace, TestLinks, Where};
 use crate::links::checks::check;
 use crate::links::{of_target, share_of};
 use crate::{exit, here, out};
@@ -278,7 +278,7 @@ fn said(explained: &LinkExplanation) -> String {
 }
 
 fn map(asked: &MapLinks, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let prefers = if asked.prefer == Mounted::Nfs { Protocol::Nfs } else { Protocol::Smb };
+    let prefers = if asked.prefer == MountProtocol::Nfs { Protocol::Nfs } else { Protocol::Smb };
     let how = Automount { at: &asked.at, prefers, credentials: asked.credentials.as_deref() };
     let map = namespace::automount(&settings.links, &how);
     match asked.json {

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use crate::bind::ProtocolListeners;
 use crate::gateway::taking::{self, InCluster, OfCluster};
-use crate::running::{Current, Held, View, all_ended};
+use crate::running::{Current, ResourceCounts, View, all_ended};
 use crate::volumes::Volumes;
 use crate::{bind, exports, gateway, here, host_names, tickets};
 
@@ -255,7 +255,7 @@ impl View for NfsView {
         }));
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         let peers = self.connections.peers();
         held.connections.push(("nfs", peers.len()));
         held.tls = peers.iter().filter(|peer| peer.counters.is_tls.load(Ordering::Relaxed)).count();

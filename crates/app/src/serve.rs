@@ -324,8 +324,8 @@ async fn reload(running: Arc<Running>) {
 }
 
 /// Waits for the order from another machine to stop, and then until clients had the time to move.
-async fn drained(order: Option<&mut Drained>) {
-    if let Some(Drained { order, wait }) = order
+async fn drained(order: Option<&mut DrainOrder>) {
+    if let Some(DrainOrder { order, wait }) = order
         && order.wait_for(|is_drained| *is_drained).await.is_ok()
     {
         tracing::info!("`fourfold cluster drain`: the other servers take over");
@@ -342,7 +342,7 @@ pub(crate) fn notify(states: &[sd_notify::NotifyState<'_>]) {
     }
 }
 
-enum Ordered {
+enum ServerSignal {
     Reload,
     Stop,
 }
@@ -354,11 +354,11 @@ struct Orders {
     interrupt: Signal,
     accounts_changed: Arc<Notify>,
     /// The order from another machine to this server of a cluster to stop.
-    drained: Option<Drained>,
+    drained: Option<DrainOrder>,
 }
 
 /// Whether this server is to stop, and how long its clients have to move then: witnesses tell them where to.
-struct Drained {
+struct DrainOrder {
     order: watch::Receiver<bool>,
     wait: Duration,
 }
@@ -376,24 +376,24 @@ impl Orders {
 
     /// Reloads the settings as often as ordered, until the order to stop.
     async fn obey_until_stop(&mut self, running: &Arc<Running>, volumes: &Volumes) {
-        self.drained = volumes.cluster.as_ref().map(|cluster| Drained {
+        self.drained = volumes.cluster.as_ref().map(|cluster| DrainOrder {
             order: cluster.drained(),
             wait: if cluster.is_witness() { witness::MOVE_WITHIN } else { Duration::ZERO },
         });
-        while let Ordered::Reload = self.next().await {
+        while let ServerSignal::Reload = self.next().await {
             reload(running.clone()).await;
         }
         tracing::info!("stopping");
         notify(&[sd_notify::NotifyState::Stopping]);
     }
 
-    async fn next(&mut self) -> Ordered {
+    async fn next(&mut self) -> ServerSignal {
         tokio::select! {
-            _ = self.hangup.recv() => Ordered::Reload,
-            () = self.accounts_changed.notified() => Ordered::Reload,
-            _ = self.terminate.recv() => Ordered::Stop,
-            _ = self.interrupt.recv() => Ordered::Stop,
-            () = drained(self.drained.as_mut()) => Ordered::Stop,
+            _ = self.hangup.recv() => ServerSignal::Reload,
+            () = self.accounts_changed.notified() => ServerSignal::Reload,
+            _ = self.terminate.recv() => ServerSignal::Stop,
+            _ = self.interrupt.recv() => ServerSignal::Stop,
+            () = drained(self.drained.as_mut()) => ServerSignal::Stop,
         }
     }
 }

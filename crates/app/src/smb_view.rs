@@ -16,7 +16,7 @@ use vfs::Volume;
 
 use crate::bind::ProtocolListeners;
 use crate::gateway::witness::{self, Listeners};
-use crate::running::{self, Current, Held, OpenFile, View, all_ended};
+use crate::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, gateway, here, host_names, logons, tickets};
 
@@ -214,7 +214,7 @@ impl View for SmbView {
         running::counted(count, of)
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.connections.push(("smb", self.connections.peers().len()));
     }
 

@@ -29,7 +29,7 @@ use self::facts::{Clock, Facts, Gatherer, Measured};
 use self::raised::{News, Raised};
 use self::sending::Sender;
 pub(crate) use self::sending::{post, with_retries};
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// How often the rules look.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -125,7 +125,7 @@ impl View for Alerts {
         status.alerts = self.state.lock().raised.list();
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         let state = self.state.lock();
         held.seen =
             Seen { alerts: state.raised.list(), facts: state.facts.clone(), messages: self.sender.counts() };

@@ -25,7 +25,7 @@ use vfs::noted::{Noted, Paths};
 
 use self::line::Line;
 use self::writer::{Place, Writer};
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// The most lines that wait to be written.
 const MOST_WAITING: usize = 8192;
@@ -52,20 +52,20 @@ struct Rules {
 }
 
 #[derive(Default)]
-struct Shared {
+struct AuditRecorder {
     rules: RwLock<Rules, rank::AuditRules>,
     counters: Arc<Counters>,
 }
 
 /// The audit log of the server.
 pub(crate) struct Audit {
-    shared: Arc<Shared>,
+    shared: Arc<AuditRecorder>,
     switch: Option<Switch>,
     /// The thread that writes, and where it does.
     thread: Mutex<Option<(JoinHandle<()>, Place)>, rank::AuditThread>,
 }
 
-struct Ear(Arc<Shared>);
+struct Ear(Arc<AuditRecorder>);
 
 impl Observer for Ear {
     fn ended(&self, _: &Operation<'_>, _: Duration) {}
@@ -75,7 +75,7 @@ impl Observer for Ear {
     }
 }
 
-impl Shared {
+impl AuditRecorder {
     fn hear(&self, operation: &Operation<'_>, noted: &Noted) {
         if noted.files.is_empty() {
             return;
@@ -106,7 +106,7 @@ impl Shared {
 impl Audit {
     /// The audit log as the settings want it.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<AuditRecorder>::default();
         let switch = observe::add(Box::new(Ear(shared.clone())));
         let audit = Self { shared, switch, thread: Mutex::default() };
         audit.apply(settings);
@@ -174,7 +174,7 @@ impl Audit {
 impl View for Audit {
     fn report(&self, _: &mut Status) {}
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         let Counters { written, lost, .. } = &*self.shared.counters;
         held.audit = (written.load(Ordering::Relaxed), lost.load(Ordering::Relaxed));
     }

@@ -19,7 +19,7 @@ use vfs::index::PAGE_CACHE;
 use super::shown::size;
 use crate::memory::{Counted, Machine, cache_budget};
 use crate::privileges;
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 use crate::volumes::Volumes;
 
 /// Files whose pages in memory are counted for a status.
@@ -290,7 +290,7 @@ fn shown(entry: &Entry) -> CacheStatus {
 impl View for CachesView {
     fn report(&self, _: &mut Status) {}
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.caches = self.caches.entries();
     }
 

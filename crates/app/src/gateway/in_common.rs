@@ -12,7 +12,7 @@ use cluster::{Cluster, Revisions, Text};
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
 
-use super::settings::{self, Done, Failure, Whose};
+use super::settings::{self, Failure, SyncOutcome, Whose};
 use super::texts::OfMember;
 use crate::accounts;
 use crate::running::{Current, Running};
@@ -139,9 +139,9 @@ fn adopt_accounts(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
 fn adopt_settings(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
     let common = OfMember(cluster.clone(), Text::Settings);
     match settings::sync(running.arguments(), state, &common, Whose::Changed) {
-        Ok(Done::Nothing | Done::Given) if !is_again => true,
+        Ok(SyncOutcome::Nothing | SyncOutcome::Given) if !is_again => true,
         Ok(done) => {
-            if let Done::Taken(previous) = done {
+            if let SyncOutcome::Taken(previous) = done {
                 tracing::info!(previous = %previous.display(), "the settings were changed at another server");
             }
             match running.reload() {

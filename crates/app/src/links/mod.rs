@@ -15,7 +15,7 @@ use lock::{Mutex, rank};
 use namespace::{Namespace, Target};
 
 pub(crate) use self::place::share_of;
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// The links of the server.
 pub(crate) struct Links {
@@ -98,7 +98,7 @@ impl View for Links {
         status.links = self.status();
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.links = self.status();
     }
 

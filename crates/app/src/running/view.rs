@@ -21,7 +21,7 @@ pub(crate) struct OpenFile {
 
 /// How much clients hold now.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct ResourceCounts {
     /// Of each protocol.
     pub(crate) connections: Vec<(&'static str, usize)>,
     /// Of NFS with TLS.
@@ -49,7 +49,7 @@ pub(crate) trait View: Send + Sync {
     fn report(&self, status: &mut Status);
 
     /// Adds how much its clients hold.
-    fn count(&self, _held: &mut Held) {}
+    fn count(&self, _held: &mut ResourceCounts) {}
 
     /// Applies new settings without disconnecting clients; returns lines about it.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;

@@ -4,10 +4,10 @@ use afp::catalogue::check::{CatalogFinding, CatalogFlaw, Mend, check as check_id
 use anyhow::Context;
 use vfs::LastingKey;
 
-use super::work::{Place, Told, settle};
+use super::work::{Place, ScrubRecorder, settle};
 
 /// Compares the ids with each other and with the files.
-pub(super) fn check(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow::Result<()> {
+pub(super) fn check(place: &Place<'_>, repair: bool, told: &ScrubRecorder<'_>) -> anyhow::Result<()> {
     let volumes = place.all();
     let exists = |file: &LastingKey| {
         volumes.iter().any(|volume| volume.keys_of(file, true).iter().any(|key| volume.node(key).is_ok()))

@@ -9,7 +9,7 @@ use anyhow::Context;
 use iscsi::server::stored;
 use vfs::{Caller, Error, OwnFolder, Volume};
 
-use super::work::{Place, Told, settle};
+use super::work::{Place, ScrubRecorder, settle};
 use crate::{gateway, luns};
 
 /// Files of LUNs that are named like this are incomplete clones.
@@ -23,7 +23,7 @@ pub(super) fn check(
     share: &ShareSettings,
     volume: &Volume,
     repair: bool,
-    told: &Told<'_>,
+    told: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
     let table = gateway::luns::table(place.volumes).read().context("the table of LUNs cannot be read")?;
     let records: Vec<_> = table.luns.iter().filter(|lun| lun.share == share.name).collect();
@@ -68,7 +68,7 @@ fn files(
     volume: &Volume,
     (known, naas): (&[String], &[u64]),
     repair: bool,
-    told: &Told<'_>,
+    told: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
     let folder = match volume.own_folder(OwnFolder::LUNS) {
         Ok(folder) => folder,
@@ -126,7 +126,7 @@ fn files(
 }
 
 /// Reservations of LUNs that do not exist any more.
-pub(super) fn check_kept(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow::Result<()> {
+pub(super) fn check_kept(place: &Place<'_>, repair: bool, told: &ScrubRecorder<'_>) -> anyhow::Result<()> {
     let state = place.volumes.state();
     let table = gateway::luns::table(place.volumes).read().context("the table of LUNs cannot be read")?;
     let entries = match fs::read_dir(state.join("luns")) {

@@ -35,7 +35,7 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// Scrubs what is asked for.
     pub(crate) fn scrub(&self, request: &ScrubRequest, tell: Tell<'_>) -> anyhow::Result<ScrubReport> {
-        let told = Told::new(request.share.clone(), tell);
+        let told = ScrubRecorder::new(request.share.clone(), tell);
         let Some(name) = &request.share else {
             catalogue::check(self, request.repair, &told)?;
             luns::check_kept(self, request.repair, &told)?;
@@ -78,7 +78,7 @@ pub(super) fn folder(
     repair: bool,
     tell: Tell<'_>,
 ) -> anyhow::Result<ScrubReport> {
-    let told = Told::new(Some(folder.display().to_string()), tell);
+    let told = ScrubRecorder::new(Some(folder.display().to_string()), tell);
     let private = Some(state.to_path_buf());
     let host = Host::open(folder, &HostOptions { private, ..HostOptions::default() })
         .with_context(|| format!("{} cannot be opened", folder.display()))?;
@@ -89,7 +89,7 @@ pub(super) fn folder(
     Ok(told.report())
 }
 
-fn tree(volume: &Volume, request: &ScrubRequest, told: &Told<'_>) -> anyhow::Result<()> {
+fn tree(volume: &Volume, request: &ScrubRequest, told: &ScrubRecorder<'_>) -> anyhow::Result<()> {
     let names: Vec<&[u8]> =
         request.path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
     if names.iter().any(|name| matches!(*name, b"." | b"..") || name.contains(&0)) {
@@ -105,14 +105,14 @@ fn tree(volume: &Volume, request: &ScrubRequest, told: &Told<'_>) -> anyhow::Res
 }
 
 /// Counts what is found, and names it as far as the answer may be long.
-pub(super) struct Told<'a> {
+pub(super) struct ScrubRecorder<'a> {
     report: RefCell<ScrubReport>,
     /// How many there are; 0: that is not known.
     total: Cell<u64>,
     tell: Tell<'a>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ScrubRecorder<'a> {
     fn new(share: Option<String>, tell: Tell<'a>) -> Self {
         let report = RefCell::new(ScrubReport { share, ..ScrubReport::default() });
         Self { report, total: Cell::new(0), tell }
@@ -166,7 +166,7 @@ impl<'a> Told<'a> {
     }
 }
 
-struct Observer<'a, 'b>(&'a Told<'b>);
+struct Observer<'a, 'b>(&'a ScrubRecorder<'b>);
 
 impl ScrubObserver for Observer<'_, '_> {
     fn found(&mut self, finding: Finding) {
@@ -198,7 +198,7 @@ impl ScrubObserver for Observer<'_, '_> {
 
 /// A finding outside the tree. With `mend` it is mended if that is wanted; without, it stays.
 pub(super) fn settle(
-    told: &Told<'_>,
+    told: &ScrubRecorder<'_>,
     (path, kind, what): (String, &str, String),
     (meaning, remedy): (&str, &str),
     (repair, mend): (bool, Option<&dyn Fn() -> anyhow::Result<()>>),
