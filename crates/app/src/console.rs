@@ -45,7 +45,13 @@ use crate::{advise, here, logons, memory, quotas, tickets};
 const ALMOST_NONE: f64 = 0.01;
 
 /// Tells the console of changes.
-pub(crate) struct ConsoleNotifier(pub(crate) Events);
+pub(crate) struct ConsoleNotifier(Events);
+
+impl ConsoleNotifier {
+    pub(crate) fn view(events: &Events) -> Arc<dyn View> {
+        Arc::new(Self(events.clone()))
+    }
+}
 
 impl View for ConsoleNotifier {
     fn report(&self, _: &mut Status) {}

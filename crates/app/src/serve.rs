@@ -144,13 +144,7 @@ async fn serve_until_stopped(
     let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone(), part.clone()]
         .into_iter()
         .chain(shown)
-        .chain([
-            caches as Arc<dyn View>,
-            Arc::new(ConsoleNotifier(events.clone())),
-            audit.clone(),
-            slow.clone(),
-            alerts,
-        ])
+        .chain([caches as Arc<dyn View>, ConsoleNotifier::view(&events), audit.clone(), slow.clone(), alerts])
         .collect();
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;

@@ -320,10 +320,8 @@ impl Volumes {
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
         misplaced::warn(share, &volume);
-        volumes.insert(
-            share.name.clone(),
-            VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots },
-        );
+        let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
+        volumes.insert(share.name.clone(), entry);
         Ok(volume)
     }
 
@@ -489,8 +487,7 @@ impl View for Volumes {
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        // The protocols open the volumes that they show. A volume that no share shows any more is
-        // closed with its last session.
+        // Protocols open the volumes that they show. A volume that no share shows closes with its last session.
         let is_shown = |name: &String| current.settings.shares.iter().any(|share| share.name == *name);
         let mut known = self.known.lock();
         known.retain(|name, _| is_shown(name) || homes::is_home(name, &current.settings));
