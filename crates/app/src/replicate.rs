@@ -20,7 +20,7 @@ mod remote;
 mod shown;
 
 use remote::Remote;
-use shown::Shown;
+use shown::ReplicationDisplay;
 
 /// Before the names of the snapshots that the command takes.
 const PREFIX: &str = "replicate-";
@@ -42,7 +42,7 @@ struct Outcome<'a> {
     destination: &'a str,
     snapshots: Vec<String>,
     /// How they were sent; empty: nothing was sent.
-    methods: Vec<shown::Sent>,
+    methods: Vec<shown::SnapshotTransfer>,
     warnings: Vec<String>,
 }
 
@@ -143,7 +143,7 @@ fn replicate(source: &str, target: &str, asked: &Replicate) -> ReplicationResult
         (Ok(from), Ok(to)) => (from, to),
         (Err(code), _) | (_, Err(code)) => return Ok(Err(code)),
     };
-    let mut shown = Shown::new(asked.json);
+    let mut shown = ReplicationDisplay::new(asked.json);
     let (snapshots, warnings) = match (from, to) {
         (End::Here(from), to) if asked.dry_run => return dry_run(&from, &to, asked).map(Ok),
         (End::Here(from), End::Here(to)) => local(&from, &to, name, until, asked, &mut shown)?,
@@ -201,7 +201,7 @@ fn local(
     name: &str,
     until: Option<&str>,
     asked: &Replicate,
-    shown: &mut Shown,
+    shown: &mut ReplicationDisplay,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     refuse_overlap(from, to)?;
     let target = Destination::find(to, &asked.place)?;

@@ -53,7 +53,7 @@ impl Fate {
 
 /// An account, without its secrets.
 #[derive(Debug, Serialize)]
-pub(super) struct Known {
+pub(super) struct ImportedAccount {
     pub(super) name: String,
     /// Its SID, if the SID of its domain is known.
     pub(super) sid: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Known {
 /// What a database says.
 #[derive(Debug, Serialize)]
 pub(super) struct Accounts {
-    pub(super) accounts: Vec<Known>,
+    pub(super) accounts: Vec<ImportedAccount>,
     /// Names of accounts that cannot be read.
     pub(super) unreadable: Vec<String>,
     /// Why SIDs are not known.
@@ -85,7 +85,7 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
     let known = AccountFile::read(state)?;
-    let of = |account: &SambaAccount| Known {
+    let of = |account: &SambaAccount| ImportedAccount {
         sid: sid(account, &domains),
         disabled: account.closed.is_some(),
         closed: account.closed.map(reason),
@@ -93,7 +93,7 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
         fate: fate(account, &known),
         name: account.name.clone(),
     };
-    let mut all: Vec<Known> = accounts.iter().map(of).collect();
+    let mut all: Vec<ImportedAccount> = accounts.iter().map(of).collect();
     if import && all.iter().any(|account| account.fate == Fate::New) {
         admin::State::folder(state)?;
         AccountFile::edit(state, |records| {
@@ -182,7 +182,7 @@ impl Accounts {
         if let Some(why) = &self.no_sids {
             text.push_str(&format!("  SIDs of these accounts are not known: {why}\n"));
         }
-        let is_closed = |account: &Known| account.closed.is_some() && account.fate == Fate::Made;
+        let is_closed = |account: &ImportedAccount| account.closed.is_some() && account.fate == Fate::Made;
         if self.accounts.iter().any(is_closed) {
             text.push_str("  disabled accounts log in after `fourfold user modify NAME --disabled off`\n");
         }

@@ -132,7 +132,7 @@ impl Clock {
 
 /// What waits for disks: it is measured while other looks go on.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Measured {
+pub(super) struct DiskFacts {
     space: Vec<Space>,
     failures: Vec<Failure>,
     /// When the rest was measured, which is done less often.
@@ -143,7 +143,7 @@ pub(super) struct Measured {
     certificate: Option<(String, Option<Duration>)>,
 }
 
-impl Measured {
+impl DiskFacts {
     /// Measures again. May wait for a disk.
     pub(super) fn again(mut self, settings: &Settings, state: &Path) -> Self {
         let now = Instant::now();
@@ -172,12 +172,12 @@ pub(super) struct Gatherer {
 impl Gatherer {
     pub(super) fn gather(
         &mut self,
-        measured: &Measured,
+        measured: &DiskFacts,
         failed_logins: u64,
         jump: Option<(i64, Instant)>,
     ) -> Facts {
         let (now, disk) = (Instant::now(), vfs::disk_calls());
-        let Measured { space, failures, backups, snapshots, snapshot_counts, certificate, .. } =
+        let DiskFacts { space, failures, backups, snapshots, snapshot_counts, certificate, .. } =
             measured.clone();
         let (stuck, recent_failures) = (self.stuck(disk, now), self.recent(failed_logins, now));
         let waiting = disk.waiting;

@@ -6,7 +6,7 @@ use vfs::names::{from_text_view, text_view};
 use vfs::{Caller, Kind};
 use web::watching::{FileChange, Next, Watched};
 
-use super::files::{Placed, explained};
+use super::files::{FileLocation, explained};
 use crate::running::Running;
 
 /// Changes that wait for a listener.
@@ -32,7 +32,7 @@ pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<Watc
     };
     let path = &*from_text_view(&path);
     let volume = running.volume(share).map_err(|error| vec![format!("{error:#}")])?;
-    let found = Placed::find(&volume, path).map_err(|error| explained(error, share, path))?.found;
+    let found = FileLocation::find(&volume, path).map_err(|error| explained(error, share, path))?.found;
     let depth = if below { Depth::Below } else { Depth::Entries };
     let filter = Filter { aspects: TOLD, except: None };
     let watching = volume

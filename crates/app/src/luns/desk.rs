@@ -18,9 +18,9 @@ use iscsi::server::stored;
 use vfs::Volume;
 use vfs::state::Modes;
 
-use super::clone::Wanted;
+use super::clone::CloneRequest;
 use super::file::{self, READ_WRITE};
-use super::kept::Kept;
+use super::kept::LunStore;
 use super::units::Units;
 use crate::volumes::Volumes;
 
@@ -68,11 +68,11 @@ impl Desk<'_> {
                 self.remove((&share, &name), keep_file, force).await?
             }
             LunRequest::Clone { share, name, new, copy } => {
-                let wanted = Wanted { new: &new, copy, snapshot: false };
+                let wanted = CloneRequest { new: &new, copy, snapshot: false };
                 self.clone_lun((&share, &name), wanted, progress).await?
             }
             LunRequest::Snapshot { share, name, new, copy } => {
-                let wanted = Wanted { new: &new, copy, snapshot: true };
+                let wanted = CloneRequest { new: &new, copy, snapshot: true };
                 self.clone_lun((&share, &name), wanted, progress).await?
             }
         };
@@ -158,7 +158,7 @@ impl Desk<'_> {
 
     /// Removes the stored reservations.
     fn forget(&self, lun: &LunRecord) -> anyhow::Result<()> {
-        Kept::new(self.table.state()).forget(lun.naa)?;
+        LunStore::new(self.table.state()).forget(lun.naa)?;
         match self.table.is_common() {
             true => Ok(stored::forget(&*self.volume(&lun.share)?, lun.naa)?),
             false => Ok(()),

@@ -40,7 +40,7 @@ pub(crate) struct ResourceCounts {
     /// The links of the namespace.
     pub(crate) links: Vec<LinkStatus>,
     /// The alerts that are raised, and what else their rules have seen.
-    pub(crate) seen: crate::alerts::Seen,
+    pub(crate) seen: crate::alerts::AlertSnapshot,
 }
 
 /// A protocol's part in status and reload.

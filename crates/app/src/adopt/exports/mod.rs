@@ -18,7 +18,7 @@ use super::ini;
 use super::netgroups::{self, Netgroups};
 use super::share::{Share, quoted};
 use super::source::{Outcome, SourceSetting};
-use super::translated::Translated;
+use super::translated::Translation;
 
 /// The limit of clients that no rule can name.
 const HOSTS: &str = "hosts";
@@ -26,8 +26,8 @@ const HOSTS: &str = "hosts";
 const MOST_FILES: usize = 1000;
 
 /// Translates the text of an exports file, and of the files in `exports.d` beside it.
-pub(super) fn translate(file: &Path, text: &str) -> Translated {
-    let mut translated = Translated::default();
+pub(super) fn translate(file: &Path, text: &str) -> Translation {
+    let mut translated = Translation::default();
     let mut files = vec![(file.to_path_buf(), text.to_owned())];
     for more in beside(file) {
         match ini::read(&more) {
@@ -78,7 +78,7 @@ fn read(
     text: &str,
     netgroups: Netgroups,
     exports: &mut Vec<Export>,
-    translated: &mut Translated,
+    translated: &mut Translation,
 ) {
     for Line { number, words } in syntax::lines(text) {
         let Some((path, clients)) = words.split_first() else { continue };
@@ -126,7 +126,7 @@ fn read(
     }
 }
 
-fn translate_all(exports: Vec<Export>, translated: &mut Translated) {
+fn translate_all(exports: Vec<Export>, translated: &mut Translation) {
     let mut taken = Vec::new();
     for export in exports {
         translated.shares.push(share(&export, &mut taken));

@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::super::netgroups::Member;
-use super::super::source::{Accepted, Outcome};
+use super::super::source::{AcceptedLimits, Outcome};
 use super::*;
 
 fn no_netgroups(_: &str) -> Result<Vec<Member>, String> {
     Err("no netgroups here".into())
 }
 
-fn translated(text: &str) -> Translated {
-    let (mut exports, mut translated) = (Vec::new(), Translated::default());
+fn translated(text: &str) -> Translation {
+    let (mut exports, mut translated) = (Vec::new(), Translation::default());
     read(Path::new("exports"), text, no_netgroups, &mut exports, &mut translated);
     translate_all(exports, &mut translated);
     translated
@@ -27,7 +27,7 @@ fn rules(share: &Share) -> Vec<String> {
     share.clients.iter().map(plain).collect()
 }
 
-fn lost(translated: &Translated) -> Vec<&'static str> {
+fn lost(translated: &Translation) -> Vec<&'static str> {
     translated
         .shares
         .iter()
@@ -36,7 +36,7 @@ fn lost(translated: &Translated) -> Vec<&'static str> {
         .collect()
 }
 
-static NOTHING: std::sync::LazyLock<Accepted> = std::sync::LazyLock::new(Accepted::default);
+static NOTHING: std::sync::LazyLock<AcceptedLimits> = std::sync::LazyLock::new(AcceptedLimits::default);
 
 #[test]
 fn a_host_counts_before_a_network_a_pattern_and_everybody() {
