@@ -7,7 +7,7 @@ use admin::control::{AlertStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRe
 use lock::{Mutex, rank};
 use vfs::caches::Entry;
 use web::backups::{BackupState, BackupStatus};
-use web::{Figures, Labelled, Manage, Meaning};
+use web::{Figures, LabelledValue, Manage, Meaning};
 
 use crate::alerts::Stuck;
 use crate::console::Console;
@@ -56,7 +56,7 @@ impl Scrape {
     }
 }
 
-fn one(value: f64) -> Vec<Labelled> {
+fn one(value: f64) -> Vec<LabelledValue> {
     vec![(Vec::new(), value)]
 }
 
@@ -117,7 +117,7 @@ fn process(held: &ResourceCounts, uptime: Duration) -> Figures {
         )
 }
 
-fn recalls() -> Vec<Labelled> {
+fn recalls() -> Vec<LabelledValue> {
     let counts = vfs::state::recall_counts();
     vec![
         (vec![("result", "answered".to_owned())], counts.answered as f64),

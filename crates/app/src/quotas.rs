@@ -63,8 +63,8 @@ struct Table {
     kept: BTreeMap<PathBuf, QuotaEntry>,
     /// The share folders that quotas may count for.
     folders: Vec<(PathBuf, Place)>,
-    stored: Option<QuotaFile>,
-    written: Option<QuotaFile>,
+    stored: Option<StoredSums>,
+    written: Option<StoredSums>,
 }
 
 /// The quota of one share.
@@ -95,7 +95,7 @@ struct CountTimes {
 
 /// The sums, as they are in the state folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct QuotaFile {
+struct StoredSums {
     /// The server has stopped, and nothing was counted afterwards.
     clean: bool,
     folders: BTreeMap<PathBuf, Sum>,
@@ -112,23 +112,23 @@ pub(crate) struct Sum {
 
 /// The sums that a running server wrote some seconds ago, or the last one before it stopped.
 pub(crate) fn sums(state: &Path) -> BTreeMap<PathBuf, Sum> {
-    QuotaFile::read(state).folders
+    StoredSums::read(state).folders
 }
 
 /// Files are changed without a server: the next one counts all of them.
 pub(crate) fn forget(state: &Path) -> io::Result<()> {
-    let stored = QuotaFile::read(state);
-    if stored.clean { QuotaFile { clean: false, ..stored }.write(state) } else { Ok(()) }
+    let stored = StoredSums::read(state);
+    if stored.clean { StoredSums { clean: false, ..stored }.write(state) } else { Ok(()) }
 }
 
 /// What a folder took when the last server stopped, if that was exact and nothing was counted since.
 pub(crate) fn exact_sum(state: &Path, folder: &Path) -> Option<u64> {
-    let stored = QuotaFile::read(state);
+    let stored = StoredSums::read(state);
     let sum = stored.folders.get(folder).filter(|sum| stored.clean && sum.exact)?;
     Some(sum.used)
 }
 
-impl QuotaFile {
+impl StoredSums {
     fn read(state: &Path) -> Self {
         let text = fs::read(state.join(FILE)).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
@@ -168,7 +168,7 @@ impl Quotas {
     pub(crate) fn apply(self: &Arc<Self>, settings: &Settings) {
         let mut table = self.table.lock();
         if table.stored.is_none() {
-            table.stored = Some(QuotaFile::read(&self.state));
+            table.stored = Some(StoredSums::read(&self.state));
             table.written = table.stored.clone();
         }
         let place = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
@@ -306,7 +306,7 @@ impl Quotas {
 
     fn write(&self, table: &mut Table, clean: bool) {
         let folders: BTreeMap<PathBuf, Sum> = table.kept.iter().filter_map(QuotaEntry::sum).collect();
-        let now = QuotaFile { clean: clean && !self.is_counting.load(Ordering::Acquire), folders };
+        let now = StoredSums { clean: clean && !self.is_counting.load(Ordering::Acquire), folders };
         let is_new = table.written.as_ref() != Some(&now);
         if !is_new || (now.folders.is_empty() && !self.state.join(FILE).exists()) {
             return;

@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use admin::control::Status;
-use admin::{Audited, Settings};
+use admin::{AuditScope, Settings};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, RwLock, rank};
 use vfs::noted::{Noted, Paths};
@@ -47,7 +47,7 @@ pub(super) struct Counters {
 #[derive(Default)]
 struct Rules {
     /// By the names that protocols use for a share: its name in the settings and what is audited.
-    shares: HashMap<String, (Arc<str>, Audited)>,
+    shares: HashMap<String, (Arc<str>, AuditScope)>,
     lines: Option<SyncSender<Line>>,
 }
 
@@ -88,7 +88,7 @@ impl AuditRecorder {
         };
         let failed = operation.outcome.failed;
         let is_wanted = |note: &&vfs::noted::FileNote| {
-            *audited == Audited::All || *audited == Audited::Changes && note.act.is_change(failed)
+            *audited == AuditScope::All || *audited == AuditScope::Changes && note.act.is_change(failed)
         };
         for note in noted.files.iter().filter(is_wanted) {
             let line = Line::of(operation, share.clone(), note, SystemTime::now());
@@ -118,7 +118,7 @@ impl Audit {
         let told = &settings.server.told;
         let place =
             Place { path: told.audit_log.clone(), size: told.audit_log_size, older: told.audit_log_files };
-        let audited = settings.shares.iter().filter(|share| share.audit != Audited::Nothing);
+        let audited = settings.shares.iter().filter(|share| share.audit != AuditScope::Nothing);
         let named = audited.flat_map(|share| {
             let name: Arc<str> = share.name.as_str().into();
             [(share.name.clone(), (name.clone(), share.audit)), (share.flat_name(), (name, share.audit))]

@@ -24,7 +24,7 @@ fn shared(waiting: usize) -> (AuditRecorder, Receiver<Line>) {
     let (lines, queue) = sync_channel(waiting);
     let (a, c): (Arc<str>, Arc<str>) = ("a".into(), "b/c".into());
     *shared.rules.write() = Rules {
-        shares: HashMap::from([("a".into(), (a, Audited::Changes)), ("b_c".into(), (c, Audited::All))]),
+        shares: HashMap::from([("a".into(), (a, AuditScope::Changes)), ("b_c".into(), (c, AuditScope::All))]),
         lines: Some(lines),
     };
     (shared, queue)

@@ -4,7 +4,7 @@ use admin::ShareSettings;
 use vfs::events::{Aspects, Change, Depth, Filter, Happened, Name, Seen};
 use vfs::names::{from_text_view, text_view};
 use vfs::{Caller, Kind};
-use web::watching::{FileChange, Next, Watched};
+use web::watching::{FileChange, FolderWatch, Next};
 
 use super::files::{FileLocation, explained};
 use crate::running::Running;
@@ -15,7 +15,7 @@ const AHEAD: usize = 1024;
 const TOLD: Aspects = Aspects::ALL.difference(Aspects::ACCESSED);
 
 /// Watches the folder at SHARE/PATH, with all below it if that is wanted.
-pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<Watched, Vec<String>> {
+pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<FolderWatch, Vec<String>> {
     let current = running.current();
     let folder = folder.trim_matches('/');
     // A share may be in another one: the longest name counts.
@@ -38,7 +38,7 @@ pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<Watc
     let watching = volume
         .watch(&Caller::root(), &found, depth, filter, AHEAD)
         .map_err(|error| explained(error, share, path))?;
-    Ok(Watched::new(watching, next))
+    Ok(FolderWatch::new(watching, next))
 }
 
 /// An event in words.

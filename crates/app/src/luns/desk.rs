@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress};
 use admin::luns::{
-    LUN_BLOCK, LunError, LunRecord, LunTable, Resolved, SMALLEST_LUN, resolve, resolve_as_noted,
+    LUN_BLOCK, LunError, LunRecord, LunResolution, LunTable, SMALLEST_LUN, resolve, resolve_as_noted,
 };
 use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Absence, LunSettings};
@@ -284,7 +284,7 @@ impl Desk<'_> {
     /// Makes a running server serve the LUNs of the state folder's current contents; returns lines
     /// about LUNs that it cannot serve.
     pub(super) async fn serve_anew(&self) -> anyhow::Result<Vec<String>> {
-        let resolved: Resolved = resolve(self.table, self.settings, self.server_id)?;
+        let resolved: LunResolution = resolve(self.table, self.settings, self.server_id)?;
         Ok(match self.served {
             Some((units, _)) => units.apply(resolved, self.settings, self.volumes).await,
             None => resolved.problems.into_iter().map(|(_, line)| line).collect(),

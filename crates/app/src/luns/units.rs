@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use admin::control::MountLine;
-use admin::luns::{Lun, LunError, LunTable, Resolved, split};
+use admin::luns::{Lun, LunError, LunResolution, LunTable, split};
 use admin::{Settings, ShareSettings, recipe};
 use anyhow::{Context, bail};
 use auth::SharePolicy;
@@ -55,7 +55,7 @@ struct UnitTable {
     /// Why LUNs are not served, by their full name.
     problems: HashMap<String, String>,
     /// What was to be served last.
-    resolved: Resolved,
+    resolved: LunResolution,
     /// The servers of the targets, by the targets' names.
     servers: HashMap<String, Option<u16>>,
 }
@@ -120,7 +120,7 @@ impl Units {
     }
 
     /// What was to be served last.
-    pub(super) fn resolved(&self) -> Resolved {
+    pub(super) fn resolved(&self) -> LunResolution {
         self.known.lock().resolved.clone()
     }
 
@@ -170,7 +170,7 @@ impl Units {
     /// Not called concurrently.
     pub(crate) async fn apply(
         &self,
-        resolved: Resolved,
+        resolved: LunResolution,
         settings: &Settings,
         volumes: &Volumes,
     ) -> Vec<String> {
