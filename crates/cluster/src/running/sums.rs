@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use vfs::FileId;
 use vfs::quota::Changes;
 
-use super::{Cluster, Shared};
+use super::{Cluster, RunContext};
 use crate::fence;
 use crate::sums::{Elsewhere, Sums};
 use crate::wire::MAX_FILES;
@@ -56,7 +56,7 @@ pub(super) struct Heard {
 }
 
 /// What threads and the task share.
-pub(super) struct Counted {
+pub(super) struct SharedSums {
     hear: mpsc::Sender<Heard>,
     heard: Mutex<Option<mpsc::Receiver<Heard>>, rank::ClusterTrees>,
     counting: OnceLock<Arc<dyn Counting>>,
@@ -80,7 +80,7 @@ struct State {
     cut: Option<Duration>,
 }
 
-impl Counted {
+impl SharedSums {
     pub(super) fn new(me: u16) -> Self {
         let (hear, heard) = mpsc::channel(MOST_HEARD);
         let state = State {
@@ -133,7 +133,7 @@ impl Cluster {
     }
 }
 
-impl Shared {
+impl RunContext {
     async fn follow_sums(self: Arc<Self>, counting: Arc<dyn Counting>, mut heard: mpsc::Receiver<Heard>) {
         let mut members = self.members.subscribe();
         let mut every = interval(TELL_EVERY);
