@@ -4,7 +4,7 @@
 //! or what it reaches. The whole file before a change is compared with the file after it, so that each way to change it (one
 //! setting, a share that is renamed, a change that is taken back) is judged by the same table.
 
-use super::effective::FileTables;
+use super::effective::RawTables;
 use super::kind::Value;
 use super::section::Section;
 use super::setting::Setting;
@@ -64,7 +64,7 @@ pub struct ChangeDemand {
 }
 
 /// What the change from one file to another demands. Values are compared as they count: inherited ones and defaults, too.
-pub(super) fn demanded(before: &FileTables, after: &FileTables) -> ChangeDemand {
+pub(super) fn demanded(before: &RawTables, after: &RawTables) -> ChangeDemand {
     let mut changed = Vec::new();
     compare(Some(&before.server), Some(&after.server), &mut changed);
     for [old, new] in pairs([&before.shares, &after.shares], "name") {

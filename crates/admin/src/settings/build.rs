@@ -12,7 +12,7 @@ use super::cluster;
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
 use super::domain;
-use super::effective::{self, FileTables, Property};
+use super::effective::{self, Property, RawTables};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::homes;
@@ -44,7 +44,7 @@ pub struct Explanation {
     /// The settings of each share, by its name, in their order.
     pub properties: Vec<(String, Vec<Property>)>,
     /// The tables behind them.
-    pub(super) written: FileTables,
+    pub(super) written: RawTables,
 }
 
 impl Settings {
@@ -89,11 +89,7 @@ impl Settings {
     }
 
     /// What this text as the settings file and the command line say, whether or not it would be refused.
-    pub(super) fn written(
-        arguments: &Arguments,
-        file: Option<PathBuf>,
-        source: Option<Source>,
-    ) -> FileTables {
+    pub(super) fn written(arguments: &Arguments, file: Option<PathBuf>, source: Option<Source>) -> RawTables {
         let mut unsaid = Findings::default();
         let sections = source.map(|source| file::read(&source, &mut unsaid)).unwrap_or_default();
         build(arguments, file, sections, &mut unsaid).1
@@ -124,7 +120,7 @@ fn build(
     file: Option<PathBuf>,
     sections: Sections,
     findings: &mut Findings,
-) -> (Settings, FileTables) {
+) -> (Settings, RawTables) {
     let Sections {
         server,
         shares: mut sections_of_shares,
@@ -169,7 +165,7 @@ fn build(
     let links = link::all((&sections_of_links, &sections_of_sites), &mut shares, from, findings);
     let shares = shares.into_iter().enumerate();
     let shares = shares.map(|(number, (_, share))| ShareSettings { number, ..share }).collect();
-    let written = FileTables {
+    let written = RawTables {
         server,
         shares: sections_of_shares,
         users: sections_of_users,
