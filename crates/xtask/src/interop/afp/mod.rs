@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use super::expected::{Expected, Verdict};
+use super::expected::{Expectations, Verdict};
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::{debian, isolate, process};
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<()> {
     if let (Some(given), None) = (&args.suite, &suite) {
         bail!("there are no test programs in {}", given.display());
     }
-    let wanted = Wanted::of(args, suite.as_ref())?;
+    let wanted = AfpSelection::of(args, suite.as_ref())?;
     if args.peer {
         return measure_peer(args, &place, &wanted, suite.as_ref());
     }
@@ -89,8 +89,8 @@ fn why_not(is_installed: bool) -> &'static str {
 }
 
 /// The tests that do not pass. All others do.
-fn expected() -> Result<Expected> {
-    Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
+fn expected() -> Result<Expectations> {
+    Ok(Expectations::read(&process::root().join(EXPECTED))?.else_pass())
 }
 
 fn logs() -> PathBuf {
@@ -100,14 +100,14 @@ fn logs() -> PathBuf {
 /// The meaning of the filters: versions, sets, clients. A kind without a filter means all of that
 /// kind.
 #[derive(Debug)]
-struct Wanted {
+struct AfpSelection {
     versions: Vec<Version>,
     sets: Vec<String>,
     clients: Vec<String>,
     all_clients: bool,
 }
 
-impl Wanted {
+impl AfpSelection {
     fn of(args: &Args, suite: Option<&Suite>) -> Result<Self> {
         let mut known = suite.map(Suite::sets).transpose()?.unwrap_or_default();
         known.push(LOGINTEST.into());
@@ -142,7 +142,7 @@ impl Wanted {
 }
 
 /// Runs afpd and records its results.
-fn measure_peer(args: &Args, place: &Place, wanted: &Wanted, suite: Option<&Suite>) -> Result<()> {
+fn measure_peer(args: &Args, place: &Place, wanted: &AfpSelection, suite: Option<&Suite>) -> Result<()> {
     let afpd = args.afpd.clone().or_else(|| process::find("afpd"));
     let (_afpd, port) = place.peer(&afpd.context("afpd is missing: --afpd PREFIX/sbin/afpd")?)?;
     let logs = logs().join("netatalk");
@@ -197,7 +197,7 @@ fn try_again(target: Target<'_>, said: &mut [Said]) -> Result<()> {
 
 /// The outcomes of one set in one version. Tests that Netatalk skips, too, have none. An exception
 /// is listed for all versions, as `FPRead:test46`, or for one, as `FPRead:test46 AFP 2.1`.
-fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expected, one: &Said) -> Outcomes {
+fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expectations, one: &Said) -> Outcomes {
     let (version, mut outcomes) = (one.version.name, Outcomes::default());
     let known = baseline.set(&suite.version, &one.set);
     for (test, outcome) in &one.tests {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{Lun, Served};
+use super::place::{IscsiServer, Lun};
 use crate::interop::outcome::Outcome;
 use crate::{loader, process};
 
@@ -180,7 +180,7 @@ fn of_all(line: &str) -> Option<&str> {
 
 /// Runs the chosen tests, and keeps their output in `logs`.
 pub fn run(
-    served: &Served,
+    served: &IscsiServer,
     runs: &[&'static Run],
     is_meant: impl Fn(&str) -> bool + Sync,
     logs: &Path,
@@ -210,7 +210,7 @@ pub fn run(
 }
 
 /// Runs the same test again.
-pub fn again(served: &Served, said: &Said, logs: &Path) -> Result<Said> {
+pub fn again(served: &IscsiServer, said: &Said, logs: &Path) -> Result<Said> {
     one(&served.lun(said.run.lun)?, said.run, &said.test, &loader::compile_preload()?, logs)
 }
 

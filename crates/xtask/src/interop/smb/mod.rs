@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::expected::{Expected, Verdict};
+use super::expected::{Expectations, Verdict};
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::{debian, isolate, process, samba};
@@ -23,7 +23,7 @@ use baseline::{Baseline, Tests};
 use libraries::{LIBRARIES, Library};
 use place::Place;
 use suites::SUITES;
-use torture::{Said, Target, Wanted};
+use torture::{Said, SuiteSelection, Target};
 
 const EXPECTED: &str = "interop/smb/expected.toml";
 const BASELINE: &str = "interop/smb/smbd.toml";
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Runs suites of smbtorture against a server of their own.
-fn smbtorture(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<Verdict> {
+fn smbtorture(args: &Args, place: &Place, wanted: Vec<SuiteSelection>) -> Result<Verdict> {
     if wanted.is_empty() {
         return Ok(Verdict::default());
     }
@@ -91,8 +91,8 @@ fn is_meant(args: &Args, client: &str) -> bool {
 }
 
 /// The tests that do not pass. All others do.
-fn expected() -> Result<Expected> {
-    Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
+fn expected() -> Result<Expectations> {
+    Ok(Expectations::read(&process::root().join(EXPECTED))?.else_pass())
 }
 
 /// Runs the chosen clients other than smbtorture.
@@ -122,7 +122,7 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
 }
 
 /// The chosen suites. Without filters: all.
-fn wanted(args: &Args) -> Vec<Wanted> {
+fn wanted(args: &Args) -> Vec<SuiteSelection> {
     let filters = &args.only;
     let suites = SUITES
         .iter()
@@ -132,7 +132,7 @@ fn wanted(args: &Args) -> Vec<Wanted> {
         let whole = filters.iter().any(|filter| suite.is_meant(filter) && !suite.has_test(filter));
         let tests =
             if whole { Vec::new() } else { filters.iter().filter(|f| suite.has_test(f)).cloned().collect() };
-        Wanted { suite, tests }
+        SuiteSelection { suite, tests }
     });
     wanted.collect()
 }
@@ -157,11 +157,11 @@ fn tell(said: &Said, whole: bool) {
 }
 
 /// Runs smbd, some suites in two configurations, and records its results.
-fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
-    let again: Vec<Wanted> = wanted
+fn measure_peer(args: &Args, place: &Place, wanted: Vec<SuiteSelection>) -> Result<()> {
+    let again: Vec<SuiteSelection> = wanted
         .iter()
         .filter(|wanted| wanted.suite.twice)
-        .map(|wanted| Wanted { suite: wanted.suite, tests: wanted.tests.clone() })
+        .map(|wanted| SuiteSelection { suite: wanted.suite, tests: wanted.tests.clone() })
         .collect();
     if wanted.is_empty() {
         return Ok(());
@@ -202,7 +202,7 @@ fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
         let names = lost.chain(differ.map(|(name, _)| name));
         let tests: Vec<String> = names.filter(|name| !name.contains(' ')).cloned().collect();
         if !tests.is_empty() {
-            wanted.push(Wanted { suite: one.suite, tests });
+            wanted.push(SuiteSelection { suite: one.suite, tests });
         }
     }
     if wanted.is_empty() || wanted.iter().map(|wanted| wanted.tests.len()).sum::<usize>() > ACCIDENTS {

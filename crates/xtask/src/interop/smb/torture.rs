@@ -57,7 +57,7 @@ impl Slot {
 
 /// A suite, and the chosen tests of it. Empty: all.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct SuiteSelection {
     pub suite: &'static Suite,
     pub tests: Vec<String>,
 }
@@ -75,7 +75,7 @@ pub struct Said {
 /// Runs the suites in parallel, one in each slot. Prints the results of each as soon as it ends.
 pub fn run(
     target: &Target,
-    wanted: Vec<Wanted>,
+    wanted: Vec<SuiteSelection>,
     logs: &Path,
     tell: impl Fn(&Said) + Sync,
 ) -> Result<Vec<Said>> {
@@ -104,7 +104,7 @@ pub fn run(
     Ok(said)
 }
 
-fn run_suite(target: &Target, slot: &Slot, wanted: &Wanted, logs: &Path) -> Result<Said> {
+fn run_suite(target: &Target, slot: &Slot, wanted: &SuiteSelection, logs: &Path) -> Result<Said> {
     if let Some(folder) = &slot.folder {
         empty(folder)?;
         if wanted.suite.options.contains(&"filename=testfile") {
