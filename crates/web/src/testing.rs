@@ -10,7 +10,7 @@ use admin::control::{
     Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
     RestoreReport, RestoreRequest, SessionStatus, Status,
 };
-use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
 use axum::Router;
 use axum::body::Body;
@@ -146,7 +146,7 @@ impl Kerberos for Tickets {
                 expires: None,
                 context: Box::new(NoKeys),
             }),
-            _ => Err(Refused::Expired),
+            _ => Err(TicketRefusal::Expired),
         };
         Box::pin(std::future::ready(ticket))
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use auth::samba::{self, Closed, SambaAccount};
+use auth::samba::{self, LoginRestriction, SambaAccount};
 use auth::{AccountFile, Secret, UnixAccounts};
 use serde::Serialize;
 
@@ -127,21 +127,23 @@ fn fate(account: &SambaAccount, known: &AccountFile) -> Fate {
         _ if !auth::is_account_name(&account.name) => Fate::BadName,
         _ if known.find(&account.name).is_some() => Fate::Exists,
         _ if known.find_in_any_case(&account.name).is_some() => Fate::ExistsInOtherCase,
-        _ if account.nt_hash.is_none() || account.closed == Some(Closed::NoPassword) => Fate::NoPassword,
+        _ if account.nt_hash.is_none() || account.closed == Some(LoginRestriction::NoPassword) => {
+            Fate::NoPassword
+        }
         _ => Fate::New,
     }
 }
 
 /// Why an account stays closed, for people.
-fn reason(closed: Closed) -> &'static str {
+fn reason(closed: LoginRestriction) -> &'static str {
     match closed {
-        Closed::NoPassword => "it has no password there",
-        Closed::Disabled => "it is disabled there",
-        Closed::Locked => "it is locked there",
-        Closed::Expires => "it ends at a date there, and accounts here have no such date",
-        Closed::MustChange => "its password must be changed first",
-        Closed::Workstations => "it may log in from some computers only there",
-        Closed::Hours => "it may log in at some hours only there",
+        LoginRestriction::NoPassword => "it has no password there",
+        LoginRestriction::Disabled => "it is disabled there",
+        LoginRestriction::Locked => "it is locked there",
+        LoginRestriction::Expires => "it ends at a date there, and accounts here have no such date",
+        LoginRestriction::MustChange => "its password must be changed first",
+        LoginRestriction::Workstations => "it may log in from some computers only there",
+        LoginRestriction::Hours => "it may log in at some hours only there",
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admin::control::Report;
 use admin::{Arguments, Settings};
 use auth::FileError;
-use auth::in_common::{Synced, sync};
+use auth::in_common::{SyncReport, sync};
 use cluster::{Cluster, Revisions, Text};
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
@@ -22,7 +22,7 @@ use crate::volumes::Volumes;
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Brings changes of accounts here to the other servers, and those of others here. Waits for etcd.
-pub(super) fn accounts(cluster: &Arc<Cluster>, state: &Path) -> Result<Synced, auth::Error> {
+pub(super) fn accounts(cluster: &Arc<Cluster>, state: &Path) -> Result<SyncReport, auth::Error> {
     sync(state, &OfMember(cluster.clone(), Text::Accounts))
 }
 
