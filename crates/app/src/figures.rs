@@ -9,7 +9,7 @@ use vfs::caches::Entry;
 use web::backups::{BackupState, BackupStatus};
 use web::{Figures, LabelledValue, Manage, Meaning};
 
-use crate::alerts::Stuck;
+use crate::alerts::BlockedRequests;
 use crate::console::Console;
 use crate::memory;
 use crate::running::{ResourceCounts, Running};
@@ -129,8 +129,9 @@ fn recalls() -> Vec<LabelledValue> {
 fn seen(figures: Figures, held: &ResourceCounts) -> Figures {
     let facts = &held.seen.facts;
     let of_share = |share: &String, value: f64| (vec![("share", share.clone())], value);
-    let stuck = |value: fn(&Stuck) -> f64| {
-        let labelled = |stuck: &Stuck| (vec![("protocol", stuck.protocol.to_owned())], value(stuck));
+    let stuck = |value: fn(&BlockedRequests) -> f64| {
+        let labelled =
+            |stuck: &BlockedRequests| (vec![("protocol", stuck.protocol.to_owned())], value(stuck));
         facts.stuck.iter().map(labelled).collect::<Vec<_>>()
     };
     let counts = facts.snapshot_counts.iter().map(|(share, count)| of_share(share, *count as f64));

@@ -24,7 +24,7 @@ use tokio::time::MissedTickBehavior;
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
 
-pub(crate) use self::facts::Stuck;
+pub(crate) use self::facts::BlockedRequests;
 use self::facts::{Clock, DiskFacts, Facts, Gatherer};
 use self::raised::{AlertTable, News};
 use self::sending::Sender;

@@ -6,7 +6,7 @@ use admin::ToldSettings;
 use admin::control::Severity;
 use admin::settings::units::format_size;
 
-use super::facts::{Backup, Broken, Facts, Space, Stuck};
+use super::facts::{Backup, BlockedRequests, BrokenLink, Facts, Space};
 use super::raised::{AlertTable, Condition};
 use crate::keeper::{Failure, ScheduleKind};
 
@@ -58,8 +58,8 @@ fn low_space(space: &Space, told: &ToldSettings, raised: &AlertTable) -> Option<
     Some(Condition { name: "space", about: share.clone(), severity, text })
 }
 
-fn stuck_disk(stuck: &Stuck) -> Option<Condition> {
-    let Stuck { protocol, threads, oldest } = stuck;
+fn stuck_disk(stuck: &BlockedRequests) -> Option<Condition> {
+    let BlockedRequests { protocol, threads, oldest } = stuck;
     let text = format!(
         "{threads} calls of the host have not returned, the oldest for {} s or more. Look at the disk: `dmesg | tail`, \
          `smartctl -a`, and whether a network file system below a share is reachable.",
@@ -143,7 +143,7 @@ fn failed(failure: &Failure) -> Condition {
     Condition { name, about: share.clone(), severity: Severity::Warning, text }
 }
 
-fn broken(link: &Broken) -> Condition {
+fn broken(link: &BrokenLink) -> Condition {
     let down = link.down.iter().map(|(url, why)| format!("{url} ({why})"));
     let left = match link.is_cut {
         true => "Clients of a protocol have no target left",
@@ -224,7 +224,8 @@ mod tests {
 
     #[test]
     fn a_disk_that_does_not_answer_is_critical() {
-        let stuck = |seconds| Stuck { protocol: "smb", threads: 2, oldest: Duration::from_secs(seconds) };
+        let stuck =
+            |seconds| BlockedRequests { protocol: "smb", threads: 2, oldest: Duration::from_secs(seconds) };
         let facts = |seconds| Facts { stuck: vec![stuck(seconds)], ..Facts::default() };
         assert_eq!(found(&facts(9), &AlertTable::default()), []);
         assert_eq!(found(&facts(10), &AlertTable::default()), [("disk", Severity::Critical)]);
@@ -245,7 +246,7 @@ mod tests {
     fn a_link_is_critical_when_clients_of_a_protocol_have_no_target() {
         let down = vec![("smb://a/b".to_owned(), "no answer within 2 s".to_owned())];
         let facts = |is_cut| {
-            let link = Broken { path: "studio/archive".into(), down: down.clone(), is_cut };
+            let link = BrokenLink { path: "studio/archive".into(), down: down.clone(), is_cut };
             Facts { links: vec![link], ..Facts::default() }
         };
         assert_eq!(found(&facts(false), &AlertTable::default()), [("link", Severity::Warning)]);

@@ -370,7 +370,7 @@ impl RunContext {
             Effect::Lost => self.hear_of_loss(),
             Effect::Inherit(lost, inherited) => self.inherit(lost, inherited),
             Effect::Call(from, number, request) => self.answer(from, number, request),
-            Effect::Sums(from, epoch, message) => self.sums.hear(sums::Heard { epoch, from, message }),
+            Effect::Sums(from, epoch, message) => self.sums.hear(sums::ReceivedSums { epoch, from, message }),
             Effect::Below(below) => self.look_below(below),
             Effect::Removed => self.fence.close(),
         }

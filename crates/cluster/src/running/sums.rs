@@ -49,7 +49,7 @@ pub trait Counting: Send + Sync {
 }
 
 /// A message of another server, in an epoch.
-pub(super) struct Heard {
+pub(super) struct ReceivedSums {
     pub(super) epoch: u64,
     pub(super) from: u16,
     pub(super) message: SumsMessage,
@@ -57,8 +57,8 @@ pub(super) struct Heard {
 
 /// What threads and the task share.
 pub(super) struct SharedSums {
-    hear: mpsc::Sender<Heard>,
-    heard: Mutex<Option<mpsc::Receiver<Heard>>, rank::ClusterTrees>,
+    hear: mpsc::Sender<ReceivedSums>,
+    heard: Mutex<Option<mpsc::Receiver<ReceivedSums>>, rank::ClusterTrees>,
     counting: OnceLock<Arc<dyn Counting>>,
     state: Mutex<State, rank::ClusterSums>,
 }
@@ -98,7 +98,7 @@ impl SharedSums {
     }
 
     /// Another server has told something.
-    pub(super) fn hear(&self, heard: Heard) {
+    pub(super) fn hear(&self, heard: ReceivedSums) {
         if self.hear.try_send(heard).is_err() {
             tracing::debug!("what another server has told of the sums of quotas is lost");
         }
@@ -134,7 +134,11 @@ impl Cluster {
 }
 
 impl RunContext {
-    async fn follow_sums(self: Arc<Self>, counting: Arc<dyn Counting>, mut heard: mpsc::Receiver<Heard>) {
+    async fn follow_sums(
+        self: Arc<Self>,
+        counting: Arc<dyn Counting>,
+        mut heard: mpsc::Receiver<ReceivedSums>,
+    ) {
         let mut members = self.members.subscribe();
         let mut every = interval(TELL_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -240,7 +244,11 @@ impl RunContext {
         here.values().for_each(|local| counting.divide(*local, servers));
     }
 
-    fn heard_sums(self: &Arc<Self>, counting: &dyn Counting, Heard { epoch, from, message }: Heard) {
+    fn heard_sums(
+        self: &Arc<Self>,
+        counting: &dyn Counting,
+        ReceivedSums { epoch, from, message }: ReceivedSums,
+    ) {
         let mut state = self.sums.state.lock();
         if epoch != state.epoch {
             return; // all was told again in the present one

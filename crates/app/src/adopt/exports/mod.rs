@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) use self::names::plain_name;
 
 use self::client::Client;
-use self::options::{Options, Rights, Said, Squash, Tls};
+use self::options::{OptionEffect, Options, Rights, Squash, Tls};
 use self::syntax::Line;
 use super::ini;
 use super::netgroups::{self, Netgroups};
@@ -108,7 +108,7 @@ fn read(
             match list.strip_suffix(')') {
                 Some(list) => options.add(list, &path),
                 None if list.is_empty() && !text.contains('(') => {}
-                None => options.said.push(Said::Lost(
+                None => options.said.push(OptionEffect::Lost(
                     text.clone(),
                     "syntax",
                     "the list of options has no end".into(),
@@ -244,11 +244,15 @@ impl Entry {
 
     /// Its options that are no part of the rule.
     fn said(&self, export: &Export, share: &str) -> Vec<SourceSetting> {
-        let one = |said: &Said| {
+        let one = |said: &OptionEffect| {
             let (option, limits_access, outcome) = match said {
-                Said::NoEffect(option, why) => (option, false, Outcome::NoEffect { why: (*why).into() }),
-                Said::Kept(option, how) => (option, true, Outcome::Kept { how: how.clone() }),
-                Said::Lost(option, limit, why) => (option, true, Outcome::Lost { limit, why: why.clone() }),
+                OptionEffect::NoEffect(option, why) => {
+                    (option, false, Outcome::NoEffect { why: (*why).into() })
+                }
+                OptionEffect::Kept(option, how) => (option, true, Outcome::Kept { how: how.clone() }),
+                OptionEffect::Lost(option, limit, why) => {
+                    (option, true, Outcome::Lost { limit, why: why.clone() })
+                }
             };
             let value = format!("{}: {option}", self.text);
             SourceSetting { value, limits_access, ..self.setting(export, share, outcome) }

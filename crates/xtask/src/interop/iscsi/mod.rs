@@ -22,7 +22,7 @@ use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, install_and_build};
 use crate::{debian, isolate, process};
 use place::{IscsiServer, Place};
-use suite::{RUNS, Run, Said, WATCHED, is_in};
+use suite::{RUNS, Run, TestResult, WATCHED, is_in};
 
 const EXPECTED: &str = "interop/iscsi/expected.toml";
 
@@ -195,13 +195,13 @@ fn watch(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) -> Result
 }
 
 /// The name of an expectation: it is listed for all runs, or for one.
-fn name_of(expected: &Expectations, said: &Said) -> String {
+fn name_of(expected: &Expectations, said: &TestResult) -> String {
     if expected.lists(&said.exact()) { said.exact() } else { said.general() }
 }
 
 /// Runs tests with differences once more: a busy machine may have taken too long.
-fn try_again(served: &IscsiServer, expected: &Expectations, said: &mut [Said]) -> Result<()> {
-    let differs = |one: &Said| !expected.is_met(&name_of(expected, one), &one.outcome);
+fn try_again(served: &IscsiServer, expected: &Expectations, said: &mut [TestResult]) -> Result<()> {
+    let differs = |one: &TestResult| !expected.is_met(&name_of(expected, one), &one.outcome);
     let again: Vec<usize> = (0..said.len()).filter(|&at| differs(&said[at])).collect();
     if again.len() > ACCIDENTS {
         return Ok(());
@@ -214,7 +214,7 @@ fn try_again(served: &IscsiServer, expected: &Expectations, said: &mut [Said]) -
 }
 
 /// A line for each run.
-fn tell_runs(said: &[Said]) {
+fn tell_runs(said: &[TestResult]) {
     for run in RUNS {
         let of_run = || said.iter().filter(|one| one.run == run).map(|one| &one.outcome);
         let passed = of_run().filter(|outcome| matches!(outcome, Outcome::Pass)).count();

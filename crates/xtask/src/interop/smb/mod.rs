@@ -23,7 +23,7 @@ use baseline::{Baseline, Tests};
 use libraries::{LIBRARIES, Library};
 use place::Place;
 use suites::SUITES;
-use torture::{Said, SuiteSelection, Target};
+use torture::{SuiteResult, SuiteSelection, Target};
 
 const EXPECTED: &str = "interop/smb/expected.toml";
 const BASELINE: &str = "interop/smb/smbd.toml";
@@ -142,7 +142,7 @@ fn logs() -> PathBuf {
 }
 
 /// Prints the result of a suite, and the causes of its failures.
-fn tell(said: &Said, whole: bool) {
+fn tell(said: &SuiteResult, whole: bool) {
     let counts = Tests::of(&said.tests).counts();
     println!("{}: {counts} in {:.0} s; {}", said.suite.name, said.seconds, said.log.display());
     let failed: Vec<_> =
@@ -192,7 +192,7 @@ const ACCIDENTS: usize = 40;
 
 /// Runs tests with unexpected results once more, alone. On a busy machine a test may have waited
 /// too long, and the tests after one in which smbtorture ended did not run.
-fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
+fn try_again(target: &Target, said: &mut [SuiteResult]) -> Result<()> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let mut wanted = Vec::new();
     for one in said.iter() {
@@ -219,7 +219,7 @@ fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
 
 /// Compares our server's results in smbtorture with the expected ones, and prints them beside
 /// smbd's.
-fn judge(args: &Args, said: &[Said]) -> Result<Verdict> {
+fn judge(args: &Args, said: &[SuiteResult]) -> Result<Verdict> {
     let baseline = Baseline::read(&process::root().join(BASELINE))?;
     let mut outcomes = Outcomes::default();
     for one in said {
@@ -245,7 +245,7 @@ fn judge(args: &Args, said: &[Said]) -> Result<Verdict> {
     Ok(expected.compare(&outcomes, true))
 }
 
-fn print_columns(baseline: &Baseline, said: &[Said], outcomes: &Outcomes) {
+fn print_columns(baseline: &Baseline, said: &[SuiteResult], outcomes: &Outcomes) {
     println!("\n{:<30} {:>10} {:>10}  passed/failed/skipped", "", "smbd", "ours");
     for one in said {
         let (suite, ours) = (one.suite, Tests::of(&one.tests).counts());
