@@ -218,9 +218,9 @@ fn kind_of(client: &str, address_is: usize) -> usize {
 }
 
 /// May write, root is root, somebody is themselves, any port is right.
-type Allowed = (bool, bool, bool, bool);
+type ExportRights = (bool, bool, bool, bool);
 
-fn allowed(options: &str) -> Allowed {
+fn allowed(options: &str) -> ExportRights {
     let last = |on: &str, off: &str, default: bool| {
         let mut of = options.split(',').filter(|one| *one == on || *one == off);
         of.next_back().map_or(default, |one| one == on)
@@ -234,12 +234,12 @@ fn allowed(options: &str) -> Allowed {
     )
 }
 
-fn by_manual(entries: &[(String, String)], host: (&str, &str), address_is: usize) -> Option<Allowed> {
+fn by_manual(entries: &[(String, String)], host: (&str, &str), address_is: usize) -> Option<ExportRights> {
     let fits = entries.iter().filter(|(client, _)| is_host(client, host));
     fits.min_by_key(|(client, _)| kind_of(client, address_is)).map(|(_, options)| allowed(options))
 }
 
-fn by_rules(share: &Share, host: (&str, &str)) -> Option<Allowed> {
+fn by_rules(share: &Share, host: (&str, &str)) -> Option<ExportRights> {
     let value = |rule: &[(&'static str, String)], name: &str| {
         rule.iter()
             .find(|(known, _)| *known == name)
@@ -253,7 +253,7 @@ fn by_rules(share: &Share, host: (&str, &str)) -> Option<Allowed> {
     })
 }
 
-fn is_no_wider(ours: Option<Allowed>, theirs: Option<Allowed>) -> bool {
+fn is_no_wider(ours: Option<ExportRights>, theirs: Option<ExportRights>) -> bool {
     match (ours, theirs) {
         (None, _) => true,
         (Some(_), None) => false,
