@@ -62,11 +62,11 @@ pub(crate) fn run(asked: &Explain) -> anyhow::Result<ExitCode> {
     };
     let accounts = accounts::read(&settings.server.state, &settings)?;
     let status = control::status(&settings.server.state).ok();
-    let explained = explain(asked, &settings, &accounts, status.as_ref())?;
+    let explanation = explain(asked, &settings, &accounts, status.as_ref())?;
     if asked.json {
-        out::json(&explained)?
+        out::json(&explanation)?
     } else {
-        out::print(text(&explained))?
+        out::print(text(&explanation))?
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -318,7 +318,7 @@ fn uses(status: &Status, share: &str, inode: u64) -> Vec<String> {
     opens.chain(locks).chain(leases).collect()
 }
 
-fn text(explained: &AccessExplanation) -> String {
+fn text(explanation: &AccessExplanation) -> String {
     let AccessExplanation {
         user,
         uid,
@@ -333,14 +333,14 @@ fn text(explained: &AccessExplanation) -> String {
         locked,
         uses,
         ..
-    } = explained;
+    } = explanation;
     let word = |answer: &Answer| if answer.may { "yes" } else { "no" };
     let row = |answer: &Answer| [answer.what.clone(), word(answer).to_owned(), answer.why.clone()];
     let clean = |text: String| -> String {
         text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
     };
     let answers =
-        explained.protocols.iter().map(row).chain([row(way)]).chain(explained.rights.iter().map(row));
+        explanation.protocols.iter().map(row).chain([row(way)]).chain(explanation.rights.iter().map(row));
     let mut text = format!(
         "{}: {kind} in the share {share}, owner uid {owner_uid}, group {owner_gid}, mode {mode}\n{user}: uid {uid}, gid {gid}\n\n{}",
         path.display(),

@@ -49,13 +49,13 @@ pub(crate) fn restore(
         keep: request.keep,
         settled: settled(dataset.engine(), snapshot.created),
     };
-    let mut told = RestoreRecorder::new(share, request.dry_run, progress);
+    let mut recorder = RestoreRecorder::new(share, request.dry_run, progress);
     let [source, target] = [&request.path, &request.to].map(|path| parts(path));
-    let done = Restore::new(&shown, &live, options, &mut told).run(&source, &target);
-    if !done.map_err(|error| cannot(error, share, request, &told.report))? {
+    let done = Restore::new(&shown, &live, options, &mut recorder).run(&source, &target);
+    if !done.map_err(|error| cannot(error, share, request, &recorder.report))? {
         bail!("the command ended; the same command goes on with the rest");
     }
-    Ok(told.report)
+    Ok(recorder.report)
 }
 
 /// A volume that shows the snapshot. The keys of its files are those of the live files, where the

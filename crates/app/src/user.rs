@@ -33,14 +33,14 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         } => {
             let groups = numbers(groups)?;
             let from = Source::new(*password_stdin, password_file.as_deref());
-            let typed = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
-            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), typed)?;
+            let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
+            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), input)?;
         }
         User::Modify { named, rights } => modify(&state, named, rights)?,
         User::Passwd { named, password_stdin, password_file, legacy_password, chap_secret } => {
             let from = Source::new(*password_stdin, password_file.as_deref());
-            let typed = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
-            passwd(&state, named, typed)?;
+            let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
+            passwd(&state, named, input)?;
         }
         User::Remove { named } => remove(&state, named)?,
         User::List { json, state: place } => list(&state, place, *json)?,
@@ -94,7 +94,7 @@ fn add(
     state: &Path,
     named: &AccountArgs,
     (ids, groups, admin): (Ids, Vec<u32>, bool),
-    typed: PasswordInput<'_>,
+    input: PasswordInput<'_>,
 ) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
@@ -103,12 +103,12 @@ fn add(
     if let Some(known) = AccountFile::read(state)?.find_in_any_case(&named.name) {
         return Err(auth::Error::Exists(known.name.clone()).into());
     }
-    let password = password::read(&named.name, typed.from)?;
+    let password = password::read(&named.name, input.from)?;
     AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
         file.set_admin(&named.name, admin)?;
         file.set_groups(&named.name, groups)?;
-        typed.keep(file, &named.name, &password)
+        input.keep(file, &named.name, &password)
     })?;
     let acts_as = acts_as(&named.name, ids, &host(&named.state)?);
     tell_server(state);
@@ -141,12 +141,12 @@ fn modify(state: &Path, named: &AccountArgs, rights: &Rights) -> anyhow::Result<
     Ok(())
 }
 
-fn passwd(state: &Path, named: &AccountArgs, typed: PasswordInput<'_>) -> anyhow::Result<()> {
+fn passwd(state: &Path, named: &AccountArgs, input: PasswordInput<'_>) -> anyhow::Result<()> {
     require(state, &named.name)?;
-    let password = password::read(&named.name, typed.from)?;
+    let password = password::read(&named.name, input.from)?;
     AccountFile::edit(state, |file| {
         file.set_password(&named.name, &password)?;
-        typed.keep(file, &named.name, &password)
+        input.keep(file, &named.name, &password)
     })?;
     tell_server(state);
     Ok(out::line(format_args!("{}: has another password", named.name))?)

@@ -51,14 +51,14 @@ enum WantedSpan {
 #[utoipa::path(get, path = "/v1/throughput", params(ThroughputQuery), security(("token" = ["read"])), responses((status = 200, description = "The throughput", body = Throughput), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn throughput(
     State(api): State<Api>,
-    wanted: Result<Query<ThroughputQuery>, QueryRejection>,
+    query: Result<Query<ThroughputQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(wanted) = wanted.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    let span = match wanted.span {
+    let Query(query) = query.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    let span = match query.span {
         WantedSpan::Minutes => Span::Minutes,
         WantedSpan::Day => Span::Day,
     };
-    Ok(Json(api.history.since(span, wanted.after)).into_response())
+    Ok(Json(api.history.since(span, query.after)).into_response())
 }
 
 /// Whose changes are wanted.

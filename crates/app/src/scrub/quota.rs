@@ -14,7 +14,7 @@ pub(super) fn check(
     place: &Place<'_>,
     share: &ShareSettings,
     repair: bool,
-    told: &ScrubRecorder<'_>,
+    recorder: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
     let folder = share.path.canonicalize()?;
     let state = place.volumes.state();
@@ -40,7 +40,7 @@ pub(super) fn check(
         false => Ok(crate::quotas::forget(state)?),
     };
     settle(
-        told,
+        recorder,
         ("quotas.json".into(), "quota-sum", what),
         ("clients get more or less space than the quota says", "--repair has the files counted"),
         (repair, Some(&mend)),
