@@ -9,7 +9,7 @@ pub mod settings;
 mod state;
 
 pub use settings::{
-    Access, AfpLogin, ApiSettings, Arguments, Audited, Bonjour, ClientMatch, ClientRule, ClientSec,
+    Access, AfpLogin, ApiSettings, Arguments, AuditScope, Bonjour, ClientMatch, ClientRule, ClientSec,
     ClientTls, DenyModes, Diagnostic, Encryption, LogFormat, MacLayout, MailSettings, Port, Ports, Protocol,
     SambaSid, ServerSettings, Settings, ShareSettings, SnapshotFolder, Squash, ToldSettings, UserSettings,
 };

@@ -72,7 +72,7 @@ impl std::fmt::Debug for Identity {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Written {
+struct StoredIdentity {
     format: u32,
     server_id: String,
     handle_secret: String,
@@ -167,7 +167,7 @@ fn identity(path: &Path) -> Result<Identity, StateError> {
 
 fn parse(path: &Path, text: &str) -> Result<Identity, StateError> {
     let damaged = |reason: &str| IDENTITY.damaged(path, reason.into());
-    let written: Written = IDENTITY.parse(path, text)?;
+    let written: StoredIdentity = IDENTITY.parse(path, text)?;
     let server_id = hex::decode(&written.server_id).ok_or_else(|| damaged("server-id is not 16 bytes"))?;
     let secret =
         hex::decode(&written.handle_secret).ok_or_else(|| damaged("handle-secret is not 32 bytes"))?;
@@ -179,7 +179,7 @@ fn create(path: &Path) -> Result<Identity, StateError> {
     let mut identity = Identity { server_id: [0; 16], handle_secret: [0; 32] };
     getrandom::fill(&mut identity.server_id).map_err(|e| io(io::Error::other(e.to_string())))?;
     getrandom::fill(&mut identity.handle_secret).map_err(|e| io(io::Error::other(e.to_string())))?;
-    let written = Written {
+    let written = StoredIdentity {
         format: IDENTITY.format,
         server_id: hex::encode(&identity.server_id),
         handle_secret: hex::encode(&identity.handle_secret),

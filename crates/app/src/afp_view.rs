@@ -19,8 +19,8 @@ use vfs::Volume;
 use vfs::state::Replicas;
 
 use crate::afp_homes::AfpHomes;
-use crate::bind::Bound;
-use crate::running::{self, Current, Held, OpenFile, View, all_ended};
+use crate::bind::ProtocolListeners;
+use crate::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, gateway, here, host_names, logons, tickets};
 
@@ -34,11 +34,11 @@ pub(crate) struct AfpView {
     service: Arc<Service>,
     connections: Arc<Server>,
     watchdog: Arc<Watchdog>,
-    told: Told,
+    told: AfpDependencies,
 }
 
 /// The data for its settings, in addition to the program's settings.
-struct Told {
+struct AfpDependencies {
     volumes: Arc<Volumes>,
     /// The state folder, which has the accounts.
     state: PathBuf,
@@ -65,7 +65,7 @@ impl AfpView {
     ) -> anyhow::Result<Arc<Self>> {
         let (state, server_id) = (state.path().to_owned(), *state.server_id());
         let listen = current.settings.server.listen.clone();
-        let told = Told { volumes, state, server_id, listen, port, accounts_changed, login_guard };
+        let told = AfpDependencies { volumes, state, server_id, listen, port, accounts_changed, login_guard };
         let service = Service::new(told.config(current)?);
         match &told.volumes.ids {
             Some(ids) => _ = tokio::spawn(gateway::ids::read_on(ids.clone())),
@@ -83,7 +83,7 @@ impl AfpView {
     }
 
     /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(&self, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+    pub(crate) fn serve(&self, bound: Option<ProtocolListeners>, stopping: &watch::Receiver<bool>) {
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
             let serve = move |stream, peer| {
@@ -110,7 +110,7 @@ impl AfpView {
     }
 }
 
-impl Told {
+impl AfpDependencies {
     /// The server's addresses for clients: the configured ones, and for "every address" the host's
     /// current ones.
     fn addresses(&self) -> Vec<SocketAddr> {
@@ -286,7 +286,7 @@ impl View for AfpView {
         running::counted(count, of)
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.connections.push(("afp", self.connections.peers().len()));
     }
 

@@ -10,7 +10,11 @@ use crate::running::Current;
 
 /// Prints the shares, the logins that are impossible yet, the lines `also`, and `ready`, at once: a
 /// script may wait for the last line.
-pub(crate) fn ready(current: &Current, shares: &[ShareStatus], also: &[String]) -> Result<(), out::Failed> {
+pub(crate) fn ready(
+    current: &Current,
+    shares: &[ShareStatus],
+    also: &[String],
+) -> Result<(), out::OutputError> {
     let accounts = current.accounts.accounts();
     let anybody = Anybody {
         by_password: current.accounts.host_accounts().is_some()

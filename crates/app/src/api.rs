@@ -11,7 +11,7 @@ use auth::LoginGuard;
 use tokio::sync::watch;
 use web::{Api, Certificate, Events, Figures, Manage, Metrics};
 
-use crate::bind::{self, Bound};
+use crate::bind::{self, ProtocolListeners};
 use crate::console::Console;
 use crate::figures::Scrape;
 use crate::log;
@@ -19,7 +19,7 @@ use crate::running::Running;
 
 /// Opens the listeners, if the API is on. A certificate that cannot be used keeps the API off, not the shares: the reason is
 /// logged and returned for an alert.
-pub(crate) fn open(settings: &ServerSettings) -> anyhow::Result<(Option<Bound>, Option<String>)> {
+pub(crate) fn open(settings: &ServerSettings) -> anyhow::Result<(Option<ProtocolListeners>, Option<String>)> {
     let admin::Port::Number(port) = settings.api.port else { return Ok((None, None)) };
     if let Err(why) = try_certificate(settings) {
         tracing::error!("{why} The API and the console stay off; the shares are served.");
@@ -46,7 +46,7 @@ pub(crate) fn try_certificate(settings: &ServerSettings) -> Result<(), String> {
 }
 
 /// The listeners for a status.
-pub(crate) fn listeners(bound: Option<&Bound>) -> Vec<ListenerStatus> {
+pub(crate) fn listeners(bound: Option<&ProtocolListeners>) -> Vec<ListenerStatus> {
     let addresses = bound.into_iter().flat_map(|bound| &bound.tcp).filter_map(|tcp| tcp.local_addr().ok());
     let status = |address| ListenerStatus { protocol: Listener::Api, transport: "tcp".into(), address };
     addresses.map(status).collect()
@@ -71,7 +71,7 @@ pub(crate) fn console(listeners: &[ListenerStatus], settings: &ApiSettings) -> O
 
 /// Serves the API until told to stop.
 pub(crate) fn serve(
-    bound: Option<Bound>,
+    bound: Option<ProtocolListeners>,
     settings: &ServerSettings,
     running: &Arc<Running>,
     (logins, events): (Arc<LoginGuard>, Events),

@@ -10,9 +10,9 @@ const SILENT_FOR: Duration = Duration::from_secs(2);
 
 /// Signs of life from the server.
 #[derive(Clone)]
-pub(crate) struct Heard(Sender<()>);
+pub(crate) struct LivenessSignal(Sender<()>);
 
-impl Heard {
+impl LivenessSignal {
     /// Notes a sign of life from the server.
     pub(crate) fn something(&self) {
         let _ = self.0.send(()); // later ones have no reader
@@ -20,12 +20,12 @@ impl Heard {
 }
 
 /// Runs `ask`, and after some silence tells the user what it waits for.
-pub(crate) fn patiently<T>(ask: impl FnOnce(&Heard) -> T) -> T {
+pub(crate) fn patiently<T>(ask: impl FnOnce(&LivenessSignal) -> T) -> T {
     let (heard, silence) = channel();
     std::thread::spawn(move || {
         if silence.recv_timeout(SILENT_FOR) == Err(RecvTimeoutError::Timeout) {
             out::error_line("fourfold: the server has not answered yet; waiting for it");
         }
     });
-    ask(&Heard(heard)) // the thread ends when this is dropped
+    ask(&LivenessSignal(heard)) // the thread ends when this is dropped
 }

@@ -14,14 +14,14 @@ const MOST_PICKS: usize = 16;
 
 /// The listeners of one protocol.
 #[derive(Debug)]
-pub(crate) struct Bound {
+pub(crate) struct ProtocolListeners {
     pub(crate) port: u16,
     pub(crate) tcp: Vec<TcpListener>,
     /// Empty for a protocol without UDP.
     pub(crate) udp: Vec<UdpSocket>,
 }
 
-impl Bound {
+impl ProtocolListeners {
     /// The listeners for a status.
     pub(crate) fn listeners(&self, protocol: Protocol) -> Vec<ListenerStatus> {
         let tcp = self.tcp.iter().map(|tcp| ("tcp", tcp.local_addr()));
@@ -40,7 +40,7 @@ pub(crate) fn open(
     protocol: Protocol,
     udp: bool,
     privileged: bool,
-) -> anyhow::Result<Option<Bound>> {
+) -> anyhow::Result<Option<ProtocolListeners>> {
     let mut refused = None;
     for port in candidates(settings.ports.of(protocol), protocol, privileged) {
         let picks = if port == 0 { MOST_PICKS } else { 1 };
@@ -56,7 +56,12 @@ pub(crate) fn open(
 }
 
 /// Opens the listeners of a service over TCP; its setting is `WORD-port`. Needs a tokio runtime.
-pub(crate) fn tcp(title: &str, word: &str, addresses: &[IpAddr], port: u16) -> anyhow::Result<Bound> {
+pub(crate) fn tcp(
+    title: &str,
+    word: &str,
+    addresses: &[IpAddr],
+    port: u16,
+) -> anyhow::Result<ProtocolListeners> {
     bind(addresses, port, false)
         .map_err(|(address, error)| complaint(title, word, SocketAddr::new(address, port), error))
 }
@@ -85,8 +90,12 @@ fn complaint(title: &str, word: &str, at: SocketAddr, error: io::Error) -> anyho
 }
 
 /// Binds one port on every address; an error contains the address.
-pub(crate) fn bind(addresses: &[IpAddr], port: u16, udp: bool) -> Result<Bound, (IpAddr, io::Error)> {
-    let mut bound = Bound { port, tcp: Vec::new(), udp: Vec::new() };
+pub(crate) fn bind(
+    addresses: &[IpAddr],
+    port: u16,
+    udp: bool,
+) -> Result<ProtocolListeners, (IpAddr, io::Error)> {
+    let mut bound = ProtocolListeners { port, tcp: Vec::new(), udp: Vec::new() };
     for address in addresses {
         let refused = |error| (*address, error);
         let tcp = match conn::bind_tcp(SocketAddr::new(*address, bound.port)) {

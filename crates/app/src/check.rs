@@ -34,7 +34,7 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     let (settings, explained) = match loaded {
         Ok(loaded) => loaded,
         Err(diagnostics) if check.json => {
-            out::json(&Checked::refused(&diagnostics))?;
+            out::json(&CheckReport::refused(&diagnostics))?;
             return Ok(ExitCode::from(exit::REFUSED));
         }
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
@@ -48,9 +48,9 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
     }
     let shares = settings.shares.len() + settings.absent.len();
     if check.json {
-        let diagnostics = notes.map(Noted::of).collect();
+        let diagnostics = notes.map(DiagnosticRecord::of).collect();
         let accounts = accounts_of(&settings);
-        out::json(&Checked { accepted: true, file, shares, diagnostics, accounts })?;
+        out::json(&CheckReport { accepted: true, file, shares, diagnostics, accounts })?;
         return Ok(ExitCode::SUCCESS);
     }
     out::lines(notes)?;
@@ -63,19 +63,19 @@ pub(crate) fn run(check: &Check) -> anyhow::Result<ExitCode> {
 
 /// What `--json` prints. Scripts read it: fields may be added, never renamed or removed.
 #[derive(Serialize)]
-struct Checked {
+struct CheckReport {
     accepted: bool,
     /// The settings file, if there is one.
     file: Option<PathBuf>,
     shares: usize,
-    diagnostics: Vec<Noted>,
+    diagnostics: Vec<DiagnosticRecord>,
     /// A line for each account.
     accounts: Vec<String>,
 }
 
 /// An error or a note.
 #[derive(Serialize)]
-struct Noted {
+struct DiagnosticRecord {
     severity: &'static str,
     /// In words.
     place: String,
@@ -86,14 +86,14 @@ struct Noted {
     instead: String,
 }
 
-impl Checked {
+impl CheckReport {
     fn refused(diagnostics: &[Diagnostic]) -> Self {
-        let diagnostics: Vec<Noted> = diagnostics.iter().map(Noted::of).collect();
+        let diagnostics: Vec<DiagnosticRecord> = diagnostics.iter().map(DiagnosticRecord::of).collect();
         Self { accepted: false, file: None, shares: 0, diagnostics, accounts: Vec::new() }
     }
 }
 
-impl Noted {
+impl DiagnosticRecord {
     fn of(diagnostic: &Diagnostic) -> Self {
         let (line, column) = match diagnostic.place {
             Place::File { line, column, .. } => (Some(line), Some(column)),

@@ -25,7 +25,7 @@ use auth::{Account, Accounts, Refusal};
 use vfs::backend::host::as_ourselves;
 use web::access::{Entrant, GroupStatus};
 use web::accounts::AccountChange;
-use web::author::{Author, Changed};
+use web::author::{Author, ChangeResult};
 use web::backups::BackupStatus;
 use web::files::{FileStatus, FolderStatus, Part};
 use web::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
@@ -33,7 +33,7 @@ use web::manage::{
     AccountStatus, Holdings, Level, Note, Overview, SettingChange, SettingsStatus, SnapshotsStatus,
     SpaceStatus,
 };
-use web::watching::Watched;
+use web::watching::FolderWatch;
 use web::webhooks::{NewWebhook, WebhookStatus};
 use web::{Events, Manage};
 
@@ -45,9 +45,15 @@ use crate::{advise, here, logons, memory, quotas, tickets};
 const ALMOST_NONE: f64 = 0.01;
 
 /// Tells the console of changes.
-pub(crate) struct Told(pub(crate) Events);
+pub(crate) struct ConsoleNotifier(Events);
 
-impl View for Told {
+impl ConsoleNotifier {
+    pub(crate) fn view(events: &Events) -> Arc<dyn View> {
+        Arc::new(Self(events.clone()))
+    }
+}
+
+impl View for ConsoleNotifier {
     fn report(&self, _: &mut Status) {}
 
     fn reload(&self, _: &Arc<Current>) -> Vec<String> {
@@ -166,23 +172,23 @@ impl Manage for Console {
         self.as_server(|| change::status(&self.running, &self.changes))
     }
 
-    fn change(&self, change: &SettingChange) -> Changed {
+    fn change(&self, change: &SettingChange) -> ChangeResult {
         self.as_server(|| change::make(&self.running, &self.changes, change))
     }
 
-    fn undo(&self, by: &Author) -> Changed {
+    fn undo(&self, by: &Author) -> ChangeResult {
         self.as_server(|| change::undo(&self.running, &self.changes, by))
     }
 
-    fn share(&self, name: &str, path: &str, by: &Author) -> Changed {
+    fn share(&self, name: &str, path: &str, by: &Author) -> ChangeResult {
         self.as_server(|| change::share(&self.running, &self.changes, (name, path), by))
     }
 
-    fn unshare(&self, name: &str, recursive: bool, by: &Author) -> Changed {
+    fn unshare(&self, name: &str, recursive: bool, by: &Author) -> ChangeResult {
         self.as_server(|| change::unshare(&self.running, &self.changes, (name, recursive), by))
     }
 
-    fn rename_share(&self, name: &str, new: &str, by: &Author) -> Changed {
+    fn rename_share(&self, name: &str, new: &str, by: &Author) -> ChangeResult {
         self.as_server(|| change::rename(&self.running, &self.changes, (name, new), by))
     }
 
@@ -224,7 +230,7 @@ impl Manage for Console {
         self.as_server(|| files::file(&self.running, share, path))
     }
 
-    fn watch(&self, folder: &str, below: bool) -> Result<Watched, Vec<String>> {
+    fn watch(&self, folder: &str, below: bool) -> Result<FolderWatch, Vec<String>> {
         self.as_server(|| watching::watch(&self.running, folder, below))
     }
 

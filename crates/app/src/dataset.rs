@@ -31,12 +31,12 @@ struct Now {
 }
 
 /// Why a command ends without having done anything.
-enum Ended {
+enum CommandError {
     Refused(Vec<admin::Diagnostic>),
     Failed(anyhow::Error),
 }
 
-impl From<EditError> for Ended {
+impl From<EditError> for CommandError {
     fn from(error: EditError) -> Self {
         match error {
             EditError::Refused(diagnostics) => Self::Refused(diagnostics),
@@ -45,29 +45,29 @@ impl From<EditError> for Ended {
     }
 }
 
-impl From<anyhow::Error> for Ended {
+impl From<anyhow::Error> for CommandError {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
     }
 }
 
-type Done<T> = Result<T, Ended>;
+type CommandResult<T> = Result<T, CommandError>;
 
-fn code(done: Done<()>) -> anyhow::Result<ExitCode> {
+fn code(done: CommandResult<()>) -> anyhow::Result<ExitCode> {
     match done {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(Ended::Refused(diagnostics)) => Ok(exit::refused(&diagnostics)),
-        Err(Ended::Failed(error)) => Err(error),
+        Err(CommandError::Refused(diagnostics)) => Ok(exit::refused(&diagnostics)),
+        Err(CommandError::Failed(error)) => Err(error),
     }
 }
 
 impl Now {
-    fn read(place: &Where) -> Done<Self> {
+    fn read(place: &Where) -> CommandResult<Self> {
         Self::of(here::of_server(place)?)
     }
 
-    fn of(arguments: Arguments) -> Done<Self> {
-        let (settings, explained) = Settings::load_explained(&arguments).map_err(Ended::Refused)?;
+    fn of(arguments: Arguments) -> CommandResult<Self> {
+        let (settings, explained) = Settings::load_explained(&arguments).map_err(CommandError::Refused)?;
         Ok(Self { arguments, settings, explained })
     }
 
@@ -106,12 +106,12 @@ impl Now {
         path.is_some_and(|path| matches!(path.source, Source::Inherited(..)))
     }
 
-    fn edit(&self) -> Done<Edit> {
+    fn edit(&self) -> CommandResult<Edit> {
         Ok(Edit::open(&self.arguments)?)
     }
 
     /// The settings file with an entry of this share, which a server may have only on its command line.
-    fn edit_of(&mut self, name: &str) -> Done<(Edit, FirstFile)> {
+    fn edit_of(&mut self, name: &str) -> CommandResult<(Edit, FirstFile)> {
         let path = self.share(name)?.path.clone();
         let (mut edit, first) = self.edit_of_server()?;
         if !self.arguments.shares.is_empty() && !edit.has(name)? {
@@ -128,7 +128,7 @@ impl Now {
     }
 
     /// The settings file, which a server with a command line may lack.
-    fn edit_of_server(&mut self) -> Done<(Edit, FirstFile)> {
+    fn edit_of_server(&mut self) -> CommandResult<(Edit, FirstFile)> {
         let first = match self.arguments.shares.is_empty() {
             true => FirstFile(None),
             false => FirstFile::make(&mut self.arguments)?,
@@ -137,7 +137,7 @@ impl Now {
     }
 
     /// A share that is only on the command line of the server stays as long as that server runs.
-    fn check_in_file(&self, edit: &mut Edit, name: &str) -> Done<()> {
+    fn check_in_file(&self, edit: &mut Edit, name: &str) -> CommandResult<()> {
         if self.arguments.shares.is_empty() || edit.has(name)? {
             return Ok(());
         }
@@ -147,12 +147,12 @@ impl Now {
         Err(anyhow::Error::msg(what).into())
     }
 
-    fn save(&self, edit: Edit) -> Done<()> {
+    fn save(&self, edit: Edit) -> CommandResult<()> {
         Ok(edit.save(&self.arguments).map(drop)?)
     }
 
     /// Has a running server apply the settings.
-    fn reload(&self) -> Done<()> {
+    fn reload(&self) -> CommandResult<()> {
         match patiently(|_| control::reload(&self.settings.server.state)) {
             Ok(lines) => out::lines(lines).map_err(anyhow::Error::from)?,
             Err(AskError::NoServer(_)) => {
@@ -161,7 +161,7 @@ impl Now {
             Err(error) => {
                 let text =
                     format!("the settings file is changed, but the server has not applied it: {error}");
-                return Err(Ended::Failed(anyhow::Error::msg(text)));
+                return Err(CommandError::Failed(anyhow::Error::msg(text)));
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ const READER_GONE: u8 = 128 + 13;
 /// Reports why a command failed; returns the program's exit code.
 pub(crate) fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
     result.unwrap_or_else(|error| {
-        if error.downcast_ref().is_some_and(out::Failed::reader_is_gone) {
+        if error.downcast_ref().is_some_and(out::OutputError::reader_is_gone) {
             return ExitCode::from(READER_GONE);
         }
         out::error_line(format_args!("fourfold: {error:#}"));
@@ -28,7 +28,7 @@ pub(crate) fn code(result: anyhow::Result<ExitCode>) -> ExitCode {
 /// Prints the requested help, or the error of the command line.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     match error.print() {
-        Err(failed) if !error.use_stderr() => code(Err(out::Failed(failed).into())),
+        Err(failed) if !error.use_stderr() => code(Err(out::OutputError(failed).into())),
         _ => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(REFUSED)),
     }
 }

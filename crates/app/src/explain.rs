@@ -29,7 +29,7 @@ pub(crate) struct Answer {
 
 /// Everything that is known.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct AccessExplanation {
     user: String,
     uid: u32,
     gid: u32,
@@ -62,11 +62,11 @@ pub(crate) fn run(asked: &Explain) -> anyhow::Result<ExitCode> {
     };
     let accounts = accounts::read(&settings.server.state, &settings)?;
     let status = control::status(&settings.server.state).ok();
-    let explained = explain(asked, &settings, &accounts, status.as_ref())?;
+    let explanation = explain(asked, &settings, &accounts, status.as_ref())?;
     if asked.json {
-        out::json(&explained)?
+        out::json(&explanation)?
     } else {
-        out::print(text(&explained))?
+        out::print(text(&explanation))?
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -106,7 +106,7 @@ fn explain(
     settings: &Settings,
     accounts: &Directory,
     status: Option<&Status>,
-) -> anyhow::Result<Explained> {
+) -> anyhow::Result<AccessExplanation> {
     let user = User::find(&asked.user, accounts)?;
     let path = asked.path.canonicalize().with_context(|| format!("{} is not there", asked.path.display()))?;
     let inside =
@@ -126,7 +126,7 @@ fn explain(
     let (way, parent, file) = walk(&volume, &names, user.identity())?;
     let attributes = &file.attributes;
     let uses = status.map(|status| uses(status, &share.name, file.object.id().inode));
-    Ok(Explained {
+    Ok(AccessExplanation {
         user: asked.user.clone(),
         uid: user.identity().uid,
         gid: user.identity().gid,
@@ -318,17 +318,29 @@ fn uses(status: &Status, share: &str, inode: u64) -> Vec<String> {
     opens.chain(locks).chain(leases).collect()
 }
 
-fn text(explained: &Explained) -> String {
-    let Explained {
-        user, uid, gid, path, share, kind, owner_uid, owner_gid, mode, way, locked, uses, ..
-    } = explained;
+fn text(explanation: &AccessExplanation) -> String {
+    let AccessExplanation {
+        user,
+        uid,
+        gid,
+        path,
+        share,
+        kind,
+        owner_uid,
+        owner_gid,
+        mode,
+        way,
+        locked,
+        uses,
+        ..
+    } = explanation;
     let word = |answer: &Answer| if answer.may { "yes" } else { "no" };
     let row = |answer: &Answer| [answer.what.clone(), word(answer).to_owned(), answer.why.clone()];
     let clean = |text: String| -> String {
         text.chars().map(|c| if c.is_control() && c != '\n' { '?' } else { c }).collect()
     };
     let answers =
-        explained.protocols.iter().map(row).chain([row(way)]).chain(explained.rights.iter().map(row));
+        explanation.protocols.iter().map(row).chain([row(way)]).chain(explanation.rights.iter().map(row));
     let mut text = format!(
         "{}: {kind} in the share {share}, owner uid {owner_uid}, group {owner_gid}, mode {mode}\n{user}: uid {uid}, gid {gid}\n\n{}",
         path.display(),

@@ -7,12 +7,12 @@ use admin::control::{AlertStatus, LinkStatus, LinkTargetStatus, LunAnswer, LunRe
 use lock::{Mutex, rank};
 use vfs::caches::Entry;
 use web::backups::{BackupState, BackupStatus};
-use web::{Figures, Labelled, Manage, Meaning};
+use web::{Figures, LabelledValue, Manage, Meaning};
 
-use crate::alerts::Stuck;
+use crate::alerts::BlockedRequests;
 use crate::console::Console;
 use crate::memory;
-use crate::running::{Held, Running};
+use crate::running::{ResourceCounts, Running};
 
 /// LUNs and backups that have figures of their own.
 const MOST: usize = 256;
@@ -56,12 +56,12 @@ impl Scrape {
     }
 }
 
-fn one(value: f64) -> Vec<Labelled> {
+fn one(value: f64) -> Vec<LabelledValue> {
     vec![(Vec::new(), value)]
 }
 
 /// What clients hold, and the process.
-fn process(held: &Held, uptime: Duration) -> Figures {
+fn process(held: &ResourceCounts, uptime: Duration) -> Figures {
     let connections = held.connections.iter();
     let connections =
         connections.map(|(protocol, count)| (vec![("protocol", (*protocol).to_owned())], *count as f64));
@@ -117,7 +117,7 @@ fn process(held: &Held, uptime: Duration) -> Figures {
         )
 }
 
-fn recalls() -> Vec<Labelled> {
+fn recalls() -> Vec<LabelledValue> {
     let counts = vfs::state::recall_counts();
     vec![
         (vec![("result", "answered".to_owned())], counts.answered as f64),
@@ -126,11 +126,12 @@ fn recalls() -> Vec<Labelled> {
 }
 
 /// The alerts, and what their rules look at.
-fn seen(figures: Figures, held: &Held) -> Figures {
+fn seen(figures: Figures, held: &ResourceCounts) -> Figures {
     let facts = &held.seen.facts;
     let of_share = |share: &String, value: f64| (vec![("share", share.clone())], value);
-    let stuck = |value: fn(&Stuck) -> f64| {
-        let labelled = |stuck: &Stuck| (vec![("protocol", stuck.protocol.to_owned())], value(stuck));
+    let stuck = |value: fn(&BlockedRequests) -> f64| {
+        let labelled =
+            |stuck: &BlockedRequests| (vec![("protocol", stuck.protocol.to_owned())], value(stuck));
         facts.stuck.iter().map(labelled).collect::<Vec<_>>()
     };
     let counts = facts.snapshot_counts.iter().map(|(share, count)| of_share(share, *count as f64));
@@ -201,7 +202,7 @@ fn alert(alert: &AlertStatus) -> (Vec<(&'static str, String)>, f64) {
     (labels, 1.0)
 }
 
-fn caches(figures: Figures, held: &Held) -> Figures {
+fn caches(figures: Figures, held: &ResourceCounts) -> Figures {
     let each = |value: fn(&Entry) -> f64| {
         let labelled = |entry: &Entry| (vec![("cache", entry.rules.name.to_owned())], value(entry));
         held.caches.iter().map(labelled).collect()

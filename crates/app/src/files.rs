@@ -21,7 +21,7 @@ const STREAMS: usize = 4;
 const DEEPEST: usize = 200;
 
 #[derive(Serialize)]
-struct Listed<'a> {
+struct FileRow<'a> {
     name: &'a str,
     kind: &'static str,
     length: u64,
@@ -35,7 +35,7 @@ pub(crate) fn list(asked: &ListFolder) -> anyhow::Result<ExitCode> {
     let mut tree = session(&target, &asked.login)?;
     let mut listing = tree.entries("")?;
     listing.entries.sort_by(|a, b| a.name.cmp(&b.name));
-    let listed: Vec<Listed<'_>> = listing.entries.iter().map(listed).collect();
+    let listed: Vec<FileRow<'_>> = listing.entries.iter().map(listed).collect();
     if asked.json {
         out::json(&listed)?;
     } else {
@@ -60,7 +60,7 @@ pub(crate) fn list(asked: &ListFolder) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(entry: &Entry) -> Listed<'_> {
+fn listed(entry: &Entry) -> FileRow<'_> {
     let kind = match entry.kind {
         Kind::File => "file",
         Kind::Folder => "folder",
@@ -68,7 +68,7 @@ fn listed(entry: &Entry) -> Listed<'_> {
         Kind::Other => "other",
     };
     let modified = entry.modified.and_then(|(secs, _)| jiff::Timestamp::new(secs, 0).ok());
-    Listed { name: &entry.name, kind, length: entry.length, modified: modified.map(|time| time.to_string()) }
+    FileRow { name: &entry.name, kind, length: entry.length, modified: modified.map(|time| time.to_string()) }
 }
 
 pub(crate) fn cat(asked: &Cat) -> anyhow::Result<ExitCode> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use admin::Settings;
 use auth::{Account, Directory, HostAccounts, HostPasswords, HostRules, Judging};
-use pam::{Pam, Refused, Service};
+use pam::{Pam, PamRefusal, Service};
 use vfs::backend::host::as_ourselves;
 
 use crate::accounts;
@@ -30,7 +30,7 @@ impl HostPasswords for ByPam {
     fn verify(&self, user: &str, password: &str) -> bool {
         match self.0.verify(user, password) {
             Ok(()) => true,
-            Err(why @ Refused::Password(_)) => {
+            Err(why @ PamRefusal::Password(_)) => {
                 tracing::debug!(user, "{why}");
                 false
             }

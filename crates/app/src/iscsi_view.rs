@@ -14,9 +14,9 @@ use iscsi::server::{Config, Paths, Service, SessionInfo};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::bind::Bound;
+use crate::bind::ProtocolListeners;
 use crate::luns::{Desk, Roles, Units, Work};
-use crate::running::{self, Current, Held, OpenFile, View, all_ended};
+use crate::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
 use crate::volumes::{Volumes, name_owners};
 use crate::{gateway, host_names};
 
@@ -38,13 +38,13 @@ pub(crate) struct IscsiView {
     work: Work,
     /// The server's address for initiators; `None`: it is off.
     at: Option<(IpAddr, u16)>,
-    told: Told,
+    told: IscsiDependencies,
     /// The settings in force.
     current: watch::Sender<Arc<Current>>,
 }
 
 /// The data for its settings, in addition to the program's settings.
-struct Told {
+struct IscsiDependencies {
     volumes: Arc<Volumes>,
     table: LunTable,
     server_id: [u8; 16],
@@ -71,7 +71,7 @@ impl IscsiView {
         let roles = cluster.map(|cluster| Roles::new(cluster, port));
         let table = gateway::luns::table(&volumes);
         let units = Units::new(table.clone(), roles.clone());
-        let told = Told { volumes, table, server_id, roles, login_guard };
+        let told = IscsiDependencies { volumes, table, server_id, roles, login_guard };
         let service = Service::new(told.config(current, &units));
         let (connections, watchdog) = (
             Server::new(MOST_CONNECTIONS, budget).on(loops).after(host_names::before()),
@@ -95,7 +95,11 @@ impl IscsiView {
     }
 
     /// Answers on these listeners until the server stops.
-    pub(crate) fn serve(self: &Arc<Self>, bound: Option<Bound>, stopping: &watch::Receiver<bool>) {
+    pub(crate) fn serve(
+        self: &Arc<Self>,
+        bound: Option<ProtocolListeners>,
+        stopping: &watch::Receiver<bool>,
+    ) {
         tokio::spawn(self.clone().follow(stopping.clone()));
         for listener in bound.into_iter().flat_map(|bound| bound.tcp) {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
@@ -201,7 +205,7 @@ impl IscsiView {
     }
 }
 
-impl Told {
+impl IscsiDependencies {
     fn config(&self, current: &Current, units: &Units) -> Config {
         Config {
             targets: units.targets(),
@@ -260,7 +264,7 @@ impl View for IscsiView {
         }));
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.connections.push(("iscsi", self.connections.peers().len()));
     }
 

@@ -23,7 +23,7 @@ mod pulls;
 mod role;
 mod time_machine;
 
-pub(crate) use failures::{Failure, Kept, read as failures};
+pub(crate) use failures::{Failure, ScheduleKind, read as failures};
 pub(crate) use time_machine::{bundles, changed};
 
 use failures::Failures;
@@ -238,7 +238,7 @@ fn keep(share: &ShareSettings, failures: &mut Failures) -> bool {
         }
         Ok(report)
     });
-    failures.note(Kept::Snapshots, &share.name, kept.as_ref().err().map(ToString::to_string));
+    failures.note(ScheduleKind::Snapshots, &share.name, kept.as_ref().err().map(ToString::to_string));
     tell(&share.name, kept, "the schedule of snapshots is not kept")
 }
 

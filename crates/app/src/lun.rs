@@ -14,7 +14,7 @@ use vfs::index::Index;
 use crate::asking::patiently;
 use crate::cli::{Create, Lun, LunSnapshot, Where};
 use crate::luns::{self, Desk, Work};
-use crate::progress::Shown;
+use crate::progress::ProgressDisplay;
 use crate::volumes::Volumes;
 use crate::{exit, gateway, here, out, quotas};
 
@@ -90,7 +90,7 @@ fn place(command: &Lun) -> &Where {
 /// Sends the request to the server of the state folder; without one, executes it here. `Err`: the
 /// settings are refused, which was reported.
 fn ask(state: &Path, place: &Where, request: LunRequest) -> anyhow::Result<Result<LunAnswer, ExitCode>> {
-    let progress = Shown::default();
+    let progress = ProgressDisplay::default();
     let asked = patiently(|heard| {
         control::lun(state, request.clone(), &mut |now| {
             heard.something();

@@ -10,7 +10,7 @@ use namespace::{
 };
 use serde::Serialize;
 
-use crate::cli::{ExplainLink, ListLinks, MapLinks, Mounted, Namespace, TestLinks, Where};
+use crate::cli::{ExplainLink, ListLinks, MapLinks, MountProtocol, Namespace, TestLinks, Where};
 use crate::links::checks::check;
 use crate::links::{of_target, share_of};
 use crate::{exit, here, out};
@@ -122,7 +122,7 @@ fn test(asked: &TestLinks, settings: &Settings) -> anyhow::Result<ExitCode> {
 
 /// Where a path leads.
 #[derive(Debug, Serialize)]
-struct Explained {
+struct LinkExplanation {
     /// The share, and the path of the link in it.
     link: String,
     /// What of the path follows the link.
@@ -163,7 +163,7 @@ fn explain(asked: &ExplainLink, settings: &Settings) -> anyhow::Result<ExitCode>
     let table = links.table();
     let standings = links.standings(&link, client);
     let text = link.text();
-    let explained = Explained {
+    let explanation = LinkExplanation {
         rest: path[link.path.len()..].trim_start_matches('/').to_owned(),
         in_settings,
         comment: link.comment.clone(),
@@ -177,8 +177,8 @@ fn explain(asked: &ExplainLink, settings: &Settings) -> anyhow::Result<ExitCode>
         link: link.path,
     };
     match asked.json {
-        true => out::json(&explained)?,
-        false => out::print(said(&explained))?,
+        true => out::json(&explanation)?,
+        false => out::print(said(&explanation))?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -235,9 +235,9 @@ fn place(standing: &Standing) -> Place {
     }
 }
 
-fn said(explained: &Explained) -> String {
-    let Explained { link, rest, comment, client, ttl_s, .. } = explained;
-    let mut lines = vec![match explained.in_settings {
+fn said(explanation: &LinkExplanation) -> String {
+    let LinkExplanation { link, rest, comment, client, ttl_s, .. } = explanation;
+    let mut lines = vec![match explanation.in_settings {
         true => format!("{link} is a link of the settings."),
         false => format!(
             "{link} is a link on the disk that the settings do not have: its targets are not checked."
@@ -249,17 +249,17 @@ fn said(explained: &Explained) -> String {
     if !rest.is_empty() {
         lines.push(format!("Clients go on with {rest} at the target."));
     }
-    lines.push(match &explained.site {
+    lines.push(match &explanation.site {
         Some(site) => format!("A client at {client} is in the site {site}."),
         None => format!("A client at {client} is in no site."),
     });
     for protocol in Protocol::ALL {
         let of: Vec<&Place> =
-            explained.targets.iter().filter(|place| place.protocol == protocol.scheme()).collect();
+            explanation.targets.iter().filter(|place| place.protocol == protocol.scheme()).collect();
         lines.push(match (protocol, of.is_empty()) {
             (Protocol::Smb, false) => format!("SMB: a referral, kept for {ttl_s} s, to"),
             (Protocol::Nfs, false) => "NFSv4: fs_locations, with".to_owned(),
-            (Protocol::Afp, _) => match &explained.document {
+            (Protocol::Afp, _) => match &explanation.document {
                 Some(url) => format!("AFP: a document that opens {url}"),
                 None => "AFP: a symbolic link that leads nowhere".to_owned(),
             },
@@ -278,7 +278,7 @@ fn said(explained: &Explained) -> String {
 }
 
 fn map(asked: &MapLinks, settings: &Settings) -> anyhow::Result<ExitCode> {
-    let prefers = if asked.prefer == Mounted::Nfs { Protocol::Nfs } else { Protocol::Smb };
+    let prefers = if asked.prefer == MountProtocol::Nfs { Protocol::Nfs } else { Protocol::Smb };
     let how = Automount { at: &asked.at, prefers, credentials: asked.credentials.as_deref() };
     let map = namespace::automount(&settings.links, &how);
     match asked.json {

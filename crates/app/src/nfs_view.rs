@@ -18,9 +18,9 @@ use nfs::server::{
 };
 use tokio::sync::watch;
 
-use crate::bind::Bound;
+use crate::bind::ProtocolListeners;
 use crate::gateway::taking::{self, InCluster, OfCluster};
-use crate::running::{Current, Held, View, all_ended};
+use crate::running::{Current, ResourceCounts, View, all_ended};
 use crate::volumes::Volumes;
 use crate::{bind, exports, gateway, here, host_names, tickets};
 
@@ -29,7 +29,7 @@ const MOST_CONNECTIONS: usize = 16_384;
 
 /// The services that clients find on port 111.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Found {
+pub(crate) struct PortmapServices {
     /// This server's lock service.
     pub(crate) locks: bool,
     /// This server's NFS and MOUNT.
@@ -127,11 +127,11 @@ impl NfsView {
     /// through port 111.
     pub(crate) async fn serve(
         &self,
-        bound: Option<Bound>,
+        bound: Option<ProtocolListeners>,
         settings: &ServerSettings,
         stopping: watch::Receiver<bool>,
-    ) -> Found {
-        let Some(bound) = bound else { return Found::default() };
+    ) -> PortmapServices {
+        let Some(bound) = bound else { return PortmapServices::default() };
         let families = |wanted: fn(&IpAddr) -> bool| settings.listen.iter().any(wanted);
         let (ipv4, ipv6) = (families(IpAddr::is_ipv4), families(IpAddr::is_ipv6));
         self.service.set_places(Places { programs: bound.port, portmap: None, udp: true, ipv4, ipv6 });
@@ -144,10 +144,10 @@ impl NfsView {
     }
 
     /// Registers the services that clients find through port 111.
-    async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> Found {
+    async fn announce(&self, settings: &ServerSettings, stopping: &watch::Receiver<bool>) -> PortmapServices {
         // Version 4 uses its own port alone, RFC 7530 3.1: nobody has to ask for others.
         if settings.ports.portmap == Port::Off || !versions(settings).contains(&OF_PORTMAP) {
-            return Found::default();
+            return PortmapServices::default();
         }
         let portmap = nfs::server::announce(&self.service, || self.own_portmap(settings, stopping)).await;
         match &portmap {
@@ -161,7 +161,7 @@ impl NfsView {
             Portmap::Off(why) => tracing::warn!(why, "clients do not find the lock service by themselves"),
             Portmap::Registered { .. } | Portmap::Served(_) => {}
         }
-        Found { locks: portmap.finds_locks(), files: portmap.finds_files() }
+        PortmapServices { locks: portmap.finds_locks(), files: portmap.finds_files() }
     }
 
     /// Opens the server's own portmap, if no rpcbind runs.
@@ -179,7 +179,7 @@ impl NfsView {
         Ok(address)
     }
 
-    fn answer(&self, bound: Bound, stopping: &watch::Receiver<bool>) {
+    fn answer(&self, bound: ProtocolListeners, stopping: &watch::Receiver<bool>) {
         for listener in bound.tcp {
             let (service, watchdog) = (self.service.clone(), self.watchdog.clone());
             let serve = move |stream, peer| {
@@ -255,7 +255,7 @@ impl View for NfsView {
         }));
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         let peers = self.connections.peers();
         held.connections.push(("nfs", peers.len()));
         held.tls = peers.iter().filter(|peer| peer.counters.is_tls.load(Ordering::Relaxed)).count();

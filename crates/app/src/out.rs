@@ -6,42 +6,42 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 /// The output could not be written to standard output.
 #[derive(Debug)]
-pub(crate) struct Failed(pub(crate) io::Error);
+pub(crate) struct OutputError(pub(crate) io::Error);
 
-impl Failed {
+impl OutputError {
     /// Whether the reader of the output has closed its end of the pipe, as `head` does.
     pub(crate) fn reader_is_gone(&self) -> bool {
         self.0.kind() == io::ErrorKind::BrokenPipe
     }
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for OutputError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the answer cannot be written to standard output: {}", self.0)
     }
 }
 
-impl std::error::Error for Failed {}
+impl std::error::Error for OutputError {}
 
 /// Prints text unchanged.
-pub(crate) fn print(text: impl fmt::Display) -> Result<(), Failed> {
+pub(crate) fn print(text: impl fmt::Display) -> Result<(), OutputError> {
     let mut stdout = io::stdout().lock();
-    write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(Failed)
+    write!(stdout, "{text}").and_then(|()| stdout.flush()).map_err(OutputError)
 }
 
 /// Prints bytes as they are.
-pub(crate) fn bytes(bytes: &[u8]) -> Result<(), Failed> {
+pub(crate) fn bytes(bytes: &[u8]) -> Result<(), OutputError> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(Failed)
+    stdout.write_all(bytes).and_then(|()| stdout.flush()).map_err(OutputError)
 }
 
 /// Prints one line.
-pub(crate) fn line(text: impl fmt::Display) -> Result<(), Failed> {
+pub(crate) fn line(text: impl fmt::Display) -> Result<(), OutputError> {
     print(format_args!("{text}\n"))
 }
 
 /// Prints lines.
-pub(crate) fn lines<T: fmt::Display>(lines: impl IntoIterator<Item = T>) -> Result<(), Failed> {
+pub(crate) fn lines<T: fmt::Display>(lines: impl IntoIterator<Item = T>) -> Result<(), OutputError> {
     lines.into_iter().try_for_each(line)
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn read(name: &str, from: Source<'_>) -> anyhow::Result<String> {
         Source::Asked if std::io::stdin().is_terminal() => {}
         _ => return first_line(&mut std::io::stdin().lock(), "standard input"),
     }
-    let mut terminal = Hidden::open()?;
+    let mut terminal = NoEchoTerminal::open()?;
     let first = terminal.ask(&format!("Password for {name}: "))?;
     let second = terminal.ask("Retype the password: ")?;
     if first != second {
@@ -58,7 +58,7 @@ pub(crate) fn read(name: &str, from: Source<'_>) -> anyhow::Result<String> {
 pub(crate) fn once(name: &str, from: Source<'_>) -> anyhow::Result<String> {
     match from {
         Source::Asked if std::io::stdin().is_terminal() => {
-            Ok(Hidden::open()?.ask(&format!("Password for {name}: "))?)
+            Ok(NoEchoTerminal::open()?.ask(&format!("Password for {name}: "))?)
         }
         from => read(name, from),
     }
@@ -99,7 +99,7 @@ fn typed_once(name: &str) -> anyhow::Result<String> {
              only you can read, and give --password-file FILE"
         );
     }
-    let password = Hidden::open()?.ask(&format!("Password for {name}: "))?;
+    let password = NoEchoTerminal::open()?.ask(&format!("Password for {name}: "))?;
     TYPED.with_borrow_mut(|all| all.push((name.to_owned(), password.clone())));
     Ok(password)
 }
@@ -127,12 +127,12 @@ fn checked(line: Vec<u8>) -> anyhow::Result<String> {
 }
 
 /// The terminal. It shows no typed characters until this is dropped.
-struct Hidden {
+struct NoEchoTerminal {
     terminal: File,
     before: Termios,
 }
 
-impl Hidden {
+impl NoEchoTerminal {
     /// Keys arrive one by one and unprocessed: so Ctrl-C returns an error here, and the terminal's
     /// mode is restored.
     fn open() -> anyhow::Result<Self> {
@@ -153,7 +153,7 @@ impl Hidden {
     }
 }
 
-impl Drop for Hidden {
+impl Drop for NoEchoTerminal {
     fn drop(&mut self) {
         // An error has no remedy, and the program ends soon anyway.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);

@@ -14,11 +14,11 @@ const SHOW_EVERY: Duration = Duration::from_millis(250);
 
 /// The progress, shown on standard error if that is a terminal.
 #[derive(Default)]
-pub(crate) struct Shown {
+pub(crate) struct ProgressDisplay {
     last: Cell<Option<Instant>>,
 }
 
-impl Shown {
+impl ProgressDisplay {
     /// Shows the progress, unless it was shown a moment ago.
     pub(crate) fn show(&self, now: Progress) {
         let due = self.last.get().is_none_or(|last| last.elapsed() >= SHOW_EVERY);

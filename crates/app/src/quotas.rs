@@ -60,22 +60,22 @@ pub(crate) struct Quotas {
 #[derive(Default)]
 struct Table {
     meters: HashMap<Place, Arc<Meter>>,
-    kept: BTreeMap<PathBuf, Kept>,
+    kept: BTreeMap<PathBuf, QuotaEntry>,
     /// The share folders that quotas may count for.
     folders: Vec<(PathBuf, Place)>,
-    stored: Option<Stored>,
-    written: Option<Stored>,
+    stored: Option<StoredSums>,
+    written: Option<StoredSums>,
 }
 
 /// The quota of one share.
-struct Kept {
+struct QuotaEntry {
     place: Place,
     quota: Arc<Quota>,
     limit: u64,
     way: Way,
     /// What the other servers of the cluster have told last.
     told: Option<Elsewhere>,
-    counted: Arc<Mutex<Counted, rank::QuotaCounted>>,
+    counted: Arc<Mutex<CountTimes, rank::QuotaCounted>>,
 }
 
 /// Who keeps it.
@@ -88,14 +88,14 @@ enum Way {
 
 /// When all files were counted last, and from when on that may be tried again.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+struct CountTimes {
     done: Option<SystemTime>,
     again: Option<Instant>,
 }
 
 /// The sums, as they are in the state folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Stored {
+struct StoredSums {
     /// The server has stopped, and nothing was counted afterwards.
     clean: bool,
     folders: BTreeMap<PathBuf, Sum>,
@@ -112,23 +112,23 @@ pub(crate) struct Sum {
 
 /// The sums that a running server wrote some seconds ago, or the last one before it stopped.
 pub(crate) fn sums(state: &Path) -> BTreeMap<PathBuf, Sum> {
-    Stored::read(state).folders
+    StoredSums::read(state).folders
 }
 
 /// Files are changed without a server: the next one counts all of them.
 pub(crate) fn forget(state: &Path) -> io::Result<()> {
-    let stored = Stored::read(state);
-    if stored.clean { Stored { clean: false, ..stored }.write(state) } else { Ok(()) }
+    let stored = StoredSums::read(state);
+    if stored.clean { StoredSums { clean: false, ..stored }.write(state) } else { Ok(()) }
 }
 
 /// What a folder took when the last server stopped, if that was exact and nothing was counted since.
 pub(crate) fn exact_sum(state: &Path, folder: &Path) -> Option<u64> {
-    let stored = Stored::read(state);
+    let stored = StoredSums::read(state);
     let sum = stored.folders.get(folder).filter(|sum| stored.clean && sum.exact)?;
     Some(sum.used)
 }
 
-impl Stored {
+impl StoredSums {
     fn read(state: &Path) -> Self {
         let text = fs::read(state.join(FILE)).unwrap_or_default();
         serde_json::from_slice(&text).unwrap_or_default()
@@ -168,7 +168,7 @@ impl Quotas {
     pub(crate) fn apply(self: &Arc<Self>, settings: &Settings) {
         let mut table = self.table.lock();
         if table.stored.is_none() {
-            table.stored = Some(Stored::read(&self.state));
+            table.stored = Some(StoredSums::read(&self.state));
             table.written = table.stored.clone();
         }
         let place = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
@@ -223,7 +223,8 @@ impl Quotas {
         let is_counter = self.cluster.get().map(|cluster| cluster.is_counter());
         let mut table = self.table.lock();
         self.write(&mut table, false);
-        let is_here = |kept: &Kept| is_counter.is_none_or(|is_counter| is_counter && kept.quota.is_shared());
+        let is_here =
+            |kept: &QuotaEntry| is_counter.is_none_or(|is_counter| is_counter && kept.quota.is_shared());
         let due = table.kept.iter().find(|(_, kept)| kept.is_due() && is_here(kept));
         let due =
             due.map(|(path, kept)| (path.clone(), kept.folder(), kept.quota.clone(), kept.counted.clone()));
@@ -304,8 +305,8 @@ impl Quotas {
     }
 
     fn write(&self, table: &mut Table, clean: bool) {
-        let folders: BTreeMap<PathBuf, Sum> = table.kept.iter().filter_map(Kept::sum).collect();
-        let now = Stored { clean: clean && !self.is_counting.load(Ordering::Acquire), folders };
+        let folders: BTreeMap<PathBuf, Sum> = table.kept.iter().filter_map(QuotaEntry::sum).collect();
+        let now = StoredSums { clean: clean && !self.is_counting.load(Ordering::Acquire), folders };
         let is_new = table.written.as_ref() != Some(&now);
         if !is_new || (now.folders.is_empty() && !self.state.join(FILE).exists()) {
             return;
@@ -317,7 +318,7 @@ impl Quotas {
     }
 }
 
-impl Kept {
+impl QuotaEntry {
     /// The servers of the cluster know this. Returns whether something has changed here that could not be counted.
     fn told(&mut self, now: Elsewhere) -> bool {
         if !self.quota.is_shared() {
@@ -372,7 +373,7 @@ impl Table {
         let dataset = Dataset::find(&path).ok().filter(|dataset| dataset.has_quotas());
         let dataset = dataset.filter(|_| rustix::process::geteuid().is_root());
         let kept = match dataset {
-            Some(dataset) => Kept {
+            Some(dataset) => QuotaEntry {
                 place,
                 quota: Arc::new(Quota::counted(u64::MAX, None)),
                 limit,
@@ -389,25 +390,25 @@ impl Table {
         self.kept.insert(path, kept);
     }
 
-    fn counted(&mut self, path: &Path, place: Place, limit: u64) -> Kept {
+    fn counted(&mut self, path: &Path, place: Place, limit: u64) -> QuotaEntry {
         let stored = self.stored.as_mut();
         let known = stored.and_then(|stored| Some((stored.folders.remove(path)?, stored.clean)));
         let sum = known.map(|(sum, clean)| (sum.used, sum.exact && clean));
         let done = known.map(|(sum, _)| UNIX_EPOCH + Duration::from_secs(sum.counted));
         let quota = Arc::new(Quota::counted(limit, sum));
-        Kept {
+        QuotaEntry {
             place,
             quota,
             limit,
             way: Way::Counted,
             told: None,
-            counted: Arc::new(Mutex::new(Counted { done, again: None })),
+            counted: Arc::new(Mutex::new(CountTimes { done, again: None })),
         }
     }
 
     /// Takes over the limits that the host keeps by now. Where it has not done so in time, the server counts.
     fn settle(&mut self) -> bool {
-        let asked = |(path, kept): (&PathBuf, &Kept)| match &kept.way {
+        let asked = |(path, kept): (&PathBuf, &QuotaEntry)| match &kept.way {
             Way::Asked(dataset, since) => match dataset.quota_in_force(kept.limit) {
                 None if since.elapsed() < HOST_WITHIN => None,
                 used => Some((path.clone(), used)),
@@ -420,7 +421,7 @@ impl Table {
             let Some(kept) = self.kept.remove(&path) else { continue };
             let kept = match used {
                 Some(used) => {
-                    Kept { quota: Arc::new(Quota::by_host(kept.limit, used)), way: Way::Host, ..kept }
+                    QuotaEntry { quota: Arc::new(Quota::by_host(kept.limit, used)), way: Way::Host, ..kept }
                 }
                 None => {
                     let folder = path.display();
@@ -441,7 +442,7 @@ impl Table {
             self.meters[place].set_inside(Vec::new());
         }
         for (folder, place) in self.folders.clone() {
-            let counts = |(path, kept): &(&PathBuf, &Kept)| match kept.way {
+            let counts = |(path, kept): &(&PathBuf, &QuotaEntry)| match kept.way {
                 Way::Counted => folder.starts_with(path) && kept.place.0 == place.0,
                 Way::Host => folder.starts_with(path) && !kept.quota.is_counted(),
                 Way::Asked(..) => false,

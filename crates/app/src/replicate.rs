@@ -20,7 +20,7 @@ mod remote;
 mod shown;
 
 use remote::Remote;
-use shown::Shown;
+use shown::ReplicationDisplay;
 
 /// Before the names of the snapshots that the command takes.
 const PREFIX: &str = "replicate-";
@@ -32,7 +32,7 @@ enum End {
 }
 
 /// Why a command ends without having done anything: the settings are refused, which was reported, or another reason.
-type Done<T> = anyhow::Result<Result<T, ExitCode>>;
+type ReplicationResult<T> = anyhow::Result<Result<T, ExitCode>>;
 
 /// The result, for scripts.
 #[derive(Serialize)]
@@ -42,7 +42,7 @@ struct Outcome<'a> {
     destination: &'a str,
     snapshots: Vec<String>,
     /// How they were sent; empty: nothing was sent.
-    methods: Vec<shown::Sent>,
+    methods: Vec<shown::SnapshotTransfer>,
     warnings: Vec<String>,
 }
 
@@ -74,7 +74,7 @@ fn split(source: &str) -> (&str, Option<&str>) {
 }
 
 /// The folder of a share, or the folder itself.
-fn folder(name: &str, place: &Where) -> Done<PathBuf> {
+fn folder(name: &str, place: &Where) -> ReplicationResult<PathBuf> {
     if name.starts_with(['/', '.']) {
         return Ok(Ok(here::folder()?.join(name)));
     }
@@ -92,7 +92,7 @@ fn folder(name: &str, place: &Where) -> Done<PathBuf> {
     Ok(Ok(found.path.clone()))
 }
 
-fn end(name: &str, place: &Where) -> Done<End> {
+fn end(name: &str, place: &Where) -> ReplicationResult<End> {
     match name.strip_prefix("ssh://") {
         Some(rest) => Ok(Ok(End::There(Remote::new(name, rest)?))),
         None => Ok(folder(name, place)?.map(End::Here)),
@@ -137,13 +137,13 @@ impl Destination {
     }
 }
 
-fn replicate(source: &str, target: &str, asked: &Replicate) -> Done<()> {
+fn replicate(source: &str, target: &str, asked: &Replicate) -> ReplicationResult<()> {
     let (name, until) = split(source);
     let (from, to) = match (end(name, &asked.place)?, end(target, &asked.place)?) {
         (Ok(from), Ok(to)) => (from, to),
         (Err(code), _) | (_, Err(code)) => return Ok(Err(code)),
     };
-    let mut shown = Shown::new(asked.json);
+    let mut shown = ReplicationDisplay::new(asked.json);
     let (snapshots, warnings) = match (from, to) {
         (End::Here(from), to) if asked.dry_run => return dry_run(&from, &to, asked).map(Ok),
         (End::Here(from), End::Here(to)) => local(&from, &to, name, until, asked, &mut shown)?,
@@ -201,7 +201,7 @@ fn local(
     name: &str,
     until: Option<&str>,
     asked: &Replicate,
-    shown: &mut Shown,
+    shown: &mut ReplicationDisplay,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
     refuse_overlap(from, to)?;
     let target = Destination::find(to, &asked.place)?;
@@ -274,7 +274,7 @@ fn take(dataset: &Dataset) -> Result<(), Refusal> {
 }
 
 /// Receives what the other host sends to the standard input.
-fn receive(name: &str, asked: &Replicate) -> Done<()> {
+fn receive(name: &str, asked: &Replicate) -> ReplicationResult<()> {
     let path = match folder(name, &asked.place)? {
         Ok(path) => path,
         Err(code) => return Ok(Err(code)),
@@ -286,7 +286,7 @@ fn receive(name: &str, asked: &Replicate) -> Done<()> {
 }
 
 /// Sends to the standard output.
-fn send(name: &str, asked: &Replicate) -> Done<()> {
+fn send(name: &str, asked: &Replicate) -> ReplicationResult<()> {
     let (name, until) = split(name);
     let path = match folder(name, &asked.place)? {
         Ok(path) => path,
@@ -300,7 +300,7 @@ fn stdio() -> Link {
 }
 
 /// The other host has been told of most failures, and shows them.
-fn reported(done: anyhow::Result<()>) -> Done<()> {
+fn reported(done: anyhow::Result<()>) -> ReplicationResult<()> {
     match done {
         Err(error) if error.downcast_ref().is_none_or(|failure| matches!(failure, Failure::Ended(_))) => {
             Err(error)
@@ -310,7 +310,7 @@ fn reported(done: anyhow::Result<()>) -> Done<()> {
     }
 }
 
-fn promote(name: &str, asked: &Replicate) -> Done<()> {
+fn promote(name: &str, asked: &Replicate) -> ReplicationResult<()> {
     let path = match folder(name, &asked.place)? {
         Ok(path) => path,
         Err(code) => return Ok(Err(code)),

@@ -51,13 +51,13 @@ pub(crate) fn restore(
         keep: request.keep,
         settled: settled(dataset.engine(), snapshot.created),
     };
-    let mut told = Told::new(share, request.dry_run, progress);
+    let mut recorder = RestoreRecorder::new(share, request.dry_run, progress);
     let [source, target] = [&request.path, &request.to].map(|path| parts(path));
-    let done = Restore::new(&shown, &live, options, &mut told).run(&source, &target);
-    if !done.map_err(|error| cannot(error, share, request, &told.report))? {
+    let done = Restore::new(&shown, &live, options, &mut recorder).run(&source, &target);
+    if !done.map_err(|error| cannot(error, share, request, &recorder.report))? {
         bail!("the command ended; the same command goes on with the rest");
     }
-    Ok(told.report)
+    Ok(recorder.report)
 }
 
 /// A volume that shows the snapshot. The keys of its files are those of the live files, where the
@@ -90,21 +90,21 @@ fn parts(path: &[u8]) -> Vec<&[u8]> {
 }
 
 /// Counts what was done, and names it as far as the answer may be long.
-struct Told<'a> {
+struct RestoreRecorder<'a> {
     share: &'a ShareSettings,
     report: RestoreReport,
     progress: &'a dyn Fn(Progress) -> bool,
     bytes: u64,
 }
 
-impl<'a> Told<'a> {
+impl<'a> RestoreRecorder<'a> {
     fn new(share: &'a ShareSettings, dry_run: bool, progress: &'a dyn Fn(Progress) -> bool) -> Self {
         let report = RestoreReport { dry_run, ..RestoreReport::default() };
         Self { share, report, progress, bytes: 0 }
     }
 }
 
-impl RestoreObserver for Told<'_> {
+impl RestoreObserver for RestoreRecorder<'_> {
     fn done(&mut self, path: &[u8], what: RestoreOutcome) {
         let report = &mut self.report;
         let (count, did, why) = match what {

@@ -24,7 +24,7 @@ use vfs::backend::host::as_ourselves;
 use crate::availability::{self, Mounts};
 use crate::{accounts, advise, groups, host_accounts, host_names, logons, stores, tickets};
 
-pub(crate) use view::{Held, OpenFile, View, all_ended, counted};
+pub(crate) use view::{OpenFile, ResourceCounts, View, all_ended, counted};
 
 /// The state in force. A reload replaces the whole value, so that no reader sees a mixture.
 pub(crate) struct Current {
@@ -93,8 +93,8 @@ impl Running {
     }
 
     /// How much clients hold now.
-    pub(crate) fn held(&self) -> Held {
-        let mut held = Held::default();
+    pub(crate) fn held(&self) -> ResourceCounts {
+        let mut held = ResourceCounts::default();
         self.views.iter().for_each(|view| view.count(&mut held));
         held
     }

@@ -17,18 +17,18 @@ use vfs::index::Index;
 use crate::afp_view::AfpView;
 use crate::alerts::{Alerts, StateFolder};
 use crate::audit::Audit;
-use crate::bind::Bound;
+use crate::bind::ProtocolListeners;
 use crate::bonjour::BonjourView;
 use crate::caches::CachesView;
 use crate::cli::Serve;
-use crate::console::Told;
+use crate::console::ConsoleNotifier;
 use crate::gateway::part::Part;
 use crate::gateway::{self, in_common, witness};
 use crate::iscsi_view::IscsiView;
 use crate::keeper::{self, Keeper};
 use crate::links::Links;
 use crate::memory::Machine;
-use crate::nfs_view::{Found, NfsView};
+use crate::nfs_view::{NfsView, PortmapServices};
 use crate::running::{Running, View};
 use crate::slow::Slow;
 use crate::smb_view::SmbView;
@@ -144,7 +144,7 @@ async fn serve_until_stopped(
     let views = [volumes.clone() as Arc<dyn View>, links, bonjour.clone(), wsd.clone(), part.clone()]
         .into_iter()
         .chain(shown)
-        .chain([caches as Arc<dyn View>, Arc::new(Told(events.clone())), audit.clone(), slow.clone(), alerts])
+        .chain([caches as Arc<dyn View>, ConsoleNotifier::view(&events), audit.clone(), slow.clone(), alerts])
         .collect();
     let running = membership::kept(Running::new(arguments, state.path(), current, (listeners, reach), views));
     let socket = control::listen(state.path()).context("the control socket cannot be made")?;
@@ -206,10 +206,10 @@ async fn say_ready(running: &Running, volumes: Arc<Volumes>, mut said: Vec<Strin
 
 /// The listeners of every protocol that is on.
 struct Bounds {
-    nfs: Option<Bound>,
-    smb: Option<Bound>,
-    afp: Option<Bound>,
-    iscsi: Option<Bound>,
+    nfs: Option<ProtocolListeners>,
+    smb: Option<ProtocolListeners>,
+    afp: Option<ProtocolListeners>,
+    iscsi: Option<ProtocolListeners>,
     witness: Option<witness::Listeners>,
 }
 
@@ -237,7 +237,7 @@ impl Bounds {
             (Protocol::Afp, &self.afp),
             (Protocol::Iscsi, &self.iscsi),
         ];
-        let listeners = |(protocol, bound): (Protocol, &Option<Bound>)| {
+        let listeners = |(protocol, bound): (Protocol, &Option<ProtocolListeners>)| {
             bound.as_ref().map(|bound| bound.listeners(protocol)).unwrap_or_default()
         };
         let witness = self.witness.iter().flat_map(witness::Listeners::status);
@@ -245,7 +245,7 @@ impl Bounds {
     }
 
     fn ports(&self) -> Ports {
-        let port = |bound: &Option<Bound>| bound.as_ref().map(|bound| bound.port);
+        let port = |bound: &Option<ProtocolListeners>| bound.as_ref().map(|bound| bound.port);
         Ports { nfs: port(&self.nfs), smb: port(&self.smb), afp: port(&self.afp), iscsi: port(&self.iscsi) }
     }
 }
@@ -261,7 +261,7 @@ pub(crate) struct Ports {
 
 impl Ports {
     /// The information for clients; `found` has the services that they find through port 111.
-    fn reachable(self, listen: &[IpAddr], found: Found) -> Reachable {
+    fn reachable(self, listen: &[IpAddr], found: PortmapServices) -> Reachable {
         let host = recipe::address(listen);
         Reachable {
             nfs: self.nfs.map(|port| Reach {
@@ -318,8 +318,8 @@ async fn reload(running: Arc<Running>) {
 }
 
 /// Waits for the order from another machine to stop, and then until clients had the time to move.
-async fn drained(order: Option<&mut Drained>) {
-    if let Some(Drained { order, wait }) = order
+async fn drained(order: Option<&mut DrainOrder>) {
+    if let Some(DrainOrder { order, wait }) = order
         && order.wait_for(|is_drained| *is_drained).await.is_ok()
     {
         tracing::info!("`fourfold cluster drain`: the other servers take over");
@@ -336,7 +336,7 @@ pub(crate) fn notify(states: &[sd_notify::NotifyState<'_>]) {
     }
 }
 
-enum Ordered {
+enum ServerSignal {
     Reload,
     Stop,
 }
@@ -348,11 +348,11 @@ struct Orders {
     interrupt: Signal,
     accounts_changed: Arc<Notify>,
     /// The order from another machine to this server of a cluster to stop.
-    drained: Option<Drained>,
+    drained: Option<DrainOrder>,
 }
 
 /// Whether this server is to stop, and how long its clients have to move then: witnesses tell them where to.
-struct Drained {
+struct DrainOrder {
     order: watch::Receiver<bool>,
     wait: Duration,
 }
@@ -370,24 +370,24 @@ impl Orders {
 
     /// Reloads the settings as often as ordered, until the order to stop.
     async fn obey_until_stop(&mut self, running: &Arc<Running>, volumes: &Volumes) {
-        self.drained = volumes.cluster.as_ref().map(|cluster| Drained {
+        self.drained = volumes.cluster.as_ref().map(|cluster| DrainOrder {
             order: cluster.drained(),
             wait: if cluster.is_witness() { witness::MOVE_WITHIN } else { Duration::ZERO },
         });
-        while let Ordered::Reload = self.next().await {
+        while let ServerSignal::Reload = self.next().await {
             reload(running.clone()).await;
         }
         tracing::info!("stopping");
         notify(&[sd_notify::NotifyState::Stopping]);
     }
 
-    async fn next(&mut self) -> Ordered {
+    async fn next(&mut self) -> ServerSignal {
         tokio::select! {
-            _ = self.hangup.recv() => Ordered::Reload,
-            () = self.accounts_changed.notified() => Ordered::Reload,
-            _ = self.terminate.recv() => Ordered::Stop,
-            _ = self.interrupt.recv() => Ordered::Stop,
-            () = drained(self.drained.as_mut()) => Ordered::Stop,
+            _ = self.hangup.recv() => ServerSignal::Reload,
+            () = self.accounts_changed.notified() => ServerSignal::Reload,
+            _ = self.terminate.recv() => ServerSignal::Stop,
+            _ = self.interrupt.recv() => ServerSignal::Stop,
+            () = drained(self.drained.as_mut()) => ServerSignal::Stop,
         }
     }
 }

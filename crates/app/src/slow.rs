@@ -12,7 +12,7 @@ use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, rank};
 use vfs::noted::{OperationTrace, Paths};
 
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// Lines in the log within [`PERIOD`].
 const LINES: u32 = 20;
@@ -24,12 +24,12 @@ const WATCHED_FOR: Duration = Duration::from_secs(10);
 
 /// The slow operations of the server.
 pub(crate) struct Slow {
-    shared: Arc<Shared>,
+    shared: Arc<SlowRecorder>,
     switch: Option<Switch>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct SlowRecorder {
     /// From how many milliseconds an operation is logged; 0: never.
     threshold: AtomicU64,
     /// The operations that were logged or would have been.
@@ -79,7 +79,7 @@ fn waits_by_design(operation: &Operation<'_>) -> bool {
     matches!((operation.protocol, operation.command), ("smb", "CHANGE_NOTIFY" | "LOCK") | ("nfs", "NLM LOCK"))
 }
 
-struct Ear(Arc<Shared>);
+struct Ear(Arc<SlowRecorder>);
 
 impl Observer for Ear {
     fn ended(&self, operation: &Operation<'_>, took: Duration) {
@@ -114,7 +114,7 @@ fn described(operation: &Operation<'_>, took: Duration, noted: &OperationTrace) 
     }
 }
 
-impl Shared {
+impl SlowRecorder {
     fn hear(&self, operation: &Operation<'_>, took: Duration, noted: &OperationTrace, now: Instant) {
         let threshold = self.threshold.load(Ordering::Relaxed);
         let is_slow = threshold > 0 && took.as_millis() >= u128::from(threshold);
@@ -162,7 +162,7 @@ impl Shared {
 impl Slow {
     /// As the settings want it.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<SlowRecorder>::default();
         let slow = Self { switch: observe::add(Box::new(Ear(shared.clone()))), shared };
         slow.apply(settings);
         slow
@@ -210,7 +210,7 @@ impl Slow {
 impl View for Slow {
     fn report(&self, _: &mut Status) {}
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.slow = self.shared.count.load(Ordering::Relaxed);
     }
 
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    fn hear(shared: &Shared, command: &str, millis: u64, now: Instant) {
+    fn hear(shared: &SlowRecorder, command: &str, millis: u64, now: Instant) {
         let outcome = Outcome { user: "ada", share: "video", result: "SUCCESS", ..Outcome::default() };
         let client = "192.0.2.7:51234".parse().unwrap();
         let operation = Operation { protocol: "smb", client, command, outcome };
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn slow_operations_are_counted_and_their_lines_limited() {
-        let (shared, now) = (Shared::default(), Instant::now());
+        let (shared, now) = (SlowRecorder::default(), Instant::now());
         hear(&shared, "READ", 5000, now);
         assert_eq!(shared.count.load(Ordering::Relaxed), 0, "it is off");
         shared.threshold.store(1000, Ordering::Relaxed);

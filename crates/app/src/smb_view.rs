@@ -14,9 +14,9 @@ use smb::server::{
 use tokio::sync::watch;
 use vfs::Volume;
 
-use crate::bind::Bound;
+use crate::bind::ProtocolListeners;
 use crate::gateway::witness::{self, Listeners};
-use crate::running::{self, Current, Held, OpenFile, View, all_ended};
+use crate::running::{self, Current, OpenFile, ResourceCounts, View, all_ended};
 use crate::volumes::{Homes, Volumes, name_owners};
 use crate::{accounts, gateway, here, host_names, logons, tickets};
 
@@ -64,7 +64,7 @@ impl SmbView {
     /// Answers on these listeners until the server stops.
     pub(crate) fn serve(
         &self,
-        bound: Option<Bound>,
+        bound: Option<ProtocolListeners>,
         witness: Option<Listeners>,
         stopping: &watch::Receiver<bool>,
     ) {
@@ -214,7 +214,7 @@ impl View for SmbView {
         running::counted(count, of)
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.connections.push(("smb", self.connections.peers().len()));
     }
 

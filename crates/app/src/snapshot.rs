@@ -169,14 +169,14 @@ fn list(settings: &Settings, asked: &SnapshotList) -> anyhow::Result<()> {
 
 /// A change for scripts.
 #[derive(Serialize)]
-struct Changed<'a> {
+struct ChangeRow<'a> {
     change: &'static str,
     path: &'a std::path::Path,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'a std::path::Path>,
 }
 
-impl<'a> Changed<'a> {
+impl<'a> ChangeRow<'a> {
     fn new(change: &'a Change) -> Self {
         let (word, from) = match &change.what {
             What::Added => ("added", None),
@@ -189,11 +189,11 @@ impl<'a> Changed<'a> {
 }
 
 fn diff(changes: &[Change], json: bool) -> anyhow::Result<()> {
-    let rows: Vec<Changed<'_>> = changes.iter().map(Changed::new).collect();
+    let rows: Vec<ChangeRow<'_>> = changes.iter().map(ChangeRow::new).collect();
     if json {
         return out::json(&rows);
     }
-    let line = |row: &Changed<'_>| {
+    let line = |row: &ChangeRow<'_>| {
         let from = row.from.map(|from| format!(" from {}", from.display())).unwrap_or_default();
         format!("{:<8}  {}{from}", row.change, row.path.display())
     };

@@ -77,7 +77,7 @@ impl Live {
 }
 
 /// A share's own tree, with its snapshots.
-pub(crate) struct Shown {
+pub(crate) struct SnapshotView {
     forest: Arc<Forest>,
     dataset: Dataset,
     live: Live,
@@ -91,7 +91,7 @@ struct State {
     seen: Option<((i64, i64), Instant)>,
 }
 
-impl Shown {
+impl SnapshotView {
     /// `None` if clients do not see the snapshots of the share, or if no engine makes any.
     pub(crate) fn new(live: &Live, folder: &Path, names: SnapshotFolder) -> Option<Self> {
         let listed = match names {
@@ -112,7 +112,7 @@ impl Shown {
         self.forest.clone()
     }
 
-    /// Does what [`Shown::look`] does even if no change is seen from here.
+    /// Does what [`SnapshotView::look`] does even if no change is seen from here.
     pub(crate) fn look_now(&self) {
         self.state.lock().seen = None;
         self.look();

@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use auth::{AccountFile, Host, Ids, Record, Secret};
 
 use crate::asking::patiently;
-use crate::cli::{Named, Rights, User, Where};
+use crate::cli::{AccountArgs, Rights, User, Where};
 use crate::password::Source;
 use crate::{accounts, exit, here, out, password, who};
 
@@ -33,14 +33,14 @@ pub(crate) fn run(command: &User) -> anyhow::Result<ExitCode> {
         } => {
             let groups = numbers(groups)?;
             let from = Source::new(*password_stdin, password_file.as_deref());
-            let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
-            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), typed)?;
+            let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
+            add(&state, named, (Ids { uid: *uid, gid: *gid }, groups, *admin), input)?;
         }
         User::Modify { named, rights } => modify(&state, named, rights)?,
         User::Passwd { named, password_stdin, password_file, legacy_password, chap_secret } => {
             let from = Source::new(*password_stdin, password_file.as_deref());
-            let typed = Typed { from, legacy: *legacy_password, chap: *chap_secret };
-            passwd(&state, named, typed)?;
+            let input = PasswordInput { from, legacy: *legacy_password, chap: *chap_secret };
+            passwd(&state, named, input)?;
         }
         User::Remove { named } => remove(&state, named)?,
         User::List { json, state: place } => list(&state, place, *json)?,
@@ -61,7 +61,7 @@ fn numbers(names: &[String]) -> anyhow::Result<Vec<u32>> {
 }
 
 /// The source of a password, and the secrets to store.
-struct Typed<'a> {
+struct PasswordInput<'a> {
     from: Source<'a>,
     /// Includes the part that the oldest Macs need.
     legacy: bool,
@@ -69,7 +69,7 @@ struct Typed<'a> {
     chap: bool,
 }
 
-impl Typed<'_> {
+impl PasswordInput<'_> {
     /// Stores the additional secrets.
     fn keep(&self, file: &mut AccountFile, name: &str, password: &str) -> Result<(), auth::Error> {
         if self.legacy {
@@ -92,9 +92,9 @@ fn place(command: &User) -> &Where {
 /// Reports all errors that do not need the password before it is typed.
 fn add(
     state: &Path,
-    named: &Named,
+    named: &AccountArgs,
     (ids, groups, admin): (Ids, Vec<u32>, bool),
-    typed: Typed<'_>,
+    input: PasswordInput<'_>,
 ) -> anyhow::Result<()> {
     if !auth::is_account_name(&named.name) {
         return Err(auth::Error::BadName(named.name.clone()).into());
@@ -103,20 +103,20 @@ fn add(
     if let Some(known) = AccountFile::read(state)?.find_in_any_case(&named.name) {
         return Err(auth::Error::Exists(known.name.clone()).into());
     }
-    let password = password::read(&named.name, typed.from)?;
+    let password = password::read(&named.name, input.from)?;
     AccountFile::edit(state, |file| {
         file.add(&named.name, ids, &password)?;
         file.set_admin(&named.name, admin)?;
         file.set_groups(&named.name, groups)?;
-        typed.keep(file, &named.name, &password)
+        input.keep(file, &named.name, &password)
     })?;
     let acts_as = acts_as(&named.name, ids, &host(&named.state)?);
     tell_server(state);
     Ok(out::line(format_args!("{}: made in {}; acts as {acts_as}", named.name, state.display()))?)
 }
 
-fn modify(state: &Path, named: &Named, rights: &Rights) -> anyhow::Result<()> {
-    let Named { name, .. } = named;
+fn modify(state: &Path, named: &AccountArgs, rights: &Rights) -> anyhow::Result<()> {
+    let AccountArgs { name, .. } = named;
     let groups = rights.groups.as_deref().map(numbers).transpose()?;
     AccountFile::edit(state, |file| {
         let account = file.change(name)?;
@@ -141,18 +141,18 @@ fn modify(state: &Path, named: &Named, rights: &Rights) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn passwd(state: &Path, named: &Named, typed: Typed<'_>) -> anyhow::Result<()> {
+fn passwd(state: &Path, named: &AccountArgs, input: PasswordInput<'_>) -> anyhow::Result<()> {
     require(state, &named.name)?;
-    let password = password::read(&named.name, typed.from)?;
+    let password = password::read(&named.name, input.from)?;
     AccountFile::edit(state, |file| {
         file.set_password(&named.name, &password)?;
-        typed.keep(file, &named.name, &password)
+        input.keep(file, &named.name, &password)
     })?;
     tell_server(state);
     Ok(out::line(format_args!("{}: has another password", named.name))?)
 }
 
-fn remove(state: &Path, named: &Named) -> anyhow::Result<()> {
+fn remove(state: &Path, named: &AccountArgs) -> anyhow::Result<()> {
     require(state, &named.name)?;
     AccountFile::edit(state, |file| file.remove(&named.name))?;
     tell_server(state);

@@ -27,8 +27,8 @@ use vfs::{CacheBudget, Denials, FileId, Site, Traffic, Volume, VolumeOptions};
 
 pub(crate) use self::{held::name_owners, homes::Homes};
 use crate::quotas::Quotas;
-use crate::running::{Current, Held, OpenFile, View};
-use crate::snapshots::{Live, Shown};
+use crate::running::{Current, OpenFile, ResourceCounts, View};
+use crate::snapshots::{Live, SnapshotView};
 use crate::{arriving, gates, gateway, misplaced, privileges, restoring, samba_acls, scrub, stores};
 
 /// Bytes for listings of commands that work without a server.
@@ -52,7 +52,7 @@ pub(crate) struct Volumes {
     quotas: Arc<Quotas>,
     /// Where links of the shares lead clients.
     namespace: Arc<Namespace>,
-    known: Mutex<HashMap<String, Known>, rank::SharedVolumes>,
+    known: Mutex<HashMap<String, VolumeEntry>, rank::SharedVolumes>,
     homeless: Mutex<BTreeSet<String>, rank::HomelessAccounts>,
     /// A restore is going on: one at a time uses the server's own folder for copies.
     restoring: AtomicBool,
@@ -61,12 +61,12 @@ pub(crate) struct Volumes {
 }
 
 #[derive(Clone)]
-struct Known {
+struct VolumeEntry {
     folder: Folder,
     volume: Arc<Volume>,
     forest: Arc<Forest>,
     live: Live,
-    snapshots: Option<Arc<Shown>>,
+    snapshots: Option<Arc<SnapshotView>>,
 }
 
 /// The identity of a volume: equal values are one volume.
@@ -279,7 +279,7 @@ impl Volumes {
         };
         let folder = folder.with_context(refused)?;
         let mut volumes = self.known.lock();
-        let is_same = |known: &&Known| known.folder == folder;
+        let is_same = |known: &&VolumeEntry| known.folder == folder;
         let known = volumes.get(&share.name).filter(is_same).or_else(|| volumes.values().find(is_same));
         if let Some(known) = known.cloned() {
             let volume = known.volume.clone();
@@ -312,7 +312,7 @@ impl Volumes {
             local_recall: folder.local_recall,
             shared: folder.shared,
         };
-        let snapshots = Shown::new(&live, &share.path, folder.snapshots).map(Arc::new);
+        let snapshots = SnapshotView::new(&live, &share.path, folder.snapshots).map(Arc::new);
         let forest = match &snapshots {
             Some(snapshots) => snapshots.tree(),
             None => Arc::new(Forest::new(live.backend(), Offer::default()).with_context(refused)?),
@@ -320,7 +320,8 @@ impl Volumes {
         forest.set_gates(gates(share, settings));
         let volume = Arc::new(Volume::in_site(forest.clone(), options, self.site.clone()));
         misplaced::warn(share, &volume);
-        volumes.insert(share.name.clone(), Known { folder, volume: volume.clone(), forest, live, snapshots });
+        let entry = VolumeEntry { folder, volume: volume.clone(), forest, live, snapshots };
+        volumes.insert(share.name.clone(), entry);
         Ok(volume)
     }
 
@@ -343,7 +344,7 @@ impl Volumes {
     /// the disks of their clusters. What is on the host stays in the memory of the kernel. The server leaves its cluster.
     pub(crate) async fn stop(&self) {
         self.quotas.stop();
-        let of_store = |known: &&Known| matches!(known.live, Live::Ceph(_));
+        let of_store = |known: &&VolumeEntry| matches!(known.live, Live::Ceph(_));
         let volumes: Vec<_> =
             self.known.lock().values().filter(of_store).map(|known| known.volume.clone()).collect();
         let is_flushed = stores::flush(volumes).await;
@@ -374,7 +375,7 @@ impl Volumes {
     }
 
     /// The volumes whose snapshots clients see.
-    fn shown(&self) -> Vec<Arc<Shown>> {
+    fn shown(&self) -> Vec<Arc<SnapshotView>> {
         self.known.lock().values().filter_map(|known| known.snapshots.clone()).collect()
     }
 
@@ -395,8 +396,8 @@ fn gates(share: &ShareSettings, settings: &Settings) -> Vec<Gate> {
 }
 
 /// Sets the rules of the shares inside others anew. Shares of one folder have one forest.
-fn set_gates(known: &HashMap<String, Known>, settings: &Settings) {
-    for Known { forest, .. } in known.values() {
+fn set_gates(known: &HashMap<String, VolumeEntry>, settings: &Settings) {
+    for VolumeEntry { forest, .. } in known.values() {
         let shows = |share: &&ShareSettings| {
             known.get(&share.name).is_some_and(|known| Arc::ptr_eq(&known.forest, forest))
         };
@@ -424,7 +425,7 @@ impl View for Volumes {
         status.arriving = arriving::status(known.iter().map(|(share, known)| (&**share, &known.live)));
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held::count(&self.site, held);
     }
 
@@ -441,7 +442,7 @@ impl View for Volumes {
         };
         let parents: Vec<_> = path.ancestors().filter_map(|folder| std::fs::metadata(folder).ok()).collect();
         let known = self.known.lock();
-        let holds = |known: &&Known| {
+        let holds = |known: &&VolumeEntry| {
             let place = (known.folder.device, known.folder.inode);
             parents.iter().any(|folder| (folder.dev(), folder.ino()) == place)
         };
@@ -486,8 +487,7 @@ impl View for Volumes {
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
-        // The protocols open the volumes that they show. A volume that no share shows any more is
-        // closed with its last session.
+        // Protocols open the volumes that they show. A volume that no share shows closes with its last session.
         let is_shown = |name: &String| current.settings.shares.iter().any(|share| share.name == *name);
         let mut known = self.known.lock();
         known.retain(|name, _| is_shown(name) || homes::is_home(name, &current.settings));

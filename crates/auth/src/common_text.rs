@@ -12,7 +12,7 @@ use crate::durable;
 pub const TRIES: usize = 16;
 
 /// A text and its revision; `None`: it was never written.
-pub type Revised = Option<(String, u64)>;
+pub type TextRevision = Option<(String, u64)>;
 
 /// A text of a cluster. Both methods wait for the cluster.
 pub trait CommonText: Send + Sync {
@@ -23,7 +23,7 @@ pub trait CommonText: Send + Sync {
     ///
     /// # Errors
     /// It cannot be read.
-    fn read(&self) -> Result<Revised, String>;
+    fn read(&self) -> Result<TextRevision, String>;
 
     /// Replaces the text if it is still of this revision (0: it was never written). Returns whether it was.
     ///

@@ -178,7 +178,7 @@ fn is_same(one: &[u8; 16], other: &[u8; 16]) -> bool {
 pub struct Directory {
     accounts: AccountTable,
     /// By name: what is set for an account, and the reason of its identity.
-    origins: HashMap<String, Given>,
+    origins: HashMap<String, AccountOrigin>,
     /// The accounts that may administer the server.
     admins: HashSet<String>,
     host: Host,
@@ -188,7 +188,7 @@ pub struct Directory {
 
 /// What is set for an account.
 #[derive(Debug, Clone)]
-struct Given {
+struct AccountOrigin {
     ids: Ids,
     groups: Vec<u32>,
     basis: Basis,
@@ -342,7 +342,7 @@ impl Directory {
             true => identity.with_groups(&record.groups),
             false => identity,
         };
-        let origin = Given { ids: record.ids, groups: record.groups.clone(), basis };
+        let origin = AccountOrigin { ids: record.ids, groups: record.groups.clone(), basis };
         self.origins.insert(record.name.clone(), origin);
         if record.admin {
             self.admins.insert(record.name.clone());

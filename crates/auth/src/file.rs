@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::durable;
 use crate::identity::Ids;
-use crate::secret::{Secret, Stored};
+use crate::secret::{Secret, StoredSecret};
 use crate::state_file::{FileError, StateFile};
 
 pub use error::Error;
@@ -47,7 +47,7 @@ pub struct Record {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredAccounts {
     format: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     account: Vec<WrittenRecord>,
@@ -67,7 +67,7 @@ struct WrittenRecord {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     admin: bool,
     #[serde(default)]
-    secret: Vec<Stored>,
+    secret: Vec<StoredSecret>,
 }
 
 impl AccountFile {
@@ -77,8 +77,8 @@ impl AccountFile {
     /// It exists but cannot be read or parsed.
     pub fn read(state: &Path) -> Result<Self, Error> {
         let path = state.join("accounts.toml");
-        let written = FILE.read::<Written>(&path)?;
-        Ok(Self { path, accounts: written.map(Written::accounts).unwrap_or_default() })
+        let written = FILE.read::<StoredAccounts>(&path)?;
+        Ok(Self { path, accounts: written.map(StoredAccounts::accounts).unwrap_or_default() })
     }
 
     /// Reads, changes and writes the accounts under the lock. If `change` fails, nothing is
@@ -101,7 +101,7 @@ impl AccountFile {
 
     /// The same, read from this text. `path` is for messages.
     pub(crate) fn parse(path: PathBuf, text: &str) -> Result<Self, Error> {
-        let accounts = FILE.parse::<Written>(&path, text)?.accounts();
+        let accounts = FILE.parse::<StoredAccounts>(&path, text)?.accounts();
         Ok(Self { path, accounts })
     }
 
@@ -275,12 +275,15 @@ impl AccountFile {
         Ok(FILE.write(&self.path, &self.written())?)
     }
 
-    fn written(&self) -> Written {
-        Written { format: FILE.format, account: self.accounts.iter().map(WrittenRecord::from).collect() }
+    fn written(&self) -> StoredAccounts {
+        StoredAccounts {
+            format: FILE.format,
+            account: self.accounts.iter().map(WrittenRecord::from).collect(),
+        }
     }
 }
 
-impl Written {
+impl StoredAccounts {
     fn accounts(self) -> Vec<Record> {
         self.account.into_iter().map(Record::from).collect()
     }

@@ -41,17 +41,17 @@ pub enum Match {
 pub struct HostNames {
     service: Arc<dyn HostNameService>,
     clock: fn() -> Instant,
-    known: Mutex<Known, rank::HostNames>,
+    known: Mutex<HostNameState, rank::HostNames>,
 }
 
 #[derive(Default)]
-struct Known {
+struct HostNameState {
     cache: Cache,
     /// The names in the rules of the present settings.
-    rules: Vec<Weak<Named>>,
+    rules: Vec<Weak<HostNameRule>>,
 }
 
-struct Named {
+struct HostNameRule {
     text: String,
     is_pattern: bool,
     names: Arc<HostNames>,
@@ -59,7 +59,7 @@ struct Named {
 
 /// A name in a rule.
 #[derive(Clone)]
-pub struct HostName(Arc<Named>);
+pub struct HostName(Arc<HostNameRule>);
 
 impl HostNames {
     /// No names are known yet.
@@ -81,7 +81,7 @@ impl HostNames {
             let same = known.rules.iter().filter_map(Weak::upgrade).find(|rule| rule.text == text);
             same.unwrap_or_else(|| {
                 let is_pattern = pattern::has_wildcard(&text);
-                let named = Arc::new(Named { text, is_pattern, names: self.clone() });
+                let named = Arc::new(HostNameRule { text, is_pattern, names: self.clone() });
                 known.rules.push(Arc::downgrade(&named));
                 named
             })
@@ -94,7 +94,8 @@ impl HostNames {
 
     /// Begins the look-ups that the rules need for a client. `true`: all of them have ended, with success or not.
     pub fn prepare(self: &Arc<Self>, client: IpAddr) -> bool {
-        let rules: Vec<Arc<Named>> = self.known.lock().rules.iter().filter_map(Weak::upgrade).collect();
+        let rules: Vec<Arc<HostNameRule>> =
+            self.known.lock().rules.iter().filter_map(Weak::upgrade).collect();
         let mut questions: Vec<Question> = Vec::new();
         if rules.iter().any(|rule| rule.is_pattern) {
             questions.push(Question::Address(client.to_canonical()));
@@ -162,7 +163,7 @@ impl HostName {
     /// Whether the client at this address has the name.
     #[must_use]
     pub fn matches(&self, client: IpAddr) -> Match {
-        let Named { text, is_pattern, names } = &*self.0;
+        let HostNameRule { text, is_pattern, names } = &*self.0;
         let client = client.to_canonical();
         let question = match is_pattern {
             true => Question::Address(client),

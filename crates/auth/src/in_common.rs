@@ -27,7 +27,7 @@ const MOST_BEFORE: usize = 9;
 
 /// What was done.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Synced {
+pub struct SyncReport {
     /// The accounts here have changed.
     pub is_changed: bool,
     /// Sentences about changes that do not count.
@@ -38,13 +38,13 @@ pub struct Synced {
 ///
 /// # Errors
 /// The accounts here or those in common cannot be read or written. Changes here stay, and the next call brings them.
-pub fn sync(state: &Path, common: &dyn CommonText) -> Result<Synced, Error> {
+pub fn sync(state: &Path, common: &dyn CommonText) -> Result<SyncReport, Error> {
     let _lock = lock(state)?;
     let file = state.join("accounts.toml");
     let own = AccountFile::read(state)?;
     let last = read_last(state, common.cluster());
     for _ in 0..TRIES {
-        let mut synced = Synced::default();
+        let mut synced = SyncReport::default();
         let (accounts, revision, is_known) = match common.read().map_err(Error::Cluster)? {
             // A new server, beside an etcd that has lost its data, would have all others remove their accounts.
             None if own.accounts.is_empty() => {
@@ -192,13 +192,13 @@ mod tests {
         let (one, two, etcd) = folders();
         add(one.path(), "ada");
         add(two.path(), "bob");
-        assert_eq!(sync(one.path(), &etcd).unwrap(), Synced::default());
+        assert_eq!(sync(one.path(), &etcd).unwrap(), SyncReport::default());
         let joined = sync(two.path(), &etcd).unwrap();
         assert!(joined.is_changed && joined.lines[0].contains("accounts.toml.before-cluster"), "{joined:?}");
         assert_eq!(names(two.path()), ["ada"]);
         let text = std::fs::read_to_string(two.path().join(BEFORE)).unwrap();
         assert!(text.contains("\"bob\""));
-        assert_eq!(sync(two.path(), &etcd).unwrap(), Synced::default());
+        assert_eq!(sync(two.path(), &etcd).unwrap(), SyncReport::default());
     }
 
     #[test]

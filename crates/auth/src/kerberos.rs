@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::time::SystemTime;
 
 /// A ticket that is being looked at.
-pub type Accepting = Pin<Box<dyn Future<Output = Result<Ticket, Refused>> + Send>>;
+pub type Accepting = Pin<Box<dyn Future<Output = Result<Ticket, TicketRefusal>> + Send>>;
 
 /// Takes the tokens of clients.
 pub trait Kerberos: Send + Sync {
@@ -16,21 +16,21 @@ pub trait Kerberos: Send + Sync {
     /// The same for a login that may have three tokens, as those of DCE-RPC have (GSS_C_DCE_STYLE, MS-KILE 3.4.5.1).
     fn begin(&self, token: Vec<u8>) -> Beginning {
         drop(token);
-        Box::pin(std::future::ready(Err(Refused::Other("logins of three tokens are not taken".into()))))
+        Box::pin(std::future::ready(Err(TicketRefusal::Other("logins of three tokens are not taken".into()))))
     }
 
     /// Takes the last token of a login that [`Self::begin`] has begun.
     fn finish(&self, begun: Box<dyn Any + Send>, token: Vec<u8>) -> Accepting {
         drop((begun, token));
-        Box::pin(std::future::ready(Err(Refused::Other("logins of three tokens are not taken".into()))))
+        Box::pin(std::future::ready(Err(TicketRefusal::Other("logins of three tokens are not taken".into()))))
     }
 }
 
 /// A first token that is being looked at.
-pub type Beginning = Pin<Box<dyn Future<Output = Result<Begun, Refused>> + Send>>;
+pub type Beginning = Pin<Box<dyn Future<Output = Result<LoginProgress, TicketRefusal>> + Send>>;
 
 /// A login after its first token.
-pub enum Begun {
+pub enum LoginProgress {
     /// It has no other.
     Whole(Ticket),
     /// The client is to answer with another one.
@@ -75,7 +75,7 @@ pub trait SecurityContext: Send {
 
 /// Why a ticket is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Refused {
+pub enum TicketRefusal {
     /// It has ended.
     Expired,
     /// The clocks of client and server differ too much.
@@ -92,7 +92,7 @@ pub enum Refused {
     Other(String),
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for TicketRefusal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Expired => f.write_str("the ticket has expired"),

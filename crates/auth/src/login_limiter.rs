@@ -74,7 +74,7 @@ struct Tables {
     /// By source, by account, and by both.
     failures: HashMap<u64, Failures>,
     /// Accounts at sources where they have logged in.
-    known: HashMap<u64, Known>,
+    known: HashMap<u64, LimiterEntry>,
 }
 
 /// The failures of one source, of one account, or of one account from one source.
@@ -86,7 +86,7 @@ struct Failures {
     next: Instant,
 }
 
-struct Known {
+struct LimiterEntry {
     until: Instant,
     /// Wrong passwords that were counted against the allowance.
     used: u32,
@@ -216,7 +216,7 @@ impl Tables {
             let oldest = self.known.iter().min_by_key(|(_, known)| known.until).map(|(key, _)| *key);
             oldest.map(|key| self.known.remove(&key));
         }
-        let new = Known { until: now, used: 0, counted: now };
+        let new = LimiterEntry { until: now, used: 0, counted: now };
         self.known.entry(key).or_insert(new).until = now + KNOWN;
     }
 }
@@ -237,7 +237,7 @@ impl Failures {
     }
 }
 
-impl Known {
+impl LimiterEntry {
     fn recover(&mut self, now: Instant) {
         recover(&mut self.used, &mut self.counted, ALLOWANCE_BACK, now);
     }

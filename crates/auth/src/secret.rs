@@ -28,7 +28,7 @@ pub enum Secret {
     /// The CHAP secret (RFC 1994), unencrypted, for iSCSI. Stored only on request.
     Chap(Vec<u8>),
     /// A kind that this version does not know; kept unchanged.
-    Unknown(Stored),
+    Unknown(StoredSecret),
 }
 
 /// The part of a password that the oldest Macs send.
@@ -40,7 +40,7 @@ pub const MAX_CHAP_SECRET: usize = 255;
 
 /// A secret in its stored form.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stored {
+pub struct StoredSecret {
     kind: String,
     /// The version of the kind's encoding.
     version: u32,
@@ -125,8 +125,8 @@ impl Secret {
         }
     }
 
-    pub(crate) fn store(&self) -> Stored {
-        let stored = |kind: &str, value| Stored { kind: kind.into(), version: 1, value };
+    pub(crate) fn store(&self) -> StoredSecret {
+        let stored = |kind: &str, value| StoredSecret { kind: kind.into(), version: 1, value };
         match self {
             Self::Argon2(hash) => stored("argon2", hash.clone()),
             Self::Nt(hash) => stored("nt-hash", hex::encode(hash)),
@@ -138,7 +138,7 @@ impl Secret {
         }
     }
 
-    pub(crate) fn load(stored: Stored) -> Self {
+    pub(crate) fn load(stored: StoredSecret) -> Self {
         match (stored.kind.as_str(), stored.version) {
             ("argon2", 1) => Self::Argon2(stored.value),
             ("nt-hash", 1) => hex::decode(&stored.value).map_or(Self::Unknown(stored), Self::Nt),
@@ -241,14 +241,14 @@ mod tests {
         assert!(kept == Secret::Chap(b"twelve bytes".to_vec()) && format!("{kept:?}") == "Chap(…)");
         assert!(Secret::load(kept.store()) == kept);
         assert!(Secret::chap("eleven byte").is_none()); // RFC 7143 9.2.1: 96 bits
-        let short = Stored { kind: "chap".into(), version: 1, value: hex::encode(b"eleven byte") };
+        let short = StoredSecret { kind: "chap".into(), version: 1, value: hex::encode(b"eleven byte") };
         assert!(matches!(Secret::load(short), Secret::Unknown(_)));
         assert!(Secret::chap(&"x".repeat(255)).is_some() && Secret::chap(&"x".repeat(256)).is_none());
     }
 
     #[test]
     fn a_kind_of_a_later_version_is_kept_as_it_is() {
-        let stored = Stored { kind: "srp".into(), version: 3, value: "abc".into() };
+        let stored = StoredSecret { kind: "srp".into(), version: 3, value: "abc".into() };
         assert!(Secret::load(stored.clone()).store() == stored);
     }
 }

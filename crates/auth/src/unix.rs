@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use nix::unistd::{Gid, Group, Uid, User, getgrouplist};
 
-use crate::domain::{Domain, NameKind, Named};
+use crate::domain::{Domain, NameKind, SidName};
 
 /// The source of users and groups. A look-up may take as long as the name service does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl UnixAccounts {
     }
 }
 
-fn user_in(domain: &Domain, named: Named) -> Option<UnixUser> {
+fn user_in(domain: &Domain, named: SidName) -> Option<UnixUser> {
     if named.kind != NameKind::User {
         return None;
     }
@@ -138,7 +138,7 @@ fn user_in(domain: &Domain, named: Named) -> Option<UnixUser> {
 }
 
 /// Members are not listed: users come with their groups.
-fn group_in(domain: &Domain, named: Named) -> Option<UnixGroup> {
+fn group_in(domain: &Domain, named: SidName) -> Option<UnixGroup> {
     let gid = domain.id(&named.sid).filter(|_| named.kind == NameKind::Group)?;
     Some(UnixGroup { name: named.name, gid, members: Vec::new() })
 }

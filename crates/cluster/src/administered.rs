@@ -9,7 +9,7 @@ use crate::common::{Common, Text};
 use crate::drain::{DrainError, drain};
 use crate::etcd::{Endpoints, Error, Etcd, Pair};
 use crate::membership::{LEASE_SECONDS, LOOK_EVERY, prefix};
-use crate::seen::{Seen, parse};
+use crate::seen::{EtcdState, parse};
 
 /// How long the others may take to take over from a server that is lost.
 const TAKEN_OVER_WITHIN: Duration = Duration::from_secs(3 * LEASE_SECONDS);
@@ -51,7 +51,7 @@ pub async fn names(endpoints: Endpoints, cluster: &str) -> Result<Vec<String>, E
 
 /// What was removed of a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct ServerRemoval {
     /// It has run, and was drained.
     pub was_drained: bool,
     /// The number of its ports of iSCSI is free.
@@ -69,7 +69,7 @@ pub async fn remove(
     cluster: &str,
     name: &str,
     within: Duration,
-) -> Result<Removed, RemoveError> {
+) -> Result<ServerRemoval, RemoveError> {
     let prefix = prefix(cluster);
     let known = names(endpoints.clone(), cluster).await?;
     let mut etcd = Etcd::new(endpoints.clone());
@@ -104,14 +104,14 @@ pub async fn remove(
     for server in over.keys() {
         common.records.forget(&mut common.etcd, *server).await?;
     }
-    Ok(Removed { was_drained, had_port, records: over.values().sum() })
+    Ok(ServerRemoval { was_drained, had_port, records: over.values().sum() })
 }
 
 /// Those of these servers with records that no server takes over any more: they have neither a lease nor clients that may reclaim.
 fn over(mut recorded: BTreeMap<u16, usize>, prefix: &str, found: &[Pair]) -> BTreeMap<u16, usize> {
     let (members, _, alive) = parse(prefix, found);
     let listed: Vec<u16> = members.members.iter().chain(&alive).map(|member| member.number).collect();
-    let lost = Seen::of(prefix, found, members).grace.map(|grace| grace.lost).unwrap_or_default();
+    let lost = EtcdState::of(prefix, found, members).grace.map(|grace| grace.lost).unwrap_or_default();
     recorded.retain(|server, _| !listed.contains(server) && !lost.contains(server));
     recorded
 }

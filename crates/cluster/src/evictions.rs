@@ -130,12 +130,12 @@ mod tests {
     use super::*;
 
     /// A store that does what it is told, and notes who is evicted.
-    struct Told {
+    struct ScriptedStore {
         answers: Mutex<mpsc::Receiver<Result<(), String>>, rank::ClusterTrees>,
         evicted: mpsc::Sender<String>,
     }
 
-    impl Stores for Told {
+    impl Stores for ScriptedStore {
         fn identity(&self) -> String {
             "own".into()
         }
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn a_lost_server_is_pending_until_the_store_has_evicted_it() {
         let ((answer, answers), (evicted, told)) = (mpsc::channel(), mpsc::channel());
-        let stores = Arc::new(Told { answers: Mutex::new(answers), evicted });
+        let stores = Arc::new(ScriptedStore { answers: Mutex::new(answers), evicted });
         let mut evictions = Evictions::of(stores);
         let (lost, without) = (member(3, "three"), member(4, ""));
         let both = [&lost, &without];
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn a_store_that_does_not_answer_does_not_stop_the_cluster_for_good() {
         let ((_answer, answers), (evicted, _told)) = (mpsc::channel(), mpsc::channel());
-        let mut evictions = Evictions::of(Arc::new(Told { answers: Mutex::new(answers), evicted }));
+        let mut evictions = Evictions::of(Arc::new(ScriptedStore { answers: Mutex::new(answers), evicted }));
         let lost = member(3, "three");
         assert_eq!(evictions.pending(Duration::ZERO, &[&lost]), [&lost]);
         let almost = GIVEN_UP_AFTER.saturating_sub(Duration::from_secs(1));

@@ -36,8 +36,8 @@ pub use common::{ShareIdentity, Text};
 pub use evictions::{NoStores, Stores};
 pub use fence::Fence;
 pub use node::{
-    Below, Counts, Done, Effect, MAX_CALL, MAX_NOTE, MOST_CALLS, MOST_KEPT, Node, OpenRecord, Refused,
-    Removing, View,
+    Below, CompletedRemoval, Counts, Effect, MAX_CALL, MAX_NOTE, MOST_CALLS, MOST_KEPT, MessageRefusal, Node,
+    OpenRecord, Removing, View,
 };
 pub use port::Port;
 pub use records::{Record, Table};

@@ -37,7 +37,7 @@ use crate::etcd::{Endpoints, Error, Etcd, Pair, Put};
 use crate::evictions::{Evictions, Stores};
 use crate::fence::{self, Fence};
 use crate::records::Records;
-pub use crate::seen::{GracePeriod, Seen};
+pub use crate::seen::{EtcdState, GracePeriod};
 use crate::seen::{backups_key, parse, parse_addresses, schedules_key};
 
 /// How long a lease lasts without being renewed, in seconds.
@@ -186,10 +186,10 @@ impl Membership {
     ///
     /// # Errors
     /// etcd cannot be used.
-    pub async fn look(&mut self) -> Result<Seen, Error> {
+    pub async fn look(&mut self) -> Result<EtcdState, Error> {
         let found = self.etcd.list(&self.prefix).await?;
         let (members, revision, alive) = parse(&self.prefix, &found);
-        let mut seen = Seen::of(&self.prefix, &found, members.clone());
+        let mut seen = EtcdState::of(&self.prefix, &found, members.clone());
         if members.members == alive || !alive.contains(&self.me) {
             self.take_schedules(&mut seen).await?;
             return Ok(seen);
@@ -221,7 +221,7 @@ impl Membership {
 
     /// Keeps the schedules of the cluster from now on, if no other server does. The key has the lease of this server: another one
     /// can take it only when this one may not answer any more.
-    async fn take_schedules(&mut self, seen: &mut Seen) -> Result<(), Error> {
+    async fn take_schedules(&mut self, seen: &mut EtcdState) -> Result<(), Error> {
         let me = self.me.number;
         let is_member = seen.members.members.contains(&self.me);
         if seen.schedules.is_some() || !is_member || seen.drained.contains(&me) {

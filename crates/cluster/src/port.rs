@@ -14,7 +14,7 @@ use crate::trees::Trees;
 
 /// Something that the state wants.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum StateRequest {
     Ask(FileId),
     Free(FileId),
     Hold(FileId),
@@ -32,7 +32,7 @@ pub(crate) enum Wanted {
 /// cluster here. What waits is bounded: by the operations that wait for a state, by the leases and requests of a
 /// state, by the folders that are being moved, and by `MOST_TOLD`.
 pub struct Port {
-    wanted: Mutex<Vec<Wanted>, rank::ClusterPort>,
+    wanted: Mutex<Vec<StateRequest>, rank::ClusterPort>,
     called: Notify,
     pub(crate) trees: Trees,
     fence: Arc<Fence>,
@@ -57,11 +57,11 @@ impl Port {
         self.called.notify_one();
     }
 
-    pub(crate) fn take(&self) -> Vec<Wanted> {
+    pub(crate) fn take(&self) -> Vec<StateRequest> {
         std::mem::take(&mut *self.wanted.lock())
     }
 
-    pub(crate) fn want(&self, wanted: Wanted) {
+    pub(crate) fn want(&self, wanted: StateRequest) {
         self.wanted.lock().push(wanted);
         self.called.notify_one();
     }
@@ -70,7 +70,7 @@ impl Port {
 impl Coordinator for Port {
     fn ask(&self, file: FileId) {
         match self.trees.out(file) {
-            Some(file) => self.want(Wanted::Ask(file)),
+            Some(file) => self.want(StateRequest::Ask(file)),
             None => tracing::error!(
                 ?file,
                 "the file is on a file system that the cluster does not know; it cannot be used"
@@ -80,26 +80,26 @@ impl Coordinator for Port {
 
     fn free(&self, file: FileId) {
         if let Some(file) = self.trees.out(file) {
-            self.want(Wanted::Free(file));
+            self.want(StateRequest::Free(file));
         }
     }
 
     fn hold(&self, file: FileId) {
         if let Some(file) = self.trees.out(file) {
-            self.want(Wanted::Hold(file));
+            self.want(StateRequest::Hold(file));
         }
     }
 
     fn back(&self, server: u16, file: FileId, back: Back) {
         if let Some(file) = self.trees.out(file) {
-            self.want(Wanted::Back(server, file, back));
+            self.want(StateRequest::Back(server, file, back));
         }
     }
 
     fn hold_below(&self, folder: FileId, by: Party) -> oneshot::Receiver<Option<Elsewhere>> {
         let (answer, answered) = oneshot::channel();
         match self.trees.out(folder) {
-            Some(folder) => self.want(Wanted::Below(Question { folder, by, answer })),
+            Some(folder) => self.want(StateRequest::Below(Question { folder, by, answer })),
             None => _ = answer.send(Some(Box::new(()))), // no other server has it
         }
         answered
@@ -109,7 +109,7 @@ impl Coordinator for Port {
         if let Some(told) = self.trees.told_out(told) {
             let mut wanted = self.wanted.lock();
             if wanted.len() < MOST_TOLD {
-                wanted.push(Wanted::Tell(told));
+                wanted.push(StateRequest::Tell(told));
             }
             drop(wanted);
             self.called.notify_one();

@@ -18,7 +18,7 @@ pub struct GracePeriod {
 
 /// What one answer of etcd says.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct EtcdState {
     /// The members.
     pub members: Members,
     /// The grace period, if there is one.
@@ -46,7 +46,7 @@ pub struct Revisions {
     pub settings: u64,
 }
 
-impl Seen {
+impl EtcdState {
     pub(crate) fn of(prefix: &str, found: &[Pair], members: Members) -> Self {
         let revision = |text: Text| {
             let key = text.marker(prefix);
@@ -137,7 +137,7 @@ mod tests {
             pair("schedules", "2", 5),
             pair("settings", "changed", 9),
         ];
-        let seen = Seen::of("fourfold/home/", &found, Members::default());
+        let seen = EtcdState::of("fourfold/home/", &found, Members::default());
         assert_eq!(seen.texts, Revisions { luns: 0, accounts: 12, settings: 9 });
         assert_eq!((seen.schedules, seen.drained), (Some(2), vec![4]));
         assert_eq!(seen.backups, BTreeMap::from([(2, vec!["Backups".to_owned()])]));

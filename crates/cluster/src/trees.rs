@@ -11,11 +11,11 @@ use vfs::state::ChangeNotice;
 /// The file systems that are shared.
 #[derive(Default)]
 pub struct Trees {
-    known: RwLock<Known, rank::ClusterTrees>,
+    known: RwLock<TreeNumbers, rank::ClusterTrees>,
 }
 
 #[derive(Default)]
-struct Known {
+struct TreeNumbers {
     /// The number of this server, and that of the cluster.
     out: HashMap<u32, u32>,
     back: HashMap<u32, u32>,

@@ -15,7 +15,7 @@ const AES256: u16 = 18;
 const AES128: u16 = 17;
 
 /// A password and the version of its keys.
-pub(crate) struct Versioned<'a> {
+pub(crate) struct VersionedPassword<'a> {
     pub(crate) password: &'a str,
     pub(crate) version: u32,
 }
@@ -25,11 +25,11 @@ pub(crate) fn keytab(
     realm: &str,
     principals: &[String],
     salt: &str,
-    passwords: &[Versioned<'_>],
+    passwords: &[VersionedPassword<'_>],
     now: u32,
 ) -> Option<Vec<u8>> {
     let mut keys = Vec::new();
-    for Versioned { password, version } in passwords {
+    for VersionedPassword { password, version } in passwords {
         for (kind, algorithm, length) in [(AES256, &AES_256, 32), (AES128, &AES_128, 16)] {
             let key = string_to_key(password, salt, ITERATIONS, algorithm, length)?;
             for principal in principals {

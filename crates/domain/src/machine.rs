@@ -7,7 +7,7 @@ use auth::durable;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::keys::{self, Versioned};
+use crate::keys::{self, VersionedPassword};
 
 /// The services of the server, in the names of its account (servicePrincipalName).
 const SERVICES: &[&str] = &["HOST", "cifs", "nfs", "HTTP", "afpserver"];
@@ -86,9 +86,12 @@ impl Machine {
         let text = toml_edit::ser::to_string(self).map_err(|error| failure(error.to_string()))?;
         put(machine_file(state), text.as_bytes())?;
         let old = self.previous.as_deref().zip(self.version.checked_sub(1));
-        let old = old.map(|(password, version)| Versioned { password, version });
-        let passwords: Vec<Versioned<'_>> =
-            [Versioned { password: &self.password, version: self.version }].into_iter().chain(old).collect();
+        let old = old.map(|(password, version)| VersionedPassword { password, version });
+        let passwords: Vec<VersionedPassword<'_>> =
+            [VersionedPassword { password: &self.password, version: self.version }]
+                .into_iter()
+                .chain(old)
+                .collect();
         let keys =
             keys::keytab(&self.realm(), &self.principals(), &self.salt(), &passwords, self.changed as u32);
         put(keytab(state), &keys.ok_or_else(|| failure("no keys can be made of the password".into()))?)

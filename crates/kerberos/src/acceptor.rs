@@ -8,11 +8,11 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use auth::Domain;
-use auth::kerberos::{Accepting, Beginning, Begun, Kerberos, Refused, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, Beginning, Kerberos, LoginProgress, SecurityContext, Ticket, TicketRefusal};
 use tokio::sync::oneshot;
 
 use crate::keytab;
-use crate::library::{Accepted, Context, Credentials, Library, LogonInfo, c_string};
+use crate::library::{AcceptedContext, Context, Credentials, Library, LogonInfo, c_string};
 use crate::wire::logon_info;
 
 /// The file of the state folder in which MIT Kerberos remembers the tickets that it has seen.
@@ -69,18 +69,18 @@ pub struct Acceptor {
 struct Job {
     token: Vec<u8>,
     begun: Option<Context>,
-    done: oneshot::Sender<Result<Taken, Refused>>,
+    done: oneshot::Sender<Result<TokenOutcome, TicketRefusal>>,
 }
 
 /// What comes of a token.
-enum Taken {
+enum TokenOutcome {
     Whole(Ticket),
     /// The token for the client, which is to send another one.
     Half(Vec<u8>, Context),
 }
 
 /// A token that is being looked at.
-type Taking = Pin<Box<dyn Future<Output = Result<Taken, Refused>> + Send>>;
+type Taking = Pin<Box<dyn Future<Output = Result<TokenOutcome, TicketRefusal>> + Send>>;
 
 impl Acceptor {
     /// An acceptor with the keys of a keytab. Users of `realms` have the accounts of their names; if there are none, those of
@@ -151,15 +151,15 @@ fn accept_all(credentials: &Credentials, rules: &Rules, jobs: &Receiver<Job>) {
             .accept(begun, &token)
             .map_err(|failed| with_keytab(refused(failed.code, failed.text), &rules.keytab));
         let taken = accepted.and_then(|accepted| match accepted.is_unfinished {
-            true => Ok(Taken::Half(accepted.reply, accepted.context)),
-            false => ticket(accepted, rules).map(Taken::Whole),
+            true => Ok(TokenOutcome::Half(accepted.reply, accepted.context)),
+            false => ticket(accepted, rules).map(TokenOutcome::Whole),
         });
         _ = done.send(taken); // the client may be gone
     }
 }
 
-fn ticket(accepted: Accepted, rules: &Rules) -> Result<Ticket, Refused> {
-    let Accepted { context, principal, reply, session_key, logon_info, lifetime, .. } = accepted;
+fn ticket(accepted: AcceptedContext, rules: &Rules) -> Result<Ticket, TicketRefusal> {
+    let AcceptedContext { context, principal, reply, session_key, logon_info, lifetime, .. } = accepted;
     let realms = &rules.realms;
     let is_machine = is_machine(&principal, realms);
     let of_domain = match &rules.domain {
@@ -176,30 +176,34 @@ fn ticket(accepted: Accepted, rules: &Rules) -> Result<Ticket, Refused> {
 
 /// The account of a domain's user, which is known from then on. `None` if the ticket is of another realm and says nothing of its
 /// user. MIT Kerberos 1.20 hides a PAC whose signature is wrong, so a ticket of the domain without one is refused.
-fn account_in(domain: &Domain, principal: &str, logon_info: LogonInfo) -> Result<Option<String>, Refused> {
+fn account_in(
+    domain: &Domain,
+    principal: &str,
+    logon_info: LogonInfo,
+) -> Result<Option<String>, TicketRefusal> {
     let realm = principal.rsplit_once('@').map_or("", |(_, realm)| realm);
     let information = match logon_info {
         LogonInfo::Absent if realm != domain.realm() => return Ok(None),
         LogonInfo::Absent | LogonInfo::Unverified => {
-            return Err(Refused::Other(format!(
+            return Err(TicketRefusal::Other(format!(
                 "the ticket of {principal} has no PAC, or the signature of its PAC is wrong"
             )));
         }
         LogonInfo::Verified(bytes) => bytes,
     };
     let user = logon_info::decode(&information).map_err(|malformed| {
-        Refused::Other(format!("the PAC in the ticket of {principal} is damaged: {malformed}"))
+        TicketRefusal::Other(format!("the PAC in the ticket of {principal} is damaged: {malformed}"))
     })?;
     let account = domain.enter(realm, user);
     account
         .map(Some)
-        .map_err(|why| Refused::Other(format!("{principal} cannot be a user of this server: {why}")))
+        .map_err(|why| TicketRefusal::Other(format!("{principal} cannot be a user of this server: {why}")))
 }
 
 impl Acceptor {
     fn take(&self, begun: Option<Context>, token: Vec<u8>) -> Taking {
         let refuse = |why: &str| -> Taking {
-            let refused = Refused::Other(why.to_owned());
+            let refused = TicketRefusal::Other(why.to_owned());
             Box::pin(std::future::ready(Err(refused)))
         };
         if token.len() > LONGEST_TOKEN {
@@ -208,7 +212,7 @@ impl Acceptor {
         let (done, result) = oneshot::channel();
         match self.jobs.try_send(Job { token, begun, done }) {
             Ok(()) => Box::pin(async {
-                result.await.unwrap_or_else(|_| Err(Refused::Other("the server is stopping".into())))
+                result.await.unwrap_or_else(|_| Err(TicketRefusal::Other("the server is stopping".into())))
             }),
             Err(_) => refuse("too many clients log in at once"),
         }
@@ -216,10 +220,12 @@ impl Acceptor {
 }
 
 /// A login that has no further token.
-fn whole(taken: Taken) -> Result<Ticket, Refused> {
+fn whole(taken: TokenOutcome) -> Result<Ticket, TicketRefusal> {
     match taken {
-        Taken::Whole(ticket) => Ok(ticket),
-        Taken::Half(..) => Err(Refused::Other("the client wants to send more than one message".into())),
+        TokenOutcome::Whole(ticket) => Ok(ticket),
+        TokenOutcome::Half(..) => {
+            Err(TicketRefusal::Other("the client wants to send more than one message".into()))
+        }
     }
 }
 
@@ -233,15 +239,15 @@ impl Kerberos for Acceptor {
         let taking = self.take(None, token);
         Box::pin(async {
             Ok(match taking.await? {
-                Taken::Whole(ticket) => Begun::Whole(ticket),
-                Taken::Half(reply, context) => Begun::Half { reply, state: Box::new(context) },
+                TokenOutcome::Whole(ticket) => LoginProgress::Whole(ticket),
+                TokenOutcome::Half(reply, context) => LoginProgress::Half { reply, state: Box::new(context) },
             })
         })
     }
 
     fn finish(&self, begun: Box<dyn Any + Send>, token: Vec<u8>) -> Accepting {
         let Ok(context) = begun.downcast::<Context>() else {
-            let other = Refused::Other("it was begun by another server".into());
+            let other = TicketRefusal::Other("it was begun by another server".into());
             return Box::pin(std::future::ready(Err(other)));
         };
         let taking = self.take(Some(*context), token);
@@ -291,23 +297,23 @@ fn is_machine(principal: &str, realms: &[String]) -> bool {
 /// The base of Kerberos's error codes (RFC 4120 7.5.9), as MIT numbers them.
 const BASE: u32 = (-1_765_328_384_i32) as u32;
 
-fn refused(code: u32, text: String) -> Refused {
+fn refused(code: u32, text: String) -> TicketRefusal {
     match code.wrapping_sub(BASE) {
-        32 => Refused::Expired,
-        33 | 37 => Refused::Clock,
-        34 => Refused::Replayed,
-        44 => Refused::OtherVersion(text),
-        35 | 45 | 181 | 230 => Refused::OtherService(text),
-        _ => Refused::Other(text),
+        32 => TicketRefusal::Expired,
+        33 | 37 => TicketRefusal::Clock,
+        34 => TicketRefusal::Replayed,
+        44 => TicketRefusal::OtherVersion(text),
+        35 | 45 | 181 | 230 => TicketRefusal::OtherService(text),
+        _ => TicketRefusal::Other(text),
     }
 }
 
 /// A keytab that cannot be opened has no keys, as the library says: whether it is that.
-fn with_keytab(refused: Refused, keytab: &Path) -> Refused {
+fn with_keytab(refused: TicketRefusal, keytab: &Path) -> TicketRefusal {
     match refused {
-        Refused::OtherService(text) => match std::fs::File::open(keytab) {
-            Ok(_) => Refused::OtherService(text),
-            Err(error) => Refused::Keytab(format!("{}: {error}", keytab.display())),
+        TicketRefusal::OtherService(text) => match std::fs::File::open(keytab) {
+            Ok(_) => TicketRefusal::OtherService(text),
+            Err(error) => TicketRefusal::Keytab(format!("{}: {error}", keytab.display())),
         },
         refused => refused,
     }
@@ -349,16 +355,16 @@ mod tests {
     #[test]
     fn the_reasons_that_an_administrator_mends_in_other_ways_are_told_apart() {
         let of = |code: i32| refused(code as u32, "text".into());
-        assert_eq!(of(-1_765_328_352), Refused::Expired); // KRB5KRB_AP_ERR_TKT_EXPIRED
-        assert_eq!(of(-1_765_328_347), Refused::Clock); // KRB5KRB_AP_ERR_SKEW
-        assert_eq!(of(-1_765_328_350), Refused::Replayed); // KRB5KRB_AP_ERR_REPEAT
-        assert_eq!(of(-1_765_328_203), Refused::OtherService("text".into())); // KRB5_KT_NOTFOUND
-        assert_eq!(of(-1_765_328_340), Refused::OtherVersion("text".into())); // KRB5KRB_AP_ERR_BADKEYVER
-        assert_eq!(of(-1), Refused::Other("text".into()));
+        assert_eq!(of(-1_765_328_352), TicketRefusal::Expired); // KRB5KRB_AP_ERR_TKT_EXPIRED
+        assert_eq!(of(-1_765_328_347), TicketRefusal::Clock); // KRB5KRB_AP_ERR_SKEW
+        assert_eq!(of(-1_765_328_350), TicketRefusal::Replayed); // KRB5KRB_AP_ERR_REPEAT
+        assert_eq!(of(-1_765_328_203), TicketRefusal::OtherService("text".into())); // KRB5_KT_NOTFOUND
+        assert_eq!(of(-1_765_328_340), TicketRefusal::OtherVersion("text".into())); // KRB5KRB_AP_ERR_BADKEYVER
+        assert_eq!(of(-1), TicketRefusal::Other("text".into()));
         let folder = tempfile::tempdir().unwrap();
-        let gone = with_keytab(Refused::OtherService("text".into()), &folder.path().join("keytab"));
-        assert!(matches!(gone, Refused::Keytab(_)), "{gone:?}");
-        assert_eq!(with_keytab(Refused::Clock, &folder.path().join("keytab")), Refused::Clock);
+        let gone = with_keytab(TicketRefusal::OtherService("text".into()), &folder.path().join("keytab"));
+        assert!(matches!(gone, TicketRefusal::Keytab(_)), "{gone:?}");
+        assert_eq!(with_keytab(TicketRefusal::Clock, &folder.path().join("keytab")), TicketRefusal::Clock);
     }
 
     #[test]

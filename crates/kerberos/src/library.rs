@@ -146,7 +146,7 @@ pub(crate) struct Library {
 
 /// Why a call failed: the code of the mechanism, and what the library says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Failed {
+pub(crate) struct GssError {
     pub(crate) code: u32,
     pub(crate) text: String,
 }
@@ -164,7 +164,7 @@ pub(crate) struct Context {
 }
 
 /// A login.
-pub(crate) struct Accepted {
+pub(crate) struct AcceptedContext {
     pub(crate) context: Context,
     /// The principal, with its realm.
     pub(crate) principal: String,
@@ -238,7 +238,7 @@ impl Library {
         self: &Arc<Self>,
         keytab: &CStr,
         replays: &CStr,
-    ) -> Result<Credentials, Failed> {
+    ) -> Result<Credentials, GssError> {
         let (mut minor, mut handle) = (0, null_mut());
         let pairs = [
             Pair { key: c"keytab".as_ptr(), value: keytab.as_ptr() },
@@ -265,7 +265,7 @@ impl Library {
         Ok(Credentials { library: self.clone(), handle })
     }
 
-    fn check(&self, major: u32, minor: u32) -> Result<(), Failed> {
+    fn check(&self, major: u32, minor: u32) -> Result<(), GssError> {
         if major & ERRORS == 0 {
             return Ok(());
         }
@@ -274,7 +274,7 @@ impl Library {
             0 => self.text(major, OF_GSS),
             minor => format!("{} ({})", self.text(minor, OF_MECHANISM), self.text(major, OF_GSS)),
         };
-        Err(Failed { code: minor, text })
+        Err(GssError { code: minor, text })
     }
 
     fn text(&self, code: u32, kind: c_int) -> String {
@@ -313,7 +313,7 @@ impl Library {
 
 impl Credentials {
     /// Takes a client's token. `begun`: the login that it continues.
-    pub(crate) fn accept(&self, begun: Option<Context>, token: &[u8]) -> Result<Accepted, Failed> {
+    pub(crate) fn accept(&self, begun: Option<Context>, token: &[u8]) -> Result<AcceptedContext, GssError> {
         let library = &self.library;
         let mut context = begun.unwrap_or_else(|| Context { library: library.clone(), handle: null_mut() });
         let (mut minor, mut name) = (0, null_mut());
@@ -341,7 +341,7 @@ impl Credentials {
         let is_unfinished = major & CONTINUE != 0;
         let session_key = if is_unfinished { Vec::new() } else { context.session_key()? };
         let lifetime = (lifetime != INDEFINITE).then_some(lifetime);
-        Ok(Accepted {
+        Ok(AcceptedContext {
             context,
             principal: principal?,
             reply,
@@ -354,7 +354,7 @@ impl Credentials {
 }
 
 impl Context {
-    fn session_key(&self) -> Result<Vec<u8>, Failed> {
+    fn session_key(&self) -> Result<Vec<u8>, GssError> {
         let (mut minor, mut set) = (0, null_mut());
         let wanted = Oid::of(SESSION_KEY);
         // SAFETY: the context is of the library; the set is given back below.
@@ -379,7 +379,7 @@ impl Context {
     }
 
     /// A checksum over a message (RFC 4121 4.2.4).
-    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, Failed> {
+    pub(crate) fn sign(&self, message: &[u8]) -> Result<Vec<u8>, GssError> {
         let (mut minor, mut checksum) = (0, Buffer::none());
         let message = Buffer::of(message);
         // SAFETY: the context is of the library; `taken` gives the checksum back.

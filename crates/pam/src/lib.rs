@@ -63,7 +63,7 @@ impl Service {
 
 /// Why a login is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
+pub enum PamRefusal {
     /// The password is wrong, or there is no such user.
     #[error("PAM does not take the password: {0}")]
     Password(String),
@@ -108,22 +108,22 @@ impl Pam {
     /// rights of the caller's.
     ///
     /// # Errors
-    /// There is no result: [`Refused::Late`], [`Refused::Busy`] or [`Refused::Unavailable`].
+    /// There is no result: [`PamRefusal::Late`], [`PamRefusal::Busy`] or [`PamRefusal::Unavailable`].
     pub fn within_time<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<T, Refused> {
-        let permit = Permits::take(&self.permits).ok_or(Refused::Busy)?;
+    ) -> Result<T, PamRefusal> {
+        let permit = Permits::take(&self.permits).ok_or(PamRefusal::Busy)?;
         let (done, result) = sync_channel(1);
         let work = move || {
             let _permit = permit;
             let _ = done.send(work()); // the login may have given up
         };
         let thread = std::thread::Builder::new().name("pam".into()).spawn(work);
-        thread.map_err(|error| Refused::Unavailable(format!("no thread: {error}")))?;
+        thread.map_err(|error| PamRefusal::Unavailable(format!("no thread: {error}")))?;
         result.recv_timeout(self.longest).map_err(|error| match error {
-            RecvTimeoutError::Timeout => Refused::Late,
-            RecvTimeoutError::Disconnected => Refused::Unavailable("its thread has ended".into()),
+            RecvTimeoutError::Timeout => PamRefusal::Late,
+            RecvTimeoutError::Disconnected => PamRefusal::Unavailable("its thread has ended".into()),
         })
     }
 
@@ -131,13 +131,13 @@ impl Pam {
     ///
     /// # Errors
     /// The login is refused.
-    pub fn verify(&self, user: &str, password: &str) -> Result<(), Refused> {
-        let user = CString::new(user).map_err(|_| Refused::Password("a zero in the name".into()))?;
+    pub fn verify(&self, user: &str, password: &str) -> Result<(), PamRefusal> {
+        let user = CString::new(user).map_err(|_| PamRefusal::Password("a zero in the name".into()))?;
         if password.is_empty() {
-            return Err(Refused::Password("it is empty".into()));
+            return Err(PamRefusal::Password("it is empty".into()));
         }
         if password.len() >= LONGEST_PASSWORD || password.contains('\0') {
-            return Err(Refused::Password("it is too long, or has a zero in it".into()));
+            return Err(PamRefusal::Password("it is too long, or has a zero in it".into()));
         }
         let mut bytes = Zeroizing::new(Vec::with_capacity(password.len() + 1)); // it does not move, and leaves no copies
         bytes.extend_from_slice(password.as_bytes());
@@ -213,9 +213,9 @@ mod tests {
         for (user, password) in [("ada", "wrong"), ("bob", "right"), ("ada", "")] {
             assert!(pam.verify(user, password).is_err(), "{user} {password}"); // pam_exec says "System error"
         }
-        assert!(matches!(pam.verify("ada", ""), Err(Refused::Password(_))), "PAM is not asked");
-        assert!(matches!(pam.verify("ada", &"x".repeat(512)), Err(Refused::Password(_))));
-        assert!(matches!(pam.verify("a\0da", "right"), Err(Refused::Password(_))));
+        assert!(matches!(pam.verify("ada", ""), Err(PamRefusal::Password(_))), "PAM is not asked");
+        assert!(matches!(pam.verify("ada", &"x".repeat(512)), Err(PamRefusal::Password(_))));
+        assert!(matches!(pam.verify("a\0da", "right"), Err(PamRefusal::Password(_))));
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let rules = "auth required pam_permit.so\naccount required pam_deny.so\n";
         let Some(pam) = pam(folder.path(), rules) else { return };
-        assert!(matches!(pam.verify("ada", "any"), Err(Refused::Account(_))));
+        assert!(matches!(pam.verify("ada", "any"), Err(PamRefusal::Account(_))));
     }
 
     #[test]
@@ -254,9 +254,9 @@ mod tests {
             pam.within_time(move || hung.verify("ada", "any"))
         };
         for _ in 0..MOST_AT_ONCE {
-            assert_eq!(log_in(), Err(Refused::Late));
+            assert_eq!(log_in(), Err(PamRefusal::Late));
         }
-        assert_eq!(log_in(), Err(Refused::Busy), "threads that hang keep their permits");
+        assert_eq!(log_in(), Err(PamRefusal::Busy), "threads that hang keep their permits");
         let since = Instant::now();
         while pam.permits.taken.load(Ordering::Acquire) > 0 {
             assert!(since.elapsed() < Duration::from_secs(60), "threads that end give their permits back");
@@ -264,6 +264,6 @@ mod tests {
         }
         let pam = Pam { longest: LONGEST, ..Arc::into_inner(pam).unwrap() };
         assert_eq!(pam.within_time(|| 7), Ok(7));
-        assert!(matches!(pam.within_time(|| panic!("as a test")), Err::<(), _>(Refused::Unavailable(_))));
+        assert!(matches!(pam.within_time(|| panic!("as a test")), Err::<(), _>(PamRefusal::Unavailable(_))));
     }
 }

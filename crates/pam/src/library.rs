@@ -10,7 +10,7 @@ use std::ptr::{null, null_mut};
 use libloading::Library as File;
 use zeroize::Zeroizing;
 
-use crate::{Refused, Service};
+use crate::{PamRefusal, Service};
 
 const NAME: &str = "libpam.so.0";
 
@@ -120,9 +120,9 @@ impl Library {
         service: &Service,
         user: &CStr,
         password: Zeroizing<Vec<u8>>,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), PamRefusal> {
         let mut answers = Answers { password, is_told: false };
-        let unavailable = |what: &str| Refused::Unavailable(what.to_owned());
+        let unavailable = |what: &str| PamRefusal::Unavailable(what.to_owned());
         let name =
             CString::new(&*service.name).map_err(|_| unavailable("the name of the service has a zero"))?;
         let folder = service.folder.as_ref().map(|folder| CString::new(folder.as_os_str().as_bytes()));
@@ -143,7 +143,7 @@ impl Library {
             }
         };
         if code != SUCCESS || handle.is_null() {
-            return Err(Refused::Unavailable(self.said(null_mut(), code)));
+            return Err(PamRefusal::Unavailable(self.said(null_mut(), code)));
         }
         let (code, verdict) = self.ask(handle, user);
         // SAFETY: the handle is from `pam_start`, and is not used after this.
@@ -152,7 +152,7 @@ impl Library {
     }
 
     /// The last code, and the verdict.
-    fn ask(&self, handle: Handle, user: &CStr) -> (c_int, Result<(), Refused>) {
+    fn ask(&self, handle: Handle, user: &CStr) -> (c_int, Result<(), PamRefusal>) {
         // SAFETY: the handle is from `pam_start`, and the item is a function of the type that pam_fail_delay(3) has.
         unsafe { (self.set_item)(handle, FAIL_DELAY, no_delay as DelayFunction as *const c_void) };
         // SAFETY: the handle is from `pam_start`.
@@ -161,16 +161,19 @@ impl Library {
             let said = self.said(handle, code);
             let is_wrong =
                 matches!(code, AUTHENTICATION_ERROR | USER_UNKNOWN | MAX_TRIES | PERMISSION_DENIED);
-            return (code, Err(if is_wrong { Refused::Password(said) } else { Refused::Unavailable(said) }));
+            return (
+                code,
+                Err(if is_wrong { PamRefusal::Password(said) } else { PamRefusal::Unavailable(said) }),
+            );
         }
         // SAFETY: as above.
         let code = unsafe { (self.account)(handle, FLAGS) };
         if code != SUCCESS {
-            return (code, Err(Refused::Account(self.said(handle, code))));
+            return (code, Err(PamRefusal::Account(self.said(handle, code))));
         }
         match self.is_user(handle, user) {
             true => (code, Ok(())),
-            false => (code, Err(Refused::Account("it stands for another user of the host".into()))),
+            false => (code, Err(PamRefusal::Account("it stands for another user of the host".into()))),
         }
     }
 

@@ -30,10 +30,10 @@ pub(crate) struct Actor {
 
 /// What the requests of a connection have shown, and how many of them are in flight. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Standing(Arc<Shown>);
+pub(crate) struct Standing(Arc<StandingState>);
 
 #[derive(Debug, Default)]
-struct Shown {
+struct StandingState {
     known: AtomicBool,
     in_flight: AtomicUsize,
 }

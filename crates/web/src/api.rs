@@ -287,37 +287,37 @@ pub(crate) struct Rows<T> {
     rows: Vec<T>,
 }
 
-type Asked = Result<Query<Page>, axum::extract::rejection::QueryRejection>;
+type PageQuery = Result<Query<Page>, axum::extract::rejection::QueryRejection>;
 
-fn page(asked: Asked) -> Result<Page, Failure> {
-    asked.map(|Query(page)| page).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))
+fn page(query: PageQuery) -> Result<Page, Failure> {
+    query.map(|Query(page)| page).map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))
 }
 
 /// Connections, and clients of protocols without them.
 #[utoipa::path(get, path = "/v1/sessions", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<SessionStatus>), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn sessions(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
-    let page = page(asked)?;
+pub(crate) async fn sessions(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
+    let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().sessions)).await?).into_response())
 }
 
 /// Open files.
 #[utoipa::path(get, path = "/v1/opens", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<OpenStatus>), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn opens(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
-    let page = page(asked)?;
+pub(crate) async fn opens(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
+    let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().opens)).await?).into_response())
 }
 
 /// Locked ranges.
 #[utoipa::path(get, path = "/v1/locks", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<LockStatus>), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn locks(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
-    let page = page(asked)?;
+pub(crate) async fn locks(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
+    let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().locks)).await?).into_response())
 }
 
 /// Leases of clients.
 #[utoipa::path(get, path = "/v1/leases", params(Page), security(("token" = ["read"])), responses((status = 200, description = "A part of the list", body = Rows<LeaseStatus>), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn leases(State(api): State<Api>, asked: Asked) -> Result<Response, Failure> {
-    let page = page(asked)?;
+pub(crate) async fn leases(State(api): State<Api>, query: PageQuery) -> Result<Response, Failure> {
+    let page = page(query)?;
     Ok(Json(blocking(move || page.of(api.report.status().leases)).await?).into_response())
 }
 

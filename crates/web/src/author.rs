@@ -30,21 +30,21 @@ pub struct Author {
 
 /// Why a change was not made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unchanged {
+pub enum ChangeRefusal {
     /// An administrator has to give the own password with it. The text says what demands that.
     NeedsPassword(String),
     /// The lines have the reasons.
     Refused(Vec<String>),
 }
 
-impl From<Vec<String>> for Unchanged {
+impl From<Vec<String>> for ChangeRefusal {
     fn from(lines: Vec<String>) -> Self {
         Self::Refused(lines)
     }
 }
 
 /// What was done, or why nothing was.
-pub type Changed = Result<Vec<String>, Unchanged>;
+pub type ChangeResult = Result<Vec<String>, ChangeRefusal>;
 
 impl Author {
     /// The author of a change that has this password, if it has one.
@@ -78,11 +78,11 @@ fn needs_password(what: &str) -> Failure {
 }
 
 /// The answer to a change.
-pub(crate) fn changed(result: Changed) -> Result<Response, Failure> {
+pub(crate) fn changed(result: ChangeResult) -> Result<Response, Failure> {
     match result {
         Ok(lines) => done(Ok(lines)),
-        Err(Unchanged::Refused(lines)) => done(Err(lines)),
-        Err(Unchanged::NeedsPassword(what)) => Err(needs_password(&what)),
+        Err(ChangeRefusal::Refused(lines)) => done(Err(lines)),
+        Err(ChangeRefusal::NeedsPassword(what)) => Err(needs_password(&what)),
     }
 }
 

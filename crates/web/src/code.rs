@@ -20,16 +20,16 @@ const SIDE: u32 = 240;
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Said {
+pub(crate) struct CodeQuery {
     /// 1 to 300 bytes.
     text: String,
 }
 
 /// A QR code of a text, such as the address of a share.
-#[utoipa::path(get, path = "/v1/code", params(Said), security(("token" = ["read"])), responses((status = 200, description = "The code", body = String, content_type = "image/svg+xml"), (status = "4XX", description = "Refused", body = Failure)))]
-pub(crate) async fn code(said: Result<Query<Said>, QueryRejection>) -> Result<Response, Failure> {
-    let Query(Said { text }) =
-        said.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+#[utoipa::path(get, path = "/v1/code", params(CodeQuery), security(("token" = ["read"])), responses((status = 200, description = "The code", body = String, content_type = "image/svg+xml"), (status = "4XX", description = "Refused", body = Failure)))]
+pub(crate) async fn code(query: Result<Query<CodeQuery>, QueryRejection>) -> Result<Response, Failure> {
+    let Query(CodeQuery { text }) =
+        query.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
     let refused = || Failure::new(StatusCode::BAD_REQUEST, format!("`text` has 1 to {LONGEST} bytes"));
     if text.is_empty() || text.len() > LONGEST {
         return Err(refused());

@@ -29,7 +29,7 @@ pub(crate) async fn overview(State(api): State<Api>) -> Result<Response, Failure
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
-pub(crate) struct Wanted {
+pub(crate) struct ThroughputQuery {
     /// `minutes`: ten minutes by the second; `day`: a day by the minute.
     #[serde(default)]
     #[param(inline)]
@@ -48,17 +48,17 @@ enum WantedSpan {
 }
 
 /// The throughput and latency by protocol over time.
-#[utoipa::path(get, path = "/v1/throughput", params(Wanted), security(("token" = ["read"])), responses((status = 200, description = "The throughput", body = Throughput), (status = "4XX", description = "Refused", body = Failure)))]
+#[utoipa::path(get, path = "/v1/throughput", params(ThroughputQuery), security(("token" = ["read"])), responses((status = 200, description = "The throughput", body = Throughput), (status = "4XX", description = "Refused", body = Failure)))]
 pub(crate) async fn throughput(
     State(api): State<Api>,
-    wanted: Result<Query<Wanted>, QueryRejection>,
+    query: Result<Query<ThroughputQuery>, QueryRejection>,
 ) -> Result<Response, Failure> {
-    let Query(wanted) = wanted.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
-    let span = match wanted.span {
+    let Query(query) = query.map_err(|error| Failure::new(StatusCode::BAD_REQUEST, error.body_text()))?;
+    let span = match query.span {
         WantedSpan::Minutes => Span::Minutes,
         WantedSpan::Day => Span::Day,
     };
-    Ok(Json(api.history.since(span, wanted.after)).into_response())
+    Ok(Json(api.history.since(span, query.after)).into_response())
 }
 
 /// Whose changes are wanted.

@@ -42,14 +42,14 @@ struct Guest {
 
 /// A connection that counts, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Entered {
+pub(crate) struct ConnectionGuard {
     door: Door,
     number: u64,
     standing: Standing,
     leave: Arc<Notify>,
 }
 
-impl Entered {
+impl ConnectionGuard {
     /// What the requests of the connection have shown.
     pub(crate) fn standing(&self) -> &Standing {
         &self.standing
@@ -61,7 +61,7 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         self.door.guests.lock().present.retain(|guest| guest.number != self.number);
     }
@@ -69,7 +69,7 @@ impl Drop for Entered {
 
 impl Door {
     /// Lets a connection of this address in, if need be by ending another one. `None`: it is refused.
-    pub(crate) fn enter(&self, place: IpAddr) -> Option<Entered> {
+    pub(crate) fn enter(&self, place: IpAddr) -> Option<ConnectionGuard> {
         let network = auth::network(place);
         let mut guests = self.guests.lock();
         let of_network = guests.present.iter().filter(|guest| guest.network == network).count();
@@ -82,7 +82,7 @@ impl Door {
         guests.next += 1;
         guests.present.push(Guest { number, network, standing: standing.clone(), leave: leave.clone() });
         drop(guests);
-        Some(Entered { door: self.clone(), number, standing, leave })
+        Some(ConnectionGuard { door: self.clone(), number, standing, leave })
     }
 }
 
@@ -108,12 +108,12 @@ impl Guests {
 mod tests {
     use super::*;
 
-    fn enter(door: &Door, address: &str) -> Option<Entered> {
+    fn enter(door: &Door, address: &str) -> Option<ConnectionGuard> {
         door.enter(address.parse().unwrap())
     }
 
     /// Whether the connection has been told to end.
-    async fn is_ended(entered: &Entered) -> bool {
+    async fn is_ended(entered: &ConnectionGuard) -> bool {
         tokio::select! {
             biased;
             () = entered.must_leave() => true,
@@ -129,7 +129,7 @@ mod tests {
     async fn a_further_connection_of_an_ipv6_network_ends_its_oldest_idle_stranger() {
         let door = Door::default();
         let from = |host: usize| enter(&door, &format!("2001:db8::{host:x}")).unwrap();
-        let entered: Vec<Entered> = (0..MOST_OF_ADDRESS).map(from).collect();
+        let entered: Vec<ConnectionGuard> = (0..MOST_OF_ADDRESS).map(from).collect();
         let busy = entered[0].standing().busy();
         entered[1].standing().know();
         let other = enter(&door, "2001:db8:0:1::1").unwrap();
@@ -149,13 +149,13 @@ mod tests {
     #[tokio::test]
     async fn the_address_with_the_most_strangers_makes_room_for_others() {
         let door = Door::default();
-        let few: Vec<Entered> = (0..2).map(|_| enter(&door, "192.0.2.1").unwrap()).collect();
-        let of = |network: usize, count: usize| -> Vec<Entered> {
+        let few: Vec<ConnectionGuard> = (0..2).map(|_| enter(&door, "192.0.2.1").unwrap()).collect();
+        let of = |network: usize, count: usize| -> Vec<ConnectionGuard> {
             (0..count).map(|_| enter(&door, &format!("198.51.100.{network}")).unwrap()).collect()
         };
         let known = of(1, MOST_OF_ADDRESS);
         known.iter().for_each(|one| one.standing().know());
-        let many: Vec<Vec<Entered>> = [of(2, 64), of(3, 63), of(4, 63)].into();
+        let many: Vec<Vec<ConnectionGuard>> = [of(2, 64), of(3, 63), of(4, 63)].into();
         assert_eq!(present(&door), MOST_CONNECTIONS);
         let late = enter(&door, "203.0.113.9").unwrap();
         assert_eq!(present(&door), MOST_CONNECTIONS);
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn connections_with_tokens_are_not_ended_for_others() {
         let door = Door::default();
-        let entered: Vec<Entered> =
+        let entered: Vec<ConnectionGuard> =
             (0..MOST_OF_ADDRESS).map(|_| enter(&door, "192.0.2.7").unwrap()).collect();
         entered.iter().for_each(|one| one.standing().know());
         assert!(enter(&door, "192.0.2.7").is_none());

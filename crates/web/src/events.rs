@@ -93,11 +93,11 @@ pub(crate) fn body(
 ) -> Body {
     let mut heartbeat = interval(HEARTBEAT);
     heartbeat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    Body::new(Told { events, missed, heartbeat, beats: 0, may_listen: Box::new(may_listen) })
+    Body::new(EventStream { events, missed, heartbeat, beats: 0, may_listen: Box::new(may_listen) })
 }
 
 /// The events of one listener.
-struct Told {
+struct EventStream {
     events: mpsc::Receiver<Bytes>,
     missed: Arc<AtomicU64>,
     heartbeat: Interval,
@@ -105,7 +105,7 @@ struct Told {
     may_listen: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-impl hyper::body::Body for Told {
+impl hyper::body::Body for EventStream {
     type Data = Bytes;
     type Error = Infallible;
 

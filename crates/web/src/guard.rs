@@ -32,12 +32,12 @@ pub(crate) enum Admission {
 pub(crate) struct Guard {
     state: PathBuf,
     logins: Arc<LoginGuard>,
-    known: Mutex<Known, rank::ApiTokens>,
+    known: Mutex<TokenCache, rank::ApiTokens>,
 }
 
 /// The tokens of the file as it was.
 #[derive(Default)]
-struct Known {
+struct TokenCache {
     seen: Option<(u64, u64, i64, i64)>,
     tokens: Arc<[Token]>,
 }
@@ -82,10 +82,10 @@ impl Guard {
         let mut known = self.known.lock();
         if known.seen != seen {
             match tokens::read(&self.state) {
-                Ok(tokens) => *known = Known { seen, tokens: tokens.into() },
+                Ok(tokens) => *known = TokenCache { seen, tokens: tokens.into() },
                 Err(error) => {
                     tracing::error!(%error, "no token is accepted");
-                    *known = Known { seen, tokens: Arc::default() };
+                    *known = TokenCache { seen, tokens: Arc::default() };
                 }
             }
         }

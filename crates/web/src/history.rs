@@ -60,7 +60,7 @@ fn p99_us(step: &Series, operations: u64) -> u64 {
 
 /// What is kept of a protocol.
 #[derive(Debug, Default)]
-struct Kept {
+struct ProtocolHistory {
     seconds: VecDeque<Point>,
     minutes: VecDeque<Point>,
     /// The counters at the last second, and at the last minute.
@@ -72,7 +72,7 @@ struct Kept {
 struct State {
     /// Seconds since the history began.
     ticks: u64,
-    protocols: BTreeMap<&'static str, Kept>,
+    protocols: BTreeMap<&'static str, ProtocolHistory>,
 }
 
 /// The history of all protocols. It takes about 65 KiB for each.
@@ -142,7 +142,7 @@ impl History {
         // A number from before a restart of the server asks for everything.
         let wanted = last.checked_sub(after).unwrap_or(last);
         let count = usize::try_from(wanted).unwrap_or(most).min(most);
-        let columns = |kept: &Kept| {
+        let columns = |kept: &ProtocolHistory| {
             let points = if span == Span::Minutes { &kept.seconds } else { &kept.minutes };
             Columns::of(points, count)
         };
@@ -151,7 +151,7 @@ impl History {
     }
 }
 
-impl Kept {
+impl ProtocolHistory {
     fn add(&mut self, now: &Series, is_minute: bool) {
         push(&mut self.seconds, SECONDS, Point::of(&now.since(&self.last)));
         self.last = now.clone();

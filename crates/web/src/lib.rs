@@ -53,7 +53,7 @@ pub use self::events::Events;
 pub use self::jobs::{JobHandle, Jobs, NewJob};
 pub use self::log_lines::LogLines;
 pub use self::manage::Manage;
-pub use self::metrics::{Figures, Gauge, Labelled, Meaning, Metrics};
+pub use self::metrics::{Figures, Gauge, LabelledValue, Meaning, Metrics};
 pub use self::serve::serve;
 pub use self::tls::{Certificate, check as check_certificate, of_rpc as tls_of_rpc, own as own_certificate};
 pub use self::tokens::Scope;

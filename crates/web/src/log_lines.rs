@@ -20,11 +20,11 @@ const LONGEST_TEXT: usize = 500;
 /// The newest lines of the log: at most about 900 KiB. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct LogLines {
-    kept: Arc<Mutex<Kept, rank::KeptLog>>,
+    kept: Arc<Mutex<LogBuffer, rank::KeptLog>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct LogBuffer {
     last: u64,
     lines: VecDeque<LogLine>,
     of_metadata: VecDeque<LogLine>,

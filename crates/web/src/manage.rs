@@ -12,11 +12,11 @@ use utoipa::ToSchema;
 
 use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
-use crate::author::{Author, Changed};
+use crate::author::{Author, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
-use crate::watching::Watched;
+use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 
 /// The server, as the console administers it. All methods may block.
@@ -70,31 +70,31 @@ pub trait Manage: Send + Sync + 'static {
     ///
     /// # Errors
     /// The settings would be refused, and the file is as it was; the lines have the reasons.
-    fn change(&self, change: &SettingChange) -> Changed;
+    fn change(&self, change: &SettingChange) -> ChangeResult;
 
     /// Takes the newest change of a setting back.
     ///
     /// # Errors
     /// There is none, or the file was changed since; the lines say so.
-    fn undo(&self, by: &Author) -> Changed;
+    fn undo(&self, by: &Author) -> ChangeResult;
 
     /// Shares a folder of the server, by a change that can be taken back.
     ///
     /// # Errors
     /// It is not shared, and the settings file is as it was; the lines have the reasons.
-    fn share(&self, name: &str, path: &str, by: &Author) -> Changed;
+    fn share(&self, name: &str, path: &str, by: &Author) -> ChangeResult;
 
     /// Ends the sharing of a folder, by a change that can be taken back; with `recursive` also that of the shares below.
     ///
     /// # Errors
     /// It is shared as it was; the lines have the reasons.
-    fn unshare(&self, name: &str, recursive: bool, by: &Author) -> Changed;
+    fn unshare(&self, name: &str, recursive: bool, by: &Author) -> ChangeResult;
 
     /// Gives a share another name, by a change that can be taken back.
     ///
     /// # Errors
     /// It has the old one; the lines have the reasons.
-    fn rename_share(&self, name: &str, new: &str, by: &Author) -> Changed;
+    fn rename_share(&self, name: &str, new: &str, by: &Author) -> ChangeResult;
 
     /// What a job does.
     ///
@@ -150,7 +150,7 @@ pub trait Manage: Send + Sync + 'static {
     ///
     /// # Errors
     /// It cannot be watched; the lines have the reasons.
-    fn watch(&self, folder: &str, below: bool) -> Result<Watched, Vec<String>>;
+    fn watch(&self, folder: &str, below: bool) -> Result<FolderWatch, Vec<String>>;
 
     /// The webhooks.
     fn webhooks(&self) -> Vec<WebhookStatus>;

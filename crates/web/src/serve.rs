@@ -19,7 +19,7 @@ use tokio_rustls::TlsAcceptor;
 use tower::Service;
 
 use crate::admitted::Standing;
-use crate::door::{Door, Entered, MOST_CONNECTIONS};
+use crate::door::{ConnectionGuard, Door, MOST_CONNECTIONS};
 use crate::tls::{self, Certificate};
 use crate::{Api, api, console, redirect};
 
@@ -53,7 +53,7 @@ pub fn serve(
     let tls = certificate.map(tls::acceptor).transpose()?;
     let api = Api { is_secure: tls.is_some(), ..api };
     tokio::spawn(console::look(api.clone(), stopping.clone()));
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(ServerContext {
         router: api::router(api),
         tls,
         door: Door::default(),
@@ -66,7 +66,7 @@ pub fn serve(
 }
 
 /// What all connections share.
-struct Shared {
+struct ServerContext {
     router: Router,
     tls: Option<TlsAcceptor>,
     door: Door,
@@ -74,7 +74,7 @@ struct Shared {
     permits: Arc<Semaphore>,
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopping: watch::Receiver<bool>) {
+async fn accept(listener: TcpListener, shared: Arc<ServerContext>, mut stopping: watch::Receiver<bool>) {
     loop {
         let Ok(permit) = shared.permits.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
@@ -108,7 +108,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, mut stopping: watch:
     }
 }
 
-async fn converse(shared: &Shared, entered: &Entered, stream: TcpStream, peer: SocketAddr) {
+async fn converse(shared: &ServerContext, entered: &ConnectionGuard, stream: TcpStream, peer: SocketAddr) {
     let (router, standing) = (&shared.router, entered.standing());
     let ended = match &shared.tls {
         None => answer(stream, (peer, standing), router, STRANGERS_LIFE).await,
@@ -133,7 +133,7 @@ async fn in_clear(stream: &TcpStream) -> bool {
     matches!(tokio::time::timeout(PATIENCE, redirect::is_in_clear(stream)).await, Ok(Ok(true)))
 }
 
-type Ended = Result<(), Box<dyn std::error::Error + Send + Sync>>;
+type ConnectionResult = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 
 /// Answers the requests of a connection.
 pub(crate) async fn answer(
@@ -141,7 +141,7 @@ pub(crate) async fn answer(
     (peer, standing): (SocketAddr, &Standing),
     router: &Router,
     strangers_life: Duration,
-) -> Ended {
+) -> ConnectionResult {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(MOST_HEADERS);
     builder

@@ -10,7 +10,7 @@ use admin::control::{
     Advice, CachesAnswer, CachesRequest, Disconnect, LunAnswer, LunRequest, OpenStatus, Progress, Report,
     RestoreReport, RestoreRequest, SessionStatus, Status,
 };
-use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Identity, LoginGuard, Refusal, Secret, nt_hash};
 use axum::Router;
 use axum::body::Body;
@@ -25,12 +25,12 @@ use tower::ServiceExt;
 use crate::access::{Entrant, GroupStatus};
 use crate::accounts::AccountChange;
 use crate::admitted::Standing;
-use crate::author::{Author, Changed, Unchanged};
+use crate::author::{Author, ChangeRefusal, ChangeResult};
 use crate::backups::BackupStatus;
 use crate::files::{FileStatus, FolderStatus, Part};
 use crate::jobs::{BenchmarkStatus, ConversionStatus, JobRequest, NewJob};
 use crate::manage::{AccountStatus, Holdings, Overview, SettingChange, SettingsStatus, SnapshotsStatus};
-use crate::watching::Watched;
+use crate::watching::FolderWatch;
 use crate::webhooks::{NewWebhook, WebhookStatus};
 use crate::{Api, Events, Figures, LogLines, Manage, Metrics};
 
@@ -63,9 +63,9 @@ pub struct MadeUp {
 
 impl MadeUp {
     /// All its settings are such that only a person changes them.
-    fn by_person(&self, by: &Author) -> Changed {
+    fn by_person(&self, by: &Author) -> ChangeResult {
         self.changed_settings.fetch_add(usize::from(by.is_verified), Ordering::SeqCst);
-        if by.is_verified { Ok(Vec::new()) } else { Err(Unchanged::NeedsPassword("this".into())) }
+        if by.is_verified { Ok(Vec::new()) } else { Err(ChangeRefusal::NeedsPassword("this".into())) }
     }
 }
 
@@ -146,7 +146,7 @@ impl Kerberos for Tickets {
                 expires: None,
                 context: Box::new(NoKeys),
             }),
-            _ => Err(Refused::Expired),
+            _ => Err(TicketRefusal::Expired),
         };
         Box::pin(std::future::ready(ticket))
     }
@@ -227,23 +227,23 @@ impl Manage for MadeUp {
         Ok(SettingsStatus::default())
     }
 
-    fn change(&self, change: &SettingChange) -> Changed {
+    fn change(&self, change: &SettingChange) -> ChangeResult {
         self.by_person(&change.by)
     }
 
-    fn undo(&self, by: &Author) -> Changed {
+    fn undo(&self, by: &Author) -> ChangeResult {
         self.by_person(by)
     }
 
-    fn share(&self, _: &str, _: &str, by: &Author) -> Changed {
+    fn share(&self, _: &str, _: &str, by: &Author) -> ChangeResult {
         self.by_person(by)
     }
 
-    fn unshare(&self, _: &str, _: bool, by: &Author) -> Changed {
+    fn unshare(&self, _: &str, _: bool, by: &Author) -> ChangeResult {
         self.by_person(by)
     }
 
-    fn rename_share(&self, _: &str, _: &str, by: &Author) -> Changed {
+    fn rename_share(&self, _: &str, _: &str, by: &Author) -> ChangeResult {
         self.by_person(by)
     }
 
@@ -280,7 +280,7 @@ impl Manage for MadeUp {
         Err(vec![format!("{CONFIDENTIAL}{}", path.escape_ascii())])
     }
 
-    fn watch(&self, folder: &str, _: bool) -> Result<Watched, Vec<String>> {
+    fn watch(&self, folder: &str, _: bool) -> Result<FolderWatch, Vec<String>> {
         Err(vec![format!("{CONFIDENTIAL}{folder}")])
     }
 

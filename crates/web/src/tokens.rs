@@ -100,7 +100,7 @@ pub enum TokenError {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Written {
+struct StoredTokens {
     format: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     token: Vec<Token>,
@@ -111,7 +111,7 @@ struct Written {
 /// # Errors
 /// The file cannot be read or parsed. A missing file stands for no tokens.
 pub fn read(state: &Path) -> Result<Vec<Token>, TokenError> {
-    Ok(TOKENS.read::<Written>(&state.join(FILE))?.map(|written| written.token).unwrap_or_default())
+    Ok(TOKENS.read::<StoredTokens>(&state.join(FILE))?.map(|written| written.token).unwrap_or_default())
 }
 
 /// Makes a token and returns its secret, which is shown once.
@@ -164,7 +164,7 @@ fn edit(
     let _lock = durable::lock(&state.join("tokens.lock")).map_err(FileError::io(&path))?;
     let mut token = read(state)?;
     change(&mut token)?;
-    Ok(TOKENS.write(&path, &Written { format: TOKENS.format, token })?)
+    Ok(TOKENS.write(&path, &StoredTokens { format: TOKENS.format, token })?)
 }
 
 /// The token with this secret. The comparison of hashes tells nothing about the secret by the time it takes.

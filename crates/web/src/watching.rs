@@ -58,18 +58,18 @@ impl Next {
 }
 
 /// A folder that is watched, until it is dropped.
-pub struct Watched {
+pub struct FolderWatch {
     watching: Watching,
     next: fn(Event) -> Next,
 }
 
-impl std::fmt::Debug for Watched {
+impl std::fmt::Debug for FolderWatch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Watched")
+        write!(f, "FolderWatch")
     }
 }
 
-impl Watched {
+impl FolderWatch {
     /// `next` has the words for an event.
     #[must_use]
     pub fn new(watching: Watching, next: fn(Event) -> Next) -> Self {
@@ -100,7 +100,7 @@ impl Places {
 }
 
 /// Sends what a watch hears, until the listener has gone.
-pub(crate) fn send(mut watched: Watched, place: OwnedSemaphorePermit) -> mpsc::Receiver<Bytes> {
+pub(crate) fn send(mut watched: FolderWatch, place: OwnedSemaphorePermit) -> mpsc::Receiver<Bytes> {
     let (queue, events) = mpsc::channel(AHEAD);
     tokio::spawn(async move {
         let _place = place;

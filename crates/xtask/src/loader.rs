@@ -128,7 +128,7 @@ fn is_newer(program: &Path, source: &Path) -> bool {
 
 /// The result of one run of the load program.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize)]
-pub struct Measured {
+pub struct LoadResult {
     pub workload: String,
     pub ops: u64,
     pub bytes: i64,
@@ -170,12 +170,12 @@ pub fn nfs_options(to: &Address) -> Vec<String> {
 }
 
 /// Runs the load program against the server of that process.
-pub fn load(program: &Path, args: &[String], pid: u32) -> Result<Measured> {
+pub fn load(program: &Path, args: &[String], pid: u32) -> Result<LoadResult> {
     let pid = pid.to_string();
     let mut all: Vec<&str> = args.iter().map(String::as_str).collect();
     all.extend(["--pid", &pid]);
     let text = process::stdout_of(program, &all, Duration::from_secs(300))?;
-    let measured: Measured = serde_json::from_str(&text).with_context(|| format!("load said {text:?}"))?;
+    let measured: LoadResult = serde_json::from_str(&text).with_context(|| format!("load said {text:?}"))?;
     if measured.errors > 0 {
         bail!("load {}: {} of {} operations failed", args.join(" "), measured.errors, measured.ops);
     }

@@ -69,7 +69,7 @@ pub enum LunError {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredLuns {
     format: u32,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     lun: Vec<WrittenLun>,
@@ -297,8 +297,8 @@ impl LunFile {
         Ok(FILE.write(&self.path, &self.written())?)
     }
 
-    fn written(&self) -> Written {
-        Written { format: FILE.format, lun: self.luns.iter().map(WrittenLun::from).collect() }
+    fn written(&self) -> StoredLuns {
+        StoredLuns { format: FILE.format, lun: self.luns.iter().map(WrittenLun::from).collect() }
     }
 }
 
@@ -366,7 +366,7 @@ impl WrittenLun {
 }
 
 /// The LUNs of a file. No two of them may be one disk.
-fn luns(path: &Path, written: Written) -> Result<Vec<LunRecord>, LunError> {
+fn luns(path: &Path, written: StoredLuns) -> Result<Vec<LunRecord>, LunError> {
     let damaged = |reason: String| FILE.damaged(path, reason);
     let luns: Vec<LunRecord> =
         written.lun.into_iter().map(WrittenLun::read).collect::<Result<_, _>>().map_err(damaged)?;

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 pub use file::{LunError, LunFile, NewLun};
 pub use names::split;
 pub use record::{LunOptions, LunRecord};
-pub use resolve::{Lun, Resolved, own_prefix, prefix, resolve, resolve_as_noted};
+pub use resolve::{Lun, LunResolution, own_prefix, prefix, resolve, resolve_as_noted};
 pub use table::LunTable;
 
 /// The sizes of LUNs are multiples of this many bytes, whatever their block size is.

@@ -27,7 +27,7 @@ pub struct Lun {
 
 /// The LUNs to serve, and the problems of others.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Resolved {
+pub struct LunResolution {
     /// The LUNs.
     pub luns: Vec<Lun>,
     /// Why other LUNs are not served: `studio/video`, and a line for people.
@@ -57,10 +57,14 @@ pub fn own_prefix(server_id: &[u8; 16]) -> String {
 /// Stores the identities of the settings' LUNs in the state folder, and returns all LUNs to serve.
 ///
 /// # Errors
-/// The state folder cannot be read or written. A problem of one LUN is a line of [`Resolved`].
-pub fn resolve(table: &LunTable, settings: &Settings, server_id: &[u8; 16]) -> Result<Resolved, LunError> {
+/// The state folder cannot be read or written. A problem of one LUN is a line of [`LunResolution`].
+pub fn resolve(
+    table: &LunTable,
+    settings: &Settings,
+    server_id: &[u8; 16],
+) -> Result<LunResolution, LunError> {
     if table.read()?.luns.is_empty() && settings.shares.iter().all(|share| share.luns.is_empty()) {
-        return Ok(Resolved::default());
+        return Ok(LunResolution::default());
     }
     table.edit_again(|file| {
         let mut problems = Vec::new();
@@ -79,7 +83,7 @@ pub fn resolve_as_noted(
     table: &LunTable,
     settings: &Settings,
     server_id: &[u8; 16],
-) -> Result<Resolved, LunError> {
+) -> Result<LunResolution, LunError> {
     Ok(served(&table.read()?, settings, (server_id, &[]), Vec::new()))
 }
 
@@ -89,9 +93,9 @@ fn served(
     settings: &Settings,
     (server_id, refused): (&[u8; 16], &[Vec<&str>]),
     problems: Vec<(String, String)>,
-) -> Resolved {
+) -> LunResolution {
     let prefix = prefix(settings, server_id);
-    let mut resolved = Resolved { luns: Vec::new(), problems };
+    let mut resolved = LunResolution { luns: Vec::new(), problems };
     for (at, share) in settings.shares.iter().enumerate() {
         if share.protocols.contains(&Protocol::Iscsi) {
             let refused = refused.get(at).map(Vec::as_slice).unwrap_or_default();
@@ -104,7 +108,7 @@ fn served(
     resolved
 }
 
-impl Resolved {
+impl LunResolution {
     fn add(&mut self, record: &LunRecord, share: &ShareSettings, prefix: &str) {
         let set = share.luns.iter().find(|set| record.is(&share.name, &set.name));
         if record.from_settings && set.is_none() {
@@ -257,7 +261,7 @@ mod tests {
             Settings::load(&Arguments::new(false, self.0.path().into())).unwrap()
         }
 
-        fn resolve(&self, below: &str) -> Resolved {
+        fn resolve(&self, below: &str) -> LunResolution {
             resolve(&LunTable::alone(&self.state()), &self.settings(below), &ID).unwrap()
         }
 
@@ -286,7 +290,7 @@ mod tests {
         }
     }
 
-    fn lines(resolved: &Resolved) -> Vec<&str> {
+    fn lines(resolved: &LunResolution) -> Vec<&str> {
         resolved.problems.iter().map(|(_, line)| line.as_str()).collect()
     }
 
@@ -298,7 +302,7 @@ mod tests {
         let scene = Scene::new();
         let first = scene.resolve(TWO);
         assert_eq!(first.luns.len(), 2);
-        let number = |resolved: &Resolved, name: &str| {
+        let number = |resolved: &LunResolution, name: &str| {
             resolved.luns.iter().find(|lun| lun.record.name == name).map(|lun| lun.record.number)
         };
         assert_eq!((number(&first, "one"), number(&first, "two")), (Some(1), Some(0)));

@@ -4,7 +4,7 @@
 //! or what it reaches. The whole file before a change is compared with the file after it, so that each way to change it (one
 //! setting, a share that is renamed, a change that is taken back) is judged by the same table.
 
-use super::effective::Written;
+use super::effective::RawTables;
 use super::kind::Value;
 use super::section::Section;
 use super::setting::Setting;
@@ -56,7 +56,7 @@ fn is(value: &Value, word: &str) -> bool {
 
 /// What the change of a settings file demands, with the settings that demand most of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Demanded {
+pub struct ChangeDemand {
     /// The most that a changed setting demands.
     pub most: Demand,
     /// The settings that demand it.
@@ -64,7 +64,7 @@ pub struct Demanded {
 }
 
 /// What the change from one file to another demands. Values are compared as they count: inherited ones and defaults, too.
-pub(super) fn demanded(before: &Written, after: &Written) -> Demanded {
+pub(super) fn demanded(before: &RawTables, after: &RawTables) -> ChangeDemand {
     let mut changed = Vec::new();
     compare(Some(&before.server), Some(&after.server), &mut changed);
     for [old, new] in pairs([&before.shares, &after.shares], "name") {
@@ -93,7 +93,7 @@ pub(super) fn demanded(before: &Written, after: &Written) -> Demanded {
         changed.into_iter().filter(|(demand, _)| *demand == most).map(|(_, path)| path).collect();
     settings.sort();
     settings.dedup();
-    Demanded { most, settings }
+    ChangeDemand { most, settings }
 }
 
 /// The sections of both lists by this key; one that only one list has stands alone.

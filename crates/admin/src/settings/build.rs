@@ -12,7 +12,7 @@ use super::cluster;
 use super::defaults::{default_state, find_file};
 use super::diagnostic::{Diagnostic, Findings, Place};
 use super::domain;
-use super::effective::{self, Property, Written};
+use super::effective::{self, Property, RawTables};
 use super::file::{self, Sections, Source};
 use super::flags::{self, Arguments};
 use super::homes;
@@ -32,7 +32,7 @@ use super::secret::{VolumePassword, note_open_secrets};
 use super::section::Section;
 use super::setting::Table;
 use super::share;
-use super::told::{self, Audited};
+use super::told::{self, AuditScope};
 
 /// The effective settings with their sources.
 #[derive(Debug, Clone)]
@@ -44,7 +44,7 @@ pub struct Explanation {
     /// The settings of each share, by its name, in their order.
     pub properties: Vec<(String, Vec<Property>)>,
     /// The tables behind them.
-    pub(super) written: Written,
+    pub(super) written: RawTables,
 }
 
 impl Settings {
@@ -89,7 +89,7 @@ impl Settings {
     }
 
     /// What this text as the settings file and the command line say, whether or not it would be refused.
-    pub(super) fn written(arguments: &Arguments, file: Option<PathBuf>, source: Option<Source>) -> Written {
+    pub(super) fn written(arguments: &Arguments, file: Option<PathBuf>, source: Option<Source>) -> RawTables {
         let mut unsaid = Findings::default();
         let sections = source.map(|source| file::read(&source, &mut unsaid)).unwrap_or_default();
         build(arguments, file, sections, &mut unsaid).1
@@ -120,7 +120,7 @@ fn build(
     file: Option<PathBuf>,
     sections: Sections,
     findings: &mut Findings,
-) -> (Settings, Written) {
+) -> (Settings, RawTables) {
     let Sections {
         server,
         shares: mut sections_of_shares,
@@ -165,7 +165,7 @@ fn build(
     let links = link::all((&sections_of_links, &sections_of_sites), &mut shares, from, findings);
     let shares = shares.into_iter().enumerate();
     let shares = shares.map(|(number, (_, share))| ShareSettings { number, ..share }).collect();
-    let written = Written {
+    let written = RawTables {
         server,
         shares: sections_of_shares,
         users: sections_of_users,
@@ -347,7 +347,7 @@ fn check_afp_logins(server: &Section, settings: &ServerSettings, findings: &mut 
 }
 
 /// A server needs at least one protocol; a share may lack one that is on.
-fn check_reachable(server: &Section, ports: &Ports, shares: &[share::Placed], findings: &mut Findings) {
+fn check_reachable(server: &Section, ports: &Ports, shares: &[share::LocatedShare], findings: &mut Findings) {
     let off = |protocol: Protocol| ports.of(protocol) == Port::Off;
     if Protocol::SERVED.into_iter().all(off) {
         findings.error(
@@ -490,7 +490,7 @@ pub(super) fn share_settings(section: &Section, name: String, path: PathBuf) -> 
             .text("replicate-schedule")
             .and_then(|text| snapshots::Period::named(&text)),
         quota: section.number("quota").filter(|limit| *limit > 0),
-        audit: Audited::named(section.text("audit").as_deref()),
+        audit: AuditScope::named(section.text("audit").as_deref()),
         luns: section.luns.iter().filter_map(lun::settings).collect(),
         clients: if clients.is_empty() { vec![ClientRule::everyone()] } else { clients },
     }

@@ -12,7 +12,7 @@ pub use etcd::{EtcdSettings, EtcdTls};
 use super::diagnostic::Findings;
 use super::kind::Port;
 use super::section::Section;
-use super::share::Placed;
+use super::share::LocatedShare;
 
 /// The longest name of a cluster or of a server in it.
 const MAX_NAME: usize = 63;
@@ -75,7 +75,7 @@ pub(super) fn read(server: &Section, folder: &Path, file: Option<&Path>) -> Opti
 pub(super) fn check(
     server: &Section,
     settings: Option<&ClusterSettings>,
-    (sections, shares): (&[Section], &[Placed]),
+    (sections, shares): (&[Section], &[LocatedShare]),
     findings: &mut Findings,
 ) {
     if !server.is_set("cluster") {
@@ -134,7 +134,11 @@ pub(super) fn check(
 }
 
 /// The virtual addresses of LUNs are those of the cluster, and LUNs of a target have one.
-pub(super) fn check_luns(settings: Option<&ClusterSettings>, shares: &[Placed], findings: &mut Findings) {
+pub(super) fn check_luns(
+    settings: Option<&ClusterSettings>,
+    shares: &[LocatedShare],
+    findings: &mut Findings,
+) {
     let known = settings.map(|settings| settings.addresses.as_slice()).unwrap_or_default();
     for (_, share) in shares {
         for (at, lun) in share.luns.iter().enumerate() {

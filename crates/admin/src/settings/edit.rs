@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table as TomlTable, Value};
 
-use super::authority::{self, Demanded};
+use super::authority::{self, ChangeDemand};
 use super::build::Explanation;
 use super::defaults::find_file;
 use super::diagnostic::{Diagnostic, Findings, Place};
@@ -260,7 +260,7 @@ impl Edit {
     /// What the changes demand of who makes them over the network. It follows from the texts alone: folders, users and other
     /// things of this host have no part in it, so that who may not make the change does not learn of them.
     #[must_use]
-    pub fn demanded(&self, arguments: &Arguments) -> Demanded {
+    pub fn demanded(&self, arguments: &Arguments) -> ChangeDemand {
         let written = |text: &str| {
             let (file, source) = (Some(self.shown.clone()), Some(self.source(text)));
             Settings::written(arguments, file, source)

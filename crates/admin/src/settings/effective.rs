@@ -13,7 +13,7 @@ use super::units::{as_written, duration_as_written};
 
 /// The tables of the file, overridden by the command line.
 #[derive(Debug, Clone)]
-pub(super) struct Written {
+pub(super) struct RawTables {
     pub(super) server: Section,
     /// One section for each share, in their order.
     pub(super) shares: Vec<Section>,
@@ -22,7 +22,7 @@ pub(super) struct Written {
     pub(super) sites: Vec<Section>,
 }
 
-impl Written {
+impl RawTables {
     /// Whether a value has a hidden part.
     pub(super) fn has_secret(&self) -> bool {
         let lists = [&self.shares, &self.users, &self.links, &self.sites];
@@ -69,7 +69,7 @@ pub enum Source {
 }
 
 /// The settings of each share as they count, in the order of the shares.
-pub(super) fn properties(settings: &Settings, written: &Written) -> Vec<(String, Vec<Property>)> {
+pub(super) fn properties(settings: &Settings, written: &RawTables) -> Vec<(String, Vec<Property>)> {
     let shares = written.shares.iter().zip(&settings.shares);
     let of_share = |(section, share): (&Section, &ShareSettings)| {
         let settings = SETTINGS.iter().filter(|setting| setting.table == Table::Share);
@@ -90,7 +90,7 @@ pub(super) fn properties(settings: &Settings, written: &Written) -> Vec<(String,
 }
 
 /// The settings of `[server]` as they count.
-pub(super) fn of_server(settings: &Settings, written: &Written, privileged: bool) -> Vec<Property> {
+pub(super) fn of_server(settings: &Settings, written: &RawTables, privileged: bool) -> Vec<Property> {
     let section = &written.server;
     let property = |setting: &'static Setting| Property {
         name: setting.key,
@@ -131,7 +131,7 @@ fn value(section: &Section, setting: &Setting) -> Option<String> {
 struct Lines(Vec<(String, String)>);
 
 /// All settings.
-pub(super) fn text(settings: &Settings, written: &Written, privileged: bool) -> String {
+pub(super) fn text(settings: &Settings, written: &RawTables, privileged: bool) -> String {
     let mut lines = Lines::default();
     let server = &written.server;
     lines.table(Table::Server, server, |setting| beyond_server(settings, server, setting, privileged));

@@ -113,7 +113,7 @@ fn raw(setting: &Setting, values: &[&str]) -> Raw {
 }
 
 /// A `[NAME=]DIR` of the command line.
-pub(super) struct Shared {
+pub(super) struct ShareFlag {
     pub(super) place: Place,
     pub(super) name: Option<String>,
     pub(super) path: PathBuf,
@@ -121,7 +121,7 @@ pub(super) struct Shared {
 
 /// Parses `NAME=DIR`. If a `/` comes before the first `=`, it is a path: `./a=b` is the folder
 /// `a=b`.
-pub(super) fn share(argument: &OsString, findings: &mut Findings) -> Option<Shared> {
+pub(super) fn share(argument: &OsString, findings: &mut Findings) -> Option<ShareFlag> {
     let place = Place::CommandLine(argument.to_string_lossy().into_owned());
     let bytes = argument.as_bytes();
     let split = bytes.iter().position(|b| *b == b'=').filter(|at| !bytes[..*at].contains(&b'/'));
@@ -138,5 +138,5 @@ pub(super) fn share(argument: &OsString, findings: &mut Findings) -> Option<Shar
         );
         return None;
     }
-    Some(Shared { place, name, path: OsString::from_vec(path.to_vec()).into() })
+    Some(ShareFlag { place, name, path: OsString::from_vec(path.to_vec()).into() })
 }

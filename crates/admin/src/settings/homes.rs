@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::diagnostic::{Findings, Place};
 use super::model::{Protocol, ShareSettings};
 use super::section::Section;
-use super::share::Placed;
+use super::share::LocatedShare;
 
 /// The last part of the path: in its place is the name of the user's account.
 const USER: &str = "%U";
@@ -43,7 +43,12 @@ pub(super) fn check_path(path: &str, place: &Place, findings: &mut Findings) {
 }
 
 /// What a share of homes cannot have.
-pub(super) fn check(sections: &[Section], shares: &[Placed], has_cluster: bool, findings: &mut Findings) {
+pub(super) fn check(
+    sections: &[Section],
+    shares: &[LocatedShare],
+    has_cluster: bool,
+    findings: &mut Findings,
+) {
     for section in sections {
         let name = section.text("name").unwrap_or_default();
         let is_homes = section.text("path").is_some_and(|path| folder(&path).is_some());

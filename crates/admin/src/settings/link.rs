@@ -8,7 +8,7 @@ use namespace::{Link, MOST_TARGETS, Order, Protocol, Site, Table, Target, text};
 use super::diagnostic::{Findings, Place};
 use super::kind::ClientMatch;
 use super::section::Section;
-use super::share::Placed;
+use super::share::LocatedShare;
 use super::suggest;
 
 /// The most links.
@@ -20,7 +20,7 @@ const MOST_CHECKED: usize = 256;
 /// from the settings file's.
 pub(super) fn all(
     (links, sites): (&[Section], &[Section]),
-    shares: &mut [Placed],
+    shares: &mut [LocatedShare],
     (folder, file): (&Path, Option<&Path>),
     findings: &mut Findings,
 ) -> Table {
@@ -47,7 +47,7 @@ pub(super) fn all(
 
 fn link(
     section: &Section,
-    shares: &mut [Placed],
+    shares: &mut [LocatedShare],
     (folder, file): (&Path, Option<&Path>),
     findings: &mut Findings,
 ) -> Option<Link> {
@@ -78,7 +78,7 @@ fn link(
 }
 
 /// The share with its name as it is written, and the names below it.
-fn path(section: &Section, shares: &mut [Placed], findings: &mut Findings) -> Option<String> {
+fn path(section: &Section, shares: &mut [LocatedShare], findings: &mut Findings) -> Option<String> {
     let written = section.text("path")?;
     let place = section.place_of("path");
     let parts: Vec<&str> = written.split('/').filter(|part| !part.is_empty()).collect();

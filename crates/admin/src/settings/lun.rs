@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::diagnostic::{Findings, Place};
 use super::section::Section;
-use super::share::Placed;
+use super::share::LocatedShare;
 use super::units::{as_written, format_size};
 use crate::luns::{LUN_BLOCK, SMALLEST_LUN, own_file};
 
@@ -91,7 +91,7 @@ impl LunSettings {
 }
 
 /// Checks the LUNs of the shares, also against the existing files.
-pub(super) fn check(shares: &[Placed], findings: &mut Findings) {
+pub(super) fn check(shares: &[LocatedShare], findings: &mut Findings) {
     for (_, share) in shares {
         for (index, lun) in share.luns.iter().enumerate() {
             check_others(lun, &share.luns[..index], findings);

@@ -1,7 +1,7 @@
 //! The accounts and groups that the settings file names. The caller checks whether they exist.
 
 use super::diagnostic::Place;
-use super::effective::Written;
+use super::effective::RawTables;
 
 /// An account or group that the settings file names.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub enum Role {
     Group(String),
 }
 
-pub(super) fn of(written: &Written) -> Vec<Mention> {
+pub(super) fn of(written: &RawTables) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let named =
         |section: &super::section::Section, key| Some((section.text(key)?, section.place_of(key).clone()));

@@ -50,7 +50,7 @@ pub mod units;
 
 pub use accounts::USER_VARIABLE;
 pub use api::ApiSettings;
-pub use authority::{Authority, Demand, Demanded};
+pub use authority::{Authority, ChangeDemand, Demand};
 pub use build::Explanation;
 pub use client_rule::{Access, ClientRule, Squash};
 pub use cluster::{ClusterAddress, ClusterSettings, EtcdSettings, EtcdTls};
@@ -74,4 +74,4 @@ pub use samba_sid::SambaSid;
 pub use secret::{HIDDEN, Secret, VolumePassword, is_open_to_others};
 pub use setting::{Live, Setting, Table, setting};
 pub use table::SETTINGS;
-pub use told::{Audited, MailSettings, ToldSettings};
+pub use told::{AuditScope, MailSettings, ToldSettings};

@@ -19,7 +19,7 @@ use super::lun::LunSettings;
 use super::mentions::Mention;
 use super::nfs_tls::NfsTls;
 use super::secret::{Secret, VolumePassword};
-use super::told::{Audited, ToldSettings};
+use super::told::{AuditScope, ToldSettings};
 
 /// All settings, of the settings file and the command line, checked as a whole.
 #[derive(Debug, Clone, PartialEq)]
@@ -397,7 +397,7 @@ pub struct ShareSettings {
     /// The most bytes that the files below the folder may take.
     pub quota: Option<u64>,
     /// The operations that the audit log has.
-    pub audit: Audited,
+    pub audit: AuditScope,
     /// LUNs that the settings name; those made by `fourfold lun create` are in the state folder.
     pub luns: Vec<LunSettings>,
     /// Rules for NFS clients; the first matching rule decides, and a client without one is refused.

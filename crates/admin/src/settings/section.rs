@@ -14,14 +14,14 @@ use super::table::SETTINGS;
 pub(super) struct Section {
     pub(super) table: Table,
     pub(super) place: Place,
-    values: BTreeMap<&'static str, Set>,
+    values: BTreeMap<&'static str, SettingEntry>,
     pub(super) clients: Vec<Section>,
     pub(super) luns: Vec<Section>,
 }
 
 /// A setting in the file or on the command line.
 #[derive(Debug, Clone)]
-struct Set {
+struct SettingEntry {
     /// `None`: the value is wrong, which was reported.
     value: Option<Value>,
     place: Place,
@@ -56,14 +56,18 @@ impl Section {
                 complain(setting, &wrong, place, findings);
             }
         });
-        let set =
-            Set { value: value.ok(), place: whole.clone(), elements: elements.to_vec(), inherited: None };
+        let set = SettingEntry {
+            value: value.ok(),
+            place: whole.clone(),
+            elements: elements.to_vec(),
+            inherited: None,
+        };
         self.values.insert(setting.key, set);
     }
 
     /// Keeps a text that is already checked.
     pub(super) fn put(&mut self, key: &'static str, text: String, place: &Place) {
-        let set = Set {
+        let set = SettingEntry {
             value: Some(Value::Text(text)),
             place: place.clone(),
             elements: Vec::new(),
@@ -96,7 +100,7 @@ impl Section {
         for setting in SETTINGS.iter().filter(|setting| setting.inherits) {
             if let (false, Some(set)) = (self.is_set(setting.key), above.values.get(setting.key)) {
                 let inherited = set.inherited.clone().or_else(|| Some(name.to_owned()));
-                self.values.insert(setting.key, Set { inherited, ..set.clone() });
+                self.values.insert(setting.key, SettingEntry { inherited, ..set.clone() });
             }
         }
         if self.clients.is_empty() {

@@ -15,7 +15,7 @@ use super::setting::{Table, setting};
 use crate::recipe::quote;
 
 /// A share, with the places of its name and path.
-pub(super) type Placed = ((Place, Place), ShareSettings);
+pub(super) type LocatedShare = ((Place, Place), ShareSettings);
 
 /// The shares of the file, then those of the command line, whose sections are added.
 pub(super) fn all(
@@ -23,7 +23,7 @@ pub(super) fn all(
     beside: &Path,
     sections: &mut Vec<Section>,
     findings: &mut Findings,
-) -> Vec<Placed> {
+) -> Vec<LocatedShare> {
     let mut shares = Vec::new();
     sections.iter_mut().for_each(|section| flags::every_share(arguments, section, findings));
     inherit(sections, findings);
@@ -64,7 +64,7 @@ fn inherit(sections: &mut [Section], findings: &mut Findings) {
     }
 }
 
-fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Option<Placed> {
+fn from_section(section: &Section, beside: &Path, findings: &mut Findings) -> Option<LocatedShare> {
     let (name_place, path_place) = (section.place_of("name").clone(), section.place_of("path").clone());
     let path = match section.text("store") {
         Some(store) => in_store(section, &store, findings),
@@ -130,7 +130,7 @@ fn in_store(section: &Section, store: &str, findings: &mut Findings) -> Option<P
 /// file's share.
 fn from_command_line(
     arguments: &Arguments,
-    shares: &mut Vec<Placed>,
+    shares: &mut Vec<LocatedShare>,
     sections: &mut Vec<Section>,
     findings: &mut Findings,
 ) {
@@ -255,7 +255,7 @@ fn absolute(from: &Path, path: &Path, place: &Place, findings: &mut Findings) ->
 }
 
 /// Notes why shares are not served now: those whose folders are missing, cannot be read, or are not mounted.
-pub(super) fn find_folders(shares: &mut [Placed], findings: &mut Findings) {
+pub(super) fn find_folders(shares: &mut [LocatedShare], findings: &mut Findings) {
     let is_there = |share: &ShareSettings| !share.path.as_os_str().is_empty() && !share.is_missing;
     for ((_, place), share) in shares.iter_mut().filter(|(_, share)| is_there(share)) {
         match share.find_folder() {
@@ -276,7 +276,7 @@ fn alike(a: &str, b: &str) -> bool {
     folds_alike(a.as_bytes(), b.as_bytes(), Folding::default())
 }
 
-fn check_names(shares: &[Placed], findings: &mut Findings) {
+fn check_names(shares: &[LocatedShare], findings: &mut Findings) {
     for (index, ((place, _), share)) in shares.iter().enumerate() {
         let earlier = shares[..index].iter().find(|(_, other)| alike(&other.name, &share.name));
         let Some(((earlier_place, _), other)) = earlier else { continue };
@@ -300,7 +300,7 @@ fn check_names(shares: &[Placed], findings: &mut Findings) {
 
 /// A share inside another share is allowed, but a client then reaches the same files under two
 /// names.
-fn check_nesting(shares: &[Placed], findings: &mut Findings) {
+fn check_nesting(shares: &[LocatedShare], findings: &mut Findings) {
     for (index, ((_, place), share)) in shares.iter().enumerate() {
         for (other_index, (_, other)) in shares.iter().enumerate() {
             let unknown = share.path.as_os_str().is_empty() || other.path.as_os_str().is_empty();
@@ -334,7 +334,7 @@ fn check_nesting(shares: &[Placed], findings: &mut Findings) {
 pub(super) fn check_encryption(
     server: &Section,
     encryption: Encryption,
-    shares: &[Placed],
+    shares: &[LocatedShare],
     findings: &mut Findings,
 ) {
     if encryption != Encryption::Off {
@@ -350,7 +350,12 @@ pub(super) fn check_encryption(
 /// The state folder has secrets, which no client may read. If the settings put it inside a share,
 /// they are refused. The default folder is allowed there, because a home folder can be shared; the
 /// server hides it from clients (`set`: the place of the setting).
-pub(super) fn check_state(state: &Path, set: Option<&Place>, shares: &[Placed], findings: &mut Findings) {
+pub(super) fn check_state(
+    state: &Path,
+    set: Option<&Place>,
+    shares: &[LocatedShare],
+    findings: &mut Findings,
+) {
     let resolved = resolve(state);
     for ((_, share_place), share) in shares.iter().filter(|(_, share)| !share.path.as_os_str().is_empty()) {
         let (shown, name) = (state.display(), &share.name);

@@ -44,7 +44,7 @@ pub struct MailSettings {
 
 /// The operations on a share that the audit log has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Audited {
+pub enum AuditScope {
     /// None.
     Nothing,
     /// Those that change something.
@@ -53,7 +53,7 @@ pub enum Audited {
     All,
 }
 
-impl Audited {
+impl AuditScope {
     pub(super) fn named(word: Option<&str>) -> Self {
         match word {
             Some("changes") => Self::Changes,
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((told.audit_log_size, told.audit_log_files), (64 << 20, 10));
         assert_eq!((told.slow_operation, told.webhook, told.mail), (None, None, None));
         assert_eq!((told.space, told.backup), (5, Some(Duration::from_secs(7 * 86_400))));
-        assert_eq!(settings.shares[0].audit, Audited::Nothing);
+        assert_eq!(settings.shares[0].audit, AuditScope::Nothing);
     }
 
     #[test]
@@ -142,7 +142,7 @@ mod tests {
         // The folders of the inner shares are not there: they are not served, and keep their settings.
         let settings = settings.unwrap();
         let audits = settings.shares.iter().chain(&settings.absent).map(|share| share.audit);
-        assert_eq!(audits.collect::<Vec<_>>(), [Audited::Changes, Audited::Changes, Audited::All]);
+        assert_eq!(audits.collect::<Vec<_>>(), [AuditScope::Changes, AuditScope::Changes, AuditScope::All]);
         assert_eq!(settings.server.told.slow_operation, Some(Duration::from_millis(250)));
         assert_eq!(settings.server.told.backup, None);
     }

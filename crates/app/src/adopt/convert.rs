@@ -24,7 +24,7 @@ const DEEPEST: usize = 1_000;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ConversionOptions {
     /// The layout, by its name in the settings.
     pub(crate) to: &'static str,
     /// Of copies that differ, the one that clients see counts.
@@ -38,7 +38,7 @@ pub(crate) type GoOn<'a> = &'a dyn Fn(u64, u64) -> bool;
 
 /// A file, and what is to be said of it.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Named {
+pub(crate) struct PathNote {
     pub(crate) path: String,
     pub(crate) what: String,
 }
@@ -53,11 +53,11 @@ pub(crate) struct Report {
     /// Those that have the layout now, or would get it.
     pub(crate) converted: u64,
     /// Those that a client has open. They stay as they are.
-    pub(crate) open: Vec<Named>,
+    pub(crate) open: Vec<PathNote>,
     /// Those with copies that differ. They stay as they are.
-    pub(crate) conflicts: Vec<Named>,
+    pub(crate) conflicts: Vec<PathNote>,
     /// Those that could not be changed, and are as they were.
-    pub(crate) failed: Vec<Named>,
+    pub(crate) failed: Vec<PathNote>,
     /// It was ended before all were looked at.
     pub(crate) stopped: bool,
     /// The journal for `--undo`.
@@ -87,7 +87,7 @@ pub(crate) fn convert(
     volume: &Arc<Volume>,
     folder: &Path,
     journals: &Path,
-    wanted: Wanted,
+    wanted: ConversionOptions,
     go_on: GoOn<'_>,
 ) -> anyhow::Result<Report> {
     let (to, style) = style(wanted.to)?;
@@ -280,9 +280,9 @@ impl Walk<'_> {
     }
 }
 
-fn note(list: &mut Vec<Named>, path: &[u8], what: impl Into<String>) {
+fn note(list: &mut Vec<PathNote>, path: &[u8], what: impl Into<String>) {
     if list.len() < MOST_NAMED {
-        list.push(Named { path: shown(path), what: what.into() });
+        list.push(PathNote { path: shown(path), what: what.into() });
     }
 }
 
@@ -305,7 +305,11 @@ fn entries(folder: &Found) -> vfs::Result<Vec<Vec<u8>>> {
 }
 
 /// Takes the changes of a journal back, the last first. Returns how many, and what is left with the reason.
-pub(crate) fn undo(volume: &Arc<Volume>, path: &Path, go_on: GoOn<'_>) -> anyhow::Result<(u64, Vec<Named>)> {
+pub(crate) fn undo(
+    volume: &Arc<Volume>,
+    path: &Path,
+    go_on: GoOn<'_>,
+) -> anyhow::Result<(u64, Vec<PathNote>)> {
     let changes = Journal::read(path)?;
     let total = changes.len() as u64;
     let (mut back, mut left) = (0, Vec::new());

@@ -120,7 +120,7 @@ impl Journals {
 
 /// A journal that is kept.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct ConversionJournal {
     /// Its name without the ending.
     pub(crate) name: String,
     /// The folder that was converted.
@@ -136,18 +136,18 @@ pub(crate) struct Kept {
 }
 
 /// The journals in a folder, the newest first. Other files are left out.
-pub(crate) fn kept(journals: &Path) -> Vec<Kept> {
+pub(crate) fn kept(journals: &Path) -> Vec<ConversionJournal> {
     let entries = fs::read_dir(journals).into_iter().flatten().flatten().take(MOST_JOURNALS);
-    let mut all: Vec<Kept> = entries.filter_map(|entry| kept_at(&entry.path())).collect();
+    let mut all: Vec<ConversionJournal> = entries.filter_map(|entry| kept_at(&entry.path())).collect();
     all.sort_by_key(|one| std::cmp::Reverse(one.at));
     all
 }
 
-fn kept_at(path: &Path) -> Option<Kept> {
+fn kept_at(path: &Path) -> Option<ConversionJournal> {
     let name = path.file_stem().filter(|_| path.extension().is_some_and(|end| end == ENDING))?;
     let Ok(Some(Line::Start { format: FORMAT, to, .. })) = first(path) else { return None };
     let found = fs::metadata(path).ok()?;
-    Some(Kept {
+    Some(ConversionJournal {
         name: name.to_str()?.to_owned(),
         folder: Journal::folder(path).ok()?,
         to,

@@ -29,9 +29,9 @@ use vfs::{Volume, VolumeOptions};
 use crate::cli::Adopt;
 use crate::{here, out};
 use share::Share;
-use source::{Accepted, SourceSetting};
+use source::{AcceptedLimits, SourceSetting};
 use survey::{Findings, Layout, Survey};
-use translated::Translated;
+use translated::Translation;
 
 /// SIDs that are named. Those beyond are counted.
 const MOST_SIDS: usize = 20;
@@ -79,7 +79,7 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     if let Some((_, accounts)) = &accounts {
         translated.server.extend(accounts.setting());
     }
-    let accepted = Accepted::of(&adopt.accept);
+    let accepted = AcceptedLimits::of(&adopt.accept);
     let (settings, closed) = translated.settings(&accepted)?;
     translated
         .unused(&accepted)
@@ -88,7 +88,7 @@ pub(crate) fn run(adopt: &Adopt) -> anyhow::Result<ExitCode> {
     closed.iter().for_each(out::error_line);
     let code = if closed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if adopt.json {
-        let (Translated { shares, source, notes, .. }, accounts) =
+        let (Translation { shares, source, notes, .. }, accounts) =
             (translated, accounts.map(|(_, accounts)| accounts));
         out::json(&Report { folders: surveys, shares, source, closed, accounts, notes, settings })?;
     } else if adopt.settings {
@@ -140,7 +140,7 @@ fn change(adopt: &Adopt) -> anyhow::Result<ExitCode> {
         return Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let (to, _) = convert::style(&adopt.to)?;
-    let wanted = convert::Wanted { to, shown_counts: adopt.shown_counts, dry_run: adopt.dry_run };
+    let wanted = convert::ConversionOptions { to, shown_counts: adopt.shown_counts, dry_run: adopt.dry_run };
     let report = convert::convert(&volume, &folder, &state.join("adopt"), wanted, &progress)?;
     match adopt.json {
         true => out::json(&report)?,
@@ -174,16 +174,16 @@ fn tell(report: &convert::Report, dry_run: bool) -> anyhow::Result<()> {
 }
 
 /// Translates the text of a settings file.
-type Translate = fn(&Path, &str) -> Translated;
+type Translate = fn(&Path, &str) -> Translation;
 
 /// Reads the settings of other servers. Shares of one folder are one.
-fn read(adopt: &Adopt) -> anyhow::Result<Translated> {
+fn read(adopt: &Adopt) -> anyhow::Result<Translation> {
     let files: [(&Option<PathBuf>, Translate); 3] = [
         (&adopt.smb_conf, smb_conf::translate),
         (&adopt.afp_conf, afp_conf::translate),
         (&adopt.exports, exports::translate),
     ];
-    let mut all = Translated::default();
+    let mut all = Translation::default();
     for (file, translate) in files {
         let Some(file) = file else { continue };
         all.join(translate(file, &ini::read(file)?));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
-use auth::samba::{self, Closed, SambaAccount};
+use auth::samba::{self, LoginRestriction, SambaAccount};
 use auth::{AccountFile, Secret, UnixAccounts};
 use serde::Serialize;
 
@@ -53,7 +53,7 @@ impl Fate {
 
 /// An account, without its secrets.
 #[derive(Debug, Serialize)]
-pub(super) struct Known {
+pub(super) struct ImportedAccount {
     pub(super) name: String,
     /// Its SID, if the SID of its domain is known.
     pub(super) sid: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Known {
 /// What a database says.
 #[derive(Debug, Serialize)]
 pub(super) struct Accounts {
-    pub(super) accounts: Vec<Known>,
+    pub(super) accounts: Vec<ImportedAccount>,
     /// Names of accounts that cannot be read.
     pub(super) unreadable: Vec<String>,
     /// Why SIDs are not known.
@@ -85,7 +85,7 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
         Err(error) => (Vec::new(), Some(format!("{error:#}"))),
     };
     let known = AccountFile::read(state)?;
-    let of = |account: &SambaAccount| Known {
+    let of = |account: &SambaAccount| ImportedAccount {
         sid: sid(account, &domains),
         disabled: account.closed.is_some(),
         closed: account.closed.map(reason),
@@ -93,7 +93,7 @@ pub(super) fn take_over(file: &Path, state: &Path, import: bool) -> anyhow::Resu
         fate: fate(account, &known),
         name: account.name.clone(),
     };
-    let mut all: Vec<Known> = accounts.iter().map(of).collect();
+    let mut all: Vec<ImportedAccount> = accounts.iter().map(of).collect();
     if import && all.iter().any(|account| account.fate == Fate::New) {
         admin::State::folder(state)?;
         AccountFile::edit(state, |records| {
@@ -127,21 +127,23 @@ fn fate(account: &SambaAccount, known: &AccountFile) -> Fate {
         _ if !auth::is_account_name(&account.name) => Fate::BadName,
         _ if known.find(&account.name).is_some() => Fate::Exists,
         _ if known.find_in_any_case(&account.name).is_some() => Fate::ExistsInOtherCase,
-        _ if account.nt_hash.is_none() || account.closed == Some(Closed::NoPassword) => Fate::NoPassword,
+        _ if account.nt_hash.is_none() || account.closed == Some(LoginRestriction::NoPassword) => {
+            Fate::NoPassword
+        }
         _ => Fate::New,
     }
 }
 
 /// Why an account stays closed, for people.
-fn reason(closed: Closed) -> &'static str {
+fn reason(closed: LoginRestriction) -> &'static str {
     match closed {
-        Closed::NoPassword => "it has no password there",
-        Closed::Disabled => "it is disabled there",
-        Closed::Locked => "it is locked there",
-        Closed::Expires => "it ends at a date there, and accounts here have no such date",
-        Closed::MustChange => "its password must be changed first",
-        Closed::Workstations => "it may log in from some computers only there",
-        Closed::Hours => "it may log in at some hours only there",
+        LoginRestriction::NoPassword => "it has no password there",
+        LoginRestriction::Disabled => "it is disabled there",
+        LoginRestriction::Locked => "it is locked there",
+        LoginRestriction::Expires => "it ends at a date there, and accounts here have no such date",
+        LoginRestriction::MustChange => "its password must be changed first",
+        LoginRestriction::Workstations => "it may log in from some computers only there",
+        LoginRestriction::Hours => "it may log in at some hours only there",
     }
 }
 
@@ -182,7 +184,7 @@ impl Accounts {
         if let Some(why) = &self.no_sids {
             text.push_str(&format!("  SIDs of these accounts are not known: {why}\n"));
         }
-        let is_closed = |account: &Known| account.closed.is_some() && account.fate == Fate::Made;
+        let is_closed = |account: &ImportedAccount| account.closed.is_some() && account.fate == Fate::Made;
         if self.accounts.iter().any(is_closed) {
             text.push_str("  disabled accounts log in after `fourfold user modify NAME --disabled off`\n");
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::source::{Accepted, SourceSetting};
+use super::source::{AcceptedLimits, SourceSetting};
 
 /// What the settings of another server say of a share.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
@@ -124,7 +124,7 @@ impl Share {
     pub(super) fn lost<'a>(
         &'a self,
         servers: &'a [SourceSetting],
-        accepted: &'a Accepted,
+        accepted: &'a AcceptedLimits,
     ) -> impl Iterator<Item = &'a SourceSetting> {
         let of_server = |one: &&SourceSetting| one.share.is_none() && self.protocols.contains(&one.protocol);
         let all = self.source.iter().chain(servers.iter().filter(of_server));

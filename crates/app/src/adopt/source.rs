@@ -42,9 +42,9 @@ pub(super) struct SourceSetting {
 
 /// The limits that may be lost: words of `--accept`, `LIMIT` or `SHARE:LIMIT`.
 #[derive(Debug, Default)]
-pub(super) struct Accepted(Vec<(Option<String>, String)>);
+pub(super) struct AcceptedLimits(Vec<(Option<String>, String)>);
 
-impl Accepted {
+impl AcceptedLimits {
     pub(super) fn of(words: &[String]) -> Self {
         let split = |word: &String| match word.rsplit_once(':') {
             Some((share, limit)) => (Some(share.to_lowercase()), limit.to_lowercase()),
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_limit_is_accepted_for_all_shares_or_for_one() {
         let words = ["hosts-allow", "Films:veto-files"].map(str::to_owned);
-        let accepted = Accepted::of(&words);
+        let accepted = AcceptedLimits::of(&words);
         assert!(accepted.has("hosts-allow", &["films"]) && accepted.has("hosts-allow", &[]));
         assert!(accepted.has("veto-files", &["FILMS"]) && !accepted.has("veto-files", &["backup"]));
         assert!(!accepted.has("create-mask", &["films"]));

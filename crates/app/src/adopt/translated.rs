@@ -7,12 +7,12 @@ use admin::{Arguments, Settings};
 use anyhow::bail;
 
 use super::share::{Share, quoted};
-use super::source::{Accepted, SourceSetting};
+use super::source::{AcceptedLimits, SourceSetting};
 use crate::here;
 
 /// What the settings of another server become.
 #[derive(Debug, Default)]
-pub(super) struct Translated {
+pub(super) struct Translation {
     pub(super) shares: Vec<Share>,
     /// Settings of `[server]`: names, and values in TOML.
     pub(super) server: Vec<(&'static str, String)>,
@@ -26,7 +26,7 @@ pub(super) struct Translated {
     pub(super) notes: Vec<String>,
 }
 
-impl Translated {
+impl Translation {
     /// Takes what another server's settings say, too. Shares of one folder are one.
     pub(super) fn join(&mut self, other: Self) {
         self.notes.extend(other.notes);
@@ -49,14 +49,14 @@ impl Translated {
     }
 
     /// The words that accept nothing.
-    pub(super) fn unused(&self, accepted: &Accepted) -> Vec<String> {
+    pub(super) fn unused(&self, accepted: &AcceptedLimits) -> Vec<String> {
         let all = self.source.iter().chain(self.shares.iter().flat_map(|share| &share.source));
         accepted.unused(&all.filter_map(SourceSetting::lost).collect::<Vec<_>>())
     }
 
     /// The settings file, and a line for each share that is not in it. `fourfold check` accepts the file: a share that it would refuse
     /// is left out, too.
-    pub(super) fn settings(&self, accepted: &Accepted) -> anyhow::Result<(String, Vec<String>)> {
+    pub(super) fn settings(&self, accepted: &AcceptedLimits) -> anyhow::Result<(String, Vec<String>)> {
         let mut closed: Vec<Option<String>> =
             self.shares.iter().map(|share| self.closed(share, accepted)).collect();
         // Each round closes a share at least.
@@ -73,7 +73,7 @@ impl Translated {
     }
 
     /// Sections of the source that could become no share.
-    fn never_made(&self, accepted: &Accepted) -> Vec<String> {
+    fn never_made(&self, accepted: &AcceptedLimits) -> Vec<String> {
         let is_lost = |one: &&SourceSetting| {
             let share = one.share.as_deref();
             share.is_some() && one.lost().is_some_and(|limit| !accepted.has(limit, share.as_slice()))
@@ -82,7 +82,7 @@ impl Translated {
     }
 
     /// Why a share is not in the settings.
-    fn closed(&self, share: &Share, accepted: &Accepted) -> Option<String> {
+    fn closed(&self, share: &Share, accepted: &AcceptedLimits) -> Option<String> {
         let lost: Vec<&SourceSetting> = share.lost(&self.source, accepted).collect();
         let reasons: Vec<String> = lost.iter().map(|one| one.text()).collect();
         let mut words: Vec<&str> = lost.iter().filter_map(|one| one.lost()).collect();

@@ -49,7 +49,7 @@ impl TryFrom<LoadCurve> for Curve {
 
 /// How many users a curve carries.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Carried {
+pub(super) struct UserCapacity {
     pub(super) users: usize,
     /// More than the largest number of clients that was measured: by the speed of that one.
     pub(super) is_extrapolated: bool,
@@ -105,12 +105,12 @@ pub(super) fn most_telling(curves: &[Curve]) -> Vec<&Curve> {
 
 impl Curve {
     /// How many users get at least so many bytes per second each.
-    pub(super) fn carries(&self, floor: f64) -> Carried {
-        let nothing = Carried { users: 0, is_extrapolated: false };
+    pub(super) fn carries(&self, floor: f64) -> UserCapacity {
+        let nothing = UserCapacity { users: 0, is_extrapolated: false };
         let Some((last, speed)) = self.points.last().copied() else { return nothing };
         if speed / last as f64 >= floor {
             let users = ((speed / floor) as usize).max(last);
-            return Carried { users, is_extrapolated: users > last };
+            return UserCapacity { users, is_extrapolated: users > last };
         }
         // The last of the measured numbers that has the floor; from there on the speed follows the line to the next one.
         let Some(at) = self.points.iter().rposition(|(clients, speed)| speed / *clients as f64 >= floor)
@@ -120,7 +120,7 @@ impl Curve {
         let ((from, low), (to, high)) = (self.points[at], self.points[at + 1]);
         let on_line = |users: usize| low + (high - low) * (users - from) as f64 / (to - from) as f64;
         let users = (from..to).rev().find(|users| on_line(*users) / *users as f64 >= floor).unwrap_or(from);
-        Carried { users, is_extrapolated: false }
+        UserCapacity { users, is_extrapolated: false }
     }
 
     /// The best speed of all clients together.
@@ -146,8 +146,8 @@ mod tests {
     #[test]
     fn apples_server_of_1993_carries_56_users_at_15_kilobytes_a_second() {
         let apple = curve(&[(1, 585e3), (5, 850e3), (50, 850e3)]);
-        assert_eq!(apple.carries(15e3), Carried { users: 56, is_extrapolated: true });
-        assert_eq!(apple.carries(17e3), Carried { users: 50, is_extrapolated: false }, "17 KB/s each");
+        assert_eq!(apple.carries(15e3), UserCapacity { users: 56, is_extrapolated: true });
+        assert_eq!(apple.carries(17e3), UserCapacity { users: 50, is_extrapolated: false }, "17 KB/s each");
         assert_eq!(apple.carries(170e3).users, 5);
         assert_eq!(apple.carries(100e3).users, 8, "850 / 8 = 106, 850 / 9 = 94");
         assert_eq!((apple.knee(), apple.best()), (Some(5), 850e3));

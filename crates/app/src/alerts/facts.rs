@@ -20,7 +20,7 @@ const MOST_BACKUPS: usize = 64;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     pub(crate) space: Vec<Space>,
-    pub(crate) stuck: Vec<Stuck>,
+    pub(crate) stuck: Vec<BlockedRequests>,
     /// Calls that wait for disks.
     pub(crate) waiting: usize,
     /// Failed and refused logins since the start.
@@ -38,7 +38,7 @@ pub(crate) struct Facts {
     /// The last jump of the clock in seconds, and when it was.
     pub(crate) jump: Option<(i64, Instant)>,
     /// Links with targets that are down.
-    pub(crate) links: Vec<Broken>,
+    pub(crate) links: Vec<BrokenLink>,
     /// Why the API is off although the settings turn it on.
     pub(crate) api_failure: Option<String>,
     /// Why the index in the state folder cannot be written.
@@ -47,7 +47,7 @@ pub(crate) struct Facts {
 
 /// A link with targets that are down.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Broken {
+pub(crate) struct BrokenLink {
     pub(crate) path: String,
     /// The targets that are down, each with the reason.
     pub(crate) down: Vec<(String, String)>,
@@ -56,7 +56,7 @@ pub(crate) struct Broken {
 }
 
 /// The links with targets that are down.
-pub(super) fn links(namespace: &Namespace) -> Vec<Broken> {
+pub(super) fn links(namespace: &Namespace) -> Vec<BrokenLink> {
     let broken = |link: Link| {
         let health = |target: &Target| namespace.health(target).filter(|health| !health.is_up);
         let is_down = |target: &&Target| health(target).is_some();
@@ -68,7 +68,7 @@ pub(super) fn links(namespace: &Namespace) -> Vec<Broken> {
             link.targets.iter().filter(move |target| target.protocol == protocol).collect::<Vec<_>>()
         });
         let is_cut = of_each.any(|all| !all.is_empty() && all.iter().all(is_down));
-        Broken { path: link.path.clone(), down: down.collect(), is_cut }
+        BrokenLink { path: link.path.clone(), down: down.collect(), is_cut }
     };
     namespace.table().links.into_iter().map(broken).filter(|link| !link.down.is_empty()).collect()
 }
@@ -85,7 +85,7 @@ pub(crate) struct Space {
 
 /// Requests of a protocol that hold threads because the host does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Stuck {
+pub(crate) struct BlockedRequests {
     pub(crate) protocol: &'static str,
     pub(crate) threads: usize,
     pub(crate) oldest: Duration,
@@ -132,7 +132,7 @@ impl Clock {
 
 /// What waits for disks: it is measured while other looks go on.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Measured {
+pub(super) struct DiskFacts {
     space: Vec<Space>,
     failures: Vec<Failure>,
     /// When the rest was measured, which is done less often.
@@ -143,7 +143,7 @@ pub(super) struct Measured {
     certificate: Option<(String, Option<Duration>)>,
 }
 
-impl Measured {
+impl DiskFacts {
     /// Measures again. May wait for a disk.
     pub(super) fn again(mut self, settings: &Settings, state: &Path) -> Self {
         let now = Instant::now();
@@ -172,12 +172,12 @@ pub(super) struct Gatherer {
 impl Gatherer {
     pub(super) fn gather(
         &mut self,
-        measured: &Measured,
+        measured: &DiskFacts,
         failed_logins: u64,
         jump: Option<(i64, Instant)>,
     ) -> Facts {
         let (now, disk) = (Instant::now(), vfs::disk_calls());
-        let Measured { space, failures, backups, snapshots, snapshot_counts, certificate, .. } =
+        let DiskFacts { space, failures, backups, snapshots, snapshot_counts, certificate, .. } =
             measured.clone();
         let (stuck, recent_failures) = (self.stuck(disk, now), self.recent(failed_logins, now));
         let waiting = disk.waiting;
@@ -199,14 +199,15 @@ impl Gatherer {
         }
     }
 
-    fn stuck(&mut self, disk: DiskCalls, now: Instant) -> Vec<Stuck> {
+    fn stuck(&mut self, disk: DiskCalls, now: Instant) -> Vec<BlockedRequests> {
         let ended = std::mem::replace(&mut self.ended, disk.ended);
         let is_quiet = disk.waiting > 0 && ended == disk.ended;
         self.quiet = is_quiet.then(|| self.quiet.unwrap_or(now));
         let requests = conn::stuck_requests().into_iter().filter(|of| of.threads > 0);
-        let requests = requests
-            .filter_map(|of| Some(Stuck { protocol: of.protocol, threads: of.threads, oldest: of.oldest? }));
-        let calls = self.quiet.map(|since| Stuck {
+        let requests = requests.filter_map(|of| {
+            Some(BlockedRequests { protocol: of.protocol, threads: of.threads, oldest: of.oldest? })
+        });
+        let calls = self.quiet.map(|since| BlockedRequests {
             protocol: "disk",
             threads: disk.waiting,
             oldest: now.duration_since(since),

@@ -24,12 +24,12 @@ use tokio::time::MissedTickBehavior;
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
 
-pub(crate) use self::facts::Stuck;
-use self::facts::{Clock, Facts, Gatherer, Measured};
-use self::raised::{News, Raised};
+pub(crate) use self::facts::BlockedRequests;
+use self::facts::{Clock, DiskFacts, Facts, Gatherer};
+use self::raised::{AlertTable, News};
 use self::sending::Sender;
 pub(crate) use self::sending::{post, with_retries};
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// How often the rules look.
 const LOOK_EVERY: Duration = Duration::from_secs(10);
@@ -38,7 +38,7 @@ const MEASURED_WITHIN: Duration = Duration::from_secs(2);
 
 /// What the rules have seen, for metrics.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct AlertSnapshot {
     /// The raised alerts, the oldest first.
     pub(crate) alerts: Vec<AlertStatus>,
     /// The facts of the last look.
@@ -67,7 +67,7 @@ pub(crate) struct StateFolder {
 
 struct State {
     current: Arc<Current>,
-    raised: Raised,
+    raised: AlertTable,
     facts: Arc<Facts>,
 }
 
@@ -79,7 +79,7 @@ impl Alerts {
         (logins, namespace): (Arc<LoginGuard>, Arc<Namespace>),
         events: web::Events,
     ) -> Arc<Self> {
-        let state = State { current: current.clone(), raised: Raised::default(), facts: Arc::default() };
+        let state = State { current: current.clone(), raised: AlertTable::default(), facts: Arc::default() };
         let alerts = Arc::new(Self {
             state: Mutex::new(state),
             sender: Sender::start(),
@@ -125,10 +125,13 @@ impl View for Alerts {
         status.alerts = self.state.lock().raised.list();
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         let state = self.state.lock();
-        held.seen =
-            Seen { alerts: state.raised.list(), facts: state.facts.clone(), messages: self.sender.counts() };
+        held.seen = AlertSnapshot {
+            alerts: state.raised.list(),
+            facts: state.facts.clone(),
+            messages: self.sender.counts(),
+        };
     }
 
     fn reload(&self, current: &Arc<Current>) -> Vec<String> {
@@ -142,7 +145,7 @@ async fn look(alerts: std::sync::Weak<Alerts>) {
     let mut every = tokio::time::interval(LOOK_EVERY);
     every.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut clock, mut gatherer) = (Clock::default(), Gatherer::default());
-    let (mut measured, mut measuring) = (Measured::default(), None::<JoinHandle<Measured>>);
+    let (mut measured, mut measuring) = (DiskFacts::default(), None::<JoinHandle<DiskFacts>>);
     loop {
         every.tick().await;
         let Some(alerts) = alerts.upgrade() else { return };

@@ -38,12 +38,12 @@ struct Alert {
 
 /// The raised alerts, by kind and what they are about.
 #[derive(Debug, Default)]
-pub(super) struct Raised {
+pub(super) struct AlertTable {
     alerts: BTreeMap<(String, String), Alert>,
     next: u64,
 }
 
-impl Raised {
+impl AlertTable {
     /// Whether this alert is raised.
     pub(super) fn has(&self, name: &str, about: &str) -> bool {
         self.alerts.contains_key(&(name.to_owned(), about.to_owned()))
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn an_alert_is_raised_once_and_cleared_once() {
-        let (mut raised, now) = (Raised::default(), SystemTime::UNIX_EPOCH);
+        let (mut raised, now) = (AlertTable::default(), SystemTime::UNIX_EPOCH);
         let mut look = |conditions| {
             let news = raised.update(conditions, now);
             news.into_iter().map(|news| (news.is_raised, news.alert.severity)).collect::<Vec<_>>()
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn alerts_are_listed_in_their_order_and_are_bounded() {
-        let mut raised = Raised::default();
+        let mut raised = AlertTable::default();
         let about = |number: usize| Condition { about: format!("{number}"), ..space(Severity::Warning) };
         let news = raised.update((0..2 * MOST).rev().map(about).collect(), SystemTime::UNIX_EPOCH);
         assert_eq!((news.len(), raised.list().len()), (MOST, MOST));

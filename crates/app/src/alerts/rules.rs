@@ -6,9 +6,9 @@ use admin::ToldSettings;
 use admin::control::Severity;
 use admin::settings::units::format_size;
 
-use super::facts::{Backup, Broken, Facts, Space, Stuck};
-use super::raised::{Condition, Raised};
-use crate::keeper::{Failure, Kept};
+use super::facts::{Backup, BlockedRequests, BrokenLink, Facts, Space};
+use super::raised::{AlertTable, Condition};
+use crate::keeper::{Failure, ScheduleKind};
 
 /// A raised alert about space is cleared when so many percent more are free.
 const SPACE_MARGIN: u64 = 2;
@@ -22,7 +22,7 @@ const CERTIFICATE: (Duration, Duration) = (Duration::from_secs(21 * 86_400), Dur
 const JUMP_SHOWN: Duration = Duration::from_secs(3600);
 
 /// What is wrong. Raised alerts need less to stay.
-pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &Raised) -> Vec<Condition> {
+pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &AlertTable) -> Vec<Condition> {
     let space = facts.space.iter().filter_map(|space| low_space(space, told, raised));
     let disks = facts.stuck.iter().filter_map(stuck_disk);
     let backups = facts.backups.iter().filter_map(|backup| overdue(backup, told.backup?));
@@ -38,7 +38,7 @@ pub(super) fn conditions(facts: &Facts, told: &ToldSettings, raised: &Raised) ->
         .collect()
 }
 
-fn low_space(space: &Space, told: &ToldSettings, raised: &Raised) -> Option<Condition> {
+fn low_space(space: &Space, told: &ToldSettings, raised: &AlertTable) -> Option<Condition> {
     let Space { share, free, total, floor } = space;
     let is_raised = raised.has("space", share);
     let margin = if is_raised { SPACE_MARGIN } else { 0 };
@@ -58,8 +58,8 @@ fn low_space(space: &Space, told: &ToldSettings, raised: &Raised) -> Option<Cond
     Some(Condition { name: "space", about: share.clone(), severity, text })
 }
 
-fn stuck_disk(stuck: &Stuck) -> Option<Condition> {
-    let Stuck { protocol, threads, oldest } = stuck;
+fn stuck_disk(stuck: &BlockedRequests) -> Option<Condition> {
+    let BlockedRequests { protocol, threads, oldest } = stuck;
     let text = format!(
         "{threads} calls of the host have not returned, the oldest for {} s or more. Look at the disk: `dmesg | tail`, \
          `smartctl -a`, and whether a network file system below a share is reachable.",
@@ -69,7 +69,7 @@ fn stuck_disk(stuck: &Stuck) -> Option<Condition> {
     (*oldest >= STUCK_AFTER).then_some(Condition { name: "disk", about, severity: Severity::Critical, text })
 }
 
-fn logins(facts: &Facts, raised: &Raised) -> Option<Condition> {
+fn logins(facts: &Facts, raised: &AlertTable) -> Option<Condition> {
     let least = if raised.has("logins", "") { BURST.1 } else { BURST.0 };
     let text = format!(
         "{} logins have failed within five minutes. The log names their addresses (target `login`); block an address \
@@ -127,13 +127,13 @@ fn certificate(facts: &Facts) -> Option<Condition> {
 fn failed(failure: &Failure) -> Condition {
     let Failure { kind, share, why } = failure;
     let (name, text) = match kind {
-        Kept::Snapshots => (
+        ScheduleKind::Snapshots => (
             "snapshot",
             format!(
                 "The schedule of snapshots of the share {share} is not kept: {why}. `fourfold snapshot list {share}` shows the snapshots that there are."
             ),
         ),
-        Kept::Replica => (
+        ScheduleKind::Replica => (
             "replication",
             format!(
                 "The replica {share} is not fetched: {why}. Look whether its source can be reached; the next run continues."
@@ -143,7 +143,7 @@ fn failed(failure: &Failure) -> Condition {
     Condition { name, about: share.clone(), severity: Severity::Warning, text }
 }
 
-fn broken(link: &Broken) -> Condition {
+fn broken(link: &BrokenLink) -> Condition {
     let down = link.down.iter().map(|(url, why)| format!("{url} ({why})"));
     let left = match link.is_cut {
         true => "Clients of a protocol have no target left",
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// The kinds of alerts, and how much they matter.
-    fn found(facts: &Facts, raised: &Raised) -> Vec<(&'static str, Severity)> {
+    fn found(facts: &Facts, raised: &AlertTable) -> Vec<(&'static str, Severity)> {
         conditions(facts, &told(), raised).into_iter().map(|one| (one.name, one.severity)).collect()
     }
 
@@ -204,12 +204,12 @@ mod tests {
 
     #[test]
     fn nothing_is_wrong_with_a_server_that_is_well() {
-        assert_eq!(found(&Facts::default(), &Raised::default()), []);
+        assert_eq!(found(&Facts::default(), &AlertTable::default()), []);
     }
 
     #[test]
     fn space_is_low_below_a_part_or_the_floor_and_needs_more_to_be_well_again() {
-        let mut raised = Raised::default();
+        let mut raised = AlertTable::default();
         let (warning, critical) = (Severity::Warning, Severity::Critical);
         assert_eq!(found(&with_space(50, None), &raised), []);
         assert_eq!(found(&with_space(49, None), &raised), [("space", warning)]);
@@ -224,15 +224,16 @@ mod tests {
 
     #[test]
     fn a_disk_that_does_not_answer_is_critical() {
-        let stuck = |seconds| Stuck { protocol: "smb", threads: 2, oldest: Duration::from_secs(seconds) };
+        let stuck =
+            |seconds| BlockedRequests { protocol: "smb", threads: 2, oldest: Duration::from_secs(seconds) };
         let facts = |seconds| Facts { stuck: vec![stuck(seconds)], ..Facts::default() };
-        assert_eq!(found(&facts(9), &Raised::default()), []);
-        assert_eq!(found(&facts(10), &Raised::default()), [("disk", Severity::Critical)]);
+        assert_eq!(found(&facts(9), &AlertTable::default()), []);
+        assert_eq!(found(&facts(10), &AlertTable::default()), [("disk", Severity::Critical)]);
     }
 
     #[test]
     fn bursts_of_failed_logins_end_below_another_number() {
-        let mut raised = Raised::default();
+        let mut raised = AlertTable::default();
         let facts = |recent_failures| Facts { recent_failures, ..Facts::default() };
         assert_eq!(found(&facts(29), &raised), []);
         assert_eq!(found(&facts(30), &raised), [("logins", Severity::Warning)]);
@@ -245,11 +246,11 @@ mod tests {
     fn a_link_is_critical_when_clients_of_a_protocol_have_no_target() {
         let down = vec![("smb://a/b".to_owned(), "no answer within 2 s".to_owned())];
         let facts = |is_cut| {
-            let link = Broken { path: "studio/archive".into(), down: down.clone(), is_cut };
+            let link = BrokenLink { path: "studio/archive".into(), down: down.clone(), is_cut };
             Facts { links: vec![link], ..Facts::default() }
         };
-        assert_eq!(found(&facts(false), &Raised::default()), [("link", Severity::Warning)]);
-        assert_eq!(found(&facts(true), &Raised::default()), [("link", Severity::Critical)]);
+        assert_eq!(found(&facts(false), &AlertTable::default()), [("link", Severity::Warning)]);
+        assert_eq!(found(&facts(true), &AlertTable::default()), [("link", Severity::Critical)]);
     }
 
     #[test]
@@ -260,11 +261,11 @@ mod tests {
         let facts = Facts {
             backups: vec![backup(7), backup(8)],
             certificate: Some(("/c.pem".into(), Some(day * 20))),
-            failures: vec![failure(Kept::Snapshots), failure(Kept::Replica)],
+            failures: vec![failure(ScheduleKind::Snapshots), failure(ScheduleKind::Replica)],
             jump: Some((-3600, Instant::now())),
             ..Facts::default()
         };
-        let all = conditions(&facts, &told(), &Raised::default());
+        let all = conditions(&facts, &told(), &AlertTable::default());
         let names: Vec<_> = all.iter().map(|one| (one.name, one.about.as_str())).collect();
         let expected = [
             ("backup", "tm/ada.sparsebundle"),
@@ -276,10 +277,10 @@ mod tests {
         assert_eq!(names, expected);
         assert!(all[0].text.contains("8 days old") && all[4].text.contains("back by 3600 s"), "{all:?}");
         let full = Facts { index_trouble: Some("No space left on device".into()), ..Facts::default() };
-        assert_eq!(found(&full, &Raised::default()), [("index", Severity::Critical)]);
+        assert_eq!(found(&full, &AlertTable::default()), [("index", Severity::Critical)]);
         let off = Facts { api_failure: Some("it is damaged".into()), ..Facts::default() };
-        assert_eq!(found(&off, &Raised::default()), [("api", Severity::Critical)]);
+        assert_eq!(found(&off, &AlertTable::default()), [("api", Severity::Critical)]);
         let ended = Facts { certificate: Some(("/c.pem".into(), None)), ..Facts::default() };
-        assert_eq!(found(&ended, &Raised::default()), [("certificate", Severity::Critical)]);
+        assert_eq!(found(&ended, &AlertTable::default()), [("certificate", Severity::Critical)]);
     }
 }

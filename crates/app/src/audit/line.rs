@@ -35,7 +35,7 @@ pub(super) struct Key {
 
 /// How a line looks in the file. Fields may be added at the end, and are never renamed or removed.
 #[derive(Serialize)]
-struct Written<'a> {
+struct AuditRecord<'a> {
     time: String,
     client: SocketAddr,
     user: &'a str,
@@ -87,7 +87,7 @@ impl Line {
     /// The line as JSON, for so many operations.
     pub(super) fn json(&self, times: u64) -> Vec<u8> {
         let Key { client, user, protocol, share, act, path, to, inode, result, failed } = &self.key;
-        let written = Written {
+        let written = AuditRecord {
             time: stamp(self.time),
             client: *client,
             user,

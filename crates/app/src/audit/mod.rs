@@ -18,14 +18,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use admin::control::Status;
-use admin::{Audited, Settings};
+use admin::{AuditScope, Settings};
 use conn::observe::{self, Observer, Operation, Switch, Wants};
 use lock::{Mutex, RwLock, rank};
 use vfs::noted::{OperationTrace, Paths};
 
 use self::line::Line;
 use self::writer::{Place, Writer};
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// The most lines that wait to be written.
 const MOST_WAITING: usize = 8192;
@@ -47,25 +47,25 @@ pub(super) struct Counters {
 #[derive(Default)]
 struct Rules {
     /// By the names that protocols use for a share: its name in the settings and what is audited.
-    shares: HashMap<String, (Arc<str>, Audited)>,
+    shares: HashMap<String, (Arc<str>, AuditScope)>,
     lines: Option<SyncSender<Line>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct AuditRecorder {
     rules: RwLock<Rules, rank::AuditRules>,
     counters: Arc<Counters>,
 }
 
 /// The audit log of the server.
 pub(crate) struct Audit {
-    shared: Arc<Shared>,
+    shared: Arc<AuditRecorder>,
     switch: Option<Switch>,
     /// The thread that writes, and where it does.
     thread: Mutex<Option<(JoinHandle<()>, Place)>, rank::AuditThread>,
 }
 
-struct Ear(Arc<Shared>);
+struct Ear(Arc<AuditRecorder>);
 
 impl Observer for Ear {
     fn ended(&self, _: &Operation<'_>, _: Duration) {}
@@ -75,7 +75,7 @@ impl Observer for Ear {
     }
 }
 
-impl Shared {
+impl AuditRecorder {
     fn hear(&self, operation: &Operation<'_>, noted: &OperationTrace) {
         if noted.files.is_empty() {
             return;
@@ -88,7 +88,7 @@ impl Shared {
         };
         let failed = operation.outcome.failed;
         let is_wanted = |note: &&vfs::noted::FileNote| {
-            *audited == Audited::All || *audited == Audited::Changes && note.act.is_change(failed)
+            *audited == AuditScope::All || *audited == AuditScope::Changes && note.act.is_change(failed)
         };
         for note in noted.files.iter().filter(is_wanted) {
             let line = Line::of(operation, share.clone(), note, SystemTime::now());
@@ -106,7 +106,7 @@ impl Shared {
 impl Audit {
     /// The audit log as the settings want it.
     pub(crate) fn new(settings: &Settings) -> Self {
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<AuditRecorder>::default();
         let switch = observe::add(Box::new(Ear(shared.clone())));
         let audit = Self { shared, switch, thread: Mutex::default() };
         audit.apply(settings);
@@ -118,7 +118,7 @@ impl Audit {
         let told = &settings.server.told;
         let place =
             Place { path: told.audit_log.clone(), size: told.audit_log_size, older: told.audit_log_files };
-        let audited = settings.shares.iter().filter(|share| share.audit != Audited::Nothing);
+        let audited = settings.shares.iter().filter(|share| share.audit != AuditScope::Nothing);
         let named = audited.flat_map(|share| {
             let name: Arc<str> = share.name.as_str().into();
             [(share.name.clone(), (name.clone(), share.audit)), (share.flat_name(), (name, share.audit))]
@@ -174,7 +174,7 @@ impl Audit {
 impl View for Audit {
     fn report(&self, _: &mut Status) {}
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         let Counters { written, lost, .. } = &*self.shared.counters;
         held.audit = (written.load(Ordering::Relaxed), lost.load(Ordering::Relaxed));
     }

@@ -10,7 +10,7 @@ fn note(act: Act, path: &str) -> FileNote {
     FileNote { act, path: path.into(), to: None, inode: Some(5) }
 }
 
-fn hear(shared: &Shared, share: &str, files: Vec<FileNote>, failed: bool) {
+fn hear(shared: &AuditRecorder, share: &str, files: Vec<FileNote>, failed: bool) {
     let result = if failed { "ACCESS_DENIED" } else { "SUCCESS" };
     let outcome = Outcome { user: "ada", share, result, failed, bytes_in: 10, bytes_out: 20 };
     let client = "[::ffff:192.0.2.7]:51234".parse().unwrap();
@@ -19,19 +19,19 @@ fn hear(shared: &Shared, share: &str, files: Vec<FileNote>, failed: bool) {
 }
 
 /// Shares `a` with changes and `b/c` with everything, and a queue for so many lines.
-fn shared(waiting: usize) -> (Shared, Receiver<Line>) {
-    let shared = Shared::default();
+fn shared(waiting: usize) -> (AuditRecorder, Receiver<Line>) {
+    let shared = AuditRecorder::default();
     let (lines, queue) = sync_channel(waiting);
     let (a, c): (Arc<str>, Arc<str>) = ("a".into(), "b/c".into());
     *shared.rules.write() = Rules {
-        shares: HashMap::from([("a".into(), (a, Audited::Changes)), ("b_c".into(), (c, Audited::All))]),
+        shares: HashMap::from([("a".into(), (a, AuditScope::Changes)), ("b_c".into(), (c, AuditScope::All))]),
         lines: Some(lines),
     };
     (shared, queue)
 }
 
 /// Has the queue written, until its sender is gone.
-fn written(shared: Shared, queue: &Receiver<Line>, place: Place) -> Arc<Counters> {
+fn written(shared: AuditRecorder, queue: &Receiver<Line>, place: Place) -> Arc<Counters> {
     let counters = shared.counters.clone();
     drop(shared);
     Writer::new(place, counters.clone()).run(queue);

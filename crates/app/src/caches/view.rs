@@ -17,9 +17,9 @@ use vfs::caches::{Caches, Entry, Rules, SetError, Unit};
 use vfs::index::PAGE_CACHE;
 
 use super::shown::size;
-use crate::memory::{Counted, Machine, cache_budget};
+use crate::memory::{KernelCounters, Machine, cache_budget};
 use crate::privileges;
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 use crate::volumes::Volumes;
 
 /// Files whose pages in memory are counted for a status.
@@ -39,16 +39,16 @@ pub(crate) struct CachesView {
     transfers: Arc<Budget>,
     machine: Machine,
     began: Instant,
-    first: Counted,
+    first: KernelCounters,
     reach: Reachable,
-    seen: Mutex<Seen, rank::MemoryLooks>,
+    seen: Mutex<MemoryReadings, rank::MemoryLooks>,
 }
 
-struct Seen {
+struct MemoryReadings {
     /// The limits of the settings that were applied last, in the order of [`super::KEYS`].
     applied: [Option<u64>; 3],
     /// What the kernel had counted at the last looks, with their times.
-    looks: std::collections::VecDeque<(Instant, Counted)>,
+    looks: std::collections::VecDeque<(Instant, KernelCounters)>,
     current: Arc<Current>,
 }
 
@@ -65,7 +65,7 @@ impl CachesView {
         let caches = register(settings, &volumes, cache_budget(settings, &machine), loops);
         let first = machine.now().counted;
         let looks = [(Instant::now(), first)].into();
-        let seen = Mutex::new(Seen { applied: set_in(settings), looks, current: current.clone() });
+        let seen = Mutex::new(MemoryReadings { applied: set_in(settings), looks, current: current.clone() });
         Arc::new(Self { caches, volumes, transfers, machine, began: Instant::now(), first, reach, seen })
     }
 
@@ -290,7 +290,7 @@ fn shown(entry: &Entry) -> CacheStatus {
 impl View for CachesView {
     fn report(&self, _: &mut Status) {}
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.caches = self.caches.entries();
     }
 

@@ -51,14 +51,14 @@ pub(crate) use lun::{Create, Lun, LunSnapshot};
 pub(crate) use migrate::{Login, Migrate};
 pub(crate) use mount::Mount;
 pub(crate) use names::Names;
-pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, Mounted, Namespace, TestLinks};
+pub(crate) use namespace::{ExplainLink, ListLinks, MapLinks, MountProtocol, Namespace, TestLinks};
 pub(crate) use pool::Pool;
 pub(crate) use replicate::Replicate;
 pub(crate) use scrub::Scrub;
 pub(crate) use serve::Serve;
 pub(crate) use snapshot::{List as SnapshotList, Restore as SnapshotRestore, SnapshotCommand};
 pub(crate) use token::Token;
-pub(crate) use user::{Named, Rights, User};
+pub(crate) use user::{AccountArgs, Rights, User};
 pub(crate) use verify_metadata::VerifyMetadata;
 
 const EXAMPLES: &str = "Examples:

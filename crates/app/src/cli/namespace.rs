@@ -109,7 +109,7 @@ pub(crate) struct MapLinks {
     pub(crate) at: String,
     /// The protocol for links that have targets of both
     #[arg(long, value_name = "PROTOCOL", default_value = "nfs")]
-    pub(crate) prefer: Mounted,
+    pub(crate) prefer: MountProtocol,
     /// The file of the clients with the account for mounts by SMB
     #[arg(long, value_name = "FILE")]
     pub(crate) credentials: Option<String>,
@@ -122,7 +122,7 @@ pub(crate) struct MapLinks {
 
 /// A protocol that Linux mounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Mounted {
+pub(crate) enum MountProtocol {
     Nfs,
     Smb,
 }

@@ -20,7 +20,7 @@ Examples:
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused"
     )]
-    Create(Named),
+    Create(SnapshotArgs),
     /// List the snapshots
     #[command(after_help = "Examples:
   fourfold snapshot list                               of every share
@@ -66,13 +66,13 @@ Examples:
   fourfold snapshot remove studio@before-the-move
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
-    Remove(Named),
+    Remove(SnapshotArgs),
     /// Give a snapshot another name
     #[command(after_help = "Examples:
   fourfold snapshot rename studio@monday first-version
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
-    Rename(Renamed),
+    Rename(SnapshotRenameArgs),
     /// Keep a snapshot from being removed
     #[command(after_help = "A snapshot can be held several times, each time by another tag.
 
@@ -80,17 +80,17 @@ Examples:
   fourfold snapshot hold legal studio@monday
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
-    Hold(Held),
+    Hold(HoldArgs),
     /// End a hold
     #[command(after_help = "Examples:
   fourfold snapshot release legal studio@monday
 
 Exit codes: 0 done, 1 not done, 2 the settings or the command line were refused")]
-    Release(Held),
+    Release(HoldArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct SnapshotArgs {
     /// The share and the name of the snapshot, as SHARE@NAME
     pub(crate) snapshot: String,
     #[command(flatten)]
@@ -136,7 +136,7 @@ pub(crate) struct Restore {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Renamed {
+pub(crate) struct SnapshotRenameArgs {
     /// The share and the name of the snapshot, as SHARE@NAME
     pub(crate) snapshot: String,
     /// Its new name
@@ -146,7 +146,7 @@ pub(crate) struct Renamed {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Held {
+pub(crate) struct HoldArgs {
     /// The tag of the hold
     pub(crate) tag: String,
     /// The share and the name of the snapshot, as SHARE@NAME

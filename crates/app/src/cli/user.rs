@@ -23,7 +23,7 @@ as `default-user` of the settings, or as nobody (uid 65534). A server that does 
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Add {
         #[command(flatten)]
-        named: Named,
+        named: AccountArgs,
         /// Unix user the account acts as; by default the one of the same name
         #[arg(long, value_parser = clap::value_parser!(u32).range(..=i64::from(u32::MAX) - 1))]
         uid: Option<u32>,
@@ -61,7 +61,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Modify {
         #[command(flatten)]
-        named: Named,
+        named: AccountArgs,
         #[command(flatten)]
         rights: Rights,
     },
@@ -73,7 +73,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Passwd {
         #[command(flatten)]
-        named: Named,
+        named: AccountArgs,
         /// Take the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
@@ -94,7 +94,7 @@ Exit codes: 0 done, 1 not done, 2 the settings were refused")]
 Exit codes: 0 done, 1 not done, 2 the settings were refused")]
     Remove {
         #[command(flatten)]
-        named: Named,
+        named: AccountArgs,
     },
     /// List the accounts
     #[command(after_help = "Examples:
@@ -135,7 +135,7 @@ pub(crate) struct Rights {
 
 /// An account of a state folder.
 #[derive(Debug, Args)]
-pub(crate) struct Named {
+pub(crate) struct AccountArgs {
     /// Name of the account
     pub(crate) name: String,
     #[command(flatten)]

@@ -114,15 +114,15 @@ fn keep(file: &mut AccountFile, name: &str, password: &str, more: MoreSecrets) -
 }
 
 /// Rights with the numbers of their groups.
-struct Resolved<'a> {
+struct ResolvedRights<'a> {
     rights: &'a Rights,
     groups: Option<Vec<u32>>,
 }
 
-fn resolved<'a>(current: &Current, rights: &'a Rights) -> Result<Resolved<'a>, Vec<String>> {
+fn resolved<'a>(current: &Current, rights: &'a Rights) -> Result<ResolvedRights<'a>, Vec<String>> {
     let unix = current.accounts.unix();
     let groups = rights.groups.as_ref().map(|names| names.iter().map(|name| number(name, unix)).collect());
-    Ok(Resolved { rights, groups: groups.transpose()? })
+    Ok(ResolvedRights { rights, groups: groups.transpose()? })
 }
 
 /// The number of a group of the host.
@@ -134,7 +134,7 @@ fn number(name: &str, unix: &UnixAccounts) -> Result<u32, Vec<String>> {
     unix.group(name).map(|group| group.gid).or_else(|| name.parse().ok()).ok_or_else(unknown)
 }
 
-fn apply(file: &mut AccountFile, name: &str, new: &Resolved<'_>) -> Result<(), Error> {
+fn apply(file: &mut AccountFile, name: &str, new: &ResolvedRights<'_>) -> Result<(), Error> {
     let Rights { uid, gid, disabled, admin, .. } = new.rights;
     let account = file.change(name)?;
     account.ids = ids(account.ids, (*uid, *gid));
@@ -155,7 +155,7 @@ fn ids(before: Ids, (uid, gid): (Option<Option<u32>>, Option<Option<u32>>)) -> I
 fn check_not_of_system(
     current: &Current,
     name: &str,
-    new: &Resolved<'_>,
+    new: &ResolvedRights<'_>,
     record: Option<&auth::Record>,
 ) -> Result<(), Vec<String>> {
     let host = accounts::host(current.settings.server.default_user.clone());

@@ -7,12 +7,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use admin::control::Report;
 use admin::settings::{
-    Authority, Demand, Demanded, Edit, EditError, HIDDEN, Kind, Live, Place, Property, Setting, Source,
+    Authority, ChangeDemand, Demand, Edit, EditError, HIDDEN, Kind, Live, Place, Property, Setting, Source,
     Table, setting,
 };
 use admin::{Diagnostic, Settings, ShareSettings};
 use lock::{Mutex, rank};
-use web::author::{Author, Changed, Unchanged};
+use web::author::{Author, ChangeRefusal, ChangeResult};
 use web::manage::{ChangeStatus, SettingChange, SettingStatus, SettingsStatus};
 
 use crate::dataset;
@@ -94,7 +94,7 @@ fn words(setting: &Setting) -> Vec<&'static str> {
 }
 
 /// Changes a setting in the file, and has the server apply it.
-pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange) -> Changed {
+pub(super) fn make(running: &Running, changes: &Changes, change: &SettingChange) -> ChangeResult {
     edited(running, changes, (&change.by, &in_words(change)), |edit| apply(running, edit, change))
 }
 
@@ -104,10 +104,10 @@ pub(super) fn share(
     changes: &Changes,
     (name, path): (&str, &str),
     by: &Author,
-) -> Changed {
+) -> ChangeResult {
     // The answers below tell whether a folder exists.
     if !by.is_verified {
-        return Err(Unchanged::NeedsPassword("sharing a folder".into()));
+        return Err(ChangeRefusal::NeedsPassword("sharing a folder".into()));
     }
     check_new(running, (name, path))?;
     edited(running, changes, (by, &format!("{name}: shared from {path}")), |edit| {
@@ -139,7 +139,7 @@ pub(super) fn unshare(
     changes: &Changes,
     (name, recursive): (&str, bool),
     by: &Author,
-) -> Changed {
+) -> ChangeResult {
     let current = running.current();
     let below = format!("{name}/");
     let all = current.settings.shares.iter().chain(&current.settings.absent).map(|share| &share.name);
@@ -164,7 +164,7 @@ pub(super) fn rename(
     changes: &Changes,
     (name, new): (&str, &str),
     by: &Author,
-) -> Changed {
+) -> ChangeResult {
     let (settings, explained) = Settings::load_explained(running.arguments()).map_err(lines_of)?;
     if settings.shares.iter().chain(&settings.absent).any(|share| share.name == new) {
         return Err(vec![format!("there is a share {new:?} already: choose another name")].into());
@@ -186,7 +186,7 @@ fn edited(
     changes: &Changes,
     (by, what): (&Author, &str),
     change: impl FnOnce(&mut Edit) -> Result<(), Vec<String>>,
-) -> Changed {
+) -> ChangeResult {
     let mut made = changes.made.lock();
     let mut edit = Edit::open(running.arguments()).map_err(refusal)?;
     change(&mut edit)?;
@@ -217,15 +217,15 @@ fn edited(
 
 /// Refuses a change that demands more than its author has shown. The refusal tells what this host has only to an author who has
 /// shown enough.
-fn check_permitted(running: &Running, edit: &Edit, by: &Author) -> Result<(), Unchanged> {
-    let Demanded { most, settings } = edit.demanded(running.arguments());
+fn check_permitted(running: &Running, edit: &Edit, by: &Author) -> Result<(), ChangeRefusal> {
+    let ChangeDemand { most, settings } = edit.demanded(running.arguments());
     let settings = settings.join("`, `");
     match most {
         Demand::Operator => Ok(()),
         Demand::Password if by.is_verified => {
             Ok(edit.check_over_network(running.arguments()).map_err(refusal)?)
         }
-        Demand::Password => Err(Unchanged::NeedsPassword(format!("`{settings}`"))),
+        Demand::Password => Err(ChangeRefusal::NeedsPassword(format!("`{settings}`"))),
         Demand::Host => {
             let hint = "change it in the settings file on the server, with `fourfold set` or an editor";
             Err(vec![format!("`{settings}` is not changed over the network: {hint}")].into())
@@ -234,7 +234,7 @@ fn check_permitted(running: &Running, edit: &Edit, by: &Author) -> Result<(), Un
 }
 
 /// Takes the newest change back: the file is, byte for byte, as it was.
-pub(super) fn undo(running: &Running, changes: &Changes, by: &Author) -> Changed {
+pub(super) fn undo(running: &Running, changes: &Changes, by: &Author) -> ChangeResult {
     let mut made = changes.made.lock();
     let Some(last) = made.back() else {
         return Err(vec![

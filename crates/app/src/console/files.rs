@@ -30,12 +30,12 @@ const MOST_SNAPSHOTS: usize = 500;
 const MOST_SHOWN: usize = 200;
 
 /// A file, and the folder that it is in; `None`: it is the share's own folder.
-pub(super) struct Placed {
+pub(super) struct FileLocation {
     pub(super) found: Found,
     place: Option<(Found, Vec<u8>)>,
 }
 
-impl Placed {
+impl FileLocation {
     /// Follows a path from the share's folder. Links are not followed.
     pub(super) fn find(volume: &Volume, path: &[u8]) -> Result<Self, Error> {
         let mut at = Self { found: volume.root()?, place: None };
@@ -76,7 +76,7 @@ pub(super) fn folder(
 }
 
 fn listed(volume: &Volume, path: &[u8], part: &Part) -> Result<FolderStatus, Error> {
-    let folder = Placed::find(volume, path)?.found;
+    let folder = FileLocation::find(volume, path)?.found;
     let (mut names, mut cookie) = (Vec::new(), 0);
     let more = loop {
         let page = volume.list(&Caller::root(), &folder, cookie)?;
@@ -131,7 +131,7 @@ fn described(
     share: &ShareSettings,
     path: &[u8],
 ) -> Result<FileStatus, Error> {
-    let at = Placed::find(volume, path)?;
+    let at = FileLocation::find(volume, path)?;
     let description = volume.description(&at.found, at.beside(), DescriptionParts::ALL)?;
     let attributes = &at.found.attributes;
     let actor = Actor::new(Caller::root(), Party::client(ClientId::unused()));
@@ -218,7 +218,7 @@ fn mac_words(description: &Description) -> Vec<String> {
     is_locked.then(|| "locked".to_owned()).into_iter().chain(words(&shown)).collect()
 }
 
-fn finder(volume: &Volume, at: &Placed, info: &FinderInfo) -> Result<FinderStatus, Error> {
+fn finder(volume: &Volume, at: &FileLocation, info: &FinderInfo) -> Result<FinderStatus, Error> {
     if !matches!(at.found.attributes.kind, Kind::File | Kind::Folder) {
         return Ok(FinderStatus::default());
     }
@@ -277,7 +277,7 @@ fn in_snapshots(volume: &Volume, path: &[u8], now: &Found) -> Vec<InSnapshot> {
     let now = now.attributes;
     let all = volume.snapshots().into_iter().take(MOST_SNAPSHOTS);
     let found = all.filter_map(|snapshot| {
-        let then = Placed::find(volume, &[&snapshot.path.join(&b'/')[..], path].join(&b'/')).ok()?;
+        let then = FileLocation::find(volume, &[&snapshot.path.join(&b'/')[..], path].join(&b'/')).ok()?;
         let then = then.found.attributes;
         Some(InSnapshot {
             name: text_view(&snapshot.path[1]),

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use tokio::task::AbortHandle;
 use vfs::backend::host::as_ourselves;
-use web::watching::{Next, Watched};
+use web::watching::{FolderWatch, Next};
 use web::webhooks::{NewWebhook, WebhookStatus};
 
 use super::watching;
@@ -268,7 +268,7 @@ async fn send_all(hook: Hook, running: Weak<Running>, counts: Arc<Counts>) {
 }
 
 /// Sends what a watch hears until the folder goes.
-async fn relay(hook: &Hook, mut watched: Watched, counts: &Counts, pauses: &[Duration]) {
+async fn relay(hook: &Hook, mut watched: FolderWatch, counts: &Counts, pauses: &[Duration]) {
     loop {
         let (mut changes, mut missed, mut gone) = (Vec::new(), false, false);
         let mut wait = None;

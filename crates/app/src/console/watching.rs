@@ -4,9 +4,9 @@ use admin::ShareSettings;
 use vfs::events::{Aspects, Change, ChangeKind, Depth, Filter, Name, ScopedChange};
 use vfs::names::{from_text_view, text_view};
 use vfs::{Caller, Kind};
-use web::watching::{FileChange, Next, Watched};
+use web::watching::{FileChange, FolderWatch, Next};
 
-use super::files::{Placed, explained};
+use super::files::{FileLocation, explained};
 use crate::running::Running;
 
 /// Changes that wait for a listener.
@@ -15,7 +15,7 @@ const AHEAD: usize = 1024;
 const TOLD: Aspects = Aspects::ALL.difference(Aspects::ACCESSED);
 
 /// Watches the folder at SHARE/PATH, with all below it if that is wanted.
-pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<Watched, Vec<String>> {
+pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<FolderWatch, Vec<String>> {
     let current = running.current();
     let folder = folder.trim_matches('/');
     // A share may be in another one: the longest name counts.
@@ -32,13 +32,13 @@ pub(super) fn watch(running: &Running, folder: &str, below: bool) -> Result<Watc
     };
     let path = &*from_text_view(&path);
     let volume = running.volume(share).map_err(|error| vec![format!("{error:#}")])?;
-    let found = Placed::find(&volume, path).map_err(|error| explained(error, share, path))?.found;
+    let found = FileLocation::find(&volume, path).map_err(|error| explained(error, share, path))?.found;
     let depth = if below { Depth::Below } else { Depth::Entries };
     let filter = Filter { aspects: TOLD, except: None };
     let watching = volume
         .watch(&Caller::root(), &found, depth, filter, AHEAD)
         .map_err(|error| explained(error, share, path))?;
-    Ok(Watched::new(watching, next))
+    Ok(FolderWatch::new(watching, next))
 }
 
 /// An event in words.

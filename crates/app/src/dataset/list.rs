@@ -19,7 +19,7 @@ use crate::quotas::{self, Sum};
 
 /// A share for scripts.
 #[derive(Serialize)]
-struct Listed {
+struct ShareRow {
     name: String,
     path: PathBuf,
     /// What the share, its snapshots and the shares below it take.
@@ -43,13 +43,13 @@ struct Listed {
 }
 
 /// What is known of the space of one share.
-struct Known {
+struct ShareSpace {
     dataset: Option<Dataset>,
     usage: Option<Usage>,
     sum: Option<Sum>,
 }
 
-impl Known {
+impl ShareSpace {
     fn of(share: &ShareSettings, sums: &BTreeMap<PathBuf, Sum>) -> Self {
         let dataset = Dataset::find(&share.path).ok();
         let usage = dataset.as_ref().and_then(Dataset::usage);
@@ -70,8 +70,8 @@ impl Known {
     }
 }
 
-impl Listed {
-    fn new(now: &Now, share: &ShareSettings, known: &BTreeMap<&str, Known>) -> Self {
+impl ShareRow {
+    fn new(now: &Now, share: &ShareSettings, known: &BTreeMap<&str, ShareSpace>) -> Self {
         let own = &known[share.name.as_str()];
         let below = || known.iter().filter(|(name, _)| is_below(name, &share.name)).map(|(_, known)| known);
         let used = match (own.usage, own.sum) {
@@ -135,18 +135,18 @@ pub(crate) fn list(asked: &ListShares) -> anyhow::Result<ExitCode> {
             now.share(name)?;
         }
         let sums = quotas::sums(Path::new(&now.settings.server.state));
-        let known: BTreeMap<&str, Known> =
-            now.shares().map(|share| (share.name.as_str(), Known::of(share, &sums))).collect();
+        let known: BTreeMap<&str, ShareSpace> =
+            now.shares().map(|share| (share.name.as_str(), ShareSpace::of(share, &sums))).collect();
         let is_wanted =
             |name: &&str| asked.name.as_ref().is_none_or(|top| top == name || is_below(name, top));
         let shares = now.names().filter(is_wanted);
-        let shares = shares.map(|name| Ok(Listed::new(&now, now.share(name)?, &known)));
+        let shares = shares.map(|name| Ok(ShareRow::new(&now, now.share(name)?, &known)));
         let shares = shares.collect::<anyhow::Result<Vec<_>>>()?;
         if asked.json {
             out::json(&shares)?;
         } else {
             let headings = ["NAME", "USED", "AVAIL", "REFER", "QUOTA", "SNAPS", "PROTOCOLS", "PATH"];
-            let rows = shares.iter().map(Listed::cells);
+            let rows = shares.iter().map(ShareRow::cells);
             out::print(out::table(std::iter::once(headings.map(str::to_owned)).chain(rows)))
                 .map_err(anyhow::Error::from)?;
         }

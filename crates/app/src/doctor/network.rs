@@ -92,8 +92,8 @@ fn port(service: &Service, is_ours: bool) -> Finding {
         |address: &IpAddr| Some((*address, refused(service, SocketAddr::new(*address, service.port))?));
     match service.addresses.iter().find_map(refused) {
         None => Finding::fine(about, "free"),
-        Some((address, Refused::InUse)) => in_use(service, about, address),
-        Some((address, Refused::Other(why))) => {
+        Some((address, BindFailure::InUse)) => in_use(service, about, address),
+        Some((address, BindFailure::Other(why))) => {
             let mend = format!("choose another port or address: --{}-port, --listen", service.word());
             Finding::problem(about, format!("the server cannot listen on {address}: {why}"), mend)
         }
@@ -147,20 +147,20 @@ fn unit(program: &str) -> Option<&'static str> {
     units.into_iter().find(|(name, _)| program.starts_with(name)).map(|(_, unit)| unit)
 }
 
-enum Refused {
+enum BindFailure {
     InUse,
     Other(String),
 }
 
 /// Why the server could not listen there; `None`: it can, or the host has no such kind of address.
-fn refused(service: &Service, at: SocketAddr) -> Option<Refused> {
+fn refused(service: &Service, at: SocketAddr) -> Option<BindFailure> {
     let bound = TcpListener::bind(at).map(drop);
     let bound = if service.has_udp() { bound.and_then(|()| UdpSocket::bind(at).map(drop)) } else { bound };
     match bound {
         Ok(()) => None,
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Some(Refused::InUse),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => Some(BindFailure::InUse),
         Err(_) if at.ip().is_ipv6() && at.ip().is_unspecified() => None, // a host without IPv6
-        Err(error) => Some(Refused::Other(error.to_string())),
+        Err(error) => Some(BindFailure::Other(error.to_string())),
     }
 }
 

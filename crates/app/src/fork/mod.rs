@@ -24,7 +24,7 @@ const DEEPEST: usize = 200;
 
 /// What was done with one file.
 #[derive(Debug, Serialize)]
-struct Done {
+struct ForkOutcome {
     from: PathBuf,
     to: Option<PathBuf>,
     form: Option<&'static str>,
@@ -68,7 +68,7 @@ pub(crate) fn run(command: &ForkCommand) -> anyhow::Result<ExitCode> {
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn tell(done: &[Done]) -> anyhow::Result<()> {
+fn tell(done: &[ForkOutcome]) -> anyhow::Result<()> {
     let plain = done.iter().filter(|one| one.to.is_none() && one.error.is_none()).count();
     if plain > 0 {
         out::line(format_args!("{plain} files of no such form were passed over"))?;
@@ -107,18 +107,20 @@ fn each(from: &Path, to: &Path, depth: usize, act: &mut dyn FnMut(&Path, &Path))
     }
 }
 
-fn done(from: &Path, result: anyhow::Result<(PathBuf, Format, Vec<&'static str>)>) -> Option<Done> {
+fn done(from: &Path, result: anyhow::Result<(PathBuf, Format, Vec<&'static str>)>) -> Option<ForkOutcome> {
     let from = from.to_path_buf();
     Some(match result {
-        Ok((to, format, lost)) => Done { from, to: Some(to), form: Some(name_of(format)), lost, error: None },
+        Ok((to, format, lost)) => {
+            ForkOutcome { from, to: Some(to), form: Some(name_of(format)), lost, error: None }
+        }
         Err(error) => {
-            Done { from, to: None, form: None, lost: Vec::new(), error: Some(format!("{error:#}")) }
+            ForkOutcome { from, to: None, form: None, lost: Vec::new(), error: Some(format!("{error:#}")) }
         }
     })
 }
 
 /// Packs one file. `None`: it is the sidecar of another one.
-fn pack(pack: &Pack, from: &Path, to: &Path) -> Option<Done> {
+fn pack(pack: &Pack, from: &Path, to: &Path) -> Option<ForkOutcome> {
     let name = from.file_name().unwrap_or_default().as_bytes();
     let owner = sidecar_owner(name).map(|owner| from.with_file_name(std::ffi::OsStr::from_bytes(owner)));
     if owner.is_some_and(|owner| owner.exists()) {
@@ -171,14 +173,20 @@ fn pack_one(
 }
 
 /// Unpacks one file. `None`: it is the sidecar of another one. In a folder, files of no portable form are passed over.
-fn unpack(from: &Path, to: &Path, is_in_folder: bool) -> Option<Done> {
+fn unpack(from: &Path, to: &Path, is_in_folder: bool) -> Option<ForkOutcome> {
     if is_in_folder && is_plain(from) {
         let name = from.file_name().unwrap_or_default().as_bytes();
         let beside = from.with_file_name(OsString::from_vec(sidecar_name(name)));
         let is_owner = fs::read(beside).is_ok_and(|header| Portable::decode(&header, 0).is_ok());
         let is_sidecar = sidecar_owner(name).is_some();
         if !is_owner && !is_sidecar {
-            return Some(Done { from: from.into(), to: None, form: None, lost: Vec::new(), error: None });
+            return Some(ForkOutcome {
+                from: from.into(),
+                to: None,
+                form: None,
+                lost: Vec::new(),
+                error: None,
+            });
         }
     }
     let result = || {

@@ -70,7 +70,7 @@ pub(super) fn run(asked: &ClusterAdd, arguments: &Arguments) -> anyhow::Result<E
         files.push((CA.to_owned(), read(&ca)?));
     }
     let is_signed = signed.is_some();
-    if let Some(Signed { certificate: own, key: its_key }) = signed {
+    if let Some(CertificatePair { certificate: own, key: its_key }) = signed {
         files.extend([(certificate.clone(), own), (key.clone(), its_key)]);
     }
     for (file, text) in &files {
@@ -178,12 +178,12 @@ fn said(answer: &Answer<'_>, asked: &ClusterAdd) -> Vec<String> {
     lines
 }
 
-struct Signed {
+struct CertificatePair {
     certificate: String,
     key: String,
 }
 
-fn sign(name: &str, ca: &Path, ca_key: &Path) -> anyhow::Result<Signed> {
+fn sign(name: &str, ca: &Path, ca_key: &Path) -> anyhow::Result<CertificatePair> {
     let signer = KeyPair::from_pem(&read(ca_key)?)
         .with_context(|| format!("{} is not a private key in PEM (PKCS #8)", ca_key.display()))?;
     ensure!(
@@ -203,7 +203,7 @@ fn sign(name: &str, ca: &Path, ca_key: &Path) -> anyhow::Result<Signed> {
     params.use_authority_key_identifier_extension = true;
     let key = KeyPair::generate()?;
     let certificate = params.signed_by(&key, &issuer)?;
-    Ok(Signed { certificate: certificate.pem(), key: key.serialize_pem() })
+    Ok(CertificatePair { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
 /// Makes the issuer. An existing one is not replaced.
@@ -253,7 +253,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         make_issuer(&at("ca.pem"), &at("ca.key")).unwrap();
         assert!(make_issuer(&at("ca.pem"), &at("other.key")).is_err(), "it is not replaced");
-        let Signed { certificate, key } = sign("gate3", &at("ca.pem"), &at("ca.key")).unwrap();
+        let CertificatePair { certificate, key } = sign("gate3", &at("ca.pem"), &at("ca.key")).unwrap();
         fs::write(at("gate3.pem"), certificate).unwrap();
         fs::write(at("gate3.key"), key).unwrap();
         let files = Files { certificate: at("gate3.pem"), key: at("gate3.key"), ca: at("ca.pem") };

@@ -10,7 +10,7 @@ use cluster::Text;
 use serde::Serialize;
 
 use super::of;
-use super::settings::{Done, Failure, Whose, sync};
+use super::settings::{Failure, SyncOutcome, Whose, sync};
 use super::texts::OfSettings;
 use crate::cli::ClusterSettingsCommand;
 use crate::user::tell_server;
@@ -18,7 +18,7 @@ use crate::{exit, out};
 
 /// What `show --json` prints. Scripts read it: fields may be added, never renamed or removed.
 #[derive(Serialize)]
-struct Shown {
+struct SharedSettingsReport {
     /// `None`: no server has given its settings yet.
     text: Option<String>,
     /// The settings in which the settings file differs.
@@ -42,11 +42,11 @@ pub(super) fn run(
     };
     admin::State::folder(state)?;
     let line = match sync(arguments, state, &common, whose) {
-        Ok(Done::Nothing) => "the settings file has the settings of the cluster already".to_owned(),
-        Ok(Done::Given) => {
+        Ok(SyncOutcome::Nothing) => "the settings file has the settings of the cluster already".to_owned(),
+        Ok(SyncOutcome::Given) => {
             "the cluster has the settings of the settings file; its servers take them".to_owned()
         }
-        Ok(Done::Taken(previous)) => format!(
+        Ok(SyncOutcome::Taken(previous)) => format!(
             "the settings file has the settings of the cluster; as it was before, it is in {}",
             previous.display()
         ),
@@ -68,7 +68,7 @@ fn shown(text: Option<String>, arguments: &Arguments, json: bool) -> anyhow::Res
         None => Vec::new(),
     };
     if json {
-        out::json(&Shown { text, differing })?;
+        out::json(&SharedSettingsReport { text, differing })?;
         return Ok(ExitCode::SUCCESS);
     }
     match text {

@@ -7,12 +7,12 @@ use std::time::Duration;
 use admin::control::Report;
 use admin::{Arguments, Settings};
 use auth::FileError;
-use auth::in_common::{Synced, sync};
+use auth::in_common::{SyncReport, sync};
 use cluster::{Cluster, Revisions, Text};
 use vfs::backend::host::as_ourselves;
 use vfs::index::Index;
 
-use super::settings::{self, Done, Failure, Whose};
+use super::settings::{self, Failure, SyncOutcome, Whose};
 use super::texts::OfMember;
 use crate::accounts;
 use crate::running::{Current, Running};
@@ -22,7 +22,7 @@ use crate::volumes::Volumes;
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Brings changes of accounts here to the other servers, and those of others here. Waits for etcd.
-pub(super) fn accounts(cluster: &Arc<Cluster>, state: &Path) -> Result<Synced, auth::Error> {
+pub(super) fn accounts(cluster: &Arc<Cluster>, state: &Path) -> Result<SyncReport, auth::Error> {
     sync(state, &OfMember(cluster.clone(), Text::Accounts))
 }
 
@@ -139,9 +139,9 @@ fn adopt_accounts(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
 fn adopt_settings(is_again: bool, (running, cluster, state): Here<'_>) -> bool {
     let common = OfMember(cluster.clone(), Text::Settings);
     match settings::sync(running.arguments(), state, &common, Whose::Changed) {
-        Ok(Done::Nothing | Done::Given) if !is_again => true,
+        Ok(SyncOutcome::Nothing | SyncOutcome::Given) if !is_again => true,
         Ok(done) => {
-            if let Done::Taken(previous) = done {
+            if let SyncOutcome::Taken(previous) = done {
                 tracing::info!(previous = %previous.display(), "the settings were changed at another server");
             }
             match running.reload() {

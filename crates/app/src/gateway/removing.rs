@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use admin::Settings;
 use anyhow::Context;
-use cluster::administered::{Removed, remove};
+use cluster::administered::{ServerRemoval, remove};
 use serde::Serialize;
 
 use super::certificates::endpoints;
@@ -25,7 +25,7 @@ struct Answer<'a> {
 pub(super) fn run(asked: &ClusterRemove, settings: &Settings) -> anyhow::Result<ExitCode> {
     let (cluster, name, within) = (of(settings)?, asked.name.as_str(), Duration::from_secs(asked.within));
     let removed = runtime()?.block_on(remove(endpoints(&cluster.etcd)?, &cluster.name, name, within));
-    let Removed { was_drained, had_port, records } =
+    let ServerRemoval { was_drained, had_port, records } =
         removed.with_context(|| format!("{name} was not removed"))?;
     if asked.json {
         out::json(&Answer { name, was_drained, had_iscsi_port: had_port, records })?;

@@ -29,7 +29,7 @@ pub(crate) enum Whose {
 
 /// What was done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Done {
+pub(crate) enum SyncOutcome {
     /// Both are as they were.
     Nothing,
     /// The cluster has those of the settings file.
@@ -62,7 +62,7 @@ pub(crate) fn sync(
     state: &Path,
     common: &dyn CommonText,
     whose: Whose,
-) -> Result<Done, Failure> {
+) -> Result<SyncOutcome, Failure> {
     let _lock = durable::lock(&state.join("settings.lock")).map_err(anyhow::Error::from)?;
     let (file, cluster) = (state.join(LAST), common.cluster());
     let last = Last::read(&file, cluster);
@@ -83,11 +83,11 @@ pub(crate) fn sync(
         };
         match (todo, there) {
             (Todo::Choose(keys), _) => return Err(Failure::Choose(keys)),
-            (Todo::Nothing, _) => return Ok(Done::Nothing),
+            (Todo::Nothing, _) => return Ok(SyncOutcome::Nothing),
             (Todo::Give, _) => {
                 if common.swap(revision, &here).map_err(anyhow::Error::msg)? {
                     remember(here.clone(), here)?;
-                    return Ok(Done::Given);
+                    return Ok(SyncOutcome::Given);
                 }
             }
             (Todo::Take, None) => {
@@ -100,24 +100,24 @@ pub(crate) fn sync(
                 let taken = take(edit, arguments, &there)?;
                 let here = common_part(&taken.text).map_err(anyhow::Error::msg)?;
                 remember(there, here)?;
-                return Ok(taken.previous.map_or(Done::Nothing, Done::Taken));
+                return Ok(taken.previous.map_or(SyncOutcome::Nothing, SyncOutcome::Taken));
             }
         }
     }
     Err(anyhow::anyhow!("other servers change the settings of the cluster all the time").into())
 }
 
-struct Taken {
+struct AdoptedSettings {
     text: String,
     /// `None`: the file was so already.
     previous: Option<PathBuf>,
 }
 
-fn take(mut edit: Edit, arguments: &Arguments, there: &str) -> Result<Taken, Failure> {
+fn take(mut edit: Edit, arguments: &Arguments, there: &str) -> Result<AdoptedSettings, Failure> {
     let (before, _) = edit.texts();
     let text = joined(&before, there).map_err(anyhow::Error::msg)?;
     if text == before {
-        return Ok(Taken { text, previous: None });
+        return Ok(AdoptedSettings { text, previous: None });
     }
     let mut previous = edit.path().as_os_str().to_owned();
     previous.push(format!(".{PREVIOUS}"));
@@ -127,7 +127,7 @@ fn take(mut edit: Edit, arguments: &Arguments, there: &str) -> Result<Taken, Fai
     let kept = durable::replace(&previous, before.as_bytes());
     kept.map_err(|error| anyhow::anyhow!("{} cannot be written: {error}", previous.display()))?;
     edit.save(arguments).map_err(failure)?;
-    Ok(Taken { text, previous: Some(previous) })
+    Ok(AdoptedSettings { text, previous: Some(previous) })
 }
 
 fn failure(error: EditError) -> Failure {
@@ -145,12 +145,12 @@ pub(crate) fn at_start(arguments: &Arguments, settings: Settings) -> Result<Sett
     let Some(cluster) = &settings.server.cluster else { return Ok(settings) };
     let common = OfSettings(cluster, Text::Settings);
     match sync(arguments, &settings.server.state, &common, Whose::Changed) {
-        Ok(Done::Nothing) => Ok(settings),
-        Ok(Done::Given) => {
+        Ok(SyncOutcome::Nothing) => Ok(settings),
+        Ok(SyncOutcome::Given) => {
             tracing::info!("the other servers of the cluster get the settings of this one");
             Ok(settings)
         }
-        Ok(Done::Taken(previous)) => {
+        Ok(SyncOutcome::Taken(previous)) => {
             tracing::warn!(previous = %previous.display(), "the settings were changed at another server of the cluster: they count here, too");
             Settings::load(arguments)
         }

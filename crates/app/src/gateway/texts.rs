@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use admin::settings::ClusterSettings;
-use auth::common_text::{CommonText, Revised};
+use auth::common_text::{CommonText, TextRevision};
 use cluster::{Cluster, Text, administered};
 
 use super::certificates::endpoints;
@@ -17,7 +17,7 @@ impl CommonText for OfMember {
         self.0.cluster()
     }
 
-    fn read(&self) -> Result<Revised, String> {
+    fn read(&self) -> Result<TextRevision, String> {
         self.0.text(self.1)
     }
 
@@ -34,7 +34,7 @@ impl CommonText for OfSettings<'_> {
         &self.0.name
     }
 
-    fn read(&self) -> Result<Revised, String> {
+    fn read(&self) -> Result<TextRevision, String> {
         let endpoints = endpoints(&self.0.etcd).map_err(|error| format!("{error:#}"))?;
         let asked = administered::text(endpoints, &self.0.name, self.1);
         let runtime = runtime().map_err(|error| error.to_string())?;

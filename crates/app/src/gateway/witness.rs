@@ -16,7 +16,7 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::bind::{self, Bound};
+use crate::bind::{self, ProtocolListeners};
 
 /// How long the clients of a server that is drained have to move before their sessions end. Witnesses hear of the order after
 /// 250 ms at most.
@@ -29,8 +29,8 @@ const MOST_ADDRESSES: usize = 16;
 
 /// The listeners of both services.
 pub(crate) struct Listeners {
-    mapper: Bound,
-    witness: Bound,
+    mapper: ProtocolListeners,
+    witness: ProtocolListeners,
 }
 
 impl Listeners {
@@ -71,7 +71,7 @@ pub(crate) fn open(server: &ServerSettings, privileged: bool) -> anyhow::Result<
     Ok(Some(Listeners { mapper, witness }))
 }
 
-fn listen(server: &ServerSettings, title: &str, key: &str, port: u16) -> anyhow::Result<Bound> {
+fn listen(server: &ServerSettings, title: &str, key: &str, port: u16) -> anyhow::Result<ProtocolListeners> {
     let bound = bind::bind(&server.listen, port, false).map_err(|(address, error)| {
         anyhow::anyhow!(
             "{title} cannot listen on port {port} of {address}: {error}; `{key}` is another port, or \"off\""

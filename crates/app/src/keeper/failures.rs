@@ -17,7 +17,7 @@ const LARGEST: u64 = 1 << 20;
 /// What is kept by a schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(crate) enum Kept {
+pub(crate) enum ScheduleKind {
     Snapshots,
     Replica,
 }
@@ -25,7 +25,7 @@ pub(crate) enum Kept {
 /// Something that was not done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Failure {
-    pub(crate) kind: Kept,
+    pub(crate) kind: ScheduleKind,
     pub(crate) share: String,
     pub(crate) why: String,
 }
@@ -33,14 +33,14 @@ pub(crate) struct Failure {
 /// What failed last.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
-    pub(super) now: BTreeMap<(Kept, String), String>,
+    pub(super) now: BTreeMap<(ScheduleKind, String), String>,
     /// What the file has.
     written: Option<Vec<Failure>>,
 }
 
 impl Failures {
     /// It failed for this reason, or succeeded.
-    pub(super) fn note(&mut self, kind: Kept, share: &str, why: Option<String>) {
+    pub(super) fn note(&mut self, kind: ScheduleKind, share: &str, why: Option<String>) {
         let key = (kind, share.to_owned());
         match why {
             Some(why) => _ = self.now.insert(key, why.chars().take(LONGEST).collect()),
@@ -93,12 +93,12 @@ mod tests {
         let state = settings.server.state.clone();
         assert_eq!(read(&state), []);
         let mut failures = Failures::default();
-        failures.note(Kept::Snapshots, "One", Some("no space".into()));
-        failures.note(Kept::Replica, "Gone", Some("no route".into()));
+        failures.note(ScheduleKind::Snapshots, "One", Some("no space".into()));
+        failures.note(ScheduleKind::Replica, "Gone", Some("no route".into()));
         failures.write(&settings);
-        let one = Failure { kind: Kept::Snapshots, share: "One".into(), why: "no space".into() };
+        let one = Failure { kind: ScheduleKind::Snapshots, share: "One".into(), why: "no space".into() };
         assert_eq!(read(&state), [one]);
-        failures.note(Kept::Snapshots, "One", None);
+        failures.note(ScheduleKind::Snapshots, "One", None);
         failures.write(&settings);
         assert_eq!(read(&state), []);
         std::fs::write(state.join(FILE), "[{").unwrap();

@@ -12,7 +12,7 @@ use anyhow::Context;
 use jiff::tz::TimeZone;
 use snapshots::Period;
 
-use super::failures::{Failures, Kept};
+use super::failures::{Failures, ScheduleKind};
 use super::role::Role;
 use crate::cli::Where;
 
@@ -84,7 +84,7 @@ impl Pulls {
                 Err(error) => {
                     let error = format!("{error:#}");
                     tracing::warn!(share = share.name, error, "the replica is not fetched");
-                    failures.note(Kept::Replica, &share.name, Some(error));
+                    failures.note(ScheduleKind::Replica, &share.name, Some(error));
                 }
             }
         }
@@ -139,10 +139,10 @@ impl Running {
         let said = self.said.take().and_then(|said| said.join().ok()).unwrap_or_default();
         if status.success() {
             tracing::info!(share, "replica fetched");
-            failures.note(Kept::Replica, share, None);
+            failures.note(ScheduleKind::Replica, share, None);
         } else {
             tracing::warn!(share, error = &*said, "the replica is not fetched; the next run continues");
-            failures.note(Kept::Replica, share, Some(said));
+            failures.note(ScheduleKind::Replica, share, Some(said));
         }
         true
     }

@@ -15,7 +15,7 @@ use admin::{Settings, ShareSettings};
 use jiff::Timestamp;
 use snapshots::{Dataset, Refusal, Report};
 
-use super::failures::{Failures, Kept};
+use super::failures::{Failures, ScheduleKind};
 
 /// Before the time in the names of the snapshots.
 const PREFIX: &str = "time-machine-";
@@ -56,7 +56,7 @@ impl Sessions {
         let changed = shares.into_iter().filter(|share| {
             let done = self.share(share, &opens, elsewhere.contains(&share.name));
             if let Err(error) = &done {
-                failures.note(Kept::Snapshots, &share.name, Some(error.to_string()));
+                failures.note(ScheduleKind::Snapshots, &share.name, Some(error.to_string()));
             }
             super::tell(&share.name, done, "no snapshot is taken after a session of Time Machine")
         });

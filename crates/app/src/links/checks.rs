@@ -26,7 +26,7 @@ const GUEST_AGAIN: Duration = Duration::from_secs(300);
 
 /// What a check has found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Checked {
+pub(crate) struct LinkCheckResult {
     /// How long it took, or why the target cannot be used.
     pub(crate) result: Result<Duration, String>,
     /// The server answers and refuses guests.
@@ -54,9 +54,9 @@ pub(super) fn start(links: &Arc<Links>) {
     }
 }
 
-type Ended = (Target, Checked);
+type FinishedCheck = (Target, LinkCheckResult);
 
-fn run(links: &Weak<Links>, sender: &Sender<Ended>, ended: &Receiver<Ended>) {
+fn run(links: &Weak<Links>, sender: &Sender<FinishedCheck>, ended: &Receiver<FinishedCheck>) {
     let mut slots: HashMap<Target, Slot> = HashMap::new();
     let mut placed = Instant::now();
     loop {
@@ -85,7 +85,7 @@ fn end(
     namespace: &Namespace,
     slots: &mut HashMap<Target, Slot>,
     target: Target,
-    checked: Checked,
+    checked: LinkCheckResult,
     now: Instant,
 ) {
     let Some(slot) = slots.get_mut(&target) else { return };
@@ -125,7 +125,7 @@ fn begin(
     links: &[Link],
     slots: &mut HashMap<Target, Slot>,
     (interval, now): (Duration, Instant),
-    sender: &Sender<Ended>,
+    sender: &Sender<FinishedCheck>,
 ) {
     let wanted: HashMap<&Target, Option<&PathBuf>> = links
         .iter()
@@ -164,11 +164,11 @@ fn begin(
 }
 
 /// Checks one target. May take longer than [`CHECK_WITHIN`]: each answer may take so long.
-pub(crate) fn check(target: &Target, credentials: Option<&Path>, only_greet: bool) -> Checked {
+pub(crate) fn check(target: &Target, credentials: Option<&Path>, only_greet: bool) -> LinkCheckResult {
     let began = Instant::now();
     let account = match credentials.map(Account::read).transpose() {
         Ok(account) => account,
-        Err(why) => return Checked { result: Err(why), refuses_guests: false },
+        Err(why) => return LinkCheckResult { result: Err(why), refuses_guests: false },
     };
     let is_guest = account.is_none();
     let account = account.unwrap_or_default();
@@ -185,7 +185,7 @@ pub(crate) fn check(target: &Target, credentials: Option<&Path>, only_greet: boo
         Err(error) if !refuses_guests => Err(said(error)),
         _ => Ok(began.elapsed()),
     };
-    Checked { result, refuses_guests }
+    LinkCheckResult { result, refuses_guests }
 }
 
 /// By version 4.1, else by version 3, for servers that have only one of them.

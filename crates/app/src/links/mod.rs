@@ -15,17 +15,17 @@ use lock::{Mutex, rank};
 use namespace::{Namespace, Target};
 
 pub(crate) use self::place::share_of;
-use crate::running::{Current, Held, View};
+use crate::running::{Current, ResourceCounts, View};
 
 /// The links of the server.
 pub(crate) struct Links {
     namespace: Arc<Namespace>,
     state: PathBuf,
     /// Never locked together with the table, which has the same rank.
-    placed: Mutex<Placed, rank::Namespace>,
+    placed: Mutex<LinkPlacement, rank::Namespace>,
 }
 
-struct Placed {
+struct LinkPlacement {
     current: Arc<Current>,
     /// Why links are not in their places, by their paths.
     problems: HashMap<String, String>,
@@ -34,7 +34,7 @@ struct Placed {
 impl Links {
     /// Places the links of these settings, and checks their targets from now on.
     pub(crate) fn start(current: &Arc<Current>, state: &Path, namespace: Arc<Namespace>) -> Arc<Self> {
-        let placed = Placed { current: current.clone(), problems: HashMap::new() };
+        let placed = LinkPlacement { current: current.clone(), problems: HashMap::new() };
         let links = Arc::new(Self { namespace, state: state.to_owned(), placed: Mutex::new(placed) });
         links.take_over(current);
         checks::start(&links);
@@ -98,7 +98,7 @@ impl View for Links {
         status.links = self.status();
     }
 
-    fn count(&self, held: &mut Held) {
+    fn count(&self, held: &mut ResourceCounts) {
         held.links = self.status();
     }
 

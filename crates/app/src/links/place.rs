@@ -27,7 +27,7 @@ const FOLDER_MODE: u32 = 0o755;
 
 /// A link that was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Made {
+struct LinkRecord {
     /// The folder of the share.
     folder: PathBuf,
     /// The path below it.
@@ -82,15 +82,15 @@ pub(crate) fn share_of<'s>(settings: &'s Settings, path: &str) -> Option<(&'s Sh
     shares.filter_map(below).max_by_key(|(share, _)| share.name.len())
 }
 
-fn place_of(settings: &Settings, link: &Link) -> Result<Made, String> {
+fn place_of(settings: &Settings, link: &Link) -> Result<LinkRecord, String> {
     let (share, below) = share_of(settings, &link.path).ok_or("it is in no share")?;
     match &share.absence {
         Some(absence) => Err(format!("its share is not served: {}", absence.why)),
-        None => Ok(Made { folder: share.path.clone(), below, text: link.text() }),
+        None => Ok(LinkRecord { folder: share.path.clone(), below, text: link.text() }),
     }
 }
 
-fn place(wanted: &Made) -> Result<(), String> {
+fn place(wanted: &LinkRecord) -> Result<(), String> {
     let failed = |error: Errno| format!("it cannot be made: {}", io::Error::from(error));
     let (above, name) = wanted.below.rsplit_once('/').unwrap_or(("", &wanted.below));
     let folder = open_folder(&wanted.folder, above, true).map_err(failed)?;
@@ -111,7 +111,7 @@ fn place(wanted: &Made) -> Result<(), String> {
 }
 
 /// Removes a link that was made, unless something else is in its place.
-fn remove(old: &Made) -> io::Result<()> {
+fn remove(old: &LinkRecord) -> io::Result<()> {
     let (above, name) = old.below.rsplit_once('/').unwrap_or(("", &old.below));
     let folder = open_folder(&old.folder, above, false)?;
     match rustix::fs::readlinkat(&folder, name, Vec::new()) {
@@ -145,8 +145,8 @@ fn open_folder(share: &Path, below: &str, make: bool) -> rustix::io::Result<Owne
     Ok(folder)
 }
 
-fn read(state: &Path) -> Vec<Made> {
-    let read = || -> io::Result<Vec<Made>> {
+fn read(state: &Path) -> Vec<LinkRecord> {
+    let read = || -> io::Result<Vec<LinkRecord>> {
         let file = File::open(state.join(FILE))?;
         if file.metadata()?.len() > LARGEST {
             return Err(io::Error::other("it is too large"));
@@ -161,7 +161,7 @@ fn read(state: &Path) -> Vec<Made> {
     })
 }
 
-fn write(state: &Path, made: &[Made]) -> io::Result<()> {
+fn write(state: &Path, made: &[LinkRecord]) -> io::Result<()> {
     auth::durable::replace(&state.join(FILE), &serde_json::to_vec_pretty(made)?)
 }
 

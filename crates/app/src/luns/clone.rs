@@ -22,7 +22,7 @@ const PIECE: u64 = 1 << 20;
 const MOST_RANGES: usize = 1024;
 
 /// The LUN to make.
-pub(super) struct Wanted<'a> {
+pub(super) struct CloneRequest<'a> {
     pub(super) new: &'a str,
     /// Everything is copied.
     pub(super) copy: bool,
@@ -32,7 +32,7 @@ pub(super) struct Wanted<'a> {
 
 /// How the contents were cloned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Done {
+enum CloneMethod {
     Shared,
     /// This many bytes were copied, because the file system cannot share blocks, or by request.
     Copied(u64),
@@ -42,7 +42,7 @@ impl Desk<'_> {
     pub(super) async fn clone_lun(
         &self,
         (share_name, name): (&str, &str),
-        wanted: Wanted<'_>,
+        wanted: CloneRequest<'_>,
         progress: &dyn Fn(Progress) -> bool,
     ) -> anyhow::Result<Vec<String>> {
         let (new, copy) = (wanted.new, wanted.copy);
@@ -73,9 +73,9 @@ impl Desk<'_> {
         }
         let (done, made) = ended.with_context(|| format!("{share_name}/{new} cannot be made"))?;
         let how = match done {
-            Done::Shared => "shares its blocks until one of the two is written to".into(),
-            Done::Copied(bytes) if copy => format!("{} were copied", format_size(bytes)),
-            Done::Copied(bytes) => {
+            CloneMethod::Shared => "shares its blocks until one of the two is written to".into(),
+            CloneMethod::Copied(bytes) if copy => format!("{} were copied", format_size(bytes)),
+            CloneMethod::Copied(bytes) => {
                 format!("the file system cannot share blocks, so {} were copied", format_size(bytes))
             }
         };
@@ -110,9 +110,9 @@ impl Desk<'_> {
         volume: &Arc<Volume>,
         lun: &LunRecord,
         found: &Found,
-        wanted: &Wanted<'_>,
+        wanted: &CloneRequest<'_>,
         progress: &dyn Fn(Progress) -> bool,
-    ) -> anyhow::Result<Done> {
+    ) -> anyhow::Result<CloneMethod> {
         let new = wanted.new;
         let made =
             disks::make(volume, unfinished(new).as_bytes()).with_context(|| file::cannot_be("made", new))?;
@@ -127,7 +127,7 @@ impl Desk<'_> {
             match to.clone_from(&from, 0, 0, size).await {
                 Ok(()) => {
                     to.sync().await?;
-                    return Ok(Done::Shared);
+                    return Ok(CloneMethod::Shared);
                 }
                 Err(Error::NotSupported | Error::CrossVolume | Error::Invalid) => {}
                 Err(error) => return Err(error.into()),
@@ -147,11 +147,16 @@ impl Desk<'_> {
             bail!("{} was written to while it was copied; log out there and try again", lun.full_name());
         }
         to.sync().await?;
-        Ok(Done::Copied(copied))
+        Ok(CloneMethod::Copied(copied))
     }
 
     /// Gives it its final name and its identity.
-    fn finish(&self, volume: &Volume, lun: &LunRecord, wanted: &Wanted<'_>) -> anyhow::Result<LunRecord> {
+    fn finish(
+        &self,
+        volume: &Volume,
+        lun: &LunRecord,
+        wanted: &CloneRequest<'_>,
+    ) -> anyhow::Result<LunRecord> {
         let (new, mut options) = (wanted.new, lun.options.clone());
         options.read_only = wanted.snapshot || (options.read_only && lun.snapshot_of.is_none());
         disks::rename(volume, unfinished(new).as_bytes(), own_file_name(new).as_bytes())?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use admin::control::{LunAnswer, LunRequest, LunSession, Progress};
 use admin::luns::{
-    LUN_BLOCK, LunError, LunRecord, LunTable, Resolved, SMALLEST_LUN, resolve, resolve_as_noted,
+    LUN_BLOCK, LunError, LunRecord, LunResolution, LunTable, SMALLEST_LUN, resolve, resolve_as_noted,
 };
 use admin::settings::units::{format_size, format_size_exactly};
 use admin::settings::{Absence, LunSettings};
@@ -18,9 +18,9 @@ use iscsi::server::stored;
 use vfs::Volume;
 use vfs::state::Modes;
 
-use super::clone::Wanted;
+use super::clone::CloneRequest;
 use super::file::{self, READ_WRITE};
-use super::kept::Kept;
+use super::kept::LunStore;
 use super::units::Units;
 use crate::volumes::Volumes;
 
@@ -68,11 +68,11 @@ impl Desk<'_> {
                 self.remove((&share, &name), keep_file, force).await?
             }
             LunRequest::Clone { share, name, new, copy } => {
-                let wanted = Wanted { new: &new, copy, snapshot: false };
+                let wanted = CloneRequest { new: &new, copy, snapshot: false };
                 self.clone_lun((&share, &name), wanted, progress).await?
             }
             LunRequest::Snapshot { share, name, new, copy } => {
-                let wanted = Wanted { new: &new, copy, snapshot: true };
+                let wanted = CloneRequest { new: &new, copy, snapshot: true };
                 self.clone_lun((&share, &name), wanted, progress).await?
             }
         };
@@ -158,7 +158,7 @@ impl Desk<'_> {
 
     /// Removes the stored reservations.
     fn forget(&self, lun: &LunRecord) -> anyhow::Result<()> {
-        Kept::new(self.table.state()).forget(lun.naa)?;
+        LunStore::new(self.table.state()).forget(lun.naa)?;
         match self.table.is_common() {
             true => Ok(stored::forget(&*self.volume(&lun.share)?, lun.naa)?),
             false => Ok(()),
@@ -284,7 +284,7 @@ impl Desk<'_> {
     /// Makes a running server serve the LUNs of the state folder's current contents; returns lines
     /// about LUNs that it cannot serve.
     pub(super) async fn serve_anew(&self) -> anyhow::Result<Vec<String>> {
-        let resolved: Resolved = resolve(self.table, self.settings, self.server_id)?;
+        let resolved: LunResolution = resolve(self.table, self.settings, self.server_id)?;
         Ok(match self.served {
             Some((units, _)) => units.apply(resolved, self.settings, self.volumes).await,
             None => resolved.problems.into_iter().map(|(_, line)| line).collect(),

@@ -12,11 +12,11 @@ use vfs::backend::host::as_ourselves;
 const LONGEST: u64 = 16 << 20;
 
 /// The folder `luns` of the state folder.
-pub(crate) struct Kept {
+pub(crate) struct LunStore {
     folder: PathBuf,
 }
 
-impl Kept {
+impl LunStore {
     /// The folder in this state folder.
     pub(crate) fn new(state: &Path) -> Self {
         Self { folder: state.join("luns") }
@@ -50,7 +50,7 @@ impl Kept {
     }
 }
 
-impl Keeper for Kept {
+impl Keeper for LunStore {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         as_ourselves(|| self.read(naa)).map_err(io::Error::other)?
     }
@@ -67,11 +67,11 @@ mod tests {
     #[test]
     fn what_was_kept_last_is_there_after_a_restart() {
         let state = tempfile::tempdir().unwrap();
-        let kept = Kept::new(state.path());
+        let kept = LunStore::new(state.path());
         assert_eq!(kept.load(0x3000_0000_0000_0001).unwrap(), None);
         kept.keep(0x3000_0000_0000_0001, b"one").unwrap();
         kept.keep(0x3000_0000_0000_0001, b"two").unwrap();
-        let again = Kept::new(state.path());
+        let again = LunStore::new(state.path());
         assert_eq!(again.load(0x3000_0000_0000_0001).unwrap().as_deref(), Some(&b"two"[..]));
         assert_eq!(again.load(0x3000_0000_0000_0002).unwrap(), None);
         again.forget(0x3000_0000_0000_0001).unwrap();

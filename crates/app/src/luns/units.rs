@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use admin::control::MountLine;
-use admin::luns::{Lun, LunError, LunTable, Resolved, split};
+use admin::luns::{Lun, LunError, LunResolution, LunTable, split};
 use admin::{Settings, ShareSettings, recipe};
 use anyhow::{Context, bail};
 use auth::SharePolicy;
@@ -25,7 +25,7 @@ use vfs::state::{ClientId, Modes};
 use vfs::{Error, Open, Volume};
 
 use super::file::{self, DENY, READ_WRITE};
-use super::kept::Kept;
+use super::kept::LunStore;
 use super::roles::Roles;
 use crate::accounts;
 use crate::volumes::Volumes;
@@ -36,10 +36,10 @@ const OPEN_WITHIN: Duration = Duration::from_secs(2);
 /// The units and targets of a running server.
 pub(crate) struct Units {
     table: LunTable,
-    kept: Arc<Kept>,
+    kept: Arc<LunStore>,
     /// What this server is to serve of a cluster; `None`: it is alone.
     roles: Option<Arc<Roles>>,
-    known: Mutex<Known, rank::LunUnits>,
+    known: Mutex<UnitTable, rank::LunUnits>,
     /// LUNs that this server is to serve are not served yet.
     pending: AtomicBool,
     /// Counts the changes of units.
@@ -47,21 +47,21 @@ pub(crate) struct Units {
 }
 
 #[derive(Default)]
-struct Known {
+struct UnitTable {
     /// By NAA identifier.
-    units: HashMap<u64, Served>,
+    units: HashMap<u64, UnitEntry>,
     /// By name.
     targets: BTreeMap<String, Arc<Target>>,
     /// Why LUNs are not served, by their full name.
     problems: HashMap<String, String>,
     /// What was to be served last.
-    resolved: Resolved,
+    resolved: LunResolution,
     /// The servers of the targets, by the targets' names.
     servers: HashMap<String, Option<u16>>,
 }
 
 #[derive(Clone)]
-struct Served {
+struct UnitEntry {
     volume: Arc<Volume>,
     unit: Arc<LogicalUnit>,
     /// The target's name.
@@ -93,7 +93,7 @@ enum Part {
 impl Units {
     /// Without units.
     pub(crate) fn new(table: LunTable, roles: Option<Arc<Roles>>) -> Self {
-        let (kept, known) = (Arc::new(Kept::new(table.state())), Mutex::default());
+        let (kept, known) = (Arc::new(LunStore::new(table.state())), Mutex::default());
         Self { table, kept, roles, known, pending: AtomicBool::new(false), changes: AtomicU64::new(0) }
     }
 
@@ -120,7 +120,7 @@ impl Units {
     }
 
     /// What was to be served last.
-    pub(super) fn resolved(&self) -> Resolved {
+    pub(super) fn resolved(&self) -> LunResolution {
         self.known.lock().resolved.clone()
     }
 
@@ -155,7 +155,7 @@ impl Units {
     /// The names of the clients that have the LUNs' files open, for people to read.
     pub(crate) fn owners(&self) -> Vec<(ClientId, String)> {
         let known = self.known.lock();
-        let owner = |served: &Served| {
+        let owner = |served: &UnitEntry| {
             served.client.map(|client| (client, format!("LUN {}", served.unit.identity().name)))
         };
         known.units.values().filter_map(owner).collect()
@@ -170,7 +170,7 @@ impl Units {
     /// Not called concurrently.
     pub(crate) async fn apply(
         &self,
-        resolved: Resolved,
+        resolved: LunResolution,
         settings: &Settings,
         volumes: &Volumes,
     ) -> Vec<String> {
@@ -201,7 +201,7 @@ impl Units {
         self.put_into_targets(&resolved.luns, &units, settings);
         self.tell_roles(&units);
         let mut known = self.known.lock();
-        let is_same = |naa: &u64, served: &Served| {
+        let is_same = |naa: &u64, served: &UnitEntry| {
             known.units.get(naa).is_some_and(|before| Arc::ptr_eq(&before.unit, &served.unit))
         };
         if known.units.len() != units.len() || !units.iter().all(|(naa, served)| is_same(naa, served)) {
@@ -212,7 +212,7 @@ impl Units {
     }
 
     /// Records for LUNs of the settings that their files exist now.
-    fn note_made(&self, luns: &[Lun], units: &HashMap<u64, Served>) -> Result<(), LunError> {
+    fn note_made(&self, luns: &[Lun], units: &HashMap<u64, UnitEntry>) -> Result<(), LunError> {
         let is_open = |naa: &u64| units.get(naa).is_some_and(|served| !served.unit.is_standby());
         let naas = luns.iter().filter(|lun| !lun.record.made).map(|lun| lun.record.naa);
         let naas: Vec<u64> = naas.filter(is_open).collect();
@@ -227,7 +227,7 @@ impl Units {
 
     /// Which targets this server serves. Initiators with a session are told of targets that have moved between other
     /// servers.
-    fn tell_roles(&self, units: &HashMap<u64, Served>) {
+    fn tell_roles(&self, units: &HashMap<u64, UnitEntry>) {
         let Some(roles) = &self.roles else { return };
         let of = |target: &str| units.values().filter(|served| served.target == target).collect::<Vec<_>>();
         let targets: HashSet<&str> = units.values().map(|served| served.target.as_str()).collect();
@@ -243,7 +243,7 @@ impl Units {
         roles.set_active(targets.iter().filter(is_active).map(|target| (*target).to_owned()).collect());
     }
 
-    fn part(&self, lun: &Lun, known: Option<&Served>) -> Part {
+    fn part(&self, lun: &Lun, known: Option<&UnitEntry>) -> Part {
         let Some(roles) = &self.roles else { return Part::Alone };
         match roles.server(&lun.target) {
             Some(server) if server == roles.me() => Part::Active,
@@ -259,19 +259,19 @@ impl Units {
         lun: &Lun,
         (settings, volumes): (&Settings, &Volumes),
         waiting: &mut Waiting,
-    ) -> anyhow::Result<Served> {
+    ) -> anyhow::Result<UnitEntry> {
         let share = settings.shares.iter().find(|share| share.name == lun.record.share);
         let share = share.context("its share is gone")?;
         let volume = volumes.open(share, settings)?;
         let known = self.known.lock().units.get(&lun.record.naa).cloned();
         let known = known.filter(|known| is_one_folder(&known.volume, &volume));
         let part = self.part(lun, known.as_ref());
-        let stays = |known: &Served| {
+        let stays = |known: &UnitEntry| {
             known.unit.is_standby() == (part == Part::Standby) && known.may_write_as(&volume)
         };
         if let Some(known) = known.as_ref().filter(|known| stays(known)) {
             self.go_on(lun, known).await?;
-            return Ok(Served { target: lun.target.clone(), ..known.clone() });
+            return Ok(UnitEntry { target: lun.target.clone(), ..known.clone() });
         }
         if let Some(known) = &known {
             known.unit.stop_denying().context("its file is open")?; // to the unit that follows
@@ -306,7 +306,7 @@ impl Units {
         lun: &Lun,
         (share, volume): (&ShareSettings, &Arc<Volume>),
         waiting: &mut Waiting,
-    ) -> anyhow::Result<Served> {
+    ) -> anyhow::Result<UnitEntry> {
         if waiting.is_slow {
             bail!("the file of another LUN could not be opened in time");
         }
@@ -318,7 +318,7 @@ impl Units {
     }
 
     /// A unit that stays: its size follows the settings, or that of the file that another server has made longer.
-    async fn go_on(&self, lun: &Lun, known: &Served) -> anyhow::Result<()> {
+    async fn go_on(&self, lun: &Lun, known: &UnitEntry) -> anyhow::Result<()> {
         if known.unit.is_standby() {
             known.unit.set_size(found(lun, &known.volume)?.attributes.size);
         } else if let Some(size) = lun.size.filter(|size| *size > known.unit.size()) {
@@ -333,7 +333,7 @@ impl Units {
         lun: &Lun,
         (share, volume): (&ShareSettings, &Arc<Volume>),
         part: Part,
-    ) -> anyhow::Result<Served> {
+    ) -> anyhow::Result<UnitEntry> {
         // The volume of a read-only share is not read-only if another share of the folder is
         // writable: then the policy of the target keeps initiators from writing.
         let read_only = volume.is_read_only();
@@ -361,7 +361,7 @@ impl Units {
         volume: &Arc<Volume>,
         (open, size): (Open, u64),
         part: Part,
-    ) -> anyhow::Result<Served> {
+    ) -> anyhow::Result<UnitEntry> {
         let client = Some(open.guard().client());
         let (identity, options) = described(lun, volume);
         let unit = match &self.roles {
@@ -375,10 +375,10 @@ impl Units {
             }
             _ => LogicalUnit::new(identity, options, open, size, self.kept.clone()),
         };
-        Ok(Served { volume: volume.clone(), unit, target: lun.target.clone(), client })
+        Ok(UnitEntry { volume: volume.clone(), unit, target: lun.target.clone(), client })
     }
 
-    fn put_into_targets(&self, luns: &[Lun], units: &HashMap<u64, Served>, settings: &Settings) {
+    fn put_into_targets(&self, luns: &[Lun], units: &HashMap<u64, UnitEntry>, settings: &Settings) {
         let mut wanted: BTreeMap<&str, Vec<&Lun>> = BTreeMap::new();
         for lun in luns.iter().filter(|lun| units.contains_key(&lun.record.naa)) {
             wanted.entry(&lun.target).or_default().push(lun);
@@ -400,7 +400,7 @@ impl Units {
     }
 }
 
-impl Served {
+impl UnitEntry {
     /// Whether the unit's file is open for all that initiators may do to a volume. If the share became read-only, the policy of the
     /// target keeps initiators from writing.
     fn may_write_as(&self, volume: &Volume) -> bool {
@@ -431,11 +431,11 @@ fn found(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<Found> {
 }
 
 /// A unit of a LUN that another server serves.
-fn standby(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<Served> {
+fn standby(lun: &Lun, volume: &Arc<Volume>) -> anyhow::Result<UnitEntry> {
     let size = found(lun, volume)?.attributes.size;
     let (identity, options) = described(lun, volume);
     let unit = LogicalUnit::shared(identity, options, None, size, Arc::new(Stored(volume.clone())));
-    Ok(Served { volume: volume.clone(), unit, target: lun.target.clone(), client: None })
+    Ok(UnitEntry { volume: volume.clone(), unit, target: lun.target.clone(), client: None })
 }
 
 fn described(lun: &Lun, volume: &Volume) -> (Identity, UnitOptions) {
@@ -444,7 +444,7 @@ fn described(lun: &Lun, volume: &Volume) -> (Identity, UnitOptions) {
     (Identity { naa: record.naa, name: record.full_name() }, options)
 }
 
-fn place(lun: &Lun, units: &HashMap<u64, Served>) -> Option<iscsi::server::Lun> {
+fn place(lun: &Lun, units: &HashMap<u64, UnitEntry>) -> Option<iscsi::server::Lun> {
     let options = &lun.record.options;
     let everybody = options.read_only.then(|| "*".to_owned());
     Some(iscsi::server::Lun {

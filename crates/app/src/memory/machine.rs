@@ -50,7 +50,7 @@ pub(crate) struct Now {
     pub(crate) full: Option<f64>,
     pub(crate) pressure_from: Option<String>,
     pub(crate) group: Option<Group>,
-    pub(crate) counted: Counted,
+    pub(crate) counted: KernelCounters,
 }
 
 /// The control group, of the process or above it, that is nearest to its limit.
@@ -63,7 +63,7 @@ pub(crate) struct Group {
 
 /// What the kernel counts since its start, or since that of the control group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counted {
+pub(crate) struct KernelCounters {
     /// Pages of files that were read again soon after they had left memory.
     pub(crate) refaults: u64,
     /// Pages of the machine that went to swap.
@@ -182,7 +182,7 @@ impl Machine {
         files.into_iter().find_map(|file| Some((file.clone(), std::fs::read_to_string(file).ok()?)))
     }
 
-    fn counted(&self) -> Counted {
+    fn counted(&self) -> KernelCounters {
         let vmstat = self.fields("vmstat").unwrap_or_default();
         let group = self.fields("self/cgroup").and_then(|groups| self.unified(&groups));
         let group = group.and_then(|group| std::fs::read_to_string(group.join("memory.stat")).ok());
@@ -191,7 +191,7 @@ impl Machine {
             field(text, "workingset_refault_file").or_else(|| field(text, "workingset_refault"))
         };
         let refaults = group.as_deref().and_then(refaults).or_else(|| refaults(&vmstat));
-        Counted { refaults: refaults.unwrap_or(0), swap_outs: field(&vmstat, "pswpout").unwrap_or(0) }
+        KernelCounters { refaults: refaults.unwrap_or(0), swap_outs: field(&vmstat, "pswpout").unwrap_or(0) }
     }
 
     fn meminfo(&self) -> Option<String> {
@@ -213,7 +213,7 @@ impl Now {
     }
 
     /// Why memory is short, since a look at which so much had been swapped out. `None`: it is not.
-    pub(crate) fn shortage(&self, before: Counted) -> Option<&'static str> {
+    pub(crate) fn shortage(&self, before: KernelCounters) -> Option<&'static str> {
         let swaps = self.counted.swap_outs > before.swap_outs;
         let waits = self.some.is_some_and(|some| some >= SOME_SHORT)
             || self.full.is_some_and(|full| full >= FULL_SHORT);
@@ -318,11 +318,11 @@ mod tests {
         ]);
         let now = machine.now();
         assert_eq!((now.some, now.full), (Some(12.5), Some(1.0)));
-        assert_eq!(now.counted, Counted { refaults: 70, swap_outs: 3 });
+        assert_eq!(now.counted, KernelCounters { refaults: 70, swap_outs: 3 });
         assert_eq!((now.page_cache, now.reclaimable, now.swapped), (2_000 << 10, 500 << 10, 60 << 10));
-        assert_eq!(now.shortage(Counted::default()), None, "there are 20 GB");
+        assert_eq!(now.shortage(KernelCounters::default()), None, "there are 20 GB");
         let short = Now { available: 2 * GIB, ..now };
-        assert_eq!(short.shortage(Counted::default()), Some("tasks wait for memory"));
+        assert_eq!(short.shortage(KernelCounters::default()), Some("tasks wait for memory"));
     }
 
     #[test]
@@ -338,7 +338,7 @@ mod tests {
                 ("cg/a/b/memory.max", "max\n"),
                 ("cg/a/b/memory.current", "900000000\n"),
             ]);
-            machine.now().shortage(Counted::default())
+            machine.now().shortage(KernelCounters::default())
         };
         assert_eq!(full("990000000\n", "anon 1\n"), Some("tasks wait for memory"));
         assert_eq!(full("990000000\n", "anon 1\ninactive_file 500000000\n"), None, "pages of files can go");
@@ -349,11 +349,12 @@ mod tests {
     fn a_kernel_without_pressure_tells_by_what_is_available() {
         let (_top, machine) = machine(&[]);
         let now = machine.now();
-        assert_eq!((now.some, now.shortage(Counted::default())), (None, None));
+        assert_eq!((now.some, now.shortage(KernelCounters::default())), (None, None));
         let short = Now { available: GIB / 2, ..now.clone() };
-        assert_eq!(short.shortage(Counted::default()), Some("little memory is available"));
-        let swapping = Now { available: 3 * GIB, counted: Counted { swap_outs: 9, refaults: 0 }, ..now };
-        assert_eq!(swapping.shortage(Counted::default()), Some("the host swaps"));
+        assert_eq!(short.shortage(KernelCounters::default()), Some("little memory is available"));
+        let swapping =
+            Now { available: 3 * GIB, counted: KernelCounters { swap_outs: 9, refaults: 0 }, ..now };
+        assert_eq!(swapping.shortage(KernelCounters::default()), Some("the host swaps"));
         assert_eq!(swapping.shortage(swapping.counted), None, "it did so earlier");
     }
 

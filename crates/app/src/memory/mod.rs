@@ -7,7 +7,7 @@ use std::sync::Arc;
 use admin::ServerSettings;
 use conn::{Budget, DEFAULT_BUDGET};
 
-pub(crate) use machine::{Counted, Machine};
+pub(crate) use machine::{KernelCounters, Machine};
 
 /// Clients may make the server hold this fraction of its memory: one part in this many.
 const PART: usize = 8;

@@ -9,7 +9,7 @@ use super::DEEPEST;
 use super::journal::Journal;
 
 /// The names that were changed: the folder and the name before, and the name now.
-pub(super) type Changed = HashMap<(PathBuf, OsString), OsString>;
+pub(super) type RenameMap = HashMap<(PathBuf, OsString), OsString>;
 
 /// A link and its target, as they were before any name was changed.
 pub(super) struct LinkTarget {
@@ -75,7 +75,7 @@ fn steps(folder: &Path, target: &Path) -> Vec<Step> {
 
 impl LinkTarget {
     /// Its target now. `None`: it is what it was.
-    fn now(&self, changed: &Changed) -> Option<PathBuf> {
+    fn now(&self, changed: &RenameMap) -> Option<PathBuf> {
         let mut is_changed = false;
         let parts = self.steps.iter().map(|step| match step {
             Step::AsIs(part) => part.as_os_str(),
@@ -96,7 +96,7 @@ impl LinkTarget {
 pub(super) fn follow(
     root: &Path,
     links: &[LinkTarget],
-    changed: &Changed,
+    changed: &RenameMap,
     journal: &mut Journal,
 ) -> (u64, Vec<String>) {
     let (mut count, mut failed) = (0, Vec::new());
@@ -114,12 +114,12 @@ pub(super) fn follow(
     (count, failed)
 }
 
-fn name_now<'a>(changed: &'a Changed, folder: &Path, name: &'a OsStr) -> &'a OsStr {
+fn name_now<'a>(changed: &'a RenameMap, folder: &Path, name: &'a OsStr) -> &'a OsStr {
     changed.get(&(folder.to_path_buf(), name.to_owned())).map_or(name, OsString::as_os_str)
 }
 
 /// Where a folder below `root` is now.
-fn place(root: &Path, folder: &Path, changed: &Changed) -> PathBuf {
+fn place(root: &Path, folder: &Path, changed: &RenameMap) -> PathBuf {
     let (mut before, mut now) = (root.to_path_buf(), root.to_path_buf());
     for name in folder.strip_prefix(root).into_iter().flat_map(Path::iter) {
         now.push(name_now(changed, &before, name));

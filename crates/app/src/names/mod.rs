@@ -29,7 +29,7 @@ const LONGEST_ATTRIBUTE: usize = 65_536;
 
 /// A name with troubles.
 #[derive(Debug, Serialize)]
-pub(crate) struct Named {
+pub(crate) struct NameProblem {
     /// The folder.
     pub(crate) folder: PathBuf,
     /// The name; what is not UTF-8 is replaced here.
@@ -55,7 +55,7 @@ pub(crate) fn run(names: &Names) -> anyhow::Result<ExitCode> {
     let Survey { mut found, unreadable, .. } = survey;
     let renamed = match (&names.journal, names.fix) {
         (Some(file), true) => rename(folder, &mut found, file, &|_| true)?,
-        _ => Renamed::default(),
+        _ => RenameSummary::default(),
     };
     let failed =
         !unreadable.is_empty() || !renamed.failed.is_empty() || found.iter().any(|one| one.error.is_some());
@@ -90,7 +90,7 @@ pub(crate) struct Survey<'a> {
     /// Names that were looked at.
     pub(crate) looked: u64,
     /// Those with troubles.
-    pub(crate) found: Vec<Named>,
+    pub(crate) found: Vec<NameProblem>,
     /// Folders that could not be read, and why.
     pub(crate) unreadable: Vec<String>,
 }
@@ -164,7 +164,7 @@ impl<'a> Survey<'a> {
                 None => fix::name(name, &own, self.windows, &mut taken),
                 Some(_) => None,
             };
-            self.found.push(Named {
+            self.found.push(NameProblem {
                 folder: folder.into(),
                 name: String::from_utf8_lossy(name).into_owned(),
                 why: own
@@ -191,7 +191,7 @@ fn whole_name(file: &Path, name: &[u8]) -> (Option<Vec<u8>>, Option<Problem>) {
 
 /// What has changed.
 #[derive(Debug, Default)]
-pub(crate) struct Renamed {
+pub(crate) struct RenameSummary {
     /// Files and folders that have new names.
     pub(crate) names: u64,
     /// Symbolic links whose targets follow them.
@@ -204,17 +204,17 @@ pub(crate) struct Renamed {
 /// changes; false ends it.
 pub(crate) fn rename(
     folder: &Path,
-    found: &mut [Named],
+    found: &mut [NameProblem],
     journal: &Path,
     go_on: &dyn Fn(u64) -> bool,
-) -> anyhow::Result<Renamed> {
+) -> anyhow::Result<RenameSummary> {
     let root = folder.canonicalize().with_context(|| format!("{} cannot be read", folder.display()))?;
     let mut journal = Journal::new(journal)?;
     let links = match found.iter().any(|one| one.change.is_some()) {
         true => links::below(&root),
         false => Vec::new(),
     };
-    let (mut renamed, mut changed) = (0, links::Changed::new());
+    let (mut renamed, mut changed) = (0, links::RenameMap::new());
     for one in found {
         let Some((from, to)) = &one.change else { continue };
         if !go_on(renamed) {
@@ -228,7 +228,7 @@ pub(crate) fn rename(
     }
     let (links, failed) = links::follow(&root, &links, &changed, &mut journal);
     go_on(renamed);
-    Ok(Renamed { names: renamed, links, failed })
+    Ok(RenameSummary { names: renamed, links, failed })
 }
 
 /// Takes the changes of a journal back. `go_on` is called with the changes so far, and with all; false ends it, and the journal
@@ -240,7 +240,7 @@ pub(crate) fn take_back(
     journal::undo(journal, go_on)
 }
 
-fn tell(found: &[Named], unreadable: &[String], fixed: bool) -> anyhow::Result<()> {
+fn tell(found: &[NameProblem], unreadable: &[String], fixed: bool) -> anyhow::Result<()> {
     for one in found {
         let place = one.folder.join(&one.name);
         out::line(format_args!("{:?}: {}", place, one.why.join("; ")))?;

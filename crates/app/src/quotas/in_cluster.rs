@@ -6,12 +6,12 @@ use cluster::{Cluster, Counting, Elsewhere};
 use vfs::FileId;
 use vfs::quota::{Changes, Quota};
 
-use super::{Kept, Quotas, Way};
+use super::{QuotaEntry, Quotas, Way};
 
 /// The quotas of this server, for its cluster.
-pub(super) struct Shared(Weak<Quotas>);
+pub(super) struct ClusterQuotas(Weak<Quotas>);
 
-impl Shared {
+impl ClusterQuotas {
     fn quota(&self, folder: FileId) -> Option<Arc<Quota>> {
         let quotas = self.0.upgrade()?;
         let table = quotas.table.lock();
@@ -20,7 +20,7 @@ impl Shared {
     }
 }
 
-impl Kept {
+impl QuotaEntry {
     pub(super) fn is_counted(&self) -> bool {
         matches!(self.way, Way::Counted)
     }
@@ -31,7 +31,7 @@ impl Kept {
     }
 }
 
-impl Counting for Shared {
+impl Counting for ClusterQuotas {
     fn folders(&self) -> Vec<(FileId, i64)> {
         let Some(quotas) = self.0.upgrade() else { return Vec::new() };
         let table = quotas.table.lock();
@@ -78,7 +78,7 @@ impl Counting for Shared {
 impl Quotas {
     /// The servers of this cluster count the quotas together that hosts do not keep.
     pub(crate) fn join(self: &Arc<Self>, cluster: &Arc<Cluster>) {
-        cluster.count_quotas(Arc::new(Shared(Arc::downgrade(self))));
+        cluster.count_quotas(Arc::new(ClusterQuotas(Arc::downgrade(self))));
         let _ = self.cluster.set(cluster.clone());
     }
 }

@@ -17,7 +17,7 @@ const ESTIMATE: Duration = Duration::from_secs(2);
 
 /// How a snapshot was sent.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Sent {
+pub(super) struct SnapshotTransfer {
     snapshot: String,
     /// `send`: the stream of `btrfs send` or `zfs send`; `files`: changed files.
     method: &'static str,
@@ -27,16 +27,16 @@ pub(super) struct Sent {
 }
 
 /// What was shown.
-pub(super) struct Shown {
+pub(super) struct ReplicationDisplay {
     json: bool,
     is_terminal: bool,
     snapshot: String,
-    sent: Vec<Sent>,
+    sent: Vec<SnapshotTransfer>,
     begun: Instant,
     last: Option<Instant>,
 }
 
-impl Shown {
+impl ReplicationDisplay {
     pub(super) fn new(json: bool) -> Self {
         let is_terminal = std::io::stderr().is_terminal();
         let sent = Vec::new();
@@ -46,7 +46,7 @@ impl Shown {
     pub(super) fn show(&mut self, now: &Progress) {
         if now.snapshot != self.snapshot {
             self.snapshot.clone_from(&now.snapshot);
-            self.sent.push(Sent {
+            self.sent.push(SnapshotTransfer {
                 snapshot: now.snapshot.clone(),
                 method: if now.native.is_ok() { "send" } else { "files" },
                 why: now.native.clone().err(),
@@ -79,7 +79,7 @@ impl Shown {
     }
 
     /// How the snapshots were sent.
-    pub(super) fn sent(self) -> Vec<Sent> {
+    pub(super) fn sent(self) -> Vec<SnapshotTransfer> {
         self.sent
     }
 

@@ -21,7 +21,7 @@ pub(crate) struct OpenFile {
 
 /// How much clients hold now.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct ResourceCounts {
     /// Of each protocol.
     pub(crate) connections: Vec<(&'static str, usize)>,
     /// Of NFS with TLS.
@@ -40,7 +40,7 @@ pub(crate) struct Held {
     /// The links of the namespace.
     pub(crate) links: Vec<LinkStatus>,
     /// The alerts that are raised, and what else their rules have seen.
-    pub(crate) seen: crate::alerts::Seen,
+    pub(crate) seen: crate::alerts::AlertSnapshot,
 }
 
 /// A protocol's part in status and reload.
@@ -49,7 +49,7 @@ pub(crate) trait View: Send + Sync {
     fn report(&self, status: &mut Status);
 
     /// Adds how much its clients hold.
-    fn count(&self, _held: &mut Held) {}
+    fn count(&self, _held: &mut ResourceCounts) {}
 
     /// Applies new settings without disconnecting clients; returns lines about it.
     fn reload(&self, current: &Arc<Current>) -> Vec<String>;

@@ -4,10 +4,10 @@ use afp::catalogue::check::{CatalogFinding, CatalogFlaw, Mend, check as check_id
 use anyhow::Context;
 use vfs::LastingKey;
 
-use super::work::{Place, Told, settle};
+use super::work::{Place, ScrubRecorder, settle};
 
 /// Compares the ids with each other and with the files.
-pub(super) fn check(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow::Result<()> {
+pub(super) fn check(place: &Place<'_>, repair: bool, recorder: &ScrubRecorder<'_>) -> anyhow::Result<()> {
     let volumes = place.all();
     let exists = |file: &LastingKey| {
         volumes.iter().any(|volume| volume.keys_of(file, true).iter().any(|key| volume.node(key).is_ok()))
@@ -26,10 +26,11 @@ pub(super) fn check(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow:
         let mended = || Ok(());
         let mend: Option<&dyn Fn() -> anyhow::Result<()>> = if may { Some(&mended) } else { None };
         let remedy = if may { "--repair removes it" } else { "stop the server, then --repair mends it" };
-        settle(told, (path, kind, what.into()), (meaning, remedy), (repair, mend));
+        settle(recorder, (path, kind, what.into()), (meaning, remedy), (repair, mend));
         if may && repair { Mend::Repair } else { Mend::Leave }
     };
-    let done = check_ids(place.volumes.index(), &mut is_gone, &mut found, &mut |count| told.looked(count));
+    let done =
+        check_ids(place.volumes.index(), &mut is_gone, &mut found, &mut |count| recorder.looked(count));
     done.map(drop).context("the index in the state folder failed")
 }
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 use iscsi::server::stored;
 use vfs::{Caller, Error, OwnFolder, Volume};
 
-use super::work::{Place, Told, settle};
+use super::work::{Place, ScrubRecorder, settle};
 use crate::{gateway, luns};
 
 /// Files of LUNs that are named like this are incomplete clones.
@@ -23,7 +23,7 @@ pub(super) fn check(
     share: &ShareSettings,
     volume: &Volume,
     repair: bool,
-    told: &Told<'_>,
+    recorder: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
     let table = gateway::luns::table(place.volumes).read().context("the table of LUNs cannot be read")?;
     let records: Vec<_> = table.luns.iter().filter(|lun| lun.share == share.name).collect();
@@ -31,14 +31,14 @@ pub(super) fn check(
         let file = lun.file.clone().unwrap_or_else(|| own_file(&lun.name)).display().to_string();
         match luns::find_file(volume, lun) {
             Err(Error::NotFound) if lun.made => settle(
-                told,
+                recorder,
                 (file, "lun-without-file", format!("the file of the LUN {} is missing", lun.full_name())),
                 ("initiators cannot use it", "bring the file back, or `fourfold lun remove`"),
                 (repair, None),
             ),
             Err(Error::NotFound) => {}
             Err(error) => settle(
-                told,
+                recorder,
                 (file, "unreadable", format!("the file of the LUN {}: {error}", lun.full_name())),
                 ("initiators cannot use it", "look at the file and its folder"),
                 (repair, None),
@@ -47,7 +47,7 @@ pub(super) fn check(
                 let size = found.attributes.size;
                 if !size.is_multiple_of(u64::from(lun.options.block_size.max(1))) {
                     settle(
-                        told,
+                        recorder,
                         (file, "lun-size", format!("its {size} bytes are not whole blocks of the LUN")),
                         ("initiators do not see its last bytes", "`fourfold lun resize` makes it longer"),
                         (repair, None),
@@ -55,12 +55,12 @@ pub(super) fn check(
                 }
             }
         }
-        told.looked(1);
+        recorder.looked(1);
     }
     let names: Vec<String> =
         records.iter().filter(|lun| lun.file.is_none()).map(|lun| own_file_name(&lun.name)).collect();
     let naas: Vec<u64> = records.iter().map(|lun| lun.naa).collect();
-    files(volume, (&names, &naas), repair, told)
+    files(volume, (&names, &naas), repair, recorder)
 }
 
 /// The files in the server's own folder for LUNs. `naas`: those of the LUNs, whose reservations are there in a cluster.
@@ -68,7 +68,7 @@ fn files(
     volume: &Volume,
     (known, naas): (&[String], &[u64]),
     repair: bool,
-    told: &Told<'_>,
+    recorder: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
     let folder = match volume.own_folder(OwnFolder::LUNS) {
         Ok(folder) => folder,
@@ -76,7 +76,7 @@ fn files(
         // It is reported with the tree, or at the start of the server.
         Err(Error::NotPermitted) => {
             settle(
-                told,
+                recorder,
                 (".fourfold-luns".into(), "folder-untrusted", "something else is in its place".into()),
                 ("LUNs cannot be used", "make it root's with the mode 700, or move it away"),
                 (repair, None),
@@ -94,7 +94,7 @@ fn files(
     for name in names.iter().filter(|name| !matches!(&name[..], b"." | b"..")) {
         let text = String::from_utf8_lossy(name).into_owned();
         let path = format!(".fourfold-luns/{text}");
-        told.looked(1);
+        recorder.looked(1);
         if known.contains(&text) || stored::naa_of(&text).is_some_and(|naa| naas.contains(&naa)) {
             continue;
         }
@@ -104,7 +104,7 @@ fn files(
             let remove = || Ok(folder.remove(&Caller::root(), name)?);
             let mend: Option<&dyn Fn() -> anyhow::Result<()>> = if is_settled { Some(&remove) } else { None };
             settle(
-                told,
+                recorder,
                 (path, "lun-unfinished", "a copy of a LUN that is not complete".into()),
                 ("it takes space", "--repair removes it, an hour after it was written last"),
                 (repair, mend),
@@ -116,7 +116,7 @@ fn files(
             None => "move it away",
         };
         settle(
-            told,
+            recorder,
             (path, "lun-unknown", "no LUN has this file".into()),
             ("no initiator can use it", remedy),
             (repair, None),
@@ -126,7 +126,11 @@ fn files(
 }
 
 /// Reservations of LUNs that do not exist any more.
-pub(super) fn check_kept(place: &Place<'_>, repair: bool, told: &Told<'_>) -> anyhow::Result<()> {
+pub(super) fn check_kept(
+    place: &Place<'_>,
+    repair: bool,
+    recorder: &ScrubRecorder<'_>,
+) -> anyhow::Result<()> {
     let state = place.volumes.state();
     let table = gateway::luns::table(place.volumes).read().context("the table of LUNs cannot be read")?;
     let entries = match fs::read_dir(state.join("luns")) {
@@ -137,13 +141,13 @@ pub(super) fn check_kept(place: &Place<'_>, repair: bool, told: &Told<'_>) -> an
         let path = entry?.path();
         let naa = path.file_stem().and_then(|stem| u64::from_str_radix(stem.to_str()?, 16).ok());
         let is_kept = path.extension().is_some_and(|end| end == "kept");
-        told.looked(1);
+        recorder.looked(1);
         if !is_kept || naa.is_some_and(|naa| table.luns.iter().any(|lun| lun.naa == naa)) {
             continue;
         }
         let remove = || Ok(fs::remove_file(&path)?);
         settle(
-            told,
+            recorder,
             (
                 path.display().to_string(),
                 "lun-reservations",

@@ -20,14 +20,14 @@ use crate::asking::patiently;
 use crate::cli::Scrub;
 use crate::volumes::Volumes;
 use crate::{exit, here, out};
-use shown::Shown;
+use shown::ScrubProgress;
 pub(crate) use work::Place;
 
 /// The exit code if something could not be looked at.
 const UNREADABLE: u8 = exit::REFUSED;
 
 /// What is to be looked at.
-enum Wanted {
+enum ScrubTarget {
     /// What a server is asked for.
     Asked(ScrubRequest),
     /// A folder in no share.
@@ -39,7 +39,7 @@ pub(crate) fn run(asked: &Scrub) -> anyhow::Result<ExitCode> {
         Ok(settings) => settings,
         Err(diagnostics) => return Ok(exit::refused(&diagnostics)),
     };
-    let shown = Shown::new();
+    let shown = ScrubProgress::new();
     let reports = scrub(asked, &settings, &shown);
     shown.end();
     match reports {
@@ -51,16 +51,18 @@ pub(crate) fn run(asked: &Scrub) -> anyhow::Result<ExitCode> {
     }
 }
 
-fn scrub(asked: &Scrub, settings: &Settings, shown: &Shown) -> anyhow::Result<Vec<ScrubReport>> {
+fn scrub(asked: &Scrub, settings: &Settings, shown: &ScrubProgress) -> anyhow::Result<Vec<ScrubReport>> {
     let mut alone = None;
     let mut reports = Vec::new();
     for wanted in wanted(asked, settings)? {
         let report = match wanted {
-            Wanted::Folder(folder) => work::folder(&folder, &settings.server.state, asked.repair, &|now| {
-                shown.show(&folder.display().to_string(), now);
-                true
-            }),
-            Wanted::Asked(request) => by_server(settings, &request, shown, &mut alone),
+            ScrubTarget::Folder(folder) => {
+                work::folder(&folder, &settings.server.state, asked.repair, &|now| {
+                    shown.show(&folder.display().to_string(), now);
+                    true
+                })
+            }
+            ScrubTarget::Asked(request) => by_server(settings, &request, shown, &mut alone),
         };
         reports.push(report?);
     }
@@ -68,9 +70,9 @@ fn scrub(asked: &Scrub, settings: &Settings, shown: &Shown) -> anyhow::Result<Ve
 }
 
 /// What the command line names.
-fn wanted(asked: &Scrub, settings: &Settings) -> anyhow::Result<Vec<Wanted>> {
+fn wanted(asked: &Scrub, settings: &Settings) -> anyhow::Result<Vec<ScrubTarget>> {
     let of = |share: Option<&ShareSettings>, path: &[u8]| {
-        Wanted::Asked(ScrubRequest {
+        ScrubTarget::Asked(ScrubRequest {
             share: share.map(|share| share.name.clone()),
             path: path.to_vec(),
             repair: asked.repair,
@@ -99,7 +101,7 @@ fn wanted(asked: &Scrub, settings: &Settings) -> anyhow::Result<Vec<Wanted>> {
             match in_share.max_by_key(|(depth, ..)| *depth) {
                 Some((_, share, below)) => Ok(of(Some(share), &below)),
                 None if !folder.is_dir() => bail!("{} is no folder, and in no share", folder.display()),
-                None => Ok(Wanted::Folder(folder)),
+                None => Ok(ScrubTarget::Folder(folder)),
             }
         })
         .collect()
@@ -131,7 +133,7 @@ impl Alone {
 fn by_server(
     settings: &Settings,
     request: &ScrubRequest,
-    shown: &Shown,
+    shown: &ScrubProgress,
     alone: &mut Option<Alone>,
 ) -> anyhow::Result<ScrubReport> {
     let what = request.share.as_deref().unwrap_or("the state folder");

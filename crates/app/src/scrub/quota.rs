@@ -6,7 +6,7 @@ use anyhow::Context;
 use vfs::backend::host;
 use vfs::quota::Quota;
 
-use super::work::{Place, Told, settle};
+use super::work::{Place, ScrubRecorder, settle};
 
 /// Counts the files of a share. A running server counts the changes of clients meanwhile, so what changes while the files
 /// are counted says nothing.
@@ -14,7 +14,7 @@ pub(super) fn check(
     place: &Place<'_>,
     share: &ShareSettings,
     repair: bool,
-    told: &Told<'_>,
+    recorder: &ScrubRecorder<'_>,
 ) -> anyhow::Result<()> {
     let folder = share.path.canonicalize()?;
     let state = place.volumes.state();
@@ -40,7 +40,7 @@ pub(super) fn check(
         false => Ok(crate::quotas::forget(state)?),
     };
     settle(
-        told,
+        recorder,
         ("quotas.json".into(), "quota-sum", what),
         ("clients get more or less space than the quota says", "--repair has the files counted"),
         (repair, Some(&mend)),

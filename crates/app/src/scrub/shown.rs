@@ -9,9 +9,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 const DRAW_EVERY: Duration = Duration::from_millis(250);
 
 /// The progress, on standard error if that is a terminal.
-pub(super) struct Shown(ProgressBar);
+pub(super) struct ScrubProgress(ProgressBar);
 
-impl Shown {
+impl ScrubProgress {
     pub(super) fn new() -> Self {
         let bar = ProgressBar::new_spinner();
         bar.set_style(style("{spinner} {msg}: {human_pos} looked at [{elapsed}]"));

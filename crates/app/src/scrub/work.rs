@@ -35,11 +35,11 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// Scrubs what is asked for.
     pub(crate) fn scrub(&self, request: &ScrubRequest, tell: Tell<'_>) -> anyhow::Result<ScrubReport> {
-        let told = Told::new(request.share.clone(), tell);
+        let recorder = ScrubRecorder::new(request.share.clone(), tell);
         let Some(name) = &request.share else {
-            catalogue::check(self, request.repair, &told)?;
-            luns::check_kept(self, request.repair, &told)?;
-            return Ok(told.report());
+            catalogue::check(self, request.repair, &recorder)?;
+            luns::check_kept(self, request.repair, &recorder)?;
+            return Ok(recorder.report());
         };
         let share = self.settings.shares.iter().find(|share| share.name == *name).with_context(|| {
             let names: Vec<&str> = self.settings.shares.iter().map(|share| &*share.name).collect();
@@ -51,17 +51,17 @@ impl Place<'_> {
         let volume = self.volumes.open(share, self.settings)?;
         if request.path.is_empty() {
             // First, because a repair changes what the files take.
-            quota::check(self, share, request.repair, &told)?;
+            quota::check(self, share, request.repair, &recorder)?;
         }
         if !self.is_served && request.repair {
             crate::quotas::forget(self.volumes.state())?;
         }
-        told.expect(&share.path, request);
-        tree(&volume, request, &told).with_context(|| format!("the share {name} cannot be scrubbed"))?;
-        if request.path.is_empty() && told.goes_on() {
-            luns::check(self, share, &volume, request.repair, &told)?;
+        recorder.expect(&share.path, request);
+        tree(&volume, request, &recorder).with_context(|| format!("the share {name} cannot be scrubbed"))?;
+        if request.path.is_empty() && recorder.goes_on() {
+            luns::check(self, share, &volume, request.repair, &recorder)?;
         }
-        Ok(told.report())
+        Ok(recorder.report())
     }
 
     /// The volumes of all shares whose folders are there.
@@ -78,24 +78,24 @@ pub(super) fn folder(
     repair: bool,
     tell: Tell<'_>,
 ) -> anyhow::Result<ScrubReport> {
-    let told = Told::new(Some(folder.display().to_string()), tell);
+    let recorder = ScrubRecorder::new(Some(folder.display().to_string()), tell);
     let private = Some(state.to_path_buf());
     let host = Host::open(folder, &HostOptions { private, ..HostOptions::default() })
         .with_context(|| format!("{} cannot be opened", folder.display()))?;
     let volume = Volume::new(Arc::new(host), VolumeOptions::default());
     let request = ScrubRequest { share: None, path: Vec::new(), repair };
-    told.expect(folder, &request);
-    tree(&volume, &request, &told).with_context(|| format!("{} cannot be scrubbed", folder.display()))?;
-    Ok(told.report())
+    recorder.expect(folder, &request);
+    tree(&volume, &request, &recorder).with_context(|| format!("{} cannot be scrubbed", folder.display()))?;
+    Ok(recorder.report())
 }
 
-fn tree(volume: &Volume, request: &ScrubRequest, told: &Told<'_>) -> anyhow::Result<()> {
+fn tree(volume: &Volume, request: &ScrubRequest, recorder: &ScrubRecorder<'_>) -> anyhow::Result<()> {
     let names: Vec<&[u8]> =
         request.path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()).collect();
     if names.iter().any(|name| matches!(*name, b"." | b"..") || name.contains(&0)) {
         bail!("give a path without ..");
     }
-    let mut observer = Observer(told);
+    let mut observer = Observer(recorder);
     let options = ScrubOptions { repair: request.repair, now: SystemTime::now().into() };
     let scrub = Scrub::new(volume, options, &mut observer)?;
     scrub.run(&names).map(drop).map_err(|error| match error {
@@ -105,14 +105,14 @@ fn tree(volume: &Volume, request: &ScrubRequest, told: &Told<'_>) -> anyhow::Res
 }
 
 /// Counts what is found, and names it as far as the answer may be long.
-pub(super) struct Told<'a> {
+pub(super) struct ScrubRecorder<'a> {
     report: RefCell<ScrubReport>,
     /// How many there are; 0: that is not known.
     total: Cell<u64>,
     tell: Tell<'a>,
 }
 
-impl<'a> Told<'a> {
+impl<'a> ScrubRecorder<'a> {
     fn new(share: Option<String>, tell: Tell<'a>) -> Self {
         let report = RefCell::new(ScrubReport { share, ..ScrubReport::default() });
         Self { report, total: Cell::new(0), tell }
@@ -166,7 +166,7 @@ impl<'a> Told<'a> {
     }
 }
 
-struct Observer<'a, 'b>(&'a Told<'b>);
+struct Observer<'a, 'b>(&'a ScrubRecorder<'b>);
 
 impl ScrubObserver for Observer<'_, '_> {
     fn found(&mut self, finding: Finding) {
@@ -198,7 +198,7 @@ impl ScrubObserver for Observer<'_, '_> {
 
 /// A finding outside the tree. With `mend` it is mended if that is wanted; without, it stays.
 pub(super) fn settle(
-    told: &Told<'_>,
+    recorder: &ScrubRecorder<'_>,
     (path, kind, what): (String, &str, String),
     (meaning, remedy): (&str, &str),
     (repair, mend): (bool, Option<&dyn Fn() -> anyhow::Result<()>>),
@@ -211,7 +211,7 @@ pub(super) fn settle(
             Err(error) => ("left", Some(format!("it could not be mended: {error:#}"))),
         },
     };
-    told.found(ScrubFinding {
+    recorder.found(ScrubFinding {
         path,
         kind: kind.into(),
         what,

@@ -13,14 +13,14 @@ use vfs::index::Index;
 
 use crate::asking::patiently;
 use crate::cli::SnapshotRestore;
-use crate::progress::Shown;
+use crate::progress::ProgressDisplay;
 use crate::volumes::Volumes;
 use crate::{out, restoring};
 
 /// Restores a file or folder.
 pub(super) fn run(settings: &Settings, asked: &SnapshotRestore) -> anyhow::Result<ExitCode> {
     let request = request(asked)?;
-    let progress = Shown::default();
+    let progress = ProgressDisplay::default();
     let answer = patiently(|heard| {
         control::restore(&settings.server.state, request.clone(), &mut |now| {
             heard.something();
@@ -96,7 +96,11 @@ fn beside(path: &Path, snapshot: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// Restores without a server.
-fn alone(settings: &Settings, request: &RestoreRequest, progress: &Shown) -> anyhow::Result<RestoreReport> {
+fn alone(
+    settings: &Settings,
+    request: &RestoreRequest,
+    progress: &ProgressDisplay,
+) -> anyhow::Result<RestoreReport> {
     let state = State::open(&settings.server.state)?;
     let index = Index::open(state.path()).context("the index in the state folder cannot be used")?;
     crate::quotas::forget(state.path())?;

@@ -8,7 +8,7 @@ use vfs::state::{Caching, ClientId, LockKind, Modes};
 use vfs::{FileId, Site};
 
 use super::Volumes;
-use crate::running::Held;
+use crate::running::ResourceCounts;
 
 /// The most opens, and the most locks, of a share in a status.
 const MOST_SHOWN: usize = 1000;
@@ -54,7 +54,7 @@ pub(super) fn held(site: &Site, shares: &HashMap<u32, String>, status: &mut Stat
 }
 
 /// How much clients hold, for metrics.
-pub(super) fn count(site: &Site, held: &mut Held) {
+pub(super) fn count(site: &Site, held: &mut ResourceCounts) {
     let state = site.state();
     held.opens += state.opens(None, usize::MAX).len();
     held.open_counts = site.open_counts();

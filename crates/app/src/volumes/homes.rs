@@ -13,7 +13,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use vfs::backend::host::as_ourselves;
 use vfs::{Caller, Volume};
 
-use super::{Known, Volumes};
+use super::{VolumeEntry, Volumes};
 use crate::running::Current;
 
 /// The most homes that are open at a time. With more, those that no client uses are closed.
@@ -65,7 +65,9 @@ impl Homes {
         });
         match opened.map_err(anyhow::Error::new).flatten() {
             Ok(opened) => Some(opened),
-            Err(error) if error.is::<Shared>() && !self.volumes.tell_once(&self.share.name, account) => {
+            Err(error)
+                if error.is::<SharedIdentity>() && !self.volumes.tell_once(&self.share.name, account) =>
+            {
                 tracing::debug!(account, share = self.share.name, "the user has no home: {error:#}");
                 None
             }
@@ -91,7 +93,7 @@ struct Whose<'a> {
     "no folder is made for it, as {0}, and a home belongs to one user; give the account a Unix user of its own \
      (`fourfold user modify NAME --uid UID`), or make the folder"
 )]
-struct Shared(String);
+struct SharedIdentity(String);
 
 /// The uid of users that nobody is: `nobody` of Linux.
 const NOBODY: u32 = 65534;
@@ -139,7 +141,7 @@ impl Volumes {
                 bail!("there is no folder {}; make it, or set `make-homes`", home.path.display());
             }
             if let Some(why) = shared {
-                return Err(Shared(why.clone()).into());
+                return Err(SharedIdentity(why.clone()).into());
             }
             make(&homes.path, account, caller)
                 .with_context(|| format!("the folder {} cannot be made", home.path.display()))?;
@@ -162,7 +164,7 @@ impl Volumes {
         if open < MOST_HOMES || known.contains_key(home) {
             return Ok(());
         }
-        let closed: Vec<Known> =
+        let closed: Vec<VolumeEntry> =
             known.extract_if(|name, known| is_home(name) && known.is_idle()).map(|(_, one)| one).collect();
         drop(known);
         match closed.is_empty() {
@@ -178,7 +180,7 @@ impl Volumes {
     }
 }
 
-impl Known {
+impl VolumeEntry {
     /// No client has the volume open: only this table has it.
     fn is_idle(&self) -> bool {
         Arc::strong_count(&self.volume) == 1
@@ -290,7 +292,7 @@ mod tests {
         let caller = Caller::new(65534, 65534, &[]);
         let whose = Whose { account: "eve", caller: &caller, shared: Some("it acts as nobody".into()) };
         let refused = scene.volumes.open_home(homes, &scene.settings, &whose).err().unwrap();
-        assert!(refused.is::<Shared>(), "{refused}");
+        assert!(refused.is::<SharedIdentity>(), "{refused}");
         assert!(!scene.top.path().join("h/eve").exists());
         assert!(scene.volumes.tell_once("homes", "eve") && !scene.volumes.tell_once("homes", "eve"));
         std::fs::create_dir(scene.top.path().join("h/eve")).unwrap();

@@ -117,7 +117,7 @@ fn with_folders(settings: &str, place: &impl Fn(&str) -> String) -> String {
 }
 
 /// Who asks for a share: an account with its groups, an address with its name.
-struct Asked<'a> {
+struct AccessQuery<'a> {
     share: String,
     account: &'a str,
     groups: Vec<&'a str>,
@@ -126,7 +126,7 @@ struct Asked<'a> {
 }
 
 /// A probe, and what it gives. Blanks in the name of a share are written as `_`.
-fn split_probe(probe: &str) -> (Asked<'_>, &str) {
+fn split_probe(probe: &str) -> (AccessQuery<'_>, &str) {
     let mut fields = probe.splitn(4, ' ');
     let mut next = || fields.next().unwrap();
     let (share, person, client, expected) = (next(), next(), next(), next());
@@ -134,7 +134,7 @@ fn split_probe(probe: &str) -> (Asked<'_>, &str) {
     let mut groups = person.split('+');
     let account = groups.next().unwrap();
     let (share, address) = (share.replace('_', " "), address.parse().unwrap());
-    (Asked { share, account, groups: groups.collect(), address, host }, expected)
+    (AccessQuery { share, account, groups: groups.collect(), address, host }, expected)
 }
 
 fn sections<'a>(table: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
@@ -159,7 +159,7 @@ fn says(table: &Value, name: &str) -> bool {
 }
 
 /// What docs/settings.md gives somebody by these settings.
-fn rights(settings: &Value, asked: &Asked<'_>) -> String {
+fn rights(settings: &Value, asked: &AccessQuery<'_>) -> String {
     let none = || "none".to_owned();
     let is_it = |share: &&Value| text_of(share, "name").replace('_', " ") == asked.share;
     let Some(share) = sections(settings, "share").find(is_it) else { return none() };
@@ -196,7 +196,7 @@ fn rights(settings: &Value, asked: &Asked<'_>) -> String {
 }
 
 /// Whether a rule means the client. Patterns in the documents have one star, in front.
-fn is_client(text: &str, asked: &Asked<'_>) -> bool {
+fn is_client(text: &str, asked: &AccessQuery<'_>) -> bool {
     match (text, text.parse::<IpNet>(), text.parse::<IpAddr>()) {
         ("*", ..) => true,
         (_, Ok(net), _) => net.contains(&asked.address),

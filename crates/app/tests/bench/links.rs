@@ -10,9 +10,9 @@ use bench::record::Record;
 use crate::server::{PROGRAM, Server, records, repeat, started, text};
 
 /// A program that is killed when dropped.
-struct Killed(Child);
+struct ChildGuard(Child);
 
-impl Drop for Killed {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -129,7 +129,7 @@ fn a_slow_link_and_a_long_link_are_named_as_the_limit() {
     let far = format!("{}:5480", namespace.there);
     let mut answer = namespace.inside(PROGRAM);
     let answer = answer.args(["bench", "answer", &far]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut answer = Killed(answer.spawn().unwrap());
+    let mut answer = ChildGuard(answer.spawn().unwrap());
     let mut line = String::new();
     BufReader::new(answer.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let smb = server.port("open smb://", &format!("{}:", namespace.there));

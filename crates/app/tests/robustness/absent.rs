@@ -141,14 +141,14 @@ fn a_share_that_must_be_mounted_is_not_served_from_the_folder_below() {
         "no file system is mounted there, and `must-be-mounted` is set"
     );
     assert_eq!(std::fs::read_dir(&late).unwrap().count(), 0, "nothing is written there");
-    let Some(_mounted) = Mounted::tmpfs(&late) else { return };
+    let Some(_mounted) = TmpfsMount::tmpfs(&late) else { return };
     until(&true, || nfs.mnt("/late").is_ok());
     let root = nfs.mnt("/late").unwrap();
     let file = nfs.create(&root, "notes").unwrap();
     nfs.write(&file, 0, b"first", StableHow::FILE_SYNC).unwrap();
 
     // Another file system over it is another share's content, and handles of the first are stale.
-    let Some(_second) = Mounted::tmpfs(&late) else { return };
+    let Some(_second) = TmpfsMount::tmpfs(&late) else { return };
     until(&Err(NfsStatus::STALE), || nfs.getattr(&file).map(drop));
     until(&true, || nfs.mnt("/late").is_ok());
     let root = nfs.mnt("/late").unwrap();
@@ -156,9 +156,9 @@ fn a_share_that_must_be_mounted_is_not_served_from_the_folder_below() {
 }
 
 /// Unmounted when dropped.
-struct Mounted<'a>(&'a Path);
+struct TmpfsMount<'a>(&'a Path);
 
-impl<'a> Mounted<'a> {
+impl<'a> TmpfsMount<'a> {
     /// `None`, said on standard output, where that cannot be done.
     fn tmpfs(at: &'a Path) -> Option<Self> {
         let output = Command::new("mount").args(["-t", "tmpfs", "-o", "mode=777", "tmpfs"]).arg(at).output();
@@ -170,7 +170,7 @@ impl<'a> Mounted<'a> {
     }
 }
 
-impl Drop for Mounted<'_> {
+impl Drop for TmpfsMount<'_> {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(self.0).output();
     }

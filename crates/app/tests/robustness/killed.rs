@@ -18,7 +18,7 @@ const WRITERS: u32 = 2;
 pub(crate) const BLOCKS: u64 = 6;
 
 /// A file and its promised data: this many bytes from its start.
-struct Promised {
+struct NfsPromise {
     name: String,
     handle: Vec<u8>,
     seed: u64,
@@ -39,7 +39,7 @@ pub(crate) fn start_of(seed: u64, number: u64) -> u64 {
 /// Writes files until the connection breaks; keeps the promised data and the last verifier.
 struct Writer {
     client: Client,
-    promised: Vec<Promised>,
+    promised: Vec<NfsPromise>,
     verifier: Verifier,
     done: Arc<AtomicU32>,
 }
@@ -63,7 +63,7 @@ impl Writer {
     fn file(&mut self, id: u32, number: u32) -> io::Result<()> {
         let (seed, name) = (u64::from(id) << 20 | u64::from(number), format!("file-{id}-{number}"));
         let handle = self.create(&name)?;
-        self.promised.push(Promised { name, handle: handle.clone(), seed, length: 0 });
+        self.promised.push(NfsPromise { name, handle: handle.clone(), seed, length: 0 });
         let stable = if number.is_multiple_of(2) { StableHow::FILE_SYNC } else { StableHow::UNSTABLE };
         for number in 0..BLOCKS {
             let (offset, data) = (start_of(seed, number), block(seed, number));
@@ -100,7 +100,7 @@ impl Writer {
 }
 
 /// Compares byte for byte, by the earlier handle and by name.
-fn verify(client: &mut Client, promised: &Promised) {
+fn verify(client: &mut Client, promised: &NfsPromise) {
     let name = &promised.name;
     let expected: Vec<u8> = (0..BLOCKS).flat_map(|number| block(promised.seed, number)).collect();
     let content = client.content(&promised.handle);
@@ -145,7 +145,7 @@ fn kills_of_an_ordinary_users_server_lose_nothing_either() {
 
 /// Kills a server under load `kills` times; after each, all promised data must exist. Returns the
 /// last server and all promises.
-fn kill_and_verify(kills: u32, start: impl Fn(u16) -> Server) -> (Server, Vec<Promised>) {
+fn kill_and_verify(kills: u32, start: impl Fn(u16) -> Server) -> (Server, Vec<NfsPromise>) {
     let mut server = start(0);
     let (port, root) = (server.port, Client::mount(server.port).root);
     let mut random = Random::new(0x5eed_0003);

@@ -44,7 +44,7 @@ const IDLE_WITHIN: Duration = Duration::from_secs(60);
 const SLOWEST: Duration = Duration::from_secs(20);
 
 /// The connections that an attack keeps open.
-type Held = Box<dyn Send>;
+type OpenConnection = Box<dyn Send>;
 
 #[test]
 fn a_thousand_greedy_connections_are_bounded_and_their_memory_is_given_back() {
@@ -97,9 +97,9 @@ fn prepare(server: &Server) {
 }
 
 /// Every attack on [`EACH`] connections.
-fn attack(server: &Server) -> Vec<Held> {
+fn attack(server: &Server) -> Vec<OpenConnection> {
     let (port, smb_port, iscsi_port) = (server.port, server.smb_port, server.iscsi_port);
-    let kinds: [Box<dyn Fn() -> io::Result<Held> + Send + Sync>; 6] = [
+    let kinds: [Box<dyn Fn() -> io::Result<OpenConnection> + Send + Sync>; 6] = [
         Box::new(move || listings(port)),
         Box::new(move || sealed_reads(smb_port)),
         Box::new(move || reads_with_digests(iscsi_port)),
@@ -136,7 +136,7 @@ fn send_at_once(stream: &mut TcpStream, times: usize, mut next: impl FnMut() -> 
     Ok(())
 }
 
-fn listings(port: u16) -> io::Result<Held> {
+fn listings(port: u16) -> io::Result<OpenConnection> {
     let mut client = Client::connect(port)?;
     let listed = client.mnt("/share/listed").map_err(|_| io::ErrorKind::Other)?;
     let mut xid = 0;
@@ -174,7 +174,7 @@ fn smb_client(port: u16) -> io::Result<(Smb, FileKey)> {
     entered.map_err(|_| io::ErrorKind::Other.into())
 }
 
-fn sealed_reads(port: u16) -> io::Result<Held> {
+fn sealed_reads(port: u16) -> io::Result<OpenConnection> {
     let (mut smb, file) = smb_client(port)?;
     let mut stream = smb.client.link.0.try_clone()?;
     let session = smb.session.clone();
@@ -186,7 +186,7 @@ fn sealed_reads(port: u16) -> io::Result<Held> {
     Ok(Box::new(smb))
 }
 
-fn half_a_write(port: u16) -> io::Result<Held> {
+fn half_a_write(port: u16) -> io::Result<OpenConnection> {
     let (mut smb, file) = smb_client(port)?;
     let mut stream = smb.client.link.0.try_clone()?;
     let data = vec![7; 8 << 20];
@@ -199,14 +199,14 @@ fn half_a_write(port: u16) -> io::Result<Held> {
     Ok(Box::new(smb))
 }
 
-fn half_a_record(port: u16) -> io::Result<Held> {
+fn half_a_record(port: u16) -> io::Result<OpenConnection> {
     let mut client = Client::connect(port)?;
     let whole = record(&vec![0; 1 << 20]);
     send_at_once(&mut client.stream, 1, || whole[..whole.len() - 1].to_vec())?;
     Ok(Box::new(client))
 }
 
-fn reads_with_digests(port: u16) -> io::Result<Held> {
+fn reads_with_digests(port: u16) -> io::Result<OpenConnection> {
     let login = Login { digests: true, ..iscsi::login() };
     let mut client = iscsi::enter_with(port, &login).map_err(|_| io::ErrorKind::Other)?;
     client.link().set_write_timeout(Some(Duration::from_millis(20)))?;
@@ -219,7 +219,7 @@ fn reads_with_digests(port: u16) -> io::Result<Held> {
     Ok(Box::new(client))
 }
 
-fn names_of_targets(port: u16) -> io::Result<Held> {
+fn names_of_targets(port: u16) -> io::Result<OpenConnection> {
     let login = Login { isid: iscsi::isid(), ..Login::discovery() };
     let mut client = iscsi::log_in(port, &login).map_err(|_| io::ErrorKind::Other)?;
     client.link().set_write_timeout(Some(Duration::from_millis(20)))?;

@@ -18,12 +18,12 @@ use crate::server::{Server, USER, folder};
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A mounted folder, which is unmounted when dropped.
-struct Mounted {
+struct MountedFolder {
     program: Child,
     at: PathBuf,
 }
 
-impl Mounted {
+impl MountedFolder {
     fn new(url: &str, at: &Path) -> Self {
         fs::create_dir_all(at).unwrap();
         let mut program = Command::new(env!("CARGO_BIN_EXE_fourfold"))
@@ -60,7 +60,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedFolder {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.at).stderr(Stdio::null()).status();
         let _ = self.program.kill();
@@ -366,7 +366,7 @@ fn a_file_that_a_mac_has_locked_is_refused_to_programs() {
     let server = Server::start_with_afp(top.path(), &share);
     let [_, (_, url), _] = urls(&server);
     let at = top.path().join("mounted");
-    let mounted = Mounted::new(&url, &at);
+    let mounted = MountedFolder::new(&url, &at);
     let (locked, other) = (at.join("contract"), at.join("other"));
     fs::write(&locked, b"signed").unwrap();
     fs::write(&other, b"other").unwrap();
@@ -410,14 +410,14 @@ fn programs_work_in_a_mounted_tree() {
     for (protocol, url) in &urls {
         eprintln!("over {protocol}");
         let (at, other) = (top.path().join(protocol), top.path().join("other"));
-        let mounted = Mounted::new(url, &at);
+        let mounted = MountedFolder::new(url, &at);
         works_as_a_file_system(&at, &share);
         keeps_what_macs_keep(&at);
         shows_long_forks(&at, &urls[0].1);
         writes_forks(&at, &urls[0].1);
         // Another protocol sees the same.
         let (_, second) = urls.iter().find(|(name, _)| name != protocol).unwrap();
-        let through = Mounted::new(second, &other);
+        let through = MountedFolder::new(second, &other);
         assert_eq!(attributes(&at.join("letter")), attributes(&other.join("letter")));
         assert_eq!(attribute(&other.join("letter"), "user.com.example.note").unwrap(), b"a note");
         drop(through);
@@ -439,7 +439,7 @@ fn a_mount_outlives_its_server() {
     let server = Server::start_with_smb(top.path(), &share);
     let (port, (user, password)) = (server.smb_port, USER);
     let at = top.path().join("mounted");
-    let mut mounted = Mounted::new(&format!("smb://{user}:{password}@127.0.0.1:{port}/share"), &at);
+    let mut mounted = MountedFolder::new(&format!("smb://{user}:{password}@127.0.0.1:{port}/share"), &at);
     let file = OpenOptions::new().read(true).write(true).create_new(true).open(at.join("file")).unwrap();
     file.write_all_at(b"before", 0).unwrap();
     server.kill();

@@ -85,16 +85,16 @@ impl Stalling {
 }
 
 /// Its drop ends the stall, also when a test fails: the disk's threads end with the runtime.
-pub(crate) struct Stalled<'a>(pub(crate) &'a Faulty, pub(crate) FileId);
+pub(crate) struct DiskStall<'a>(pub(crate) &'a Faulty, pub(crate) FileId);
 
-impl<'a> Stalled<'a> {
+impl<'a> DiskStall<'a> {
     pub(crate) fn begin(disk: &'a Faulty, file: FileId) -> Self {
         disk.plan().stall(file);
         Self(disk, file)
     }
 }
 
-impl Drop for Stalled<'_> {
+impl Drop for DiskStall<'_> {
     fn drop(&mut self) {
         self.0.plan().release(self.1);
     }
@@ -121,7 +121,7 @@ fn other_files_are_served_over_other_connections_and_the_same() {
     let mut client = Client::mount(server.port);
     let (well, _) = server.file(&mut client, "well");
     let (ill, id) = server.file(&mut client, "ill");
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
 
     client.send(&record(&read_message(7, &ill, 0, 100))).unwrap();
     server.until_waiting(1);
@@ -141,7 +141,7 @@ fn several_requests_may_hang_of_several_clients() {
     let mut client = Client::mount(server.port);
     let (well, _) = server.file(&mut client, "well");
     let (ill, id) = server.file(&mut client, "ill");
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
     let mut others: Vec<Client> = (0..3).map(|_| Client::mount(server.port)).collect();
     for (number, other) in (0..).zip(&mut others) {
         for xid in 0..2 {
@@ -167,7 +167,7 @@ fn more_requests_may_hang_than_there_are_threads() {
     let mut client = Client::mount(server.port);
     let (well, _) = server.file(&mut client, "well");
     let (ill, id) = server.file(&mut client, "ill");
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
     const READS: u32 = 5 * THREADS as u32;
     let mut reader = Client::mount(server.port);
     for xid in 0..READS {
@@ -189,7 +189,7 @@ fn more_data_may_be_waited_for_than_there_are_threads_that_wait() {
     let (well, _) = server.file(&mut client, "well");
     let (ill, id) = server.file(&mut client, "ill");
     server.disk.plan().stall_data(id);
-    let stalled = Stalled(&server.disk, id);
+    let stalled = DiskStall(&server.disk, id);
     let mut readers: Vec<Client> = (0..3).map(|_| Client::mount(server.port)).collect();
     for reader in &mut readers {
         for xid in 0..DISK_THREADS as u32 {
@@ -214,7 +214,7 @@ fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
     let mut client = Client::mount(server.port);
     let (well, _) = server.file(&mut client, "well");
     let (ill, id) = server.file(&mut client, "ill");
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
     for xid in 0..4 {
         let mut gone = Client::mount(server.port);
         gone.send(&record(&read_message(xid, &ill, 0, 100))).unwrap();
@@ -276,7 +276,7 @@ fn a_server_in_which_nothing_ends_is_reported_with_what_its_threads_do() {
     let server = Stalling::start(Limits::default());
     let mut client = Client::mount(server.port);
     let (ill, id) = server.file(&mut client, "ill");
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
     client.send(&record(&read_message(7, &ill, 0, 100))).unwrap();
     server.until_waiting(1);
     let (mut monitor, start) = (conn::Monitor::new(), Instant::now());

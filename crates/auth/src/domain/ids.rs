@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use wire::Sid;
 
 use super::entries::DirectoryEntry;
-use super::numbers::Numbered;
+use super::numbers::SidNumbers;
 use crate::durable;
 use crate::reason::reason;
 
@@ -83,11 +83,11 @@ struct Table {
     /// The domain and the number of its slice, in the order of the range.
     slices: Vec<(Sid, u32)>,
     /// The numbers that the directory has; not in the file.
-    numbers: Numbered,
+    numbers: SidNumbers,
 }
 
 #[derive(Serialize, Deserialize, Default)]
-struct Stored {
+struct StoredIds {
     domain: Option<String>,
     #[serde(default)]
     slices: Vec<(String, u32)>,
@@ -141,12 +141,12 @@ impl IdMap {
     pub(super) fn number<'a>(&self, entries: impl Iterator<Item = &'a DirectoryEntry>) -> usize {
         let numbered = match self.rule {
             IdRule::Rid | IdRule::Auto => return 0,
-            IdRule::Rfc2307 => Numbered::of(entries, |_| true),
+            IdRule::Rfc2307 => SidNumbers::of(entries, |_| true),
             // A number of the range would be that of another SID.
             IdRule::Rfc2307OrRid => {
                 let ranges = [self.range].into_iter().chain(self.trusted.iter().map(|(_, range)| *range));
                 let ranges: Vec<IdRange> = ranges.collect();
-                Numbered::of(entries, |id| ranges.iter().all(|range| range.offset_of(id).is_none()))
+                SidNumbers::of(entries, |id| ranges.iter().all(|range| range.offset_of(id).is_none()))
             }
         };
         let left_out = numbered.left_out;
@@ -252,7 +252,7 @@ impl IdMap {
     fn store(&self, table: &Table) -> Result<(), Failure> {
         let failure = |why: String| Failure::File { path: self.path.clone(), why };
         let slices = table.slices.iter().map(|(domain, slice)| (domain.to_string(), *slice)).collect();
-        let stored = Stored { domain: table.own.map(|own| own.to_string()), slices };
+        let stored = StoredIds { domain: table.own.map(|own| own.to_string()), slices };
         let text = toml_edit::ser::to_string(&stored).map_err(|error| failure(error.to_string()))?;
         durable::replace(&self.path, text.as_bytes()).map_err(|error| failure(error.to_string()))
     }
@@ -260,11 +260,11 @@ impl IdMap {
 
 impl Table {
     fn of(text: &str) -> Result<Self, String> {
-        let stored: Stored = toml_edit::de::from_str(text).map_err(|error| reason(text, &error))?;
+        let stored: StoredIds = toml_edit::de::from_str(text).map_err(|error| reason(text, &error))?;
         let sid = |text: &String| text.parse::<Sid>().map_err(|error| format!("{text}: {error}"));
         let slices = stored.slices.iter().map(|(domain, slice)| Ok((sid(domain)?, *slice)));
         let slices = slices.take(MOST_SLICES).collect::<Result<_, String>>()?;
-        Ok(Self { own: stored.domain.as_ref().map(sid).transpose()?, slices, numbers: Numbered::default() })
+        Ok(Self { own: stored.domain.as_ref().map(sid).transpose()?, slices, numbers: SidNumbers::default() })
     }
 }
 

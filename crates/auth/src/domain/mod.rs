@@ -56,7 +56,7 @@ pub enum NameKind {
 
 /// What a SID of a directory means.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct SidName {
     /// The SID.
     pub sid: Sid,
     /// Its name, without the domain.
@@ -73,13 +73,13 @@ pub struct Domain {
     options: DomainOptions,
     ids: IdMap,
     state: PathBuf,
-    known: RwLock<Known, rank::DomainKnown>,
+    known: RwLock<DomainCache, rank::DomainKnown>,
     /// The directory should be asked again.
     is_wanted: AtomicBool,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct DomainCache {
     /// Users that have come.
     users: HashMap<Sid, KnownUser>,
     /// By the lower-case name with its domain (`LAB\alice`).
@@ -116,7 +116,8 @@ impl Domain {
     /// The file of the ids cannot be read.
     pub fn new(options: DomainOptions, state: &std::path::Path) -> Result<Self, Failure> {
         let ids = IdMap::new(options.rule, options.range, options.trusted.clone(), state)?;
-        let known = Known { entries: Entries::new(entries::read(state), ids.own()), ..Known::default() };
+        let known =
+            DomainCache { entries: Entries::new(entries::read(state), ids.own()), ..DomainCache::default() };
         let left_out = ids.number(known.entries.all());
         tell_left_out(left_out);
         let (state, known) = (state.into(), RwLock::new(known));
@@ -259,7 +260,7 @@ impl Domain {
         Some(Account { name, identity, disabled, secrets: Vec::new() })
     }
 
-    fn sid_named(&self, known: &Known, name: &str) -> Option<Sid> {
+    fn sid_named(&self, known: &DomainCache, name: &str) -> Option<Sid> {
         let own = known.domains.get(&self.ids.own()?);
         if let Some((domain, name)) = name.split_once('\\') {
             let is_own = own.is_some_and(|own| own.eq_ignore_ascii_case(domain));
@@ -328,10 +329,10 @@ impl Domain {
 
     /// The name of a SID.
     #[must_use]
-    pub fn name(&self, sid: &Sid) -> Option<Named> {
+    pub fn name(&self, sid: &Sid) -> Option<SidName> {
         let known = self.known.read();
         if let Some(name) = known.domains.get(sid) {
-            return Some(Named {
+            return Some(SidName {
                 sid: *sid,
                 name: name.clone(),
                 domain: name.clone(),
@@ -341,20 +342,25 @@ impl Domain {
         let Some(KnownUser { user, .. }) = known.users.get(sid) else {
             let entry = known.entries.of(sid)?;
             let domain = known.domains.get(&self.ids.own()?)?.clone();
-            return Some(Named { sid: *sid, name: entry.name.clone(), domain, kind: entry.kind });
+            return Some(SidName { sid: *sid, name: entry.name.clone(), domain, kind: entry.kind });
         };
-        Some(Named { sid: *sid, name: user.name.clone(), domain: user.domain.clone(), kind: NameKind::User })
+        Some(SidName {
+            sid: *sid,
+            name: user.name.clone(),
+            domain: user.domain.clone(),
+            kind: NameKind::User,
+        })
     }
 
     /// What has a name: `alice`, `LAB\alice` or `alice@lab.test`.
     #[must_use]
-    pub fn named(&self, name: &str) -> Option<Named> {
+    pub fn named(&self, name: &str) -> Option<SidName> {
         let sid = self.sid_named(&self.known.read(), name)?;
         self.name(&sid)
     }
 }
 
-impl Known {
+impl DomainCache {
     /// Whether the directory has disabled or removed a user.
     fn is_refused(&self, sid: &Sid) -> bool {
         self.gone.contains(sid) || self.entries.of(sid).is_some_and(|entry| entry.disabled)

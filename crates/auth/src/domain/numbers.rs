@@ -15,7 +15,7 @@ const FIRST: u32 = 1000;
 
 /// The numbers by SID, and the other way round.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Numbered {
+pub(super) struct SidNumbers {
     pub(super) ids: HashMap<Sid, u32>,
     pub(super) users: HashMap<u32, Sid>,
     pub(super) groups: HashMap<u32, Sid>,
@@ -23,7 +23,7 @@ pub(super) struct Numbered {
     pub(super) left_out: usize,
 }
 
-impl Numbered {
+impl SidNumbers {
     /// Those of a list for which `counts` holds.
     pub(super) fn of<'a>(
         entries: impl Iterator<Item = &'a DirectoryEntry>,

@@ -6,7 +6,7 @@ mod tdb;
 /// Why a file cannot be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Damaged(&'static str);
+pub struct SambaFileError(&'static str);
 
 /// An account.
 #[derive(Clone, PartialEq, Eq)]
@@ -20,14 +20,14 @@ pub struct SambaAccount {
     /// The NT hash of its password. Keep it secret: it is equivalent to the password.
     pub nt_hash: Option<[u8; 16]>,
     /// Why nobody may log in with it, or not always: it stays closed.
-    pub closed: Option<Closed>,
+    pub closed: Option<LoginRestriction>,
     /// It belongs to a computer or another domain, not to a person.
     pub is_machine: bool,
 }
 
 /// What keeps people from logging in with an account of Samba.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Closed {
+pub enum LoginRestriction {
     /// It has no password, an empty one, or needs none. Samba refuses such logins.
     NoPassword,
     /// It is disabled.
@@ -81,7 +81,7 @@ const WORKSTATIONS: usize = 7;
 ///
 /// # Errors
 /// It is no such file, or has another version.
-pub fn accounts(file: &[u8]) -> Result<(Vec<SambaAccount>, Vec<String>), Damaged> {
+pub fn accounts(file: &[u8]) -> Result<(Vec<SambaAccount>, Vec<String>), SambaFileError> {
     let (mut values, mut version) = (Vec::new(), None);
     tdb::records(file, |key, value| match key {
         b"INFO/version\0" => version = value.try_into().ok().map(u32::from_le_bytes),
@@ -89,7 +89,7 @@ pub fn accounts(file: &[u8]) -> Result<(Vec<SambaAccount>, Vec<String>), Damaged
         _ => {}
     })?;
     if !version.is_some_and(|version| VERSIONS.contains(&version)) {
-        return Err(Damaged("its accounts have another version of the format"));
+        return Err(SambaFileError("its accounts have another version of the format"));
     }
     let (mut accounts, mut unread) = (Vec::new(), Vec::new());
     for (name, value) in values {
@@ -107,7 +107,7 @@ pub fn accounts(file: &[u8]) -> Result<(Vec<SambaAccount>, Vec<String>), Damaged
 ///
 /// # Errors
 /// It is no such file.
-pub fn domains(file: &[u8]) -> Result<Vec<(String, String)>, Damaged> {
+pub fn domains(file: &[u8]) -> Result<Vec<(String, String)>, SambaFileError> {
     let mut domains = Vec::new();
     tdb::records(file, |key, value| {
         let name = key.strip_prefix(b"SECRETS/SID/").map(|name| String::from_utf8_lossy(name).into_owned());
@@ -134,15 +134,15 @@ fn account(value: &[u8]) -> Option<SambaAccount> {
     let what = number(&mut rest)?;
     let nt_hash: Option<[u8; 16]> = nt.try_into().ok();
     let closed = match () {
-        () if what & DISABLED != 0 => Some(Closed::Disabled),
+        () if what & DISABLED != 0 => Some(LoginRestriction::Disabled),
         () if what & NO_PASSWORD != 0 || nt_hash.is_none_or(|hash| hash == EMPTY_PASSWORD) => {
-            Some(Closed::NoPassword)
+            Some(LoginRestriction::NoPassword)
         }
-        () if what & LOCKED != 0 => Some(Closed::Locked),
-        () if (1..NEVER).contains(&expires) => Some(Closed::Expires),
-        () if set == 0 && what & NO_EXPIRY == 0 => Some(Closed::MustChange),
-        () if has_workstations => Some(Closed::Workstations),
-        () if !is_always(rest) => Some(Closed::Hours),
+        () if what & LOCKED != 0 => Some(LoginRestriction::Locked),
+        () if (1..NEVER).contains(&expires) => Some(LoginRestriction::Expires),
+        () if set == 0 && what & NO_EXPIRY == 0 => Some(LoginRestriction::MustChange),
+        () if has_workstations => Some(LoginRestriction::Workstations),
+        () if !is_always(rest) => Some(LoginRestriction::Hours),
         () => None,
     };
     Some(SambaAccount { name, domain, rid, nt_hash, closed, is_machine: what & MACHINES != 0 })

@@ -51,9 +51,9 @@ fn passdb() -> Vec<u8> {
 #[test]
 fn accounts_have_the_hashes_of_their_passwords() {
     let (accounts, unread) = accounts(&passdb()).unwrap();
-    let known: Vec<(&str, u32, Option<Closed>)> =
+    let known: Vec<(&str, u32, Option<LoginRestriction>)> =
         accounts.iter().map(|account| (&*account.name, account.rid, account.closed)).collect();
-    assert_eq!(known, [("backup", 1001, Some(Closed::Disabled)), ("games", 1000, None)]);
+    assert_eq!(known, [("backup", 1001, Some(LoginRestriction::Disabled)), ("games", 1000, None)]);
     for account in &accounts {
         assert_eq!((&*account.domain, account.is_machine), ("OLDNAS", false));
         assert_eq!(account.nt_hash, Some(crate::nt_hash(&format!("Pass{}", account.name))));
@@ -81,8 +81,8 @@ fn a_file_that_is_cut_off_or_damaged_is_refused_and_ends() {
     let at = endless[172..176].to_vec();
     let first = u32::from_le_bytes(at.clone().try_into().unwrap()) as usize;
     endless[first..first + 4].copy_from_slice(&at);
-    assert_eq!(accounts(&endless), Err(Damaged("a chain of records has no end")));
+    assert_eq!(accounts(&endless), Err(SambaFileError("a chain of records has no end")));
     let newer = database(&[(b"INFO/version\0", vec![5, 0, 0, 0])]);
-    assert_eq!(accounts(&newer), Err(Damaged("its accounts have another version of the format")));
-    assert_eq!(accounts(b"TDB2 and more"), Err(Damaged("it is not a TDB file")));
+    assert_eq!(accounts(&newer), Err(SambaFileError("its accounts have another version of the format")));
+    assert_eq!(accounts(b"TDB2 and more"), Err(SambaFileError("it is not a TDB file")));
 }

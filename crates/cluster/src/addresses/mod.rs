@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-pub(crate) use plan::{Held, plan};
+pub(crate) use plan::{AddressAssignment, plan};
 
 /// How long the command of the administrator may take.
 const COMMAND_WITHIN: Duration = Duration::from_secs(10);

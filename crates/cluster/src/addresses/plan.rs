@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 /// An address and the number of its server.
-pub(crate) type Held = (IpAddr, u16);
+pub(crate) type AddressAssignment = (IpAddr, u16);
 
 /// What a server does next.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Plan {
 /// clients use it.
 pub(crate) fn plan(
     wanted: &[IpAddr],
-    held: &[Held],
+    held: &[AddressAssignment],
     (takers, me): (&[u16], u16),
     is_used: impl Fn(IpAddr) -> bool,
 ) -> Plan {
@@ -46,7 +46,7 @@ mod tests {
     #[test]
     fn addresses_are_spread_and_stay_where_they_are_used() {
         let wanted = [ip(1), ip(2), ip(3)];
-        let of = |held: &[Held], takers: &[u16], me, used: &[IpAddr]| {
+        let of = |held: &[AddressAssignment], takers: &[u16], me, used: &[IpAddr]| {
             let plan = plan(&wanted, held, (takers, me), |ip| used.contains(&ip));
             (plan.take, plan.give)
         };

@@ -19,7 +19,7 @@ use vfs::FileId;
 use vfs::state::{Elsewhere, Party};
 
 use super::{Effect, Node};
-use crate::port::{Port, Wanted};
+use crate::port::{Port, StateRequest};
 use crate::wire::Message;
 
 /// How many questions of this server may wait for answers. Those beyond it are not answered.
@@ -37,7 +37,7 @@ pub(crate) struct Question {
 }
 
 /// A question that waits for these servers.
-struct Asked {
+struct PendingQuestion {
     question: Question,
     waiting: BTreeSet<u16>,
 }
@@ -50,7 +50,7 @@ struct Holding {
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        self.port.want(Wanted::BelowOver(self.number));
+        self.port.want(StateRequest::BelowOver(self.number));
     }
 }
 
@@ -58,7 +58,7 @@ impl Drop for Holding {
 #[derive(Default)]
 pub(super) struct Questions {
     /// By their numbers.
-    asked: BTreeMap<u64, Asked>,
+    asked: BTreeMap<u64, PendingQuestion>,
     next: u64,
     /// By the server and its number of the question; `None`: the answer is awaited.
     held: BTreeMap<(u16, u64), Option<Elsewhere>>,
@@ -91,13 +91,13 @@ impl Node {
         for member in &waiting {
             self.send(*member, Message::Below { number, folder, by });
         }
-        self.questions.asked.insert(number, Asked { question, waiting });
+        self.questions.asked.insert(number, PendingQuestion { question, waiting });
         self.end_question(number);
     }
 
     /// Operations that are over do not wait for answers.
     fn forget_questions(&mut self) {
-        let is_over = |(_, asked): &(&u64, &Asked)| asked.question.answer.is_closed();
+        let is_over = |(_, asked): &(&u64, &PendingQuestion)| asked.question.answer.is_closed();
         let over: Vec<u64> = self.questions.asked.iter().filter(is_over).map(|(number, _)| *number).collect();
         for number in over {
             self.questions.asked.remove(&number);

@@ -10,7 +10,7 @@ pub(super) struct Directory {
     owners: BTreeMap<FileId, u16>,
     /// The servers whose report has not come. Until it has, no question is answered.
     missing: BTreeSet<u16>,
-    found: BTreeMap<FileId, Found>,
+    found: BTreeMap<FileId, FileReports>,
     /// The last message that a server has received from another one.
     received: BTreeMap<(u16, u16), u64>,
     /// Questions from before all reports have come.
@@ -27,16 +27,16 @@ pub(super) enum Early {
 
 /// What the reports say of one file.
 #[derive(Default)]
-struct Found {
+struct FileReports {
     /// The latest turn, and the server that has the state by it.
     held: Option<(u64, u16)>,
-    sent: Vec<Sent>,
+    sent: Vec<StateTransfer>,
     /// The servers with a part of it.
     kept: Vec<u16>,
 }
 
 /// A state that was sent, and may not have come.
-struct Sent {
+struct StateTransfer {
     turn: u64,
     number: u64,
     from: u16,
@@ -52,7 +52,7 @@ pub(super) struct Report {
     pub(super) kept: Vec<FileId>,
 }
 
-impl Found {
+impl FileReports {
     fn held(&mut self, turn: u64, server: u16) {
         self.held = self.held.max(Some((turn, server)));
     }
@@ -131,7 +131,7 @@ impl Directory {
             self.found.entry(file).or_default().held(turn, server);
         }
         for (file, to, (turn, number)) in report.sent {
-            self.found.entry(file).or_default().sent.push(Sent { turn, number, from: server, to });
+            self.found.entry(file).or_default().sent.push(StateTransfer { turn, number, from: server, to });
         }
         for file in report.kept {
             self.found.entry(file).or_default().kept.push(server);
@@ -140,8 +140,8 @@ impl Directory {
     }
 
     /// The server that has the state of a file, or will have it.
-    fn owner(&self, found: &Found) -> Option<u16> {
-        let is_underway = |sent: &&Sent| {
+    fn owner(&self, found: &FileReports) -> Option<u16> {
+        let is_underway = |sent: &&StateTransfer| {
             // What has come is the receiver's to report: it may have handed the state on, to a server that is lost.
             self.received.get(&(sent.to, sent.from)).is_none_or(|received| *received < sent.number)
         };

@@ -97,16 +97,16 @@ pub struct Removing {
 
 impl Removing {
     /// Makes it. Returns what [`Node::removed`] wants.
-    pub fn run(self) -> Done {
+    pub fn run(self) -> CompletedRemoval {
         if let Err(error) = (self.last)() {
             tracing::warn!(%error, "a file that was to be removed at its last close was not removed");
         }
-        Done { file: self.file, owner: self.owner, number: self.number }
+        CompletedRemoval { file: self.file, owner: self.owner, number: self.number }
     }
 }
 
 /// A removal that is made.
-pub struct Done {
+pub struct CompletedRemoval {
     file: FileId,
     owner: u16,
     number: u64,
@@ -114,7 +114,7 @@ pub struct Done {
 
 /// Why a message was not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Refused {
+pub enum MessageRefusal {
     /// It is of a later epoch: offer it again when the server has that one.
     Later,
     /// One before it is missing.
@@ -124,7 +124,7 @@ pub enum Refused {
 }
 
 /// A state that is here.
-struct Held {
+struct HeldState {
     turn: u64,
     /// When it has come.
     came: Duration,
@@ -166,7 +166,7 @@ pub struct Node {
     directory: Directory,
     /// The files whose state was asked for.
     asked: BTreeSet<FileId>,
-    held: BTreeMap<FileId, Held>,
+    held: BTreeMap<FileId, HeldState>,
     /// Orders to hand a state over, which wait: for the state, or until it may leave. There is more than one if the
     /// state comes back before the next one is obeyed.
     recalls: BTreeMap<FileId, VecDeque<(u16, u64)>>,
@@ -308,13 +308,13 @@ impl Node {
         number: u64,
         epoch: u64,
         message: Message,
-    ) -> Result<(), Refused> {
+    ) -> Result<(), MessageRefusal> {
         self.now = self.now.max(now);
-        let received = self.received(from).ok_or(Refused::Stranger)?;
+        let received = self.received(from).ok_or(MessageRefusal::Stranger)?;
         match () {
-            () if epoch > self.view.epoch => return Err(Refused::Later),
+            () if epoch > self.view.epoch => return Err(MessageRefusal::Later),
             () if number <= received => return Ok(()),
-            () if number != received + 1 => return Err(Refused::Gap),
+            () if number != received + 1 => return Err(MessageRefusal::Gap),
             () => self.links.entry(from).or_default().received = number,
         }
         if epoch == self.view.epoch || !is_of_epoch(&message) {
@@ -352,7 +352,7 @@ impl Node {
     }
 
     /// A removal is made.
-    pub fn removed(&mut self, now: Duration, done: Done) {
+    pub fn removed(&mut self, now: Duration, done: CompletedRemoval) {
         self.now = self.now.max(now);
         self.send(done.owner, Message::Removed(done.file, done.number));
         self.settle();

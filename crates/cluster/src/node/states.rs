@@ -6,9 +6,9 @@ use vfs::state::{Back, ChangeNotice, FileState, PinConflict};
 
 use super::successors::Waiter;
 use super::{
-    Effect, Gathering, HOLD, Held, LONGER, Leaving, MOST_HOLD, MOST_UNUSED, MOST_WAITING, Node, Removing,
+    Effect, Gathering, HOLD, HeldState, LONGER, Leaving, MOST_HOLD, MOST_UNUSED, MOST_WAITING, Node, Removing,
 };
-use crate::port::Wanted;
+use crate::port::StateRequest;
 use crate::wire::{Message, Portion, chunks};
 
 impl Node {
@@ -16,17 +16,17 @@ impl Node {
     pub(super) fn hear_port(&mut self) {
         for wanted in self.port.take() {
             match wanted {
-                Wanted::Ask(file) => self.ask(file),
-                Wanted::Free(file) => self.freed(file),
-                Wanted::Hold(file) => self.hold(file),
-                Wanted::Back(server, file, back) => self.say(server, file, back),
-                Wanted::Tell(told) => self.tell(&told),
-                Wanted::Below(question) => self.ask_below(question),
-                Wanted::BelowOver(number) => self.below_over(number),
-                Wanted::Keep(wanted) => self.keep(wanted),
-                Wanted::Drop(open) => self.keep_no_longer(open),
-                Wanted::Arrived(waiter) => self.wait_for_successor(Waiter::Arrived(waiter)),
-                Wanted::Kept(open, waiter) => self.wait_for_successor(Waiter::Kept(open, waiter)),
+                StateRequest::Ask(file) => self.ask(file),
+                StateRequest::Free(file) => self.freed(file),
+                StateRequest::Hold(file) => self.hold(file),
+                StateRequest::Back(server, file, back) => self.say(server, file, back),
+                StateRequest::Tell(told) => self.tell(&told),
+                StateRequest::Below(question) => self.ask_below(question),
+                StateRequest::BelowOver(number) => self.below_over(number),
+                StateRequest::Keep(wanted) => self.keep(wanted),
+                StateRequest::Drop(open) => self.keep_no_longer(open),
+                StateRequest::Arrived(waiter) => self.wait_for_successor(Waiter::Arrived(waiter)),
+                StateRequest::Kept(open, waiter) => self.wait_for_successor(Waiter::Kept(open, waiter)),
             }
         }
     }
@@ -140,7 +140,7 @@ impl Node {
 
     fn come(&mut self, file: FileId, turn: u64, state: FileState) {
         self.asked.remove(&file);
-        self.held.insert(file, Held { turn, came: self.now, since: self.now });
+        self.held.insert(file, HeldState { turn, came: self.now, since: self.now });
         if let Some(here) = self.port.trees.back(file) {
             self.state.take_over(here, state);
         }

@@ -10,10 +10,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls::pki_types::CertificateDer;
 
-use super::Shared;
+use super::RunContext;
 use super::stream::{prepare, read_frame, write_frame};
 use crate::fence;
-use crate::node::Refused;
+use crate::node::MessageRefusal;
 use crate::tls::is_of;
 use crate::wire::Frame;
 
@@ -22,7 +22,7 @@ const MAX_CONNECTIONS: usize = 256;
 /// How long a connection may take to say whose it is.
 const HELLO_WITHIN: Duration = Duration::from_secs(5);
 
-pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
+pub(super) async fn accept(shared: Arc<RunContext>, listener: TcpListener) {
     let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let Ok(permit) = permits.clone().acquire_owned().await else { return };
@@ -44,7 +44,7 @@ pub(super) async fn accept(shared: Arc<Shared>, listener: TcpListener) {
     }
 }
 
-async fn serve(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
+async fn serve(shared: &Arc<RunContext>, stream: TcpStream) -> io::Result<()> {
     prepare(&stream)?;
     let stream = timeout(HELLO_WITHIN, shared.tls.accept.accept(stream)).await??;
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first).cloned();
@@ -58,7 +58,7 @@ async fn serve(shared: &Arc<Shared>, stream: TcpStream) -> io::Result<()> {
 
 /// Who it is, and what of it was received before.
 fn admit(
-    shared: &Arc<Shared>,
+    shared: &Arc<RunContext>,
     hello: &Frame,
     certificate: Option<&CertificateDer<'_>>,
 ) -> io::Result<(u16, u64)> {
@@ -81,7 +81,7 @@ fn admit(
 }
 
 async fn take(
-    shared: &Arc<Shared>,
+    shared: &Arc<RunContext>,
     from: u16,
     read: &mut BufReader<impl AsyncRead + Unpin>,
     write: &mut (impl AsyncWrite + Unpin),
@@ -95,7 +95,7 @@ async fn take(
             let message = message.clone();
             shared.with(|node| node.receive(fence::now(), from, number, epoch, message))
         } {
-            if why != Refused::Later {
+            if why != MessageRefusal::Later {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
                     "not a member, or a message is missing",

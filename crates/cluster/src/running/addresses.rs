@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
-use super::Shared;
-use crate::addresses::{Address, Held, Way, connections, plan};
+use super::RunContext;
+use crate::addresses::{Address, AddressAssignment, Way, connections, plan};
 use crate::etcd::{Error, Etcd};
 use crate::fence;
-use crate::membership::{RENEW_EVERY, Seen, address_key};
+use crate::membership::{EtcdState, RENEW_EVERY, address_key};
 use crate::node::successor_of;
 
 /// How long an address that this host could not get is left to others.
@@ -27,16 +27,16 @@ const TOLD: u8 = 3;
 
 /// What etcd said of addresses.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Looked {
+pub(super) struct EtcdAddresses {
     /// When it was asked, as [`fence::now`] counts.
     asked: Duration,
-    held: Vec<Held>,
+    held: Vec<AddressAssignment>,
     takers: Vec<u16>,
     members: Vec<u16>,
 }
 
-impl Looked {
-    pub(super) fn of(asked: Duration, seen: &Seen) -> Self {
+impl EtcdAddresses {
+    pub(super) fn of(asked: Duration, seen: &EtcdState) -> Self {
         let takers = seen.members.members.iter().filter(|member| member.addresses);
         let takers = takers.map(|member| member.number).collect();
         let members = seen.members.view().members;
@@ -52,8 +52,8 @@ pub(super) struct Keeping {
 
 impl Keeping {
     /// Begins it, if this server takes addresses. Returns where it is told what etcd says.
-    pub(super) fn start(shared: &Arc<Shared>, lease: u64) -> (watch::Sender<Looked>, Self) {
-        let (looks, looked) = watch::channel(Looked::default());
+    pub(super) fn start(shared: &Arc<RunContext>, lease: u64) -> (watch::Sender<EtcdAddresses>, Self) {
+        let (looks, looked) = watch::channel(EtcdAddresses::default());
         let (stop, stopping) = watch::channel(false);
         let takes = !shared.config.addresses.is_empty();
         let keep = || shared.etcd.spawn(Addresses::new(shared.clone(), lease).keep(looked, stopping));
@@ -80,7 +80,7 @@ struct Own {
 
 /// The addresses of a running server.
 pub(super) struct Addresses {
-    shared: Arc<Shared>,
+    shared: Arc<RunContext>,
     etcd: Etcd,
     lease: u64,
     way: Way,
@@ -94,7 +94,7 @@ pub(super) struct Addresses {
 }
 
 impl Addresses {
-    pub(super) fn new(shared: Arc<Shared>, lease: u64) -> Self {
+    pub(super) fn new(shared: Arc<RunContext>, lease: u64) -> Self {
         let etcd = Etcd::new(shared.config.etcd.clone());
         let way = shared.config.address_command.clone().map_or(Way::Kernel, Way::Command);
         let (own, refused, former) = (Vec::new(), Vec::new(), HashMap::new());
@@ -104,7 +104,7 @@ impl Addresses {
     /// Until it is told to stop. Then this server has no address any more.
     pub(super) async fn keep(
         mut self,
-        mut looks: watch::Receiver<Looked>,
+        mut looks: watch::Receiver<EtcdAddresses>,
         mut stopping: watch::Receiver<bool>,
     ) {
         let mut renew_at = Instant::now();
@@ -131,7 +131,7 @@ impl Addresses {
         }
     }
 
-    async fn follow(&mut self, looked: &Looked) {
+    async fn follow(&mut self, looked: &EtcdAddresses) {
         let me = self.shared.me;
         let is_lost = |own: &Own| own.since < looked.asked && !looked.held.contains(&(own.address.ip, me));
         let (lost, own): (Vec<Own>, Vec<Own>) = std::mem::take(&mut self.own).into_iter().partition(is_lost);
@@ -149,7 +149,8 @@ impl Addresses {
         held.dedup();
         let plan = plan(&wanted, &held, (&looked.takers, me), |ip| connections(ip) > 0);
         // It has the key, and did not hear of that.
-        let is_missed = |(ip, of): &&Held| *of == me && self.own.iter().all(|own| own.address.ip != *ip);
+        let is_missed =
+            |(ip, of): &&AddressAssignment| *of == me && self.own.iter().all(|own| own.address.ip != *ip);
         let missed = looked.held.iter().filter(is_missed).map(|(ip, _)| *ip);
         let missed: Vec<IpAddr> = if looked.asked > self.given { missed.collect() } else { Vec::new() };
         for ip in plan.take.into_iter().chain(missed.iter().copied()) {

@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use vfs::state::Elsewhere;
 
-use super::Shared;
+use super::RunContext;
 use crate::fence;
 use crate::node::Below;
 
@@ -17,7 +17,7 @@ pub(super) const MOST_LOOKS: usize = 128;
 /// other server waits longer.
 const CLOSED_WITHIN: Duration = Duration::from_secs(36);
 
-impl Shared {
+impl RunContext {
     /// Finds the answer to a question of another server. Returns at once.
     pub(super) fn look_below(self: &Arc<Self>, below: Below) {
         let (shared, permit) = (self.clone(), self.looks_below.clone().try_acquire_owned());

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::Shared;
+use super::RunContext;
 use super::stream::{prepare, read_frame, write_frame};
 use crate::fence;
 use crate::membership::Member;
@@ -26,7 +26,7 @@ const AGAIN_AFTER: Duration = Duration::from_millis(50);
 const BATCH: usize = 64 << 10;
 
 /// Keeps a connection to each other member.
-pub(super) async fn call_members(shared: Arc<Shared>) {
+pub(super) async fn call_members(shared: Arc<RunContext>) {
     let mut members = shared.members.subscribe();
     let mut calls: HashMap<u16, AbortHandle> = HashMap::new();
     loop {
@@ -49,7 +49,7 @@ pub(super) async fn call_members(shared: Arc<Shared>) {
     }
 }
 
-async fn call(shared: Arc<Shared>, member: Member) {
+async fn call(shared: Arc<RunContext>, member: Member) {
     loop {
         if let Err(error) = connected(&shared, &member).await {
             tracing::debug!(%error, member.name, "no connection to another server");
@@ -61,7 +61,7 @@ async fn call(shared: Arc<Shared>, member: Member) {
 }
 
 /// One connection, until it ends.
-async fn connected(shared: &Arc<Shared>, member: &Member) -> io::Result<()> {
+async fn connected(shared: &Arc<RunContext>, member: &Member) -> io::Result<()> {
     let connecting = async {
         let stream = TcpStream::connect(&member.address).await?;
         prepare(&stream)?;

@@ -16,12 +16,12 @@ use crate::etcd::Error;
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// The client of etcd, and the identities of shares that were asked for: they never change.
-pub(super) struct Kept {
+pub(super) struct CommonCache {
     pub(super) common: tokio::sync::Mutex<Common>,
     shares: Mutex<HashMap<String, ShareIdentity>, rank::ClusterTrees>,
 }
 
-impl Kept {
+impl CommonCache {
     pub(super) fn new(common: Common) -> Self {
         Self { common: tokio::sync::Mutex::new(common), shares: Mutex::default() }
     }

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::Cluster;
 use super::common::wait;
 use crate::Revisions;
-use crate::membership::{Member, Seen};
+use crate::membership::{EtcdState, Member};
 
 /// Where everything is, as etcd said last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct Places {
 }
 
 impl Places {
-    pub(super) fn of(me: u16, seen: &Seen) -> Self {
+    pub(super) fn of(me: u16, seen: &EtcdState) -> Self {
         let (members, addresses) = (seen.members.members.clone(), seen.addresses.clone());
         let backups = seen.backups.iter().filter(|(server, _)| **server != me);
         let mut backups: Vec<String> = backups.flat_map(|(_, shares)| shares.clone()).collect();

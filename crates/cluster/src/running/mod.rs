@@ -34,11 +34,11 @@ use vfs::{HostKey, Site};
 use crate::common::Common;
 use crate::evictions::Stores;
 use crate::fence::{self, Fence};
-use crate::membership::{JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY, Seen};
+use crate::membership::{EtcdState, JoinError, LOOK_EVERY, Member, Members, Membership, RENEW_EVERY};
 use crate::tls::Tls;
 use crate::{Address, Counts, Effect, Node, Port, Trees};
-use addresses::{Keeping, Looked};
-use thread::{Ordered, Orders};
+use addresses::{EtcdAddresses, Keeping};
+use thread::{OrderReceivers, Orders};
 
 pub use config::Config;
 pub use grace::{Grace, LostRecords};
@@ -72,7 +72,7 @@ struct Numbering {
 }
 
 /// What all tasks of a running server use.
-struct Shared {
+struct RunContext {
     node: Mutex<Node, rank::ClusterNode>,
     port: Arc<Port>,
     /// The frames to each server with a connection.
@@ -85,7 +85,7 @@ struct Shared {
     fence: Arc<Fence>,
     grace: Grace,
     /// The quotas that the servers count together.
-    sums: sums::Counted,
+    sums: sums::SharedSums,
     /// What takes over opens of lost servers.
     taker: OnceLock<Arc<dyn Successor>>,
     /// What answers requests of other servers.
@@ -103,8 +103,8 @@ struct Shared {
 
 /// A server of a cluster.
 pub struct Cluster {
-    shared: Arc<Shared>,
-    kept: Arc<common::Kept>,
+    shared: Arc<RunContext>,
+    kept: Arc<common::CommonCache>,
     orders: Orders,
     stop: watch::Sender<bool>,
     keeping: Keeping,
@@ -163,7 +163,7 @@ impl Cluster {
             Membership::join(config.etcd.clone(), &config.cluster, me, config.grace, (&*fence, stores))
                 .await?;
         let (me, (etcd, thread)) = (membership.me.number, thread::begin()?);
-        let kept = Arc::new(common::Kept::new(common));
+        let kept = Arc::new(common::CommonCache::new(common));
         vfs::state::ClientId::begin_with(me);
         let port = Port::new(Trees::default(), fence.clone());
         let site = Arc::new(Site::joined(me, port.clone()));
@@ -175,7 +175,7 @@ impl Cluster {
         let (ways, grace) = (Mutex::default(), Grace::default());
         let (taker, answers, is_flushed) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         let looks_below = Arc::new(Semaphore::new(below::MOST_LOOKS));
-        let shared = Shared {
+        let shared = RunContext {
             node,
             port,
             ways,
@@ -185,7 +185,7 @@ impl Cluster {
             etcd,
             fence,
             grace,
-            sums: sums::Counted::new(me),
+            sums: sums::SharedSums::new(me),
             taker,
             answers,
             looks_below,
@@ -319,7 +319,7 @@ impl Cluster {
     }
 }
 
-impl Shared {
+impl RunContext {
     /// Calls the node whenever it may have something to do.
     async fn drive(self: Arc<Self>) {
         let mut members = self.members.subscribe();
@@ -370,7 +370,7 @@ impl Shared {
             Effect::Lost => self.hear_of_loss(),
             Effect::Inherit(lost, inherited) => self.inherit(lost, inherited),
             Effect::Call(from, number, request) => self.answer(from, number, request),
-            Effect::Sums(from, epoch, message) => self.sums.hear(sums::Heard { epoch, from, message }),
+            Effect::Sums(from, epoch, message) => self.sums.hear(sums::ReceivedSums { epoch, from, message }),
             Effect::Below(below) => self.look_below(below),
             Effect::Removed => self.fence.close(),
         }
@@ -392,14 +392,14 @@ async fn tell(site: Arc<Site>, mut to_tell: mpsc::Receiver<ChangeNotice>) {
 
 /// Keeps the lease, and looks at the members.
 async fn keep(
-    shared: Arc<Shared>,
+    shared: Arc<RunContext>,
     (mut membership, looks, order, moved): (
         Membership,
-        watch::Sender<Looked>,
+        watch::Sender<EtcdAddresses>,
         watch::Sender<bool>,
         watch::Sender<Places>,
     ),
-    Ordered { mut numberings, mut backups }: Ordered,
+    OrderReceivers { mut numberings, mut backups }: OrderReceivers,
     mut stopping: watch::Receiver<bool>,
 ) {
     membership.connect_anew(); // from this thread
@@ -414,7 +414,7 @@ async fn keep(
         let asked = fence::now();
         match membership.look().await {
             Ok(seen) => {
-                looks.send_replace(Looked::of(asked, &seen));
+                looks.send_replace(EtcdAddresses::of(asked, &seen));
                 let places = Places::of(shared.me, &seen);
                 moved.send_if_modified(|before| std::mem::replace(before, places.clone()) != places);
                 let is_drained = seen.drained.contains(&shared.me);
@@ -446,8 +446,8 @@ async fn keep(
     }
 }
 
-impl Shared {
-    fn tell_topology(&self, seen: &Seen) {
+impl RunContext {
+    fn tell_topology(&self, seen: &EtcdState) {
         let members = seen.members.members.clone();
         if members.iter().all(|member| member.number != self.me) {
             return; // of a time before this server has joined

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::{Cluster, Shared};
+use super::{Cluster, RunContext};
 use crate::fence;
 
 /// The answer to a request, once it is there. `None`: it is refused, and nothing was done.
@@ -65,7 +65,7 @@ impl Cluster {
     }
 }
 
-impl Shared {
+impl RunContext {
     /// Answers a request of another server.
     pub(super) fn answer(self: &Arc<Self>, from: u16, number: u64, request: Vec<u8>) {
         let (shared, answers) = (self.clone(), self.answers.get().cloned());

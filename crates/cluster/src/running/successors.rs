@@ -8,10 +8,10 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use vfs::state::{InheritedOpen, LeaseId, OpenGuard, OpenId, Replicas, Successor};
 
-use super::{Cluster, Shared};
+use super::{Cluster, RunContext};
 use crate::membership::LOOK_EVERY;
 use crate::node::ToKeep;
-use crate::port::Wanted;
+use crate::port::StateRequest;
 
 /// How long the successor of a server that leaves may take to hear the last of it.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2);
@@ -49,22 +49,22 @@ impl Replicas for Cluster {
         persistent: bool,
     ) {
         let (file, open, note) = (guard.file(), guard.id(), note.into());
-        self.shared.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note, persistent }));
+        self.shared.port.want(StateRequest::Keep(ToKeep { file, open, lease, client, note, persistent }));
     }
 
     fn forget(&self, open: OpenId) {
-        self.shared.port.want(Wanted::Drop(open));
+        self.shared.port.want(StateRequest::Drop(open));
     }
 
     fn arrived(&self) -> oneshot::Receiver<Infallible> {
         let (waiter, arrived) = oneshot::channel();
-        self.shared.port.want(Wanted::Arrived(waiter));
+        self.shared.port.want(StateRequest::Arrived(waiter));
         arrived
     }
 
     fn kept(&self, open: OpenId) -> oneshot::Receiver<bool> {
         let (waiter, kept) = oneshot::channel();
-        self.shared.port.want(Wanted::Kept(open, waiter));
+        self.shared.port.want(StateRequest::Kept(open, waiter));
         kept
     }
 
@@ -77,7 +77,7 @@ impl Replicas for Cluster {
     }
 }
 
-impl Shared {
+impl RunContext {
     /// A server is lost, and this one has inherited these of its opens.
     pub(super) fn inherit(&self, lost: u16, inherited: Vec<(InheritedOpen, Arc<[u8]>)>) {
         match self.taker.get() {

@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use vfs::FileId;
 use vfs::quota::Changes;
 
-use super::{Cluster, Shared};
+use super::{Cluster, RunContext};
 use crate::fence;
 use crate::sums::{Elsewhere, Sums};
 use crate::wire::MAX_FILES;
@@ -49,16 +49,16 @@ pub trait Counting: Send + Sync {
 }
 
 /// A message of another server, in an epoch.
-pub(super) struct Heard {
+pub(super) struct ReceivedSums {
     pub(super) epoch: u64,
     pub(super) from: u16,
     pub(super) message: SumsMessage,
 }
 
 /// What threads and the task share.
-pub(super) struct Counted {
-    hear: mpsc::Sender<Heard>,
-    heard: Mutex<Option<mpsc::Receiver<Heard>>, rank::ClusterTrees>,
+pub(super) struct SharedSums {
+    hear: mpsc::Sender<ReceivedSums>,
+    heard: Mutex<Option<mpsc::Receiver<ReceivedSums>>, rank::ClusterTrees>,
     counting: OnceLock<Arc<dyn Counting>>,
     state: Mutex<State, rank::ClusterSums>,
 }
@@ -80,7 +80,7 @@ struct State {
     cut: Option<Duration>,
 }
 
-impl Counted {
+impl SharedSums {
     pub(super) fn new(me: u16) -> Self {
         let (hear, heard) = mpsc::channel(MOST_HEARD);
         let state = State {
@@ -98,7 +98,7 @@ impl Counted {
     }
 
     /// Another server has told something.
-    pub(super) fn hear(&self, heard: Heard) {
+    pub(super) fn hear(&self, heard: ReceivedSums) {
         if self.hear.try_send(heard).is_err() {
             tracing::debug!("what another server has told of the sums of quotas is lost");
         }
@@ -133,8 +133,12 @@ impl Cluster {
     }
 }
 
-impl Shared {
-    async fn follow_sums(self: Arc<Self>, counting: Arc<dyn Counting>, mut heard: mpsc::Receiver<Heard>) {
+impl RunContext {
+    async fn follow_sums(
+        self: Arc<Self>,
+        counting: Arc<dyn Counting>,
+        mut heard: mpsc::Receiver<ReceivedSums>,
+    ) {
         let mut members = self.members.subscribe();
         let mut every = interval(TELL_EVERY);
         every.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -240,7 +244,11 @@ impl Shared {
         here.values().for_each(|local| counting.divide(*local, servers));
     }
 
-    fn heard_sums(self: &Arc<Self>, counting: &dyn Counting, Heard { epoch, from, message }: Heard) {
+    fn heard_sums(
+        self: &Arc<Self>,
+        counting: &dyn Counting,
+        ReceivedSums { epoch, from, message }: ReceivedSums,
+    ) {
         let mut state = self.sums.state.lock();
         if epoch != state.epoch {
             return; // all was told again in the present one

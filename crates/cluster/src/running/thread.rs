@@ -32,12 +32,12 @@ pub(super) struct Orders {
 }
 
 /// The other ends.
-pub(super) struct Ordered {
+pub(super) struct OrderReceivers {
     pub(super) numberings: mpsc::Receiver<Numbering>,
     pub(super) backups: watch::Receiver<Vec<String>>,
 }
 
-pub(super) fn orders() -> (Orders, Ordered) {
+pub(super) fn orders() -> (Orders, OrderReceivers) {
     let ((numbering, numberings), (backups, backups_here)) = (mpsc::channel(1), watch::channel(Vec::new()));
-    (Orders { numbering, backups }, Ordered { numberings, backups: backups_here })
+    (Orders { numbering, backups }, OrderReceivers { numberings, backups: backups_here })
 }

@@ -9,7 +9,7 @@ use vfs::state::{Modes, OpenGuard, OpenRequest, Party, Stream};
 
 use super::World;
 use super::travellers::{id, keep};
-use crate::port::Wanted;
+use crate::port::StateRequest;
 
 /// The clients, which are the numbers of their files, too.
 const STAYS: usize = 2;
@@ -39,7 +39,7 @@ fn open(world: &mut World, of: usize) -> OpenGuard {
 }
 
 fn close(world: &mut World, guard: OpenGuard) {
-    world.servers[0].port.want(Wanted::Drop(guard.id()));
+    world.servers[0].port.want(StateRequest::Drop(guard.id()));
     drop(guard);
     world.step(false);
 }
@@ -79,7 +79,7 @@ fn what_waits_for_a_successor_is_bounded_and_it_learns_everything_in_the_end() {
     close(&mut world, ends);
     let comes = open(&mut world, COMES);
     let (answer, mut kept) = oneshot::channel();
-    world.servers[0].port.want(Wanted::Kept(comes.id(), answer));
+    world.servers[0].port.want(StateRequest::Kept(comes.id(), answer));
     (0..1_000).for_each(|_| world.step(false));
     assert_eq!(
         kept.try_recv(),

@@ -84,7 +84,7 @@ impl Server {
         let port = Port::new(trees, Arc::new(fence));
         let state = State::joined(Policy::default(), Limits::default(), number, port.clone());
         let mut node = Node::new(number, state.clone(), port.clone());
-        node.set_successor(Arc::new(travellers::Known(number)));
+        node.set_successor(Arc::new(travellers::SimulatedSuccessor(number)));
         let (inherited, inside) = (BTreeMap::new(), Inside::default());
         let (paused_until, fence) = (Duration::ZERO, Duration::ZERO);
         Self { number, node, state, port, inherited, inside, fence, paused_until, is_dead: false }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash as _};
 use std::time::Duration;
 
 use super::{Random, Server};
-use crate::Refused;
+use crate::MessageRefusal;
 use crate::wire::Frame;
 
 #[derive(Default)]
@@ -119,15 +119,15 @@ impl Network {
                     let epoch = servers[to].node.epoch();
                     connection.acks.push_back((now + Duration::from_micros(300), number, epoch));
                 }
-                Err(Refused::Later) => {
+                Err(MessageRefusal::Later) => {
                     connection.frames.push_front((now + Duration::from_millis(1), bytes));
                     return;
                 }
-                Err(Refused::Stranger) => {
+                Err(MessageRefusal::Stranger) => {
                     *connection = Connection::default();
                     return;
                 }
-                Err(Refused::Gap) => panic!("a message is missing before {number} from {}", pair.0),
+                Err(MessageRefusal::Gap) => panic!("a message is missing before {number} from {}", pair.0),
             }
         }
         while connection.acks.front().is_some_and(|(at, ..)| *at <= now) {

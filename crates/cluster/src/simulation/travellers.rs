@@ -16,7 +16,7 @@ use vfs::state::{
 
 use super::{Random, Server};
 use crate::node::ToKeep;
-use crate::port::Wanted;
+use crate::port::StateRequest;
 
 /// The files that they use. Other clients do not use them.
 const FILES: std::ops::Range<u64> = 100..103;
@@ -24,9 +24,9 @@ const FILES: std::ops::Range<u64> = 100..103;
 const AWAY_AT_MOST: Duration = Duration::from_secs(12);
 
 /// What knows the clients of lost servers at a server of the simulation.
-pub(super) struct Known(pub(super) u16);
+pub(super) struct SimulatedSuccessor(pub(super) u16);
 
-impl Successor for Known {
+impl Successor for SimulatedSuccessor {
     fn client(&self, name: &[u8; 16]) -> Option<(ClientId, mpsc::UnboundedSender<BreakNotice>)> {
         Some((id(self.0, usize::from(name[0])), mpsc::unbounded_channel().0))
     }
@@ -91,13 +91,13 @@ fn lost(now: Duration, servers: &[Server]) -> usize {
 pub(super) fn keep(server: &Server, traveller: usize, file: FileId, guard: &OpenGuard, persistent: bool) {
     let (open, lease, note) = (guard.id(), None, Arc::from(&b"note"[..]));
     let client = [u8::try_from(traveller).expect("few"); 16];
-    server.port.want(Wanted::Keep(ToKeep { file, open, lease, client, note, persistent }));
+    server.port.want(StateRequest::Keep(ToKeep { file, open, lease, client, note, persistent }));
 }
 
 /// An inherited open is closed, whose traveller does not come for it.
 pub(super) fn close_inherited(server: &mut Server, traveller: u8) {
     if let Some(inherited) = server.inherited.remove(&traveller) {
-        server.port.want(Wanted::Drop(inherited.guard.id()));
+        server.port.want(StateRequest::Drop(inherited.guard.id()));
     }
 }
 
@@ -162,7 +162,7 @@ impl Traveller {
             Doing::Open if now < self.until && !self.is_stopping => Doing::Open,
             Doing::Open => {
                 let guard = self.guard.take().expect("it is open");
-                server.port.want(Wanted::Drop(guard.id()));
+                server.port.want(StateRequest::Drop(guard.id()));
                 travels.holders.remove(&self.file);
                 self.promised = None;
                 drop(guard);
@@ -205,7 +205,7 @@ impl Traveller {
                     return self.ask(server, guard);
                 }
                 let (told, arrived) = oneshot::channel();
-                server.port.want(Wanted::Arrived(told));
+                server.port.want(StateRequest::Arrived(told));
                 self.guard = Some(guard);
                 Doing::Telling(arrived)
             }
@@ -217,7 +217,7 @@ impl Traveller {
     /// It asks whether the successor has its open.
     fn ask(&mut self, server: &Server, guard: OpenGuard) -> Doing {
         let (answer, asked) = oneshot::channel();
-        server.port.want(Wanted::Kept(guard.id(), answer));
+        server.port.want(StateRequest::Kept(guard.id(), answer));
         (self.guard, self.promised) = (Some(guard), None);
         Doing::Asking(asked)
     }

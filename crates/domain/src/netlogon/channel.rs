@@ -74,13 +74,13 @@ impl Channel {
         let controller = format!("\\\\{host}");
         // A new password comes to each controller of a domain after some time.
         match Self::with(address, machine, &controller, &machine.password) {
-            Err(Refused::Password(why)) => match &machine.previous {
+            Err(ChannelRefusal::Password(why)) => match &machine.previous {
                 Some(previous) => Self::with(address, machine, &controller, previous),
-                None => Err(Refused::Password(why)),
+                None => Err(ChannelRefusal::Password(why)),
             },
             done => done,
         }
-        .map_err(Refused::into_text)
+        .map_err(ChannelRefusal::into_text)
     }
 
     fn with(
@@ -88,7 +88,7 @@ impl Channel {
         machine: &Machine,
         controller: &str,
         password: &str,
-    ) -> Result<Self, Refused> {
+    ) -> Result<Self, ChannelRefusal> {
         let (account, computer) = (&*machine.account, computer(machine));
         let parties = Parties { controller, account, computer };
         let key = agree(address, &parties, password)?;
@@ -123,19 +123,19 @@ impl Channel {
 }
 
 /// Why a controller gives no channel.
-enum Refused {
+enum ChannelRefusal {
     /// It does not know the password.
     Password(String),
     Other(String),
 }
 
-impl From<Failure> for Refused {
+impl From<Failure> for ChannelRefusal {
     fn from(failure: Failure) -> Self {
         Self::Other(failure.to_string())
     }
 }
 
-impl Refused {
+impl ChannelRefusal {
     fn into_text(self) -> String {
         match self {
             Self::Password(why) | Self::Other(why) => why,
@@ -157,29 +157,31 @@ impl Refused {
 }
 
 /// Both sides prove that they know the password of the account, MS-NRPC 3.1.4.1. The key of the channel.
-fn agree(address: SocketAddr, parties: &Parties<'_>, password: &str) -> Result<[u8; 16], Refused> {
+fn agree(address: SocketAddr, parties: &Parties<'_>, password: &str) -> Result<[u8; 16], ChannelRefusal> {
     let mut plain = Association::open(address, &NETLOGON, None)?;
     let mut ours = [0; 8];
-    getrandom::fill(&mut ours).map_err(|error| Refused::Other(error.to_string()))?;
+    getrandom::fill(&mut ours).map_err(|error| ChannelRefusal::Other(error.to_string()))?;
     let answer = plain.call(netlogon::CHALLENGE, &netlogon::challenge(parties, ours))?;
     let (theirs, status) = netlogon::challenged(&answer).map_err(Failure::from)?;
     if status != 0 {
-        return Err(Refused::of(status, parties.account));
+        return Err(ChannelRefusal::of(status, parties.account));
     }
     let key = keys::session_key(password, ours, theirs);
     let proof = |challenge| {
-        keys::credential(&key, challenge).ok_or_else(|| Refused::Other("nothing can be encrypted".into()))
+        keys::credential(&key, challenge)
+            .ok_or_else(|| ChannelRefusal::Other("nothing can be encrypted".into()))
     };
     let answer = plain.call(netlogon::AUTHENTICATE, &netlogon::authenticate(parties, proof(ours)?))?;
     let answer = netlogon::authenticated(&answer).map_err(Failure::from)?;
     if answer.status != 0 {
-        return Err(Refused::of(answer.status, parties.account));
+        return Err(ChannelRefusal::of(answer.status, parties.account));
     }
     if answer.flags & flags::NEEDED != flags::NEEDED {
-        return Err(Refused::Other("it offers no channel with AES".into()));
+        return Err(ChannelRefusal::Other("it offers no channel with AES".into()));
     }
-    verify_slices_are_equal(&proof(theirs)?, &answer.credential)
-        .map_err(|_| Refused::Other(format!("it does not know the password of {}", parties.account)))?;
+    verify_slices_are_equal(&proof(theirs)?, &answer.credential).map_err(|_| {
+        ChannelRefusal::Other(format!("it does not know the password of {}", parties.account))
+    })?;
     Ok(key)
 }
 

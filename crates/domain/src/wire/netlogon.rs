@@ -108,7 +108,7 @@ pub fn authenticate(parties: &Parties<'_>, credential: [u8; 8]) -> Vec<u8> {
 
 /// What the controller answers to [`authenticate`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Authenticated {
+pub struct AuthenticateResponse {
     /// Its proof that it knows the password, too.
     pub credential: [u8; 8],
     /// What both sides can do.
@@ -121,13 +121,13 @@ pub struct Authenticated {
 ///
 /// # Errors
 /// The answer is cut.
-pub fn authenticated(stub: &[u8]) -> Result<Authenticated, Malformed> {
+pub fn authenticated(stub: &[u8]) -> Result<AuthenticateResponse, Malformed> {
     let mut r = Reader::new(stub);
     let (credential, flags) = (r.array()?, r.u32_le()?);
     r.skip(4)?; // the number of the account
     let status = r.u32_le()?;
     r.finish()?;
-    Ok(Authenticated { credential, flags, status })
+    Ok(AuthenticateResponse { credential, flags, status })
 }
 
 /// Asks whether a login is right.

@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use wire::{Reader, Writer};
 
 use crate::link::Link;
-use crate::op::{Answered, At, Data, Fork, Modes, Op, Slot, Stat, XATTRS};
+use crate::op::{At, Data, Fork, Modes, Op, ServerAnswer, Slot, Stat, XATTRS};
 use crate::world::{self, info_of, info_seed};
 
 /// AFP counts seconds from the year 2000.
@@ -50,7 +50,7 @@ pub struct Afp {
     slots: HashMap<Slot, (ForkId, Fork)>,
 }
 
-type Done<T> = Result<T, ResultCode>;
+type AfpResult<T> = Result<T, ResultCode>;
 
 /// The name of a place as AFP writes paths. `keep` owns the bytes.
 fn path(keep: &[u8]) -> Path<'_> {
@@ -71,7 +71,7 @@ impl Afp {
         Self { client, volume, slots: HashMap::new() }
     }
 
-    fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> Done<Vec<u8>> {
+    fn call(&mut self, number: u8, body: impl FnOnce(&mut Writer)) -> AfpResult<Vec<u8>> {
         let frame = self.client.call(number, body).expect("an answer");
         match frame.code() {
             ResultCode::NO_ERROR => Ok(frame.payload),
@@ -83,7 +83,7 @@ impl Afp {
         Place { volume: self.volume, folder: ROOT, path: path(at) }
     }
 
-    fn open(&mut self, at: &str, fork: Fork, access: Modes, deny: Modes, slot: Slot) -> Done<()> {
+    fn open(&mut self, at: &str, fork: Fork, access: Modes, deny: Modes, slot: Slot) -> AfpResult<()> {
         let bit = |is_set, bit: AccessMode| if is_set { bit.0 } else { 0 };
         let access = bit(access.r, AccessMode::READ)
             | bit(access.w, AccessMode::WRITE)
@@ -95,24 +95,24 @@ impl Afp {
         Ok(())
     }
 
-    fn lock(&mut self, slot: Slot, At(offset, length): At, unlock: bool) -> Done<()> {
+    fn lock(&mut self, slot: Slot, At(offset, length): At, unlock: bool) -> AfpResult<()> {
         let (offset, length) = (offset as i64, length as i64);
         let lock = ByteRangeLock { unlock, from_end: false, fork: self.slots[&slot].0.0, offset, length };
         self.call(command::BYTE_RANGE_LOCK_EXT, |w| lock.encode(Width::Bits64, w)).map(drop)
     }
 
-    fn set(&mut self, at: &str, parameters: &SetParameters) -> Done<()> {
+    fn set(&mut self, at: &str, parameters: &SetParameters) -> AfpResult<()> {
         let (at, bytes) = (bytes(at), parameters.to_bytes());
         let set = SetParms { place: self.place(&at), bitmap: parameters.bitmap(), parameters: &bytes };
         self.call(command::SET_FILE_DIR_PARMS, |w| set.encode(w)).map(drop)
     }
 
-    fn parameters(&mut self, at: &str, files: FileBitmap, folders: DirBitmap) -> Done<(bool, Vec<u8>)> {
+    fn parameters(&mut self, at: &str, files: FileBitmap, folders: DirBitmap) -> AfpResult<(bool, Vec<u8>)> {
         let at = at.replace('/', "\0");
         said(self.client.parameters((self.volume, ROOT, &at), files, folders))
     }
 
-    fn list(&mut self, at: &str) -> Done<BTreeSet<String>> {
+    fn list(&mut self, at: &str) -> AfpResult<BTreeSet<String>> {
         let at = bytes(at);
         let (files, folders) = (FileBitmap::UTF8_NAME, DirBitmap::UTF8_NAME);
         let asked =
@@ -141,7 +141,7 @@ impl Afp {
             .collect())
     }
 
-    fn stat(&mut self, at: &str) -> Done<Stat> {
+    fn stat(&mut self, at: &str) -> AfpResult<Stat> {
         let files = FileBitmap::ATTRIBUTES | FileBitmap::MODIFIED | FileBitmap::EXTENDED_DATA_LENGTH;
         let (folder, found) = self.parameters(at, files, DirBitmap::ATTRIBUTES | DirBitmap::MODIFIED)?;
         let mut r = Reader::new(&found);
@@ -151,7 +151,7 @@ impl Afp {
         Ok(Stat { folder, size, date: u32::try_from(i64::from(date) + EPOCH).ok(), read_only })
     }
 
-    fn rename(&mut self, from: &str, to: &str) -> Done<()> {
+    fn rename(&mut self, from: &str, to: &str) -> AfpResult<()> {
         let (folder, name) = to.rsplit_once('/').unwrap_or(("", to));
         let (from, folder) = (bytes(from), bytes(folder));
         let moves = MoveAndRename {
@@ -163,7 +163,7 @@ impl Afp {
         self.call(command::MOVE_AND_RENAME, |w| moves.encode(w)).map(drop)
     }
 
-    fn copy(&mut self, from: &str, to: &str) -> Done<()> {
+    fn copy(&mut self, from: &str, to: &str) -> AfpResult<()> {
         let (folder, name) = to.rsplit_once('/').unwrap_or(("", to));
         let (from, folder) = (bytes(from), bytes(folder));
         let copy =
@@ -171,7 +171,7 @@ impl Afp {
         self.call(command::COPY_FILE, |w| copy.encode(w)).map(drop)
     }
 
-    fn get_xattr(&mut self, at: &str, name: usize) -> Done<Vec<u8>> {
+    fn get_xattr(&mut self, at: &str, name: usize) -> AfpResult<Vec<u8>> {
         let (at, volume) = (bytes(at), self.volume);
         let get = attribute::Get {
             volume,
@@ -188,7 +188,7 @@ impl Afp {
         Ok(reply.bytes.unwrap_or_default().to_vec())
     }
 
-    fn set_xattr(&mut self, at: &str, name: usize, value: &[u8]) -> Done<()> {
+    fn set_xattr(&mut self, at: &str, name: usize, value: &[u8]) -> AfpResult<()> {
         let (at, volume) = (bytes(at), self.volume);
         let set = attribute::Set {
             volume,
@@ -202,18 +202,18 @@ impl Afp {
         self.call(command::SET_EXT_ATTR, |w| set.encode(w)).map(drop)
     }
 
-    fn remove_xattr(&mut self, at: &str, name: usize) -> Done<()> {
+    fn remove_xattr(&mut self, at: &str, name: usize) -> AfpResult<()> {
         let (at, volume) = (bytes(at), self.volume);
         let (bitmap, name) = (attribute::Bitmap::empty(), XATTRS[name].as_bytes());
         let remove = attribute::Remove { volume, directory: ROOT, bitmap, path: path(&at), name };
         self.call(command::REMOVE_EXT_ATTR, |w| remove.encode(w)).map(drop)
     }
 
-    pub fn apply(&mut self, op: &Op) -> Answered {
+    pub fn apply(&mut self, op: &Op) -> ServerAnswer {
         self.done(op).map_err(|code| i64::from(code.0))
     }
 
-    fn done(&mut self, op: &Op) -> Done<Data> {
+    fn done(&mut self, op: &Op) -> AfpResult<Data> {
         let nothing = match *op {
             Op::Make(_, at) => said(self.client.create(self.volume, &at.replace('/', "\0"))),
             Op::MakeFolder(_, at) => {
@@ -248,7 +248,7 @@ impl Afp {
         nothing.map(|()| Data::Nothing)
     }
 
-    fn done_by_name(&mut self, op: &Op) -> Done<Data> {
+    fn done_by_name(&mut self, op: &Op) -> AfpResult<Data> {
         let nothing = match *op {
             Op::Rename { from, to, .. } => self.rename(from, to),
             Op::Remove(_, at) | Op::RemoveFolder(_, at) => {
@@ -294,7 +294,7 @@ impl Afp {
     }
 }
 
-fn said<T>(done: afp::client::Result<T>) -> Done<T> {
+fn said<T>(done: afp::client::Result<T>) -> AfpResult<T> {
     done.map_err(|error| match error {
         Error::Refused(code) => code,
         other => panic!("{other}"),

@@ -93,7 +93,7 @@ impl Random {
 
     fn locked(&mut self, at: Place) -> Op {
         let (write, rename, delete) = (self.is(30), self.is(20), self.is(20));
-        Op::SetLocked(self.who(&[Protocol::Afp]), at, Locked { write, rename, delete })
+        Op::SetLocked(self.who(&[Protocol::Afp]), at, LockBits { write, rename, delete })
     }
 
     fn open(&mut self, who: Who, at: Place, slot: Slot) -> Op {

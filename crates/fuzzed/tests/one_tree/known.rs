@@ -64,7 +64,7 @@ fn a_lock_stays_with_the_name_when_files_exchange_their_contents() {
     agree(&[
         Op::Make(Nfs4A, "b"),
         Op::Make(Nfs3A, "d"),
-        Op::SetLocked(AfpA, "d", Locked { write: false, rename: false, delete: true }),
+        Op::SetLocked(AfpA, "d", LockBits { write: false, rename: false, delete: true }),
         Op::Exchange { who: AfpA, one: "b", other: "d" },
         Op::Remove(Nfs4B, "b"),
         Op::Remove(Nfs4B, "d"),

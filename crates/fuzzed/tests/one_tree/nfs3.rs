@@ -13,7 +13,7 @@ use nfs::wire::{mount, nlm};
 use wire::Reader;
 
 use crate::link::Link;
-use crate::op::{Answered, At, Data, LINK, Op, Slot, Stat};
+use crate::op::{At, Data, LINK, Op, ServerAnswer, Slot, Stat};
 use crate::rpc::Rpc;
 use crate::table::NLM;
 use crate::world;
@@ -25,7 +25,7 @@ pub struct Nfs3 {
     slots: HashMap<Slot, Vec<u8>>,
 }
 
-type Done<T> = Result<T, i64>;
+type Nfs3Result<T> = Result<T, i64>;
 
 /// The lock manager has to wait.
 const WAITS: i64 = nlm::Stat::DENIED_GRACE_PERIOD.0 as i64 | NLM;
@@ -53,7 +53,7 @@ impl Nfs3 {
         procedure: u32,
         request: &impl Encode,
         take: impl FnOnce(&mut Reader<'_>) -> T,
-    ) -> Done<T> {
+    ) -> Nfs3Result<T> {
         let answer = self.rpc.call((v3::PROGRAM, v3::VERSION, procedure), request).await;
         let mut r = Reader::new(&answer);
         match Status::decode(&mut r).expect("a status") {
@@ -62,7 +62,7 @@ impl Nfs3 {
         }
     }
 
-    async fn look_up(&mut self, folder: &[u8], name: &str) -> Done<(Vec<u8>, Fattr3)> {
+    async fn look_up(&mut self, folder: &[u8], name: &str) -> Nfs3Result<(Vec<u8>, Fattr3)> {
         let what = DirOpArgs { dir: Opaque::new(folder), name: Opaque::new(name.as_bytes()) };
         let request = lookup::Request { what };
         let found = self.call(3, &request, |r| {
@@ -80,7 +80,7 @@ impl Nfs3 {
     }
 
     /// The handle of the folder of a place, and the name in it.
-    async fn folder(&mut self, at: &'static str) -> Done<(Vec<u8>, &'static str)> {
+    async fn folder(&mut self, at: &'static str) -> Nfs3Result<(Vec<u8>, &'static str)> {
         let root = self.root.clone();
         match at.split_once('/') {
             None => Ok((root, at)),
@@ -88,18 +88,18 @@ impl Nfs3 {
         }
     }
 
-    async fn found(&mut self, at: &'static str) -> Done<(Vec<u8>, Fattr3)> {
+    async fn found(&mut self, at: &'static str) -> Nfs3Result<(Vec<u8>, Fattr3)> {
         let (folder, name) = self.folder(at).await?;
         self.look_up(&folder, name).await
     }
 
-    async fn set(&mut self, file: &[u8], new_attributes: Sattr3) -> Done<()> {
+    async fn set(&mut self, file: &[u8], new_attributes: Sattr3) -> Nfs3Result<()> {
         let request = setattr::Request { object: Opaque::new(file), new_attributes, guard: None };
         self.call(2, &request, |_| ()).await
     }
 
     /// A server that has to wait for another one says so (DENIED_GRACE_PERIOD), and is asked again.
-    async fn lock(&mut self, slot: Slot, at: At, exclusive: Option<bool>) -> Done<()> {
+    async fn lock(&mut self, slot: Slot, at: At, exclusive: Option<bool>) -> Nfs3Result<()> {
         let until = Instant::now() + world::WAITS;
         loop {
             match self.lock_once(slot, at, exclusive).await {
@@ -111,7 +111,12 @@ impl Nfs3 {
         }
     }
 
-    async fn lock_once(&mut self, slot: Slot, At(offset, len): At, exclusive: Option<bool>) -> Done<()> {
+    async fn lock_once(
+        &mut self,
+        slot: Slot,
+        At(offset, len): At,
+        exclusive: Option<bool>,
+    ) -> Nfs3Result<()> {
         let handle = self.slots[&slot].clone();
         let (cookie, owner) = (Opaque::new(b"cookie"), (slot as u32).to_be_bytes());
         let lock = nlm::Lock {
@@ -139,7 +144,7 @@ impl Nfs3 {
         }
     }
 
-    async fn list(&mut self, at: &'static str) -> Done<BTreeSet<String>> {
+    async fn list(&mut self, at: &'static str) -> Nfs3Result<BTreeSet<String>> {
         let folder = if at.is_empty() { self.root.clone() } else { self.found(at).await?.0 };
         let request = readdir::Request {
             dir: Opaque::new(&folder),
@@ -157,7 +162,7 @@ impl Nfs3 {
         .await
     }
 
-    pub async fn apply(&mut self, op: &Op) -> Answered {
+    pub async fn apply(&mut self, op: &Op) -> ServerAnswer {
         let nothing = match *op {
             Op::Open { at, slot, .. } => {
                 let (file, attributes) = self.found(at).await?;
@@ -206,7 +211,7 @@ impl Nfs3 {
         nothing.map(|()| Data::Nothing)
     }
 
-    async fn apply_by_name(&mut self, op: &Op) -> Answered {
+    async fn apply_by_name(&mut self, op: &Op) -> ServerAnswer {
         let nothing = match *op {
             Op::Make(_, at) => {
                 let (folder, name) = self.folder(at).await?;

@@ -26,14 +26,14 @@ use nfs::wire::xdr::{Decode, Encode, Opaque};
 use wire::{Reader, Writer};
 
 use crate::link::Link;
-use crate::op::{Answered, At, Data, Fork, LINK, Modes, Op, Slot, Stat, XATTRS};
+use crate::op::{At, Data, Fork, LINK, Modes, Op, ServerAnswer, Slot, Stat, XATTRS};
 use crate::rpc::Rpc;
 use crate::world;
 
 /// The results of SEQUENCE: its number, its status, a session, five numbers.
 const SEQUENCE_RESULTS: usize = 8 + 16 + 5 * 4;
 
-struct Held {
+struct OpenSlot {
     handle: Vec<u8>,
     state: StateId,
     /// Once it has locked a range.
@@ -47,17 +47,17 @@ pub struct Nfs4 {
     session: SessionId,
     used: u32,
     opened: u32,
-    slots: HashMap<Slot, Held>,
+    slots: HashMap<Slot, OpenSlot>,
 }
 
-type Done<T> = Result<T, i64>;
+type Nfs4Result<T> = Result<T, i64>;
 
 /// nfsace4: type, flags, mask and who.
 pub type Line = (u32, u32, u32, String);
 
-struct Encoded<'a>(&'a [Operation<'a>]);
+struct CompoundArgs<'a>(&'a [Operation<'a>]);
 
-impl Encode for Encoded<'_> {
+impl Encode for CompoundArgs<'_> {
     fn encode(&self, w: &mut Writer) {
         Head { tag: Opaque::new(b""), minor: 2, operations: self.0.len() as u32 }.encode(w);
         self.0.iter().for_each(|operation| operation.encode(w));
@@ -120,8 +120,8 @@ impl Nfs4 {
     }
 
     /// The results after the head.
-    async fn compound(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
-        let reply = self.rpc.call((PROGRAM, 4, COMPOUND), &Encoded(operations)).await;
+    async fn compound(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
+        let reply = self.rpc.call((PROGRAM, 4, COMPOUND), &CompoundArgs(operations)).await;
         let mut r = Reader::new(&reply);
         let head = ReplyHead::decode(&mut r).expect("a head");
         if head.status == Status::OK { Ok(r.rest().to_vec()) } else { Err(head.status.0.into()) }
@@ -129,7 +129,7 @@ impl Nfs4 {
 
     /// The same in the session: the results of the last operation after its number and status. A server that has to wait for
     /// another one says so (RFC 8881 15.1.1.3), and is asked again.
-    async fn calls(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+    async fn calls(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
         let until = Instant::now() + world::WAITS;
         loop {
             match self.calls_once(operations).await {
@@ -141,7 +141,7 @@ impl Nfs4 {
         }
     }
 
-    async fn calls_once(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+    async fn calls_once(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
         self.used += 1;
         let sequence =
             Sequence { session: self.session, sequence: self.used, slot: 0, highest_slot: 0, cache: false };
@@ -150,7 +150,7 @@ impl Nfs4 {
     }
 
     /// The results of the last of these operations. Those before it have no results but their status.
-    async fn last(&mut self, operations: &[Operation<'_>]) -> Done<Vec<u8>> {
+    async fn last(&mut self, operations: &[Operation<'_>]) -> Nfs4Result<Vec<u8>> {
         let reply = self.calls(operations).await?;
         Ok(reply[SEQUENCE_RESULTS + operations.len() * 8..].to_vec())
     }
@@ -174,7 +174,7 @@ impl Nfs4 {
         way
     }
 
-    async fn open(&mut self, at: &str, how: OpenHow<'_>, access: Modes, deny: Modes) -> Done<Held> {
+    async fn open(&mut self, at: &str, how: OpenHow<'_>, access: Modes, deny: Modes) -> Nfs4Result<OpenSlot> {
         self.opened += 1;
         let owner = self.opened.to_be_bytes();
         let bits = |modes: Modes| u32::from(modes.r) | u32::from(modes.w) << 1;
@@ -197,10 +197,10 @@ impl Nfs4 {
         assert_eq!(DelegationType::decode(&mut r), Ok(DelegationType::NONE));
         r.skip(8).expect("the status of GETFH");
         let handle: Opaque<'_, 128> = Decode::decode(&mut r).expect("a handle");
-        Ok(Held { handle: handle.to_vec(), state, locks: None })
+        Ok(OpenSlot { handle: handle.to_vec(), state, locks: None })
     }
 
-    async fn close(&mut self, held: &Held) -> Done<()> {
+    async fn close(&mut self, held: &OpenSlot) -> Nfs4Result<()> {
         let close = Close { sequence: 0, state: held.state };
         self.calls(&[Operation::PutHandle(Opaque::new(&held.handle)), Operation::Close(close)])
             .await
@@ -208,12 +208,12 @@ impl Nfs4 {
     }
 
     /// The operation on the file of a slot.
-    async fn with(&mut self, slot: Slot, operation: Operation<'_>) -> Done<Vec<u8>> {
+    async fn with(&mut self, slot: Slot, operation: Operation<'_>) -> Nfs4Result<Vec<u8>> {
         let handle = self.slots[&slot].handle.clone();
         self.last(&[Operation::PutHandle(Opaque::new(&handle)), operation]).await
     }
 
-    async fn lock(&mut self, slot: Slot, At(offset, length): At, exclusive: bool) -> Done<()> {
+    async fn lock(&mut self, slot: Slot, At(offset, length): At, exclusive: bool) -> Nfs4Result<()> {
         let (held, owner) = (&self.slots[&slot], (slot as u64 | 1 << 40).to_be_bytes());
         let owner = Owner { client: self.client, name: Opaque::new(&owner) };
         let locker = match held.locks {
@@ -228,7 +228,7 @@ impl Nfs4 {
         Ok(())
     }
 
-    async fn unlock(&mut self, slot: Slot, At(offset, length): At) -> Done<()> {
+    async fn unlock(&mut self, slot: Slot, At(offset, length): At) -> Nfs4Result<()> {
         let Some(state) = self.slots[&slot].locks else { return Ok(()) };
         let unlock = Unlock { kind: LockType::WRITE, sequence: 0, state, offset, length };
         let reply = self.with(slot, Operation::Unlock(unlock)).await?;
@@ -237,7 +237,7 @@ impl Nfs4 {
         Ok(())
     }
 
-    async fn attributes(&mut self, at: &str) -> Done<Stat> {
+    async fn attributes(&mut self, at: &str) -> Nfs4Result<Stat> {
         let mut way = Self::to_file(at);
         way.push(Operation::GetAttr(Bitmap::of(&[TYPE, SIZE, MODE, TIME_MODIFY, NAMED_ATTR])));
         let reply = self.last(&way).await?;
@@ -251,7 +251,7 @@ impl Nfs4 {
         })
     }
 
-    async fn list(&mut self, at: &str) -> Done<BTreeSet<String>> {
+    async fn list(&mut self, at: &str) -> Nfs4Result<BTreeSet<String>> {
         let mut way = Self::to_file(at);
         let (dir_count, max_count) = (1 << 15, 1 << 16);
         let wanted = Bitmap::default();
@@ -268,7 +268,7 @@ impl Nfs4 {
         Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
     }
 
-    async fn set(&mut self, way: Vec<Operation<'_>>, state: StateId, values: Values<'_>) -> Done<()> {
+    async fn set(&mut self, way: Vec<Operation<'_>>, state: StateId, values: Values<'_>) -> Nfs4Result<()> {
         let mut w = Writer::new();
         values.encode(&mut w);
         let attributes = Attributes::decode(&mut Reader::new(w.as_bytes())).expect("just written");
@@ -277,7 +277,7 @@ impl Nfs4 {
     }
 
     /// The bytes of a named attribute.
-    pub async fn attribute(&mut self, at: &str, attribute: &str) -> Done<Vec<u8>> {
+    pub async fn attribute(&mut self, at: &str, attribute: &str) -> Nfs4Result<Vec<u8>> {
         let mut way = Self::to_file(at);
         way.extend([Operation::OpenAttributes(false), Operation::LookUp(name(attribute))]);
         way.push(Operation::Read(Read { state: StateId::ANONYMOUS, offset: 0, count: 1 << 16 }));
@@ -287,7 +287,7 @@ impl Nfs4 {
     }
 
     /// Makes a named attribute, or writes it anew.
-    pub async fn set_attribute(&mut self, at: &str, attribute: &str, bytes: &[u8]) -> Done<()> {
+    pub async fn set_attribute(&mut self, at: &str, attribute: &str, bytes: &[u8]) -> Nfs4Result<()> {
         self.opened += 1;
         let owner = self.opened.to_be_bytes();
         let size = [0; 8];
@@ -310,7 +310,7 @@ impl Nfs4 {
     }
 
     /// The entries of `acl`.
-    pub async fn acl(&mut self, at: &str) -> Done<Vec<Line>> {
+    pub async fn acl(&mut self, at: &str) -> Nfs4Result<Vec<Line>> {
         let way = [Self::to_file(at), vec![Operation::GetAttr(Bitmap::of(&[attributes::ACL]))]].concat();
         let reply = self.last(&way).await?;
         let found = Values::decode(&mut Reader::new(&reply)).expect("attributes");
@@ -318,7 +318,7 @@ impl Nfs4 {
         Ok(found.acl.expect("a list").iter().map(line).collect())
     }
 
-    pub async fn set_acl(&mut self, at: &str, list: &[Line]) -> Done<()> {
+    pub async fn set_acl(&mut self, at: &str, list: &[Line]) -> Nfs4Result<()> {
         let mut w = Writer::new();
         for (kind, flags, mask, who) in list {
             let (kind, who) = (AceType(*kind), Opaque::new(who.as_bytes()));
@@ -329,7 +329,7 @@ impl Nfs4 {
         self.set(Self::to_file(at), StateId::ANONYMOUS, values).await
     }
 
-    async fn copy(&mut self, from: &str, to: &str) -> Done<()> {
+    async fn copy(&mut self, from: &str, to: &str) -> Nfs4Result<()> {
         let (r, rw) = (Modes { r: true, ..Modes::default() }, Modes { r: true, w: true, d: false });
         let source = self.open(from, OpenHow::Existing, r, Modes::default()).await?;
         let done = match self.open(to, OpenHow::Guarded(none()), rw, Modes::default()).await {
@@ -358,7 +358,7 @@ impl Nfs4 {
         self.close(&source).await.and(done)
     }
 
-    pub async fn apply(&mut self, op: &Op) -> Answered {
+    pub async fn apply(&mut self, op: &Op) -> ServerAnswer {
         let nothing = match *op {
             Op::Open { at, access, deny, slot, fork: Fork::Data, .. } => {
                 let held = self.open(at, OpenHow::Existing, access, deny).await?;
@@ -397,7 +397,7 @@ impl Nfs4 {
         nothing.map(|()| Data::Nothing)
     }
 
-    async fn apply_by_name(&mut self, op: &Op) -> Answered {
+    async fn apply_by_name(&mut self, op: &Op) -> ServerAnswer {
         let nothing = match *op {
             Op::Make(_, at) => {
                 let r = Modes { r: true, ..Modes::default() };
@@ -465,7 +465,7 @@ impl Nfs4 {
         nothing.map(|()| Data::Nothing)
     }
 
-    async fn create(&mut self, at: &str, kind: CreateType<'_>) -> Done<()> {
+    async fn create(&mut self, at: &str, kind: CreateType<'_>) -> Nfs4Result<()> {
         let (mut way, last) = Self::to_folder(at);
         way.push(Operation::Create(Create { kind, name: name(last), attributes: none() }));
         self.calls(&way).await.map(drop)

@@ -116,7 +116,7 @@ pub struct At(pub u64, pub u64);
 
 /// The bits of AFP that forbid operations on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Locked {
+pub struct LockBits {
     pub write: bool,
     pub rename: bool,
     pub delete: bool,
@@ -189,7 +189,7 @@ pub enum Op {
     /// The times of the last change, in seconds since 1970.
     SetDate(Who, Place, u32),
     SetReadOnly(Who, Place, bool),
-    SetLocked(Who, Place, Locked),
+    SetLocked(Who, Place, LockBits),
     Stat(Who, Place),
     /// The client's connection is lost; it comes back with nothing open.
     Lose(Who),
@@ -262,7 +262,7 @@ pub enum Class {
 
 /// What the model states.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Expected {
+pub enum ModelAnswer {
     Done(Data),
     /// Refused for one of these reasons: specifications seldom say which one comes first.
     Refused(Vec<Class>),
@@ -271,7 +271,7 @@ pub enum Expected {
 }
 
 /// What a server answered: `Err` is the number of its status.
-pub type Answered = Result<Data, i64>;
+pub type ServerAnswer = Result<Data, i64>;
 
 impl Op {
     /// The client that does it; `of` tells the client of a slot.

@@ -10,7 +10,7 @@ use nfs::wire::v3::types::Status;
 use vfs::backend::Backend;
 
 use crate::model::Model;
-use crate::op::{Answered, Class, Data, Expected, Op, Protocol, Slot, Stat, Who};
+use crate::op::{Class, Data, ModelAnswer, Op, Protocol, ServerAnswer, Slot, Stat, Who};
 use crate::table;
 use crate::world::{self, WAITS, World};
 
@@ -26,16 +26,16 @@ pub struct Disagreement {
     /// The operation's place in the list.
     pub at: usize,
     pub op: Op,
-    pub expected: Expected,
+    pub expected: ModelAnswer,
     /// What the server answered; `None` if it panicked.
-    pub answered: Option<(Who, Answered)>,
+    pub answered: Option<(Who, ServerAnswer)>,
 }
 
 impl Disagreement {
     pub fn signature(&self) -> Signature {
-        let status = |(who, answered): &(Who, Answered)| (who.first(), answered.as_ref().err().copied());
+        let status = |(who, answered): &(Who, ServerAnswer)| (who.first(), answered.as_ref().err().copied());
         let reasons = match &self.expected {
-            Expected::Refused(reasons) => Some(reasons.clone()),
+            ModelAnswer::Refused(reasons) => Some(reasons.clone()),
             _ => None,
         };
         (std::mem::discriminant(&self.op), self.answered.as_ref().map(status), reasons)
@@ -74,7 +74,7 @@ pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagre
     for (at, op) in operations.iter().enumerate() {
         let owners: BTreeMap<Slot, Who> = model.opens.iter().map(|(slot, held)| (*slot, held.who)).collect();
         let expected = model.apply(op);
-        if expected == Expected::Skipped {
+        if expected == ModelAnswer::Skipped {
             continue;
         }
         done += 1;
@@ -84,7 +84,7 @@ pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagre
         let mut apply = || catch_unwind(AssertUnwindSafe(|| world.apply(op, of))).ok();
         let (mut answered, until) = (apply(), Instant::now() + WAITS);
         // The server has to ask another one first, or has not seen yet that a connection was lost.
-        let is_told_to_wait = |answered: &Answered| {
+        let is_told_to_wait = |answered: &ServerAnswer| {
             !agrees(who, &expected, answered) && (waits(who, answered) || is_settling && answered.is_err())
         };
         while is_elsewhere && answered.as_ref().is_some_and(is_told_to_wait) && Instant::now() < until {
@@ -103,15 +103,15 @@ pub fn run_in(world: &mut World, operations: &[Op]) -> Result<usize, Box<Disagre
 }
 
 /// RFC 1813 2.6: NFS3ERR_JUKEBOX. Clients ask again.
-fn waits(who: Who, answered: &Answered) -> bool {
+fn waits(who: Who, answered: &ServerAnswer) -> bool {
     who.protocol() == Protocol::Nfs3 && *answered == Err(i64::from(JUKEBOX.0))
 }
 
-fn agrees(who: Who, expected: &Expected, answered: &Answered) -> bool {
+fn agrees(who: Who, expected: &ModelAnswer, answered: &ServerAnswer) -> bool {
     match (expected, answered) {
-        (Expected::Done(Data::Stat(wanted)), Ok(Data::Stat(found))) => same(wanted, found),
-        (Expected::Done(wanted), Ok(found)) => wanted == found,
-        (Expected::Refused(reasons), Err(status)) => {
+        (ModelAnswer::Done(Data::Stat(wanted)), Ok(Data::Stat(found))) => same(wanted, found),
+        (ModelAnswer::Done(wanted), Ok(found)) => wanted == found,
+        (ModelAnswer::Refused(reasons), Err(status)) => {
             reasons.iter().any(|class| table::says(who.protocol(), *status, *class))
         }
         _ => false,

@@ -23,7 +23,7 @@ use vfs::Time;
 use wire::{Reader, Writer};
 
 use crate::link::Link;
-use crate::op::{Answered, At, Data, EA, Fork, Modes, Op, PLACES, Slot, Stat, XATTRS};
+use crate::op::{At, Data, EA, Fork, Modes, Op, PLACES, ServerAnswer, Slot, Stat, XATTRS};
 use crate::world::{self, info_of, info_seed};
 
 struct Over(Link);
@@ -46,7 +46,7 @@ pub struct Smb {
     slots: HashMap<Slot, FileKey>,
 }
 
-type Done<T> = Result<T, Status>;
+type SmbResult<T> = Result<T, Status>;
 
 impl Smb {
     pub async fn new(link: Link, machine: usize) -> Self {
@@ -64,7 +64,7 @@ impl Smb {
         smb
     }
 
-    async fn call(&mut self, command: Command, encode: impl FnOnce(&mut Writer)) -> Done<Answer> {
+    async fn call(&mut self, command: Command, encode: impl FnOnce(&mut Writer)) -> SmbResult<Answer> {
         let request = Request::new(command, encode).on(self.session.id, self.tree);
         let session = self.session.clone();
         let answer = self.client.call(request, How::Signed(&session)).await.expect("an answer");
@@ -78,7 +78,7 @@ impl Smb {
         &mut self,
         path: &str,
         change: impl FnOnce(&mut create::Request<'_>),
-    ) -> Done<create::Response<'static>> {
+    ) -> SmbResult<create::Response<'static>> {
         let mut request = open_request(&path.replace('/', "\\"));
         (request.disposition, request.desired_access) = (Disposition::OPEN, AccessMask::READ_ATTRIBUTES.0);
         change(&mut request);
@@ -87,12 +87,12 @@ impl Smb {
         Ok(create::Response { contexts: Vec::new(), ..response })
     }
 
-    async fn close(&mut self, file: FileKey) -> Done<()> {
+    async fn close(&mut self, file: FileKey) -> SmbResult<()> {
         let request = close::Request { flags: close::Flags::NONE, file };
         self.call(Command::CLOSE, |w| request.encode(w)).await.map(drop)
     }
 
-    async fn set(&mut self, file: FileKey, class: FileClass, data: &[u8]) -> Done<()> {
+    async fn set(&mut self, file: FileKey, class: FileClass, data: &[u8]) -> SmbResult<()> {
         let request = set_info::Request {
             info_type: InfoType::FILE,
             information_class: class.0,
@@ -110,7 +110,7 @@ impl Smb {
         access: AccessMask,
         class: FileClass,
         data: &[u8],
-    ) -> Done<()> {
+    ) -> SmbResult<()> {
         let opened = self.create(path, |request| {
             request.desired_access = access.0;
             request.options = Options::OPEN_REPARSE_POINT;
@@ -121,7 +121,7 @@ impl Smb {
         done
     }
 
-    async fn read(&mut self, file: FileKey, At(offset, length): At) -> Done<Vec<u8>> {
+    async fn read(&mut self, file: FileKey, At(offset, length): At) -> SmbResult<Vec<u8>> {
         let request = read_request(file, offset, length as u32);
         match self.call(Command::READ, |w| request.encode(w)).await {
             Ok(answer) => Ok(read::Response::decode(&answer.message).expect("data").data),
@@ -130,14 +130,14 @@ impl Smb {
         }
     }
 
-    async fn write(&mut self, file: FileKey, offset: u64, data: &[u8]) -> Done<()> {
+    async fn write(&mut self, file: FileKey, offset: u64, data: &[u8]) -> SmbResult<()> {
         let flags = write::Flags::NONE;
         let request = write::Request { data: 0..0, offset, file, channel: 0, remaining_bytes: 0, flags };
         self.call(Command::WRITE, |w| request.encode(data, w)).await.map(drop)
     }
 
     /// The content of a stream.
-    pub async fn get(&mut self, stream: &str) -> Done<Vec<u8>> {
+    pub async fn get(&mut self, stream: &str) -> SmbResult<Vec<u8>> {
         let file =
             self.create(stream, |request| request.desired_access = AccessMask::READ_DATA.0).await?.file;
         let data = self.read(file, At(0, 1 << 16)).await;
@@ -146,7 +146,7 @@ impl Smb {
     }
 
     /// Replaces a stream of a file that is there: otherwise the open would make the file.
-    pub async fn put(&mut self, stream: &str, data: &[u8]) -> Done<()> {
+    pub async fn put(&mut self, stream: &str, data: &[u8]) -> SmbResult<()> {
         self.stat(stream.split_once(':').map_or(stream, |(file, _)| file)).await?;
         let change = |request: &mut create::Request<'_>| {
             request.desired_access = AccessMask::WRITE_DATA.0;
@@ -158,7 +158,7 @@ impl Smb {
         done
     }
 
-    async fn make(&mut self, path: &str, options: Options) -> Done<()> {
+    async fn make(&mut self, path: &str, options: Options) -> SmbResult<()> {
         let change = |request: &mut create::Request<'_>| {
             (request.disposition, request.options) = (Disposition::CREATE, options);
         };
@@ -166,7 +166,14 @@ impl Smb {
         self.close(file).await
     }
 
-    async fn open(&mut self, path: &str, fork: Fork, access: Modes, deny: Modes, slot: Slot) -> Done<()> {
+    async fn open(
+        &mut self,
+        path: &str,
+        fork: Fork,
+        access: Modes,
+        deny: Modes,
+        slot: Slot,
+    ) -> SmbResult<()> {
         let bit = |is_set, mask: AccessMask| if is_set { mask } else { AccessMask::NONE };
         let name = match fork {
             Fork::Data => path.to_owned(),
@@ -194,7 +201,7 @@ impl Smb {
         Ok(())
     }
 
-    async fn list(&mut self, path: &str) -> Done<BTreeSet<String>> {
+    async fn list(&mut self, path: &str) -> SmbResult<BTreeSet<String>> {
         let change = |request: &mut create::Request<'_>| {
             request.desired_access = AccessMask::LIST_DIRECTORY.0;
             request.options = Options::DIRECTORY_FILE;
@@ -224,14 +231,14 @@ impl Smb {
         Ok(names.into_iter().filter(|name| !name.starts_with('.')).collect())
     }
 
-    async fn lock(&mut self, slot: Slot, At(offset, length): At, flags: lock::Flags) -> Done<()> {
+    async fn lock(&mut self, slot: Slot, At(offset, length): At, flags: lock::Flags) -> SmbResult<()> {
         let file = self.slots[&slot];
         let locks = vec![lock::Element { offset, length, flags }];
         let request = lock::Request { sequence_number: 0, sequence_index: 0, file, locks };
         self.call(Command::LOCK, |w| request.encode(w)).await.map(drop)
     }
 
-    async fn stat(&mut self, path: &str) -> Done<Stat> {
+    async fn stat(&mut self, path: &str) -> SmbResult<Stat> {
         let opened = self.create(path, |_| ()).await?;
         self.close(opened.file).await?;
         let info = opened.info;
@@ -245,7 +252,7 @@ impl Smb {
         })
     }
 
-    async fn copy(&mut self, from: &str, to: &str) -> Done<()> {
+    async fn copy(&mut self, from: &str, to: &str) -> SmbResult<()> {
         let reads = |request: &mut create::Request<'_>| {
             request.desired_access = AccessMask::READ_DATA.0;
             request.options = Options::NON_DIRECTORY_FILE;
@@ -265,7 +272,7 @@ impl Smb {
         self.close(source.file).await.and(done)
     }
 
-    async fn copy_all(&mut self, from: FileKey, to: FileKey, length: u64) -> Done<()> {
+    async fn copy_all(&mut self, from: FileKey, to: FileKey, length: u64) -> SmbResult<()> {
         if length == 0 {
             return Ok(());
         }
@@ -277,7 +284,7 @@ impl Smb {
         self.control(to, Code::SRV_COPYCHUNK, w.as_bytes()).await.map(drop)
     }
 
-    async fn control(&mut self, file: FileKey, control_code: Code, input: &[u8]) -> Done<Vec<u8>> {
+    async fn control(&mut self, file: FileKey, control_code: Code, input: &[u8]) -> SmbResult<Vec<u8>> {
         let request = ioctl::Request {
             control_code,
             file,
@@ -290,11 +297,11 @@ impl Smb {
         Ok(ioctl::Response::decode(&answer.message).expect("a response").output)
     }
 
-    pub async fn apply(&mut self, op: &Op) -> Answered {
+    pub async fn apply(&mut self, op: &Op) -> ServerAnswer {
         self.done(op).await.map_err(|status| i64::from(status.0))
     }
 
-    async fn done(&mut self, op: &Op) -> Done<Data> {
+    async fn done(&mut self, op: &Op) -> SmbResult<Data> {
         let nothing = match *op {
             Op::Make(_, at) => self.make(at, Options::NON_DIRECTORY_FILE).await,
             Op::MakeFolder(_, at) => self.make(at, Options::DIRECTORY_FILE).await,
@@ -322,7 +329,7 @@ impl Smb {
         nothing.map(|()| Data::Nothing)
     }
 
-    async fn done_by_name(&mut self, op: &Op) -> Done<Data> {
+    async fn done_by_name(&mut self, op: &Op) -> SmbResult<Data> {
         let nothing = match *op {
             Op::Rename { from, to, replace, .. } => {
                 self.open_and_set(from, AccessMask::DELETE, FileClass::RENAME, &target(to, replace)).await
@@ -365,13 +372,13 @@ impl Smb {
         nothing.map(|()| Data::Nothing)
     }
 
-    async fn set_ea(&mut self, at: &str, value: Vec<u8>) -> Done<()> {
+    async fn set_ea(&mut self, at: &str, value: Vec<u8>) -> SmbResult<()> {
         let mut w = Writer::new();
         ea::encode(&[FullEa { name: XATTRS[EA].into(), value, ..FullEa::default() }], &mut w);
         self.open_and_set(at, AccessMask::WRITE_EA, FileClass::FULL_EA, w.as_bytes()).await
     }
 
-    async fn get_ea(&mut self, at: &str) -> Done<Vec<u8>> {
+    async fn get_ea(&mut self, at: &str) -> SmbResult<Vec<u8>> {
         let file = self.create(at, |request| request.desired_access = AccessMask::READ_EA.0).await?.file;
         let request = query_info::Request {
             info_type: InfoType::FILE,
@@ -393,13 +400,13 @@ impl Smb {
         found.map(|one| one.value).ok_or(Status::NO_EAS_ON_FILE)
     }
 
-    async fn set_basic(&mut self, at: &str, basic: Basic) -> Done<()> {
+    async fn set_basic(&mut self, at: &str, basic: Basic) -> SmbResult<()> {
         let mut w = Writer::new();
         basic.encode(&mut w);
         self.open_and_set(at, AccessMask::WRITE_ATTRIBUTES, FileClass::BASIC, w.as_bytes()).await
     }
 
-    async fn get_info(&mut self, at: &str) -> Done<Vec<u8>> {
+    async fn get_info(&mut self, at: &str) -> SmbResult<Vec<u8>> {
         match self.get(&format!("{at}:AFP_AfpInfo")).await {
             Ok(stream) => Ok(info_seed(&stream[16..24])),
             // Finder info of zeros means that the file has no Finder info. The file itself must exist.
@@ -409,7 +416,7 @@ impl Smb {
     }
 
     /// The list of the security descriptor.
-    pub async fn acl(&mut self, at: &str) -> Done<Vec<Ace>> {
+    pub async fn acl(&mut self, at: &str) -> SmbResult<Vec<Ace>> {
         let change = |request: &mut create::Request<'_>| request.desired_access = AccessMask::READ_CONTROL.0;
         let file = self.create(at, change).await?.file;
         let request = query_info::Request {
@@ -427,7 +434,7 @@ impl Smb {
         Ok(SecurityDescriptor::decode(&data).expect("a descriptor").dacl.expect("a list").aces)
     }
 
-    pub async fn set_acl(&mut self, at: &str, list: Vec<Ace>) -> Done<()> {
+    pub async fn set_acl(&mut self, at: &str, list: Vec<Ace>) -> SmbResult<()> {
         let change = |request: &mut create::Request<'_>| request.desired_access = AccessMask::WRITE_DAC.0;
         let file = self.create(at, change).await?.file;
         let mut w = Writer::new();
@@ -446,7 +453,7 @@ impl Smb {
     }
 
     /// FileDispositionInformation says why a file cannot be removed.
-    async fn remove(&mut self, at: &str, is_file: bool) -> Done<()> {
+    async fn remove(&mut self, at: &str, is_file: bool) -> SmbResult<()> {
         let opened = self.create(at, |request| {
             request.desired_access = AccessMask::DELETE.0;
             let kind = if is_file { Options::NON_DIRECTORY_FILE } else { Options::DIRECTORY_FILE };

@@ -19,7 +19,7 @@ use crate::afp::Afp;
 use crate::link::{Link, peer};
 use crate::nfs3::Nfs3;
 use crate::nfs4::{Line, Nfs4};
-use crate::op::{Answered, Data, LINK, Locked, Op, PLACES, Slot, Who};
+use crate::op::{Data, LINK, LockBits, Op, PLACES, ServerAnswer, Slot, Who};
 use crate::smb::Smb;
 
 /// How long a client asks again after it was told to wait.
@@ -295,7 +295,7 @@ impl World {
 
     /// The operations that were refused, of files and folders that are there.
     fn remove_all(&mut self) -> Vec<(Op, i64)> {
-        let unlocked = Locked::default();
+        let unlocked = LockBits::default();
         // Files before the folders that they are in.
         let mut places = PLACES;
         places.sort_by_key(|at| !at.contains('/'));
@@ -320,7 +320,7 @@ impl World {
     }
 
     /// Does an operation that this client can do. `of` is the client of a slot.
-    pub fn apply(&mut self, op: &Op, of: impl Fn(Slot) -> Who) -> Answered {
+    pub fn apply(&mut self, op: &Op, of: impl Fn(Slot) -> Who) -> ServerAnswer {
         if let Op::Lose(who) = op {
             self.lose(*who);
             return Ok(Data::Nothing);

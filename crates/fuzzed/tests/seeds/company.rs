@@ -83,14 +83,14 @@ fn mounts() -> Vec<Seed> {
         chosen("nfs_mount", "mnt-ok-v1", 3, &mount::MountRes(Ok([7_u8; mount::FHSIZE]))),
         chosen("nfs_mount", "mounted", 4, &mounted),
         chosen("nfs_mount", "export", 5, &export),
-        whole("nfs_mount", "exports", &Some(Listed(export))),
+        whole("nfs_mount", "exports", &Some(SingletonList(export))),
     ]
 }
 
 /// The one item of a list, and the list's end.
-struct Listed<T>(T);
+struct SingletonList<T>(T);
 
-impl<T: nfs::wire::xdr::Encode> nfs::wire::xdr::Encode for Listed<T> {
+impl<T: nfs::wire::xdr::Encode> nfs::wire::xdr::Encode for SingletonList<T> {
     fn encode(&self, w: &mut wire::Writer) {
         self.0.encode(w);
         false.encode(w);
@@ -148,8 +148,8 @@ fn mappings() -> Vec<Seed> {
         chosen("nfs_portmap", "mapping", 1, &mapping),
         chosen("nfs_portmap", "callit", 2, &call),
         chosen("nfs_portmap", "rpcb", 3, &rpcb),
-        whole("nfs_portmap", "mappings", &Some(Listed(mapping))),
-        whole("nfs_portmap", "rpcbs", &Some(Listed(rpcb))),
+        whole("nfs_portmap", "mappings", &Some(SingletonList(mapping))),
+        whole("nfs_portmap", "rpcbs", &Some(SingletonList(rpcb))),
         Seed { target: "nfs_portmap", name: "address", bytes: b"192.0.2.1.8.1".to_vec() },
         Seed { target: "nfs_portmap", name: "address-v6", bytes: b"2001:db8::1.8.1".to_vec() },
     ]

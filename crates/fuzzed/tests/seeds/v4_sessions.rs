@@ -33,9 +33,9 @@ fn state() -> StateId {
 }
 
 /// TEST_STATEID: the encoding has no constructor, because a server only reads it.
-struct Tested;
+struct TestStateidArgs;
 
-impl Encode for Tested {
+impl Encode for TestStateidArgs {
     fn encode(&self, w: &mut wire::Writer) {
         OperationNumber::TEST_STATEID.encode(w);
         w.u32_be(2);
@@ -106,7 +106,7 @@ pub fn seeds() -> Vec<Seed> {
         ),
         operation("back-channel", Operation::BackChannel(BackChannel { program: 1, security: SECURITY })),
         operation("free-stateid", Operation::FreeStateId(state())),
-        chosen("nfs_v4", "test-stateid", 3, &Tested),
+        chosen("nfs_v4", "test-stateid", 3, &TestStateidArgs),
         operation("reclaim-complete", Operation::ReclaimComplete(false)),
         operation("secinfo-no-name", Operation::SecInfoNoName(1)),
         operation(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use libloading::Library as File;
 
 use super::{
-    Buffer, CONTINUE, Context, Credentials, ERRORS, Failed, Handle, INDEFINITE, KERBEROS, Library, Oid,
+    Buffer, CONTINUE, Context, Credentials, ERRORS, GssError, Handle, INDEFINITE, KERBEROS, Library, Oid,
     OidSet, Pair, Store,
 };
 
@@ -88,7 +88,7 @@ impl Drop for Name<'_> {
 }
 
 impl Library {
-    fn principal(&self, name: &str) -> Result<Name<'_>, Failed> {
+    fn principal(&self, name: &str) -> Result<Name<'_>, GssError> {
         let (mut minor, mut handle) = (0, null_mut());
         // SAFETY: all pointers are valid during the call.
         let major = unsafe {
@@ -108,7 +108,7 @@ impl Library {
         self: &Arc<Self>,
         principal: &str,
         secret: &Secret<'_>,
-    ) -> Result<Credentials, Failed> {
+    ) -> Result<Credentials, GssError> {
         let name = self.principal(principal)?;
         let (mut minor, mut handle) = (0, null_mut());
         let mechanism = Oid::of(KERBEROS);
@@ -180,7 +180,7 @@ impl Credentials {
         context: &mut Context,
         service: &str,
         received: &[u8],
-    ) -> Result<(Vec<u8>, bool), Failed> {
+    ) -> Result<(Vec<u8>, bool), GssError> {
         let library = &self.library;
         let name = library.principal(service)?;
         let (mut minor, mut reply) = (0, Buffer::none());

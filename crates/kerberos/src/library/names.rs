@@ -2,7 +2,7 @@
 
 use std::ptr::null_mut;
 
-use super::{Buffer, ERRORS, Failed, Handle, Library};
+use super::{Buffer, ERRORS, GssError, Handle, Library};
 
 /// What the domain controller says of a user, as an attribute of the client's name.
 const LOGON_INFO: &[u8] = b"urn:mspac:logon-info";
@@ -47,7 +47,7 @@ impl Library {
     }
 
     /// The text of a name, which the library gets back.
-    pub(super) fn name(&self, mut name: Handle) -> Result<String, Failed> {
+    pub(super) fn name(&self, mut name: Handle) -> Result<String, GssError> {
         if name.is_null() {
             return Ok(String::new());
         }

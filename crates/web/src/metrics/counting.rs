@@ -78,13 +78,13 @@ pub(crate) struct Key {
 
 /// The same, of an operation. Its fields are hashed as those of [`Key`].
 #[derive(Hash)]
-struct Asked<'a> {
+struct KeyRef<'a> {
     protocol: &'static str,
     command: &'a str,
     share: &'a str,
 }
 
-impl Equivalent<Key> for Asked<'_> {
+impl Equivalent<Key> for KeyRef<'_> {
     fn equivalent(&self, key: &Key) -> bool {
         (self.protocol, self.command, self.share) == (key.protocol, &*key.command, &*key.share)
     }
@@ -95,15 +95,15 @@ pub(crate) type Failure = (&'static str, Cow<'static, str>);
 
 /// What one thread has counted.
 #[derive(Debug, Default)]
-struct Counted {
+struct ThreadCounters {
     series: hashbrown::HashMap<Key, Series>,
     failures: HashMap<Failure, u64>,
 }
 
-impl Counted {
+impl ThreadCounters {
     fn count(&mut self, operation: &Operation<'_>, took: Duration) {
         let share = operation.outcome.share;
-        let asked = Asked { protocol: operation.protocol, command: operation.command, share };
+        let asked = KeyRef { protocol: operation.protocol, command: operation.command, share };
         if let Some(series) = self.series.get_mut(&asked) {
             series.count(operation, took);
         } else {
@@ -118,7 +118,7 @@ impl Counted {
     }
 
     /// The key of an operation that was not counted before.
-    fn limited(&self, asked: &Asked<'_>) -> Key {
+    fn limited(&self, asked: &KeyRef<'_>) -> Key {
         let has_room = |part: usize| self.series.len() < MOST_SERIES / 4 * part;
         let named = |name: &str, part| {
             if has_room(part) { Cow::Owned(name.to_owned()) } else { Cow::Borrowed(OTHER) }
@@ -139,14 +139,14 @@ impl Counted {
 /// The operations, and the failed results.
 type Sums = (Vec<(Key, Series)>, Vec<(Failure, u64)>);
 
-type Shard = Arc<Mutex<Counted, rank::CountedOperations>>;
+type Shard = Arc<Mutex<ThreadCounters, rank::CountedOperations>>;
 
 /// What all threads have counted.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     shards: Mutex<Vec<Shard>, rank::CountingThreads>,
     /// The counts of threads that have ended.
-    ended: Mutex<Counted, rank::CountedOperations>,
+    ended: Mutex<ThreadCounters, rank::CountedOperations>,
 }
 
 /// The counts of a thread. They stay when it ends.
@@ -171,7 +171,7 @@ thread_local! {
 impl Counts {
     /// The sums, in the order of their labels.
     pub(crate) fn sums(&self) -> Sums {
-        let mut sum = Counted::default();
+        let mut sum = ThreadCounters::default();
         let shards = self.shards.lock();
         shards.iter().for_each(|shard| sum.add(&shard.lock()));
         sum.add(&self.ended.lock());
@@ -186,7 +186,7 @@ impl Counts {
     /// The sums of each protocol.
     pub(crate) fn by_protocol(&self) -> BTreeMap<&'static str, Series> {
         let mut sums: BTreeMap<&'static str, Series> = BTreeMap::new();
-        let mut add = |counted: &Counted| {
+        let mut add = |counted: &ThreadCounters| {
             for (key, series) in &counted.series {
                 sums.entry(key.protocol).or_default().add(series);
             }

@@ -1,7 +1,7 @@
 //! What is read at the moment of a scrape.
 
 /// Labels and a value.
-pub type Labelled = (Vec<(&'static str, String)>, f64);
+pub type LabelledValue = (Vec<(&'static str, String)>, f64);
 
 /// What a value means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct Gauge {
     /// What they mean.
     pub meaning: Meaning,
     /// The values.
-    pub values: Vec<Labelled>,
+    pub values: Vec<LabelledValue>,
 }
 
 /// All values of one scrape.
@@ -42,7 +42,7 @@ impl Figures {
         name: &'static str,
         help: &'static str,
         meaning: Meaning,
-        values: Vec<Labelled>,
+        values: Vec<LabelledValue>,
     ) -> Self {
         self.gauges.push(Gauge { name, help, meaning, values });
         self

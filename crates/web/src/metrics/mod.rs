@@ -7,7 +7,7 @@ mod text;
 use std::sync::Arc;
 
 pub(crate) use self::counting::{BOUNDS_US, Series};
-pub use self::figures::{Figures, Gauge, Labelled, Meaning};
+pub use self::figures::{Figures, Gauge, LabelledValue, Meaning};
 pub(crate) use self::text::MEDIA_TYPE;
 
 /// The metrics of a server.

@@ -216,9 +216,9 @@ async fn strangers_over_http_2_are_refused_and_floods_end_their_connection() {
 }
 
 /// A stranger's request, in parts.
-type Sent = (&'static str, Vec<Vec<u8>>);
+type RawRequest = (&'static str, Vec<Vec<u8>>);
 
-fn kinds() -> Vec<Sent> {
+fn kinds() -> Vec<RawRequest> {
     let one = |text: String| vec![text.into_bytes()];
     let get = |path: &str| one(format!("GET {path} HTTP/1.1\r\nHost: nas\r\nConnection: close\r\n\r\n"));
     let login = |body: &str| {

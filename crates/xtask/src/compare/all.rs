@@ -28,7 +28,7 @@ const END: &str = "<!-- end: all rows -->\n";
 
 /// The file that `--json` writes and `--against` reads.
 #[derive(Deserialize, Serialize)]
-struct Stored {
+struct StoredReport {
     rows: Vec<Line>,
 }
 
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<()> {
         std::fs::write(&path, with_table(&document, &text)?)?;
     }
     if let Some(path) = &args.json {
-        let stored = serde_json::to_string_pretty(&Stored { rows: run.lines })?;
+        let stored = serde_json::to_string_pretty(&StoredReport { rows: run.lines })?;
         std::fs::write(path, stored).with_context(|| format!("cannot write {}", path.display()))?;
     }
     ensure!(!run.failed, "a comparison failed, see above");
@@ -68,7 +68,7 @@ fn is_full(args: &Args) -> bool {
 
 fn read(path: &Path) -> Result<Vec<Line>> {
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let stored: Stored =
+    let stored: StoredReport =
         serde_json::from_str(&text).with_context(|| format!("{} is not from --all", path.display()))?;
     Ok(stored.rows)
 }
@@ -361,8 +361,8 @@ mod tests {
 
     #[test]
     fn a_stored_run_can_be_read_again() {
-        let stored = serde_json::to_string(&Stored { rows: vec![line("a", 2.0, 1.0, 0.5)] }).unwrap();
-        let again: Stored = serde_json::from_str(&stored).unwrap();
+        let stored = serde_json::to_string(&StoredReport { rows: vec![line("a", 2.0, 1.0, 0.5)] }).unwrap();
+        let again: StoredReport = serde_json::from_str(&stored).unwrap();
         assert_eq!((again.rows[0].ratio, again.rows[0].verdict), (Some(0.002), Verdict::FallsShort));
     }
 

@@ -81,9 +81,9 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
             let line = measured(protocol, &place, &servers, pair, rounds.min(5))?;
             println!("{}", line.text);
             match line.judged {
-                Judged::Ok | Judged::ClientIsTheLimit => {}
-                Judged::Disturbed => disturbed.push(format!("{} {}", protocol.title(), pair.name)),
-                Judged::FallsShort => too_slow.push(format!("{} {}", protocol.title(), pair.name)),
+                PairVerdict::Ok | PairVerdict::ClientIsTheLimit => {}
+                PairVerdict::Disturbed => disturbed.push(format!("{} {}", protocol.title(), pair.name)),
+                PairVerdict::FallsShort => too_slow.push(format!("{} {}", protocol.title(), pair.name)),
             }
         }
         if protocol.has_files() {
@@ -101,12 +101,12 @@ pub fn run(rounds: usize, libsmb2: Option<&Path>) -> Result<()> {
 
 struct Line {
     text: String,
-    judged: Judged,
+    judged: PairVerdict,
 }
 
 /// What a pair of runs shows.
 #[derive(Clone, Copy)]
-enum Judged {
+enum PairVerdict {
     Ok,
     /// The report of `fourfold bench` says so itself.
     ClientIsTheLimit,
@@ -115,7 +115,7 @@ enum Judged {
     FallsShort,
 }
 
-impl Judged {
+impl PairVerdict {
     fn new(ratio: f64, verdict: &str) -> Self {
         if ratio >= BAR {
             Self::Ok
@@ -158,7 +158,7 @@ fn measured(
     }
     let (load, bench) = (best(&loads), best(&benches));
     let ratio = bench / load.max(1.0);
-    let judged = Judged::new(ratio, &verdict);
+    let judged = PairVerdict::new(ratio, &verdict);
     let (load, bench) = (load / 1e6, bench / 1e6);
     let name = format!("{} {}", protocol.title(), pair.name);
     let text = format!("| {name} | {load:.1} MB/s | {bench:.1} MB/s | {ratio:.2} | {} |", judged.text());

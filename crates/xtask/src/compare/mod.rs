@@ -25,7 +25,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::debian::Package;
-use crate::loader::{self, Measured};
+use crate::loader::{self, LoadResult};
 use crate::process::{self, Running};
 use crate::{debian, isolate, netatalk, server};
 use rows::{Group, Row};
@@ -231,7 +231,7 @@ pub struct Sample {
     pub row: &'static str,
     pub who: Who,
     pub round: usize,
-    pub measured: Measured,
+    pub measured: LoadResult,
 }
 
 pub fn run(args: &Args) -> Result<()> {

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 
 use super::rows::{Bar, Group, Row, Unit};
 use super::{Sample, Who};
-use crate::loader::Measured;
+use crate::loader::LoadResult;
 
 /// A run is disturbed if other programs use more than this part of one CPU. (The kernel's writing
 /// back counts as such a program.)
 pub const DISTURBED: f64 = 0.25;
 
 /// Speed and server CPU of one run, in the row's units.
-fn speed(row: &Row, m: &Measured) -> f64 {
+fn speed(row: &Row, m: &LoadResult) -> f64 {
     match row.unit {
         Unit::Bytes => m.bytes as f64 / m.seconds / 1e6,
         Unit::Ops => m.ops as f64 / m.seconds,
@@ -24,7 +24,7 @@ fn speed(row: &Row, m: &Measured) -> f64 {
     }
 }
 
-fn cpu(row: &Row, m: &Measured) -> f64 {
+fn cpu(row: &Row, m: &LoadResult) -> f64 {
     match row.unit {
         Unit::Bytes => m.cpu / (m.bytes as f64 / 1e9),
         Unit::Ops => m.cpu / m.ops as f64 * 1e6,
@@ -70,9 +70,9 @@ struct Column {
 }
 
 fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
-    let runs: Vec<&Measured> =
+    let runs: Vec<&LoadResult> =
         samples.iter().filter(|s| s.row == row.name && s.who == who).map(|s| &s.measured).collect();
-    let of = |value: &dyn Fn(&Measured) -> f64| Spread::of(runs.iter().map(|m| value(m)).collect());
+    let of = |value: &dyn Fn(&LoadResult) -> f64| Spread::of(runs.iter().map(|m| value(m)).collect());
     Some(Column {
         who,
         speed: of(&|m| speed(row, m))?,
@@ -85,7 +85,7 @@ fn column(row: &Row, who: Who, samples: &[Sample]) -> Option<Column> {
     })
 }
 
-fn streams(m: &Measured) -> String {
+fn streams(m: &LoadResult) -> String {
     let rate = |bytes: f64| bytes / m.seconds / 1e6;
     format!(
         "{} gaps over 100 ms; p99 {:.1} max {:.1} ms; read {:.0} MB/s while {:.0} MB/s were written",
@@ -159,7 +159,7 @@ impl Columns {
 
 /// Whether our server reaches the bar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Met {
+enum BarVerdict {
     Yes,
     /// It does so against the fastest configuration, but another configuration takes less CPU than
     /// the bar allows.
@@ -167,7 +167,7 @@ enum Met {
     No,
 }
 
-impl Met {
+impl BarVerdict {
     fn text(self) -> &'static str {
         match self {
             Self::Yes => "yes",
@@ -178,11 +178,11 @@ impl Met {
 }
 
 /// Whether our server reaches the row's bar, and the bar as text.
-fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
+fn verdict(row: &Row, columns: &Columns) -> Option<(BarVerdict, String)> {
     let ours = columns.ours.as_ref()?;
     let (speed, cpu) = match row.bar? {
         Bar::AtMost(limit) => {
-            let met = if ours.speed.median <= limit { Met::Yes } else { Met::No };
+            let met = if ours.speed.median <= limit { BarVerdict::Yes } else { BarVerdict::No };
             let text = match row.unit {
                 Unit::Tail => format!("at most {limit:.0} ms"),
                 _ => format!("at most {:.0} KiB each", limit / 1024.0),
@@ -190,11 +190,11 @@ fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
             return Some((met, text));
         }
         Bar::Keeps(least) => {
-            let met = if ours.speed.median >= least { Met::Yes } else { Met::No };
+            let met = if ours.speed.median >= least { BarVerdict::Yes } else { BarVerdict::No };
             return Some((met, format!("at least {least:.0} %")));
         }
         Bar::NoGap(limit) => {
-            let met = if ours.speed.most <= limit { Met::Yes } else { Met::No };
+            let met = if ours.speed.most <= limit { BarVerdict::Yes } else { BarVerdict::No };
             return Some((met, format!("no gap over {limit:.0} ms")));
         }
         Bar::Times { speed, cpu } => (speed, cpu),
@@ -202,11 +202,11 @@ fn verdict(row: &Row, columns: &Columns) -> Option<(Met, String)> {
     let best = columns.best(row)?;
     let holds = |peer: &Column| cpu.is_none_or(|most| ours.cpu.median <= most * peer.cpu.median);
     let met = if ours.speed.median < speed * best.speed.median || !holds(best) {
-        Met::No
+        BarVerdict::No
     } else if columns.peers.iter().all(holds) {
-        Met::Yes
+        BarVerdict::Yes
     } else {
-        Met::ByTheFastest
+        BarVerdict::ByTheFastest
     };
     let least_speed = format!("speed ≥ {speed}x");
     Some((met, cpu.map_or(least_speed.clone(), |most| format!("{least_speed}, cpu ≤ {most}x"))))
@@ -286,7 +286,7 @@ pub fn json(groups: &[Group], samples: &[Sample]) -> Value {
             let peers: serde_json::Map<String, Value> =
                 columns.peers.iter().map(|column| (column.who.to_string(), side_json(column))).collect();
             let best = columns.best(row).map(|column| column.who);
-            let met = verdict(row, &columns).map(|(met, _)| met != Met::No);
+            let met = verdict(row, &columns).map(|(met, _)| met != BarVerdict::No);
             json!({ "row": row.name, "unit": unit(row.unit), "ours": columns.ours.as_ref().map(side_json),
                     "peers": peers, "best": best, "met": met })
         })
@@ -312,7 +312,7 @@ fn unit(unit: Unit) -> &'static str {
 }
 
 /// One run, for a user who watches.
-pub fn one(row: &Row, m: &Measured) -> String {
+pub fn one(row: &Row, m: &LoadResult) -> String {
     match row.unit {
         Unit::Bytes => format!("{:.0} MB/s, cpu {:.2} s/GB", speed(row, m), cpu(row, m)),
         Unit::Ops => {
@@ -335,7 +335,7 @@ mod tests {
     use crate::compare::{iscsi, nfs, rows, smb};
 
     fn sample(who: Who, seconds: f64, cpu: f64) -> Sample {
-        let measured = Measured {
+        let measured = LoadResult {
             workload: "read".into(),
             ops: 1000,
             bytes: 1_000_000_000,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{Args, conclude, prepare};
@@ -33,7 +33,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/adopt/expected.toml"))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/adopt/expected.toml"))?.else_pass();
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 

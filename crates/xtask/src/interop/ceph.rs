@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{Args, compiled, conclude, prepare};
@@ -45,7 +45,7 @@ pub fn run(args: &Args) -> Result<()> {
             checks(args, &mut outcomes)?;
         }
     }
-    let expected = Expected::read(&process::root().join("interop/ceph/expected.toml"))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/ceph/expected.toml"))?.else_pass();
     let is_meant = |name: &str| args.only.is_empty() || outcomes.has(name);
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::{Outcome, Outcomes};
 use super::smb::python;
 use super::smb::suites::CONTINUOUS;
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<()> {
         (false, true) => "ceph.toml",
         (false, false) => "expected.toml",
     };
-    let expected = Expected::read(&process::root().join("interop/cluster").join(list))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/cluster").join(list))?.else_pass();
     let is_of_another =
         |name: &str| (args.gateways + 1..=4).any(|number| name.contains(&format!("beside gate{number}")));
     let is_single = args.scale || args.multipath;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::smb::python;
 use super::{Args, conclude, prepare};
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<()> {
             soak(args, &mut outcomes)?;
         }
     }
-    let expected = Expected::read(&process::root().join("interop/coherence/expected.toml"))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/coherence/expected.toml"))?.else_pass();
     let is_whole = args.only.is_empty() && args.soak.is_none();
     let is_meant = |name: &str| is_whole || outcomes.has(name);
     conclude(args, &expected.retain(is_meant).compare(&outcomes, process::is_ci()))

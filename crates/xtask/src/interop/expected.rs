@@ -19,7 +19,7 @@ enum Expectation {
 }
 
 #[derive(Debug)]
-pub struct Expected {
+pub struct Expectations {
     listed: Vec<(String, Expectation)>,
     /// Whether an unlisted test is expected to pass. Otherwise an unlisted test is an error.
     else_pass: bool,
@@ -66,7 +66,7 @@ impl Verdict {
     }
 }
 
-impl Expected {
+impl Expectations {
     pub fn read(path: &Path) -> Result<Self> {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -188,7 +188,7 @@ mod tests {
 
     fn compare(list: &str, outcomes: &[(&str, Outcome)], is_ci: bool) -> (usize, usize, usize) {
         let outcomes = Outcomes(outcomes.iter().map(|(n, o)| ((*n).to_owned(), o.clone())).collect());
-        let verdict = Expected::parse(list).unwrap().compare(&outcomes, is_ci);
+        let verdict = Expectations::parse(list).unwrap().compare(&outcomes, is_ci);
         (verdict.passed, verdict.failed, verdict.skipped)
     }
 
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(compare(list, &[("a", failed()), ("b", failed())], true), (2, 0, 0));
         assert_eq!(compare(list, &[("a", Outcome::Pass), ("b", Outcome::Pass)], true), (1, 1, 0));
         let outcomes = Outcomes(vec![("b".into(), Outcome::Pass), ("c".into(), failed())]);
-        let verdict = Expected::parse("b = 'fail: x'").unwrap().else_pass().compare(&outcomes, true);
+        let verdict = Expectations::parse("b = 'fail: x'").unwrap().else_pass().compare(&outcomes, true);
         assert_eq!((verdict.passed, verdict.failed), (1, 1));
     }
 
@@ -227,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_list_of_exceptions_has_the_rest_pass() {
-        let expected = Expected::parse("a = 'fail: x'\nb = 'skip: x'\nother = 'fail: x'").unwrap();
+        let expected = Expectations::parse("a = 'fail: x'\nb = 'skip: x'\nother = 'fail: x'").unwrap();
         let expected = expected.else_pass().retain(|name| name != "other");
         let verdict = |outcomes: &[(&str, Outcome)]| {
             let outcomes = outcomes.iter().map(|(n, o)| ((*n).to_owned(), o.clone())).collect();

@@ -31,7 +31,7 @@ use anyhow::{Result, bail};
 
 use crate::debian::Package;
 use crate::{debian, isolate, process, server};
-use expected::{Expected, Verdict};
+use expected::{Expectations, Verdict};
 use outcome::Outcomes;
 
 /// The program of [`build`].
@@ -202,7 +202,7 @@ fn run_nfs(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/nfs/expected.toml"))?;
+    let expected = Expectations::read(&process::root().join("interop/nfs/expected.toml"))?;
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 
@@ -214,7 +214,7 @@ fn run_bench(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/bench/expected.toml"))?;
+    let expected = Expectations::read(&process::root().join("interop/bench/expected.toml"))?;
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 
@@ -225,7 +225,7 @@ fn run_package(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/package/expected.toml"))?;
+    let expected = Expectations::read(&process::root().join("interop/package/expected.toml"))?;
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 

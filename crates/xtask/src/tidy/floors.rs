@@ -142,7 +142,7 @@ fn imports(tokens: &[Token], module: &[String]) -> Vec<(Vec<String>, usize)> {
         if is_start && !is_visibility {
             let mut paths = Vec::new();
             path(tokens, at, Vec::new(), &mut paths);
-            let is_longer = |found: &Named| found.path.len() > 1;
+            let is_longer = |found: &NamedPath| found.path.len() > 1;
             let found = paths.into_iter().filter(is_longer);
             all.extend(found.map(|found| (without_roots(found.path, module), found.line)));
         }
@@ -151,14 +151,14 @@ fn imports(tokens: &[Token], module: &[String]) -> Vec<(Vec<String>, usize)> {
 }
 
 /// A path as it stands in a file, and the name that it gets there.
-struct Named {
+struct NamedPath {
     path: Vec<String>,
     name: String,
     line: usize,
 }
 
 /// Reads the path or the tree of paths at `at` after `above`. Answers where it ends.
-fn path(tokens: &[Token], mut at: usize, mut above: Vec<String>, found: &mut Vec<Named>) -> usize {
+fn path(tokens: &[Token], mut at: usize, mut above: Vec<String>, found: &mut Vec<NamedPath>) -> usize {
     let text = |at: usize| tokens.get(at).map_or("", |token| token.text.as_str());
     let line = tokens.get(at).map_or(0, |token| token.line);
     loop {
@@ -186,7 +186,7 @@ fn path(tokens: &[Token], mut at: usize, mut above: Vec<String>, found: &mut Vec
         name = text(at + 1).to_owned();
         at += 2;
     }
-    found.push(Named { path: above, name, line });
+    found.push(NamedPath { path: above, name, line });
     at
 }
 

@@ -270,7 +270,7 @@ fn what_a_change_demands_does_not_depend_on_what_the_host_has() {
     let demanded = |change: &dyn Fn(&mut Edit) -> Result<()>| {
         let mut edit = Edit::open(&scene.arguments).unwrap();
         change(&mut edit).unwrap();
-        let Demanded { most, settings } = edit.demanded(&scene.arguments);
+        let ChangeDemand { most, settings } = edit.demanded(&scene.arguments);
         (most, settings.join(" "))
     };
     let path = |path: &str| demanded(&|edit| edit.set("other", "path", path));

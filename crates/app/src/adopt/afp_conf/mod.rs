@@ -12,15 +12,15 @@ use std::path::Path;
 use self::file::{Section, Sections, Setting};
 use self::table::{Rule, rule};
 use super::source::{Outcome, SourceSetting};
-use super::translated::Translated;
+use super::translated::Translation;
 
 /// Logins with a password: Netatalk's modules, and ours that are as good or better.
 const PASSWORDS: &[&str] = &["dhx", "clrtxt", "cleartxt", "randnum", "passwd", "pam", "srp"];
 
 /// Translates the text of a settings file, and of those that it includes.
-pub(super) fn translate(file: &Path, text: &str) -> Translated {
+pub(super) fn translate(file: &Path, text: &str) -> Translation {
     let sections = Sections::of(file, text);
-    let mut translated = Translated::default();
+    let mut translated = Translation::default();
     for section in sections.all.iter().filter(|section| !is_global(section)) {
         volume::add(&sections, section, &mut translated);
     }
@@ -64,7 +64,7 @@ fn by_table(setting: &Setting) -> (bool, Outcome) {
 }
 
 /// The settings of the whole server. Those that limit volumes are said with each volume.
-fn global(sections: &Sections, translated: &mut Translated) {
+fn global(sections: &Sections, translated: &mut Translation) {
     for (setting, why) in &sections.unread {
         let outcome = Outcome::Lost { limit: "include", why: format!("limits may be in it: {why}") };
         translated.source.push(said(setting, None, true, outcome));
@@ -117,7 +117,7 @@ fn logins(list: &str) -> (bool, Outcome) {
 }
 
 /// The addresses at which it listens; a port is Netatalk's own.
-fn listen(list: &str, translated: &mut Translated) -> (bool, Outcome) {
+fn listen(list: &str, translated: &mut Translation) -> (bool, Outcome) {
     let addresses: Option<Vec<String>> =
         lists::words(list).iter().map(|word| lists::listened(word)).collect();
     let outcome = match addresses {

@@ -1,23 +1,23 @@
 //! Volumes as shares.
 
-use super::super::source::Accepted;
+use super::super::source::AcceptedLimits;
 use super::*;
 
-fn translated(text: &str) -> Translated {
+fn translated(text: &str) -> Translation {
     translate(Path::new("afp.conf"), text)
 }
 
 /// The limits that close the first share.
-fn lost(translated: &Translated) -> Vec<&'static str> {
-    let accepted = Accepted::default();
+fn lost(translated: &Translation) -> Vec<&'static str> {
+    let accepted = AcceptedLimits::default();
     translated.shares[0].lost(&translated.source, &accepted).filter_map(SourceSetting::lost).collect()
 }
 
-fn volume(settings: &str) -> Translated {
+fn volume(settings: &str) -> Translation {
     translated(&format!("[Media]\npath = /srv/media\n{settings}\n"))
 }
 
-fn settings(translated: &Translated) -> Vec<(&'static str, &str)> {
+fn settings(translated: &Translation) -> Vec<(&'static str, &str)> {
     translated.shares[0].settings.iter().map(|(name, value)| (*name, &**value)).collect()
 }
 

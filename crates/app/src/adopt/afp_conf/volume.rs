@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::ini::truth;
 use super::super::share::{Share, quoted};
 use super::super::source::{Outcome, SourceSetting};
-use super::super::translated::Translated;
+use super::super::translated::Translation;
 use super::file::{Section, Sections, Setting};
 use super::lists::{self, People};
 use super::{by_later_line, by_table, said};
@@ -41,7 +41,7 @@ struct Volume<'a> {
 }
 
 /// Adds the share of a section, if it is one.
-pub(super) fn add(sections: &Sections, section: &Section, translated: &mut Translated) {
+pub(super) fn add(sections: &Sections, section: &Section, translated: &mut Translation) {
     let global = sections.find("global");
     let preset = section.get("vol preset").or_else(|| global?.get("vol preset"));
     let preset = preset
@@ -69,7 +69,7 @@ pub(super) fn add(sections: &Sections, section: &Section, translated: &mut Trans
 }
 
 /// Names the lines of a section that is no share. Those of a preset are named with each volume that takes it.
-fn no_volume(section: &Section, why: &str, translated: &mut Translated) {
+fn no_volume(section: &Section, why: &str, translated: &mut Translation) {
     let is_named = |setting: &&Setting| {
         let is_it = |one: &SourceSetting| {
             one.line == Some(setting.line) && setting.file.display().to_string() == one.file
@@ -85,7 +85,7 @@ fn no_volume(section: &Section, why: &str, translated: &mut Translated) {
 }
 
 /// The name and the folder. Others are said.
-fn place(sections: &Sections, section: &Section, translated: &mut Translated) -> Option<(String, String)> {
+fn place(sections: &Sections, section: &Section, translated: &mut Translation) -> Option<(String, String)> {
     let named = section.get("volume name").map_or(&section.name, |name| &name.value).clone();
     if section.name.eq_ignore_ascii_case("homes") {
         return homes(section, translated);
@@ -122,7 +122,7 @@ fn with_account(path: &str) -> Option<String> {
 }
 
 /// `[Homes]`: the homes below a folder, if `basedir regex` is the name of one.
-fn homes(section: &Section, translated: &mut Translated) -> Option<(String, String)> {
+fn homes(section: &Section, translated: &mut Translation) -> Option<(String, String)> {
     let plain = |text: &str| {
         let text = text.trim_start_matches('^').trim_end_matches('$').trim_end_matches('/');
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '_' | '-');

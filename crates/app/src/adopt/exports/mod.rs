@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 pub(super) use self::names::plain_name;
 
 use self::client::Client;
-use self::options::{Options, Rights, Said, Squash, Tls};
+use self::options::{OptionEffect, Options, Rights, Squash, Tls};
 use self::syntax::Line;
 use super::ini;
 use super::netgroups::{self, Netgroups};
 use super::share::{Share, quoted};
 use super::source::{Outcome, SourceSetting};
-use super::translated::Translated;
+use super::translated::Translation;
 
 /// The limit of clients that no rule can name.
 const HOSTS: &str = "hosts";
@@ -26,8 +26,8 @@ const HOSTS: &str = "hosts";
 const MOST_FILES: usize = 1000;
 
 /// Translates the text of an exports file, and of the files in `exports.d` beside it.
-pub(super) fn translate(file: &Path, text: &str) -> Translated {
-    let mut translated = Translated::default();
+pub(super) fn translate(file: &Path, text: &str) -> Translation {
+    let mut translated = Translation::default();
     let mut files = vec![(file.to_path_buf(), text.to_owned())];
     for more in beside(file) {
         match ini::read(&more) {
@@ -78,7 +78,7 @@ fn read(
     text: &str,
     netgroups: Netgroups,
     exports: &mut Vec<Export>,
-    translated: &mut Translated,
+    translated: &mut Translation,
 ) {
     for Line { number, words } in syntax::lines(text) {
         let Some((path, clients)) = words.split_first() else { continue };
@@ -108,7 +108,7 @@ fn read(
             match list.strip_suffix(')') {
                 Some(list) => options.add(list, &path),
                 None if list.is_empty() && !text.contains('(') => {}
-                None => options.said.push(Said::Lost(
+                None => options.said.push(OptionEffect::Lost(
                     text.clone(),
                     "syntax",
                     "the list of options has no end".into(),
@@ -126,7 +126,7 @@ fn read(
     }
 }
 
-fn translate_all(exports: Vec<Export>, translated: &mut Translated) {
+fn translate_all(exports: Vec<Export>, translated: &mut Translation) {
     let mut taken = Vec::new();
     for export in exports {
         translated.shares.push(share(&export, &mut taken));
@@ -244,11 +244,15 @@ impl Entry {
 
     /// Its options that are no part of the rule.
     fn said(&self, export: &Export, share: &str) -> Vec<SourceSetting> {
-        let one = |said: &Said| {
+        let one = |said: &OptionEffect| {
             let (option, limits_access, outcome) = match said {
-                Said::NoEffect(option, why) => (option, false, Outcome::NoEffect { why: (*why).into() }),
-                Said::Kept(option, how) => (option, true, Outcome::Kept { how: how.clone() }),
-                Said::Lost(option, limit, why) => (option, true, Outcome::Lost { limit, why: why.clone() }),
+                OptionEffect::NoEffect(option, why) => {
+                    (option, false, Outcome::NoEffect { why: (*why).into() })
+                }
+                OptionEffect::Kept(option, how) => (option, true, Outcome::Kept { how: how.clone() }),
+                OptionEffect::Lost(option, limit, why) => {
+                    (option, true, Outcome::Lost { limit, why: why.clone() })
+                }
             };
             let value = format!("{}: {option}", self.text);
             SourceSetting { value, limits_access, ..self.setting(export, share, outcome) }

@@ -53,12 +53,12 @@ pub(super) struct Options {
     /// Only a mounted file system is exported: this folder, or the export itself.
     pub(super) mount_point: Option<PathBuf>,
     /// Options that are said in the report.
-    pub(super) said: Vec<Said>,
+    pub(super) said: Vec<OptionEffect>,
 }
 
 /// Something that an option means here.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum OptionEffect {
     /// It does not change who may do what.
     NoEffect(String, &'static str),
     /// It is kept in another way.
@@ -151,14 +151,14 @@ impl Options {
                 );
             }
             (name, _) => match NO_EFFECT.iter().find(|(known, _)| *known == name) {
-                Some((_, why)) => self.said.push(Said::NoEffect(option.into(), why)),
+                Some((_, why)) => self.said.push(OptionEffect::NoEffect(option.into(), why)),
                 None => self.lose(option, "unknown-option", "exports(5) has no such option"),
             },
         }
     }
 
     fn lose(&mut self, option: &str, limit: &'static str, why: &str) {
-        self.said.push(Said::Lost(option.into(), limit, why.into()));
+        self.said.push(OptionEffect::Lost(option.into(), limit, why.into()));
     }
 
     /// Options behind a `sec` are for its flavours, and for those that follow.
@@ -196,7 +196,7 @@ impl Options {
         }
         if self.transports.iter().all(|one| one == "none") {
             let how = "clients may use TLS as well, which protects what they send".to_owned();
-            self.said.push(Said::Kept(option.into(), how));
+            self.said.push(OptionEffect::Kept(option.into(), how));
         }
     }
 
@@ -206,7 +206,7 @@ impl Options {
         let id = u32::try_from(number).ok().or_else(|| i32::try_from(number).ok().map(|id| id as u32))?;
         if id == u32::MAX {
             let how = format!("-1 is no id: {NOBODY} is used");
-            self.said.push(Said::Kept(option.into(), how));
+            self.said.push(OptionEffect::Kept(option.into(), how));
             return Some(NOBODY);
         }
         Some(id)
@@ -290,7 +290,10 @@ mod tests {
     fn rights(list: &str) -> Rights {
         let mut options = Options::new();
         options.add(list, Path::new("/srv"));
-        assert!(!options.said.iter().any(|said| matches!(said, Said::Lost(..))), "{list}: {options:?}");
+        assert!(
+            !options.said.iter().any(|said| matches!(said, OptionEffect::Lost(..))),
+            "{list}: {options:?}"
+        );
         options.rights().0
     }
 
@@ -343,7 +346,7 @@ mod tests {
         {
             let mut options = Options::new();
             options.add(list, Path::new("/srv"));
-            assert!(matches!(options.said[..], [Said::Lost(..)]), "{list}: {options:?}");
+            assert!(matches!(options.said[..], [OptionEffect::Lost(..)]), "{list}: {options:?}");
         }
     }
 }

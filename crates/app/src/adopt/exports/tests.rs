@@ -5,15 +5,15 @@ use std::net::IpAddr;
 use ipnet::IpNet;
 
 use super::super::netgroups::Member;
-use super::super::source::{Accepted, Outcome};
+use super::super::source::{AcceptedLimits, Outcome};
 use super::*;
 
 fn no_netgroups(_: &str) -> Result<Vec<Member>, String> {
     Err("no netgroups here".into())
 }
 
-fn translated(text: &str) -> Translated {
-    let (mut exports, mut translated) = (Vec::new(), Translated::default());
+fn translated(text: &str) -> Translation {
+    let (mut exports, mut translated) = (Vec::new(), Translation::default());
     read(Path::new("exports"), text, no_netgroups, &mut exports, &mut translated);
     translate_all(exports, &mut translated);
     translated
@@ -27,7 +27,7 @@ fn rules(share: &Share) -> Vec<String> {
     share.clients.iter().map(plain).collect()
 }
 
-fn lost(translated: &Translated) -> Vec<&'static str> {
+fn lost(translated: &Translation) -> Vec<&'static str> {
     translated
         .shares
         .iter()
@@ -36,7 +36,7 @@ fn lost(translated: &Translated) -> Vec<&'static str> {
         .collect()
 }
 
-static NOTHING: std::sync::LazyLock<Accepted> = std::sync::LazyLock::new(Accepted::default);
+static NOTHING: std::sync::LazyLock<AcceptedLimits> = std::sync::LazyLock::new(AcceptedLimits::default);
 
 #[test]
 fn a_host_counts_before_a_network_a_pattern_and_everybody() {
@@ -218,9 +218,9 @@ fn kind_of(client: &str, address_is: usize) -> usize {
 }
 
 /// May write, root is root, somebody is themselves, any port is right.
-type Allowed = (bool, bool, bool, bool);
+type ExportRights = (bool, bool, bool, bool);
 
-fn allowed(options: &str) -> Allowed {
+fn allowed(options: &str) -> ExportRights {
     let last = |on: &str, off: &str, default: bool| {
         let mut of = options.split(',').filter(|one| *one == on || *one == off);
         of.next_back().map_or(default, |one| one == on)
@@ -234,12 +234,12 @@ fn allowed(options: &str) -> Allowed {
     )
 }
 
-fn by_manual(entries: &[(String, String)], host: (&str, &str), address_is: usize) -> Option<Allowed> {
+fn by_manual(entries: &[(String, String)], host: (&str, &str), address_is: usize) -> Option<ExportRights> {
     let fits = entries.iter().filter(|(client, _)| is_host(client, host));
     fits.min_by_key(|(client, _)| kind_of(client, address_is)).map(|(_, options)| allowed(options))
 }
 
-fn by_rules(share: &Share, host: (&str, &str)) -> Option<Allowed> {
+fn by_rules(share: &Share, host: (&str, &str)) -> Option<ExportRights> {
     let value = |rule: &[(&'static str, String)], name: &str| {
         rule.iter()
             .find(|(known, _)| *known == name)
@@ -253,7 +253,7 @@ fn by_rules(share: &Share, host: (&str, &str)) -> Option<Allowed> {
     })
 }
 
-fn is_no_wider(ours: Option<Allowed>, theirs: Option<Allowed>) -> bool {
+fn is_no_wider(ours: Option<ExportRights>, theirs: Option<ExportRights>) -> bool {
     match (ours, theirs) {
         (None, _) => true,
         (Some(_), None) => false,

@@ -23,19 +23,19 @@ use work::{Effective, Work};
 
 use super::netgroups::{self, Netgroups};
 use super::source::{Outcome, SourceSetting};
-use super::translated::Translated;
+use super::translated::Translation;
 
 /// Sections that are no folders.
 const NO_FOLDERS: [&str; 3] = ["printers", "print$", "ipc$"];
 
 /// Translates the text of a settings file. Files that it includes are read.
-pub(super) fn translate(file: &Path, text: &str) -> Translated {
+pub(super) fn translate(file: &Path, text: &str) -> Translation {
     translate_with(file, text, netgroups::by_name_service)
 }
 
-fn translate_with(file: &Path, text: &str, netgroups: Netgroups) -> Translated {
+fn translate_with(file: &Path, text: &str, netgroups: Netgroups) -> Translation {
     let conf = Conf::read(file, text);
-    let mut translated = Translated::default();
+    let mut translated = Translation::default();
     let server = server::translate(&conf.global, netgroups, &mut translated);
     for section in &conf.sections {
         match no_share(section) {
@@ -82,7 +82,7 @@ fn unserved(entry: &Entry, section: &Section, why: &str) -> SourceSetting {
     said(entry, Some(&section.name), Outcome::NoEffect { why: why.into() })
 }
 
-fn share(section: &Section, server: &server::Server, translated: &mut Translated) {
+fn share(section: &Section, server: &server::Server, translated: &mut Translation) {
     let effective = Effective::of(section, server);
     let Some(mut work) = Work::begin(section, &effective) else {
         let lost = |entry: &Entry| {
@@ -122,7 +122,7 @@ fn said(entry: &Entry, share: Option<&str>, outcome: Outcome) -> SourceSetting {
 }
 
 /// Adds a limit that is lost, to its share or to the server.
-fn lose(translated: &mut Translated, entry: &Entry, section: Option<&str>, outcome: Outcome) {
+fn lose(translated: &mut Translation, entry: &Entry, section: Option<&str>, outcome: Outcome) {
     let one = said(entry, section, outcome);
     let of_section =
         |name: &str| one.share.as_deref().is_some_and(|section| section.eq_ignore_ascii_case(name));
@@ -134,7 +134,7 @@ fn lose(translated: &mut Translated, entry: &Entry, section: Option<&str>, outco
 }
 
 /// Names the defaults of `[global]` that no share has.
-fn defaults(conf: &Conf, translated: &mut Translated) {
+fn defaults(conf: &Conf, translated: &mut Translation) {
     let is_named = |entry: &Entry| {
         let all = translated.source.iter().chain(translated.shares.iter().flat_map(|share| &share.source));
         let is_it = |one: &SourceSetting| {

@@ -5,7 +5,7 @@ use auth::is_same_name;
 use super::work::Work;
 use crate::adopt::share::{Share, quoted, words};
 use crate::adopt::source::{Outcome, SourceSetting};
-use crate::adopt::translated::Translated;
+use crate::adopt::translated::Translation;
 
 /// Accounts of the system, with which no person logs in.
 const SYSTEM: [&str; 12] =
@@ -197,7 +197,7 @@ fn writers(work: &mut Work<'_>, (valid, is_limited): (&People, bool), read: &Peo
 }
 
 /// Disables the accounts that no share may admit. If only some shares refuse one, the limit is lost: no setting says that.
-pub(super) fn close_accounts(translated: &mut Translated) {
+pub(super) fn close_accounts(translated: &mut Translation) {
     let of_share = std::mem::take(&mut translated.invalid);
     // A share refuses who is in its list of those, and who is not in a list of users, beside which no group is.
     let refuses = |share: &Share, name: &String| {

@@ -8,7 +8,7 @@ use super::{Outcome, said};
 use crate::adopt::clients;
 use crate::adopt::netgroups::Netgroups;
 use crate::adopt::share::{quoted, words};
-use crate::adopt::translated::Translated;
+use crate::adopt::translated::Translation;
 
 /// What counts for all shares.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Server {
 }
 
 /// Translates the settings of `[global]` that are no defaults of shares.
-pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut Translated) -> Server {
+pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut Translation) -> Server {
     let value = |name: &str| global.entry(name).map(|entry| conf::unquoted(&entry.value));
     let mut server = Server {
         maps_to_guest: value("map to guest").and_then(values::maps_to_guest) == Some(true),
@@ -61,7 +61,7 @@ pub(super) fn translate(global: &Section, netgroups: Netgroups, translated: &mut
     server
 }
 
-fn outcome(entry: &Entry, global: &Section, translated: &mut Translated) -> Outcome {
+fn outcome(entry: &Entry, global: &Section, translated: &mut Translation) -> Outcome {
     let Some(row) = &entry.row else { return unknown(entry) };
     let value = conf::unquoted(&entry.value);
     if row.kind == Kind::Bool && values::truth(value).is_none() {
@@ -107,7 +107,7 @@ fn outcome(entry: &Entry, global: &Section, translated: &mut Translated) -> Outc
     }
 }
 
-fn set(translated: &mut Translated, name: &'static str, value: String) -> Outcome {
+fn set(translated: &mut Translation, name: &'static str, value: String) -> Outcome {
     let to = format!("{name} = {value}");
     translated.server.push((name, value));
     Outcome::Translated { to }
@@ -118,7 +118,7 @@ pub(super) fn invalid() -> Outcome {
 }
 
 /// The addresses that the server listens on, if it listens on these only.
-fn interfaces(list: &str, global: &Section, translated: &mut Translated) -> Outcome {
+fn interfaces(list: &str, global: &Section, translated: &mut Translation) -> Outcome {
     let binds = global.entry("bind interfaces only").and_then(|entry| values::truth(&entry.value));
     if binds != Some(true) || list.is_empty() {
         return Outcome::NoEffect { why: "without `bind interfaces only` the server listens on all".into() };

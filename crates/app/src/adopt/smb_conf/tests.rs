@@ -5,13 +5,13 @@ use std::path::Path;
 
 use super::super::netgroups::Member;
 use super::super::share::Share;
-use super::super::source::Accepted;
+use super::super::source::AcceptedLimits;
 use super::*;
 
 /// The names that `testparm -sv` prints.
 const PARAMETERS: &str = include_str!("../../../tests/adopt/parameters.txt");
 
-fn of(text: &str) -> Translated {
+fn of(text: &str) -> Translation {
     translate_with(Path::new("/nonexistent/smb.conf"), text, netgroup)
 }
 
@@ -25,7 +25,7 @@ fn netgroup(name: &str) -> Result<Vec<Member>, String> {
 }
 
 /// The one share of a file with these lines in `[global]` and in the share.
-fn share(global: &str, lines: &str) -> (Share, Translated) {
+fn share(global: &str, lines: &str) -> (Share, Translation) {
     let text = format!("[global]\n{global}\n[s]\npath = /srv/s\n{lines}\n");
     let mut translated = of(&text);
     (translated.shares.remove(0), translated)
@@ -38,7 +38,7 @@ fn setting<'a>(share: &'a Share, wanted: &str) -> Option<&'a str> {
 /// The limits that a share loses.
 fn lost(global: &str, lines: &str) -> Vec<&'static str> {
     let (share, translated) = share(global, lines);
-    let accepted = Accepted::default();
+    let accepted = AcceptedLimits::default();
     share.lost(&translated.source, &accepted).filter_map(SourceSetting::lost).collect()
 }
 
@@ -121,7 +121,7 @@ fn lists_of_users_are_translated_or_close_the_share() {
     let (_, everywhere) = share("invalid users = root", "");
     assert_eq!(everywhere.disabled, ["root"]);
     let some = of("[a]\npath=/a\ninvalid users = eve\n[b]\npath=/b\n");
-    let accepted = Accepted::default();
+    let accepted = AcceptedLimits::default();
     let lost_there: Vec<usize> =
         some.shares.iter().map(|share| share.lost(&some.source, &accepted).count()).collect();
     assert_eq!((lost_there, some.disabled.len()), (vec![1, 0], 0));
@@ -252,7 +252,11 @@ fn hosts_are_those_that_testparm_allows() {
         ("hosts deny = 10.", "hosts allow = 10.1.2.3 192.168.1.", "+++--+"),
     ] {
         let (share, translated) = share(global, lines);
-        assert_eq!(share.lost(&translated.source, &Accepted::default()).count(), 0, "{lines}: {share:#?}");
+        assert_eq!(
+            share.lost(&translated.source, &AcceptedLimits::default()).count(),
+            0,
+            "{lines}: {share:#?}"
+        );
         let found: String = ADDRESSES.iter().map(|one| if admits(&share, one) { '+' } else { '-' }).collect();
         assert_eq!(found, allowed, "{global} {lines}: {:?}", share.clients);
     }
@@ -261,7 +265,7 @@ fn hosts_are_those_that_testparm_allows() {
 /// The rules of a share: `hosts access`.
 fn rules(global: &str, lines: &str) -> Vec<String> {
     let (share, translated) = share(global, lines);
-    assert_eq!(share.lost(&translated.source, &Accepted::default()).count(), 0, "{lines}: {share:#?}");
+    assert_eq!(share.lost(&translated.source, &AcceptedLimits::default()).count(), 0, "{lines}: {share:#?}");
     let plain = |(_, value): &(&str, String)| value.replace(['"', '[', ']', ','], "");
     share.clients.iter().map(|rule| rule.iter().map(plain).collect::<Vec<_>>().join(" ")).collect()
 }
@@ -301,7 +305,7 @@ fn names_of_hosts_are_those_that_smbd_looks_up() {
 fn an_exact_name_lets_in_what_has_that_name() {
     // smbd compares the name of the client's address. An address that the name has, too, may have another one.
     let (share, translated) = share("hostname lookups = yes", "hosts allow = pc.example.org");
-    assert_eq!(share.lost(&translated.source, &Accepted::default()).count(), 0);
+    assert_eq!(share.lost(&translated.source, &AcceptedLimits::default()).count(), 0);
     assert_eq!(share.clients[0][0].1, "[\"[p]c.example.org\"]");
     assert_eq!(auth::is_host_pattern("[p]c.example.org"), Ok(()));
 }

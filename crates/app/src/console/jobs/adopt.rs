@@ -10,7 +10,7 @@ use web::jobs::{ConversionStatus, JobHandle, NewJob};
 
 use super::{Outcome, as_server, conversions, file, lines};
 use crate::adopt;
-use crate::adopt::convert::{self, Named, Report, Wanted};
+use crate::adopt::convert::{self, ConversionOptions, PathNote, Report};
 use crate::adopt::converted::{self, ENDING, Journal};
 use crate::adopt::survey::Survey;
 use crate::running::Running;
@@ -61,7 +61,7 @@ pub(super) fn convert(
     let share = share.clone();
     let work = as_server(move |handle| {
         let volume = running.volume(&share).map_err(|error| lines(&error))?;
-        let wanted = Wanted { to, shown_counts, dry_run };
+        let wanted = ConversionOptions { to, shown_counts, dry_run };
         let go_on = go_on(handle, if dry_run { "looking at the files" } else { "converting the files" });
         let report = convert::convert(&volume, &share.path, &journals, wanted, &go_on);
         told(handle, report.map_err(|error| lines(&error))?)
@@ -87,7 +87,7 @@ fn told(handle: &JobHandle, mut report: Report) -> Outcome {
             "ended after {looked} files and folders, of which {converted} have the layout; the next conversion goes on there"
         )]);
     }
-    let shorten = |list: &mut Vec<Named>| list.truncate(MOST_SHOWN);
+    let shorten = |list: &mut Vec<PathNote>| list.truncate(MOST_SHOWN);
     [&mut report.open, &mut report.conflicts, &mut report.failed].into_iter().for_each(shorten);
     let mut value = serde_json::to_value(&report).map_err(|error| vec![error.to_string()])?;
     value["journal"] = json!(journal);
@@ -126,7 +126,7 @@ fn share_at(running: &Running, folder: &Path) -> Option<ShareSettings> {
 
 /// The conversions that can be taken back or continued.
 pub(in super::super) fn kept(running: &Running) -> Vec<ConversionStatus> {
-    let status = |kept: converted::Kept| ConversionStatus {
+    let status = |kept: converted::ConversionJournal| ConversionStatus {
         share: share_at(running, &kept.folder).map(|share| share.name),
         journal: kept.name,
         folder: kept.folder,

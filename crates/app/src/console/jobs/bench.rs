@@ -13,7 +13,7 @@ use bench::{Suite, Workload};
 use serde_json::json;
 use web::jobs::{BenchRequest, BenchmarkStatus, NewJob};
 
-use super::child::{self, Said};
+use super::child::{self, ChildOutput};
 use super::{as_server, file, files, made, make_room, named};
 use crate::running::Running;
 
@@ -63,13 +63,13 @@ pub(super) fn job(
         let data = output.with_added_extension("jsonl");
         let (mut runs, mut length) = (0, 0);
         let ended = child::run(handle, &words, &asked.password, |said| match said {
-            Said::Output(line) | Said::Error(line) => {
+            ChildOutput::Output(line) | ChildOutput::Error(line) => {
                 if let Some((number, _)) = line.split_once(" runs, ") {
                     runs = number.parse().unwrap_or(runs);
                 }
                 handle.say(&line);
             }
-            Said::Nothing => {
+            ChildOutput::Nothing => {
                 let now = std::fs::metadata(&data).map_or(0, |found| found.len());
                 if now != length && now <= LONGEST_DATA {
                     length = now;

@@ -22,7 +22,7 @@ const AHEAD: usize = 64;
 const LONGEST_LINE: u64 = 64 * 1024;
 
 /// A line of the process.
-pub(super) enum Said {
+pub(super) enum ChildOutput {
     /// On its standard output.
     Output(String),
     /// On its standard error.
@@ -36,7 +36,7 @@ pub(super) fn run(
     handle: &JobHandle,
     words: &[OsString],
     input: &str,
-    mut hear: impl FnMut(Said),
+    mut hear: impl FnMut(ChildOutput),
 ) -> Result<ExitStatus, Vec<String>> {
     let cannot = |error: std::io::Error| vec![format!("the job's process: {error}")];
     // The program that runs, also if its file was replaced meanwhile.
@@ -53,10 +53,10 @@ pub(super) fn run(
     }
     let (send, said) = sync_channel(AHEAD);
     if let Some(output) = running.child.stdout.take() {
-        read_on(output, send.clone(), Said::Output);
+        read_on(output, send.clone(), ChildOutput::Output);
     }
     if let Some(errors) = running.child.stderr.take() {
-        read_on(errors, send, Said::Error);
+        read_on(errors, send, ChildOutput::Error);
     }
     running.listen(handle, &said, &mut hear)
 }
@@ -72,16 +72,16 @@ impl Running<'_> {
     fn listen(
         &mut self,
         handle: &JobHandle,
-        said: &Receiver<Said>,
-        hear: &mut impl FnMut(Said),
+        said: &Receiver<ChildOutput>,
+        hear: &mut impl FnMut(ChildOutput),
     ) -> Result<ExitStatus, Vec<String>> {
         let mut ended: Option<(ExitStatus, Instant)> = None;
         loop {
             match said.recv_timeout(LOOK_EVERY) {
                 Ok(line) => hear(line),
-                Err(RecvTimeoutError::Timeout) => hear(Said::Nothing),
+                Err(RecvTimeoutError::Timeout) => hear(ChildOutput::Nothing),
                 Err(RecvTimeoutError::Disconnected) => {
-                    hear(Said::Nothing);
+                    hear(ChildOutput::Nothing);
                     thread::sleep(LOOK_EVERY / 10);
                     if let Some((status, _)) = ended {
                         return Ok(status);
@@ -125,7 +125,7 @@ impl Drop for Running<'_> {
     }
 }
 
-fn read_on(from: impl Read + Send + 'static, to: SyncSender<Said>, said: fn(String) -> Said) {
+fn read_on(from: impl Read + Send + 'static, to: SyncSender<ChildOutput>, said: fn(String) -> ChildOutput) {
     thread::spawn(move || {
         let mut from = BufReader::new(from);
         loop {

@@ -40,7 +40,7 @@ fn survey(handle: &JobHandle, folder: &Path, journal: Option<(&PathBuf, &String)
     let Survey { looked, mut found, unreadable, .. } = survey;
     unreadable.iter().for_each(|line| handle.say(line));
     let fixable = found.iter().filter(|one| one.fixed.is_some()).count();
-    let mut renamed = names::Renamed::default();
+    let mut renamed = names::RenameSummary::default();
     if let Some((journals, name)) = journal.filter(|_| fixable > 0) {
         handle.doing("renaming");
         make_room(&made(journals.clone())?, "journal", MOST_JOURNALS);

@@ -8,7 +8,7 @@ use web::jobs::NewJob;
 
 use super::super::snapshots::share;
 use super::as_server;
-use super::child::{self, Said};
+use super::child::{self, ChildOutput};
 use crate::running::Running;
 
 /// Sends a share to another one of this server, or of another host.
@@ -45,7 +45,7 @@ pub(super) fn job(
     let work = as_server(move |handle| {
         let (mut result, mut last) = (Value::Null, String::new());
         let ended = child::run(handle, &words, "", |said| match said {
-            Said::Output(line) => match serde_json::from_str::<Value>(&line) {
+            ChildOutput::Output(line) => match serde_json::from_str::<Value>(&line) {
                 Ok(event) if event["event"] == "progress" => {
                     let number = |field: &str| event[field].as_u64().unwrap_or_default();
                     handle.progress(number("done"), number("total"));
@@ -54,11 +54,11 @@ pub(super) fn job(
                 Ok(event) => result = event,
                 Err(_) => handle.say(&line),
             },
-            Said::Error(line) => {
+            ChildOutput::Error(line) => {
                 handle.say(&line);
                 last = line;
             }
-            Said::Nothing => {}
+            ChildOutput::Nothing => {}
         })?;
         if ended.success() { Ok(result) } else { Err(vec![format!("fourfold replicate: {ended}")]) }
     });

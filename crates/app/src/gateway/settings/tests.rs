@@ -53,7 +53,7 @@ impl Server {
         self.write(&self.text().replace(before, after));
     }
 
-    fn sync(&self, etcd: &Etcd, whose: Whose) -> Result<Done, Failure> {
+    fn sync(&self, etcd: &Etcd, whose: Whose) -> Result<SyncOutcome, Failure> {
         let arguments = Arguments::new(false, self.0.path().into());
         sync(&arguments, &self.0.path().join("state"), etcd, whose)
     }
@@ -64,15 +64,15 @@ const SIGNED: &str = "smb-signing = \"required\"\n";
 #[test]
 fn a_change_at_one_server_is_taken_by_the_other_which_keeps_what_is_its_own() {
     let (etcd, one, two) = (Etcd::default(), Server::new("one", SIGNED), Server::new("two", SIGNED));
-    assert_eq!(one.sync(&etcd, Whose::Changed).unwrap(), Done::Given);
-    assert_eq!(two.sync(&etcd, Whose::Changed).unwrap(), Done::Nothing);
+    assert_eq!(one.sync(&etcd, Whose::Changed).unwrap(), SyncOutcome::Given);
+    assert_eq!(two.sync(&etcd, Whose::Changed).unwrap(), SyncOutcome::Nothing);
     one.change("required", "optional");
-    assert_eq!(one.sync(&etcd, Whose::Changed).unwrap(), Done::Given);
-    let Done::Taken(previous) = two.sync(&etcd, Whose::Changed).unwrap() else { panic!() };
+    assert_eq!(one.sync(&etcd, Whose::Changed).unwrap(), SyncOutcome::Given);
+    let SyncOutcome::Taken(previous) = two.sync(&etcd, Whose::Changed).unwrap() else { panic!() };
     assert!(std::fs::read_to_string(previous).unwrap().contains("required"));
     assert!(two.text().contains("optional") && two.text().contains("\"two\""), "{}", two.text());
     for server in [&one, &two] {
-        assert_eq!(server.sync(&etcd, Whose::Changed).unwrap(), Done::Nothing);
+        assert_eq!(server.sync(&etcd, Whose::Changed).unwrap(), SyncOutcome::Nothing);
     }
 }
 
@@ -91,8 +91,8 @@ fn of_changes_at_both_a_person_chooses() {
     assert_eq!(*keys, ["server.smb-encryption", "server.smb-signing"]);
     assert!(refused.to_string().contains("fourfold cluster settings take"));
     assert_eq!(two.text(), before);
-    assert_eq!(two.sync(&etcd, Whose::Here).unwrap(), Done::Given);
-    assert!(matches!(one.sync(&etcd, Whose::Changed), Ok(Done::Taken(_))));
+    assert_eq!(two.sync(&etcd, Whose::Here).unwrap(), SyncOutcome::Given);
+    assert!(matches!(one.sync(&etcd, Whose::Changed), Ok(SyncOutcome::Taken(_))));
     assert!(one.text().contains("smb-encryption = \"required\"") && !one.text().contains("smb-signing"));
 }
 
@@ -101,7 +101,7 @@ fn a_server_that_joins_with_other_settings_chooses_too() {
     let (etcd, one, two) = (Etcd::default(), Server::new("one", SIGNED), Server::new("two", ""));
     one.sync(&etcd, Whose::Changed).unwrap();
     assert!(matches!(two.sync(&etcd, Whose::Changed), Err(Failure::Choose(_))));
-    assert!(matches!(two.sync(&etcd, Whose::Cluster), Ok(Done::Taken(_))));
+    assert!(matches!(two.sync(&etcd, Whose::Cluster), Ok(SyncOutcome::Taken(_))));
     assert!(two.text().contains("required"));
 }
 

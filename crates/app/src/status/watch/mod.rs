@@ -28,7 +28,7 @@ const MOST_SLOW: usize = 64;
 
 /// What is shown.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct DashboardState {
     rates: Rates,
     /// When each was heard of; the slowest first.
     slow: Vec<(Instant, SlowOperation)>,
@@ -36,7 +36,7 @@ pub(super) struct Shown {
     gone: Option<Instant>,
 }
 
-impl Shown {
+impl DashboardState {
     /// Asks the server. The error is one that waiting does not mend.
     fn look(&mut self, state: &Path, now: Instant) -> Result<(), AskError> {
         match control::status(state) {
@@ -71,7 +71,7 @@ pub(super) fn run(state: &Path, every: Duration, json: bool) -> anyhow::Result<E
     if json || !is_terminal {
         return lines(state, every, json);
     }
-    let mut shown = Shown::default();
+    let mut shown = DashboardState::default();
     match shown.look(state, Instant::now()) {
         Ok(()) => {}
         Err(error @ AskError::NoServer(_)) => return Ok(exit::no_server(&error)),
@@ -111,7 +111,7 @@ fn restore_when_ended() -> anyhow::Result<()> {
 
 fn see(
     terminal: &mut DefaultTerminal,
-    shown: &mut Shown,
+    shown: &mut DashboardState,
     state: &Path,
     every: Duration,
 ) -> anyhow::Result<()> {
@@ -158,7 +158,7 @@ fn press(key: KeyEvent, view: &mut View) -> bool {
 
 /// The same as lines, or as one JSON object in each line, until the reader is gone or the server ends.
 fn lines(state: &Path, every: Duration, json: bool) -> anyhow::Result<ExitCode> {
-    let mut shown = Shown::default();
+    let mut shown = DashboardState::default();
     loop {
         match shown.look(state, Instant::now()) {
             Ok(()) => {}

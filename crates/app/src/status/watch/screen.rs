@@ -8,7 +8,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders, Clear, Paragraph, Row, Table, Wrap};
 
-use super::Shown;
+use super::DashboardState;
 use super::rates::{Order, Rate};
 use crate::out;
 
@@ -30,7 +30,7 @@ pub(super) struct View {
 }
 
 /// Draws everything.
-pub(super) fn draw(frame: &mut Frame<'_>, shown: &Shown, view: &mut View) {
+pub(super) fn draw(frame: &mut Frame<'_>, shown: &DashboardState, view: &mut View) {
     let alerts = alerts(shown);
     let protocols = protocols(shown);
     let [head, warned, sums, clients, slow, foot] = Layout::vertical([
@@ -113,7 +113,7 @@ const SLOW: [(&str, Constraint); 5] = [
     ("file", Constraint::Min(8)),
 ];
 
-fn headline(shown: &Shown) -> String {
+fn headline(shown: &DashboardState) -> String {
     let Some(status) = &shown.rates.status else { return String::new() };
     if shown.gone.is_some() {
         return "The server has ended. Waiting for it to start again; q ends.".into();
@@ -131,7 +131,7 @@ fn headline(shown: &Shown) -> String {
     )
 }
 
-fn alerts(shown: &Shown) -> Vec<(Severity, String)> {
+fn alerts(shown: &DashboardState) -> Vec<(Severity, String)> {
     let alerts = shown.rates.status.iter().flat_map(|status| &status.alerts);
     alerts
         .take(MOST_ALERTS)
@@ -139,7 +139,7 @@ fn alerts(shown: &Shown) -> Vec<(Severity, String)> {
         .collect()
 }
 
-fn protocols(shown: &Shown) -> Vec<[String; 5]> {
+fn protocols(shown: &DashboardState) -> Vec<[String; 5]> {
     let protocols = shown.rates.protocols().into_iter();
     let row = |(name, (count, rate)): (&str, (usize, Rate))| {
         let [operations, bytes_in, bytes_out] = numbers(rate);
@@ -148,7 +148,7 @@ fn protocols(shown: &Shown) -> Vec<[String; 5]> {
     protocols.map(row).collect()
 }
 
-fn clients_rows(shown: &Shown, order: Order) -> Vec<[String; 6]> {
+fn clients_rows(shown: &DashboardState, order: Order) -> Vec<[String; 6]> {
     let clients = shown.rates.clients(order).into_iter();
     let row = |client: &super::rates::Client| {
         let [operations, bytes_in, bytes_out] = numbers(client.rate);
@@ -158,7 +158,7 @@ fn clients_rows(shown: &Shown, order: Order) -> Vec<[String; 6]> {
     clients.map(row).collect()
 }
 
-fn slow_rows(shown: &Shown) -> Vec<[String; 5]> {
+fn slow_rows(shown: &DashboardState) -> Vec<[String; 5]> {
     let row = |(_, slow): &(std::time::Instant, SlowOperation)| {
         let name = format!("{} {}", slow.protocol, slow.command);
         let file = match (&*slow.share, &*slow.path) {
@@ -195,7 +195,7 @@ fn clean(text: &str) -> String {
 }
 
 /// The view as lines, for a reader that is no terminal.
-pub(super) fn text(shown: &Shown, order: Order) -> String {
+pub(super) fn text(shown: &DashboardState, order: Order) -> String {
     fn lines<const N: usize>(columns: [(&str, Constraint); N], rows: Vec<[String; N]>) -> String {
         out::table(std::iter::once(columns.map(|(name, _)| name.to_owned())).chain(rows))
     }

@@ -39,8 +39,8 @@ fn slow(micros: u64, path: &str) -> SlowOperation {
 }
 
 /// Two looks, two seconds apart.
-fn shown() -> Shown {
-    let (mut shown, start) = (Shown::default(), Instant::now());
+fn shown() -> DashboardState {
+    let (mut shown, start) = (DashboardState::default(), Instant::now());
     let alert = AlertStatus {
         name: "space".into(),
         about: "films".into(),
@@ -61,7 +61,7 @@ fn shown() -> Shown {
     shown
 }
 
-fn drawn(shown: &Shown, view: &mut View, (width, height): (u16, u16)) -> String {
+fn drawn(shown: &DashboardState, view: &mut View, (width, height): (u16, u16)) -> String {
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| screen::draw(frame, shown, view)).unwrap();
     terminal.backend().to_string()
@@ -121,7 +121,7 @@ fn a_server_that_has_ended_is_said() {
 #[test]
 fn slow_operations_are_sorted_and_forgotten() {
     let mut shown = shown();
-    let micros = |shown: &Shown| shown.slow.iter().map(|(_, slow)| slow.micros).collect::<Vec<_>>();
+    let micros = |shown: &DashboardState| shown.slow.iter().map(|(_, slow)| slow.micros).collect::<Vec<_>>();
     assert_eq!(micros(&shown), [90_000, 70_000]);
     shown.hear(vec![], Instant::now() + SHOWN_FOR + Duration::from_secs(5));
     assert_eq!(micros(&shown), [0; 0]);

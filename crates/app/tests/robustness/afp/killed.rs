@@ -18,7 +18,7 @@ const WRITERS: u32 = 2;
 const KILLS: u32 = 20;
 
 /// A file and its promised data: this many bytes from the start of each fork.
-struct Promised {
+struct AfpPromise {
     name: String,
     seed: u64,
     data: u64,
@@ -26,12 +26,12 @@ struct Promised {
 }
 
 /// Writes files until the connection breaks; returns the promised data.
-fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<Promised> {
-    let mut promised: Vec<Promised> = Vec::new();
+fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<AfpPromise> {
+    let mut promised: Vec<AfpPromise> = Vec::new();
     let Ok(mut afp) = Afp::try_enter(port) else { return promised };
     for number in 0_u32.. {
         let seed = u64::from(id) << 20 | u64::from(number);
-        promised.push(Promised { name: format!("afp-{id}-{number}"), seed, data: 0, fork: 0 });
+        promised.push(AfpPromise { name: format!("afp-{id}-{number}"), seed, data: 0, fork: 0 });
         if one_file(&mut afp, promised.last_mut().unwrap(), done).is_err() {
             return promised;
         }
@@ -39,7 +39,7 @@ fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<Promised> {
     unreachable!("it writes until the server is killed")
 }
 
-fn one_file(afp: &mut Afp, promised: &mut Promised, done: &AtomicU32) -> Result<(), Error> {
+fn one_file(afp: &mut Afp, promised: &mut AfpPromise, done: &AtomicU32) -> Result<(), Error> {
     let (volume, name) = (afp.volume, promised.name.clone());
     afp.client.create(volume, &name)?;
     let data = afp.client.open_data(volume, &name)?;
@@ -60,7 +60,7 @@ fn one_file(afp: &mut Afp, promised: &mut Promised, done: &AtomicU32) -> Result<
 }
 
 /// Compares byte for byte, in the folder and through the server.
-fn verify(share: &Path, afp: &mut Afp, promised: &Promised) {
+fn verify(share: &Path, afp: &mut Afp, promised: &AfpPromise) {
     let name = &promised.name;
     if promised.data > 0 {
         let expected: Vec<u8> = (0..BLOCKS).flat_map(|number| block(promised.seed, number)).collect();
@@ -103,7 +103,7 @@ fn twenty_kills_lose_nothing_that_was_flushed() {
         }
         std::thread::sleep(Duration::from_millis(random.below(150) as u64));
         server.kill();
-        let all: Vec<Promised> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let all: Vec<AfpPromise> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         server = Server::start_with_afp_on(top.path(), &share, port);
         let mut afp = Afp::enter(port);
         all.iter().for_each(|promised| verify(&share, &mut afp, promised));

@@ -21,10 +21,10 @@ const FILES: usize = 24;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The promised contents by name: those on the disk when `fsync` returned.
-type Promised = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
+type PromisedContents = Arc<Mutex<BTreeMap<String, Vec<u8>>>>;
 
 /// The disk, attached to this machine and mounted.
-struct Attached {
+struct AttachedDisk {
     qemu: Child,
     at: PathBuf,
 }
@@ -38,7 +38,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-impl Attached {
+impl AttachedDisk {
     /// qemu shows the disk as the file `raw`; `None` if that is impossible.
     fn attach(top: &Path, port: u16) -> Option<Self> {
         let (raw, at) = (top.join("disk.raw"), top.join("mounted"));
@@ -78,7 +78,7 @@ impl Attached {
     }
 }
 
-impl Attached {
+impl AttachedDisk {
     /// All that waits for the disk fails from now on.
     fn end(&mut self) {
         let _ = self.qemu.kill();
@@ -86,7 +86,7 @@ impl Attached {
     }
 }
 
-impl Drop for Attached {
+impl Drop for AttachedDisk {
     fn drop(&mut self) {
         self.end();
         for _ in 0..100 {
@@ -101,7 +101,7 @@ impl Drop for Attached {
 }
 
 /// Makes, renames and deletes files until the disk fails, and records the promised contents.
-fn work(at: &Path, kill: u32, promised: &Promised, done: &AtomicUsize) {
+fn work(at: &Path, kill: u32, promised: &PromisedContents, done: &AtomicUsize) {
     let mut random = Random::new(0x5eed_0054 + u64::from(kill));
     for number in 0.. {
         let name = format!("file-{kill}-{number}");
@@ -112,7 +112,7 @@ fn work(at: &Path, kill: u32, promised: &Promised, done: &AtomicUsize) {
     }
 }
 
-fn one_file(at: &Path, name: &str, random: &mut Random, promised: &Promised) -> std::io::Result<()> {
+fn one_file(at: &Path, name: &str, random: &mut Random, promised: &PromisedContents) -> std::io::Result<()> {
     let length = 1 + random.below(200_000);
     let content = random.bytes(length);
     let mut file = File::create(at.join(name))?;
@@ -166,7 +166,7 @@ fn an_ext4_is_sound_after_twenty_kills_and_has_what_was_promised() {
     let port = server.iscsi_port;
     let raw = top.path().join("disk.raw");
     let made = rustix::process::geteuid().is_root()
-        && Attached::attach(top.path(), port)
+        && AttachedDisk::attach(top.path(), port)
             .is_some_and(|_attached| run("mkfs.ext4", &["-q", "-F", text(&raw)]));
     if !made {
         println!(
@@ -174,10 +174,10 @@ fn an_ext4_is_sound_after_twenty_kills_and_has_what_was_promised() {
         );
         return;
     }
-    let promised = Promised::default();
+    let promised = PromisedContents::default();
     let (mut random, mut files) = (Random::new(0x5eed_0055), 0);
     for kill in 0..KILLS {
-        let mut attached = Attached::attach(top.path(), port).expect("qemu");
+        let mut attached = AttachedDisk::attach(top.path(), port).expect("qemu");
         attached.mount(top.path());
         let (done, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let working = {

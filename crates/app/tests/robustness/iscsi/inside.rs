@@ -92,13 +92,13 @@ async fn unit(volume: &Arc<Volume>, number: u64) -> (Arc<LogicalUnit>, FileId) {
     let identity = Identity { naa: 0x3000_0000_0000_0001 + number, name };
     let options = UnitOptions { block_size: 512, read_only: false };
     let id = open.node().id();
-    (LogicalUnit::new(identity, options, open, BLOCKS * 512, Arc::new(Kept::default())), id)
+    (LogicalUnit::new(identity, options, open, BLOCKS * 512, Arc::new(MemoryKeeper::default())), id)
 }
 
 #[derive(Default)]
-struct Kept(Mutex<HashMap<u64, Vec<u8>>>);
+struct MemoryKeeper(Mutex<HashMap<u64, Vec<u8>>>);
 
-impl Keeper for Kept {
+impl Keeper for MemoryKeeper {
     fn load(&self, naa: u64) -> io::Result<Option<Vec<u8>>> {
         Ok(self.0.lock().unwrap().get(&naa).cloned())
     }

@@ -7,7 +7,7 @@ use ::iscsi::wire::pdu::{Function, FunctionResult};
 
 use super::client::{Iscsi, enter, log_in, login};
 use super::inside::Inside;
-use crate::stalled::{IN_TIME, Stalled};
+use crate::stalled::{DiskStall, IN_TIME};
 
 const WELL: u16 = 0;
 const ILL: u16 = 1;
@@ -34,7 +34,7 @@ fn session(server: &Inside) -> Iscsi {
 fn other_disks_are_served_over_other_connections_and_the_same() {
     let server = Inside::start();
     let (mut client, mut other) = (session(&server), session(&server));
-    let stalled = Stalled::begin(&server.disk, server.ill);
+    let stalled = DiskStall::begin(&server.disk, server.ill);
     let commands = [
         (command_16(0x88, 0, 0, 8), Data::In(4096)),
         (command_16(0x8a, 0, 0, 8), Data::Out(&[1; 4096])),
@@ -73,7 +73,7 @@ fn more_commands_may_hang_than_there_are_threads() {
     const READS: usize = 80;
     let server = Inside::start();
     let (mut client, mut other) = (session(&server), session(&server));
-    let stalled = Stalled::begin(&server.disk, server.ill);
+    let stalled = DiskStall::begin(&server.disk, server.ill);
     let read = command_16(0x88, 0, 0, 8);
     let tags: Vec<u32> = (0..READS).map(|_| client.begin(ILL, &read, Data::In(4096)).unwrap()).collect();
     server.until_waiting(1);
@@ -93,7 +93,7 @@ fn more_commands_may_hang_than_there_are_threads() {
 fn a_command_that_hangs_is_not_said_to_be_called_off() {
     let server = Inside::start();
     let (mut client, mut other) = (session(&server), session(&server));
-    let stalled = Stalled::begin(&server.disk, server.ill);
+    let stalled = DiskStall::begin(&server.disk, server.ill);
     let tag = client.begin(ILL, &command_16(0x88, 0, 0, 8), Data::In(4096)).unwrap();
     server.until_waiting(1);
     let begun = Instant::now();
@@ -111,7 +111,7 @@ fn an_initiator_that_goes_away_while_its_command_hangs_leaves_nothing_behind() {
     let mut other = session(&server);
     for _ in 0..3 {
         let mut gone = session(&server);
-        let stalled = Stalled::begin(&server.disk, server.ill);
+        let stalled = DiskStall::begin(&server.disk, server.ill);
         gone.begin(ILL, &command_16(0x8a, 0, 0, 8), Data::Out(&[1; 4096])).unwrap();
         server.until_waiting(1);
         drop(gone);

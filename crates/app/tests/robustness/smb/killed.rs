@@ -31,20 +31,20 @@ enum Way {
 }
 
 /// A file and its promised data: this many bytes from its start.
-struct Promised {
+struct SmbPromise {
     name: String,
     seed: u64,
     length: u64,
 }
 
 /// Writes files until the connection breaks; returns the promised data.
-fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<Promised> {
+fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<SmbPromise> {
     let mut smb = Smb::enter_as_machine(port, id as u8);
-    let mut promised: Vec<Promised> = Vec::new();
+    let mut promised: Vec<SmbPromise> = Vec::new();
     for number in 0_u32.. {
         let way = [Way::WriteThrough, Way::OpenedSo, Way::Flush][number as usize % 3];
         let (seed, name) = (u64::from(id) << 20 | u64::from(number), format!("smb-{id}-{number}"));
-        promised.push(Promised { name, seed, length: 0 });
+        promised.push(SmbPromise { name, seed, length: 0 });
         if one_file(&mut smb, promised.last_mut().unwrap(), way, done).is_err() {
             return promised;
         }
@@ -52,7 +52,7 @@ fn write_until_killed(port: u16, id: u32, done: &AtomicU32) -> Vec<Promised> {
     unreachable!("it writes until the server is killed")
 }
 
-fn one_file(smb: &mut Smb, promised: &mut Promised, way: Way, done: &AtomicU32) -> Result<(), Error> {
+fn one_file(smb: &mut Smb, promised: &mut SmbPromise, way: Way, done: &AtomicU32) -> Result<(), Error> {
     let file = smb.try_open(&promised.name, |request| {
         request.disposition = Disposition::CREATE;
         request.share_access = ShareAccess::NONE;
@@ -77,7 +77,7 @@ fn one_file(smb: &mut Smb, promised: &mut Promised, way: Way, done: &AtomicU32) 
 }
 
 /// Compares byte for byte, in the folder.
-fn verify(share: &Path, promised: &Promised) {
+fn verify(share: &Path, promised: &SmbPromise) {
     let name = &promised.name;
     if promised.length == 0 {
         return;
@@ -113,7 +113,7 @@ fn twenty_kills_lose_nothing_that_was_flushed_or_written_through() {
         }
         std::thread::sleep(Duration::from_millis(random.below(150) as u64));
         server.kill();
-        let all: Vec<Promised> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let all: Vec<SmbPromise> = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
         all.iter().for_each(|promised| verify(&share, promised));
         server = Server::start_with_smb_on(top.path(), &share, port);
         // Exclusive opens of the killed server's clients are gone, and new clients can continue.

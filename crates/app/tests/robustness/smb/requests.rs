@@ -103,13 +103,13 @@ fn one_of_each(smb: &Smb, file: FileKey, folder: FileKey) -> Vec<(Request, usize
 }
 
 /// A client with an open file and an open folder.
-struct Prepared {
+struct PreparedClient {
     smb: Smb,
     file: FileKey,
     folder: FileKey,
 }
 
-impl Prepared {
+impl PreparedClient {
     fn new(port: u16, dialect: Dialect) -> Self {
         let mut smb = Smb::enter_with(port, &Offer::of(dialect), "share", USER).unwrap();
         let file = smb.make("notes", b"some content");
@@ -146,7 +146,7 @@ impl Prepared {
 fn requests_cut_short_are_invalid() {
     // MS-SMB2 3.3.5.2.6 and the "StructureSize" of each request.
     beside_a_neighbour("requests cut short", 16 * MIB, |port| {
-        let mut client = Prepared::new(port, Dialect::SMB_3_1_1);
+        let mut client = PreparedClient::new(port, Dialect::SMB_3_1_1);
         for (request, fixed) in client.all() {
             for length in 0..request.body.len() {
                 let mut cut = request.clone();
@@ -164,7 +164,7 @@ fn requests_cut_short_are_invalid() {
 #[test]
 fn wrong_structure_sizes_are_invalid() {
     beside_a_neighbour("wrong structure sizes", 16 * MIB, |port| {
-        let mut client = Prepared::new(port, Dialect::SMB_3_1_1);
+        let mut client = PreparedClient::new(port, Dialect::SMB_3_1_1);
         for (request, _) in client.all() {
             let right = u16::from_le_bytes([request.body[0], request.body[1]]);
             for size in [0, 1, right - 1, right ^ 2, right + 1, u16::MAX] {
@@ -180,7 +180,7 @@ fn wrong_structure_sizes_are_invalid() {
 #[test]
 fn numbers_at_their_limits_are_answered() {
     beside_a_neighbour("numbers at their limits", 32 * MIB, |port| {
-        let mut client = Prepared::new(port, Dialect::SMB_3_1_1);
+        let mut client = PreparedClient::new(port, Dialect::SMB_3_1_1);
         for (request, _) in client.all() {
             for at in (2..request.body.len()).step_by(2) {
                 for bytes in [&[0xFF; 2][..], &[0xFF; 4], &[0xFF; 8], &[0, 0, 0, 0x80], &[0; 4]] {
@@ -200,7 +200,7 @@ fn requests_with_wrong_bits_are_answered_in_every_dialect() {
     beside_a_neighbour("requests with wrong bits", 32 * MIB, |port| {
         let mut random = Random::new(0x5eed_0012);
         for dialect in [D::SMB_2_0_2, D::SMB_2_1, D::SMB_3_0, D::SMB_3_0_2, D::SMB_3_1_1] {
-            let mut client = Prepared::new(port, dialect);
+            let mut client = PreparedClient::new(port, dialect);
             for _ in 0..40 {
                 for (mut request, _) in client.all() {
                     for _ in 0..=random.below(3) {
@@ -218,7 +218,7 @@ fn requests_with_wrong_bits_are_answered_in_every_dialect() {
 fn unknown_commands_are_invalid() {
     // MS-SMB2 3.3.5.2.6: INVALID_PARAMETER for an unknown command.
     beside_a_neighbour("unknown commands", 8 * MIB, |port| {
-        let mut client = Prepared::new(port, Dialect::SMB_3_1_1);
+        let mut client = PreparedClient::new(port, Dialect::SMB_3_1_1);
         for command in [0x14, 0x15, 0xFF, 0x100, u16::MAX] {
             let request = client.smb.request(Command(command), |w| w.zeros(64));
             assert_eq!(client.status(request), Status::INVALID_PARAMETER, "{command:#x}");

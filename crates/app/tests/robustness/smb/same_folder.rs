@@ -37,7 +37,7 @@ fn an_open_without_sharing_binds_shares_and_mounts_inside_the_share() {
         "[[share]]\nname = \"share\"\npath = \"share\"\n[[share]]\nname = \"inner\"\npath = \"share/inner\"\n",
     )
     .unwrap();
-    let bound = Bound::mount(&share.join("inner"), &share.join("bound"));
+    let bound = BindMount::mount(&share.join("inner"), &share.join("bound"));
     let user = format!("{}:{}", USER.0, USER.1);
     let server = Server::run(top.path(), &["--nfs-port", "off", "--smb-port", "0", "--user", &user]);
     let clients = || {
@@ -60,9 +60,9 @@ fn an_open_without_sharing_binds_shares_and_mounts_inside_the_share() {
 }
 
 /// A folder that is mounted at a second place.
-struct Bound(std::path::PathBuf);
+struct BindMount(std::path::PathBuf);
 
-impl Bound {
+impl BindMount {
     /// `None`, with a message on standard output, if that is impossible.
     fn mount(from: &Path, at: &Path) -> Option<Self> {
         std::fs::create_dir(at).unwrap();
@@ -75,7 +75,7 @@ impl Bound {
     }
 }
 
-impl Drop for Bound {
+impl Drop for BindMount {
     fn drop(&mut self) {
         let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
     }

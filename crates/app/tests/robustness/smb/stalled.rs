@@ -11,7 +11,7 @@ use vfs::FileId;
 
 use super::client::{Smb, read_request};
 use crate::client::Client;
-use crate::stalled::{IN_TIME, Stalled, Stalling};
+use crate::stalled::{DiskStall, IN_TIME, Stalling};
 
 /// The deadline of an interim response on a busy machine. Without one there is no answer before the stall ends.
 const TOLD_WITHIN: Duration = Duration::from_secs(10);
@@ -67,7 +67,7 @@ fn a_client_that_waits_for_data_gets_an_interim_response_after_half_a_second() {
     for request in requests(&smb, ill) {
         let command = request.header.command;
         server.disk.plan().stall_data(id);
-        let stalled = Stalled(&server.disk, id);
+        let stalled = DiskStall(&server.disk, id);
         let begun = Instant::now();
         let message = smb.start(request).unwrap();
         let interim = smb.told_to_wait(message);
@@ -92,7 +92,7 @@ fn a_client_that_waits_for_a_stuck_thread_gets_an_interim_response() {
     let (well, ill, id) = files(&server, &mut smb);
     for request in requests(&smb, ill) {
         let command = request.header.command;
-        let stalled = Stalled::begin(&server.disk, id);
+        let stalled = DiskStall::begin(&server.disk, id);
         let begun = Instant::now();
         let message = smb.start(request).unwrap();
         server.until_waiting(1);
@@ -115,7 +115,7 @@ fn other_files_are_served_over_other_connections_and_the_same() {
     let mut smb = Smb::enter(server.smb_port);
     let (well, ill, id) = files(&server, &mut smb);
     let (mut other, file) = well_for(&server);
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
     let message = smb.start(smb.request(Command::READ, |w| read_request(ill, 0, 100).encode(w))).unwrap();
     server.until_waiting(1);
     works_in_time(&mut smb, well, "the same connection");
@@ -139,7 +139,7 @@ fn more_requests_may_hang_than_there_are_threads() {
         } else {
             server.disk.plan().stall_data(id);
         }
-        let stalled = Stalled(&server.disk, id);
+        let stalled = DiskStall(&server.disk, id);
         let read = |smb: &Smb| smb.request(Command::READ, |w| read_request(ill, 0, 100).encode(w));
         let messages: Vec<u64> = (0..READS).map(|_| smb.start(read(&smb)).unwrap()).collect();
         server.until_waiting(1);
@@ -161,7 +161,7 @@ fn opening_a_stalled_file_delays_no_other_client() {
     let (well, ill, id) = files(&server, &mut smb);
     smb.close(ill).unwrap();
     let (mut other, file) = well_for(&server);
-    let stalled = Stalled::begin(&server.disk, id);
+    let stalled = DiskStall::begin(&server.disk, id);
     let create = super::client::open_request("ill");
     let message = smb.start(smb.request(Command::CREATE, |w| create.encode(w))).unwrap();
     server.until_waiting(1);
@@ -186,7 +186,7 @@ fn a_client_that_goes_away_while_its_request_hangs_leaves_nothing_behind() {
     for number in 0..3 {
         let mut gone = Smb::enter_as_machine(server.smb_port, 100 + number);
         let ill = alone(&mut gone).unwrap();
-        let stalled = Stalled::begin(&server.disk, id);
+        let stalled = DiskStall::begin(&server.disk, id);
         gone.start(gone.request(Command::READ, |w| read_request(ill, 0, 100).encode(w))).unwrap();
         server.until_waiting(1);
         drop(gone);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use vfs::quota::{Changes, Others, RecountResult};
 use vfs::{Error, FileId};
 
-use super::super::{Cluster, Shared};
+use super::super::{Cluster, RunContext};
 use crate::node::Node;
 use crate::wire::sums::SumsMessage;
 
@@ -18,8 +18,8 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 const MOST_CHANGED: usize = 1 << 20;
 
 /// The other servers, while this one counts.
-struct Asked<'a> {
-    shared: &'a Arc<Shared>,
+struct CountingPeers<'a> {
+    shared: &'a Arc<RunContext>,
     folder: FileId,
     count: u64,
     others: Vec<u16>,
@@ -51,7 +51,7 @@ impl Cluster {
             state.count = Some((number, answer));
             (number, state.epoch, state.sums.others())
         };
-        let mut asked = Asked { shared, folder: file, count: number, others, answers };
+        let mut asked = CountingPeers { shared, folder: file, count: number, others, answers };
         let done = asked.follow().and_then(|starts| Ok((starts, count(&mut asked)?)));
         shared.tell_sums(&SumsMessage::Finish(file));
         let mut state = shared.sums.state.lock();
@@ -69,7 +69,7 @@ impl Cluster {
     }
 }
 
-impl Asked<'_> {
+impl CountingPeers<'_> {
     /// Has the others follow. Returns their totals.
     fn follow(&self) -> vfs::Result<Vec<(u16, i64)>> {
         let mut totals = Vec::new();
@@ -103,7 +103,7 @@ impl Asked<'_> {
     }
 }
 
-impl Others for Asked<'_> {
+impl Others for CountingPeers<'_> {
     fn changed(&mut self) -> vfs::Result<Changes> {
         let mut all = Changes { files: Vec::new(), is_whole: true };
         self.ask(SumsMessage::Ask(self.folder, self.count), |_, message| match message {
@@ -120,7 +120,7 @@ impl Others for Asked<'_> {
     }
 }
 
-impl Shared {
+impl RunContext {
     pub(super) fn tell_sums_to(self: &Arc<Self>, to: u16, message: SumsMessage) {
         self.with(|node: &mut Node| node.tell_sums(to, message));
     }

@@ -85,7 +85,7 @@ fn the_first_calls_name_the_parties() {
         challenged(b"\x01\x02\x03\x04\x05\x06\x07\x08\x22\0\0\xc0"),
         Ok(([1, 2, 3, 4, 5, 6, 7, 8], 0xC000_0022))
     );
-    let expected = Authenticated { credential: [1; 8], flags: flags::NEEDED, status: 0 };
+    let expected = AuthenticateResponse { credential: [1; 8], flags: flags::NEEDED, status: 0 };
     let answer = [&[1; 8][..], &flags::NEEDED.to_le_bytes(), &[0xE8, 3, 0, 0], &[0; 4]].concat();
     assert_eq!(authenticated(&answer), Ok(expected));
     assert!(authenticated(&answer[..19]).is_err() && challenged(&[0; 13]).is_err());

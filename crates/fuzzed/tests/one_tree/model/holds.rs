@@ -5,7 +5,7 @@ use crate::op::{At, Class, Fork, Modes, Place, Protocol, Slot, Who};
 
 /// What a client has open. A slot of NFSv3 is a handle: it denies and holds nothing.
 #[derive(Debug, Clone, Copy)]
-pub struct Held {
+pub struct ModelOpen {
     pub who: Who,
     pub node: NodeId,
     pub fork: Fork,
@@ -25,7 +25,7 @@ pub struct Range {
     pub mandatory: bool,
 }
 
-impl Held {
+impl ModelOpen {
     pub fn is_open(&self) -> bool {
         self.who.protocol() != Protocol::Nfs3
     }
@@ -61,22 +61,23 @@ impl Model {
     /// Macs rename files that Macs have open, whatever these deny (`vfs::Actor::renames_open`). They do not remove them.
     pub(super) fn denied_to_leave(&self, who: Who, node: NodeId) -> Reasons {
         let afp = who.protocol() == Protocol::Afp;
-        let denies = |open: &Held| open.node == node && if afp { open.deny.d } else { open.denies_leaving() };
+        let denies =
+            |open: &ModelOpen| open.node == node && if afp { open.deny.d } else { open.denies_leaving() };
         if self.opens.values().any(denies) { vec![Class::Shared] } else { Reasons::new() }
     }
 
     /// Whether an open denies reading, of the data fork or of both.
     pub(super) fn denied_to_read(&self, node: NodeId, both: bool) -> Reasons {
-        let denies = |open: &Held| open.node == node && (both || open.fork == Fork::Data) && open.deny.r;
+        let denies = |open: &ModelOpen| open.node == node && (both || open.fork == Fork::Data) && open.deny.r;
         if self.opens.values().any(denies) { vec![Class::Shared] } else { Reasons::new() }
     }
 
-    pub(super) fn open(&mut self, wanted: Held, at: Place, slot: Slot) -> Outcome<()> {
+    pub(super) fn open(&mut self, wanted: ModelOpen, at: Place, slot: Slot) -> Outcome<()> {
         if self.opens.contains_key(&slot) {
             return Err(Stop::Skipped);
         }
         let node = self.found(at)?;
-        let wanted = Held { node, ..wanted };
+        let wanted = ModelOpen { node, ..wanted };
         if self.nodes[node].kind == Kind::Folder {
             // To SMB, a folder has no such stream.
             let smb = wanted.who.protocol() == Protocol::Smb && wanted.fork == Fork::Resource;
@@ -101,7 +102,7 @@ impl Model {
         Ok(())
     }
 
-    fn not_to_open(&self, wanted: &Held) -> Reasons {
+    fn not_to_open(&self, wanted: &ModelOpen) -> Reasons {
         let node = &self.nodes[wanted.node];
         let mut reasons = Reasons::new();
         if node.going {
@@ -126,7 +127,7 @@ impl Model {
         reasons
     }
 
-    fn held(&self, slot: Slot) -> Outcome<Held> {
+    fn held(&self, slot: Slot) -> Outcome<ModelOpen> {
         let held = self.opens.get(&slot).copied().ok_or(Stop::Skipped)?;
         if self.names_of(held.node) > 0 {
             return Ok(held);
@@ -141,11 +142,11 @@ impl Model {
     }
 
     /// Why a slot cannot transfer this range.
-    fn not_to_transfer(&self, slot: Slot, held: &Held, at: At, write: bool) -> Outcome<Reasons> {
+    fn not_to_transfer(&self, slot: Slot, held: &ModelOpen, at: At, write: bool) -> Outcome<Reasons> {
         let mut reasons = Reasons::new();
         if !held.is_open() {
-            let denies = |open: &Held| if write { open.deny.w } else { open.deny.r };
-            let of = |open: &&Held| open.node == held.node && open.fork == held.fork && open.is_open();
+            let denies = |open: &ModelOpen| if write { open.deny.w } else { open.deny.r };
+            let of = |open: &&ModelOpen| open.node == held.node && open.fork == held.fork && open.is_open();
             if self.opens.values().filter(of).any(denies) {
                 reasons.push(Class::Shared);
             }
@@ -248,7 +249,7 @@ impl Model {
     }
 
     /// A lock manager may still know a handle whose file is gone.
-    fn lockable(&self, slot: Slot) -> Outcome<Held> {
+    fn lockable(&self, slot: Slot) -> Outcome<ModelOpen> {
         let held = self.opens.get(&slot).ok_or(Stop::Skipped)?;
         if !held.is_open() && self.names_of(held.node) == 0 { Err(Stop::Skipped) } else { self.held(slot) }
     }

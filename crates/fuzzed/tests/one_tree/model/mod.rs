@@ -6,9 +6,11 @@ mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::op::{AfpA, Class, Data, EA, Expected, Fork, LINK, Locked, Op, Place, Protocol, Slot, Stat, Who};
+use crate::op::{
+    AfpA, Class, Data, EA, Fork, LINK, LockBits, ModelAnswer, Op, Place, Protocol, Slot, Stat, Who,
+};
 
-pub use holds::{Held, Range};
+pub use holds::{ModelOpen, Range};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -28,7 +30,7 @@ pub struct Node {
     pub date: Option<u32>,
     /// Windows' attribute.
     pub read_only: bool,
-    pub locked: Locked,
+    pub locked: LockBits,
     /// A client of SMB has removed it: it goes with its last close.
     pub going: bool,
     /// It has had several names.
@@ -44,7 +46,7 @@ impl Node {
             xattrs: [None, None, None],
             date: None,
             read_only: false,
-            locked: Locked::default(),
+            locked: LockBits::default(),
             going: false,
             linked: false,
         }
@@ -66,7 +68,7 @@ impl Node {
 }
 
 /// What the Finder calls "Locked".
-const ALL_LOCKED: Locked = Locked { write: true, rename: true, delete: true };
+const ALL_LOCKED: LockBits = LockBits { write: true, rename: true, delete: true };
 
 pub type NodeId = usize;
 
@@ -77,7 +79,7 @@ pub type Reasons = Vec<Class>;
 pub struct Model {
     pub nodes: Vec<Node>,
     pub names: BTreeMap<Place, NodeId>,
-    pub opens: BTreeMap<Slot, Held>,
+    pub opens: BTreeMap<Slot, ModelOpen>,
     pub ranges: Vec<Range>,
     /// Whether the symbolic link is there.
     pub link: bool,
@@ -113,11 +115,11 @@ pub fn parent(at: Place) -> Option<Place> {
 
 impl Model {
     /// Does an operation, and states what a server must answer.
-    pub fn apply(&mut self, op: &Op) -> Expected {
+    pub fn apply(&mut self, op: &Op) -> ModelAnswer {
         match self.done(op) {
-            Ok(data) => Expected::Done(data),
-            Err(Stop::Refused(reasons)) => Expected::Refused(reasons),
-            Err(Stop::Skipped) => Expected::Skipped,
+            Ok(data) => ModelAnswer::Done(data),
+            Err(Stop::Refused(reasons)) => ModelAnswer::Refused(reasons),
+            Err(Stop::Skipped) => ModelAnswer::Skipped,
         }
     }
 
@@ -126,7 +128,7 @@ impl Model {
             Op::Make(who, at) => self.make(who, at, Kind::File),
             Op::MakeFolder(who, at) => self.make(who, at, Kind::Folder),
             Op::Open { who, at, fork, access, deny, slot } => {
-                self.open(Held { who, node: 0, fork, access, deny }, at, slot)
+                self.open(ModelOpen { who, node: 0, fork, access, deny }, at, slot)
             }
             Op::Read(slot, range) => return self.read(slot, range).map(Data::Bytes),
             Op::Write(slot, range, byte) => self.write(slot, range, byte),
@@ -264,7 +266,7 @@ impl Model {
             true => (node.read_only, node.locked.write) = (true, true),
             false => {
                 if node.locked.write {
-                    node.locked = Locked::default();
+                    node.locked = LockBits::default();
                 }
                 node.read_only = false;
             }
@@ -272,7 +274,7 @@ impl Model {
         Ok(Data::Nothing)
     }
 
-    fn set_locked(&mut self, at: Place, locked: Locked) -> Outcome {
+    fn set_locked(&mut self, at: Place, locked: LockBits) -> Outcome {
         let id = self.settable(at)?;
         let node = &mut self.nodes[id];
         if node.kind == Kind::Folder {
@@ -282,7 +284,7 @@ impl Model {
         for clears in [true, false] {
             let shown = if node.is_read_only() { ALL_LOCKED } else { node.locked };
             let bit = |shown: bool, wanted: bool| if clears { shown && wanted } else { shown || wanted };
-            let bits = Locked {
+            let bits = LockBits {
                 write: bit(shown.write, locked.write),
                 rename: bit(shown.rename, locked.rename),
                 delete: bit(shown.delete, locked.delete),

@@ -1,6 +1,6 @@
 //! Names: made, moved and removed.
 
-use super::{Held, Kind, Model, Node, NodeId, Outcome, Reasons, Stop, parent, refuse};
+use super::{Kind, Model, ModelOpen, Node, NodeId, Outcome, Reasons, Stop, parent, refuse};
 use crate::op::{Class, PLACES, Place, Protocol, Who};
 
 impl Model {
@@ -161,7 +161,7 @@ impl Model {
         }
         // MS-FSA 2.1.5.15.11: a file with other streams open, and a folder with open files below, as far as the client's
         // server knows of them ("What is not built" in docs/cluster.md).
-        let is_known = |open: &Held| !self.apart || open.who.machine() == who.machine();
+        let is_known = |open: &ModelOpen| !self.apart || open.who.machine() == who.machine();
         let is_below = |(_, node): &(Place, NodeId)| {
             self.opens.values().any(|open| open.node == *node && open.is_open() && is_known(open))
         };
@@ -254,7 +254,7 @@ impl Model {
 
     /// The names of files that were to go, and that no client has open any more.
     pub(super) fn forget_unused(&mut self) {
-        let opens: Vec<&Held> = self.opens.values().collect();
+        let opens: Vec<&ModelOpen> = self.opens.values().collect();
         let gone = |node: NodeId| {
             self.nodes[node].going && !opens.iter().any(|open| open.node == node && open.is_open())
         };

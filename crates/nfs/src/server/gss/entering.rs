@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use auth::kerberos::{Refused, Ticket};
+use auth::kerberos::{Ticket, TicketRefusal};
 use auth::{Accounts, Event, Login};
 use conn::Reply;
 use wire::{Reader, Writer};
@@ -102,15 +102,15 @@ pub(super) fn stays(context: &Context, tickets: &Tickets) -> bool {
     of_account(account, &*tickets.accounts).is_ok_and(|identity| identity == context.identity)
 }
 
-fn codes(why: &Refused) -> (u32, u32) {
+fn codes(why: &TicketRefusal) -> (u32, u32) {
     match why {
-        Refused::Expired => (CREDENTIALS_EXPIRED, KERBEROS_ERROR + 32),
-        Refused::Clock => (FAILURE, KERBEROS_ERROR + 37),
-        Refused::Replayed => (FAILURE, KERBEROS_ERROR + 34),
-        Refused::OtherService(_) => (FAILURE, KERBEROS_ERROR + 35),
-        Refused::OtherVersion(_) => (FAILURE, KERBEROS_ERROR + 44),
-        Refused::Keytab(_) => (FAILURE, KERBEROS_ERROR + 45),
-        Refused::Other(_) => (DEFECTIVE_TOKEN, KERBEROS_ERROR + 60),
+        TicketRefusal::Expired => (CREDENTIALS_EXPIRED, KERBEROS_ERROR + 32),
+        TicketRefusal::Clock => (FAILURE, KERBEROS_ERROR + 37),
+        TicketRefusal::Replayed => (FAILURE, KERBEROS_ERROR + 34),
+        TicketRefusal::OtherService(_) => (FAILURE, KERBEROS_ERROR + 35),
+        TicketRefusal::OtherVersion(_) => (FAILURE, KERBEROS_ERROR + 44),
+        TicketRefusal::Keytab(_) => (FAILURE, KERBEROS_ERROR + 45),
+        TicketRefusal::Other(_) => (DEFECTIVE_TOKEN, KERBEROS_ERROR + 60),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use auth::kerberos::{Accepting, Refused, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Refusal};
 
 use super::*;
@@ -58,8 +58,8 @@ impl Kerberos for Realm {
         let text = String::from_utf8(token).unwrap_or_default();
         let (name, lifetime) = text.split_once(' ').unwrap_or((&text, "3600"));
         let ticket = match name {
-            "early" => Err(Refused::Clock),
-            "broken" => Err(Refused::Other("a damaged token".into())),
+            "early" => Err(TicketRefusal::Clock),
+            "broken" => Err(TicketRefusal::Other("a damaged token".into())),
             name => Ok(Ticket {
                 principal: format!("{name}@LAB.TEST"),
                 account: (!name.contains('/')).then(|| name.to_owned()),

@@ -17,7 +17,7 @@ mod tests;
 
 use std::time::SystemTime;
 
-use auth::kerberos::{Refused, SecurityContext, Ticket};
+use auth::kerberos::{SecurityContext, Ticket, TicketRefusal};
 use auth::{Account, Accounts, LoggedOn, LogonRefused, MemberNames, NtlmResponse};
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 
@@ -45,7 +45,7 @@ pub(in crate::server) struct Names {
 /// What others say of a login, before the step that needs it.
 pub(in crate::server) enum Answer {
     /// Kerberos, of the client's ticket.
-    Ticket(Result<Ticket, Refused>),
+    Ticket(Result<Ticket, TicketRefusal>),
     /// A domain controller, of the client's response.
     Domain(Result<LoggedOn, LogonRefused>),
 }
@@ -283,7 +283,7 @@ impl Exchange {
         &mut self,
         init: NegTokenInit<'_>,
         judge: &Judge<'_>,
-        ticket: Option<Result<Ticket, Refused>>,
+        ticket: Option<Result<Ticket, TicketRefusal>>,
     ) -> Result<Step, Status> {
         let mut mechanisms = init.mech_types.iter().map(|oid| Mechanism::of(oid, judge.has_kerberos));
         let preferred = mechanisms.next().flatten();
@@ -315,13 +315,13 @@ impl Exchange {
     /// A ticket: MS-SMB2 3.3.5.5.3, RFC 4121. `mech`: the answer names the mechanism.
     fn ticket(
         &mut self,
-        ticket: Option<Result<Ticket, Refused>>,
+        ticket: Option<Result<Ticket, TicketRefusal>>,
         mech: Option<&[u8]>,
         judge: &Judge<'_>,
     ) -> Result<Step, Status> {
         let ticket = ticket.ok_or(Status::INVALID_PARAMETER)?.map_err(|refused| {
             let status = match &refused {
-                Refused::Clock => Status::TIME_DIFFERENCE_AT_DC,
+                TicketRefusal::Clock => Status::TIME_DIFFERENCE_AT_DC,
                 _ => Status::LOGON_FAILURE,
             };
             self.refuse_ticket(String::new(), refused.to_string(), status)

@@ -68,11 +68,11 @@ pub(super) async fn begin(rpc: &Rpc, peer: SocketAddr, token: &[u8], level: u8) 
     };
     match kerberos.begin(ticket).await {
         Err(refused) => refuse(&config, peer, "", &refused.to_string()),
-        Ok(kerberos::Begun::Whole(ticket)) => enter(&config, peer, ticket, |ticket| {
+        Ok(kerberos::LoginProgress::Whole(ticket)) => enter(&config, peer, ticket, |ticket| {
             let reply = Some(&*ticket.reply).filter(|reply| !reply.is_empty());
             answer(NegState::ACCEPT_COMPLETED, Some(mech), reply, None)
         }),
-        Ok(kerberos::Begun::Half { reply, state }) => {
+        Ok(kerberos::LoginProgress::Half { reply, state }) => {
             let token = answer(NegState::ACCEPT_INCOMPLETE, Some(mech), Some(&reply), None);
             Progress::Asked(token, PendingLogin::Kerberos(TicketLogin { state, mech_types }))
         }

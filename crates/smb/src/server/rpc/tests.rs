@@ -5,7 +5,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use auth::kerberos::{Accepting, Beginning, Begun, Kerberos, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, Beginning, Kerberos, LoginProgress, SecurityContext, Ticket};
 use wire::{Reader, Writer};
 
 use super::association::{Answers, Association};
@@ -474,7 +474,7 @@ impl Kerberos for Realm {
     fn begin(&self, token: Vec<u8>) -> Beginning {
         assert_eq!(token, b"first");
         let (reply, state) = (b"second".to_vec(), Box::new(7u8));
-        Box::pin(std::future::ready(Ok(Begun::Half { reply, state })))
+        Box::pin(std::future::ready(Ok(LoginProgress::Half { reply, state })))
     }
 
     fn finish(&self, begun: Box<dyn Any + Send>, token: Vec<u8>) -> Accepting {

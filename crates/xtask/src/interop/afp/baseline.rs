@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use toml_edit::DocumentMut;
 
-use super::spectest::Said;
+use super::spectest::SetResult;
 use crate::interop::outcome::Outcome;
 
 /// The text before the table.
@@ -19,11 +19,11 @@ const HEAD: &str = "# How Netatalk's afpd 4.5.1 (built with AppleTalk, without w
 
 /// The results, by the version of the programs and the set's name.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Baseline(BTreeMap<String, Set>);
+pub struct Baseline(BTreeMap<String, SetBaseline>);
 
 /// The results of a set, by the version of AFP.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Set {
+pub struct SetBaseline {
     counts: BTreeMap<String, [usize; 3]>,
     failed: BTreeMap<String, Vec<String>>,
     skipped: BTreeMap<String, Vec<String>>,
@@ -39,7 +39,7 @@ pub fn counts(tests: &[(String, Outcome)]) -> [usize; 3] {
     ]
 }
 
-impl Set {
+impl SetBaseline {
     pub fn counts(&self, version: &str) -> Option<[usize; 3]> {
         self.counts.get(version).copied()
     }
@@ -73,7 +73,7 @@ impl Baseline {
         Self::parse(&text).with_context(|| path.display().to_string())
     }
 
-    pub fn set(&self, suite: &str, set: &str) -> Option<&Set> {
+    pub fn set(&self, suite: &str, set: &str) -> Option<&SetBaseline> {
         self.0.get(&key(suite, set))
     }
 
@@ -101,7 +101,7 @@ impl Baseline {
     }
 
     /// Replaces the results of the sets that were run.
-    pub fn take(&mut self, suite: &str, said: &[Said]) {
+    pub fn take(&mut self, suite: &str, said: &[SetResult]) {
         for one in said {
             let (set, version) =
                 (self.0.entry(key(suite, &one.set)).or_default(), one.version.name.to_owned());
@@ -149,7 +149,8 @@ mod tests {
             [("a", Outcome::Pass), ("b", Outcome::Fail("x".into())), ("c", Outcome::Skip("y".into()))];
         let tests = outcomes.map(|(name, outcome)| (name.to_owned(), outcome)).to_vec();
         let mut baseline = Baseline::default();
-        baseline.take("4.5.1", &[Said { version: VERSIONS[0], set: "FPRead".into(), tests, seconds: 1.0 }]);
+        baseline
+            .take("4.5.1", &[SetResult { version: VERSIONS[0], set: "FPRead".into(), tests, seconds: 1.0 }]);
         assert_eq!(Baseline::parse(&baseline.as_toml()).unwrap(), baseline);
         let set = baseline.set("4.5.1", "FPRead").unwrap();
         assert_eq!(set.counts("2.1"), Some([1, 1, 1]));

@@ -90,7 +90,7 @@ fn heard(client: &Avahi, name: &str) -> Result<()> {
         ("_nfs._tcp", 12_049, vec!["path=/Backups"]),
         ("_smb._tcp", 10_445, vec![]),
     ];
-    let expected = expected.map(|(kind, port, text)| Found {
+    let expected = expected.map(|(kind, port, text)| ResolvedService {
         name: name.into(),
         kind: kind.into(),
         address: ADDRESS.into(),
@@ -102,7 +102,7 @@ fn heard(client: &Avahi, name: &str) -> Result<()> {
 
 /// A service that avahi has resolved.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Found {
+struct ResolvedService {
     name: String,
     kind: String,
     address: String,
@@ -111,7 +111,7 @@ struct Found {
     text: Vec<String>,
 }
 
-impl Found {
+impl ResolvedService {
     /// A line of `avahi-browse --parsable --resolve`: `=;interface;protocol;name;type;domain;host;address;port;"text" "text"`.
     fn parse(line: &str) -> Option<Self> {
         let mut fields = line.strip_prefix("=;")?.splitn(9, ';');
@@ -212,17 +212,17 @@ impl Avahi {
     }
 
     /// All services that it can resolve now, over IPv4.
-    fn browse(&self) -> Result<Vec<Found>> {
+    fn browse(&self) -> Result<Vec<ResolvedService>> {
         let words = ["avahi-browse", "--all", "--resolve", "--terminate", "--parsable", "--no-db-lookup"];
         let words = inside(self.namespace, &words);
         let text = process::stdout_of(words[0], &words[1..], LIMIT)?;
-        let mut found: Vec<Found> = text.lines().filter_map(Found::parse).collect();
+        let mut found: Vec<ResolvedService> = text.lines().filter_map(ResolvedService::parse).collect();
         found.retain(|one| one.kind != "_workstation._tcp" && one.address != "127.0.0.1");
         found.sort_by(|a, b| a.kind.cmp(&b.kind).then(a.cmp(b)));
         Ok(found)
     }
 
-    fn until(&self, is_so: impl Fn(&[Found]) -> bool) -> Result<()> {
+    fn until(&self, is_so: impl Fn(&[ResolvedService]) -> bool) -> Result<()> {
         let mut last = Vec::new();
         let heard = wait(
             || {
@@ -256,14 +256,14 @@ mod tests {
     #[test]
     fn a_line_of_avahi_browse_is_taken_apart() {
         let line = r#"=;v1;IPv4;St\195\188dio\0321\.5;_nfs._tcp;local;vm.local;192.0.2.1;2049;"b=2" "a=1""#;
-        let expected = Found {
+        let expected = ResolvedService {
             name: "Stüdio 1.5".into(),
             kind: "_nfs._tcp".into(),
             address: ADDRESS.into(),
             port: 2049,
             text: vec!["a=1".into(), "b=2".into()],
         };
-        assert_eq!(Found::parse(line), Some(expected));
-        assert_eq!(Found::parse("+;v1;IPv4;A;_nfs._tcp;local"), None);
+        assert_eq!(ResolvedService::parse(line), Some(expected));
+        assert_eq!(ResolvedService::parse("+;v1;IPv4;A;_nfs._tcp;local"), None);
     }
 }

@@ -12,13 +12,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 
-use super::expected::{Expected, Verdict};
+use super::expected::{Expectations, Verdict};
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::{debian, isolate, process};
 use baseline::{Baseline, counts};
 use place::Place;
-use spectest::{LOGINTEST, SLEEPING, Said, Target};
+use spectest::{LOGINTEST, SLEEPING, SetResult, Target};
 use suite::Suite;
 use version::{VERSIONS, Version};
 
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<()> {
     if let (Some(given), None) = (&args.suite, &suite) {
         bail!("there are no test programs in {}", given.display());
     }
-    let wanted = Wanted::of(args, suite.as_ref())?;
+    let wanted = AfpSelection::of(args, suite.as_ref())?;
     if args.peer {
         return measure_peer(args, &place, &wanted, suite.as_ref());
     }
@@ -89,8 +89,8 @@ fn why_not(is_installed: bool) -> &'static str {
 }
 
 /// The tests that do not pass. All others do.
-fn expected() -> Result<Expected> {
-    Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
+fn expected() -> Result<Expectations> {
+    Ok(Expectations::read(&process::root().join(EXPECTED))?.else_pass())
 }
 
 fn logs() -> PathBuf {
@@ -100,14 +100,14 @@ fn logs() -> PathBuf {
 /// The meaning of the filters: versions, sets, clients. A kind without a filter means all of that
 /// kind.
 #[derive(Debug)]
-struct Wanted {
+struct AfpSelection {
     versions: Vec<Version>,
     sets: Vec<String>,
     clients: Vec<String>,
     all_clients: bool,
 }
 
-impl Wanted {
+impl AfpSelection {
     fn of(args: &Args, suite: Option<&Suite>) -> Result<Self> {
         let mut known = suite.map(Suite::sets).transpose()?.unwrap_or_default();
         known.push(LOGINTEST.into());
@@ -142,7 +142,7 @@ impl Wanted {
 }
 
 /// Runs afpd and records its results.
-fn measure_peer(args: &Args, place: &Place, wanted: &Wanted, suite: Option<&Suite>) -> Result<()> {
+fn measure_peer(args: &Args, place: &Place, wanted: &AfpSelection, suite: Option<&Suite>) -> Result<()> {
     let afpd = args.afpd.clone().or_else(|| process::find("afpd"));
     let (_afpd, port) = place.peer(&afpd.context("afpd is missing: --afpd PREFIX/sbin/afpd")?)?;
     let logs = logs().join("netatalk");
@@ -162,7 +162,7 @@ fn measure_peer(args: &Args, place: &Place, wanted: &Wanted, suite: Option<&Suit
 }
 
 /// Prints the differences from the last measurement of the peer: such tests are not steady.
-fn tell_changes(baseline: &Baseline, suite: &Suite, said: &[Said]) {
+fn tell_changes(baseline: &Baseline, suite: &Suite, said: &[SetResult]) {
     for one in said {
         let Some(set) = baseline.set(&suite.version, &one.set) else { continue };
         let was = set.counts(one.version.name);
@@ -177,9 +177,9 @@ const ACCIDENTS: usize = 30;
 
 /// Runs the sets with unexpected results once more: parallel tests on a busy machine may wait too
 /// long.
-fn try_again(target: Target<'_>, said: &mut [Said]) -> Result<()> {
+fn try_again(target: Target<'_>, said: &mut [SetResult]) -> Result<()> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
-    let differs = |one: &Said| {
+    let differs = |one: &SetResult| {
         let outcomes = outcomes_of(target.suite, &baseline, &expected, one);
         outcomes.0.iter().any(|(name, outcome)| !expected.is_met(name, outcome))
     };
@@ -197,7 +197,7 @@ fn try_again(target: Target<'_>, said: &mut [Said]) -> Result<()> {
 
 /// The outcomes of one set in one version. Tests that Netatalk skips, too, have none. An exception
 /// is listed for all versions, as `FPRead:test46`, or for one, as `FPRead:test46 AFP 2.1`.
-fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expected, one: &Said) -> Outcomes {
+fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expectations, one: &SetResult) -> Outcomes {
     let (version, mut outcomes) = (one.version.name, Outcomes::default());
     let known = baseline.set(&suite.version, &one.set);
     for (test, outcome) in &one.tests {
@@ -219,7 +219,7 @@ fn outcomes_of(suite: &Suite, baseline: &Baseline, expected: &Expected, one: &Sa
 }
 
 /// Compares our server's results with the expected ones, and prints them beside Netatalk's.
-fn judge(args: &Args, suite: &Suite, said: &[Said]) -> Result<Verdict> {
+fn judge(args: &Args, suite: &Suite, said: &[SetResult]) -> Result<Verdict> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let mut outcomes = Outcomes::default();
     for one in said {
@@ -237,7 +237,7 @@ fn judge(args: &Args, suite: &Suite, said: &[Said]) -> Result<Verdict> {
 }
 
 /// A line for each set that differs from Netatalk's, and one for each version of AFP.
-fn print_table(suite: &Suite, baseline: &Baseline, said: &[Said]) {
+fn print_table(suite: &Suite, baseline: &Baseline, said: &[SetResult]) {
     let text = |[passed, failed, skipped]: [usize; 3]| format!("{passed}/{failed}/{skipped}");
     println!(
         "\n{:<34} {:>12} {:>12}  passed/failed/skipped, suite {}",

@@ -35,7 +35,7 @@ pub struct Target<'a> {
 
 /// The results of one set in one version.
 #[derive(Debug)]
-pub struct Said {
+pub struct SetResult {
     pub version: Version,
     pub set: String,
     pub tests: Vec<(String, Outcome)>,
@@ -44,7 +44,7 @@ pub struct Said {
 
 /// Runs all sets in all versions. The versions run in parallel, with users and volumes of their
 /// own, since the tests mostly wait.
-pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<Vec<Said>> {
+pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<Vec<SetResult>> {
     fs::create_dir_all(target.logs)?;
     let said = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
@@ -70,11 +70,11 @@ pub fn run(target: Target<'_>, versions: &[Version], sets: &[String]) -> Result<
             said.push(run_set(target, version, LOGINTEST)?);
         }
     }
-    said.sort_by(|a: &Said, b: &Said| (&a.set, a.version).cmp(&(&b.set, b.version)));
+    said.sort_by(|a: &SetResult, b: &SetResult| (&a.set, a.version).cmp(&(&b.set, b.version)));
     Ok(said)
 }
 
-fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<Said> {
+fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<SetResult> {
     let start = Instant::now();
     for volume in version.volumes() {
         empty(&target.folder.join(volume))?;
@@ -84,7 +84,12 @@ fn run_set(target: Target<'_>, version: Version, set: &str) -> Result<Said> {
         if set == SLEEPING { SLEEPING_LIMIT } else { LIMIT },
     )?;
     fs::write(log(target.logs, version, set), &text)?;
-    Ok(Said { version, set: set.to_owned(), tests: parse(&text), seconds: start.elapsed().as_secs_f64() })
+    Ok(SetResult {
+        version,
+        set: set.to_owned(),
+        tests: parse(&text),
+        seconds: start.elapsed().as_secs_f64(),
+    })
 }
 
 /// The file with the output of a set.

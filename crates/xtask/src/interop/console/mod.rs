@@ -14,7 +14,7 @@ mod webhook;
 use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::{Args, conclude, prepare};
 use crate::{debian, process};
@@ -45,6 +45,6 @@ pub fn run(args: &Args) -> Result<()> {
     conclude(args, &expected()?.compare(&outcomes, process::is_ci()))
 }
 
-fn expected() -> Result<Expected> {
-    Expected::read(&process::root().join("interop/console/expected.toml"))
+fn expected() -> Result<Expectations> {
+    Expectations::read(&process::root().join("interop/console/expected.toml"))
 }

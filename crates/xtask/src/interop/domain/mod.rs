@@ -16,7 +16,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 
 use self::controller::{Controller, HOST, SERVER, text};
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::process::{self, Running};
@@ -50,7 +50,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/domain/expected.toml"))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/domain/expected.toml"))?.else_pass();
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }
 

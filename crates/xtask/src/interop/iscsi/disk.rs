@@ -72,7 +72,7 @@ impl Disk {
 
 /// A file, or a disk that is one, mounted by the kernel through a loop device.
 #[derive(Debug)]
-pub struct Mounted {
+pub struct LoopMount {
     at: PathBuf,
     device: Option<String>,
 }
@@ -91,7 +91,7 @@ pub fn why_not_mounted(kind: &str) -> Option<String> {
     }
 }
 
-impl Mounted {
+impl LoopMount {
     pub fn by_kernel(disk: &Disk, kind: &str, at: &Path) -> Result<Self> {
         fs::create_dir_all(at)?;
         let device = said("losetup", &["-f", "--show", &disk.path()])?.trim().to_owned();
@@ -107,7 +107,7 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for LoopMount {
     fn drop(&mut self) {
         let mut done = said("umount", &[&text(&self.at)]).map(drop);
         if let Some(device) = &self.device {

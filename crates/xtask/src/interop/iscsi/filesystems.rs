@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::disk::{self, Disk, Mounted};
-use super::place::{Lun, Place, Served, said, text};
+use super::disk::{self, Disk, LoopMount};
+use super::place::{IscsiServer, Lun, Place, said, text};
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(120);
 /// The size of the copied images. XFS needs 300 MB.
 const COPIED: u64 = 384 << 20;
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {
+pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) -> Result<()> {
     let bench = Bench::new(place, served)?;
     for kind in KINDS {
         outcomes.run(
@@ -177,7 +177,7 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 
 /// The files that the file systems are filled with, and working folders.
 struct Bench<'a> {
-    served: &'a Served,
+    served: &'a IscsiServer,
     work: PathBuf,
     /// Files in folders, with all kinds of names.
     tree: PathBuf,
@@ -186,7 +186,7 @@ struct Bench<'a> {
 }
 
 impl<'a> Bench<'a> {
-    fn new(place: &Place, served: &'a Served) -> Result<Self> {
+    fn new(place: &Place, served: &'a IscsiServer) -> Result<Self> {
         let work = place.work("filesystems")?;
         let (tree, flat) = (work.join("tree"), work.join("flat"));
         for folder in [tree.join("größe/déjà vu"), flat.clone()] {
@@ -308,8 +308,8 @@ impl<'a> Bench<'a> {
     }
 }
 
-fn mount_at(disk: &Disk, mount: &str, at: &Path) -> Result<Mounted> {
-    if mount == "ntfs-3g" { Mounted::by_ntfs_3g(disk, at) } else { Mounted::by_kernel(disk, mount, at) }
+fn mount_at(disk: &Disk, mount: &str, at: &Path) -> Result<LoopMount> {
+    if mount == "ntfs-3g" { LoopMount::by_ntfs_3g(disk, at) } else { LoopMount::by_kernel(disk, mount, at) }
 }
 
 /// Bytes that depend on the position and on the file.

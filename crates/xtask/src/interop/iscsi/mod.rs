@@ -16,13 +16,13 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 
 use super::capture::{Capture, Protocol};
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::guest;
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, install_and_build};
 use crate::{debian, isolate, process};
-use place::{Place, Served};
-use suite::{RUNS, Run, Said, WATCHED, is_in};
+use place::{IscsiServer, Place};
+use suite::{RUNS, Run, TestResult, WATCHED, is_in};
 
 const EXPECTED: &str = "interop/iscsi/expected.toml";
 
@@ -41,9 +41,9 @@ pub fn run(args: &Args) -> Result<()> {
         isolate::enter()?;
     }
     let place = Place::new()?;
-    let wanted = Wanted::of(args)?;
+    let wanted = IscsiSelection::of(args)?;
     let served = if args.peer { place.peer()? } else { place.ours()? };
-    let expected = Expected::read(&process::root().join(EXPECTED))?.else_pass();
+    let expected = Expectations::read(&process::root().join(EXPECTED))?.else_pass();
     let mut outcomes = Outcomes::default();
     if wanted.has(suite::PROGRAM) {
         test_suite(args, &mut outcomes, &served, &wanted, &expected)?;
@@ -86,7 +86,7 @@ fn fetch_linux() -> Result<()> {
 /// The meaning of the filters: libiscsi's suites and tests, runs of them, and other clients.
 /// Without filters: all.
 #[derive(Debug)]
-struct Wanted {
+struct IscsiSelection {
     is_all: bool,
     clients: BTreeSet<&'static str>,
     runs: Vec<&'static Run>,
@@ -96,7 +96,7 @@ struct Wanted {
 const CLIENTS: &[&str] =
     &[suite::PROGRAM, "libiscsi", "qemu", "filesystems", "wireshark", "open-iscsi", "linux"];
 
-impl Wanted {
+impl IscsiSelection {
     fn of(args: &Args) -> Result<Self> {
         let is_all = args.only.is_empty();
         let mut wanted = Self { is_all, clients: BTreeSet::new(), runs: Vec::new(), tests: Vec::new() };
@@ -148,9 +148,9 @@ const ACCIDENTS: usize = 20;
 fn test_suite(
     args: &Args,
     outcomes: &mut Outcomes,
-    served: &Served,
-    wanted: &Wanted,
-    expected: &Expected,
+    served: &IscsiServer,
+    wanted: &IscsiSelection,
+    expected: &Expectations,
 ) -> Result<()> {
     if process::find(suite::PROGRAM).is_none() {
         outcomes.skip(suite::PROGRAM, "libiscsi-bin is not installed");
@@ -180,7 +180,7 @@ const ISCSI: Protocol = Protocol {
 };
 
 /// Wireshark checks the packets of tests that move little data.
-fn watch(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {
+fn watch(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) -> Result<()> {
     match Capture::start(&place.folder, served.port) {
         Err(error) => outcomes.skip("wireshark", &format!("{error:#}")),
         Ok(capture) => {
@@ -195,13 +195,13 @@ fn watch(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> 
 }
 
 /// The name of an expectation: it is listed for all runs, or for one.
-fn name_of(expected: &Expected, said: &Said) -> String {
+fn name_of(expected: &Expectations, said: &TestResult) -> String {
     if expected.lists(&said.exact()) { said.exact() } else { said.general() }
 }
 
 /// Runs tests with differences once more: a busy machine may have taken too long.
-fn try_again(served: &Served, expected: &Expected, said: &mut [Said]) -> Result<()> {
-    let differs = |one: &Said| !expected.is_met(&name_of(expected, one), &one.outcome);
+fn try_again(served: &IscsiServer, expected: &Expectations, said: &mut [TestResult]) -> Result<()> {
+    let differs = |one: &TestResult| !expected.is_met(&name_of(expected, one), &one.outcome);
     let again: Vec<usize> = (0..said.len()).filter(|&at| differs(&said[at])).collect();
     if again.len() > ACCIDENTS {
         return Ok(());
@@ -214,7 +214,7 @@ fn try_again(served: &Served, expected: &Expected, said: &mut [Said]) -> Result<
 }
 
 /// A line for each run.
-fn tell_runs(said: &[Said]) {
+fn tell_runs(said: &[TestResult]) {
     for run in RUNS {
         let of_run = || said.iter().filter(|one| one.run == run).map(|one| &one.outcome);
         let passed = of_run().filter(|outcome| matches!(outcome, Outcome::Pass)).count();

@@ -25,7 +25,7 @@ pub const GUEST: &str = "iqn.2026-11.org.example.guest:interop";
 
 /// A LUN that a run uses.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct LunSpec {
     pub name: &'static str,
     pub size: &'static str,
     pub block_size: u32,
@@ -36,24 +36,24 @@ pub struct Wanted {
     pub more: &'static str,
 }
 
-const PLAIN: Wanted =
-    Wanted { name: "", size: "100M", block_size: 512, read_only: false, is_closed: false, more: "" };
+const PLAIN: LunSpec =
+    LunSpec { name: "", size: "100M", block_size: 512, read_only: false, is_closed: false, more: "" };
 
-pub const LUNS: &[Wanted] = &[
-    Wanted { name: "suite", ..PLAIN },
-    Wanted { name: "suite-4k", block_size: 4096, ..PLAIN },
-    Wanted { name: "digest", ..PLAIN },
-    Wanted { name: "paths", ..PLAIN },
-    Wanted { name: "watched", ..PLAIN },
-    Wanted { name: "read-only", read_only: true, ..PLAIN },
-    Wanted { name: "vault", is_closed: true, ..PLAIN },
-    Wanted { name: "image", size: "2G", ..PLAIN },
-    Wanted { name: "other", size: "2G", ..PLAIN },
-    Wanted { name: "big", size: "5T", ..PLAIN },
-    Wanted { name: "disk", size: "1G", ..PLAIN },
-    Wanted { name: "disk-4k", size: "1G", block_size: 4096, ..PLAIN },
-    Wanted { name: "mine", more: "initiators = [\"iqn.2026-11.org.example.client:*\"]", ..PLAIN },
-    Wanted { name: "readers", more: "readers = [\"iqn.2026-11.org.example.guest:*\"]", ..PLAIN },
+pub const LUNS: &[LunSpec] = &[
+    LunSpec { name: "suite", ..PLAIN },
+    LunSpec { name: "suite-4k", block_size: 4096, ..PLAIN },
+    LunSpec { name: "digest", ..PLAIN },
+    LunSpec { name: "paths", ..PLAIN },
+    LunSpec { name: "watched", ..PLAIN },
+    LunSpec { name: "read-only", read_only: true, ..PLAIN },
+    LunSpec { name: "vault", is_closed: true, ..PLAIN },
+    LunSpec { name: "image", size: "2G", ..PLAIN },
+    LunSpec { name: "other", size: "2G", ..PLAIN },
+    LunSpec { name: "big", size: "5T", ..PLAIN },
+    LunSpec { name: "disk", size: "1G", ..PLAIN },
+    LunSpec { name: "disk-4k", size: "1G", block_size: 4096, ..PLAIN },
+    LunSpec { name: "mine", more: "initiators = [\"iqn.2026-11.org.example.client:*\"]", ..PLAIN },
+    LunSpec { name: "readers", more: "readers = [\"iqn.2026-11.org.example.guest:*\"]", ..PLAIN },
 ];
 
 /// The address of a LUN.
@@ -86,7 +86,7 @@ impl Lun {
 
 /// A running server.
 #[derive(Debug)]
-pub struct Served {
+pub struct IscsiServer {
     _running: Running,
     pub port: u16,
     /// The number of each target's only LUN.
@@ -95,7 +95,7 @@ pub struct Served {
     pub state: Option<PathBuf>,
 }
 
-impl Served {
+impl IscsiServer {
     pub fn lun(&self, name: &str) -> Result<Lun> {
         let wanted = LUNS.iter().find(|lun| lun.name == name).context("no such LUN")?;
         let target = target_name(wanted);
@@ -108,7 +108,7 @@ impl Served {
     }
 }
 
-pub fn target_name(lun: &Wanted) -> String {
+pub fn target_name(lun: &LunSpec) -> String {
     let share = if lun.is_closed { "closed" } else { "open" };
     format!("{PREFIX}:{share}.{}", lun.name)
 }
@@ -139,7 +139,7 @@ impl Place {
     }
 
     /// `fourfold serve`.
-    pub fn ours(&self) -> Result<Served> {
+    pub fn ours(&self) -> Result<IscsiServer> {
         let (port, state) = (Self::port()?, self.folder.join("fourfold"));
         let settings = state.with_extension("toml");
         fs::write(&settings, self.settings())?;
@@ -147,7 +147,7 @@ impl Place {
             server::add_user_with(&state, user, secret, server::UID, &["--chap-secret"])?;
         }
         let running = server::ours_with_settings(&settings, &state, &["--iscsi-port", &port.to_string()])?;
-        Ok(Served { _running: running, port, number: 0, state: Some(state) })
+        Ok(IscsiServer { _running: running, port, number: 0, state: Some(state) })
     }
 
     fn settings(&self) -> String {
@@ -163,7 +163,7 @@ impl Place {
                 path.display()
             ));
             for lun in LUNS.iter().filter(|lun| lun.is_closed == (share == "closed")) {
-                let Wanted { name, size, block_size, read_only, more, .. } = lun;
+                let LunSpec { name, size, block_size, read_only, more, .. } = lun;
                 text.push_str(&format!(
                     "\n[[share.lun]]\nname = \"{name}\"\nsize = \"{size}\"\nblock-size = {block_size}\n\
                      read-only = {read_only}\n{more}\n"
@@ -174,10 +174,10 @@ impl Place {
     }
 
     /// tgt, with LUNs of the same names.
-    pub fn peer(&self) -> Result<Served> {
+    pub fn peer(&self) -> Result<IscsiServer> {
         let port = Self::port()?;
         let running = tgt::start(&self.folder.join("tgt"), port)?;
-        Ok(Served { _running: running, port, number: 1, state: None })
+        Ok(IscsiServer { _running: running, port, number: 1, state: None })
     }
 
     /// The file of a LUN of our server.

@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{INITIATOR, Lun, Place, Served, said, text};
+use super::place::{INITIATOR, IscsiServer, Lun, Place, said, text};
 use crate::interop::outcome::Outcomes;
 use crate::{process, server};
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) -> Result<()> {
+pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) -> Result<()> {
     let work = place.work("qemu")?;
     let local = Local::make(work.join("local.raw"))?;
     raw(outcomes, served, &local);
@@ -58,7 +58,7 @@ fn on_lun(lun: &Lun, commands: &[&str]) -> Result<String> {
     io(&["-f", "raw", "-d", "unmap"], &lun.url(), commands)
 }
 
-fn raw(outcomes: &mut Outcomes, served: &Served, local: &Local) {
+fn raw(outcomes: &mut Outcomes, served: &IscsiServer, local: &Local) {
     outcomes.run("qemu-img: info shows the size", &["qemu-img"], || {
         let url = served.lun("image")?.url();
         let text = said("qemu-img", &["info", "-f", "raw", &url])?;
@@ -95,7 +95,7 @@ fn raw(outcomes: &mut Outcomes, served: &Served, local: &Local) {
     });
 }
 
-fn patterns(outcomes: &mut Outcomes, served: &Served) {
+fn patterns(outcomes: &mut Outcomes, served: &IscsiServer) {
     outcomes.run("qemu-io: write patterns, flush, read them in another session", &["qemu-io"], || {
         let lun = served.lun("image")?;
         on_lun(&lun, &["write -P 0x5a 1M 2M", "write -P 0xa5 3M 512", "write -P 0x11 100M 16M", "flush"])?;
@@ -139,7 +139,7 @@ fn data(lun: &Lun) -> Result<Vec<(u64, u64)>> {
     data.map(|part| Ok((number(part, "start")?, number(part, "length")?))).collect()
 }
 
-fn holes(outcomes: &mut Outcomes, place: &Place, served: &Served) {
+fn holes(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
     outcomes.run("qemu-img: map shows what is written, and nothing else", &["qemu-img", "qemu-io"], || {
         let lun = served.lun("disk")?;
         ensure!(data(&lun)?.is_empty(), "a new LUN has data: {:?}", data(&lun)?);
@@ -183,8 +183,8 @@ fn holes(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     });
 }
 
-fn qcow2(outcomes: &mut Outcomes, served: &Served, local: &Local, back: PathBuf) {
-    let on = |served: &Served| anyhow::Ok(served.lun("other")?.url());
+fn qcow2(outcomes: &mut Outcomes, served: &IscsiServer, local: &Local, back: PathBuf) {
+    let on = |served: &IscsiServer| anyhow::Ok(served.lun("other")?.url());
     outcomes.run("qemu-img: a qcow2 image on a LUN", &["qemu-img"], || {
         let url = on(served)?;
         said("qemu-img", &["create", "-f", "qcow2", &url, "1G"])?;
@@ -211,7 +211,7 @@ fn qcow2(outcomes: &mut Outcomes, served: &Served, local: &Local, back: PathBuf)
     });
 }
 
-fn digests(outcomes: &mut Outcomes, served: &Served) {
+fn digests(outcomes: &mut Outcomes, served: &IscsiServer) {
     for digest in ["crc32c", "none", "crc32c-none", "none-crc32c"] {
         outcomes.run(&format!("qemu-io: header digest {digest}"), &["qemu-io"], || {
             let more = format!(",header-digest={digest},initiator-name={INITIATOR}");
@@ -223,7 +223,7 @@ fn digests(outcomes: &mut Outcomes, served: &Served) {
 }
 
 /// Offsets beyond 2 TiB, which 32 bits of 512-byte blocks cannot address.
-fn large(outcomes: &mut Outcomes, place: &Place, served: &Served) {
+fn large(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
     outcomes.run("qemu-io: beyond 2 TiB", &["qemu-io"], || {
         use std::os::unix::fs::MetadataExt;
         let lun = served.lun("big")?;
@@ -239,7 +239,7 @@ fn large(outcomes: &mut Outcomes, place: &Place, served: &Served) {
     });
 }
 
-fn resize(outcomes: &mut Outcomes, served: &Served) {
+fn resize(outcomes: &mut Outcomes, served: &IscsiServer) {
     let Some(state) = &served.state else { return };
     outcomes.run(
         "fourfold lun: what is made, grown and removed while it runs is seen",

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-use super::place::{Lun, Served};
+use super::place::{IscsiServer, Lun};
 use crate::interop::outcome::Outcome;
 use crate::{loader, process};
 
@@ -146,13 +146,13 @@ pub fn is_in(test: &str, filter: &str) -> bool {
 
 /// A test in a run, and its result.
 #[derive(Debug)]
-pub struct Said {
+pub struct TestResult {
     pub run: &'static Run,
     pub test: String,
     pub outcome: Outcome,
 }
 
-impl Said {
+impl TestResult {
     /// The name of the outcome for all runs.
     pub fn general(&self) -> String {
         format!("{PROGRAM}: {}", self.test)
@@ -180,16 +180,16 @@ fn of_all(line: &str) -> Option<&str> {
 
 /// Runs the chosen tests, and keeps their output in `logs`.
 pub fn run(
-    served: &Served,
+    served: &IscsiServer,
     runs: &[&'static Run],
     is_meant: impl Fn(&str) -> bool + Sync,
     logs: &Path,
-) -> Result<Vec<Said>> {
+) -> Result<Vec<TestResult>> {
     fs::create_dir_all(logs)?;
     let (tests, preload) = (tests()?, loader::compile_preload()?);
     let queue: Mutex<VecDeque<&'static Run>> = Mutex::new(runs.iter().copied().collect());
     let next = || queue.lock().ok()?.pop_front();
-    let one_run = |run: &'static Run| -> Result<Vec<Said>> {
+    let one_run = |run: &'static Run| -> Result<Vec<TestResult>> {
         let lun = served.lun(run.lun)?;
         let meant = tests.iter().filter(|test| run.has(test) && is_meant(test));
         meant.map(|test| one(&lun, run, test, &preload, logs)).collect()
@@ -204,17 +204,17 @@ pub fn run(
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..WORKERS).map(|_| scope.spawn(worker)).collect();
         let parts = workers.into_iter().map(|worker| worker.join().ok().context("a worker ended")?);
-        let parts: Vec<Vec<Said>> = parts.collect::<Result<_>>()?;
+        let parts: Vec<Vec<TestResult>> = parts.collect::<Result<_>>()?;
         Ok(parts.into_iter().flatten().collect())
     })
 }
 
 /// Runs the same test again.
-pub fn again(served: &Served, said: &Said, logs: &Path) -> Result<Said> {
+pub fn again(served: &IscsiServer, said: &TestResult, logs: &Path) -> Result<TestResult> {
     one(&served.lun(said.run.lun)?, said.run, &said.test, &loader::compile_preload()?, logs)
 }
 
-fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) -> Result<Said> {
+fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) -> Result<TestResult> {
     let (url, name) = (lun.url(), format!("ALL.{test}"));
     let loaded = format!("LD_PRELOAD={}", preload.display());
     let mut command = vec!["env", &loaded];
@@ -228,7 +228,7 @@ fn one(lun: &Lun, run: &'static Run, test: &str, preload: &Path, logs: &Path) ->
     }
     let text = process::both_streams(&command, LIMIT)?;
     fs::write(log(logs, run, test), &text)?;
-    Ok(Said { run, test: test.to_owned(), outcome: judge(&text) })
+    Ok(TestResult { run, test: test.to_owned(), outcome: judge(&text) })
 }
 
 /// The defect of a test that `preload.c` repairs.

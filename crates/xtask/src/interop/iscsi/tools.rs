@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 
 use super::place::{
-    GUEST, INITIATOR, PREFIX, Place, SECRET, Served, TARGET_SECRET, TARGET_USER, USER, said, text,
+    GUEST, INITIATOR, IscsiServer, PREFIX, Place, SECRET, TARGET_SECRET, TARGET_USER, USER, said, text,
 };
 use crate::interop::outcome::Outcomes;
 use crate::process;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-pub fn run(outcomes: &mut Outcomes, place: &Place, served: &Served) {
+pub fn run(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
     discovery(outcomes, served);
     login(outcomes, served);
     access(outcomes, served);
@@ -34,7 +34,7 @@ fn ada() -> String {
     format!("{USER}%{SECRET}@")
 }
 
-fn discovery(outcomes: &mut Outcomes, served: &Served) {
+fn discovery(outcomes: &mut Outcomes, served: &IscsiServer) {
     outcomes.run("iscsi-ls: lists the targets", &["iscsi-ls"], || {
         let text = said("iscsi-ls", &[&served.portal("")])?;
         for target in ["open.suite", "open.image", "open.big"] {
@@ -68,7 +68,7 @@ fn discovery(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-fn login(outcomes: &mut Outcomes, served: &Served) {
+fn login(outcomes: &mut Outcomes, served: &IscsiServer) {
     let vault = |login: &str| anyhow::Ok(served.lun("vault")?.url_as(login));
     outcomes
         .run("CHAP: the right secret", &["iscsi-inq"], || said("iscsi-inq", &[&vault(&ada())?]).map(drop));
@@ -108,7 +108,7 @@ fn login(outcomes: &mut Outcomes, served: &Served) {
 }
 
 /// The effects of the settings `initiators` and `readers`.
-fn access(outcomes: &mut Outcomes, served: &Served) {
+fn access(outcomes: &mut Outcomes, served: &IscsiServer) {
     outcomes.run("initiators: a stranger is refused", &["iscsi-inq"], || {
         refused("iscsi-inq", &[&served.lun("mine")?.url()])
     });
@@ -134,7 +134,7 @@ fn access(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-fn inquiry(outcomes: &mut Outcomes, served: &Served) {
+fn inquiry(outcomes: &mut Outcomes, served: &IscsiServer) {
     let inq = |page: &str| {
         let url = served.lun("suite")?.url();
         let args = if page.is_empty() { vec![&*url] } else { vec!["-e", "1", "-c", page, &*url] };
@@ -170,7 +170,7 @@ fn inquiry(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-fn capacity(outcomes: &mut Outcomes, served: &Served) {
+fn capacity(outcomes: &mut Outcomes, served: &IscsiServer) {
     for (lun, words) in [
         ("suite", ["LBPME:1", "LBPRZ:1", "LOGICAL BLOCK LENGTH IN BYTES:512", "Total size:104857600"]),
         ("suite-4k", ["LBPME:1", "LBPRZ:1", "LOGICAL BLOCK LENGTH IN BYTES:4096", "Total size:104857600"]),
@@ -190,7 +190,7 @@ fn capacity(outcomes: &mut Outcomes, served: &Served) {
 }
 
 /// The control mode page's software write protection.
-fn write_protection(outcomes: &mut Outcomes, served: &Served) {
+fn write_protection(outcomes: &mut Outcomes, served: &IscsiServer) {
     outcomes.run("iscsi-swp: write protection on and off", &["iscsi-swp", "qemu-io"], || {
         let url = served.lun("suite")?.url();
         let write =
@@ -208,7 +208,7 @@ fn write_protection(outcomes: &mut Outcomes, served: &Served) {
     });
 }
 
-pub fn speed(outcomes: &mut Outcomes, served: &Served) {
+pub fn speed(outcomes: &mut Outcomes, served: &IscsiServer) {
     for (name, options) in [
         ("iscsi-perf: reads in order", &["-b", "256", "-m", "16"][..]),
         ("iscsi-perf: reads all over, many under way", &["-r", "-b", "8", "-m", "128"][..]),
@@ -225,7 +225,7 @@ pub fn speed(outcomes: &mut Outcomes, served: &Served) {
 }
 
 /// Tools that Debian 12's libiscsi-bin does not have yet.
-fn newer(outcomes: &mut Outcomes, place: &Place, served: &Served) {
+fn newer(outcomes: &mut Outcomes, place: &Place, served: &IscsiServer) {
     outcomes.run("iscsi-md5sum: the sum of a LUN", &["iscsi-md5sum", "md5sum"], || {
         let sum = said("iscsi-md5sum", &[&served.lun("suite")?.url()])?;
         let real = said("md5sum", &[&text(&place.image_of("suite"))])?;

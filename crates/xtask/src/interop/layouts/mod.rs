@@ -15,7 +15,7 @@ pub mod place;
 
 use anyhow::{Context, Result};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::outcome::Outcomes;
 use super::{Args, conclude, prepare};
 use crate::netatalk::packages;
@@ -176,7 +176,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/layouts/expected.toml"))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/layouts/expected.toml"))?.else_pass();
     // Without XFS, or without the files of real Macs, some checks are not there.
     let expected = expected.retain(|name| !name.contains(": ") || outcomes.has(name));
     conclude(args, &expected.compare(&outcomes, process::is_ci()))

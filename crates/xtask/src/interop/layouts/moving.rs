@@ -19,10 +19,10 @@ const LIMIT: Duration = Duration::from_secs(60);
 const OWN: &str = ".fourfold";
 
 /// The bytes of a file and its attributes for users.
-type Stored = (Option<Vec<u8>>, BTreeMap<OsString, Vec<u8>>);
+type FileContents = (Option<Vec<u8>>, BTreeMap<OsString, Vec<u8>>);
 
 /// All that is on the disk below a folder, by path.
-type Snapshot = BTreeMap<PathBuf, Stored>;
+type Snapshot = BTreeMap<PathBuf, FileContents>;
 
 /// Finds the layout, no damage and no copies that differ.
 pub fn survey(place: &Place, layout: &Layout) -> Result<()> {
@@ -79,7 +79,7 @@ pub fn convert_and_undo(place: &Place, layout: &Layout, read: impl FnOnce() -> R
     let after = snapshot(Path::new(&share))?;
     for path in before.keys().chain(after.keys()) {
         let (was, is) = (before.get(path), after.get(path));
-        let parts = |of: Option<&Stored>| {
+        let parts = |of: Option<&FileContents>| {
             of.map(|(bytes, values)| {
                 (bytes.as_ref().map(Vec::len), values.keys().cloned().collect::<Vec<_>>())
             })

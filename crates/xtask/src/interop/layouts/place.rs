@@ -235,7 +235,7 @@ fn in_apple_double(folder: &Path, file: &str) -> Vec<String> {
 }
 
 /// The bytes of a file or stream, if it is there.
-type Found = Option<Vec<u8>>;
+type StreamContents = Option<Vec<u8>>;
 
 /// smbclient, with one of the servers.
 pub struct Client {
@@ -355,7 +355,7 @@ impl Client {
     }
 
     /// What files and streams have; `None`: there is no such one. Then the result of the program.
-    pub fn read(&self, share: &str, names: &[&str]) -> Result<(Vec<Found>, Result<()>)> {
+    pub fn read(&self, share: &str, names: &[&str]) -> Result<(Vec<StreamContents>, Result<()>)> {
         let local = self.local(share)?;
         let out = |at: usize| local.join(format!("out{at}"));
         let get = |(at, name): (usize, &&str)| {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::guest::{self, Guest, Kernel};
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, install_and_build};
@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.peer {
         return Ok(());
     }
-    let expected = Expected::read(&process::root().join(EXPECTED))?.else_pass();
+    let expected = Expectations::read(&process::root().join(EXPECTED))?.else_pass();
     let expected = if args.only.is_empty() { expected } else { expected.retain(|name| outcomes.has(name)) };
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }

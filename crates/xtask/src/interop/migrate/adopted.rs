@@ -82,7 +82,7 @@ pub fn check(folder: &Path) -> Result<()> {
 
 /// What somebody may do in a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Granted {
+enum VolumeAccess {
     Nothing,
     Read,
     Write,
@@ -159,15 +159,15 @@ impl Scene {
     }
 
     /// What one person gets from one host: a listing, and a file that is copied into the volume.
-    fn tried(&self, person: &str, host: &str, port: u16, volume: &str) -> Result<Granted> {
+    fn tried(&self, person: &str, host: &str, port: u16, volume: &str) -> Result<VolumeAccess> {
         let url = format!("afp://{person}:{}@{host}:{port}/{volume}?login=cleartext", netatalk::PASSWORD);
         let file = self.folder.join("local").join(format!("{person}-{host}-{port}"));
         fs::write(&file, b"written")?;
         if !process::output(server::binary(), &["ls", &url], LIMIT)?.status.success() {
-            return Ok(Granted::Nothing);
+            return Ok(VolumeAccess::Nothing);
         }
         let copied = process::output(server::binary(), &["cp", &file.to_string_lossy(), &url], LIMIT)?;
-        Ok(if copied.status.success() { Granted::Write } else { Granted::Read })
+        Ok(if copied.status.success() { VolumeAccess::Write } else { VolumeAccess::Read })
     }
 }
 

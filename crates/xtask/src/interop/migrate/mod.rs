@@ -15,7 +15,7 @@ use anyhow::{Context, Result, ensure};
 
 use self::grid::Grid;
 use self::source::Source;
-use super::expected::Expected;
+use super::expected::Expectations;
 use super::layouts::content::{Amount, Item};
 use super::layouts::corpus;
 use super::layouts::image::Image;
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<()> {
     if args.list {
         print!("{}", outcomes.as_toml());
     }
-    let expected = Expected::read(&process::root().join("interop/migrate/expected.toml"))?.else_pass();
+    let expected = Expectations::read(&process::root().join("interop/migrate/expected.toml"))?.else_pass();
     let expected = expected.retain(|name| !name.contains(": ") || outcomes.has(name));
     conclude(args, &expected.compare(&outcomes, process::is_ci()))
 }

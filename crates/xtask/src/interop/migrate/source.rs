@@ -33,7 +33,7 @@ pub enum Source {
 }
 
 /// A running one.
-pub struct Served {
+pub struct SourceServer {
     _running: Running,
     pub url: String,
     /// What it gives to a client of its protocol.
@@ -84,7 +84,7 @@ impl Source {
     }
 
     /// Starts it, and writes the files by a client of its protocol.
-    pub fn serve(self, place: &Place, items: &[Item]) -> Result<Served> {
+    pub fn serve(self, place: &Place, items: &[Item]) -> Result<SourceServer> {
         match self {
             Self::Samba => smbd(place, items),
             Self::Netatalk => afpd(place, items),
@@ -98,7 +98,7 @@ fn is_apple_double(item: &Item) -> bool {
     matches!(&item.data, Data::File(data) if data.starts_with(APPLE_DOUBLE))
 }
 
-fn smbd(place: &Place, items: &[Item]) -> Result<Served> {
+fn smbd(place: &Place, items: &[Item]) -> Result<SourceServer> {
     let (port, name) = (process::free_port()?, Source::Samba.share());
     let settings = "  vfs objects = catia fruit streams_xattr";
     let share = Share { name: name.into(), folder: place.source(Source::Samba), settings };
@@ -117,10 +117,10 @@ fn smbd(place: &Place, items: &[Item]) -> Result<Served> {
         let streams = std::mem::take(&mut item.streams).into_iter();
         item.streams = streams.filter_map(|(name, _)| Some((name, found.next()??))).collect();
     }
-    Ok(Served { _running: running, given, url: format!("smb://{}@127.0.0.1:{port}/{name}", ADA.name) })
+    Ok(SourceServer { _running: running, given, url: format!("smb://{}@127.0.0.1:{port}/{name}", ADA.name) })
 }
 
-fn afpd(place: &Place, items: &[Item]) -> Result<Served> {
+fn afpd(place: &Place, items: &[Item]) -> Result<SourceServer> {
     let (port, name) = (process::free_port()?, Source::Netatalk.share());
     let folder = place.source(Source::Netatalk);
     let volume = Volume { name: name.into(), folder, settings: "ea = sys".into() };
@@ -128,7 +128,7 @@ fn afpd(place: &Place, items: &[Item]) -> Result<Served> {
     let mac = Mac::with(place.folder.join("items.json"), port);
     mac.write_dated(name, items, CHANGED.as_secs() as i64 - FROM_2000)?;
     mac.check(name, items)?;
-    Ok(Served {
+    Ok(SourceServer {
         _running: running,
         given: items.to_vec(),
         url: format!("afp://{}@127.0.0.1:{port}/{name}", ADA.name),
@@ -136,7 +136,7 @@ fn afpd(place: &Place, items: &[Item]) -> Result<Served> {
 }
 
 /// A Mac that mounts NFS stores `._name` beside `name`. Of the files of the corpus that are such files, these are the bytes.
-fn nfsd(source: Source, place: &Place, items: &[Item]) -> Result<Served> {
+fn nfsd(source: Source, place: &Place, items: &[Item]) -> Result<SourceServer> {
     let (folder, mut given) = (place.source(source), Vec::new());
     for item in items {
         let Data::File(data) = &item.data else { continue };
@@ -153,11 +153,11 @@ fn nfsd(source: Source, place: &Place, items: &[Item]) -> Result<Served> {
     let (nfs, mount) = (server.address.nfs_port, server.address.mount_port);
     let options = if source == Source::Ganesha4 { "vers=4".to_owned() } else { format!("mountport={mount}") };
     let url = format!("nfs://127.0.0.1:{nfs}{}?{options}", server.address.export);
-    Ok(Served { _running: server.running, given, url })
+    Ok(SourceServer { _running: server.running, given, url })
 }
 
 /// The files are written over SMB, and read over NFS by their owner.
-fn fourfold(place: &Place, items: &[Item]) -> Result<Served> {
+fn fourfold(place: &Place, items: &[Item]) -> Result<SourceServer> {
     let (folder, state) = (place.source(Source::Fourfold), place.folder.join("fourfold-source"));
     let (settings, name) = (place.folder.join("source.toml"), Source::Fourfold.share());
     let path = folder.display();
@@ -170,7 +170,7 @@ fn fourfold(place: &Place, items: &[Item]) -> Result<Served> {
     place.client(smb).write(name, items)?;
     set_dates(&folder)?;
     let url = format!("nfs://127.0.0.1:{nfs}/{name}?vers=4&uid={UID}");
-    Ok(Served { _running: running, given: items.to_vec(), url })
+    Ok(SourceServer { _running: running, given: items.to_vec(), url })
 }
 
 /// Gives all files the same old date.

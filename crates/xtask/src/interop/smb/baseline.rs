@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use toml_edit::{DocumentMut, Item};
 
-use super::torture::Said;
+use super::torture::SuiteResult;
 use crate::interop::outcome::Outcome;
 
 /// The text before the table.
@@ -100,7 +100,7 @@ impl Baseline {
     }
 
     /// Replaces the results of the suites that were run.
-    pub fn take(&mut self, said: &[Said], otherwise: &[Said]) {
+    pub fn take(&mut self, said: &[SuiteResult], otherwise: &[SuiteResult]) {
         for one in said {
             let mut tests = Tests::of(&one.tests);
             if let Some(again) = otherwise.iter().find(|again| again.suite.name == one.suite.name) {
@@ -133,9 +133,9 @@ mod tests {
     use super::*;
     use crate::interop::smb::suites::SUITES;
 
-    fn said(tests: &[(&str, Outcome)]) -> Said {
+    fn said(tests: &[(&str, Outcome)]) -> SuiteResult {
         let tests = tests.iter().map(|(name, outcome)| ((*name).to_owned(), outcome.clone())).collect();
-        Said { suite: &SUITES[0], tests, seconds: 1.0, log: "log".into() }
+        SuiteResult { suite: &SUITES[0], tests, seconds: 1.0, log: "log".into() }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-use super::expected::{Expected, Verdict};
+use super::expected::{Expectations, Verdict};
 use super::outcome::{Outcome, Outcomes};
 use super::{Args, conclude, prepare};
 use crate::{debian, isolate, process, samba};
@@ -23,7 +23,7 @@ use baseline::{Baseline, Tests};
 use libraries::{LIBRARIES, Library};
 use place::Place;
 use suites::SUITES;
-use torture::{Said, Target, Wanted};
+use torture::{SuiteResult, SuiteSelection, Target};
 
 const EXPECTED: &str = "interop/smb/expected.toml";
 const BASELINE: &str = "interop/smb/smbd.toml";
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<()> {
 }
 
 /// Runs suites of smbtorture against a server of their own.
-fn smbtorture(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<Verdict> {
+fn smbtorture(args: &Args, place: &Place, wanted: Vec<SuiteSelection>) -> Result<Verdict> {
     if wanted.is_empty() {
         return Ok(Verdict::default());
     }
@@ -91,8 +91,8 @@ fn is_meant(args: &Args, client: &str) -> bool {
 }
 
 /// The tests that do not pass. All others do.
-fn expected() -> Result<Expected> {
-    Ok(Expected::read(&process::root().join(EXPECTED))?.else_pass())
+fn expected() -> Result<Expectations> {
+    Ok(Expectations::read(&process::root().join(EXPECTED))?.else_pass())
 }
 
 /// Runs the chosen clients other than smbtorture.
@@ -122,7 +122,7 @@ fn clients(args: &Args, place: &Place, port: u16) -> Result<Outcomes> {
 }
 
 /// The chosen suites. Without filters: all.
-fn wanted(args: &Args) -> Vec<Wanted> {
+fn wanted(args: &Args) -> Vec<SuiteSelection> {
     let filters = &args.only;
     let suites = SUITES
         .iter()
@@ -132,7 +132,7 @@ fn wanted(args: &Args) -> Vec<Wanted> {
         let whole = filters.iter().any(|filter| suite.is_meant(filter) && !suite.has_test(filter));
         let tests =
             if whole { Vec::new() } else { filters.iter().filter(|f| suite.has_test(f)).cloned().collect() };
-        Wanted { suite, tests }
+        SuiteSelection { suite, tests }
     });
     wanted.collect()
 }
@@ -142,7 +142,7 @@ fn logs() -> PathBuf {
 }
 
 /// Prints the result of a suite, and the causes of its failures.
-fn tell(said: &Said, whole: bool) {
+fn tell(said: &SuiteResult, whole: bool) {
     let counts = Tests::of(&said.tests).counts();
     println!("{}: {counts} in {:.0} s; {}", said.suite.name, said.seconds, said.log.display());
     let failed: Vec<_> =
@@ -157,11 +157,11 @@ fn tell(said: &Said, whole: bool) {
 }
 
 /// Runs smbd, some suites in two configurations, and records its results.
-fn measure_peer(args: &Args, place: &Place, wanted: Vec<Wanted>) -> Result<()> {
-    let again: Vec<Wanted> = wanted
+fn measure_peer(args: &Args, place: &Place, wanted: Vec<SuiteSelection>) -> Result<()> {
+    let again: Vec<SuiteSelection> = wanted
         .iter()
         .filter(|wanted| wanted.suite.twice)
-        .map(|wanted| Wanted { suite: wanted.suite, tests: wanted.tests.clone() })
+        .map(|wanted| SuiteSelection { suite: wanted.suite, tests: wanted.tests.clone() })
         .collect();
     if wanted.is_empty() {
         return Ok(());
@@ -192,7 +192,7 @@ const ACCIDENTS: usize = 40;
 
 /// Runs tests with unexpected results once more, alone. On a busy machine a test may have waited
 /// too long, and the tests after one in which smbtorture ended did not run.
-fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
+fn try_again(target: &Target, said: &mut [SuiteResult]) -> Result<()> {
     let (expected, baseline) = (expected()?, Baseline::read(&process::root().join(BASELINE))?);
     let mut wanted = Vec::new();
     for one in said.iter() {
@@ -202,7 +202,7 @@ fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
         let names = lost.chain(differ.map(|(name, _)| name));
         let tests: Vec<String> = names.filter(|name| !name.contains(' ')).cloned().collect();
         if !tests.is_empty() {
-            wanted.push(Wanted { suite: one.suite, tests });
+            wanted.push(SuiteSelection { suite: one.suite, tests });
         }
     }
     if wanted.is_empty() || wanted.iter().map(|wanted| wanted.tests.len()).sum::<usize>() > ACCIDENTS {
@@ -219,7 +219,7 @@ fn try_again(target: &Target, said: &mut [Said]) -> Result<()> {
 
 /// Compares our server's results in smbtorture with the expected ones, and prints them beside
 /// smbd's.
-fn judge(args: &Args, said: &[Said]) -> Result<Verdict> {
+fn judge(args: &Args, said: &[SuiteResult]) -> Result<Verdict> {
     let baseline = Baseline::read(&process::root().join(BASELINE))?;
     let mut outcomes = Outcomes::default();
     for one in said {
@@ -245,7 +245,7 @@ fn judge(args: &Args, said: &[Said]) -> Result<Verdict> {
     Ok(expected.compare(&outcomes, true))
 }
 
-fn print_columns(baseline: &Baseline, said: &[Said], outcomes: &Outcomes) {
+fn print_columns(baseline: &Baseline, said: &[SuiteResult], outcomes: &Outcomes) {
     println!("\n{:<30} {:>10} {:>10}  passed/failed/skipped", "", "smbd", "ours");
     for one in said {
         let (suite, ours) = (one.suite, Tests::of(&one.tests).counts());

@@ -57,14 +57,14 @@ impl Slot {
 
 /// A suite, and the chosen tests of it. Empty: all.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct SuiteSelection {
     pub suite: &'static Suite,
     pub tests: Vec<String>,
 }
 
 /// The results of one suite.
 #[derive(Debug)]
-pub struct Said {
+pub struct SuiteResult {
     pub suite: &'static Suite,
     pub tests: Vec<(String, Outcome)>,
     pub seconds: f64,
@@ -75,10 +75,10 @@ pub struct Said {
 /// Runs the suites in parallel, one in each slot. Prints the results of each as soon as it ends.
 pub fn run(
     target: &Target,
-    wanted: Vec<Wanted>,
+    wanted: Vec<SuiteSelection>,
     logs: &Path,
-    tell: impl Fn(&Said) + Sync,
-) -> Result<Vec<Said>> {
+    tell: impl Fn(&SuiteResult) + Sync,
+) -> Result<Vec<SuiteResult>> {
     fs::create_dir_all(logs)?;
     let (queue, said) = (Mutex::new(VecDeque::from(wanted)), Mutex::new(Vec::new()));
     let next = || queue.lock().map(|mut queue| queue.pop_front()).unwrap_or_default();
@@ -100,11 +100,11 @@ pub fn run(
         workers.into_iter().try_for_each(|worker| worker.join().unwrap_or(Ok(())))
     })?;
     let mut said = said.into_inner().unwrap_or_default();
-    said.sort_by_key(|said: &Said| said.suite.name);
+    said.sort_by_key(|said: &SuiteResult| said.suite.name);
     Ok(said)
 }
 
-fn run_suite(target: &Target, slot: &Slot, wanted: &Wanted, logs: &Path) -> Result<Said> {
+fn run_suite(target: &Target, slot: &Slot, wanted: &SuiteSelection, logs: &Path) -> Result<SuiteResult> {
     if let Some(folder) = &slot.folder {
         empty(folder)?;
         if wanted.suite.options.contains(&"filename=testfile") {
@@ -117,7 +117,12 @@ fn run_suite(target: &Target, slot: &Slot, wanted: &Wanted, logs: &Path) -> Resu
     let (suite, start) = (wanted.suite, Instant::now());
     if suite.kind == Kind::Past && target.past.is_empty() {
         let skip = |name: &&str| ((*name).to_owned(), Outcome::Skip("no btrfs can be mounted".into()));
-        return Ok(Said { suite, tests: TWRP.iter().map(skip).collect(), seconds: 0.0, log: logs.into() });
+        return Ok(SuiteResult {
+            suite,
+            tests: TWRP.iter().map(skip).collect(),
+            seconds: 0.0,
+            log: logs.into(),
+        });
     }
     let (first, second) = slot.shares(suite.kind);
     let unc = format!("//{}/{first}", target.host);
@@ -135,7 +140,7 @@ fn run_suite(target: &Target, slot: &Slot, wanted: &Wanted, logs: &Path) -> Resu
     let log = logs.join(format!("{}.log", suite.name));
     fs::write(&log, &text)?;
     let tests = parse(&text);
-    Ok(Said { suite, tests, seconds: start.elapsed().as_secs_f64(), log })
+    Ok(SuiteResult { suite, tests, seconds: start.elapsed().as_secs_f64(), log })
 }
 
 fn options(slot: &Slot, second_share: &str, more: &[&str]) -> Vec<String> {

@@ -1,4 +1,4 @@
-use auth::kerberos::{Accepting, Kerberos, Refused, SecurityContext, Ticket};
+use auth::kerberos::{Accepting, Kerberos, SecurityContext, Ticket, TicketRefusal};
 use wire::Writer;
 
 use super::*;
@@ -94,7 +94,7 @@ impl Kerberos for Tickets {
         let account = match &token[..] {
             b"\x60ada's ticket" => Some("ada".to_owned()),
             b"\x60a service" => None,
-            _ => return Box::pin(async { Err(Refused::Expired) }),
+            _ => return Box::pin(async { Err(TicketRefusal::Expired) }),
         };
         let (principal, session_key, reply) = ("ada@LAB.TEST".into(), vec![7; 32], b"proof".to_vec());
         let (is_machine, expires, context) = (false, None, Box::new(Context));

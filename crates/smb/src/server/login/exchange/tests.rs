@@ -11,14 +11,14 @@ const OTHER: &[u8] = &[0x2B, 6, 1, 4, 1, 0x82, 0x37, 2, 2, 0x1E];
 struct Sums;
 
 /// What Kerberos says of a token.
-fn accept(token: &[u8]) -> Result<Ticket, Refused> {
+fn accept(token: &[u8]) -> Result<Ticket, TicketRefusal> {
     let account = match token {
         b"a ticket of ada" => Some("ada".to_owned()),
         b"a ticket of eve" => Some("eve".to_owned()),
         b"a ticket of gone" => Some("gone".to_owned()),
         b"a ticket of another realm" => None,
-        b"an early ticket" => return Err(Refused::Clock),
-        _ => return Err(Refused::Other("no ticket".into())),
+        b"an early ticket" => return Err(TicketRefusal::Clock),
+        _ => return Err(TicketRefusal::Other("no ticket".into())),
     };
     let principal = format!("{}@LAB.TEST", account.as_deref().unwrap_or("zoe"));
     let (session_key, reply) = (vec![5; 32], b"the reply".to_vec());

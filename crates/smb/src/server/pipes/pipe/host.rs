@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use auth::Named;
+use auth::SidName;
 
 pub use crate::wire::rpc::srvsvc::{Connection, OpenFile, Session};
 pub use crate::wire::security::Sid;
@@ -44,12 +44,12 @@ pub trait PipeHost: Send + Sync {
     fn gid(&self, name: &str) -> Option<u32>;
 
     /// The name of a SID of a domain.
-    fn named(&self, _sid: &Sid) -> Option<Named> {
+    fn named(&self, _sid: &Sid) -> Option<SidName> {
         None
     }
 
     /// The SID of a name of a domain: `alice`, `LAB\alice`, `alice@lab.test`, or `LAB`.
-    fn sid(&self, _name: &str) -> Option<Named> {
+    fn sid(&self, _name: &str) -> Option<SidName> {
         None
     }
 

@@ -6,7 +6,7 @@
 //! A guest is told the well-known names only: who has an account here is nobody else's business. A SID of the host has its number as
 //! its name then.
 
-use auth::{NameKind, Named};
+use auth::{NameKind, SidName};
 
 use super::{PipeHost, Rank, Server};
 use crate::wire::rpc::lsarpc::NameUse::{Alias, WellKnownGroup};
@@ -136,7 +136,7 @@ pub(super) fn of_name(host: &dyn PipeHost, name: &str) -> Option<Account> {
 }
 
 /// A user or group of a domain, or the domain.
-fn of_domain(Named { sid, name, domain, kind }: Named) -> Account {
+fn of_domain(SidName { sid, name, domain, kind }: SidName) -> Account {
     match kind {
         NameKind::User => account(NameUse::User, name, sid, &domain),
         NameKind::Group => account(NameUse::Group, name, sid, &domain),

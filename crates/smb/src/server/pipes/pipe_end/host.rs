@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
-use auth::{Named, UnixAccounts};
+use auth::{SidName, UnixAccounts};
 
 use crate::server::clients::open::What;
 use crate::server::clients::session;
@@ -227,14 +227,14 @@ impl PipeHost for Host {
         Some(self.service.config().unix.group(name)?.gid)
     }
 
-    fn named(&self, sid: &Sid) -> Option<Named> {
+    fn named(&self, sid: &Sid) -> Option<SidName> {
         match &*self.service.config().unix {
             UnixAccounts::Domain(domain) => domain.name(&shown(domain, *sid)),
             _ => None,
         }
     }
 
-    fn sid(&self, name: &str) -> Option<Named> {
+    fn sid(&self, name: &str) -> Option<SidName> {
         match &*self.service.config().unix {
             UnixAccounts::Domain(domain) => domain.named(name),
             _ => None,

@@ -38,18 +38,18 @@ pub fn run(outcomes: &mut Outcomes, machine: &Machine, packages: &[&str; 2]) {
     if !machine.path("usr/lib/systemd/systemd").exists() {
         return outcomes.skip(NAME, "systemd is not installed");
     }
-    match Booted::start(machine) {
+    match BootedMachine::start(machine) {
         Ok(booted) => outcomes.run(NAME, &["dpkg", "nfs-ls", "smbclient"], || booted.tests(packages)),
         Err(error) => outcomes.skip(NAME, &format!("systemd does not run in a namespace here: {error:#}")),
     }
 }
 
-struct Booted<'a> {
+struct BootedMachine<'a> {
     machine: &'a Machine,
     systemd: Running,
 }
 
-impl<'a> Booted<'a> {
+impl<'a> BootedMachine<'a> {
     fn start(machine: &'a Machine) -> Result<Self> {
         forget_units(machine)?;
         let _ = fs::remove_file(machine.path("usr/sbin/policy-rc.d")); // of images that start no services
