@@ -25,7 +25,7 @@ use crate::loops::{Direction, Socket, Stream, yield_now};
 use crate::memory::{Allowance, Reservation, SMALL};
 use crate::outbox::Outbox;
 use crate::protocol::{Answer, Limits, Protocol, Reply};
-use crate::received::Received;
+use crate::received::ReceiveBuffer;
 use crate::stall::{Serving, Watchdog};
 use crate::to_client::ToClient;
 
@@ -47,7 +47,7 @@ struct Turn {
 
 /// The side of a connection that reads. One task has it at a time.
 struct Reading {
-    received: Received,
+    received: ReceiveBuffer,
     /// When the message that is arriving must be there in full.
     deadline: Option<Instant>,
     /// Memory that was reserved for it.
@@ -119,7 +119,7 @@ pub async fn serve<P: Protocol>(
     connection.protocol.began(to_client);
     let (end, ended) = tokio::sync::oneshot::channel();
     let reading = Reading {
-        received: Received::default(),
+        received: ReceiveBuffer::default(),
         deadline: None,
         reserved: Reservation::default(),
         turn: Turn::default(),
@@ -206,7 +206,7 @@ impl<P: Protocol> Connection<P> {
         }
     }
 
-    fn next_message(&self, received: &mut Received) -> Next {
+    fn next_message(&self, received: &mut ReceiveBuffer) -> Next {
         let available = received.bytes().len();
         match self.protocol.message_length(received.bytes()) {
             Ok(Some(length)) if length <= available => Next::Message(received.take(length)),

@@ -97,11 +97,11 @@ pub(crate) trait Serving: Send + Sync {
 }
 
 /// A busy connection, and the message that it was answering at the last look.
-type Watched = (Weak<dyn Serving>, u32);
+type BusyConnection = (Weak<dyn Serving>, u32);
 
 /// Watches the busy connections of one protocol.
 pub struct Watchdog {
-    busy: Mutex<Vec<Watched>, rank::BusyConnections>,
+    busy: Mutex<Vec<BusyConnection>, rank::BusyConnections>,
     arrived: Mutex<Vec<Weak<dyn Serving>>, rank::ArrivedConnections>,
     asleep: AtomicBool,
     wake: Condvar,

@@ -29,9 +29,9 @@ const LENGTH: usize = 3_000_000;
 
 /// Messages are a kind, the length of the rest in four bytes, and the rest.
 #[derive(Clone)]
-struct Secure(Arc<Shared>);
+struct Secure(Arc<SecureState>);
 
-struct Shared {
+struct SecureState {
     config: Arc<ServerConfig>,
     client: Arc<ClientConfig>,
     file: Arc<OwnedFd>,
@@ -51,7 +51,7 @@ impl Secure {
         let file = rustix::fs::memfd_create("data", rustix::fs::MemfdFlags::CLOEXEC).unwrap();
         let mut file = File::from(file);
         file.write_all(&data(LENGTH)).unwrap();
-        Self(Arc::new(Shared {
+        Self(Arc::new(SecureState {
             config: Arc::new(config),
             client: Arc::new(client),
             file: Arc::new(file.into()),
@@ -306,7 +306,7 @@ fn a_thousand_handshakes_that_do_not_go_on_cost_little() {
     let server = Server::new(2);
     let mut clients = Vec::new();
     for _ in 0..1000 {
-        let one = Secure(Arc::new(Shared {
+        let one = Secure(Arc::new(SecureState {
             begun: AtomicBool::new(false),
             handshakes: Mutex::default(),
             config: protocol.0.config.clone(),
