@@ -44,7 +44,7 @@ pub use outbox::Outbox;
 pub use protocol::{Answer, Limits, Protocol, Reply};
 pub use refused::RefusedVersions;
 pub use stall::Watchdog;
-pub use tls::{Secured, without_socket as tls_without_socket};
+pub use tls::{CompletedHandshake, without_socket as tls_without_socket};
 pub use to_client::ToClient;
 
 /// An empty buffer for a large reply, which comes back for the next one when the reply has left.

@@ -46,7 +46,7 @@ const TYPES: std::ops::RangeInclusive<u8> = 20..=24;
 
 /// A handshake that has ended well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Secured {
+pub struct CompletedHandshake {
     /// The client has shown a certificate that the server's configuration accepts.
     pub has_certificate: bool,
 }
@@ -112,9 +112,9 @@ impl Tls {
     }
 
     /// The handshake is over, and the client has proved that it took part.
-    pub(crate) fn secured(&self) -> Option<Secured> {
+    pub(crate) fn secured(&self) -> Option<CompletedHandshake> {
         let has_certificate = self.connection.peer_certificates().is_some_and(|chain| !chain.is_empty());
-        (!self.connection.is_handshaking()).then_some(Secured { has_certificate })
+        (!self.connection.is_handshaking()).then_some(CompletedHandshake { has_certificate })
     }
 
     pub(crate) fn failure(&self) -> Option<&str> {

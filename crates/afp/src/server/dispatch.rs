@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use bytes::{Buf, Bytes};
 use conn::InFlight;
-use conn::observe::{self, Begun};
+use conn::observe::{self, RunningOperation};
 
 use super::connection::Connection;
 use super::reply::Outcome;
@@ -80,7 +80,7 @@ fn command_name(command: u8) -> Cow<'static, str> {
 
 /// Tells the observers of a command that has ended. `repeated`: its outcome is out of the replay cache.
 fn observed(
-    begun: Option<&Begun>,
+    begun: Option<&RunningOperation>,
     bytes_in: usize,
     request: Option<&Request>,
     (outcome, repeated): (&Outcome, bool),

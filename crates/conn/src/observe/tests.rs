@@ -38,7 +38,7 @@ impl Log {
     }
 }
 
-fn read() -> Option<Begun> {
+fn read() -> Option<RunningOperation> {
     begin("smb", "192.0.2.7:51234".parse().unwrap(), || "READ".into())
 }
 

@@ -9,7 +9,7 @@ use rustls::ServerConfig;
 
 use super::{Outbox, Queue};
 use crate::received::ReceiveBuffer;
-use crate::tls::{Secured, Tls};
+use crate::tls::{CompletedHandshake, Tls};
 
 /// Most times that a connection with TLS receives before the loop's others have a turn, if nothing comes of it: records may be
 /// empty.
@@ -82,7 +82,7 @@ impl Outbox {
     }
 
     /// How the handshake ended; `None` while it goes on.
-    pub(crate) fn handshake(&self) -> Option<Result<Secured, String>> {
+    pub(crate) fn handshake(&self) -> Option<Result<CompletedHandshake, String>> {
         let queue = self.queue.lock();
         let tls = queue.tls.as_ref()?;
         let failed = tls.failure().map(|why| Err(why.to_owned()));

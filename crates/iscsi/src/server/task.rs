@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use conn::observe::Begun;
+use conn::observe::RunningOperation;
 use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
@@ -34,7 +34,7 @@ pub(super) struct Task {
     pub(super) reads: bool,
     pub(super) state: Mutex<State, rank::IscsiTask>,
     /// Set if it is observed.
-    pub(super) begun: OnceLock<Begun>,
+    pub(super) begun: OnceLock<RunningOperation>,
     /// It has been called off, and is not answered.
     pub(super) aborted: Arc<AtomicBool>,
     /// Signalled by the abort.

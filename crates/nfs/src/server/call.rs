@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
-use conn::observe::Begun;
+use conn::observe::RunningOperation;
 use conn::{Allowance, Reply};
 use vfs::state::Party;
 use vfs::{Caller, Holder, Payload};
@@ -37,7 +37,7 @@ pub(super) struct Received<'a> {
     pub(super) message: &'a Bytes,
     pub(super) header: CallHeader<'a>,
     pub(super) arguments: &'a [u8],
-    pub(super) begun: Option<Begun>,
+    pub(super) begun: Option<RunningOperation>,
 }
 
 impl<'a> Received<'a> {
@@ -85,7 +85,7 @@ pub(crate) struct Call<'a> {
     /// The whole message, for data that must outlive the call.
     pub(crate) message: &'a Bytes,
     /// When it began, if it is observed.
-    pub(crate) begun: Option<Begun>,
+    pub(crate) begun: Option<RunningOperation>,
     /// The client of version 4 in whose session it is.
     pub(crate) party: OnceLock<Party>,
     /// The export that it concerns, if it is observed.

@@ -3,7 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use bytes::{Bytes, BytesMut};
-use conn::{Allowance, Answer, InFlight, Limits, Peer, Protocol, Secured, Stream, ToClient, Watchdog};
+use conn::{
+    Allowance, Answer, CompletedHandshake, InFlight, Limits, Peer, Protocol, Stream, ToClient, Watchdog,
+};
 use rustls::ServerConfig;
 
 use super::call::MAX_RECORD;
@@ -63,7 +65,7 @@ impl Protocol for Records {
         self.securing.begins()
     }
 
-    fn secured(&self, handshake: Result<Secured, String>) {
+    fn secured(&self, handshake: Result<CompletedHandshake, String>) {
         self.securing.ended(handshake, &self.service, self.origin);
     }
 }

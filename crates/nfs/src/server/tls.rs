@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
 use auth::{Event, Login};
-use conn::Secured;
+use conn::CompletedHandshake;
 use rustls::ServerConfig;
 use wire::{Reader, Writer};
 
@@ -95,7 +95,12 @@ impl Securing {
     }
 
     /// The handshake has ended.
-    pub(super) fn ended(&self, handshake: Result<Secured, String>, service: &Service, origin: Origin) {
+    pub(super) fn ended(
+        &self,
+        handshake: Result<CompletedHandshake, String>,
+        service: &Service,
+        origin: Origin,
+    ) {
         match handshake {
             Ok(secured) => {
                 let protection = match secured.has_certificate {
