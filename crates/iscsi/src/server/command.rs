@@ -11,7 +11,7 @@ use conn::{Answer, InFlight, Reply, Reservation, observe};
 use tokio::sync::SemaphorePermit;
 use wire::{Malformed, Reader};
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::observed;
@@ -26,7 +26,7 @@ use crate::wire::scsi::{Asc, Sense, Status};
 /// Takes a command whose turn in the session it is.
 pub(super) fn take(
     connection: &Arc<Connection>,
-    joined: &Joined,
+    joined: &SessionConnection,
     message: &Message,
     in_flight: InFlight,
 ) -> Answer {
@@ -62,7 +62,7 @@ pub(super) fn take(
 /// Errors here reject the PDU. A command that is refused as a command becomes a task that fails.
 fn enter(
     connection: &Arc<Connection>,
-    joined: &Joined,
+    joined: &SessionConnection,
     message: &Message,
 ) -> Result<(Arc<Task>, Attribute, Option<Piece>), RejectReason> {
     let session = &joined.session;
@@ -97,7 +97,7 @@ fn enter(
 /// The command, checked as far as is possible without its data.
 fn task(
     connection: &Connection,
-    joined: &Joined,
+    joined: &SessionConnection,
     pdu: &ScsiCommand,
     message: &Message,
 ) -> Result<Arc<Task>, Malformed> {

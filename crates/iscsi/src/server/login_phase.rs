@@ -9,7 +9,7 @@ use conn::Answer;
 use vfs::Payload;
 use wire::Reader;
 
-use super::connection::{Connection, Joined};
+use super::connection::{Connection, SessionConnection};
 use super::full_feature::nothing;
 use super::limits::QUEUE_DEPTH;
 use super::login::{Attempt, Gate, LoggedIn, SessionKind, Step, address};
@@ -126,7 +126,7 @@ fn done(
     let tsih = session.tsih;
     // A discovery session needs no more memory than before.
     connection.peer.memory.logged_in(session.target.is_some());
-    let _ = connection.joined.set(Joined::new(session.clone(), cid, parameters)); // set only here
+    let _ = connection.joined.set(SessionConnection::new(session.clone(), cid, parameters)); // set only here
     say(connection, request, LoginResponse { tsih, ..response }, text);
     connection.sender.set_digests(digests.0, digests.1);
     session.seen(); // from now on, it receives events of its units

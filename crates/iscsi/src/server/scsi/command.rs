@@ -9,7 +9,7 @@ use bytes::Bytes;
 use vfs::Payload;
 
 use super::{LogicalUnit, Nexus};
-use crate::server::target::{Seen, Target};
+use crate::server::target::{Target, VisibleUnit};
 use crate::wire::Malformed;
 use crate::wire::scsi::{Asc, Sense, Status};
 
@@ -18,7 +18,7 @@ pub(crate) struct Command {
     /// The target that received it.
     pub(crate) target: Arc<Target>,
     /// The units that the initiator sees there.
-    pub(crate) seen: Arc<[Seen]>,
+    pub(crate) seen: Arc<[VisibleUnit]>,
     /// The unit that it addresses. `None`: there is no unit with that number.
     pub(crate) unit: Option<Arc<LogicalUnit>>,
     /// The sender.

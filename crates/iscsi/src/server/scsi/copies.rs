@@ -27,11 +27,11 @@ struct Entry {
     hold: bool,
     counts: Arc<Counts>,
     /// The result, after the end.
-    done: Option<Done>,
+    done: Option<CopyOutcome>,
 }
 
 /// The result that is kept until the initiator asks for it.
-struct Done {
+struct CopyOutcome {
     status: Option<CopyStatus>,
     failure: Option<Sense>,
 }
@@ -121,7 +121,7 @@ impl Copying<'_> {
             if failure.is_some() { CopyStatus::COMPLETED_WITH_ERRORS } else { CopyStatus::COMPLETED };
         let mine = copies.iter_mut().find(|entry| Arc::ptr_eq(&entry.counts, &self.counts) && entry.hold);
         if let Some(entry) = mine {
-            entry.done = Some(Done { status: Some(status), failure });
+            entry.done = Some(CopyOutcome { status: Some(status), failure });
         }
         let over = copies.iter().filter(|entry| entry.done.is_some()).count();
         if over > KEPT
@@ -150,6 +150,6 @@ fn find<'a>(
 /// Forgets finished copies whose result was reported. A successful copy is completely reported by
 /// its status.
 fn forget_told(copies: &mut VecDeque<Entry>) {
-    let is_told = |done: &Done| done.status.is_none() && done.failure.is_none();
+    let is_told = |done: &CopyOutcome| done.status.is_none() && done.failure.is_none();
     copies.retain(|entry| !entry.done.as_ref().is_some_and(is_told));
 }

@@ -148,7 +148,7 @@ impl Now {
 }
 
 /// What a change of persistent reservations has caused.
-pub(super) struct Changed {
+pub(super) struct ReservationChange {
     /// The ends of the commands that it has aborted.
     pub(super) ending: Vec<Ending>,
     /// The unit attentions, also for I_T nexuses whose sessions are at other servers.
@@ -162,7 +162,7 @@ impl LogicalUnit {
         &self,
         mine: Option<u32>,
         change: impl FnOnce(&mut Persistent) -> Result<Effects, Refusal>,
-    ) -> Result<Changed, Refusal> {
+    ) -> Result<ReservationChange, Refusal> {
         let one_at_a_time = self.reservations.changing.lock();
         let before = self.reservations.persistent();
         let mut after = Persistent::clone(&before);
@@ -181,7 +181,7 @@ impl LogicalUnit {
         }
         drop(one_at_a_time);
         let ending = self.tell(&effects, mine);
-        Ok(Changed { ending, told: effects.told })
+        Ok(ReservationChange { ending, told: effects.told })
     }
 
     /// The stored persistent reservations, of a unit that another server serves. Waits for the disk.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::LIMITS;
-use super::plan::{Placed, Plan};
+use super::plan::{PlacedSegment, Plan};
 use crate::server::scsi::copies::Counts;
 use crate::server::scsi::{Command, Conflict, LogicalUnit, Nexus, Refusal};
 use crate::wire::scsi::{Asc, COPY_HEADER, COPY_TARGET, Extent, Segment};
@@ -58,10 +58,10 @@ struct Range {
 pub(super) async fn copy(
     command: &Command,
     plan: &Plan<'_>,
-    placed: &Placed,
+    placed: &PlacedSegment,
     counts: &Counts,
 ) -> Result<(), Wrong> {
-    let Placed { at, segment } = placed;
+    let PlacedSegment { at, segment } = placed;
     let source = find(command, plan, segment.source, at + 4)?;
     let destination = find(command, plan, segment.destination, at + 6)?;
     may(&source, Conflict::Reads)?;

@@ -4,7 +4,7 @@ use auth::{Account, Accounts};
 use vfs::backend::memory::Memory;
 
 use crate::server::Config;
-use crate::server::scsi::testing::{self, Disk, Kept};
+use crate::server::scsi::testing::{self, Disk, MemoryKeeper};
 use crate::server::scsi::{Ending, Holder, InitiatorPort, LogicalUnit, Nexus, Outcome, Refusal, UnitOptions};
 use crate::server::target::{Lun, Target};
 use crate::wire::scsi::{Asc, Key, Sense, Status};
@@ -29,7 +29,7 @@ impl Two {
     async fn of(block_size: u32) -> Self {
         let disk = Disk::new(256).await;
         let options = UnitOptions { block_size, read_only: false };
-        let (memory, kept) = (Arc::new(Memory::ticking()), Arc::new(Kept::default()));
+        let (memory, kept) = (Arc::new(Memory::ticking()), Arc::new(MemoryKeeper::default()));
         let second = testing::unit(memory, 1, 64, options, kept).await;
         let lun = |number, unit: &Arc<LogicalUnit>| Lun {
             number,

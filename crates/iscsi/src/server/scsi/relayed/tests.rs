@@ -10,7 +10,7 @@ use vfs::backend::memory::Memory;
 use super::*;
 use crate::server::config::Config;
 use crate::server::paths::{Access, Paths, Port, Relaying, Way};
-use crate::server::scsi::testing::{Disk, Kept};
+use crate::server::scsi::testing::{Disk, MemoryKeeper};
 use crate::wire::scsi::Status;
 
 const ADA: &str = "iqn.2026-11.test:ada";
@@ -82,7 +82,7 @@ struct Two {
 
 impl Two {
     async fn new() -> Self {
-        let kept: Arc<Kept> = Arc::default();
+        let kept: Arc<MemoryKeeper> = Arc::default();
         let active = Disk::shared(kept.clone(), Arc::new(Memory::ticking()), true).await;
         let standby = Disk::shared(kept, Arc::new(Memory::ticking()), false).await;
         let between = Arc::new(Between::default());
