@@ -16,7 +16,7 @@ use super::full_feature::{nothing, reject};
 use super::limits::{MAX_IMMEDIATE, MAX_PARAMETERS, MAX_READING_KIB, MAX_WAITING, SHORT_READ};
 use super::observed;
 use super::respond::respond;
-use super::scsi::{self, Command, Needs, Outcome, Refusal, Supported};
+use super::scsi::{self, Command, CommandDefinition, Needs, Outcome, Refusal};
 use super::session::{Message, Session};
 use super::task::{Task, Turn, Work};
 use super::transfer::{Piece, Sink, Transfer};
@@ -153,12 +153,12 @@ fn command(session: &Arc<Session>, pdu: &ScsiCommand, cdb: Bytes, aborted: Arc<A
     }
 }
 
-type Room = (&'static Supported, u64, Sink, usize);
+type Room = (&'static CommandDefinition, u64, Sink, usize);
 
 /// Where the command's data are stored.
 fn room(
     connection: &Connection,
-    supported: &'static Supported,
+    supported: &'static CommandDefinition,
     needs: Needs,
     expects: u64,
 ) -> Result<Room, Refusal> {

@@ -46,6 +46,6 @@ pub use config::Config;
 pub use connection::serve_stream;
 pub use login::iscsi_name;
 pub use paths::{Access, MAIN_PORT, Paths, Port, Relaying, Way};
-pub use scsi::{Identity, InitiatorPort, Keeper, LogicalUnit, Relayed, UnitOptions};
+pub use scsi::{Identity, InitiatorPort, Keeper, LogicalUnit, RelayResult, UnitOptions};
 pub use service::{Service, SessionInfo};
 pub use target::{Lun, Target};

@@ -8,7 +8,7 @@ use conn::{InFlight, Reservation};
 use lock::{Mutex, rank};
 use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard};
 
-use super::scsi::{Command, LogicalUnit, Supported};
+use super::scsi::{Command, CommandDefinition, LogicalUnit};
 use super::transfer::{Piece, Transfer};
 use crate::wire::pdu::{Lun, ScsiCommand};
 
@@ -65,7 +65,7 @@ pub(super) struct State {
 /// A command that waits only for its data.
 pub(super) struct Work {
     pub(super) command: Command,
-    pub(super) supported: &'static Supported,
+    pub(super) supported: &'static CommandDefinition,
 }
 
 impl Task {

@@ -171,7 +171,7 @@ impl Conflict {
 }
 
 /// A supported command: the only place with its properties.
-pub(crate) struct Supported {
+pub(crate) struct CommandDefinition {
     /// The operation code (first byte).
     pub(crate) opcode: u8,
     /// The service action, if the operation code has several: bits 0 to 4 of byte 1, or bytes 8 and
@@ -189,8 +189,8 @@ pub(crate) struct Supported {
     pub(crate) run: for<'a> fn(&'a Command) -> Running<'a>,
 }
 
-impl Supported {
-    /// [`Supported::needs`] of commands that bring no data.
+impl CommandDefinition {
+    /// [`CommandDefinition::needs`] of commands that bring no data.
     pub(crate) fn nothing(_: &Command) -> Result<Needs, Refusal> {
         Ok(Needs::Nothing)
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use self::plan::Plan;
 use super::copies::{CONCURRENT, Copying};
-use super::{Command, Conflict, Good, Needs, Outcome, Refusal, Supported};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal};
 use crate::wire::Reader;
 use crate::wire::scsi::{Asc, COPY_HEADER, CopyLimits, CopyTarget, Key, Segment, Sense, copy_list_length};
 
@@ -31,7 +31,7 @@ pub(crate) static LIMITS: CopyLimits = CopyLimits {
 };
 
 /// EXTENDED COPY(LID1).
-pub(super) static EXTENDED_COPY: Supported = Supported {
+pub(super) static EXTENDED_COPY: CommandDefinition = CommandDefinition {
     opcode: 0x83,
     action: Some(0x00),
     usage: &[0x83, 0x00, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0, 0x04],

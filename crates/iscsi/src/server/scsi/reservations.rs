@@ -22,7 +22,7 @@ use lock::{Mutex, RwLock, rank};
 pub(super) use self::persistent::{Effects, Move, Persistent, Preempt, Register};
 use super::{Conflict, Ending, Identity, InitiatorPort, ItNexus, Keeper, LogicalUnit, Nexus, Refusal};
 use crate::wire::Writer;
-use crate::wire::reservations::Kept;
+use crate::wire::reservations::ReservationRecord;
 use crate::wire::scsi::{Asc, Key, Sense, Status};
 
 /// The status of a command that another initiator's reservation does not allow.
@@ -52,7 +52,7 @@ impl Reservations {
     pub(crate) fn load(identity: &Identity, keeper: &dyn Keeper) -> Self {
         let persistent = match keeper.load(identity.naa) {
             Ok(None) => Persistent::default(),
-            Ok(Some(bytes)) => Kept::decode(&bytes).map_or_else(
+            Ok(Some(bytes)) => ReservationRecord::decode(&bytes).map_or_else(
                 |wrong| lost(identity, &format!("the record is damaged: {}", wrong.0)),
                 Persistent::from_kept,
             ),
