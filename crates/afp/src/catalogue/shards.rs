@@ -84,18 +84,18 @@ pub(super) struct Shard<K, V> {
 
 /// What memory knows of a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Known<V> {
+pub(super) enum CachedRow<V> {
     Here(V),
     Gone,
     AskDatabase,
 }
 
 impl<K: Copy + Eq + Hash, V: Copy + Eq> Shard<K, V> {
-    pub(super) fn look(&mut self, key: &K) -> Known<V> {
+    pub(super) fn look(&mut self, key: &K) -> CachedRow<V> {
         match self.waiting.get(key) {
-            Some(Some(value)) => Known::Here(*value),
-            Some(None) => Known::Gone,
-            None => self.recent.look(key).map_or(Known::AskDatabase, Known::Here),
+            Some(Some(value)) => CachedRow::Here(*value),
+            Some(None) => CachedRow::Gone,
+            None => self.recent.look(key).map_or(CachedRow::AskDatabase, CachedRow::Here),
         }
     }
 
@@ -191,9 +191,9 @@ mod tests {
         assert_eq!(rows.lock(&1).change(1, None), 0, "the row waits already");
         assert_eq!(rows.written(&batch), 0);
         assert_eq!(rows.waiting(), [(1, None)]);
-        assert_eq!(rows.lock(&1).look(&1), Known::Gone);
+        assert_eq!(rows.lock(&1).look(&1), CachedRow::Gone);
         assert_eq!(rows.written(&rows.waiting()), 1);
-        assert_eq!(rows.lock(&1).look(&1), Known::AskDatabase);
+        assert_eq!(rows.lock(&1).look(&1), CachedRow::AskDatabase);
     }
 
     #[test]
@@ -202,6 +202,6 @@ mod tests {
         rows.lock(&1).change(1, Some(17));
         assert_eq!(rows.written(&rows.waiting()), 1);
         assert_eq!(rows.waiting(), []);
-        assert_eq!(rows.lock(&1).look(&1), Known::Here(17));
+        assert_eq!(rows.lock(&1).look(&1), CachedRow::Here(17));
     }
 }

@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::limits::{MAX_AWAY, MAX_AWAY_EACH, MAX_SESSIONS};
 use crate::server::sessions::login;
 use crate::server::sessions::session::{Session, User};
-use crate::server::sessions::session_notices::Watched;
+use crate::server::sessions::session_notices::VolumeWatches;
 use crate::server::sessions::session_pulse::Due;
 use crate::wire::ResultCode;
 use crate::wire::dsi::Command;
@@ -46,7 +46,7 @@ pub struct Service {
     /// The administrator's last message.
     message: RwLock<Option<Arc<str>>, rank::AfpMessage>,
     /// Volumes that are watched for sessions that have them open.
-    pub(super) watched: Watched,
+    pub(super) watched: VolumeWatches,
     /// A task checks the sessions.
     is_tended: AtomicBool,
     /// New sessions are refused.
@@ -78,7 +78,7 @@ impl Service {
             alive: OnceLock::new(),
             gate: login::Gate::default(),
             message: RwLock::default(),
-            watched: Watched::default(),
+            watched: VolumeWatches::default(),
             is_tended: AtomicBool::new(false),
             is_stopping: AtomicBool::new(false),
             left_out: AtomicUsize::new(0),

@@ -45,9 +45,9 @@ use super::ledger::{ALL, Ledger};
 use super::{CatalogId, Limits};
 use local::TURN;
 use logs::Own;
-use record::{Named, Record};
+use record::{Record, SharedFileKey};
 
-pub(super) use local::{Seen, SeenRows};
+pub(super) use local::{LogProgress, SeenRows};
 
 /// How many files of a listing get their ids together.
 pub(super) const AT_A_TIME: usize = 128;
@@ -125,15 +125,17 @@ struct Systems {
 }
 
 impl Systems {
-    fn named(&self, file: &LastingKey) -> Named {
+    fn named(&self, file: &LastingKey) -> SharedFileKey {
         match self.out.get(&file.file_system) {
-            Some(number) => Named { file: LastingKey { file_system: *number, ..*file }, of_cluster: true },
-            None => Named { file: *file, of_cluster: false },
+            Some(number) => {
+                SharedFileKey { file: LastingKey { file_system: *number, ..*file }, of_cluster: true }
+            }
+            None => SharedFileKey { file: *file, of_cluster: false },
         }
     }
 
     /// The file here. `None` if its file system is not shared here.
-    fn here(&self, named: &Named) -> Option<LastingKey> {
+    fn here(&self, named: &SharedFileKey) -> Option<LastingKey> {
         if !named.of_cluster {
             return Some(named.file);
         }

@@ -20,7 +20,7 @@ use self::criteria::Criteria;
 use super::open_volume::OpenVolume;
 use crate::server::config::Version;
 use crate::server::files::entries::Folder;
-use crate::server::files::params::Wanted;
+use crate::server::files::params::RequestedParameters;
 use crate::server::limits::{MAX_FOLDERS_TO_SEARCH, MAX_SEARCHES};
 use crate::server::reply::{Outcome, Reply};
 use crate::server::request::Request;
@@ -164,7 +164,7 @@ fn search(request: &Request, form: Form) -> Outcome {
     if files.is_empty() && folders.is_empty() || !asked.bitmap.is_known(asked.files, asked.folders) {
         return Err(ResultCode::BITMAP_ERROR);
     }
-    let wanted = Wanted { file: files, dir: folders }.check(request.version())?;
+    let wanted = RequestedParameters { file: files, dir: folders }.check(request.version())?;
     let criteria = Criteria::new(&asked)?;
     if asked.matches == 0 {
         return Err(ResultCode::PARAM_ERROR);
@@ -188,7 +188,7 @@ struct Look<'a> {
     request: &'a Request,
     volume: &'a OpenVolume,
     form: Form,
-    wanted: Wanted,
+    wanted: RequestedParameters,
     most: u32,
     until: Instant,
     looked: u32,
@@ -197,7 +197,13 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn new(request: &'a Request, volume: &'a OpenVolume, form: Form, wanted: Wanted, most: u32) -> Self {
+    fn new(
+        request: &'a Request,
+        volume: &'a OpenVolume,
+        form: Form,
+        wanted: RequestedParameters,
+        most: u32,
+    ) -> Self {
         let w = Writer::onto(vec![0; search::Reply::HEAD]);
         let until = Instant::now() + LONGEST;
         Self { request, volume, form, wanted, most, until, looked: 0, count: 0, w }
@@ -293,7 +299,7 @@ impl<'a> Look<'a> {
         Ok(())
     }
 
-    fn into_reply(self, position: [u8; 16], wanted: Wanted) -> Reply {
+    fn into_reply(self, position: [u8; 16], wanted: RequestedParameters) -> Reply {
         let mut w = Writer::new();
         let (files, folders) = (wanted.file, wanted.dir);
         let entries = &self.w.as_bytes()[search::Reply::HEAD..];
