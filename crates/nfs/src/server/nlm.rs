@@ -29,7 +29,7 @@ use vfs::state::ClientId;
 use vfs::{HostKey, Node};
 use wire::Writer;
 
-use super::answer::{Answer, AnswerStatus, Answered};
+use super::answer::{Answer, AnswerStatus, CallResult};
 use super::call::Call;
 use super::{Export, Service};
 use crate::wire::nlm::{
@@ -110,7 +110,7 @@ impl Locks {
 }
 
 /// Runs the procedure that a call names.
-pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(super) async fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     match Procedure(call.header.procedure) {
         Procedure::NULL => call.no_arguments()?,
         Procedure::FREE_ALL => free_all(call, &call.arguments()?),

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use conn::observe::{Outcome, RunningOperation};
 use vfs::Payload;
 
-use super::answer::{AnswerStatus, Answered};
+use super::answer::{AnswerStatus, CallResult};
 use super::call::Call;
 use crate::wire::rpc::{AuthStat, CallHeader};
 use crate::wire::{mount, nlm, nsm, portmap, v3, v4};
 
 /// Tells the observers of a call that has been answered, with so many bytes of results before the data.
-pub(super) fn end(begun: &RunningOperation, call: &Call<'_>, answered: &Answered, results: usize) {
+pub(super) fn end(begun: &RunningOperation, call: &Call<'_>, answered: &CallResult, results: usize) {
     let (result, failed) = match answered {
         Ok(answer) => answer.status.map_or_else(|| ("OK".into(), false), AnswerStatus::name),
         Err(outcome) => (format!("{outcome:?}"), true),

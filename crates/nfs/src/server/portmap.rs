@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use wire::Writer;
 
-use super::answer::{Answer, Answered};
+use super::answer::{Answer, CallResult};
 use super::call::Call;
 use crate::wire::portmap::{
     Mapping, Procedure, Protocol, Rpcb, RpcbProcedure, Text, UniversalAddress, put_mappings, put_rpcbs,
@@ -101,7 +101,7 @@ impl Places {
 }
 
 /// Runs the procedure that a call names.
-pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> Answered {
+pub(super) fn dispatch(call: &Call<'_>, w: &mut Writer) -> CallResult {
     match call.header.version {
         2 => portmap_v2(call, w)?,
         version => rpcbind(call, version, w)?,

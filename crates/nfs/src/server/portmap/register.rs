@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::{Netid, OWNER, PORT, PROGRAMS, Places, Text, UniversalAddress, any};
 use crate::server::Service;
-use crate::server::outgoing::{self, Endpoint, Failed, Network};
+use crate::server::outgoing::{self, Endpoint, Network, RpcError};
 use crate::wire::portmap::{self, Mapping, Procedure, Rpcb, RpcbProcedure};
 use crate::wire::{mount, nlm, nsm, v3};
 
@@ -128,8 +128,8 @@ async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
 impl Rpcbind<'_> {
     /// Registers every program. Returns the programs that another server has. Fails if no program
     /// could be registered.
-    async fn register(&self, service: &Arc<Service>) -> Result<Vec<Other>, Failed> {
-        let (places, mut any, mut others) = (service.places(), Err(Failed::Malformed), Vec::<Other>::new());
+    async fn register(&self, service: &Arc<Service>) -> Result<Vec<Other>, RpcError> {
+        let (places, mut any, mut others) = (service.places(), Err(RpcError::Malformed), Vec::<Other>::new());
         for (program, low, high) in PROGRAMS {
             for version in low..=high {
                 for netid in places.netids() {
@@ -165,7 +165,13 @@ impl Rpcbind<'_> {
 
     /// Registers one program. It replaces the entry of a server that does not answer any more. If
     /// the server answers, its port is returned.
-    async fn set(&self, program: u32, version: u32, netid: Netid, port: u16) -> Result<Option<u16>, Failed> {
+    async fn set(
+        &self,
+        program: u32,
+        version: u32,
+        netid: Netid,
+        port: u16,
+    ) -> Result<Option<u16>, RpcError> {
         if self.change(true, program, version, netid, port).await? {
             return Ok(None);
         }
@@ -197,7 +203,7 @@ impl Rpcbind<'_> {
         version: u32,
         netid: Netid,
         port: u16,
-    ) -> Result<bool, Failed> {
+    ) -> Result<bool, RpcError> {
         if let Endpoint::Unix(_) = self.at {
             let address = UniversalAddress(SocketAddr::new(any(netid.ipv6), port)).to_string();
             let (netid, address) = (Text::new(netid.name.as_bytes()), Text::new(address.as_bytes()));
@@ -238,7 +244,7 @@ impl Rpcbind<'_> {
         version: u32,
         procedure: u32,
         arguments: &(impl crate::wire::xdr::Encode + Sync),
-    ) -> Result<outgoing::Results, Failed> {
+    ) -> Result<outgoing::Results, RpcError> {
         outgoing::call(self.network, &self.at, (portmap::PROGRAM, version, procedure), arguments).await
     }
 }
@@ -249,12 +255,12 @@ pub(in crate::server) async fn port_of(
     host: std::net::IpAddr,
     (program, version): (u32, u32),
     protocol: portmap::Protocol,
-) -> Result<Option<u16>, Failed> {
+) -> Result<Option<u16>, RpcError> {
     let asked = Mapping { program, version, protocol, port: 0 };
     let procedure = (portmap::PROGRAM, 2, Procedure::GETPORT.0);
     let address = SocketAddr::new(host, PORT);
     let results = match outgoing::call(network, &Endpoint::Udp(address), procedure, &asked).await {
-        Err(Failed::Unanswered(_)) => {
+        Err(RpcError::Unanswered(_)) => {
             outgoing::call(network, &Endpoint::Tcp(address), procedure, &asked).await?
         }
         other => other?,

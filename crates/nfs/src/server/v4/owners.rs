@@ -48,7 +48,7 @@ pub(super) struct Turn<'a> {
 }
 
 /// A request that was answered before.
-pub(super) struct Repeated {
+pub(super) struct OwnerReplay {
     status: Status,
     body: Vec<u8>,
     pub(super) handle: Option<Vec<u8>>,
@@ -57,7 +57,7 @@ pub(super) struct Repeated {
 /// What to do with a request.
 pub(super) enum Begun<'a> {
     New(Turn<'a>),
-    Repeated(Repeated),
+    Repeated(OwnerReplay),
 }
 
 impl Owner {
@@ -88,14 +88,14 @@ impl Owner {
         match &order.last {
             Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
                 let Last { status, body, handle, .. } = last;
-                Ok(Begun::Repeated(Repeated { status: *status, body: body.clone(), handle: handle.clone() }))
+                Ok(Begun::Repeated(OwnerReplay { status: *status, body: body.clone(), handle: handle.clone() }))
             }
             _ => Err(Status::BAD_SEQID),
         }
     }
 }
 
-impl Repeated {
+impl OwnerReplay {
     /// The reply of the first time.
     pub(super) fn answer(self, w: &mut Writer) -> Result<(), Fail> {
         if self.status == Status::OK {

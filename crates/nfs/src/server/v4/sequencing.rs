@@ -10,7 +10,7 @@ use super::compound::Compound;
 use super::reserving::MOST_RESULTS;
 use super::sessions::{Begun, RPC_REPLY_HEAD, Sequenced};
 use crate::server::call::Call;
-use crate::wire::v4::sessions::{Sequence, Sequenced as Reply};
+use crate::wire::v4::sessions::{Sequence, SequenceReply as Reply};
 use crate::wire::v4::types::Status;
 use crate::wire::v4::{OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode, opaque_size};
