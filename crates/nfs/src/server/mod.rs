@@ -55,11 +55,11 @@ pub use gss::{Flavor, Tickets};
 pub use handle::HandleSecret;
 use naming::Naming;
 pub use nsm::{HostTable, InIndex, InMemory, notify_hosts};
-pub use outgoing::{Endpoint, Exchanged, Network, Sockets};
+pub use outgoing::{Endpoint, ExchangeFuture, Network, Sockets};
 pub use portmap::{Other, Places, Portmap, announce, withdraw};
 use replies::Replies;
 pub use stream::{protocol, serve_stream};
-pub use takeover::{CommonGrace, Lost, Phase};
+pub use takeover::{CommonGrace, LostServers, Phase};
 pub use tls::Protection;
 
 /// What the lock manager and the status monitor need besides files.

@@ -19,7 +19,7 @@ use wire::Writer;
 
 use super::answer::{Answer, CallResult};
 use super::call::Call;
-use super::{CommonGrace, Company, Lost, Phase, Service};
+use super::{CommonGrace, Company, LostServers, Phase, Service};
 use crate::wire::nsm::{MonId, MonRequest, MyId, NotifyRequest, Procedure, Res, StatRequest, StatRes, State};
 use crate::wire::rpc::Outcome;
 use crate::wire::xdr::Encode;
@@ -85,7 +85,7 @@ impl Monitor {
     }
 
     /// Several servers have one grace period. Hosts of lost servers may reclaim in it. Returns them, to be told.
-    pub(super) fn take_over(&self, lost: &Lost) -> Vec<Host> {
+    pub(super) fn take_over(&self, lost: &LostServers) -> Vec<Host> {
         self.epoch.fetch_max(lost.epoch, Ordering::Relaxed);
         let hosts: Vec<Host> = lost.hosts.iter().cloned().filter_map(Host::of_table).collect();
         self.grace.lock().reclaimers = hosts.iter().map(|host| host.address).collect();

@@ -29,13 +29,13 @@ pub enum Endpoint {
 }
 
 /// The reply, or an error after the timeout.
-pub type Exchanged<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
+pub type ExchangeFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<u8>>> + Send + 'a>>;
 
 /// How calls leave this host. [`Sockets`] uses the network.
 pub trait Network: Send + Sync + 'static {
     /// Sends a message, without a record mark, and returns the reply that begins with the same four
     /// bytes. The implementation repeats datagrams, and gives up after a few seconds.
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a>;
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a>;
 
     /// The address of this host that `peer` sees.
     fn address_towards(&self, peer: IpAddr) -> Option<IpAddr>;

@@ -14,7 +14,7 @@ use vfs::state::{ClientId, Party};
 use vfs::{Actor, Caller, Site, Volume, VolumeOptions};
 use wire::{Reader, Writer};
 
-use super::outgoing::{Endpoint, Exchanged, Network};
+use super::outgoing::{Endpoint, ExchangeFuture, Network};
 use super::{Company, Export, ExportOptions, HandleSecret, Origin, Protection, Service, rpc};
 use crate::wire::mount;
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
@@ -229,7 +229,7 @@ impl Fake {
 }
 
 impl Network for Fake {
-    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> Exchanged<'a> {
+    fn exchange<'a>(&'a self, to: &'a Endpoint, message: Vec<u8>) -> ExchangeFuture<'a> {
         let mut reader = Reader::new(&message);
         let header = CallHeader::decode(&mut reader).expect("a call");
         let procedure = (header.program, header.version, header.procedure);

@@ -14,7 +14,7 @@ use vfs::{Actor, Attributes as Facts, Caller, Plan, SetAttributes, SetTime};
 use wire::Writer;
 
 use super::attributes::{self, change};
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::compound::Compound;
 use super::delegations::{Delegation, call_back};
 use super::fail::Fail;
@@ -79,7 +79,7 @@ async fn asked(compound: &Compound<'_>, target: &Target) -> Option<Facts> {
     let call =
         tokio::spawn(async move { call_back(&service, &client, Callback::GetAttr(asked.ask())).await });
     match timeout(LIMIT, call).await {
-        Ok(Ok(Called::Attributes(known))) => merged(target, &delegation, known),
+        Ok(Ok(CallbackOutcome::Attributes(known))) => merged(target, &delegation, known),
         _ => None,
     }
 }

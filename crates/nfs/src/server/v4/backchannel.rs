@@ -198,7 +198,7 @@ impl BackChannel {
 
 /// How a client answers a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Called {
+pub(super) enum CallbackOutcome {
     /// It will do what it is asked for.
     Accepted,
     /// It tells the attributes that it knows.
@@ -211,7 +211,7 @@ pub(super) enum Called {
     Unreachable,
 }
 
-impl Called {
+impl CallbackOutcome {
     /// What a status of an operation means.
     fn by(status: Option<Status>) -> Self {
         match status {
@@ -279,9 +279,9 @@ impl Session {
     }
 
     /// CB_COMPOUND.
-    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> Called {
+    pub(super) async fn call_back(&self, service: &Service, callback: Callback<'_>) -> CallbackOutcome {
         if matches!(callback, Callback::Notify(_)) && !self.takes_notices() {
-            return Called::Unreachable;
+            return CallbackOutcome::Unreachable;
         }
         for origin in self.callable(service) {
             let (slot, mut sequence) = self.back.turn().await;
@@ -303,22 +303,22 @@ impl Session {
             match CallbackReply::decode(&mut Reader::new(&results)) {
                 Ok(CallbackReply::Executed { in_session: true, status }) => {
                     *sequence = next;
-                    return Called::by(status);
+                    return CallbackOutcome::by(status);
                 }
                 Ok(CallbackReply::Attributes { in_session: true, known }) => {
                     *sequence = next;
-                    return Called::Attributes(known);
+                    return CallbackOutcome::Attributes(known);
                 }
                 // The client has executed the request of this number, and its answer was lost.
                 Ok(CallbackReply::Refused(Status::RETRY_UNCACHED_REP | Status::SEQ_FALSE_RETRY)) => {
                     *sequence = next;
-                    return Called::Later;
+                    return CallbackOutcome::Later;
                 }
-                Ok(CallbackReply::Refused(Status::DELAY)) => return Called::Later,
+                Ok(CallbackReply::Refused(Status::DELAY)) => return CallbackOutcome::Later,
                 _ => {}
             }
         }
-        Called::Unreachable
+        CallbackOutcome::Unreachable
     }
 }
 

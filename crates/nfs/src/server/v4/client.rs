@@ -16,7 +16,7 @@ use super::delegations::{Delegation, Use};
 use super::owners::Owner;
 use super::principal::Principal;
 use super::states::{LockState, Numbers, OpenState, State};
-use crate::server::handle::{Named, View};
+use crate::server::handle::{HandleContent, View};
 use crate::wire::v4::types::{Status, Verifier};
 
 /// The most owners of opens, and as many of locks, that one client may have.
@@ -53,12 +53,12 @@ pub(super) struct Client {
     heard: AtomicU64,
     born: Instant,
     is_absent: AtomicBool,
-    owned: Mutex<Owned, rank::Nfs4Owned>,
+    owned: Mutex<ClientStates, rank::Nfs4Owned>,
 }
 
 /// The owners and states of a client.
 #[derive(Default)]
-struct Owned {
+struct ClientStates {
     open_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
     lock_owners: HashMap<Arc<[u8]>, Arc<Owner>>,
     states: HashMap<u32, State>,
@@ -166,7 +166,7 @@ impl Client {
     /// Takes everything from the client.
     pub(super) fn end(&self) -> Remains {
         let mut owned = self.owned.lock();
-        let ended = std::mem::replace(&mut *owned, Owned { is_over: true, ..Owned::default() });
+        let ended = std::mem::replace(&mut *owned, ClientStates { is_over: true, ..ClientStates::default() });
         (ended.states, ended.absence)
     }
 
@@ -305,7 +305,7 @@ impl Client {
     }
 
     /// The delegation that it holds and knows by this handle.
-    pub(super) fn delegation_named(&self, named: &Named) -> Option<Arc<Delegation>> {
+    pub(super) fn delegation_named(&self, named: &HandleContent) -> Option<Arc<Delegation>> {
         let owned = self.owned.lock();
         let mut held = owned.delegations.keys().filter_map(|file| owned.delegation_of(*file));
         held.find(|held| held.named == *named && !held.is_revoked())
@@ -426,7 +426,7 @@ impl Client {
     }
 }
 
-impl Owned {
+impl ClientStates {
     fn delegation_of(&self, file: FileId) -> Option<Arc<Delegation>> {
         match self.states.get(self.delegations.get(&file)?) {
             Some(State::Delegation(delegation)) => Some(delegation.clone()),

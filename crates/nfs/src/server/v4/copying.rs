@@ -16,7 +16,7 @@ use vfs::state::Modes;
 use vfs::{Actor, Beside, Open, OpenOptions, Volume};
 use wire::Writer;
 
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::compound::Compound;
 use super::data::file;
@@ -27,7 +27,7 @@ use super::ranges::{Pair, pair};
 use super::reclaiming::own_client;
 use super::states::{Numbers, State};
 use crate::server::Service;
-use crate::server::handle::Named;
+use crate::server::handle::HandleContent;
 use crate::server::v3::Target;
 use crate::wire::v4::callbacks::{Callback, Offload};
 use crate::wire::v4::ranges::{Copied, CopyRange, Servers};
@@ -52,7 +52,7 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Copying {
     pub(super) numbers: Numbers,
     /// The file that is written.
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     handle: Vec<u8>,
     count: AtomicU64,
     /// How it has ended.
@@ -100,8 +100,8 @@ pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut W
     let mut work = Work { pair, from: request.from, to: request.to, besides };
     if !request.synchronous && work.pair.length > AT_ONCE {
         work = match begin(compound, work)? {
-            Begun::Apart(state) => return put(compound, Some(state), 0, w),
-            Begun::Here(work) => work,
+            CopyStart::Apart(state) => return put(compound, Some(state), 0, w),
+            CopyStart::Here(work) => work,
         };
     }
     let length = work.pair.length.min(MOST_COPIED);
@@ -117,7 +117,7 @@ fn put(compound: &Compound<'_>, callback: Option<StateId>, count: u64, w: &mut W
     Ok(())
 }
 
-enum Begun {
+enum CopyStart {
     /// A task copies: this is the stateid of the copy.
     Apart(StateId),
     /// It is to be done now.
@@ -125,22 +125,24 @@ enum Begun {
 }
 
 /// Begins to copy in a task, if the client can be told of the end, and not too many copies go on.
-fn begin(compound: &Compound<'_>, work: Work) -> Result<Begun, Fail> {
+fn begin(compound: &Compound<'_>, work: Work) -> Result<CopyStart, Fail> {
     let (service, client) = (compound.call.service, own_client(compound)?.clone());
-    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(Begun::Here(work)) };
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return Ok(CopyStart::Here(work)) };
     if !compound.is_callable(&client) {
-        return Ok(Begun::Here(work));
+        return Ok(CopyStart::Here(work));
     }
-    let Ok(permit) = service.nfs4.copies.clone().try_acquire_owned() else { return Ok(Begun::Here(work)) };
+    let Ok(permit) = service.nfs4.copies.clone().try_acquire_owned() else {
+        return Ok(CopyStart::Here(work));
+    };
     let place: Arc<Place> = compound.current()?.clone();
     let named = file(&place)?.named;
     let handle = named.seal(&service.secret).as_bytes().to_vec();
     let (count, ended, is_cancelled) = (AtomicU64::new(0), OnceLock::new(), AtomicBool::new(false));
     let copying = client.add_copy(|numbers| Copying { numbers, named, handle, count, ended, is_cancelled });
-    let Ok(copying) = copying else { return Ok(Begun::Here(work)) };
+    let Ok(copying) = copying else { return Ok(CopyStart::Here(work)) };
     let state = copying.stateid();
     runtime.spawn(run(Arc::downgrade(service), client, copying, work, permit));
-    Ok(Begun::Apart(state))
+    Ok(CopyStart::Apart(state))
 }
 
 /// Copies, and tells the client of the end.
@@ -164,7 +166,7 @@ async fn run(
             stable: StableHow::UNSTABLE,
             verifier: service.verifier,
         };
-        if call_back(&service, &client, Callback::Offload(offload)).await == Called::Accepted {
+        if call_back(&service, &client, Callback::Offload(offload)).await == CallbackOutcome::Accepted {
             client.forget_copy(&copying);
             return;
         }

@@ -20,7 +20,7 @@ use vfs::state::{BreakNotice, Caching, Lease, LeaseId, LeaseRequest, Modes, Part
 use vfs::{Actor, Beside, Caller, FileId};
 
 use super::attributes::change;
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::compound::Compound;
 use super::fail::Fail;
@@ -28,10 +28,10 @@ use super::gone;
 use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::sessions::Session;
-use super::states::{Held, Numbers, OpenState, State};
+use super::states::{Numbers, OpenState, State, TreeOpen};
 use super::wanting::Why;
 use crate::server::Service;
-use crate::server::handle::Named;
+use crate::server::handle::HandleContent;
 use crate::wire::v4::callbacks::{Ask, Callback, Granted, Known, Recall};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
 use crate::wire::v4::types::{FileHandle, StateId, Status};
@@ -70,7 +70,7 @@ pub(super) enum Use {
 /// A delegation.
 pub(super) struct Delegation {
     pub(super) numbers: Numbers,
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
@@ -236,7 +236,11 @@ impl Delegations {
     }
 
     /// The delegation to write of a file, and the client that has it. The number may have been that of a file that is gone.
-    pub(super) fn to_write(&self, file: FileId, named: &Named) -> Option<(Arc<Client>, Arc<Delegation>)> {
+    pub(super) fn to_write(
+        &self,
+        file: FileId,
+        named: &HandleContent,
+    ) -> Option<(Arc<Client>, Arc<Delegation>)> {
         let table = self.table.lock();
         let (client, delegation) = table.by_lease.get(table.to_write.get(&file)?)?;
         let is_it = delegation.named.key == named.key;
@@ -249,8 +253,8 @@ pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>,
     let holder = Some(open.opener);
     let wanted = Grant { named: open.named, file: open.file, party: open.party, allows, holder };
     match open.held.lock().as_ref() {
-        Some(Held::Open(open)) => Ok((open.clone(), wanted)),
-        Some(Held::Sidecar { .. }) => Err(Why::NotOfThisType),
+        Some(TreeOpen::Open(open)) => Ok((open.clone(), wanted)),
+        Some(TreeOpen::Sidecar { .. }) => Err(Why::NotOfThisType),
         None => Err(Why::NoResource),
     }
 }
@@ -267,7 +271,7 @@ impl Compound<'_> {
 
 /// A delegation that a client wants.
 pub(super) struct Grant {
-    pub(super) named: Named,
+    pub(super) named: HandleContent,
     pub(super) file: FileId,
     pub(super) party: Party,
     pub(super) allows: Use,
@@ -414,7 +418,9 @@ async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegatio
         if client.is_absent() {
             return service.end_client(client); // another client needs what it held
         }
-        if call_back(&service, client, Callback::Recall(delegation.recall())).await == Called::Accepted {
+        if call_back(&service, client, Callback::Recall(delegation.recall())).await
+            == CallbackOutcome::Accepted
+        {
             return;
         }
         drop(service);
@@ -423,17 +429,17 @@ async fn recall(service: &Weak<Service>, client: &Client, delegation: &Delegatio
 }
 
 /// Calls a client over the first path on which it answers.
-pub(super) async fn call_back(service: &Service, client: &Client, callback: Callback<'_>) -> Called {
+pub(super) async fn call_back(service: &Service, client: &Client, callback: Callback<'_>) -> CallbackOutcome {
     if client.minor == 0 {
         return client.call_back(service, callback).await;
     }
     for session in service.nfs4.sessions.of(client) {
         match session.call_back(service, callback).await {
-            Called::Unreachable => {}
+            CallbackOutcome::Unreachable => {}
             answer => return answer,
         }
     }
-    Called::Unreachable
+    CallbackOutcome::Unreachable
 }
 
 /// The flags of SEQUENCE: what the client has to know of its delegations.

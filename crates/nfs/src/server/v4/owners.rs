@@ -55,7 +55,7 @@ pub(super) struct OwnerReplay {
 }
 
 /// What to do with a request.
-pub(super) enum Begun<'a> {
+pub(super) enum OwnerRequestState<'a> {
     New(Turn<'a>),
     Repeated(OwnerReplay),
 }
@@ -79,16 +79,20 @@ impl Owner {
         &self,
         operation: OperationNumber,
         sequence: Option<u32>,
-    ) -> Result<Begun<'_>, Status> {
+    ) -> Result<OwnerRequestState<'_>, Status> {
         let order = self.order.lock().await;
         let Some(sequence) = sequence.filter(|&sequence| order.next.is_some_and(|next| next != sequence))
         else {
-            return Ok(Begun::New(Turn { order, operation, sequence }));
+            return Ok(OwnerRequestState::New(Turn { order, operation, sequence }));
         };
         match &order.last {
             Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
                 let Last { status, body, handle, .. } = last;
-                Ok(Begun::Repeated(OwnerReplay { status: *status, body: body.clone(), handle: handle.clone() }))
+                Ok(OwnerRequestState::Repeated(OwnerReplay {
+                    status: *status,
+                    body: body.clone(),
+                    handle: handle.clone(),
+                }))
             }
             _ => Err(Status::BAD_SEQID),
         }

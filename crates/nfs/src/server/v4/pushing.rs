@@ -15,7 +15,7 @@ use lock::{Mutex, rank};
 use tokio::time::sleep;
 use vfs::FileId;
 
-use super::backchannel::Called;
+use super::backchannel::CallbackOutcome;
 use super::client::Client;
 use super::delegations::{Delegation, Use, call_back, release};
 use super::wanting::{WANT_PUSH, WANT_SIGNAL, Why, try_grant};
@@ -199,10 +199,10 @@ fn push(service: &Arc<Service>, client: Arc<Client>, wish: Wish, delegation: Arc
     tokio::spawn(async move {
         let push = Push { handle: delegation.handle(), delegation: delegation.granted(false) };
         let called = call_back(&service, &client, Callback::Push(push)).await;
-        if matches!(called, Called::Later | Called::Rejected) {
+        if matches!(called, CallbackOutcome::Later | CallbackOutcome::Rejected) {
             take_back(&service, &client, &delegation);
         }
-        if called == Called::Later {
+        if called == CallbackOutcome::Later {
             service.nfs4.wishes.add(&service, wish);
         }
     });

@@ -34,7 +34,7 @@ pub(super) fn complete(compound: &Compound<'_>, one_file_system: bool) -> Result
 
 pub(super) fn own_client<'a>(compound: &'a Compound<'_>) -> Result<&'a Arc<Client>, Status> {
     let sequenced = compound.sequenced.as_ref();
-    sequenced.map(super::sessions::Sequenced::client).ok_or(Status::OP_NOT_IN_SESSION)
+    sequenced.map(super::sessions::SequencedCompound::client).ok_or(Status::OP_NOT_IN_SESSION)
 }
 
 /// FREE_STATEID: forgets the locks of an owner by an open, if none is left. An open is closed instead.

@@ -12,7 +12,7 @@ use super::compound::Compound;
 use super::data::file;
 use super::delegations::{Delegation, Grant, Use, grant, grant_by};
 use super::fail::Fail;
-use super::notifying::{self, Wanted, Watch};
+use super::notifying::{self, NoticeFilter, Watch};
 use super::opens::in_its_time;
 use super::place::Place;
 use super::principal::Principal;
@@ -208,7 +208,8 @@ pub(super) async fn want_directory(
         }
     };
     let takes_notices = compound.sequenced.as_ref().is_some_and(|of| of.session().takes_notices());
-    let wanted = Wanted::of(&request.notifications, &request.child_attributes).filter(|_| takes_notices);
+    let wanted =
+        NoticeFilter::of(&request.notifications, &request.child_attributes).filter(|_| takes_notices);
     // Nothing that happens after the grant is missed.
     let told = wanted.and_then(|wanted| Some((wanted, notifying::watch(&client, target)?)));
     let allows = if told.is_some() { Use::ToldFolder } else { Use::Folder };
