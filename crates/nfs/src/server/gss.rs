@@ -28,7 +28,7 @@ use super::Service;
 use super::call::{self, ReceivedCall};
 use super::observed;
 use super::rpc;
-use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, Signed};
+use crate::wire::gss::{Credential, Integrity, MAX_SEQUENCE, Privacy, Procedure, Protection, SignedHeader};
 use crate::wire::rpc::{AuthFlavor, AuthStat, Outcome, RecordMark};
 use crate::wire::xdr::{Encode, arguments, padding, put_opaque};
 use contexts::{Context, Contexts};
@@ -131,7 +131,7 @@ fn verified(
     if credential.sequence >= MAX_SEQUENCE {
         return Err(AuthStat::RPCSEC_GSS_CTXPROBLEM);
     }
-    let signed = Signed::of(received.message).map_err(|_| AuthStat::AUTH_BADVERF)?;
+    let signed = SignedHeader::of(received.message).map_err(|_| AuthStat::AUTH_BADVERF)?;
     if signed.flavor != AuthFlavor::RPCSEC_GSS {
         return Err(AuthStat::AUTH_BADVERF);
     }

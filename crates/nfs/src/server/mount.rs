@@ -94,11 +94,12 @@ fn dump(call: &Call<'_>, w: &mut Writer) -> Result<(), Outcome> {
     call.no_arguments()?;
     let mounts = call.service.mounts.all();
     let lines: Vec<_> = mounts.iter().map(|(host, path)| (host.to_string(), path.as_str())).collect();
-    let items = lines.iter().map(|(host, path)| protocol::Mounted {
+    let items = lines.iter().map(|(host, path)| protocol::MountBody {
         host: Name::new(host.as_bytes()),
         path: DirPath::new(path.as_bytes()),
     });
-    let size = |item: &protocol::Mounted<'_>| 4 + opaque_size(item.host.len()) + opaque_size(item.path.len());
+    let size =
+        |item: &protocol::MountBody<'_>| 4 + opaque_size(item.host.len()) + opaque_size(item.path.len());
     protocol::put_mounted(w, fitting(call, items, size));
     Ok(())
 }

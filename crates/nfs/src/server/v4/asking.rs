@@ -22,7 +22,7 @@ use super::place::Place;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::attributes::{CHANGE, SIZE, SPACE_USED, TIME_ACCESS, TIME_METADATA, TIME_MODIFY};
-use crate::wire::v4::callbacks::{Callback, Known};
+use crate::wire::v4::callbacks::{CachedAttributes, Callback};
 use crate::wire::v4::types::{Attributes, Bitmap, Status};
 
 /// The attributes that the holder of a delegation to write changes in its cache.
@@ -86,7 +86,7 @@ async fn asked(compound: &Compound<'_>, target: &Target) -> Option<Facts> {
 
 /// The attributes of the host with those of the client. What the client has changed is noted in the times of the file, so that
 /// `change` differs from all that were told before. `None` if the client has given back its delegation meanwhile.
-fn merged(target: &Target, delegation: &Delegation, known: Known) -> Option<Facts> {
+fn merged(target: &Target, delegation: &Delegation, known: CachedAttributes) -> Option<Facts> {
     let Target { found, export, .. } = target;
     let now = found.object.attributes().ok()?;
     if !delegation.is_held() {

@@ -24,7 +24,8 @@ use crate::server::outgoing::next_xid;
 use crate::server::{Origin, Service};
 use crate::wire::rpc::{AuthFlavor, AuthSys, CallHeader, Credential, Outcome, RecordMark, ReplyHeader};
 use crate::wire::v4::callbacks::{
-    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, Callback, CallbackCall, CallbackReply, CallbackSequence, Known,
+    CALLBACK_VERSION, CB_COMPOUND, CB_NULL, CachedAttributes, Callback, CallbackCall, CallbackReply,
+    CallbackSequence,
 };
 use crate::wire::v4::sessions::{CallbackSecurity, ChannelAttributes};
 use crate::wire::v4::types::Status;
@@ -202,7 +203,7 @@ pub(super) enum CallbackOutcome {
     /// It will do what it is asked for.
     Accepted,
     /// It tells the attributes that it knows.
-    Attributes(Known),
+    Attributes(CachedAttributes),
     /// It is to be asked again.
     Later,
     /// It does not want what it gets, or does not know such calls.

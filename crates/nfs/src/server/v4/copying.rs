@@ -30,7 +30,7 @@ use crate::server::Service;
 use crate::server::handle::HandleContent;
 use crate::server::v3::Target;
 use crate::wire::v4::callbacks::{Callback, Offload};
-use crate::wire::v4::ranges::{Copied, CopyRange, Servers};
+use crate::wire::v4::ranges::{CopyRange, CopyReply, Servers};
 use crate::wire::v4::types::{FileHandle, StableHow, StateId, Status};
 use crate::wire::xdr::Encode;
 
@@ -113,7 +113,7 @@ pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut W
 fn put(compound: &Compound<'_>, callback: Option<StateId>, count: u64, w: &mut Writer) -> Result<(), Fail> {
     let (stable, verifier, synchronous) =
         (StableHow::UNSTABLE, compound.call.service.verifier, callback.is_none());
-    Copied { callback, count, stable, verifier, consecutive: true, synchronous }.encode(w);
+    CopyReply { callback, count, stable, verifier, consecutive: true, synchronous }.encode(w);
     Ok(())
 }
 

@@ -32,7 +32,7 @@ use super::states::{Numbers, OpenState, State, TreeOpen};
 use super::wanting::Why;
 use crate::server::Service;
 use crate::server::handle::HandleContent;
-use crate::wire::v4::callbacks::{Ask, Callback, Granted, Known, Recall};
+use crate::wire::v4::callbacks::{Ask, CachedAttributes, Callback, OpenDelegation, Recall};
 use crate::wire::v4::sessions::{CALLBACK_PATH_DOWN, DELEGATIONS_REVOKED};
 use crate::wire::v4::types::{FileHandle, StateId, Status};
 
@@ -122,13 +122,13 @@ impl Delegation {
     }
 
     /// What the client gets. One that `is_recalled` it returns at once.
-    pub(super) fn granted(&self, is_recalled: bool) -> Granted {
-        Granted { state: self.stateid(), writes: self.allows == Use::Write, is_recalled }
+    pub(super) fn granted(&self, is_recalled: bool) -> OpenDelegation {
+        OpenDelegation { state: self.stateid(), writes: self.allows == Use::Write, is_recalled }
     }
 
     /// The question for the attributes that the client may have changed in its cache.
     pub(super) fn ask(&self) -> Ask<'_> {
-        Ask { handle: self.handle(), wanted: Known::wanted() }
+        Ask { handle: self.handle(), wanted: CachedAttributes::wanted() }
     }
 
     /// Gives the lease back to the tree.

@@ -22,7 +22,7 @@ use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
 use crate::wire::v4::OperationNumber;
-use crate::wire::v4::locks::{Denied, Lock, LockTest, Locker, NewLocker, Unlock};
+use crate::wire::v4::locks::{Lock, LockDenied, LockTest, Locker, NewLocker, Unlock};
 use crate::wire::v4::types::{LockType, OWNER_LIMIT, Owner as OwnerSent, OwnerName, StateId, Status};
 use crate::wire::xdr::Encode;
 
@@ -293,6 +293,6 @@ fn denied(compound: &Compound<'_>, held: &TreeLock) -> Fail {
     let (offset, length) = (held.range.start(), held.range.length().unwrap_or(u64::MAX));
     let mut body = Writer::new();
     let owner = OwnerSent { client, name: OwnerName::new(name) };
-    Denied { offset, length, kind, owner }.encode(&mut body);
+    LockDenied { offset, length, kind, owner }.encode(&mut body);
     Fail::with(Status::DENIED, body.into_bytes())
 }

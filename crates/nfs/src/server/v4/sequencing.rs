@@ -10,7 +10,7 @@ use super::compound::Compound;
 use super::reserving::MOST_RESULTS;
 use super::sessions::{RPC_REPLY_HEAD, SequencedCompound, SlotRequestState};
 use crate::server::call::Call;
-use crate::wire::v4::sessions::{Sequence, SequenceReply as Reply};
+use crate::wire::v4::sessions::{Sequence, SequenceReply};
 use crate::wire::v4::types::Status;
 use crate::wire::v4::{OperationNumber, ReplyHead};
 use crate::wire::xdr::{Decode, Encode, opaque_size};
@@ -65,7 +65,7 @@ impl Compound<'_> {
             (fore.reply_size, Status::REP_TOO_BIG)
         };
         let most = (most.0.saturating_sub(RPC_REPLY_HEAD) as usize, most.1);
-        let sequenced = Reply {
+        let sequenced = SequenceReply {
             session: session.id,
             sequence: request.sequence,
             slot: request.slot,

@@ -9,7 +9,7 @@ use wire::{Reader, Writer};
 
 use super::*;
 use crate::wire::rpc::{CallHeader, RecordMark, ReplyHeader};
-use crate::wire::v4::callbacks::{CB_NULL, CallbackReply, Known};
+use crate::wire::v4::callbacks::{CB_NULL, CachedAttributes, CallbackReply};
 use crate::wire::v4::types::Status;
 use crate::wire::xdr::{Decode, Encode};
 
@@ -28,7 +28,7 @@ const DELEGATION_AT: usize = 8 + 16 + 20 + 4 + 4;
 pub(super) type Calls = Arc<Mutex<Vec<(u32, Vec<u8>)>>>;
 
 /// What a client answers to CB_GETATTR: NFS4ERR_BADHANDLE if nothing.
-type ClientAttributes = Arc<Mutex<Option<Known>>>;
+type ClientAttributes = Arc<Mutex<Option<CachedAttributes>>>;
 
 /// A connection over which the server may call the client. CB_RECALL is answered with this status.
 fn connected(client: &Client, recall: Status, cached: ClientAttributes) -> Calls {
@@ -214,14 +214,14 @@ async fn the_holder_of_a_delegation_is_asked_for_size_and_change() {
     assert_eq!(status, 0);
     let [granted, size] = attributes(&reply);
     assert_eq!(size, 0);
-    *cached.lock() = Some(Known { change: granted, size: 0 });
+    *cached.lock() = Some(CachedAttributes { change: granted, size: 0 });
     let (status, reply) = reader.later(&[put.clone(), words(&[9, 1, 0x18])]).await;
     assert_eq!((status, attributes(&reply)), (0, [granted, 0]), "nothing has changed");
     let (procedure, arguments) = calls.lock()[1].clone();
     assert_eq!((procedure, &arguments[56..60]), (1, &words(&[3])[..]));
     assert_eq!(arguments[60..], [opaque(&handle), words(&[1, 0x18])].concat());
     // The holder has written: each answer has another change attribute, RFC 8881 10.4.3.
-    *cached.lock() = Some(Known { change: granted + 1, size: 5000 });
+    *cached.lock() = Some(CachedAttributes { change: granted + 1, size: 5000 });
     let mut before = granted;
     for _ in 0..2 {
         let (status, reply) = reader.later(&[put.clone(), words(&[9, 1, 0x18])]).await;
