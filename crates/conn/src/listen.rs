@@ -177,7 +177,7 @@ impl Server {
             peers.push(peer.clone());
         }
         let _ = stream.set_nodelay(true); // only costs latency
-        let connected = ConnectionGuard { server: self.clone(), counters: peer.counters.clone() };
+        let connected = PeerGuard { server: self.clone(), counters: peer.counters.clone() };
         let mut shutdown = shutdown.clone();
         let before = self.before.get().map(|before| before(address.ip()));
         let started = self.loops().and_then(|loops| {
@@ -206,12 +206,12 @@ impl Server {
 }
 
 /// A connection in the list of its server, until it ends: also by a panic.
-struct ConnectionGuard {
+struct PeerGuard {
     server: Arc<Server>,
     counters: Arc<Counters>,
 }
 
-impl Drop for ConnectionGuard {
+impl Drop for PeerGuard {
     fn drop(&mut self) {
         let mut peers = self.server.peers.lock();
         if let Some(at) = peers.iter().position(|other| Arc::ptr_eq(&other.counters, &self.counters)) {

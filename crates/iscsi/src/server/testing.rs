@@ -139,7 +139,7 @@ pub(super) enum Way<'a> {
 
 /// The result of a command.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct CommandResult {
+pub(super) struct ScsiResult {
     pub(super) status: Status,
     pub(super) residual: Residual,
     pub(super) sense: Option<Sense>,
@@ -254,7 +254,7 @@ impl Initiator {
     }
 
     /// Sends a command and waits for its end.
-    pub(super) async fn command(&mut self, cdb: &[u8], way: Way<'_>) -> CommandResult {
+    pub(super) async fn command(&mut self, cdb: &[u8], way: Way<'_>) -> ScsiResult {
         let header = self.header(cdb, &way);
         let data = if let Way::Out(data) = way { data } else { &[] };
         self.send_command(&header, data).await;
@@ -282,7 +282,7 @@ impl Initiator {
     }
 
     /// Receives the result of a command.
-    pub(super) async fn end_of(&mut self, tag: u32) -> CommandResult {
+    pub(super) async fn end_of(&mut self, tag: u32) -> ScsiResult {
         let mut data = Vec::new();
         loop {
             let received = self.receive().await;
@@ -292,7 +292,7 @@ impl Initiator {
                     assert_eq!((pdu.task_tag, pdu.offset as usize), (tag, data.len()));
                     data.extend_from_slice(&received.data);
                     if let Some((status, residual)) = pdu.status {
-                        return CommandResult { status, residual, sense: None, data };
+                        return ScsiResult { status, residual, sense: None, data };
                     }
                 }
                 Opcode::SCSI_RESPONSE => {
@@ -300,7 +300,7 @@ impl Initiator {
                     assert_eq!((pdu.task_tag, pdu.response), (tag, 0));
                     let sense =
                         received.data.get(2..).and_then(|sense| Sense::decode(&mut Reader::new(sense)).ok());
-                    return CommandResult { status: pdu.status, residual: pdu.residual, sense, data };
+                    return ScsiResult { status: pdu.status, residual: pdu.residual, sense, data };
                 }
                 other => panic!("{other:?} instead of the end of a command"),
             }

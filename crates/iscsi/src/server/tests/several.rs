@@ -9,7 +9,7 @@ use vfs::backend::memory::Memory;
 
 use crate::server::scsi::testing::Disk;
 use crate::server::target::Lun;
-use crate::server::testing::{CommandResult, Initiator, Server, Way as Data};
+use crate::server::testing::{Initiator, ScsiResult, Server, Way as Data};
 use crate::server::{Access, Paths, Port, Relaying, Way};
 use crate::wire::pdu::Opcode;
 use crate::wire::scsi::{Asc, Status};
@@ -66,7 +66,7 @@ async fn read(ada: &mut Initiator, cdb: &[u8]) -> Vec<u8> {
     ended.data
 }
 
-fn told(ended: &CommandResult) -> Option<Asc> {
+fn told(ended: &ScsiResult) -> Option<Asc> {
     ended.sense.map(|sense| sense.asc)
 }
 

@@ -128,12 +128,12 @@ fn stream(view: View) -> Option<Stream> {
 }
 
 /// A range of a file, and the owner of the requested lock.
-pub(super) struct RequestedLock {
+pub(super) struct LockTarget {
     pub(super) subject: Subject,
     pub(super) lock: Lock,
 }
 
-impl RequestedLock {
+impl LockTarget {
     pub(super) fn of(call: &Call<'_>, lock: &nlm::Lock<'_>, exclusive: bool) -> Result<Self, Stat> {
         let range = range(lock.offset, lock.len).ok_or(Stat::FBIG)?;
         let subject = Subject::of(call, &lock.handle)?;

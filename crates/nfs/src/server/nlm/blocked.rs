@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use vfs::FileId;
 use vfs::state::{ClientId, Flavour, LockKind, LockOwner, Locked, Range, Stream, Waiter};
 
-use super::asked::RequestedLock;
+use super::asked::LockTarget;
 use super::granted::{Callback, deliver};
 use super::lock::Back;
 use super::{Call, Stat};
@@ -85,7 +85,7 @@ impl BlockedTable {
 
 /// Takes a lock, or waits for it in the background. In that case the client learns of it by
 /// GRANTED.
-pub(super) fn wait(call: &Call<'_>, asked: &RequestedLock, request: &LockRequest<'_>, back: Back) -> Stat {
+pub(super) fn wait(call: &Call<'_>, asked: &LockTarget, request: &LockRequest<'_>, back: Back) -> Stat {
     let (table, key) = (&call.service.locks.blocked, key(asked));
     let mut all = table.all.lock();
     if let Some(blocked) = all.get(&key) {
@@ -117,7 +117,7 @@ pub(super) fn wait(call: &Call<'_>, asked: &RequestedLock, request: &LockRequest
 
 /// Cancels a request. If its lock was granted but the client does not know it yet, releases the
 /// lock. Returns whether there was a request.
-pub(super) fn cancel(call: &Call<'_>, asked: &RequestedLock) -> bool {
+pub(super) fn cancel(call: &Call<'_>, asked: &LockTarget) -> bool {
     let key = key(asked);
     let Some(blocked) = call.service.locks.blocked.all.lock().remove(&key) else { return false };
     blocked.settle(false);
@@ -130,8 +130,8 @@ pub(super) fn cancel(call: &Call<'_>, asked: &RequestedLock) -> bool {
     true
 }
 
-fn key(asked: &RequestedLock) -> Key {
-    let RequestedLock { subject, lock } = asked;
+fn key(asked: &LockTarget) -> Key {
+    let LockTarget { subject, lock } = asked;
     Key {
         tag: subject.export.tag,
         file: subject.file(),

@@ -3,7 +3,7 @@
 use vfs::Error;
 use vfs::state::{Cause, Flavour, Lock, LockKind, Refused};
 
-use super::asked::{RequestedLock, Subject, svid_and_owner};
+use super::asked::{LockTarget, Subject, svid_and_owner};
 use super::{Call, Results, Stat, blocked};
 use crate::server::recalling::LIMIT;
 use crate::wire::nlm::{
@@ -39,7 +39,7 @@ pub(super) async fn test(call: &Call<'_>, request: &TestRequest<'_>) -> Results 
 }
 
 async fn conflict(call: &Call<'_>, request: &TestRequest<'_>) -> Result<Option<Lock>, Stat> {
-    let RequestedLock { subject, lock } = RequestedLock::of(call, &request.lock, request.exclusive)?;
+    let LockTarget { subject, lock } = LockTarget::of(call, &request.lock, request.exclusive)?;
     if !call.service.may_grant(subject.state(), subject.file()) {
         return Err(Stat::DENIED_GRACE_PERIOD);
     }
@@ -67,7 +67,7 @@ pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -
 }
 
 async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
-    let asked = RequestedLock::of(call, &request.lock, request.exclusive)?;
+    let asked = LockTarget::of(call, &request.lock, request.exclusive)?;
     let permitted = asked.permit()?;
     in_its_time(call, &asked.subject, request.reclaim)?;
     let (service, host, subject) = (call.service, call.origin.address, &asked.subject);
@@ -115,7 +115,7 @@ pub(super) fn in_its_time(call: &Call<'_>, subject: &Subject, reclaim: bool) -> 
 /// CANCEL: the client does not wait any more. DENIED if it did not wait, or has already got the
 /// lock.
 pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat {
-    match RequestedLock::of(call, &request.lock, request.exclusive) {
+    match LockTarget::of(call, &request.lock, request.exclusive) {
         Ok(asked) => {
             asked.subject.state().bring(asked.subject.file()).await;
             let cancelled = blocked::cancel(call, &asked);
@@ -128,8 +128,8 @@ pub(super) async fn cancel(call: &Call<'_>, request: &CancelRequest<'_>) -> Stat
 
 /// UNLOCK. Unlocking a range without locks is no error.
 pub(super) async fn unlock(call: &Call<'_>, request: &UnlockRequest<'_>) -> Stat {
-    let (subject, lock) = match RequestedLock::of(call, &request.lock, true) {
-        Ok(RequestedLock { subject, lock }) => (subject, lock),
+    let (subject, lock) = match LockTarget::of(call, &request.lock, true) {
+        Ok(LockTarget { subject, lock }) => (subject, lock),
         Err(stat) => return stat,
     };
     let Lock { owner, range, .. } = lock;
