@@ -37,7 +37,7 @@ pub use connection::serve;
 pub use fence::{is_fenced, set_fence};
 pub use hang::{Hang, Monitor, StuckRequests, stuck_requests};
 pub use in_flight::InFlight;
-pub use listen::{Before, Counters, Peer, Server, bind_tcp, bind_udp};
+pub use listen::{AdmissionHook, Counters, Peer, Server, bind_tcp, bind_udp};
 pub use loops::{Loops, Stream};
 pub use memory::{Allowance, Budget, DEFAULT_BUDGET, Reservation, SMALLEST_BUDGET};
 pub use outbox::Outbox;

@@ -84,11 +84,11 @@ pub struct Server {
     limit: usize,
     budget: Arc<Budget>,
     loops: OnceLock<Arc<Loops>>,
-    before: OnceLock<Before>,
+    before: OnceLock<AdmissionHook>,
 }
 
 /// What a connection waits for before it is served.
-pub type Before = Arc<dyn Fn(IpAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+pub type AdmissionHook = Arc<dyn Fn(IpAddr) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
 
 impl Server {
     /// No connections yet. `budget`: the memory that clients of all protocols may make the server hold.
@@ -109,7 +109,7 @@ impl Server {
     }
 
     /// Each connection waits for this before it is served.
-    pub fn after(self: Arc<Self>, before: Before) -> Arc<Self> {
+    pub fn after(self: Arc<Self>, before: AdmissionHook) -> Arc<Self> {
         let _ = self.before.set(before); // said once
         self
     }

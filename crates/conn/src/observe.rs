@@ -147,14 +147,14 @@ pub fn begin(
 pin_project_lite::pin_project! {
     /// A part of an operation, which runs inside its span and with its notes.
     #[derive(Debug)]
-    pub struct Within<F> {
+    pub struct OperationPart<F> {
         #[pin]
         part: Instrumented<F>,
         notes: Option<Arc<Notes>>,
     }
 }
 
-impl<F: Future> Future for Within<F> {
+impl<F: Future> Future for OperationPart<F> {
     type Output = F::Output;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
@@ -164,12 +164,12 @@ impl<F: Future> Future for Within<F> {
 }
 
 /// Executes a part of an operation inside its span, and notes what it does.
-pub fn within<F: Future>(begun: Option<&RunningOperation>, part: F) -> Within<F> {
+pub fn within<F: Future>(begun: Option<&RunningOperation>, part: F) -> OperationPart<F> {
     let (span, notes) = match begun {
         Some(begun) => (begun.0.span.clone(), begun.0.notes.clone()),
         None => (Span::none(), None),
     };
-    Within { part: part.instrument(span), notes }
+    OperationPart { part: part.instrument(span), notes }
 }
 
 impl RunningOperation {

@@ -12,7 +12,7 @@ use wire::Reader;
 use super::connection::{Connection, SessionConnection};
 use super::full_feature::nothing;
 use super::limits::QUEUE_DEPTH;
-use super::login::{Attempt, Gate, LoggedIn, SessionKind, Step, address};
+use super::login::{Attempt, Gate, LoginResult, SessionKind, Step, address};
 use super::paths::Way;
 use super::sender::{Pdu, StatSn, header};
 use super::session::{Message, Session};
@@ -111,7 +111,7 @@ fn done(
     connection: &Arc<Connection>,
     request: &LoginRequest,
     (response, text): (LoginResponse, Vec<u8>),
-    logged_in: LoggedIn,
+    logged_in: LoginResult,
 ) {
     let (cid, parameters) = (logged_in.cid, logged_in.parameters.clone());
     let digests = (parameters.header_digest, parameters.data_digest);
@@ -150,7 +150,7 @@ fn log(connection: &Connection, session: &Session, user: Option<&str>, (to, is_n
 }
 
 /// The target and the initiator. The initiator's name is a claim without proof.
-fn described(logged_in: &LoggedIn) -> String {
+fn described(logged_in: &LoginResult) -> String {
     let initiator = &logged_in.initiator.name;
     match &logged_in.kind {
         SessionKind::Discovery => format!("the list of targets from {initiator}"),

@@ -45,7 +45,7 @@ mod window;
 pub use config::Config;
 pub use connection::serve_stream;
 pub use login::iscsi_name;
-pub use paths::{Access, MAIN_PORT, Paths, Port, Relaying, Way};
+pub use paths::{Access, MAIN_PORT, Paths, Port, RelayFuture, Way};
 pub use scsi::{Identity, InitiatorPort, Keeper, LogicalUnit, RelayResult, UnitOptions};
 pub use service::{Service, SessionInfo};
 pub use target::{Lun, Target};

@@ -41,7 +41,7 @@ impl Message {
 }
 
 /// A request that arrived before its turn, and its connection.
-pub(super) type Early = (Arc<Connection>, Message);
+pub(super) type EarlyRequest = (Arc<Connection>, Message);
 
 /// A session.
 pub(super) struct Session {
@@ -57,7 +57,7 @@ pub(super) struct Session {
     /// The negotiated parameters.
     pub(super) parameters: Parameters,
     pub(super) since: SystemTime,
-    pub(super) window: Mutex<Window<Early>, rank::IscsiWindow>,
+    pub(super) window: Mutex<Window<EarlyRequest>, rank::IscsiWindow>,
     /// Held by a thread while it begins commands.
     pub(super) beginning: Mutex<(), rank::IscsiBeginning>,
     /// Ordered commands wait for the commands before them, and the commands after them wait for

@@ -10,7 +10,7 @@ use super::connection::{Connection, SessionConnection};
 use super::full_feature::{self, nothing};
 use super::scsi::LogicalUnit;
 use super::sender::{Pdu, StatSn, header};
-use super::session::{Early, Message, Session};
+use super::session::{EarlyRequest, Message, Session};
 use super::target::VisibleUnit;
 use super::task::Task;
 use crate::wire::pdu::{Function, FunctionResult, TaskRequest, TaskResponse};
@@ -114,7 +114,7 @@ fn on_unit(
 fn abort_task(connection: &Connection, session: &Session, request: &TaskRequest) -> FunctionOutcome {
     let tag = request.referenced_tag;
     let aborted = connection.abort(|task| task.tag == tag && task.lun.number() == request.lun.number());
-    let is_early = |(other, message): &Early| {
+    let is_early = |(other, message): &EarlyRequest| {
         std::ptr::eq(&raw const **other, connection) && full_feature::tag(message) == tag
     };
     let mut window = session.window.lock();

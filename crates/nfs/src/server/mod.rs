@@ -128,7 +128,7 @@ pub struct Service {
     /// The minor versions of version 4 that are answered, one bit each.
     minors: AtomicU32,
     /// What datagrams of a client wait for.
-    before: OnceLock<conn::Before>,
+    before: OnceLock<conn::AdmissionHook>,
 }
 
 impl Service {
@@ -172,7 +172,7 @@ impl Service {
     }
 
     /// Datagrams of each client wait for this before they are answered. Connections do so where they are accepted.
-    pub fn set_before(&self, before: conn::Before) {
+    pub fn set_before(&self, before: conn::AdmissionHook) {
         let _ = self.before.set(before); // said once
     }
 

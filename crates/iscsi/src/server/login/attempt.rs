@@ -68,12 +68,12 @@ pub(crate) enum Step {
     Refused(LoginResponse),
     /// The login is complete. The caller adds the session's number to the response, or turns it
     /// into a refusal.
-    Done(LoginResponse, Vec<u8>, Box<LoggedIn>),
+    Done(LoginResponse, Vec<u8>, Box<LoginResult>),
 }
 
 /// The result of a login: initiator, target and negotiated parameters.
 #[derive(Debug)]
-pub(crate) struct LoggedIn {
+pub(crate) struct LoginResult {
     /// InitiatorName and ISID.
     pub(crate) initiator: InitiatorPort,
     /// InitiatorAlias.
@@ -331,10 +331,10 @@ impl Attempt {
         }
     }
 
-    fn logged_in(&mut self, request: &LoginRequest) -> Option<LoggedIn> {
+    fn logged_in(&mut self, request: &LoginRequest) -> Option<LoginResult> {
         negotiate::finish(&mut self.parameters);
         let RequestedLogin { declared, target, .. } = self.wanted.take()?;
-        Some(LoggedIn {
+        Some(LoginResult {
             initiator: InitiatorPort { name: declared.initiator.into(), isid: request.isid },
             alias: declared.alias,
             tsih_asked: request.tsih,

@@ -139,7 +139,7 @@ impl From<Malformed> for Refusal {
 pub(crate) type Outcome = Result<Good, Refusal>;
 
 /// A running command.
-pub(crate) type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(crate) type ScsiFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
 /// How other initiators' reservations affect a command, SPC-4 table 65 and SBC-3 table 13; for
 /// RESERVE, SPC-2 table 9.
@@ -186,7 +186,7 @@ pub(crate) struct CommandDefinition {
     /// transferred.
     pub(crate) needs: fn(&Command) -> Result<Needs, Refusal>,
     /// Executes it.
-    pub(crate) run: for<'a> fn(&'a Command) -> Running<'a>,
+    pub(crate) run: for<'a> fn(&'a Command) -> ScsiFuture<'a>,
 }
 
 impl CommandDefinition {

@@ -35,14 +35,14 @@ impl Gate {
     }
 
     /// Waits until there is no other writer, and keeps writers out.
-    pub(super) async fn alone(&self) -> Alone<'_> {
+    pub(super) async fn alone(&self) -> ExclusivePermit<'_> {
         self.state.fetch_add(ONE_ALONE, Ordering::AcqRel);
         let wish = Wish(self);
         let queued = self.queue.write().await;
         while !self.state.load(Ordering::Acquire).is_multiple_of(ONE_ALONE) {
             self.left.notified().await; // an earlier signal is kept
         }
-        Alone { _queued: queued, _wish: wish }
+        ExclusivePermit { _queued: queued, _wish: wish }
     }
 }
 
@@ -67,7 +67,7 @@ impl Drop for WriterCount<'_> {
 }
 
 /// The permit of an exclusive step.
-pub(super) struct Alone<'a> {
+pub(super) struct ExclusivePermit<'a> {
     _queued: RwLockWriteGuard<'a, ()>,
     _wish: Wish<'a>,
 }

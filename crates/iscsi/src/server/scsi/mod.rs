@@ -69,7 +69,7 @@ mod write_and_verify;
 mod write_same;
 
 pub(crate) use attention::Attentions;
-pub(crate) use command::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, Running};
+pub(crate) use command::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, ScsiFuture};
 pub(crate) use dispatch::{needs, run};
 pub(crate) use holders::{Ending, Holder, Holders};
 pub(crate) use names::command_name;

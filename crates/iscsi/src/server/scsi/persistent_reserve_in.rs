@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::reservations::Persistent;
+use super::reservations::PersistentReservations;
 use super::{Command, CommandDefinition, Conflict, Good, InitiatorPort, ItNexus, Outcome, Refusal};
 use crate::wire::scsi::persistent_reserve_in::{self as wire, Registrant, Request};
 use crate::wire::scsi::{Asc, Key, Sense, TransportId};
@@ -47,7 +47,7 @@ async fn persistent_reserve_in(command: &Command) -> Outcome {
 }
 
 /// The reservations at the server that serves the unit.
-async fn stored(command: &Command) -> Result<Arc<Persistent>, Refusal> {
+async fn stored(command: &Command) -> Result<Arc<PersistentReservations>, Refusal> {
     let (unit, nexus, cdb) = (command.unit()?.clone(), command.nexus.clone(), command.cdb.clone());
     let read = tokio::task::spawn_blocking(move || unit.stored_reservations(&nexus, &cdb));
     read.await.map_err(|_| Sense::new(Key::HARDWARE_ERROR, Asc::INTERNAL_TARGET_FAILURE))?
@@ -55,7 +55,7 @@ async fn stored(command: &Command) -> Result<Arc<Persistent>, Refusal> {
 
 /// A descriptor for each I_T nexus, or one for all `ports` of the target (ALL_TG_PT) where an initiator port is registered at
 /// all of them alike.
-fn registrants(state: &Persistent, ports: &[u16]) -> impl Iterator<Item = Registrant> {
+fn registrants(state: &PersistentReservations, ports: &[u16]) -> impl Iterator<Item = Registrant> {
     state.registrations().filter_map(|(who, registration)| {
         let at = |port: u16| ItNexus { initiator: who.initiator.clone(), port };
         let holds = state.held_by(who);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::reservations::{Effects, Move, Persistent, Preempt, Register};
+use super::reservations::{Effects, Move, PersistentReservations, Preempt, Register};
 use super::{
     Command, CommandDefinition, Conflict, Ending, Good, InitiatorPort, ItNexus, LogicalUnit, Needs, Outcome,
     Refusal, relayed,
@@ -156,7 +156,7 @@ impl Change {
         }
     }
 
-    fn make(self, state: &mut Persistent, me: &ItNexus) -> Result<Effects, Refusal> {
+    fn make(self, state: &mut PersistentReservations, me: &ItNexus) -> Result<Effects, Refusal> {
         let (request, key, action_key, persist) = match self {
             Self::Register(register) => return state.register(me, register),
             Self::Move(moved) => return state.register_and_move(me, moved),

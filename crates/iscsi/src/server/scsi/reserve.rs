@@ -1,6 +1,6 @@
 //! RESERVE and RELEASE, SPC-2 7.20 to 7.23: the whole unit for one session.
 
-use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, Running};
+use super::{Command, CommandDefinition, Conflict, Good, Needs, Outcome, Refusal, ScsiFuture};
 use crate::wire::Reader;
 use crate::wire::scsi::{Reserve, Sense};
 
@@ -17,7 +17,7 @@ pub(super) static RESERVE_10: CommandDefinition =
 pub(super) static RELEASE_10: CommandDefinition =
     supported(0x57, &[0x57, 0, 0, 0, 0, 0, 0, 0, 0, 0x04], |command| Box::pin(release(command)));
 
-type Run = for<'a> fn(&'a Command) -> Running<'a>;
+type Run = for<'a> fn(&'a Command) -> ScsiFuture<'a>;
 
 const fn supported(opcode: u8, usage: &'static [u8], run: Run) -> CommandDefinition {
     CommandDefinition { opcode, action: None, usage, conflict: Conflict::Never, needs, run }

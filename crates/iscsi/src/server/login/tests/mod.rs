@@ -117,7 +117,7 @@ pub(super) enum LoginAnswer {
     /// With the next stage, if the login goes to it.
     Text(String, Option<Stage>),
     Refused(LoginStatus),
-    In(String, Box<LoggedIn>),
+    In(String, Box<LoginResult>),
 }
 
 impl Client {
@@ -197,7 +197,7 @@ impl LoginAnswer {
     }
 
     #[track_caller]
-    pub(super) fn logged_in(self) -> (String, LoggedIn) {
+    pub(super) fn logged_in(self) -> (String, LoginResult) {
         match self {
             Self::In(text, logged_in) => (text, *logged_in),
             other => panic!("{other:?}"),

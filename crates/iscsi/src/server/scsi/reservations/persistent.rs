@@ -10,7 +10,7 @@ use crate::wire::scsi::{Asc, ReservationType, Sense};
 
 /// The persistent reservations of one logical unit.
 #[derive(Debug, Clone, Default)]
-pub(in crate::server::scsi) struct Persistent {
+pub(in crate::server::scsi) struct PersistentReservations {
     registrations: BTreeMap<ItNexus, Registration>,
     reservation: Option<Reservation>,
     /// PRGENERATION: counts the changes of registrations since the start of the server; in a cluster for good.
@@ -83,7 +83,7 @@ pub(in crate::server::scsi) struct Move {
     pub(in crate::server::scsi) to: Option<ItNexus>,
 }
 
-impl Persistent {
+impl PersistentReservations {
     /// The state when the stored data cannot be read.
     pub(super) fn lost() -> Self {
         Self { lost: true, ..Self::default() }
