@@ -155,7 +155,7 @@ async fn run(call: &Call<'_>, procedure: Procedure, back: lock::Back) -> Result<
         }
         Procedure::LOCK | Procedure::NM_LOCK => {
             let request: LockRequest<'_> = call.arguments()?;
-            let how = lock::How { monitored: procedure == Procedure::LOCK, back };
+            let how = lock::LockProcedure { monitored: procedure == Procedure::LOCK, back };
             let stat = lock::lock(call, &request, how).await;
             Ok(Results::of(stat, &Res { cookie: request.cookie, stat }))
         }

@@ -26,7 +26,7 @@ use crate::wire::xdr::Encode;
 
 use hosts::{Host, MonitoredHosts};
 pub use hosts::{HostTable, InMemory};
-pub use kept::InIndex;
+pub use kept::IndexHostTable;
 pub use recovery::notify_hosts;
 pub(super) use recovery::tell_hosts;
 

@@ -19,7 +19,7 @@ use crate::wire::xdr::Encode;
 use crate::wire::{mount, nlm, nsm, portmap, v3};
 
 pub(super) use register::port_of;
-pub use register::{Other, Portmap, announce, withdraw};
+pub use register::{ForeignProgram, Portmap, announce, withdraw};
 
 /// The port of every portmapper.
 pub(super) const PORT: u16 = portmap::PORT;

@@ -58,7 +58,7 @@ impl Hash for Origin {
 }
 
 /// The TLS of one connection.
-pub(super) struct Securing {
+pub(super) struct ConnectionTls {
     config: Option<Arc<ServerConfig>>,
     /// The number of the present [`Protection`], or [`BEGUN`].
     state: AtomicU8,
@@ -67,7 +67,7 @@ pub(super) struct Securing {
 /// The client was told to begin the handshake.
 const BEGUN: u8 = Protection::ALL.len() as u8;
 
-impl Securing {
+impl ConnectionTls {
     pub(super) fn new(config: Option<Arc<ServerConfig>>) -> Self {
         let protection = if config.is_some() { Protection::Offered } else { Protection::None };
         Self { config, state: AtomicU8::new(protection as u8) }

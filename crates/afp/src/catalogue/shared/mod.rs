@@ -44,7 +44,7 @@ use vfs::{Error, LastingKey, Volume};
 use super::ledger::{ALL, Ledger};
 use super::{CatalogId, Limits};
 use local::TURN;
-use logs::Own;
+use logs::OwnLog;
 use record::{Record, SharedFileKey};
 
 pub(super) use local::{LogProgress, SeenRows};
@@ -108,7 +108,7 @@ struct Work {
     systems: Systems,
     /// The ids that this server may give.
     block: Range<u64>,
-    own: Option<Own>,
+    own: Option<OwnLog>,
     /// Where the log of this server ended when it was written last.
     end: u64,
     /// Logs that were read to the end, of servers that write no more.
@@ -329,15 +329,16 @@ impl SharedIds {
     }
 
     /// The log of this server in the present main share.
-    fn own_log<'w>(&self, work: &'w mut Work) -> Result<Option<&'w Own>, IndexError> {
+    fn own_log<'w>(&self, work: &'w mut Work) -> Result<Option<&'w OwnLog>, IndexError> {
         let lineage = work.lineage.ok_or_else(|| shared("the ids are not begun"))?;
-        if work.own.as_ref().is_some_and(Own::is_lost) {
+        if work.own.as_ref().is_some_and(OwnLog::is_lost) {
             work.own = None;
         }
         if work.own.is_none() {
             let Some(place) = work.main() else { return Ok(None) };
             let name = logs::name(&lineage, self.servers.number());
-            let own = Own::begin(&place.volume, &place.share, name, &self.servers.name()).map_err(shared)?;
+            let own =
+                OwnLog::begin(&place.volume, &place.share, name, &self.servers.name()).map_err(shared)?;
             work.own = Some(own);
         }
         Ok(work.own.as_ref())

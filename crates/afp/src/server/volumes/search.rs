@@ -104,7 +104,7 @@ impl Searches {
 /// The rest of a search.
 struct Walk {
     /// The next folder is the last one.
-    folders: Vec<Pending>,
+    folders: Vec<PendingFolder>,
     /// At this number, a folder is walked to its end before its next sibling, which needs two rows
     /// for each folder above.
     most: usize,
@@ -112,7 +112,7 @@ struct Walk {
 
 /// A folder, from after a cookie on.
 #[derive(Clone, Copy)]
-struct Pending {
+struct PendingFolder {
     key: HostKey,
     cookie: u64,
     /// Its entries are still to be examined.
@@ -121,7 +121,7 @@ struct Pending {
     folders: bool,
 }
 
-impl Pending {
+impl PendingFolder {
     fn new(key: HostKey) -> Self {
         Self { key, cookie: 0, entries: true, folders: true }
     }
@@ -129,18 +129,18 @@ impl Pending {
 
 impl Walk {
     fn of(root: HostKey) -> Self {
-        Self { folders: vec![Pending::new(root)], most: MAX_FOLDERS_TO_SEARCH }
+        Self { folders: vec![PendingFolder::new(root)], most: MAX_FOLDERS_TO_SEARCH }
     }
 
     /// Queues a folder as the next one to walk. False: there is no room for more, and its siblings
     /// are walked after it.
-    fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: Pending) -> bool {
+    fn descend(&mut self, folder: &Folder<'_>, page: &Page, entry: &Entry, above: PendingFolder) -> bool {
         let Ok(details) = page.details(folder.caller, entry) else { return true };
         let has_room = self.folders.len() < self.most;
         if !has_room {
-            self.folders.push(Pending { cookie: entry.cookie, entries: false, ..above });
+            self.folders.push(PendingFolder { cookie: entry.cookie, entries: false, ..above });
         }
-        self.folders.push(Pending::new(details.key));
+        self.folders.push(PendingFolder::new(details.key));
         has_room
     }
 }
@@ -236,7 +236,7 @@ impl<'a> Look<'a> {
     fn folder(
         &mut self,
         folder: &Folder<'_>,
-        mut pending: Pending,
+        mut pending: PendingFolder,
         walk: &mut Walk,
         criteria: &Criteria<'_>,
     ) -> Result<bool, ResultCode> {

@@ -110,7 +110,7 @@ pub(super) fn wait(call: &Call<'_>, asked: &LockTarget, request: &LockRequest<'_
         said: watch::channel(None).0,
     });
     all.insert(key.clone(), blocked.clone());
-    let waiting = Waiting { service: call.service.clone(), key, blocked, host_key: asked.subject.key() };
+    let waiting = BlockedTask { service: call.service.clone(), key, blocked, host_key: asked.subject.key() };
     tokio::spawn(waiting.see_through(waiter));
     Stat::BLOCKED
 }
@@ -143,14 +143,14 @@ fn key(asked: &LockTarget) -> Key {
 }
 
 /// The background task of a waiting request.
-struct Waiting {
+struct BlockedTask {
     service: Arc<Service>,
     key: Key,
     blocked: Arc<BlockedLock>,
     host_key: vfs::HostKey,
 }
 
-impl Waiting {
+impl BlockedTask {
     async fn see_through(self, waiter: Waiter) {
         let granted = waiter.await.is_ok();
         if granted {

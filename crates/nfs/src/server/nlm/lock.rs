@@ -21,7 +21,7 @@ pub(super) enum Back {
 
 /// The differences between the procedures that lock.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct How {
+pub(super) struct LockProcedure {
     /// The host is told when this server restarts.
     pub(super) monitored: bool,
     pub(super) back: Back,
@@ -60,13 +60,13 @@ fn holder(held: &Lock) -> Holder<'_> {
 }
 
 /// LOCK and NM_LOCK.
-pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Stat {
+pub(super) async fn lock(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Stat {
     match ask(call, request, how).await {
         Ok(stat) | Err(stat) => stat,
     }
 }
 
-async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: How) -> Result<Stat, Stat> {
+async fn ask(call: &Call<'_>, request: &LockRequest<'_>, how: LockProcedure) -> Result<Stat, Stat> {
     let asked = LockTarget::of(call, &request.lock, request.exclusive)?;
     let permitted = asked.permit()?;
     in_its_time(call, &asked.subject, request.reclaim)?;

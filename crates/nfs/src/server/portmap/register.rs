@@ -21,7 +21,7 @@ pub enum Portmap {
     /// registered.
     Registered {
         /// Programs that another server has registered.
-        others: Vec<Other>,
+        others: Vec<ForeignProgram>,
     },
     /// Through this server's own portmap.
     Served(SocketAddr),
@@ -31,7 +31,7 @@ pub enum Portmap {
 
 /// A program of another server. This host's rpcbind reports it, and it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Other {
+pub struct ForeignProgram {
     /// The program's number.
     pub program: u32,
     /// Its version.
@@ -61,7 +61,7 @@ impl Portmap {
 }
 
 /// As `rpcinfo` shows it: `nlockmgr version 4 (port 40123)`.
-impl fmt::Display for Other {
+impl fmt::Display for ForeignProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { program, version, port } = self;
         match *program {
@@ -128,8 +128,9 @@ async fn running(network: &dyn Network) -> Option<Rpcbind<'_>> {
 impl Rpcbind<'_> {
     /// Registers every program. Returns the programs that another server has. Fails if no program
     /// could be registered.
-    async fn register(&self, service: &Arc<Service>) -> Result<Vec<Other>, RpcError> {
-        let (places, mut any, mut others) = (service.places(), Err(RpcError::Malformed), Vec::<Other>::new());
+    async fn register(&self, service: &Arc<Service>) -> Result<Vec<ForeignProgram>, RpcError> {
+        let (places, mut any, mut others) =
+            (service.places(), Err(RpcError::Malformed), Vec::<ForeignProgram>::new());
         for (program, low, high) in PROGRAMS {
             for version in low..=high {
                 for netid in places.netids() {
@@ -138,7 +139,7 @@ impl Rpcbind<'_> {
                         Ok(Some(port)) => {
                             any = Ok(());
                             if !others.iter().any(|one| (one.program, one.version) == (program, version)) {
-                                others.push(Other { program, version, port });
+                                others.push(ForeignProgram { program, version, port });
                             }
                         }
                         Err(error) if any.is_err() => any = Err(error),

@@ -57,12 +57,12 @@ struct Connection {
     client: ToClient,
     /// The calls without an answer, by their transaction ids. Each slot of each session has one at most.
     waiting: HashMap<u32, oneshot::Sender<Bytes>>,
-    of: Of,
+    of: ConnectionClient,
 }
 
 /// The client of minor version 0 that uses a connection. Most of its operations do not say which client it is.
 #[derive(Default)]
-enum Of {
+enum ConnectionClient {
     #[default]
     Nobody,
     One(Weak<Client>),
@@ -73,7 +73,7 @@ impl BackConnections {
     /// A connection begins. Returns its number.
     pub(in crate::server) fn began(&self, origin: Origin, client: ToClient) -> u64 {
         let number = self.last.fetch_add(1, Ordering::Relaxed);
-        let connection = Connection { number, client, waiting: HashMap::new(), of: Of::Nobody };
+        let connection = Connection { number, client, waiting: HashMap::new(), of: ConnectionClient::Nobody };
         self.table.lock().insert(origin, connection);
         number
     }
@@ -104,13 +104,13 @@ impl BackConnections {
         let mut table = self.table.lock();
         let Some(connection) = table.get_mut(&origin) else { return };
         let of = match &connection.of {
-            Of::One(known) => match known.upgrade() {
+            ConnectionClient::One(known) => match known.upgrade() {
                 Some(known) if Arc::ptr_eq(&known, client) => return,
-                Some(known) if !known.is_over() => Of::Several,
-                _ => Of::One(Arc::downgrade(client)),
+                Some(known) if !known.is_over() => ConnectionClient::Several,
+                _ => ConnectionClient::One(Arc::downgrade(client)),
             },
-            Of::Nobody => Of::One(Arc::downgrade(client)),
-            Of::Several => return,
+            ConnectionClient::Nobody => ConnectionClient::One(Arc::downgrade(client)),
+            ConnectionClient::Several => return,
         };
         connection.of = of;
         self.has_clients.store(true, Ordering::Release);
@@ -122,7 +122,7 @@ impl BackConnections {
             return None;
         }
         match &self.table.lock().get(&origin)?.of {
-            Of::One(client) => client.upgrade().filter(|client| !client.is_over()),
+            ConnectionClient::One(client) => client.upgrade().filter(|client| !client.is_over()),
             _ => None,
         }
     }

@@ -11,7 +11,7 @@ use vfs::state::{Absence, ClientId};
 use vfs::{FileId, HostKey};
 
 use super::calling::CallPath;
-use super::copying::{COPIES_OF_CLIENT, Copying};
+use super::copying::{AsyncCopy, COPIES_OF_CLIENT};
 use super::delegations::{Delegation, Use};
 use super::owners::Owner;
 use super::principal::Principal;
@@ -77,7 +77,7 @@ struct ClientStates {
 }
 
 /// All that a client held, to be dropped without a lock.
-pub(super) type Remains = (HashMap<u32, State>, Option<Absence>);
+pub(super) type ClientRemains = (HashMap<u32, State>, Option<Absence>);
 
 impl Client {
     pub(super) fn new(
@@ -164,7 +164,7 @@ impl Client {
     }
 
     /// Takes everything from the client.
-    pub(super) fn end(&self) -> Remains {
+    pub(super) fn end(&self) -> ClientRemains {
         let mut owned = self.owned.lock();
         let ended = std::mem::replace(&mut *owned, ClientStates { is_over: true, ..ClientStates::default() });
         (ended.states, ended.absence)
@@ -388,7 +388,7 @@ impl Client {
     }
 
     /// Keeps a new copy: RESOURCE if there are too many.
-    pub(super) fn add_copy(&self, make: impl FnOnce(Numbers) -> Copying) -> Result<Arc<Copying>, Status> {
+    pub(super) fn add_copy(&self, make: impl FnOnce(Numbers) -> AsyncCopy) -> Result<Arc<AsyncCopy>, Status> {
         let mut owned = self.owned.lock();
         let copies = owned.states.values().filter(|state| matches!(state, State::Copy(_)));
         if copies.count() >= COPIES_OF_CLIENT {
@@ -401,7 +401,7 @@ impl Client {
     }
 
     /// Forgets a copy that has ended or is cancelled.
-    pub(super) fn forget_copy(&self, copying: &Copying) {
+    pub(super) fn forget_copy(&self, copying: &AsyncCopy) {
         self.owned.lock().states.remove(&copying.numbers.state);
     }
 

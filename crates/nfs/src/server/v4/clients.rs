@@ -22,7 +22,10 @@ use super::client::Client;
 use super::copying::COPIES;
 use super::creation::Creation;
 use super::delegations::Delegations;
-use super::names::{Callback, ClientClaim, ClientConfirmation, ConfirmedClient, How, Place, Table, Waiting};
+use super::names::{
+    Callback, ClientClaim, ClientConfirmation, ConfirmMethod, ConfirmedClient, Place, Table,
+    UnconfirmedClient,
+};
 use super::principal::Principal;
 use super::pushing::Wishes;
 use super::records::Records;
@@ -126,12 +129,13 @@ impl Clients {
     ) -> Result<(u64, Verifier), SetClientIdError> {
         let mut confirm = [0; 8];
         getrandom::fill(&mut confirm).map_err(|_| SetClientIdError::Status(Status::SERVERFAULT))?;
-        let claimed = ClientClaim { name, verifier, principal, how: How::Verifier(confirm, callback) };
+        let claimed =
+            ClientClaim { name, verifier, principal, how: ConfirmMethod::Verifier(confirm, callback) };
         let mut table = self.table.lock();
         if let Some(known) = table.in_use(&claimed) {
             let place = match &known.how {
-                How::Verifier(_, callback) => callback.place.clone(),
-                How::Session(_) => Place { net: b"tcp".into(), address: Vec::new() },
+                ConfirmMethod::Verifier(_, callback) => callback.place.clone(),
+                ConfirmMethod::Session(_) => Place { net: b"tcp".into(), address: Vec::new() },
             };
             return Err(SetClientIdError::InUse(place));
         }
@@ -149,12 +153,14 @@ impl Clients {
         update: bool,
     ) -> Result<ExchangeIdResult, Status> {
         let creation = Creation::new();
-        let claimed = ClientClaim { name, verifier, principal, how: How::Session(creation.clone()) };
+        let claimed =
+            ClientClaim { name, verifier, principal, how: ConfirmMethod::Session(creation.clone()) };
         let mut table = self.table.lock();
         if update {
             table.check_update(&claimed)?;
         }
-        if let Some(ConfirmedClient { client, how: How::Session(creation) }) = table.same(&claimed) {
+        if let Some(ConfirmedClient { client, how: ConfirmMethod::Session(creation) }) = table.same(&claimed)
+        {
             let (id, creation) = (client.id(), creation.clone());
             drop(table); // the order of locks
             return Ok(ExchangeIdResult {
@@ -180,7 +186,7 @@ impl Clients {
         let table = self.table.lock();
         let waiting = table.waiting(number).map(|waiting| &waiting.how);
         match waiting.or_else(|| table.numbered(number).map(|known| &known.how)) {
-            Some(How::Session(creation)) => Ok(creation.clone()),
+            Some(ConfirmMethod::Session(creation)) => Ok(creation.clone()),
             _ => Err(Status::STALE_CLIENTID),
         }
     }
@@ -194,7 +200,7 @@ impl Clients {
     ) -> Result<ClientConfirmation, Status> {
         let number = self.number_of(id)?;
         let mut table = self.table.lock();
-        let is_it = |waiting: &Waiting| matches!(waiting.how, How::Session(_));
+        let is_it = |waiting: &UnconfirmedClient| matches!(waiting.how, ConfirmMethod::Session(_));
         if let Some(confirmed) = table.confirm((self.boot, number), principal, is_it)? {
             return Ok(confirmed);
         }
@@ -235,10 +241,12 @@ impl Clients {
     ) -> Result<Option<ClientConfirmation>, Status> {
         let number = self.number_of(id)?;
         let mut table = self.table.lock();
-        let is_it = |how: &How| matches!(how, How::Verifier(verifier, _) if *verifier == confirm);
+        let is_it =
+            |how: &ConfirmMethod| matches!(how, ConfirmMethod::Verifier(verifier, _) if *verifier == confirm);
         let entered = table.confirm((self.boot, number), principal, |waiting| is_it(&waiting.how))?;
         if let Some(entered) = entered {
-            if let Some(How::Verifier(_, callback)) = table.numbered(number).map(|known| &known.how) {
+            if let Some(ConfirmMethod::Verifier(_, callback)) = table.numbered(number).map(|known| &known.how)
+            {
                 entered.client.call_by(callback.path.clone());
             }
             return Ok(Some(entered));

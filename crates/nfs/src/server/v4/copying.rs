@@ -49,7 +49,7 @@ const MOST_CALLS: usize = 10;
 const PAUSE: Duration = Duration::from_secs(2);
 
 /// A copy that goes on after its reply.
-pub(super) struct Copying {
+pub(super) struct AsyncCopy {
     pub(super) numbers: Numbers,
     /// The file that is written.
     pub(super) named: HandleContent,
@@ -60,7 +60,7 @@ pub(super) struct Copying {
     is_cancelled: AtomicBool,
 }
 
-impl Copying {
+impl AsyncCopy {
     fn stateid(&self) -> StateId {
         self.numbers.stateid(1)
     }
@@ -86,7 +86,7 @@ struct Work {
     from: u64,
     to: u64,
     /// Of a whole file that is copied into an empty one: the forks and the rest go along.
-    besides: Option<Besides>,
+    besides: Option<CopiedMetadata>,
 }
 
 /// COPY inside this server. One that is done when it is answered may be shorter than the client has asked for.
@@ -96,7 +96,7 @@ pub(super) async fn copy(compound: &Compound<'_>, request: &CopyRange, w: &mut W
     }
     let (from, to) = ((&request.from_state, request.from), (&request.to_state, request.to));
     let pair = pair(compound, from, to, request.count).await?;
-    let besides = Besides::of(compound, request, &pair).await?;
+    let besides = CopiedMetadata::of(compound, request, &pair).await?;
     let mut work = Work { pair, from: request.from, to: request.to, besides };
     if !request.synchronous && work.pair.length > AT_ONCE {
         work = match begin(compound, work)? {
@@ -138,7 +138,7 @@ fn begin(compound: &Compound<'_>, work: Work) -> Result<CopyStart, Fail> {
     let named = file(&place)?.named;
     let handle = named.seal(&service.secret).as_bytes().to_vec();
     let (count, ended, is_cancelled) = (AtomicU64::new(0), OnceLock::new(), AtomicBool::new(false));
-    let copying = client.add_copy(|numbers| Copying { numbers, named, handle, count, ended, is_cancelled });
+    let copying = client.add_copy(|numbers| AsyncCopy { numbers, named, handle, count, ended, is_cancelled });
     let Ok(copying) = copying else { return Ok(CopyStart::Here(work)) };
     let state = copying.stateid();
     runtime.spawn(run(Arc::downgrade(service), client, copying, work, permit));
@@ -149,7 +149,7 @@ fn begin(compound: &Compound<'_>, work: Work) -> Result<CopyStart, Fail> {
 async fn run(
     service: Weak<Service>,
     client: Arc<Client>,
-    copying: Arc<Copying>,
+    copying: Arc<AsyncCopy>,
     work: Work,
     permit: OwnedSemaphorePermit,
 ) {
@@ -177,7 +177,7 @@ async fn run(
 
 impl Work {
     /// Copies piece by piece until all is copied, or the copy is cancelled.
-    async fn done(&self, copying: &Copying) -> vfs::Result<()> {
+    async fn done(&self, copying: &AsyncCopy) -> vfs::Result<()> {
         let Pair { source, target, length } = &self.pair;
         let mut done = 0;
         while done < *length && !copying.is_cancelled() {
@@ -201,14 +201,14 @@ impl Work {
 }
 
 /// The two files of a copy, for what they are besides their data.
-struct Besides {
+struct CopiedMetadata {
     volume: Arc<Volume>,
     actor: Actor,
     from: Arc<Place>,
     to: Arc<Place>,
 }
 
-impl Besides {
+impl CopiedMetadata {
     /// `None` unless a whole file is copied into an empty one. A locked file is copied without its metadata: the client could
     /// not go on with a copy that is locked.
     async fn of(compound: &Compound<'_>, request: &CopyRange, pair: &Pair) -> Result<Option<Self>, Fail> {
@@ -245,12 +245,12 @@ impl Besides {
 }
 
 /// The copy of a stateid, if it writes the current file.
-fn found(compound: &Compound<'_>, state: &StateId) -> Result<(Arc<Client>, Arc<Copying>), Status> {
+fn found(compound: &Compound<'_>, state: &StateId) -> Result<(Arc<Client>, Arc<AsyncCopy>), Status> {
     let place = compound.current()?;
     let sent = compound.sent(state);
     let (client, found) = compound.state(&sent)?;
     let State::Copy(copying) = found else { return Err(Status::BAD_STATEID) };
-    Copying::check(sent.sequence)?;
+    AsyncCopy::check(sent.sequence)?;
     match &**place {
         Place::File(target) if target.named == copying.named => Ok((client, copying)),
         _ => Err(Status::BAD_STATEID),

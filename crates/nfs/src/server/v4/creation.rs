@@ -20,14 +20,14 @@ struct Progress {
 }
 
 /// A request that is being executed. The next one waits.
-pub(super) struct Creating<'a> {
+pub(super) struct CreationTurn<'a> {
     progress: MutexGuard<'a, Progress, rank::Nfs4Creation>,
     sequence: u32,
 }
 
 /// What to do with a request.
 pub(super) enum CreationRequestState<'a> {
-    New(Creating<'a>),
+    New(CreationTurn<'a>),
     /// It was executed. This followed its status.
     Repeated(Vec<u8>),
 }
@@ -48,14 +48,16 @@ impl Creation {
         let ahead = sequence.wrapping_sub(progress.last);
         match (ahead, &progress.reply) {
             (0, Some(reply)) => Ok(CreationRequestState::Repeated(reply.clone())),
-            (1, _) => Ok(CreationRequestState::New(Creating { progress, sequence })),
-            (2, _) if progress.has_failed => Ok(CreationRequestState::New(Creating { progress, sequence })),
+            (1, _) => Ok(CreationRequestState::New(CreationTurn { progress, sequence })),
+            (2, _) if progress.has_failed => {
+                Ok(CreationRequestState::New(CreationTurn { progress, sequence }))
+            }
             _ => Err(Status::SEQ_MISORDERED),
         }
     }
 }
 
-impl Creating<'_> {
+impl CreationTurn<'_> {
     /// Ends the request. `reply` is what follows the status OK.
     pub(super) fn end(mut self, reply: Result<&[u8], Status>) {
         match reply {
@@ -77,7 +79,7 @@ impl Creating<'_> {
 mod tests {
     use super::*;
 
-    fn new(creation: &Creation, sequence: u32) -> Creating<'_> {
+    fn new(creation: &Creation, sequence: u32) -> CreationTurn<'_> {
         match creation.begin(sequence) {
             Ok(CreationRequestState::New(creating)) => creating,
             _ => panic!("request {sequence} is not the next one"),

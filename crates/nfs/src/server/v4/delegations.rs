@@ -29,7 +29,7 @@ use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::sessions::Session;
 use super::states::{Numbers, OpenState, State, TreeOpen};
-use super::wanting::Why;
+use super::wanting::WhyNoDelegation;
 use crate::server::Service;
 use crate::server::handle::HandleContent;
 use crate::wire::v4::callbacks::{Ask, CachedAttributes, Callback, OpenDelegation, Recall};
@@ -249,13 +249,13 @@ impl Delegations {
 }
 
 /// What a delegation by this open is to be.
-pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>, Grant), Why> {
+pub(super) fn grant_by(open: &OpenState, allows: Use) -> Result<(Arc<vfs::Open>, Grant), WhyNoDelegation> {
     let holder = Some(open.opener);
     let wanted = Grant { named: open.named, file: open.file, party: open.party, allows, holder };
     match open.held.lock().as_ref() {
         Some(TreeOpen::Open(open)) => Ok((open.clone(), wanted)),
-        Some(TreeOpen::Sidecar { .. }) => Err(Why::NotOfThisType),
-        None => Err(Why::NoResource),
+        Some(TreeOpen::Sidecar { .. }) => Err(WhyNoDelegation::NotOfThisType),
+        None => Err(WhyNoDelegation::NoResource),
     }
 }
 
@@ -311,7 +311,7 @@ pub(super) fn grant(
     client: &Arc<Client>,
     (open, at): (&vfs::Open, Option<Beside<'_>>),
     wanted: &Grant,
-) -> Result<Arc<Delegation>, Why> {
+) -> Result<Arc<Delegation>, WhyNoDelegation> {
     let &Grant { named, file, party, allows, .. } = wanted;
     let delegations = &service.nfs4.delegations;
     if let Some(former) = client.former_delegation(file, &named.key) {
@@ -323,29 +323,29 @@ pub(super) fn grant(
     // A break of the new lease finds the delegation in the table.
     let mut table = delegations.table.lock();
     if table.by_lease.len() >= MOST {
-        return Err(Why::NoResource);
+        return Err(WhyNoDelegation::NoResource);
     }
     match client.delegation_of(file, &named.key).map(|held| held.allows) {
         None => {}
-        Some(Use::Read) if allows == Use::Write => return Err(Why::NoUpgrade),
-        Some(Use::Write) if allows == Use::Read => return Err(Why::NoDowngrade),
-        Some(_) => return Err(Why::NoResource), // it has this one
+        Some(Use::Read) if allows == Use::Write => return Err(WhyNoDelegation::NoUpgrade),
+        Some(Use::Write) if allows == Use::Read => return Err(WhyNoDelegation::NoDowngrade),
+        Some(_) => return Err(WhyNoDelegation::NoResource), // it has this one
     }
     if table.is_shared(file) {
-        return Err(Why::Contention);
+        return Err(WhyNoDelegation::Contention);
     }
     let want = if allows == Use::Write { Caching::ALL } else { Caching::READ.union(Caching::HANDLE) };
     let notices = delegations.notices.clone();
     let style = if allows == Use::ToldFolder { Style::Told } else { Style::Whole };
     let lease = open.lease(&LeaseRequest { party, want, style, notices });
-    let lease = lease.map_err(|_| Why::NoResource)?;
+    let lease = lease.map_err(|_| WhyNoDelegation::NoResource)?;
     if !lease.caching().contains(want) || !open.is_still_named(at) {
-        return Err(Why::Contention);
+        return Err(WhyNoDelegation::Contention);
     }
     let id = lease.id();
-    let change = change(open.attributes().map_err(|_| Why::NoResource)?.changed);
+    let change = change(open.attributes().map_err(|_| WhyNoDelegation::NoResource)?.changed);
     let delegation = client.add_delegation(|numbers| wanted.delegation(numbers, change, handle, Some(lease)));
-    let delegation = delegation.map_err(|_| Why::NoResource)?;
+    let delegation = delegation.map_err(|_| WhyNoDelegation::NoResource)?;
     table.by_lease.insert(id, (Arc::downgrade(client), delegation.clone()));
     if allows == Use::Write {
         table.to_write.insert(file, id);

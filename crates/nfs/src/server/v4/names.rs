@@ -33,16 +33,16 @@ pub(super) struct Callback {
     pub(super) path: Option<Arc<CallPath>>,
 }
 
-/// How a client registers.
+/// How a client registers, and what confirms it.
 #[derive(Clone)]
-pub(super) enum How {
+pub(super) enum ConfirmMethod {
     /// By SETCLIENTID; SETCLIENTID_CONFIRM repeats the verifier. Minor version 0.
     Verifier(Verifier, Callback),
     /// By EXCHANGE_ID; the first CREATE_SESSION confirms it. Minor version 1.
     Session(Arc<Creation>),
 }
 
-impl How {
+impl ConfirmMethod {
     pub(super) fn minor(&self) -> u32 {
         match self {
             Self::Verifier(..) => 0,
@@ -54,15 +54,15 @@ impl How {
 #[derive(Clone)]
 pub(super) struct ConfirmedClient {
     pub(super) client: Arc<Client>,
-    pub(super) how: How,
+    pub(super) how: ConfirmMethod,
 }
 
 /// A registration that is not confirmed.
-pub(super) struct Waiting {
+pub(super) struct UnconfirmedClient {
     pub(super) number: u32,
     pub(super) verifier: Verifier,
     pub(super) principal: Principal,
-    pub(super) how: How,
+    pub(super) how: ConfirmMethod,
     pub(super) since: Instant,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct ClientClaim<'a> {
     pub(super) name: &'a [u8],
     pub(super) verifier: Verifier,
     pub(super) principal: Principal,
-    pub(super) how: How,
+    pub(super) how: ConfirmMethod,
 }
 
 /// A client that has just been confirmed.
@@ -85,7 +85,7 @@ pub(super) struct ClientConfirmation {
 #[derive(Default)]
 struct Names {
     confirmed: Option<ConfirmedClient>,
-    waiting: Option<Waiting>,
+    waiting: Option<UnconfirmedClient>,
 }
 
 #[derive(Default)]
@@ -139,7 +139,8 @@ impl Table {
         let number = number.unwrap_or_else(|| self.new_number());
         let ClientClaim { name, verifier, principal, ref how } = *claimed;
         let name: Arc<[u8]> = name.into();
-        let waiting = Waiting { number, verifier, principal, how: how.clone(), since: Instant::now() };
+        let waiting =
+            UnconfirmedClient { number, verifier, principal, how: how.clone(), since: Instant::now() };
         self.forget_waiting(&name);
         self.waiting += 1;
         self.numbers.insert(number, name.clone());
@@ -152,7 +153,7 @@ impl Table {
         &mut self,
         (boot, number): (u32, u32),
         principal: Principal,
-        is_it: impl FnOnce(&Waiting) -> bool,
+        is_it: impl FnOnce(&UnconfirmedClient) -> bool,
     ) -> Result<Option<ClientConfirmation>, Status> {
         let name = self.numbers.get(&number).cloned().ok_or(Status::STALE_CLIENTID)?;
         let full = self.names.len() >= CONFIRMED; // those that only wait are few
@@ -170,7 +171,7 @@ impl Table {
             names.waiting = Some(waiting);
             return Err(status);
         }
-        let Waiting { verifier, principal, how, .. } = waiting;
+        let UnconfirmedClient { verifier, principal, how, .. } = waiting;
         let confirmed = match &mut names.confirmed {
             Some(known) if known.client.number == number => {
                 known.how = how;
@@ -202,7 +203,7 @@ impl Table {
     }
 
     /// The client of a number that waits.
-    pub(super) fn waiting(&self, number: u32) -> Option<&Waiting> {
+    pub(super) fn waiting(&self, number: u32) -> Option<&UnconfirmedClient> {
         let waiting = self.names.get(self.numbers.get(&number)?)?.waiting.as_ref()?;
         (waiting.number == number).then_some(waiting)
     }

@@ -19,7 +19,9 @@ use super::place::Place;
 use super::principal::{Principal, may_end};
 use super::rights::{permit, runs, wanted};
 use super::states::{OpenState, SentStateId, Sequence, Shares, State, TreeOpen};
-use super::wanting::{HINTS, WANT, WANT_LATER, Why, check_want, put_delegation, put_no_delegation};
+use super::wanting::{
+    HINTS, WANT, WANT_LATER, WhyNoDelegation, check_want, put_delegation, put_no_delegation,
+};
 use crate::server::handle::View;
 use crate::server::recalling::LIMIT;
 use crate::server::v3::Target;
@@ -145,7 +147,7 @@ async fn opened(
     (confirm | POSIX_LOCKS).encode(w);
     opening.set.encode(w);
     match target.named.view {
-        View::Attribute(_) => put_no_delegation(request.access, Why::NotOfThisType, false, w)?,
+        View::Attribute(_) => put_no_delegation(request.access, WhyNoDelegation::NotOfThisType, false, w)?,
         _ => {
             let at = opening.beside.as_ref().map(|(folder, name)| Beside { folder, name });
             put_delegation(compound, client, (&state, target, at), request, w)?;

@@ -26,11 +26,11 @@ pub(super) struct Owner {
 struct Order {
     /// The number of the next request; `None`: any.
     next: Option<u32>,
-    last: Option<Last>,
+    last: Option<LastRequest>,
 }
 
 /// The last request of an owner.
-struct Last {
+struct LastRequest {
     operation: OperationNumber,
     status: Status,
     /// What followed the status.
@@ -87,7 +87,7 @@ impl Owner {
         };
         match &order.last {
             Some(last) if order.next == Some(sequence.wrapping_add(1)) && last.operation == operation => {
-                let Last { status, body, handle, .. } = last;
+                let LastRequest { status, body, handle, .. } = last;
                 Ok(OwnerRequestState::Repeated(OwnerReplay {
                     status: *status,
                     body: body.clone(),
@@ -119,7 +119,8 @@ impl Turn<'_> {
         };
         let Some(sequence) = self.sequence.filter(|_| advances(status)) else { return };
         self.order.next = Some(sequence.wrapping_add(1));
-        self.order.last = Some(Last { operation: self.operation, status, body: body.to_vec(), handle });
+        self.order.last =
+            Some(LastRequest { operation: self.operation, status, body: body.to_vec(), handle });
     }
 }
 

@@ -31,7 +31,7 @@ const SPACE: &[u32] = &[
     SPACE_FREE,
     SPACE_TOTAL,
 ];
-/// The attributes that a listing knows of each entry: see [`Plain`].
+/// The attributes that a listing knows of each entry: see [`ListedAttributes`].
 const PLAIN: Bitmap = Bitmap::of(&[
     TYPE,
     CHANGE,
@@ -85,12 +85,12 @@ pub(super) struct VisibleFile<'a> {
 }
 
 /// What is known of a file without a further question to the host. Most clients want nothing else.
-struct Plain<'a> {
+struct ListedAttributes<'a> {
     shown: &'a VisibleFile<'a>,
     owners: &'a Owners,
 }
 
-impl<'a> Source<'a> for Plain<'a> {
+impl<'a> Source<'a> for ListedAttributes<'a> {
     fn kind(&self) -> Option<FileType> {
         Some(FileType(file_type(self.shown.now.kind).0)) // the same numbers
     }
@@ -171,7 +171,7 @@ impl VisibleFile<'_> {
         w: &mut Writer,
     ) -> Result<(), Status> {
         owners.look_up(call, wanted, self.now);
-        let plain = Plain { shown: self, owners };
+        let plain = ListedAttributes { shown: self, owners };
         if wanted.is_within(&PLAIN) {
             plain.encode_wanted(wanted, w);
             return Ok(());
@@ -183,7 +183,7 @@ impl VisibleFile<'_> {
     fn put_all(
         &self,
         call: &Call<'_>,
-        plain: Plain<'_>,
+        plain: ListedAttributes<'_>,
         wanted: &Bitmap,
         w: &mut Writer,
     ) -> Result<(), Status> {

@@ -15,7 +15,7 @@ use vfs::{Actor, Caller, Error, FileId, OpenPermit};
 use wire::Reader;
 
 use super::client::Client;
-use super::copying::Copying;
+use super::copying::AsyncCopy;
 use super::delegations::Delegation;
 use super::owners::Owner;
 use super::principal::Principal;
@@ -180,7 +180,7 @@ pub(super) enum State {
     Open(Arc<OpenState>),
     Lock(Arc<LockState>),
     Delegation(Arc<Delegation>),
-    Copy(Arc<Copying>),
+    Copy(Arc<AsyncCopy>),
     /// The last open that this owner has closed: its CLOSE may be repeated.
     Closed(Arc<Owner>),
 }
